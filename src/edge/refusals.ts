@@ -114,6 +114,12 @@ export function tooManyFromAddress(waitSeconds: number): Fault {
   });
 }
 
+export function otherRights(): Fault {
+  return fault("insufficient_role", {
+    message: "What you may do was changed while this was being sent. Load the page again.",
+  });
+}
+
 export function tooManyCalls(perMinute: number, waitSeconds: number): Fault {
   return fault("rate_limit_exceeded", {
     message: `You are over the limit of ${perMinute} calls of the management API a minute. Try again in ${waitSeconds} s.`,

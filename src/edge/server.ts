@@ -5,7 +5,7 @@ import type { Exchange, Handler } from "../app/exchange.ts";
 import { faultOf } from "../app/fault-of.ts";
 import type { Fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
-import type { Actor } from "../domain/tenancy/actor.ts";
+import { type Actor, isOperatorActor } from "../domain/tenancy/actor.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
 import { TUNNEL_PATH } from "../io/tunnel/protocol.ts";
 import type { AddressList } from "../kit/cidr.ts";
@@ -28,6 +28,7 @@ import {
   errorsAt,
   noHost,
   noWebSocket,
+  otherRights,
   starting,
   stopping,
   tooManyCalls,
@@ -301,7 +302,9 @@ export class Edge {
       ...(actor === undefined ? {} : { actor }),
       baseHeaders: call.baseHeaders,
       body: () =>
-        actor === undefined || actor.is === "operator" ? body() : body().then((bytes) => this.#stillThere(call, bytes)),
+        actor === undefined || actor.is === "operator"
+          ? body()
+          : body().then((bytes) => this.#stillThere(call, actor, bytes)),
       upload: () => this.#upload(call, refusal),
     };
     return this.#dispatch(call, route, exchange);
@@ -327,9 +330,13 @@ export class Edge {
     });
   }
 
-  /** A body takes as long as its sender likes: a session or a token that has ended meanwhile changes nothing any more. */
-  async #stillThere({ request }: Call, bytes: Buffer): Promise<Buffer> {
-    await authenticateActor(request, this.#deps.managers, this.#deps.clock.nowMs());
+  /**
+   * A body takes as long as its sender likes: a session or a token that has ended meanwhile changes nothing any more, nor
+   * does an operator who is none.
+   */
+  async #stillThere({ request }: Call, before: Actor, bytes: Buffer): Promise<Buffer> {
+    const now = await authenticateActor(request, this.#deps.managers, this.#deps.clock.nowMs());
+    if (isOperatorActor(now) !== isOperatorActor(before)) throw otherRights();
     return bytes;
   }
 

@@ -290,6 +290,18 @@ describe("a body that is sent slowly", () => {
     expect(await slowly(owner, INVITATIONS, asked, async () => {})).toBe("201");
   });
 
+  test("PORTAL-11 nor what only the operator may, once its sender is none any more", async () => {
+    const slug = "too-late";
+    const browser = await gateway.join("resigns@example.eu");
+    const { data } = await gateway.manage("GET", "/people?limit=1000");
+    const { id } = data.find(({ email }: { email: string }) => email === "resigns@example.eu");
+    const run = (operator: boolean) => gateway.manage("POST", `/people/${id}/operator`, { operator });
+    await run(true);
+    expect(await slowly(browser, "/manage/workspaces", { slug }, () => run(false))).toBe("403");
+    await run(true);
+    expect(await slowly(browser, "/manage/workspaces", { slug }, async () => {})).toBe("201");
+  });
+
   test("PORTAL-11 nor once its session has ended", async () => {
     const ended = await gateway.join("ended@example.eu", "admin");
     const other = gateway.browser();
