@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Authenticator } from "../support/authenticator.ts";
 import { type IdentityProvider, startIdentityProvider } from "../support/oidc.ts";
 import { type Browser, OWNER, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
@@ -86,6 +86,16 @@ describe("an invitation", () => {
     // Whoever is wanted after all is invited again.
     const again = (await owner.post(INVITATIONS, { email })).body;
     expect((await take(again.link)).status).toBe(200);
+  });
+
+  test("PORTAL-11 of a management token opens nothing once the token has expired", async () => {
+    const expires_at = new Date(Date.now() + 1500).toISOString();
+    const asked = { name: "brief", access: "write", expires_at };
+    const { token } = await gateway.manage("POST", "/workspaces/demo/tokens", asked);
+    const made = await gateway.call(token, INVITATIONS, { body: { email: "tardy@example.eu" } });
+    expect(made.status).toBe(201);
+    await vi.waitFor(async () => expect((await gateway.call(token, MEMBERS)).status).toBe(401), { timeout: 5000 });
+    expect((await take(made.body.link)).status).toBe(404);
   });
 
   test("PORTAL-11 takes no seat that is above its role and came to wait for the address later", async () => {

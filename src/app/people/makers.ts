@@ -9,14 +9,17 @@ const TOKEN = "token:";
 
 /**
  * Who stands behind a link into a workspace. Links are good for days: one of an admin who has left, or whose role is
- * lower now than what the link gives, is not good any more. Nobody comes back by a link they made for themselves.
+ * lower now than what the link gives, or of a token that has ended, is not good any more. Nobody comes back by a link
+ * they made for themselves.
  */
 export async function makerOf(room: PeopleRoom, { madeBy, seat }: PersonLink): Promise<Maker> {
   if (madeBy === "operator") return "operator";
   if (seat === null) return "nobody";
   if (madeBy.startsWith(TOKEN)) {
-    const token = room.directory.tokens.find(madeBy.slice(TOKEN.length));
-    return token?.workspaceId === seat.workspaceId ? "of the workspace" : "nobody";
+    const { tokens } = room.directory;
+    const token = tokens.find(madeBy.slice(TOKEN.length));
+    const may = token?.workspaceId === seat.workspaceId && tokens.valid(token.digest, room.clock.nowMs()) !== undefined;
+    return may ? "of the workspace" : "nobody";
   }
   const person = await room.store.people.personByEmail(madeBy);
   if (person === undefined || person.disabled) return "nobody";
