@@ -126,7 +126,9 @@ const workspaceRoutes = [
     description: "The member's personal keys are revoked and stop on the next request.",
     answer: tenancy.MemberRemoved,
     faults: ["conflict"],
-    example: { answer: { id: examples.member.id, email: "ada@example.eu", removed: true, revoked_keys: [] } },
+    example: {
+      answer: { id: examples.member.id, email: "ada@example.eu", removed: true, revoked_keys: [], removed_tokens: [] },
+    },
   }),
   managed({
     id: "manageShowKeyPolicy",

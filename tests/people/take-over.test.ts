@@ -39,6 +39,7 @@ afterAll(async () => {
 const ACCOUNT = { name: "Mallory", password: PASSWORD };
 const INVITATIONS = "/manage/workspaces/demo/invitations";
 const MEMBERS = "/manage/workspaces/demo/members";
+const TOKEN = { name: "program", access: "write" };
 const signIn = (browser: Browser, email: string, password = PASSWORD) =>
   browser.post("/manage/auth/sign-in/email", { email, password });
 const nobody = async (browser: Browser) => (await browser.get("/manage/me")).body.person === null;
@@ -96,6 +97,17 @@ describe("an invitation", () => {
     expect(made.status).toBe(201);
     await vi.waitFor(async () => expect((await gateway.call(token, MEMBERS)).status).toBe(401), { timeout: 5000 });
     expect((await take(made.body.link)).status).toBe(404);
+  });
+
+  test("PORTAL-11 of somebody who was removed is not made anew with a management token of theirs", async () => {
+    const [email, other] = ["founder@example.eu", await gateway.manage("POST", "/workspaces/demo/tokens", TOKEN)];
+    const founder = await gateway.join(email, "owner");
+    const { id, token } = (await founder.post("/manage/workspaces/demo/tokens", TOKEN)).body;
+    const removed = await owner.ask("DELETE", `${MEMBERS}/${email}`);
+    expect(removed.body).toMatchObject({ email, removed_tokens: [id] });
+    expect((await gateway.call(token, INVITATIONS, { body: { email } })).status).toBe(401);
+    expect((await gateway.call(other.token, MEMBERS)).status).toBe(200);
+    expect((await lines("member.remove"))[0].detail).toMatchObject({ email, removed_tokens: [id] });
   });
 
   test("PORTAL-11 takes no seat that is above its role and came to wait for the address later", async () => {

@@ -120,6 +120,7 @@ export const MemberRemoved = z
     email: z.string(),
     removed: z.literal(true),
     revoked_keys: z.array(z.string()).meta({ description: "Ids of the personal keys that ended with the membership." }),
+    removed_tokens: z.array(z.string()).meta({ description: "Ids of the management tokens that they had made." }),
   })
   .meta({ id: "MemberRemoved" });
 

@@ -97,7 +97,10 @@ function Remove({ workspace, subject, onClose }: Props) {
           ? "They have no personal key here."
           : `${subject.keys === 1 ? "Their personal key is" : `Their ${subject.keys} personal keys are`} revoked and stop on the next request. This cannot be undone.`}
       </p>
-      <p>Workspace keys go on, whoever made them. If they may have copied one, rotate it.</p>
+      <p>
+        Management tokens that they made stop as well. Workspace keys go on, whoever made them: if they may have copied
+        one, rotate it.
+      </p>
     </Confirm>
   );
 }

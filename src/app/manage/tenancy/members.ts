@@ -40,27 +40,34 @@ export async function addMember(deps: TenancyDeps, workspace: Workspace, email: 
   return member;
 }
 
-/** Ends a membership, every personal key of it and every link to it that is open; answers the keys that ended. */
-async function removeMember(deps: TenancyDeps, member: Member): Promise<ApiKey[]> {
+/**
+ * Ends a membership, every personal key of it, every link to it that is open and every management token that they made,
+ * for with one they would come back. Answers what ended.
+ */
+async function removeMember(deps: TenancyDeps, member: Member) {
   const ended = deps.directory
     .keys(member.workspaceId)
     .filter((key) => key.memberId === member.id && key.state !== "revoked")
     .map((key): ApiKey => ({ ...key, state: "revoked", version: key.version + 1 }));
+  const tokens = deps.directory.tokens.of(member.workspaceId).filter(({ createdBy }) => createdBy === member.email);
+  const gone = { revoked_keys: ended.map(({ id }) => id), removed_tokens: tokens.map(({ id }) => id) };
   const noLimits = unlimited(member.workspaceId, "member", member.id);
   await change(deps, async ({ tenancy, limits, people }) => {
     await limits.save(noLimits);
     if (ended.length > 0) await tenancy.saveKeys(ended);
+    for (const { id } of tokens) await tenancy.removeToken(id);
     await tenancy.removeMember(member.id);
     const revoke = (kind: LinkKind) => people.revokeLinks(kind, member.email, member.workspaceId, deps.clock.nowMs());
     const links = [...(await revoke("invitation")), ...(await revoke("reset"))];
-    const detail = { email: member.email, revoked_keys: ended.map((key) => key.id), revoked_links: links };
+    const detail = { email: member.email, ...gone, revoked_links: links };
     const audit = { action: "member.remove", workspaceId: member.workspaceId, target: member.id, detail };
     return { answer: null, audit };
   });
   for (const key of ended) deps.directory.putKey(key);
+  for (const { id } of tokens) deps.directory.tokens.drop(id);
   deps.directory.limits.put(noLimits);
   deps.directory.dropMember(member.id);
-  return ended;
+  return gone;
 }
 
 async function changeKeyPolicy(deps: TenancyDeps, workspace: Workspace, said: Partial<KeyPolicy>) {
@@ -152,9 +159,8 @@ export function memberHandlers(room: Room): Record<string, Handler> {
         demandRank(exchange, member.role);
         const others = othersThan(room, member);
         if (others.length > 0) demandAnotherOwner(member, others);
-        const ended = await removeMember(room, member);
-        const json = { id: member.id, email: member.email, removed: true, revoked_keys: ended.map((key) => key.id) };
-        return { status: 200, json };
+        const gone = await removeMember(room, member);
+        return { status: 200, json: { id: member.id, email: member.email, removed: true, ...gone } };
       });
     }),
     manageChangeMember: whole(async (exchange) => {
