@@ -204,6 +204,7 @@ export const provider = {
   operator: "Simulated",
   connected: true,
   credential: null,
+  stored: false,
   own_key: null,
   sandbox: true,
   levels: ["L2"],

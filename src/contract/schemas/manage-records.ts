@@ -219,6 +219,9 @@ export const ProviderView = z
     credential: z.enum(["setting", "stored"]).nullable().meta({
       description: "Where that comes from: the settings, or the store. Null: there is none, or none is needed.",
     }),
+    stored: z.boolean().meta({
+      description: "The store has one of the operator's, also where a setting wins over it or it does not open.",
+    }),
     own_key: z
       .enum(["first", "only", "fallback"])
       .nullable()

@@ -1,11 +1,10 @@
 import { Fragment, useState } from "react";
 import { useSearchParams } from "../../address.ts";
-import type { Answer, Row } from "../../api/client.ts";
+import type { Answer } from "../../api/client.ts";
 import { useChange, useManage } from "../../api/hooks.ts";
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
-import { CodeBlock } from "../../ui/code-block.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -14,8 +13,9 @@ import { Callout, PageHeader, Toolbar } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { Country, Num, Unknown } from "../../ui/values.tsx";
+import { CredentialDrawer } from "./credential-drawer.tsx";
+import type { Provider } from "./rows.ts";
 
-type Provider = Row<"manageListProviders">;
 type Tested = Answer<"manageTestProvider">;
 
 /** Asks the provider whether it accepts the operator's credential. */
@@ -56,31 +56,6 @@ function TestButton({ provider }: { readonly provider: Provider }) {
   );
 }
 
-/** What to set, and where. */
-function ConnectButton({ provider }: { readonly provider: Provider }) {
-  const [isOpen, setIsOpen] = useState(false);
-  if (provider.setting === null) return null;
-  return (
-    <>
-      <Button size="small" onClick={() => setIsOpen(true)} aria-label={`Connect ${provider.name}`}>
-        Connect
-      </Button>
-      <Dialog open={isOpen} onClose={() => setIsOpen(false)} title={`Connect ${provider.name}`}>
-        <p>From the command line, while the gateway runs: the key is tried first, and kept sealed in the store.</p>
-        <CodeBlock code={`bin/gateway provider connect ${provider.slug} --key-file FILE`} label="Command" />
-        <p>
-          Or as a setting, so that it is never in the store or a backup. Set it and start the gateway again; a setting
-          wins over what is stored.
-        </p>
-        <CodeBlock code={`${provider.setting}=…`} label="Setting" />
-        <p>From a file, as secrets of containers are mounted:</p>
-        <CodeBlock code={`${provider.setting}_FILE=/run/secrets/${provider.slug}`} label="Setting from a file" />
-        <p className="text-soft">Workspaces can also bring a key of their own; what that serves is not charged.</p>
-      </Dialog>
-    </>
-  );
-}
-
 /** A name of words and underscores breaks behind one of them, never inside a word. */
 function breakable(name: string) {
   return name.split(/(?<=_)/).map((part, at) => (
@@ -92,7 +67,27 @@ function breakable(name: string) {
   ));
 }
 
-const COLUMNS: readonly Column<Provider>[] = [
+/** What the operator has there, and where it comes from. */
+function StateOf({ row }: { readonly row: Provider }) {
+  if (row.sandbox) return <Badge tone="info">simulated</Badge>;
+  if (!row.connected)
+    return row.stored ? (
+      <Badge tone="bad">stored, not usable</Badge>
+    ) : (
+      <Badge title="Workspaces with a key of their own can still use it">own keys only</Badge>
+    );
+  const source = row.credential === "stored" ? "stored" : row.stored ? "by a setting, one is stored" : "by a setting";
+  return (
+    <span className="inline-flex flex-wrap items-center gap-x-2">
+      <Badge tone="good" dot>
+        connected
+      </Badge>
+      <span className="text-xs text-soft">{source}</span>
+    </span>
+  );
+}
+
+const columnsFor = (open: (slug: string) => void): readonly Column<Provider>[] => [
   {
     id: "name",
     header: "Provider",
@@ -108,19 +103,7 @@ const COLUMNS: readonly Column<Provider>[] = [
   {
     id: "state",
     header: "State",
-    cell: (row) =>
-      row.sandbox ? (
-        <Badge tone="info">simulated</Badge>
-      ) : row.connected ? (
-        <span className="inline-flex flex-wrap items-center gap-x-2">
-          <Badge tone="good" dot>
-            connected
-          </Badge>
-          <span className="text-xs text-soft">{row.credential === "stored" ? "stored" : "by a setting"}</span>
-        </span>
-      ) : (
-        <Badge title="Workspaces with a key of their own can still use it">own keys only</Badge>
-      ),
+    cell: (row) => <StateOf row={row} />,
   },
   {
     id: "levels",
@@ -176,7 +159,20 @@ const COLUMNS: readonly Column<Provider>[] = [
     id: "actions",
     header: <span className="sr-only">Actions</span>,
     align: "end",
-    cell: (row) => (row.connected ? <TestButton provider={row} /> : <ConnectButton provider={row} />),
+    cell: (row) => (
+      <span className="inline-flex flex-wrap justify-end gap-2">
+        {row.connected && <TestButton provider={row} />}
+        {row.setting !== null && (
+          <Button
+            size="small"
+            onClick={() => open(row.slug)}
+            aria-label={`${row.connected || row.stored ? "Manage" : "Connect"} ${row.name}`}
+          >
+            {row.connected || row.stored ? "Manage" : "Connect"}
+          </Button>
+        )}
+      </span>
+    ),
   },
 ];
 
@@ -191,15 +187,23 @@ export function Screen() {
       (state === "" || (state === "connected") === row.connected) &&
       (words === "" || `${row.slug} ${row.name} ${row.operator}`.toLowerCase().includes(words)),
   );
+  const open = (slug: string | null) => search.set({ provider: slug }, slug === null ? "replace" : "push");
+  const chosen = asked.data?.data.find(({ slug, setting }) => setting !== null && slug === search.get("provider"));
   return (
     <>
       <PageHeader
         title="Providers and credentials"
-        about="Who can be reached with the operator's own credentials. A credential is set outside the portal and never shown."
+        about="Who can be reached with the operator's own credentials. A credential is never shown."
         actions={
           <CallButton
             calls={[
               { id: "manageListProviders", args: {}, says: "List providers and whether they are connected" },
+              {
+                id: "managePutProvider",
+                args: { params: { provider: "mistral" }, body: { key: "…" } },
+                says: "Connect a provider, or replace its credential",
+              },
+              { id: "manageDeleteProvider", args: { params: { provider: "mistral" } }, says: "Forget what is stored" },
               {
                 id: "manageTestProvider",
                 args: { params: { provider: "mistral" }, body: {} },
@@ -232,7 +236,7 @@ export function Screen() {
       </Toolbar>
       <Table
         label="Providers"
-        columns={COLUMNS}
+        columns={columnsFor(open)}
         rows={rows}
         keyOf={(row) => row.slug}
         isPending={asked.isPending}
@@ -244,6 +248,7 @@ export function Screen() {
           </EmptyState>
         }
       />
+      <CredentialDrawer key={chosen?.slug} row={chosen} close={() => open(null)} />
     </>
   );
 }

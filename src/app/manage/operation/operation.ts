@@ -30,6 +30,7 @@ function providerViews(snapshot: Snapshot, connections: PlatformConnections, own
     operator: provider.operator,
     connected: connections.credential(provider.slug) !== undefined,
     credential: connections.sourceOf(provider.slug),
+    stored: connections.kept(provider.slug) !== undefined,
     own_key: own?.keys.get(provider.slug)?.key.use ?? null,
     sandbox: provider.sandbox,
     levels: unique(provider.regions.map((region) => region.level)),

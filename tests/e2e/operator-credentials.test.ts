@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { doorOf, OWN } from "../support/own-keys.ts";
+import { credentialOf } from "../support/scene.ts";
+import { startUpstream, type Upstream } from "../support/upstream.ts";
+import { expectAccessible } from "./support/accessible.ts";
+import { hasChromium } from "./support/browser.ts";
+import { openOperator, rowOf } from "./support/operator.ts";
+import { openPortal, type Portal } from "./support/portal.ts";
+import { screenshot } from "./support/screenshot.ts";
+
+describe.skipIf(!hasChromium)("the platform's own credentials", () => {
+  let portal: Portal;
+  let upstream: Upstream;
+  beforeAll(async () => {
+    upstream = await startUpstream();
+    doorOf(upstream, new Set([OWN("good"), OWN("next")]));
+    portal = await openPortal({
+      PROVIDER_DEEPINFRA_BASE_URL: upstream.baseUrl,
+      PROVIDER_NEBIUS_API_KEY: credentialOf("nebius"),
+    });
+  }, 60_000);
+  afterAll(async () => {
+    await portal?.close();
+    await upstream?.close();
+  });
+
+  const listed = async (wanted: string) => {
+    const { data } = await portal.gateway.manage("GET", "/providers");
+    return data.find(({ slug }: { slug: string }) => slug === wanted);
+  };
+
+  test("PORTAL-10 one is connected once the provider accepts it, replaced, and forgotten after a question", async () => {
+    const page = await portal.page("operator", { allow: [/status of 409/] });
+    await page.goto(`${portal.origin}/app/operator/providers?q=deepinfra`);
+    await rowOf(page, "own keys only").waitFor();
+    await page.getByRole("button", { name: /^Connect deepinfra/i }).click();
+    const drawer = page.getByRole("dialog", { name: /deepinfra/i }).first();
+    const connect = async (key: string) => {
+      await drawer.getByLabel("Key", { exact: true }).fill(key);
+      await drawer.getByRole("button", { name: "Test and connect" }).click();
+    };
+    expect(await drawer.getByRole("button", { name: "Test and connect" }).isDisabled()).toBe(true);
+    await connect(OWN("bad"));
+    await drawer.getByText(/was not accepted/).waitFor();
+    expect(await listed("deepinfra")).toMatchObject({ connected: false, stored: false });
+    await connect(OWN("good"));
+    await drawer.getByText("It is used from the next request on.").waitFor();
+    expect(await listed("deepinfra")).toMatchObject({ connected: true, credential: "stored" });
+    await expect.poll(() => drawer.getByLabel("Key", { exact: true }).inputValue()).toBe("");
+    expect(await page.content()).not.toContain(OWN("good"));
+    await screenshot(page, "operator-credential");
+    await expectAccessible(page);
+
+    await drawer.getByText("Replace what is stored").waitFor();
+    const shown = drawer.getByRole("status").filter({ hasText: "fingerprint" });
+    const before = await shown.textContent();
+    await connect(OWN("next"));
+    await expect.poll(() => shown.textContent(), { timeout: 10_000 }).not.toBe(before);
+
+    await drawer.getByRole("button", { name: "Disconnect" }).click();
+    await page.getByText("Workspaces without a key of their own cannot call").waitFor();
+    await page.getByRole("button", { name: "Forget what is stored" }).click();
+    await drawer.getByText("Connect for everybody").waitFor();
+    expect(await listed("deepinfra")).toMatchObject({ connected: false, stored: false });
+    for (const gone of [drawer.getByRole("button", { name: "Disconnect" }), shown]) expect(await gone.count()).toBe(0);
+    await page.keyboard.press("Escape");
+    await rowOf(page, "own keys only").waitFor();
+  });
+
+  test("PORTAL-10 a setting wins: what is connected behind it is kept, and said not to be used", async () => {
+    const page = await openOperator(portal, "/providers?provider=nebius&q=nebius");
+    await page.setViewportSize({ width: 380, height: 800 });
+    const drawer = page.getByRole("dialog", { name: /nebius/i }).first();
+    await drawer.getByText("A setting wins").waitFor();
+    expect(await drawer.getByRole("button", { name: "Disconnect" }).count()).toBe(0);
+    await drawer.getByLabel("Key", { exact: true }).fill(OWN("behind"));
+    await drawer.getByLabel("Keep it without asking the provider").check();
+    await drawer.getByRole("button", { name: "Connect untested" }).click();
+    const said = drawer.getByRole("status").filter({ hasText: "Kept, and not used" });
+    await said.waitFor();
+    expect(await said.textContent()).toContain("PROVIDER_NEBIUS_API_KEY");
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
+    await expectAccessible(page);
+    await drawer.getByRole("button", { name: "Disconnect" }).click();
+    await page.getByText("The setting stays, and goes on connecting everybody.").waitFor();
+    await page.getByRole("button", { name: "Forget what is stored" }).click();
+    await page.getByText("What was stored is forgotten. The setting goes on.").waitFor();
+    expect(await listed("nebius")).toMatchObject({ connected: true, credential: "setting", stored: false });
+  });
+});
