@@ -12,6 +12,8 @@ import { dataDirOf, settingOf } from "./client.ts";
 import { CliError, type Invocation } from "./command.ts";
 
 const MASTER_KEY_FILES = ["master-key", "master-key.next"];
+/** Segments, and what was set aside: it is nowhere else. */
+const JOURNAL_FILE = /\.journal(?:\.|$)|\.jsonl$/;
 /** How often the store is copied anew because its master key was changed meanwhile. */
 const TRIES_MAX = 3;
 /** The whole store in one step: what is written meanwhile is not in it, and makes it begin anew no more than once. */
@@ -78,7 +80,7 @@ function journalFiles(dataDir: string): string[] {
   return [dataDir, ...workerFolders(dataDir)].flatMap((home) => {
     const folder = path.join(home, JOURNAL_FOLDER);
     if (!existsSync(folder)) return [];
-    const names = readdirSync(folder, { encoding: "utf8" }).filter((name) => /\.journal(?:\.|$)/.test(name));
+    const names = readdirSync(folder, { encoding: "utf8" }).filter((name) => JOURNAL_FILE.test(name));
     return names.map((name) => path.join(path.relative(dataDir, folder), name));
   });
 }

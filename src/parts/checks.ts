@@ -6,6 +6,7 @@ import type { Prober } from "../app/prober/prober.ts";
 import type { EndpointBreakers } from "../domain/routing/breakers.ts";
 import type { DiskSpace } from "../io/disk-space.ts";
 import type { Books } from "../io/journal/open.ts";
+import type { SetAside } from "../io/journal/set-aside.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import { counted } from "../kit/counted.ts";
 import type { Config } from "../settings/config.ts";
@@ -28,8 +29,11 @@ function checksOf(config: Config, store: Store, books: Books, breakers: Endpoint
     {
       name: "journal",
       run: async () => {
-        const detail = `${counted(books.pending(), "record waits", "records wait")} for the store`;
-        return books.journal.broken ? { ok: false, detail: `it cannot be written; ${detail}` } : { ok: true, detail };
+        const waiting = `${counted(books.pending(), "record waits", "records wait")} for the store`;
+        const aside = asideWords(books.setAside());
+        const detail = aside === undefined ? waiting : `${waiting}; ${aside}`;
+        if (books.journal.broken) return { ok: false, detail: `it cannot be written; ${detail}` };
+        return { ok: aside === undefined, detail };
       },
     },
     {
@@ -52,6 +56,17 @@ function checksOf(config: Config, store: Store, books: Books, breakers: Endpoint
       }),
     },
   ];
+}
+
+const FILES_NAMED_MAX = 20;
+
+function asideWords({ records, segments, files }: SetAside): string | undefined {
+  if (files.length === 0) return undefined;
+  const what = [
+    ...(records > 0 ? [counted(records, "record was set aside", "records were set aside")] : []),
+    ...(segments > 0 ? [counted(segments, "damaged segment")] : []),
+  ];
+  return `${what.join(", and ")}: look at ${files.slice(0, FILES_NAMED_MAX).join(", ")}; docs/guides/operate.md says what to do, under "What was set aside"`;
 }
 
 /** Advice only: everything is served with little room, too. */

@@ -16,6 +16,10 @@ export function gaugesOf(edge: Edge, books: Books, { queue, breakers, nodes, sha
     draining: () => (edge.door.draining ? 1 : 0),
     journalPending: () => books.pending(),
     journalBroken: () => (books.journal.broken ? 1 : 0),
+    journalSetAside: () => {
+      const { records, segments } = books.setAside();
+      return records + segments;
+    },
     queueTaken: () => queue.taken,
     queueWaiting: () => queue.waiting,
     endpointsAside: () => breakers.aside.length,

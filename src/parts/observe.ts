@@ -26,7 +26,7 @@ import { samplerOf } from "../io/telemetry/sampler.ts";
 import type { ServerOf } from "../io/telemetry/spans.ts";
 import { Traces } from "../io/telemetry/traces.ts";
 import { guardedPost } from "../io/upstream/guarded-post.ts";
-import type { Place } from "../io/workers/folders.ts";
+import { type Place, workerFolders } from "../io/workers/folders.ts";
 import { systemClock } from "../kit/clock.ts";
 import { counted } from "../kit/counted.ts";
 import type { Ids } from "../kit/ids.ts";
@@ -166,7 +166,8 @@ export async function openRecords(config: Config, parts: LogExportParts) {
   const store = parts.sink(logExport.sink, parts.store);
   const way = { store, log, loggedFromMs: loggedFromMs(config) };
   for (const folder of place.left) await replayLeft(folder, way);
-  const books = await openBooks({ ...way, dataDir: place.dataDir, clock: systemClock, syncEveryMs });
+  const homes = () => [config.DATA_DIR, ...workerFolders(config.DATA_DIR)];
+  const books = await openBooks({ ...way, dataDir: place.dataDir, homes, clock: systemClock, syncEveryMs });
   return { books, logExport };
 }
 

@@ -16,6 +16,8 @@ export function encodeEntry(entry: JournalEntry): { readonly start: string; read
 
 export const ENTRY_END = "}";
 
+export const doneEntryOf = (recordJson: string): string => `${DONE_START}${recordJson}${ENTRY_END}`;
+
 const DONE_TAG = DONE_START.indexOf("done");
 const DONE_TAG_BYTE = "d".charCodeAt(0);
 

@@ -1,9 +1,8 @@
 import path from "node:path";
 import { batchOf, type RecordBatch, RecordRejected, type RecordSink, textsOf } from "../../domain/record/ingest.ts";
 import type { Disk } from "./disk.ts";
+import { REJECTED_FILE } from "./set-aside.ts";
 import type { JournalLog } from "./types.ts";
-
-const REJECTED_FILE = "rejected.jsonl";
 
 const TEXTS_MAX = 500;
 

@@ -5,7 +5,8 @@ import { type Disk, realDisk } from "./disk.ts";
 import { Ingester, type IngesterSettings } from "./ingester.ts";
 import { type JournalSettings, openJournal, segmentsIn } from "./journal.ts";
 import { Mover } from "./mover.ts";
-import { type ReplayReport, replay } from "./replay.ts";
+import { type ReplayDeps, type ReplayReport, replay, replayAgain } from "./replay.ts";
+import { AsideCount, type SetAside } from "./set-aside.ts";
 import type { Journal, JournalLog } from "./types.ts";
 
 export const JOURNAL_FOLDER = "journal";
@@ -16,6 +17,8 @@ export type Books = {
   readonly replayed: ReplayReport;
   /** Finished records that are not in SQL yet. */
   pending(): number;
+  /** What waits for a person. */
+  setAside(): SetAside;
   /** Resolves when everything finished before the call is in SQL; rejects when SQL does not take it now. */
   flush(): Promise<void>;
   /** Moves what SQL takes, keeps the rest for the next start, and closes. */
@@ -31,6 +34,8 @@ export type BooksSettings = {
   readonly disk?: Disk;
   /** The log keeps requests from this moment on; unless set, all of them. */
   readonly loggedFromMs?: number;
+  /** This data directory and those of other processes of the gateway: what was set aside there is told here, too. */
+  readonly homes?: () => readonly string[];
   /** For tests: smaller segments, shorter waits. */
   readonly tuning?: Partial<
     Pick<JournalSettings, "segmentMaxBytes" | "segmentMaxAgeMs" | "maxBytes" | "probeEveryMs"> &
@@ -44,20 +49,23 @@ export type BooksSettings = {
  */
 export async function openBooks(settings: BooksSettings): Promise<Books> {
   const { dataDir, store, clock, syncEveryMs, log, disk = realDisk, tuning = {} } = settings;
-  const { loggedFromMs = Number.NEGATIVE_INFINITY } = settings;
+  const { loggedFromMs = Number.NEGATIVE_INFINITY, homes = () => [dataDir] } = settings;
   const dir = path.join(dataDir, JOURNAL_FOLDER);
   const journal = await openJournal({ ...tuning, dir, clock, syncEveryMs, log, disk });
   const mover = new Mover(store, dir, disk, log);
-  const replayed = await replay(journal.leftovers, { disk, mover, log, loggedFromMs }).catch(async (error: unknown) => {
+  const replaying = { disk, mover, log, loggedFromMs };
+  const replayed = await takeOver(dir, journal.leftovers, replaying).catch(async (error: unknown) => {
     await journal.close();
     throw error;
   });
+  const aside = new AsideCount(() => homes().map((home) => path.join(home, JOURNAL_FOLDER)));
   const ingester = new Ingester({ ...tuning, journal, mover, clock, log });
   ingester.start();
   return {
     journal,
     replayed,
     pending: () => journal.pending,
+    setAside: () => aside.now(),
     flush: () => ingester.flush(),
     async close() {
       await ingester.stop();
@@ -74,5 +82,10 @@ export async function replayLeft(
   const { store, log, disk = realDisk, loggedFromMs = Number.NEGATIVE_INFINITY } = settings;
   const dir = path.join(dataDir, JOURNAL_FOLDER);
   disk.makeFolder(dir);
-  return replay(segmentsIn(dir, disk), { disk, mover: new Mover(store, dir, disk, log), log, loggedFromMs });
+  return takeOver(dir, segmentsIn(dir, disk), { disk, mover: new Mover(store, dir, disk, log), log, loggedFromMs });
+}
+
+async function takeOver(dir: string, leftovers: readonly string[], deps: ReplayDeps): Promise<ReplayReport> {
+  await replayAgain(dir, deps);
+  return replay(leftovers, deps);
 }

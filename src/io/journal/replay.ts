@@ -1,8 +1,11 @@
+import path from "node:path";
+import { z } from "zod";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { Disk } from "./disk.ts";
-import { type DoneEntry, decodeEntry } from "./entry-text.ts";
+import { type DoneEntry, decodeEntry, doneEntryOf } from "./entry-text.ts";
 import { readFrames, type SegmentEnd } from "./frame.ts";
 import type { Mover } from "./mover.ts";
+import { AGAIN_FILE } from "./set-aside.ts";
 import type { JournalLog } from "./types.ts";
 
 export type ReplayReport = { readonly segments: number; readonly done: number; readonly interrupted: number };
@@ -71,6 +74,35 @@ export async function replay(leftovers: readonly string[], deps: ReplayDeps): Pr
   if (left > 0)
     log.info({ records: left }, "requests that cost nothing and are older than the log keeps were left out");
   return report;
+}
+
+/** What was set aside and is to be sent once more. What is refused again is set aside again. */
+export async function replayAgain(dir: string, { disk, mover }: Pick<ReplayDeps, "disk" | "mover">): Promise<void> {
+  if (!disk.list(dir).includes(AGAIN_FILE)) return;
+  const file = path.join(dir, AGAIN_FILE);
+  const lines = disk.read(file).toString().split("\n");
+  for (const line of lines.filter((text) => text !== "")) {
+    const text = textIn(line);
+    const recordJson = recordIn(text);
+    if (recordJson === undefined) await mover.setAside(text, "it is not the record of a request");
+    else await mover.moveTexts([recordJson]);
+  }
+  disk.remove(file);
+}
+
+function textIn(line: string): string {
+  try {
+    const { text } = z.object({ text: z.string() }).parse(JSON.parse(line));
+    return text;
+  } catch {
+    return line;
+  }
+}
+
+/** The store refused a record, or the journal had an entry that could not be read. */
+function recordIn(text: string): string | undefined {
+  const entries = [doneEntryOf(text), text].map(decodeEntry);
+  return entries.find((entry) => entry.is === "done")?.recordJson;
 }
 
 function interrupted(record: RequestRecord): RequestRecord {

@@ -20,6 +20,7 @@ export type Gauges = {
   readonly draining: () => number;
   readonly journalPending: () => number;
   readonly journalBroken: () => number;
+  readonly journalSetAside: () => number;
   readonly queueTaken: () => number;
   readonly queueWaiting: () => number;
   readonly endpointsAside: () => number;
@@ -123,6 +124,12 @@ export class Metrics {
       "gateway_journal_broken",
       "1 while the journal cannot be written, so that nothing is served.",
       gauges.journalBroken,
+      this.#registry,
+    );
+    gauge(
+      "gateway_journal_set_aside",
+      "Records that the store did not take, and damaged segments: a person must look at them.",
+      gauges.journalSetAside,
       this.#registry,
     );
     gauge("gateway_instances", "Instances of this gateway that are alive.", gauges.instances, this.#registry);

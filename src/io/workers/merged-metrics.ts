@@ -9,6 +9,7 @@ const SAME_FOR_ALL: ReadonlySet<string> = new Set([
   "gateway_event_loop_utilization",
   "gateway_instances",
   "gateway_journal_broken",
+  "gateway_journal_set_aside",
   "gateway_log_export_lag_seconds",
   "gateway_shared_state_open",
   "gateway_uptime_seconds",
