@@ -102,6 +102,12 @@ ${table(
   [
     ["`GATEWAY_URL`", "the local gateway", "Gateway that the commands of `bin/gateway` talk to."],
     ["`GATEWAY_ADMIN_TOKEN`", "`DATA_DIR/admin-token`", "Operator token they send."],
+    ["`GATEWAY_KEY`", "it asks", "Key of the gateway that `bin/gateway connect` gives to a client."],
+    [
+      "`GATEWAY_NODE_TOKEN`",
+      "",
+      "Token that `bin/gateway node connect` connects a node with. It has no `_FILE` twin: `--token-file`.",
+    ],
   ],
 )}
 `;

@@ -390,6 +390,9 @@ export class ConfigError extends Error {
 /** What a deployment with a database of its own must be given: made at the first start, they would be in one folder. */
 const WITH_DATABASE = ["GATEWAY_ADMIN_TOKEN", "GATEWAY_MASTER_KEY"] as const;
 
+/** What commands read and the gateway does not. */
+const OF_COMMANDS = ["GATEWAY_URL", "GATEWAY_KEY", "GATEWAY_KEY_FILE", "GATEWAY_NODE_TOKEN"];
+
 /** Environment to one frozen, validated Config; every problem names its variable and says what to write. */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const problems: string[] = [];
@@ -420,7 +423,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   checkPeople(values, problems);
   checkObserve(values, problems);
   const providers = readProviders(env, problems);
-  const known = new Set(["GATEWAY_URL", ...Object.keys(SETTINGS).flatMap((name) => [name, `${name}_FILE`])]);
+  const known = new Set([...OF_COMMANDS, ...Object.keys(SETTINGS).flatMap((name) => [name, `${name}_FILE`])]);
   for (const name of Object.keys(env)) {
     if (name.startsWith("GATEWAY_") && !known.has(name))
       warnings.push(`${name}: this version has no such setting; docs/settings.md lists them all`);

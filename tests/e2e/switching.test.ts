@@ -81,4 +81,22 @@ describe.skipIf(!hasChromium)("another workspace on the same screen", () => {
         .poll(() => page.getByLabel(field).inputValue(), { timeout: 10_000 })
         .toBe(own.replace("The one", "The two"));
     });
+
+  test("PORTAL-10 an operator reads the name of a workspace they are no member of, and one that is not there is not remembered", async () => {
+    await portal.gateway.manage("POST", "/workspaces", { slug: "theirs", name: "Of others" });
+    const page = await portal.page("operator", { allow: [/404/] });
+    const switcher = page.getByRole("button", { name: /^Workspace:/ });
+    await page.goto(portal.at("keys", "theirs"));
+    await expect.poll(() => switcher.textContent(), { timeout: 10_000 }).toContain("Of others");
+    await page.goto(portal.at("", "nope"));
+    await page.getByText("There is no such workspace here").waitFor();
+    expect(await switcher.textContent()).toContain("Of others");
+    await page.getByRole("link", { name: "Your workspaces" }).click();
+    await page.waitForURL(/\/app\/w\/theirs/);
+    await page.evaluate("localStorage.setItem('workspace', 'nope')");
+    await page.goto(`${portal.origin}/`);
+    await page.getByText("There is no such workspace here").waitFor();
+    await page.getByRole("link", { name: "Your workspaces" }).click();
+    await page.waitForURL(/\/app\/w\/(demo|one|two)/);
+  });
 });

@@ -294,6 +294,11 @@ describe("wrong settings", () => {
     expect(existsSync(folder)).toBe(false);
   });
 
+  test("OPS-05 what only commands read is no unknown setting", () => {
+    const { warnings } = readConfig({ GATEWAY_KEY: "k", GATEWAY_NODE_TOKEN: "t", GATEWAY_URL: "u", GATEWAY_KEYS: "x" });
+    expect(warnings).toEqual([expect.stringMatching(/^GATEWAY_KEYS: /)]);
+  });
+
   test("OPS-05 an operator token that can be guessed is warned of, at the start and by the doctor, and is in neither", async () => {
     const warned = (chars: number) => readConfig({ GATEWAY_ADMIN_TOKEN: "x".repeat(chars) }).warnings.length;
     expect([warned(1), warned(31), warned(32)]).toEqual([1, 1, 0]);

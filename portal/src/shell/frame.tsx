@@ -1,12 +1,13 @@
 import { Outlet, useRouterState } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
 import { useGo, useHere, useParam } from "../address.ts";
-import { type Me, useMe } from "../api/me.ts";
+import { useMe } from "../api/me.ts";
 import type { Screen } from "../screen.ts";
 import { ErrorState } from "../ui/error-state.tsx";
 import { SkeletonLines } from "../ui/skeleton.tsx";
 import { Toasts } from "../ui/toast.tsx";
 import { BareFrame } from "./bare-frame.tsx";
+import { useStanding } from "./last-workspace.ts";
 import { mayView } from "./may-view.ts";
 import { NotAllowed, NoWorkspace } from "./not-found.tsx";
 import { ProgressBar } from "./progress-bar.tsx";
@@ -53,6 +54,7 @@ function Gate({ screen, children }: { readonly screen: Screen | undefined; reado
   }, [isSignedOut, needsPerson, isLeaving, isOver, here, go]);
 
   const who = me.data ?? over ?? null;
+  const standing = useStanding(workspace, who);
   const around = (inside: ReactNode) =>
     screen?.frame === "bare" ? <BareFrame>{inside}</BareFrame> : <SideFrame me={who}>{inside}</SideFrame>;
   if (!needsPerson) return around(children);
@@ -60,7 +62,7 @@ function Gate({ screen, children }: { readonly screen: Screen | undefined; reado
   if (me.error !== null && me.data === undefined)
     return around(<ErrorState error={me.error} onRetry={() => void me.refetch()} />);
   if (who === null) return null;
-  if (workspace !== "" && !isIn(who, workspace)) return around(<NoWorkspace />);
+  if (standing.is === "missing") return around(<NoWorkspace />);
   if (!mayView(screen.allows, who, workspace)) return around(<NotAllowed allows={screen.allows} />);
   return around(
     <>
@@ -70,8 +72,4 @@ function Gate({ screen, children }: { readonly screen: Screen | undefined; reado
       <SessionOver isOpen={isOver} here={here} onLook={() => void me.refetch()} />
     </>,
   );
-}
-
-function isIn(me: Me, workspace: string): boolean {
-  return me.operator || me.workspaces.some((one) => one.slug === workspace);
 }

@@ -3,12 +3,13 @@ import { pathIn } from "../address.ts";
 import type { Me } from "../api/me.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Menu, type MenuItem } from "../ui/menu.tsx";
+import { useStanding } from "./last-workspace.ts";
 
 /** The workspace one is in, and the way to another one: the same screen there, where that makes sense. */
 export function Switcher({ me, workspace }: { readonly me: Me; readonly workspace: string }) {
   const path = useRouterState({ select: (state) => state.location.pathname });
   const screen = /^\/app\/w\/[^/]+\/(?<screen>[^/]+)/.exec(path)?.groups?.["screen"] ?? "";
-  const current = me.workspaces.find((one) => one.slug === workspace);
+  const standing = useStanding(workspace, me);
   const items: MenuItem[] = me.workspaces.map((one) => ({
     label: one.name,
     hint: one.role,
@@ -17,7 +18,7 @@ export function Switcher({ me, workspace }: { readonly me: Me; readonly workspac
   }));
   if (me.operator) items.push({ label: "All workspaces", icon: "grid", to: "/app/operator/workspaces" });
   if (items.length === 0) return null;
-  const name = current?.name ?? (workspace === "" ? "No workspace" : workspace);
+  const name = workspace === "" ? "No workspace" : standing.name;
   return (
     <Menu
       label="Switch workspace"
