@@ -137,7 +137,7 @@ function Danger({ workspace, powers }: { readonly workspace: string; readonly po
           <p className="font-medium">Leave this workspace</p>
           <p className="text-soft">
             {powers.isAdmin
-              ? "Your personal keys here are revoked at once. Coming back needs an invitation."
+              ? "Your personal keys and the management tokens that you made end at once. Coming back needs an invitation."
               : "Ask an admin or an owner to remove you. Your personal keys here are revoked then."}
           </p>
         </div>
@@ -161,7 +161,8 @@ function Danger({ workspace, powers }: { readonly workspace: string; readonly po
         error={leave.error}
         onConfirm={() => leave.mutate({ params: { workspace, email: powers.email } })}
       >
-        <p>You do not see it any more, and your personal keys stop on the next request.</p>
+        <p>You do not see it any more.</p>
+        <p>Your personal keys and the management tokens that you made stop on the next request.</p>
       </Confirm>
     </Card>
   );
