@@ -200,6 +200,8 @@ function conflictIn(asked: Body): string | undefined {
     return "Thinking may not be enabled when tool_choice forces tool use.";
   if (thinks && asked.temperature != null && asked.temperature !== 1)
     return "`temperature` may only be set to 1 when thinking is enabled.";
+  if (asked.temperature != null && asked.top_p != null)
+    return "`temperature` and `top_p` cannot both be specified for this model. Please use only one.";
   if (asked.thinking?.type === "enabled" && asked.thinking.budget_tokens >= max_tokens)
     return "`max_tokens` must be greater than `thinking.budget_tokens`.";
   return undefined;

@@ -151,6 +151,7 @@ describe("mistakes are refused in the provider's own shape", () => {
     "forces tool use": { tools: [TIME], tool_choice: { type: "any" }, thinking: { type: "adaptive" } },
     "may only be set to 1": { temperature: 0.5, thinking: { type: "adaptive" } },
     "temperature:": { temperature: 1.5 },
+    "cannot both be specified": { temperature: 0.5, top_p: 0.9 },
     "greater than `thinking.budget_tokens`": { max_tokens: 1024, thinking: { type: "enabled", budget_tokens: 1024 } },
     "maximum of 4 blocks": { messages: [turn("user", marked, marked, marked, marked, marked)] },
     "tools.0.input_schema": { tools: [{ name: "f", input_schema: {} }] },

@@ -3,6 +3,7 @@ import type { Effort } from "../../language/canon/call.ts";
 import type { Extra } from "../../language/canon/extras.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
+import { ONE_SAMPLING } from "../../language/canon/sampling.ts";
 import { type Endpoint, isExtraPriced, type Model } from "../catalogue/catalogue.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import type { Attempt } from "./attempt.ts";
@@ -81,6 +82,7 @@ const WITHOUT: Readonly<Partial<Record<NeedSource["need"], string>>> = {
   reasoning_off: "always reasons",
   json_with_tools: "gives JSON or calls tools, not both",
   thinking_with_tools: "thinks or calls tools, not both",
+  both_samplings: "takes temperature or top_p, not both",
 };
 
 /** The first thing the endpoint cannot do, or undefined when it can do all of it. */
@@ -197,6 +199,8 @@ function canDo(endpoint: Endpoint, model: Model, need: NeedSource["need"]): bool
       return endpoint.thinking !== "always" && !endpoint.quirks?.includes("thinks-always");
     case "json_with_tools":
       return !endpoint.quirks?.includes("json-or-tools");
+    case "both_samplings":
+      return !endpoint.quirks?.includes(ONE_SAMPLING);
     case "json_schema":
       return endpoint.features.jsonSchema ?? true;
     case "image_input":

@@ -2,6 +2,7 @@ import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { isParameter } from "../../language/canon/parameters.ts";
 import type { Part } from "../../language/canon/parts.ts";
+import { ONE_SAMPLING, sampledOnce } from "../../language/canon/sampling.ts";
 import type { ModelFacts, UpstreamDialect } from "../../language/dialects/dialect.ts";
 import { withoutUnheard } from "../../language/dialects/wishes.ts";
 import { NOTHING_DROPPED } from "./lane.ts";
@@ -19,7 +20,8 @@ export function leavingOut(
   const { sampling } = facts;
   const heard = withoutUnheard(asked, facts);
   const unheard = heard === asked ? [] : [asked.parameterNames?.reasoning_effort ?? "reasoning_effort"];
-  const { call, cut } = sampling === false ? within(heard, most) : onScale(within(heard, most), temperatureMax);
+  const { call, cut } =
+    sampling === false ? within(heard, most) : asSampled(within(heard, most), temperatureMax, facts);
   const advisory = (call.advisory ?? NOTHING_DROPPED).filter(
     (field) => !(isParameter(field) && fields[field] === "yes" && call.chatOnly?.[field] !== undefined),
   );
@@ -65,6 +67,14 @@ function onScale(told: Cut, max: number | undefined): Cut {
   const { call, cut } = told;
   if (max === undefined || call.temperature === undefined || call.temperature <= max) return told;
   return { call: { ...call, temperature: max }, cut: [...cut, `temperature above ${max}`] };
+}
+
+/** Where it can be said, and once where the model takes one of two. */
+function asSampled(told: Cut, temperatureMax: number | undefined, { quirks }: ModelFacts): Cut {
+  const scaled = onScale(told, temperatureMax);
+  if (!quirks.includes(ONE_SAMPLING)) return scaled;
+  const { call, lost } = sampledOnce(scaled.call);
+  return { call, cut: lost === undefined ? scaled.cut : [...scaled.cut, lost] };
 }
 
 /** Prompts are estimated: so much more of one may be there. */

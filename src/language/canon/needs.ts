@@ -12,6 +12,7 @@ export const NEEDS = [
   "image_input",
   "audio_input",
   "pdf_input",
+  "both_samplings",
   "remote_url",
   "uploaded_file",
 ] as const;
@@ -33,6 +34,7 @@ export function needsOf(call: Call): NeedSource[] {
     if (call.reasoning.effort === "none") needs.push({ need: "reasoning_off", param });
     else if (call.tools.length > 0) needs.push({ need: "thinking_with_tools", param });
   }
+  if (isSampledTwice(call)) needs.push({ need: "both_samplings", param: "top_p" });
   if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: format });
   for (let turn = 0; turn < call.turns.length; turn += 1) {
     const { parts = [], partPaths } = call.turns[turn] ?? {};
@@ -43,6 +45,12 @@ export function needsOf(call: Call): NeedSource[] {
     }
   }
   return needs;
+}
+
+/** Two ways to choose words that both are demanded, and neither with the value that holds anyway. */
+function isSampledTwice({ temperature, topP, parameters }: Call): boolean {
+  if (temperature === undefined || temperature === 1 || topP === undefined || topP === 1) return false;
+  return parameters.includes("temperature") && parameters.includes("top_p");
 }
 
 /** Pictures inside the result of a tool are pictures, too. */

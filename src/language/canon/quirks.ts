@@ -7,6 +7,7 @@ export const QUIRKS = [
   "json-or-tools",
   "max-completion-tokens",
   "max-tokens",
+  "one-sampling",
   "plain-history",
   "raw-predict",
   "reasoning-in-history",
