@@ -22,14 +22,15 @@ import {
 import { heldToItsWord } from "../../io/upstream/held-to-its-word.ts";
 import { type Lane, requestHeaders } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamBody, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
-import { jsonIn } from "../../kit/json.ts";
+import { isJsonObject, jsonIn } from "../../kit/json.ts";
 import { after, type Soon } from "../../kit/soon.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
+import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import { audioReader } from "./audio.ts";
 import { HOP_HEADER, hopsOnward, isTold } from "./hops.ts";
 import type { Outcome } from "./outcome.ts";
 import { connectionsOfAttempt, rowOfAttempt } from "./own-layers.ts";
-import type { Relay } from "./relay.ts";
+import { type Relay, verdictOf } from "./relay.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
@@ -239,8 +240,9 @@ function dispatch(
       {
         failed: (failure) => failed(failure, null),
         answered(status, headers) {
-          if (status !== 200)
-            return problemReader({ status, headers, lane, provider: endpoint.provider, resolve, failed, call: sent });
+          const { provider } = endpoint;
+          const reading = { gateway, status, headers, lane, provider, resolve, failed, call: sent };
+          if (status !== 200) return problemReader(reading);
           if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
             const verdict = classifyMalformed("compressed although not asked for", endpoint.provider);
             resolve({ is: "failed", verdict, upstreamStatus: status });
@@ -254,8 +256,8 @@ function dispatch(
               provider: endpoint.provider,
               resolve,
             });
-          if (trail.streaming) return relay.reader({ headers, call: sent, lane, provider: endpoint.provider, resolve });
-          return wholeReader({ gateway, call: sent, lane, provider: endpoint.provider, resolve, failed, headers });
+          if (!trail.streaming) return wholeReader(reading);
+          return isJson(headers) ? problemReader(reading) : relay.reader(reading);
         },
       },
     );
@@ -323,6 +325,11 @@ type Reading = {
   readonly failed: (failure: UpstreamFailure, upstreamStatus: number | null) => void;
 };
 
+/** One object where a stream was asked for: whatever it is, it is no stream. */
+function isJson(headers: IncomingHttpHeaders): boolean {
+  return headers["content-type"]?.startsWith("application/json") === true;
+}
+
 type WholeReading = Reading & { readonly gateway: Gateway; readonly headers: IncomingHttpHeaders };
 
 /** Collects a whole JSON answer under its cap. */
@@ -342,7 +349,10 @@ function wholeReader({ gateway, call, lane, provider, resolve, failed, headers }
     end() {
       const [only] = chunks;
       const bytes = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
-      resolve(wholeOutcome(lane.decodeWhole(bytes, headers), lane, provider));
+      const answer = lane.decodeWhole(bytes, headers);
+      const problem = answer === undefined ? reportedIn(bytes, lane, headers) : undefined;
+      if (problem === undefined) return resolve(wholeOutcome(answer, lane, provider));
+      resolve({ is: "failed", verdict: verdictOf(problem, provider), upstreamStatus: 200 });
     },
     failed: (failure) => failed(failure, 200),
   };
@@ -354,20 +364,36 @@ function wholeOutcome(answer: WholeAnswer | Unusable | undefined, { unusable }: 
   return { is: "failed", verdict, upstreamStatus: 200 };
 }
 
+/** What went wrong, where that is told in the place of an answer and the status says nothing of it. */
+function reportedIn(bytes: Buffer, lane: Lane, headers: IncomingHttpHeaders): UpstreamProblem | undefined {
+  const body = jsonIn(bytes);
+  const first = Array.isArray(body) ? body[0] : body;
+  if (!isJsonObject(first)) return undefined;
+  const { error, object } = first;
+  const isReport = isJsonObject(error) || (typeof error === "string" && error !== "") || object === "error";
+  return isReport ? lane.decodeProblem(body, null, headers) : undefined;
+}
+
 type ProblemReading = Reading & { readonly status: number; readonly headers: IncomingHttpHeaders };
 
+function verdictOn(bytes: Buffer, { status, headers, lane, provider }: ProblemReading): Verdict {
+  if (status === 200) {
+    const reported = reportedIn(bytes, lane, headers);
+    return reported === undefined ? classifyMalformed("not an event stream", provider) : verdictOf(reported, provider);
+  }
+  const problem = lane.decodeProblem(jsonIn(bytes), status, headers);
+  const refused = status < 500 && status !== 429 ? lane.refusal?.(problem) : undefined;
+  if (refused === undefined) return classifyStatus(status, headers, problem, provider);
+  return { is: "stop", why: `provider declined (${status})`, fault: refused };
+}
+
 /** Collects the beginning of an error body and says what follows from it. */
-function problemReader({ status, headers, lane, provider, resolve, failed, call }: ProblemReading): BodyReader {
+function problemReader(reading: ProblemReading): BodyReader {
+  const { status, resolve, failed, call } = reading;
   const chunks: Buffer[] = [];
   let bytes = 0;
   const conclude = () => {
-    const problem = lane.decodeProblem(jsonIn(Buffer.concat(chunks)), status, headers);
-    const refused = status < 500 && status !== 429 ? lane.refusal?.(problem) : undefined;
-    const verdict =
-      refused === undefined
-        ? classifyStatus(status, headers, problem, provider)
-        : ({ is: "stop", why: `provider declined (${status})`, fault: refused } as const);
-    resolve({ is: "failed", verdict, upstreamStatus: status });
+    resolve({ is: "failed", verdict: verdictOn(Buffer.concat(chunks), reading), upstreamStatus: status });
   };
   return {
     data(chunk) {

@@ -2,11 +2,11 @@ import { type Endpoint, effortsOf } from "../../domain/catalogue/catalogue.ts";
 import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { nearestEffort } from "../../language/canon/effort.ts";
-import { decodeProblem } from "../../language/dialects/chat/errors.ts";
 import { decodeReply } from "../../language/dialects/responses/direct-reply.ts";
 import { type DirectFacts, directRequest } from "../../language/dialects/responses/direct-request.ts";
 import type { Ownership } from "../../language/dialects/responses/direct-response.ts";
 import { DirectStream } from "../../language/dialects/responses/direct-stream.ts";
+import { decodeRefusal } from "../../language/dialects/responses/errors.ts";
 import type { InboundResponses, Lane, Target } from "./lane.ts";
 import { sealsThoughts } from "./through-responses.ts";
 
@@ -30,7 +30,7 @@ export function directResponses(inbound: InboundResponses, { endpoint, model, he
     decodeWhole: (bytes) => decodeReply(bytes, ownership),
     openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
     openStream: () => new DirectStream(ownership),
-    decodeProblem,
+    decodeProblem: decodeRefusal,
   };
 }
 

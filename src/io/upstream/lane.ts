@@ -85,9 +85,10 @@ export type Lane = {
   refusal?(problem: UpstreamProblem): Fault | undefined;
   openFrames(frameMaxChars: number): FrameReader;
   openStream(): AnswerStream;
+  /** Without a status: an error that came with a good one. */
   decodeProblem(
     body: unknown,
-    status: number,
+    status: number | null,
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): UpstreamProblem;
 };

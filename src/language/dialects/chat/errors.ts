@@ -24,9 +24,8 @@ export function decodeProblem(body: unknown, status: number | null): UpstreamPro
   const detail = first["detail"];
   const message = textOf(inner["message"]) ?? textOf(first["error"]) ?? textOf(detail) ?? detailList(detail);
   const code = textOf(inner["code"]);
-  const stated = typeof inner["code"] === "number" ? inner["code"] : inner["status_code"];
   const type = textOf(inner["type"]);
-  const said = typeof stated === "number" ? stated : status;
+  const said = statusIn(inner["code"]) ?? statusIn(inner["status_code"]) ?? status;
   return problem(message, code, type, said ?? STATUSES.get(code) ?? STATUSES.get(type) ?? null);
 }
 
@@ -52,6 +51,12 @@ function statedSeconds(message: string): number | undefined {
   for (const [, figure, unit = ""] of stated.matchAll(/([\d.]+)(ms|h|m|s)/g))
     seconds += Number(figure) * (UNIT_SECONDS[unit] ?? 0);
   return Math.ceil(seconds);
+}
+
+/** A number, or the same as text. */
+function statusIn(value: unknown): number | undefined {
+  if (typeof value === "string" && /^\d{3}$/.test(value)) return Number(value);
+  return typeof value === "number" ? value : undefined;
 }
 
 function textOf(value: unknown): string | null {

@@ -1,8 +1,8 @@
 import { effortFor } from "../../canon/effort.ts";
-import { decodeProblem } from "../chat/errors.ts";
 import type { UpstreamDialect } from "../dialect.ts";
 import { TOOL_NAME_MAX } from "../tool-names.ts";
 import { encodeCall } from "./encode.ts";
+import { decodeRefusal } from "./errors.ts";
 import { FIELDS } from "./fields.ts";
 import { IMAGE_DETAILS } from "./media.ts";
 import { decodeWhole } from "./reply.ts";
@@ -23,5 +23,5 @@ export const responsesDialect: UpstreamDialect = {
   encode: encodeCall,
   decodeReply: decodeWhole,
   openReader: (asked) => new ItemReader(asked?.facts.sealedBy ?? null),
-  decodeProblem,
+  decodeProblem: decodeRefusal,
 };

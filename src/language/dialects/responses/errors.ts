@@ -35,6 +35,11 @@ export function decodeFailure(event: unknown): UpstreamProblem {
   return { ...problem, type, status: problem.status ?? (CALLERS_FAULT.has(problem.code) ? 400 : null) };
 }
 
+/** An error that came as an answer: with its status, or as a response that failed although the status was good. */
+export function decodeRefusal(body: unknown, status: number | null): UpstreamProblem {
+  return status === null ? decodeFailure(body) : decodeProblem(body, status);
+}
+
 /** What an `error` event says: some readers look for the fields at its top, some in `error`. */
 export function errorFields(error: Omit<ErrorEnvelope["error"], "code"> & { readonly code: string }): JsonObject {
   const { code, message, param = null } = error;

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Tenant } from "../support/gateway.ts";
+import { responseJson } from "../support/responses-native.ts";
+import { MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
+import { chatJson, type Script } from "../support/upstream.ts";
+
+/** An error that comes with a status of 200 is judged by what it says, whole or in a stream. */
+let scene: Scene;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  scene = await openScene(["deepinfra", "ovhcloud", "openai", "anthropic", "google-ai-studio"]);
+  tenant = await scene.gateway.tenant();
+});
+afterAll(() => scene.close());
+
+const CLAUDE = "anthropic/claude-sonnet-4-5";
+const user = [{ role: "user", content: "Hello" }];
+const tooLong = { error: { message: "prompt is too long", code: 400 } };
+const overloaded = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
+const badRequest = { type: "error", error: { type: "invalid_request_error", message: "max_tokens: too many" } };
+
+type Surface = "chat/completions" | "messages" | "responses";
+const BODIES: Record<Surface, object> = {
+  "chat/completions": { messages: user },
+  messages: { messages: user, max_tokens: 50 },
+  responses: { input: "Hello" },
+};
+
+async function asked(surface: Surface, model: string, provider: Provider, script: Script, stream = false) {
+  scene.at(provider).next(script);
+  const before = scene.at("ovhcloud").requests.length;
+  const answer = await scene.gateway.call(tenant.key, `/v1/${surface}`, {
+    body: { model, stream, ...BODIES[surface] },
+  });
+  const { status, body, text } = answer;
+  const { error } = body ?? JSON.parse(text.slice(text.indexOf("{")));
+  return { status, error, elsewhere: scene.at("ovhcloud").requests.length - before };
+}
+
+const failedResponse = (code: string) =>
+  responseJson({ status: "failed", output: [], error: { code, message: "no such thing" } });
+
+describe.each([false, true])("asked for a stream: %s", (stream) => {
+  test.each<[string, Surface, string, Provider, unknown, number]>([
+    ["chat to chat", "chat/completions", MODEL, "deepinfra", tooLong, 400],
+    ["messages to chat", "messages", MODEL, "deepinfra", tooLong, 400],
+    ["responses to chat", "responses", MODEL, "deepinfra", tooLong, 400],
+    ["messages to messages", "messages", CLAUDE, "anthropic", badRequest, 400],
+    ["chat to messages", "chat/completions", CLAUDE, "anthropic", badRequest, 400],
+    ["chat to Gemini", "chat/completions", "google/gemini-2.5-flash", "google-ai-studio", tooLong, 400],
+    ["responses to responses", "responses", "openai/gpt-5", "openai", failedResponse("invalid_prompt"), 400],
+    ["the same, at its limit", "responses", "openai/gpt-5", "openai", failedResponse("rate_limit_exceeded"), 429],
+    ["an overloaded one", "messages", CLAUDE, "anthropic", overloaded, 502],
+  ])(
+    "ERR-06 %s: the caller hears what is wrong with its request",
+    async (_name, surface, model, provider, json, status) => {
+      const told = await asked(surface, model, provider, { json }, stream);
+      expect([told.status, told.elsewhere]).toEqual([status, 0]);
+    },
+  );
+
+  test("ERR-06 a request that an endpoint refuses is asked of nobody else, and an endpoint at its limit is followed by the next", async () => {
+    const refused = await asked("chat/completions", MODEL, "deepinfra", { json: tooLong }, stream);
+    expect(refused).toMatchObject({ status: 400, elsewhere: 0, error: { code: "provider_error" } });
+    expect(refused.error.message).toContain("prompt is too long");
+    scene.at("deepinfra").next({ json: { error: { message: "slow down", code: "429" } } });
+    const { status, headers } = await scene.chat(tenant.key, { stream });
+    expect([status, headers.get("x-svc-provider")]).toEqual([200, "ovhcloud"]);
+  });
+});
+
+test("a status that stands in a stream as text is read as a number", async () => {
+  scene.at("deepinfra").next({ frames: [`data: ${JSON.stringify({ error: { message: "bad", code: "400" } })}\n\n`] });
+  const { status, body } = await scene.chat(tenant.key, { stream: true });
+  expect([status, body?.error.code]).toEqual([400, "provider_error"]);
+});
+
+test("a whole answer where a stream was asked for is no stream, and the next endpoint is asked", async () => {
+  scene.at("deepinfra").next({ json: chatJson() });
+  const { status, headers } = await scene.chat(tenant.key, { stream: true });
+  expect([status, headers.get("x-svc-provider")]).toEqual([200, "ovhcloud"]);
+});
