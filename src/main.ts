@@ -150,7 +150,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     ...{ ...tenancy, store, connections, responses: overseenResponses(responses), ownKeys, rates, prober },
     ...{ captured, alerts, caughtUp: caughtUp.soon, planning: gateway, endpoints: gateway, payments: money.payments },
     nodes: { held: nodes, max: config.GATEWAY_NODES_MAX, instance: fleet.id },
-    masterKey: { rotation, timers: systemTimers },
+    ...{ masterKey: { rotation, timers: systemTimers }, timers: systemTimers },
     checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing, logExport }),
   };
   const { margins } = gateway;

@@ -94,7 +94,7 @@ function sealedParts(store: Store, clock: Clock) {
   const parts = { keys, file: null, leaving: undefined, store, vault, ids: makeIds(clock.nowMs), warn: () => {} };
   const rotation = new MasterKeyRotation({ ...parts, clock, timers: systemTimers });
   const captures = new Captures({ store: captured, clock, limits, mayKeep: () => true, warn: () => {} });
-  return { captured, captures, masterKey: { rotation, timers: systemTimers } };
+  return { captured, captures, masterKey: { rotation, timers: systemTimers }, timers: systemTimers };
 }
 
 /** Where nobody pays from outside. */

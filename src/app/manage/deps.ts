@@ -29,6 +29,7 @@ import type { Probed } from "../../io/upstream/probe-key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
 import type { Soon } from "../../kit/soon.ts";
+import type { Timers } from "../../kit/timers.ts";
 import type { Alerts } from "../alerts/alerts.ts";
 import type { Captures } from "../pipeline/captures.ts";
 import type { Planning } from "../pipeline/plan.ts";
@@ -94,6 +95,7 @@ export type ManageDeps = TenancyDeps & {
   readonly ownKeys: OwnKeyRoom;
   readonly nodes: NodeRoom;
   readonly masterKey: MasterKeyDeps;
+  readonly timers: Timers;
   /** Exchange rates while the gateway runs. */
   readonly rates: GivenRates;
   /** Whether endpoints do what the catalogue says. */

@@ -13,6 +13,7 @@ import { type Check, type CheckResult, findWorkspace, type ManageDeps, type Room
 import { rateCheck } from "../money/rates.ts";
 import { timeOf } from "../tenancy/key-settings.ts";
 import { isoTime } from "../views.ts";
+import { bookCheck } from "./book-check.ts";
 import { liveChecks } from "./live-check.ts";
 
 function providerViews(snapshot: Snapshot, connections: PlatformConnections, own: OwnLayer | undefined) {
@@ -47,17 +48,9 @@ function unique(values: readonly string[]): string[] {
 }
 
 /** The checks the use cases can make themselves; the wiring adds the ones of store, journal and settings. */
-function ownChecks(deps: ManageDeps): Check[] {
+function ownChecks(deps: ManageDeps, books: Check): Check[] {
   return [
-    {
-      name: "ledger",
-      run: async () => {
-        const broken = await deps.store.ledger.audit();
-        return broken.length === 0
-          ? { ok: true, detail: "the books balance" }
-          : { ok: false, detail: broken.slice(0, 10).join("; ") };
-      },
-    },
+    books,
     ...liveChecks(deps),
     rateCheck(deps, deps.rates.staleDays),
     { name: "catalogue", run: async () => catalogueCheck(deps.snapshot()) },
@@ -113,6 +106,7 @@ async function runCheck({ name, run }: Check) {
 }
 
 export function operationHandlers(room: Room): Record<string, Handler> {
+  const books = bookCheck(room);
   return {
     manageListProviders: whole(async (exchange) => {
       const { workspace } = readQuery(exchange, ProviderQuery);
@@ -135,7 +129,7 @@ export function operationHandlers(room: Room): Record<string, Handler> {
       return { status: 200, json: { data, next } };
     }),
     manageDoctor: whole(async () => {
-      const checks = await Promise.all([...room.checks, ...ownChecks(room)].map(runCheck));
+      const checks = await Promise.all([...room.checks, ...ownChecks(room, books)].map(runCheck));
       return { status: 200, json: { ok: checks.every((check) => check.ok), checks } };
     }),
   };

@@ -45,6 +45,8 @@ export type Engine = {
   ingest(batch: RecordBatch): Promise<void>;
   /** Where the request log is in partitions by time. */
   readonly logParts?: LogParts;
+  /** Work that reads all there is: beside everything else, and with time for it. Absent where there is one connection. */
+  patiently?<T>(work: (session: Kysely<Database>) => Promise<T>): Promise<T>;
   /** Until the transaction ends no other one numbers a change; absent where transactions wait for each other anyway. */
   numberAlone?(session: Kysely<Database>): Promise<void>;
   close(): Promise<void>;

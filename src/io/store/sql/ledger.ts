@@ -12,6 +12,7 @@ import {
 } from "../../../domain/billing/ledger.ts";
 import { CHARGE_MAX_NANOS } from "../../../domain/billing/price.ts";
 import { formatNanos } from "../../../kit/money.ts";
+import type { Engine } from "./engine.ts";
 import { inTransaction } from "./in-transaction.ts";
 import { auditLedger } from "./ledger-audit.ts";
 import { balancesPage, entriesPage, toTransaction } from "./ledger-pages.ts";
@@ -19,7 +20,11 @@ import { returnedNanos, spentIn, statementOf } from "./ledger-sums.ts";
 import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 
-export function ledgerStore(db: Kysely<Database>): LedgerStore {
+/** `patiently`: how the audit reads; on `db` unless given. */
+export function ledgerStore(
+  db: Kysely<Database>,
+  patiently: NonNullable<Engine["patiently"]> = (work) => work(db),
+): LedgerStore {
   return {
     async post(transaction) {
       const transfer = transferOf(transaction);
@@ -95,7 +100,7 @@ export function ledgerStore(db: Kysely<Database>): LedgerStore {
     entries: (...asked) => entriesPage(db, ...asked),
     balances: (...asked) => balancesPage(db, ...asked),
 
-    audit: () => auditLedger(db),
+    audit: () => patiently(auditLedger),
   };
 }
 

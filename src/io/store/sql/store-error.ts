@@ -6,16 +6,21 @@ import { type Fault, fault } from "../../../contract/faults.ts";
  */
 export type StoreFailure = "conflict" | "rejected" | "unavailable";
 
+/**
+ * How it ended, where that matters. `collided`: two transactions stood in each other's way, nothing of this one is left,
+ * and it can be done again at once; `cut off`: it took longer than it may.
+ */
+export type StoreEnd = "collided" | "cut off" | undefined;
+
 export class StoreError extends Error {
   readonly failure: StoreFailure;
-  /** Two transactions stood in each other's way: nothing of this one is left, and it can be done again at once. */
-  readonly collided: boolean;
+  readonly end: StoreEnd;
 
-  constructor(failure: StoreFailure, message: string, collided = false) {
+  constructor(failure: StoreFailure, message: string, end?: StoreEnd) {
     super(message);
     this.name = "StoreError";
     this.failure = failure;
-    this.collided = collided;
+    this.end = end;
   }
 }
 

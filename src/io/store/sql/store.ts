@@ -144,7 +144,7 @@ export function sqlStore(engine: Engine): Store {
   return {
     tenancy: tenancyStore(db),
     limits: limitStore(db),
-    ledger: ledgerStore(db),
+    ledger: ledgerStore(db, engine.patiently),
     payments: paymentStore(db),
     promotions: promotionStore(db),
     log: logStore(db, engine.logParts),

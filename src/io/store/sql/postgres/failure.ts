@@ -1,10 +1,12 @@
 import { DatabaseError } from "pg";
-import { StoreError, type StoreFailure } from "../store-error.ts";
+import { type StoreEnd, StoreError, type StoreFailure } from "../store-error.ts";
 
 const CONFLICT = "23505";
 const CHECK = "23514";
 /** A transaction that could not be told from another order of things, and one of a circle that waited for each other. */
 const COLLISIONS = ["40001", "40P01"];
+/** By the time a statement may take, or by hand. */
+const CUT_OFF = "57014";
 /** Classes of SQLSTATE that are about the data itself: wrong values, broken rules of a table, sizes past every limit. */
 const OF_THE_DATA = ["22", "23", "54"];
 
@@ -19,7 +21,12 @@ export function toStoreError(error: unknown): StoreError {
   // The rule of a partition has no name. A row breaks it when another partition was added while it waited for its place.
   const isMisplaced = state === CHECK && constraint === undefined;
   const failure = isMisplaced ? "unavailable" : failureOf(state);
-  return new StoreError(failure, wordsOf(error), isMisplaced || COLLISIONS.includes(state));
+  return new StoreError(failure, wordsOf(error), isMisplaced ? "collided" : endOf(state));
+}
+
+function endOf(state: string): StoreEnd {
+  if (state === CUT_OFF) return "cut off";
+  return COLLISIONS.includes(state) ? "collided" : undefined;
 }
 
 function failureOf(state: string): StoreFailure {

@@ -50,7 +50,7 @@ export function ingestInto(pool: Pool, pulse?: Pulse): (batch: RecordBatch) => P
         await attempt(read);
         return;
       } catch (error) {
-        if (!(error instanceof StoreError) || !error.collided || tries >= TRIES_MAX) throw error;
+        if (!(error instanceof StoreError) || error.end !== "collided" || tries >= TRIES_MAX) throw error;
       }
   };
 }

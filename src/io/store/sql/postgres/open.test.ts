@@ -56,3 +56,35 @@ test.skipIf(!hasPostgres)(
     expect(log.lines.filter(({ level }) => level === "error")).toHaveLength(1);
   },
 );
+
+test.skipIf(!hasPostgres)(
+  "BILL-01 the audit takes no connection from others, has its own time, and tells what it found by then",
+  async () => {
+    const address = await cluster.database("migrated");
+    // By the address a statement of everybody else may take far longer.
+    const url = `${address.url}?statement_timeout=60000`;
+    const store = await openPostgres({
+      ...{ address: { ...address, url }, connections: 1, patienceMs: 1_000 },
+      ...{ dataDir: cluster.folder(), clock: systemClock, log: listeningLog() },
+    });
+    await store.ingest([chargedRecord("r1", 1n)]);
+    expect(await store.ledger.audit()).toEqual([]);
+    const busy = new Client({ connectionString: address.url });
+    await busy.connect();
+    await busy.query("begin");
+    await busy.query("lock table request_records in access exclusive mode");
+    const audit = store.ledger.audit().catch((error: unknown) => error);
+    expect(await Promise.race([audit, store.meta.get("nothing")])).toBeUndefined();
+    expect(await audit).toMatchObject({ name: "StoreError", end: "cut off" });
+    await cluster.query(address, "update wallets set balance_nanos = 7");
+    expect(await store.ledger.audit()).toEqual(["the wallet of ws_1 says 7, its ledger entries say -1"]);
+    await busy.end();
+    expect(await store.ledger.audit()).toHaveLength(1);
+    await expect.poll(() => cluster.query(address, GATEWAYS)).toEqual([{ sessions: 3 }]);
+    await store.close();
+  },
+);
+
+/** One for questions, one that writes records, one that keeps others out. */
+const GATEWAYS = `select count(*)::int as sessions from pg_stat_activity
+  where application_name = 'inference-gateway' and datname = current_database()`;

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { Kysely, sql } from "kysely";
 import type { Clock } from "../../../../kit/clock.ts";
+import { MINUTE_MS } from "../../../../kit/time.ts";
 import { lockDataDir } from "../data-lock.ts";
 import type { Engine } from "../engine.ts";
 import { MigrationError, migrate } from "../migrate.ts";
@@ -40,6 +41,8 @@ export type PostgresSettings = {
   readonly connections: number;
   /** How long the server may say nothing before what waits for it is given up. Unless set, as long as a statement may take. */
   readonly silenceMs?: number;
+  /** How long a statement may take that reads all there is. */
+  readonly patienceMs?: number;
   /** The same database as its owner: tables are brought up to date that way. Unless set, by `address`. */
   readonly owner?: DatabaseAddress | undefined;
   /** How long requests are kept in the log; null for ever. */
@@ -55,6 +58,8 @@ export type PostgresSettings = {
 };
 
 const VERSION_LEAST = 13;
+
+const PATIENCE_MS = 30 * MINUTE_MS;
 
 /** Opens the store on PostgreSQL, takes database (unless it is shared) and data directory for this process and brings the tables up to date. */
 export async function openPostgres(settings: PostgresSettings): Promise<Store> {
@@ -155,7 +160,8 @@ export function openDatabase(
   return new Kysely<Database>({ dialect: poolDialect(openPool(address, connections, hurry)), plugins: [wholeNumbers] });
 }
 
-function postgresEngine({ address, connections, silenceMs, logKeptMs = null, log }: PostgresSettings): Engine {
+function postgresEngine(settings: PostgresSettings): Engine {
+  const { address, connections, silenceMs, patienceMs = PATIENCE_MS, logKeptMs = null, log } = settings;
   const pool = openPool(address, connections, "hurried");
   const pulse = silenceMs === undefined ? undefined : new Pulse(address, silenceMs);
   const db = new Kysely<Database>({ dialect: poolDialect(pool, pulse), plugins: [wholeNumbers] });
@@ -173,6 +179,19 @@ function postgresEngine({ address, connections, silenceMs, logKeptMs = null, log
     ingest: async (batch) => {
       worker ??= new WorkerClient(script, { address, silenceMs }, replace);
       await worker.ask({ is: "ingest", batch });
+    },
+    async patiently(work) {
+      const own = openPool(address, 1, "patient");
+      try {
+        const patient = new Kysely<Database>({ dialect: poolDialect(own, pulse), plugins: [wholeNumbers] });
+        return await patient.connection().execute(async (session) => {
+          // The address may say how long a statement of everybody else may take.
+          await sql`select set_config('statement_timeout', ${String(patienceMs)}, false)`.execute(session);
+          return work(session);
+        });
+      } finally {
+        await ended(own.end());
+      }
     },
     async numberAlone(session) {
       await sql`select pg_advisory_xact_lock(${sql.lit(LOCKS.ours)}, ${sql.lit(LOCKS.change)})`.execute(session);

@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import { StoreError } from "../../../io/store/sql/store-error.ts";
+import { bookCheck } from "./book-check.ts";
+
+/** Books that are read as long as a test wants. */
+function room() {
+  const audits: PromiseWithResolvers<string[]>[] = [];
+  const waits: (() => void)[] = [];
+  let nowMs = Date.UTC(2026, 10, 16);
+  const audit = () => {
+    const one = Promise.withResolvers<string[]>();
+    audits.push(one);
+    return one.promise;
+  };
+  const check = bookCheck({
+    store: { ledger: { audit } },
+    clock: { nowMs: () => nowMs++, elapsedMs: () => nowMs },
+    timers: {
+      after(_ms, then) {
+        waits.push(then);
+        return { refresh() {}, [Symbol.dispose]() {} };
+      },
+    },
+  });
+  const late = () => {
+    for (const then of waits.splice(0)) then();
+  };
+  return { check, audits, late };
+}
+
+const BEGUN = "2026-11-16T00:00:00.000Z";
+
+test("BILL-01 books that balance are ok, broken ones are not, and each who asks later is told of a proof of their own", async () => {
+  const { check, audits } = room();
+  const first = check.run();
+  audits[0]?.resolve([]);
+  expect(await first).toEqual({ ok: true, detail: "the books balance" });
+  const second = check.run();
+  audits[1]?.resolve(Array.from({ length: 12 }, (_, at) => `broken ${at}`));
+  expect(await second).toMatchObject({ ok: false, detail: expect.stringMatching(/^broken 0; .*; broken 9$/) });
+});
+
+test("BILL-01 a proof that takes long is no failure: it goes on, is not begun twice, and its end is told to who asks next", async () => {
+  const { check, audits, late } = room();
+  const asked = [check.run(), check.run()];
+  late();
+  const pending = { ok: true, detail: `not known yet, the books are large: checked since ${BEGUN}, ask again` };
+  expect(await Promise.all(asked)).toEqual([pending, pending]);
+  audits[0]?.resolve(["the wallet is wrong"]);
+  expect(await check.run()).toEqual({ ok: false, detail: `the wallet is wrong (as of ${BEGUN})` });
+  expect(audits).toHaveLength(1);
+  const next = check.run();
+  audits[1]?.resolve([]);
+  expect(await next).toEqual({ ok: true, detail: "the books balance" });
+});
+
+test("BILL-01 a proof that the database cut off for its time claims nothing; a store that is away is a failure", async () => {
+  const { check, audits } = room();
+  const first = check.run();
+  audits[0]?.reject(new StoreError("unavailable", "canceling statement due to statement timeout", "cut off"));
+  const detail =
+    "not checked to the end, nothing broken was found until then: canceling statement due to statement timeout";
+  expect(await first).toEqual({ ok: true, detail });
+  const second = check.run();
+  audits[1]?.reject(new StoreError("unavailable", "connect ECONNREFUSED"));
+  expect(await second).toEqual({ ok: false, detail: "connect ECONNREFUSED" });
+});
