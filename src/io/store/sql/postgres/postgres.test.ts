@@ -406,7 +406,9 @@ describe.skipIf(!hasPostgres)("failures", () => {
   test.each([
     ["23505", "conflict"],
     ["23503", "rejected"],
-    ["23514", "rejected"],
+    ["23514", "rejected", "a_check"],
+    // The rule of a partition: it has no name.
+    ["23514", "unavailable"],
     ["22003", "rejected"],
     ["22021", "rejected"],
     ["54000", "rejected"],
@@ -420,8 +422,8 @@ describe.skipIf(!hasPostgres)("failures", () => {
     ["25006", "unavailable"],
     ["42501", "unavailable"],
     ["08006", "unavailable"],
-  ])("SQLSTATE %s is %s", (code, failure) => {
-    const error = Object.assign(new DatabaseError("words", 5, "error"), { code });
+  ])("SQLSTATE %s is %s", (code, failure, constraint?: string) => {
+    const error = Object.assign(new DatabaseError("words", 5, "error"), { code, constraint });
     expect(toStoreError(error)).toMatchObject({ failure, message: "words" });
   });
 
