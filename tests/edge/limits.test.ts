@@ -178,6 +178,9 @@ describe("the window of a key", () => {
     expect((await gateway.call(first.key, MODELS)).status).toBe(200);
     expect((await gateway.call(first.key, MODELS)).status).toBe(429);
     expect((await gateway.call(second.key, MODELS)).status).toBe(200);
+    const rotated: Made = await gateway.manage("POST", `/keys/${first.id}/rotate`, {});
+    expect((await gateway.call(rotated.key, MODELS)).status).toBe(200);
+    expect((await gateway.call(rotated.key, MODELS)).status).toBe(429);
   });
 });
 
