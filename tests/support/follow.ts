@@ -15,13 +15,14 @@ export type Followed = {
 export function openResponse(
   origin: string,
   key: string,
-  { path, body }: { readonly path: string; readonly body?: unknown },
+  call: { readonly path: string; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>> },
 ): Promise<Followed> {
+  const { path, body, headers } = call;
   const { promise, resolve, reject } = Promise.withResolvers<Followed>();
   const request = httpRequest(`${origin}${path}`, {
     method: body === undefined ? "GET" : "POST",
     agent: false,
-    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
   });
   request.on("error", reject);
   request.on("response", (response) => resolve(followed(response, () => request.destroy())));

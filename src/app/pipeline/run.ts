@@ -379,8 +379,10 @@ class Request {
 
   async #closeStream(attempt: Attempt, { stream }: Extract<Ended, { is: "relayed" }>): Promise<void> {
     this.#heard(stream);
-    // The model was done and the client left before the figures came: it is billed by them all the same.
-    const end = this.#sink.gone ? GONE : { status: 200, errorCode: null };
+    // The model was done and the client left before the figures came: it is billed by them all the same. What nobody
+    // waited for is kept as a whole answer, and is one in the log.
+    const left = this.#sink.gone && this.#sink.unattended !== true;
+    const end = left ? GONE : { status: 200, errorCode: null };
     try {
       const { usage, shown } = await this.#settle(attempt, stream, end);
       this.#learn(attempt, usage);
