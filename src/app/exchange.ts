@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
+import type { Fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import type { Actor, Seat } from "../domain/tenancy/actor.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
@@ -52,6 +53,8 @@ export type Sink = {
   readonly gone: boolean;
   /** No client takes it: what it waits for is the gateway's own. */
   readonly unattended?: true | undefined;
+  /** Why it takes no more, where that is the gateway's own doing: the answer breaks, and nobody pays for it. */
+  readonly refusal?: Fault | undefined;
   start(status: number, headers: Readonly<Record<string, string>>): void;
   /** False: wait for `drained` before writing on. */
   write(chunk: Buffer | string): boolean;
@@ -60,7 +63,7 @@ export type Sink = {
   end(chunk?: Buffer | string): void;
   /** Cuts the connection: the only honest end of an answer that broke and cannot say so. */
   cut(): void;
-  /** Called once when the client hangs up before the end. */
+  /** Called once when the client hangs up before the end, or no more is taken. */
   onGone(listener: () => void): void;
 };
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { openResponse } from "../support/follow.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
@@ -227,6 +228,59 @@ function pausing(way: Way, closed: Promise<void>): Script {
   const cut = frames.findIndex((frame) => frame.includes("Hello")) + 1;
   return { frames: [...frames.slice(0, cut), { data: frames.slice(cut).join(""), afterMs: 0, gate: closed }] };
 }
+
+test("RESP-04 BILL-09 cancelled after the model's last word: it is completed, and log and replay say so", async () => {
+  const scene = await openScene([WAYS.translated]);
+  try {
+    const tenant = await scene.gateway.tenant();
+    const held = gate();
+    const frames = framesOf("translated", ["Hello", " there"]);
+    const cut = frames.findIndex((frame) => frame.includes('"usage":{'));
+    const figures = { data: frames.slice(cut).join(""), afterMs: 0, gate: held.closed };
+    scene.at(WAYS.translated).next({ frames: [frames.slice(0, cut).join(""), figures] });
+    const body = { model: MODEL, input: "Hi", background: true, stream: true };
+    const headers = { "idempotency-key": "once" };
+    const stream = await openResponse(scene.gateway.url, tenant.key, { path: "/v1/responses", body, headers });
+    await stream.until(" there");
+    const { id } = eventsIn(stream.text)[0].response;
+    const cancelling = callerWith(scene.gateway, tenant.key).cancel(id);
+    // A part of the time for which figures are waited for.
+    await sleep(200);
+    held.open();
+    expect((await cancelling).body.status).toBe("completed");
+    expect(await scene.row(id)).toMatchObject({ status: 200, error_code: null });
+    const again = await scene.gateway.call(tenant.key, "/v1/responses", { body, headers });
+    expect([again.status, again.text]).toEqual([200, expect.stringContaining("This request was answered and charged")]);
+    expect(await scene.charges(tenant)).toHaveLength(1);
+  } finally {
+    await scene.close();
+  }
+});
+
+test("BILL-02 RESP-04 an answer larger than the gateway keeps is ended by it: failed, and not charged", async () => {
+  const scene = await openScene([WAYS.translated]);
+  try {
+    const tenant = await scene.gateway.tenant();
+    const caller = callerWith(scene.gateway, tenant.key);
+    const word = "x".repeat(1024 * 1024);
+    scene.at(WAYS.translated).next({
+      frames: framesOf(
+        "translated",
+        Array.from({ length: 66 }, () => word),
+      ),
+    });
+    const { id } = (await caller.post({ background: true })).body;
+    const read = async () => (await caller.get(id)).body;
+    await expect.poll(async () => (await read()).status, { timeout: 50_000, interval: 200 }).toBe("failed");
+    const failed = await read();
+    expect(failed.error.message).toContain("larger than this gateway keeps");
+    expect(await scene.charges(tenant)).toEqual([]);
+    expect((await scene.wallet(tenant)).held).toBe("0.00");
+    expect(await scene.row(id)).toMatchObject({ status: 200, error_code: "upstream_error", cost: "0.00" });
+  } finally {
+    await scene.close();
+  }
+});
 
 test("RESP-04 background work has the deadline of every request", async () => {
   const scene = await openScene([WAYS.translated], { GATEWAY_REQUEST_TIMEOUT_MS: "300" });

@@ -1,3 +1,4 @@
+import type { Fault } from "../../contract/faults.ts";
 import { CAPTURED_PARTS, type CapturedPart, type CaptureWindow } from "../../domain/record/capture.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { Sink } from "../exchange.ts";
@@ -133,6 +134,10 @@ class HeardSink implements Sink {
 
   get unattended(): true | undefined {
     return this.#sink.unattended;
+  }
+
+  get refusal(): Fault | undefined {
+    return this.#sink.refusal;
   }
 
   start(status: number, headers: Readonly<Record<string, string>>): void {

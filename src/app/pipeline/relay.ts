@@ -121,6 +121,8 @@ export class Relay {
   /** How an answer broke that was being sent: by its provider, or because the gateway ended it. */
   brokenBy(verdict: Verdict) {
     if (this.#time === "up") return { why: TIME_UP, upstreamStatus: 200, ended: cutByTime() };
+    const { refusal } = this.#sink;
+    if (refusal !== undefined) return { why: "the gateway took no more of it", upstreamStatus: 200, ended: refusal };
     const { why } = verdict;
     if (verdict.is === "next")
       return {

@@ -1,3 +1,4 @@
+import type { Fault } from "../../contract/faults.ts";
 import { type ParsedBody, parseJsonText } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Sink } from "../exchange.ts";
@@ -24,6 +25,7 @@ export class JobSink implements Sink {
   readonly #listener: SinkListener;
   #started = false;
   #gone = false;
+  #refusal: Fault | undefined;
   #onGone: (() => void) | undefined;
 
   constructor(listener: SinkListener) {
@@ -39,9 +41,20 @@ export class JobSink implements Sink {
     return this.#gone;
   }
 
+  get refusal(): Fault | undefined {
+    return this.#refusal;
+  }
+
   stop(): void {
-    if (this.#gone) return;
+    if (!this.#takesMore) return;
     this.#gone = true;
+    this.#onGone?.();
+  }
+
+  /** The answer is to break here. */
+  refuse(why: Fault): void {
+    if (!this.#takesMore) return;
+    this.#refusal = why;
     this.#onGone?.();
   }
 
@@ -52,11 +65,11 @@ export class JobSink implements Sink {
 
   write(chunk: Buffer | string): boolean {
     for (const event of this.#read(chunk)) this.#listener.event(event);
-    return this.#gone || this.#listener.hasRoom();
+    return !this.#takesMore || this.#listener.hasRoom();
   }
 
   drained(): Promise<void> {
-    return this.#gone || this.#listener.hasRoom() ? Promise.resolve() : this.#listener.room();
+    return !this.#takesMore || this.#listener.hasRoom() ? Promise.resolve() : this.#listener.room();
   }
 
   end(chunk?: Buffer | string): void {
@@ -66,8 +79,12 @@ export class JobSink implements Sink {
   cut(): void {}
 
   onGone(listener: () => void): void {
-    if (this.#gone) listener();
+    if (!this.#takesMore) listener();
     else this.#onGone = listener;
+  }
+
+  get #takesMore(): boolean {
+    return !this.#gone && this.#refusal === undefined;
   }
 
   #read(chunk: Buffer | string): ParsedBody[] {

@@ -6,13 +6,10 @@ import { errorFields } from "../../language/dialects/responses/errors.ts";
 import { eventOf } from "./event-log.ts";
 import { JobSink } from "./job-sink.ts";
 
-/** More than any answer says: what a job is, in the store and in what it needs for its end, has an end too. */
-const EVENT_CHARS_MAX = 64 * 1024 * 1024;
+/** More than any answer says: what is kept of a job, in the store and for its end, has an end too. */
+const KEPT_CHARS_MAX = 64 * 1024 * 1024;
 /** Events that are not in the store yet: the provider waits while they are more. */
 const HELD_CHARS_MAX = 1024 * 1024;
-
-/** Why work was stopped before its end. */
-type Stop = { readonly is: "cancelled" } | { readonly is: "too_large" };
 
 /** One response that is being made in the background: its events as they come, and what has become of it. */
 export class Job {
@@ -34,7 +31,7 @@ export class Job {
   #chars = 0;
   #last: readonly ParsedBody[] = [];
   #final: JsonObject | undefined;
-  #stop: Stop | undefined;
+  #cancelled: "no" | "yes" = "no";
   #phase: "running" | "abandoned" | "over" = "running";
   /** How many of its events are ones of the response; undefined: all. */
   #lasting: number | undefined;
@@ -106,8 +103,9 @@ export class Job {
   }
 
   cancel(): void {
-    this.#stop ??= { is: "cancelled" };
-    this.#halt();
+    this.#cancelled = "yes";
+    this.sink.stop();
+    this.#giveRoom();
   }
 
   /** The process ends before the work does: its row stays as it is, for the next start. */
@@ -132,7 +130,7 @@ export class Job {
       const last = this.#keepsEvents ? this.#last.map((event) => this.#numbered(event)) : [];
       return { status: statusOf(final), response: final, last };
     }
-    const problem = this.#stop === undefined ? problemOf(failure) : STOPS[this.#stop.is];
+    const problem = this.#cancelled === "yes" ? null : (this.sink.refusal ?? problemOf(failure));
     const status = problem === null ? "cancelled" : "failed";
     const error = problem === null ? null : { code: problem.code, message: problem.message };
     const response = { ...this.stored.response, status, error, output: this.#done };
@@ -179,10 +177,10 @@ export class Job {
     // Its own came when it was queued.
     if (type === "response.created" || type === "response.queued") return;
     if (type === "response.output_item.done" && isJsonObject(item)) this.#done.push(item);
-    this.#chars += event.text.length;
-    if (this.#chars > EVENT_CHARS_MAX) {
-      this.#stop ??= { is: "too_large" };
-      this.#halt();
+    this.#chars += this.#keepsEvents ? event.text.length : answerChars(event);
+    if (this.#chars > KEPT_CHARS_MAX) {
+      this.sink.refuse(TOO_LARGE);
+      this.#giveRoom();
     }
     if (!this.#keepsEvents || this.#phase !== "running") return;
     this.#fresh.push(this.#held(this.#numbered(event)));
@@ -211,11 +209,6 @@ export class Job {
   #giveRoom(): void {
     this.#room.resolve();
     this.#room = Promise.withResolvers<void>();
-  }
-
-  #halt(): void {
-    this.sink.stop();
-    this.#giveRoom();
   }
 
   #event(type: string, more: JsonObject): ResponseEvent {
@@ -253,11 +246,15 @@ const STOPPING = "The gateway is being stopped. The work goes on at its next sta
 const UNKEPT =
   "The workspace has come to demand zero data retention while this response was made, so the answer was not kept.";
 
-/** What its end is told as; null: it was wanted. */
-const STOPS: Readonly<Record<Stop["is"], Fault | null>> = {
-  cancelled: null,
-  too_large: fault("upstream_error", { message: "The answer was larger than this gateway keeps." }),
-};
+const TOO_LARGE = fault("upstream_error", {
+  message: "The answer was larger than this gateway keeps. What was made of it is not charged.",
+});
+
+/** What an event adds to the answer itself, which is all that is held of it where events are not kept. */
+function answerChars({ text, value: { type, delta } }: ParsedBody): number {
+  if (type === "response.output_item.done") return text.length;
+  return typeof delta === "string" ? delta.length : 0;
+}
 
 function problemOf(failure: unknown): Fault {
   if (failure instanceof Fault) return failure;

@@ -234,6 +234,18 @@ test("RESP-04 a job holds about a mebibyte of events: its provider waits until t
   expect(reader.ended).toBe("whole");
 });
 
+test("RESP-04 what is kept of a job has a limit: all events of one that is followed, of another the answer alone", async () => {
+  const [followed, polled] = (["streamed", "polled"] as const).map((background) => {
+    const job = new Job(storedResponse("resp_1", { status: "queued", background }));
+    const filler = JSON.stringify({ type: "response.in_progress", filler: "x".repeat(MIB) });
+    for (let count = 0; count < 65; count += 1) job.sink.write(`event: response.in_progress\ndata: ${filler}\n\n`);
+    return job;
+  });
+  expect([followed?.sink.refusal?.code, polled?.sink.refusal]).toEqual(["upstream_error", undefined]);
+  // Nobody left, so nobody pays.
+  expect(followed?.sink.gone).toBe(false);
+});
+
 test("RESP-04 a job that is stopped waits for no store", async () => {
   const job = await queued();
   store.appendEvents = () => Promise.reject(new Error("the store is away"));
