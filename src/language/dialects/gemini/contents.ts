@@ -38,6 +38,8 @@ class ContentWriter {
   readonly #contents: Content[] = [];
   /** Calls made so far, by id: results only name the id, and this dialect wants the name. */
   readonly #calls = new Map<string, { readonly name: string; readonly order: number }>();
+  /** Those that wait for their results, with the field that made them. */
+  readonly #open = new Map<string, string>();
   #order = 0;
   /** What the user's side says between two turns of the model: results first, then everything else. */
   #results: Result[] = [];
@@ -49,6 +51,7 @@ class ContentWriter {
 
   turn(turn: Turn, index: number): void {
     if (turn.role === "assistant") {
+      if (this.#results.length + this.#said.length > 0) this.#checkAnswered();
       this.#flush();
       this.#push("model", this.#modelParts(turn, index));
       return;
@@ -60,6 +63,7 @@ class ContentWriter {
   }
 
   finish(): readonly Content[] {
+    this.#checkAnswered();
     this.#flush();
     if (this.#contents.length === 0)
       throw fault("invalid_value", {
@@ -111,6 +115,7 @@ class ContentWriter {
         param,
       });
     }
+    this.#open.delete(part.callId);
     const text = resultText(part.content);
     const response = part.failed ? { error: valueIn(text) } : structOf(text);
     const pictures = part.content.flatMap((inner) => (inner.is === "image" ? [inlineData(inner.source, param)] : []));
@@ -120,38 +125,76 @@ class ContentWriter {
     };
   }
 
+  #checkAnswered(): void {
+    for (const [id, param] of this.#open)
+      throw fault("invalid_value", {
+        message: `${param}: the tool call ${id.slice(0, 64)} has no result. Send its result right behind it.`,
+        param,
+      });
+  }
+
   #id(callId: string): JsonObject {
     return this.#form === "signed" ? { id: callId } : {};
   }
 
   #modelParts({ parts }: Turn, index: number): JsonObject[] {
-    const calls = parts.filter((part) => part.is === "tool_call");
-    return [
-      ...sealedTexts(parts),
-      ...calls.map((call, at) => this.#call(call, at, `messages.${index}.tool_calls.${at}.function.arguments`)),
-    ];
+    let calls = 0;
+    const write = (call: ToolCallPart) => this.#call(call, calls, `messages.${index}.tool_calls.${calls++}`);
+    if (isInOrder(parts)) return sealedInPlace(parts, write);
+    return [...sealedTexts(parts), ...parts.filter((part) => part.is === "tool_call").map(write)];
   }
 
   #call(call: ToolCallPart, at: number, param: string): JsonObject {
     this.#calls.set(call.id, { name: call.name, order: this.#order });
+    this.#open.set(call.id, param);
     this.#order += 1;
     const own = call.signature?.family === "google" ? call.signature.data : undefined;
     // Of parallel calls only the first one is signed.
     const signature = own ?? (this.#form === "signed" && at === 0 ? NO_SIGNATURE : undefined);
     return {
-      functionCall: { ...this.#id(call.id), name: call.name, args: argumentsOf(call.argumentsText, param) },
+      functionCall: {
+        ...this.#id(call.id),
+        name: call.name,
+        args: argumentsOf(call.argumentsText, `${param}.function.arguments`),
+      },
       ...(signature === undefined ? {} : { thoughtSignature: signature }),
     };
   }
 }
 
-/** A seal belongs to the text it came with: the last one; further ones stand on parts of their own. */
+/** Chat messages have thoughts, text and calls in fields of their own; only other dialects can tell another order. */
+const FIELD_ORDER: Readonly<Partial<Record<Part["is"], number>>> = { reasoning: 0, tool_call: 2 };
+
+function isInOrder(parts: readonly Part[]): boolean {
+  const places = parts.map(({ is }) => FIELD_ORDER[is] ?? 1);
+  return places.some((place, at) => place < (places[at - 1] ?? 0));
+}
+
+function sealOf(part: Part): string | undefined {
+  const seal = part.is === "reasoning" ? part.detail.seal : null;
+  return seal?.family === "google" ? seal.data : undefined;
+}
+
+/** As the model said it: a seal belongs to the text right before it, or stands on a part of its own. */
+function sealedInPlace(parts: readonly Part[], write: (call: ToolCallPart) => JsonObject): JsonObject[] {
+  const spoken: JsonObject[] = [];
+  for (const part of parts) {
+    if (part.is === "tool_call") spoken.push(write(part));
+    else spoken.push(...textPart(part));
+    const thoughtSignature = sealOf(part);
+    if (thoughtSignature === undefined) continue;
+    const last = spoken.at(-1);
+    const isOpen = last !== undefined && "text" in last && last["thoughtSignature"] === undefined;
+    if (isOpen) spoken.pop();
+    spoken.push({ ...(isOpen ? last : { text: "" }), thoughtSignature });
+  }
+  return spoken;
+}
+
+/** Where the order is not known, the last seal belongs to the last text; further ones stand on parts of their own. */
 function sealedTexts(parts: readonly Part[]): JsonObject[] {
   const texts = parts.flatMap(textPart);
-  const seals = parts.flatMap((part) => {
-    const seal = part.is === "reasoning" ? part.detail.seal : null;
-    return seal?.family === "google" ? [seal.data] : [];
-  });
+  const seals = parts.flatMap((part) => sealOf(part) ?? []);
   const last = texts.pop() ?? (seals.length > 0 ? { text: "" } : undefined);
   if (last === undefined) return [];
   const own = seals.pop();

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { Fault } from "../../../contract/faults.ts";
 import { ChatRequest } from "../../../contract/schemas/chat.ts";
 import type { Call } from "../../canon/call.ts";
+import type { Part } from "../../canon/parts.ts";
 import { decodeCall } from "../chat/request.ts";
 import type { ModelFacts } from "../dialect.ts";
 import { geminiDialect } from "./dialect.ts";
@@ -308,6 +309,45 @@ describe("signatures", () => {
       { text: "", thoughtSignature: "s1" },
       { text: "ab", thoughtSignature: "s2" },
     ]);
+  });
+
+  test("MSG-02 RESP-02 where the caller's dialect knows an order, it stays: each seal on the text before it, calls in their places", () => {
+    const seal = (data: string): Part => ({
+      is: "reasoning",
+      detail: { is: "sealed", seal: { family: "google", data } },
+    });
+    const parts: Part[] = [
+      { is: "text", text: "a" },
+      seal("s1"),
+      { is: "text", text: "b" },
+      { is: "tool_call", id: "c", name: "f", argumentsText: "{}", signature: { family: "google", data: "s2" } },
+      seal("s3"),
+      { is: "text", text: "c" },
+    ];
+    const answer: Part = { is: "tool_result", callId: "c", content: [{ is: "text", text: "1" }], failed: false };
+    const call = callOf({});
+    const turns = [...call.turns, { role: "assistant" as const, parts }, { role: "tool" as const, parts: [answer] }];
+    expect(JSON.parse(geminiDialect.encode({ ...call, turns }, NEW)).contents[1].parts).toEqual([
+      { text: "a", thoughtSignature: "s1" },
+      { text: "b" },
+      { functionCall: { id: "c", name: "f", args: {} }, thoughtSignature: "s2" },
+      { text: "", thoughtSignature: "s3" },
+      { text: "c" },
+    ]);
+  });
+
+  test("CHAT-03 a call without its result is refused by name, at the end and before the model speaks again", () => {
+    const asking = calling(called("a", "f", "{}"), called("b", "f", "{}"));
+    const again = { role: "assistant", content: "ok" };
+    for (const messages of [
+      [HELLO, asking],
+      [HELLO, asking, result("a", "1")],
+      [HELLO, asking, result("a", "1"), again, HELLO],
+    ])
+      expect(refusal({ messages })).toMatchObject({
+        code: "invalid_value",
+        param: expect.stringMatching(/^messages\.1\.tool_calls\.[01]$/),
+      });
   });
 
   test("CHAT-05 signed and unsigned turns that follow each other stay parts of their own", () => {
