@@ -50,6 +50,17 @@ function tell(events: readonly AnswerEvent[], more: object = {}, seals: Seals = 
   return { text, events: told, response: foldResponse(told), whole, final: JSON.parse(writer.final ?? "null") };
 }
 
+test("RESP-02 the head of an answer in which nothing is said has no figures yet, and is in progress", () => {
+  const { events } = tell([
+    { is: "begin", upstreamId: null },
+    { is: "finish", reason: "stop" },
+  ]);
+  const [created] = events;
+  expect(created).toMatchObject({ type: "response.created", response: { status: "in_progress" } });
+  expect(created.response.usage ?? null).toBeNull();
+  expect(events.at(-1)).toMatchObject({ type: "response.completed", response: { usage: { cost: 0.25 } } });
+});
+
 const text = (said: string): AnswerEvent => ({ is: "text", text: said });
 const think = (said: string): AnswerEvent => ({ is: "reasoning", text: said });
 const call = (index: number, name = "weather"): AnswerEvent => ({

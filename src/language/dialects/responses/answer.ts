@@ -75,9 +75,10 @@ class EventWriter implements AnswerWriter {
   }
 
   close(closing: Closing): string {
+    // The head says what was known before the end, also where nothing was said in between.
+    let text = this.#begin();
     const { ended } = this.#end(closing);
     const { list } = this.#drafts;
-    let text = this.#begin();
     for (; this.#at < list.length; this.#at += 1) {
       const draft = list[this.#at];
       if (draft === undefined) break;
