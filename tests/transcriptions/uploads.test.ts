@@ -278,6 +278,20 @@ describe("C7 hostile forms", () => {
     expect((await sendForm(formBytes(good), { "content-type": type })).status).toBe(200);
   });
 
+  test.each([
+    ["no type", ""],
+    ["the type of words", "\r\nContent-Type: text/plain"],
+  ])("TRANS-01 a file with %s goes out as what its bytes are", async (_what, type) => {
+    const head = `Content-Disposition: form-data; name="file"; filename="a"${type}`;
+    const sentAs = async (body: Buffer) => {
+      await sendForm(formBytes([fieldPart("model", MODEL), { head, body }]));
+      const raw = scene.at("openai").requests.at(-1)?.raw.toString("latin1") ?? "";
+      return /filename="a"\r\ncontent-type: ([^\r]+)/i.exec(raw)?.[1];
+    };
+    expect(await sentAs(sound(2))).toBe("audio/wav");
+    expect(await sentAs(Buffer.from("no sound that anyone knows"))).toBe("application/octet-stream");
+  });
+
   test("a hundred thousand parts: 400, and nothing is kept", async () => {
     const part = `--${BOUNDARY}\r\nContent-Disposition: form-data; name="a"\r\n\r\n\r\n`;
     const answer = await sendForm(Buffer.from(part.repeat(Math.floor((LIMIT - 100) / part.length))));

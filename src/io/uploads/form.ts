@@ -13,6 +13,8 @@ const HEADER_MAX_BYTES = 16 * 1024;
 const NAME_CHARS_MAX = 100;
 const FILENAME_CHARS_MAX = 200;
 
+/** What the reader of forms makes of a part that has no type. */
+const UNTOLD = "text/plain";
 const MEDIA_TYPE = /^[\w.+-]{1,60}\/[\w.+-]{1,60}$/;
 /** What a decoder writes where bytes were no UTF-8. */
 const REPLACEMENT = "\uFFFD";
@@ -98,7 +100,7 @@ class FormReader {
   readonly #fields: (readonly [name: string, value: string])[] = [];
   readonly #hash = createHash("sha256");
   readonly #meter = fileMeter();
-  #named: { readonly filename: string; readonly contentType: string } | undefined;
+  #named: { readonly filename: string; readonly type: string } | undefined;
 
   constructor(room: SpoolRoom) {
     this.#spool = new Spool(room);
@@ -123,7 +125,7 @@ class FormReader {
   ): Fault | undefined {
     if (name !== "file") return unknownField((name ?? "").slice(0, NAME_CHARS_MAX));
     if (this.#named !== undefined) return bad(name, "it is given twice");
-    this.#named = { filename: filenameOf(told.filename), contentType: mediaTypeOf(told.type) };
+    this.#named = { filename: filenameOf(told.filename), type: told.type };
     stream.on("data", (chunk: Buffer) => {
       this.#hash.update(chunk);
       this.#meter.push(chunk);
@@ -150,13 +152,20 @@ class FormReader {
       this.#named === undefined
         ? undefined
         : {
-            ...this.#named,
+            filename: this.#named.filename,
+            contentType: this.#contentType(this.#named.type),
             bytes: spool.bytes,
             seconds: this.#meter.seconds(),
             sha256: this.#hash.digest(),
             read: () => spool.read(),
           };
     return { fields: this.#fields, file, close: () => spool.close() };
+  }
+
+  /** What a part without a type is read as is no type of audio: its bytes tell. */
+  #contentType(told: string): string {
+    if (told !== UNTOLD && MEDIA_TYPE.test(told)) return told;
+    return this.#meter.mediaType() ?? "application/octet-stream";
   }
 
   close(): void {
@@ -168,10 +177,6 @@ class FormReader {
 function filenameOf(name: string): string {
   const plain = [...name].filter((char) => char >= " " && char !== "\u007F").join("");
   return plain === "" ? "audio" : plain.slice(-FILENAME_CHARS_MAX);
-}
-
-function mediaTypeOf(type: string): string {
-  return MEDIA_TYPE.test(type) ? type : "application/octet-stream";
 }
 
 function malformed(why: string): Fault {

@@ -12,9 +12,13 @@ import { opensWebm, WebmMeter } from "./webm.ts";
 /** So much of a file tells what it is. */
 const MAGIC_BYTES = 12;
 
+/** Beside its length: the media type of the format that it shows; undefined while nobody knows. */
+export type FileMeter = Meter & { mediaType(): string | undefined };
+
 /** Measures a file whose format nobody has told: it shows in the first bytes, never in the name. */
-export function fileMeter(): Meter {
+export function fileMeter(): FileMeter {
   let meter: Meter | undefined;
+  let mediaType: string | undefined;
   let hasTag = false;
   const scanner = new Scanner((bytes, at) => {
     if (meter === undefined) {
@@ -24,22 +28,28 @@ export function fileMeter(): Meter {
       // Some writers leave room behind the tag.
       if (hasTag && bytes[at] === 0) return 1;
       if (bytes.length - at < MAGIC_BYTES) return undefined;
-      meter = meterOf(bytes.subarray(at, at + MAGIC_BYTES)) ?? (hasTag ? mp3Meter() : UNKNOWN);
+      const format = formatOf(bytes.subarray(at, at + MAGIC_BYTES)) ?? (hasTag ? MPEG : undefined);
+      mediaType = format?.mediaType;
+      meter = format?.open() ?? UNKNOWN;
     }
     meter.push(bytes.subarray(at));
     return bytes.length - at;
   });
-  return { push: (chunk) => scanner.push(chunk), seconds: () => meter?.seconds() };
+  return { push: (chunk) => scanner.push(chunk), seconds: () => meter?.seconds(), mediaType: () => mediaType };
 }
 
 const UNKNOWN: Meter = { push: () => {}, seconds: () => undefined };
 
-function meterOf(head: Buffer): Meter | undefined {
-  if (standsAt("fLaC", head, 0) === true) return new FlacMeter();
-  if (standsAt("OggS", head, 0) === true) return new OggMeter();
-  if (opensWav(head)) return new WavMeter();
-  if (opensWebm(head)) return new WebmMeter();
-  if (opensMp4(head)) return new Mp4Meter();
-  if (adtsFrameAt(head, 0) !== undefined) return adtsMeter();
-  return mpegFrameAt(head, 0) === undefined ? undefined : mp3Meter();
+type Format = { readonly mediaType: string; open(): Meter };
+
+const MPEG: Format = { mediaType: "audio/mpeg", open: mp3Meter };
+
+function formatOf(head: Buffer): Format | undefined {
+  if (standsAt("fLaC", head, 0) === true) return { mediaType: "audio/flac", open: () => new FlacMeter() };
+  if (standsAt("OggS", head, 0) === true) return { mediaType: "audio/ogg", open: () => new OggMeter() };
+  if (opensWav(head)) return { mediaType: "audio/wav", open: () => new WavMeter() };
+  if (opensWebm(head)) return { mediaType: "audio/webm", open: () => new WebmMeter() };
+  if (opensMp4(head)) return { mediaType: "audio/mp4", open: () => new Mp4Meter() };
+  if (adtsFrameAt(head, 0) !== undefined) return { mediaType: "audio/aac", open: adtsMeter };
+  return mpegFrameAt(head, 0) === undefined ? undefined : MPEG;
 }

@@ -37,12 +37,12 @@ const FILES: readonly (readonly [string, Buffer])[] = [
 /** Encoders put silence in front and round up to whole frames; decoders that read their notes cut it off again. */
 const ENCODER_DELAY_SECONDS = 0.22;
 
-function secondsOf(bytes: Buffer, meter = fileMeter()): number | undefined {
+function secondsOf(bytes: Buffer, meter: Meter = fileMeter()): number | undefined {
   meter.push(bytes);
   return meter.seconds();
 }
 
-function inPieces(bytes: Buffer, cuts: readonly number[], meter = fileMeter()): number | undefined {
+function inPieces(bytes: Buffer, cuts: readonly number[], meter: Meter = fileMeter()): number | undefined {
   let from = 0;
   for (const cut of [...cuts].sort((a, b) => a - b)) {
     meter.push(bytes.subarray(from, cut));
@@ -75,7 +75,7 @@ describe("files of real encoders", () => {
 
 describe("any cut", () => {
   test.each(FILES)("%s byte by byte", (_, bytes) => {
-    const meter = fileMeter();
+    const meter: Meter = fileMeter();
     for (let at = 0; at < bytes.length; at++) meter.push(bytes.subarray(at, at + 1));
     expect(meter.seconds()).toBe(secondsOf(bytes));
   });
