@@ -82,6 +82,7 @@ const WITHOUT: Readonly<Partial<Record<NeedSource["need"], string>>> = {
   reasoning_off: "always reasons",
   json_with_tools: "gives JSON or calls tools, not both",
   thinking_with_tools: "thinks or calls tools, not both",
+  many_stops: "takes at most four sequences to stop at",
   both_samplings: "takes temperature or top_p, not both",
 };
 
@@ -199,6 +200,8 @@ function canDo(endpoint: Endpoint, model: Model, need: NeedSource["need"]): bool
       return endpoint.thinking !== "always" && !endpoint.quirks?.includes("thinks-always");
     case "json_with_tools":
       return !endpoint.quirks?.includes("json-or-tools");
+    case "many_stops":
+      return !endpoint.quirks?.includes("stops-4");
     case "both_samplings":
       return !endpoint.quirks?.includes(ONE_SAMPLING);
     case "json_schema":

@@ -13,6 +13,7 @@ export const NEEDS = [
   "audio_input",
   "pdf_input",
   "both_samplings",
+  "many_stops",
   "remote_url",
   "uploaded_file",
 ] as const;
@@ -34,6 +35,7 @@ export function needsOf(call: Call): NeedSource[] {
     if (call.reasoning.effort === "none") needs.push({ need: "reasoning_off", param });
     else if (call.tools.length > 0) needs.push({ need: "thinking_with_tools", param });
   }
+  if (call.stop.length > STOPS_MIN) needs.push({ need: "many_stops", param: call.parameterNames?.stop ?? "stop" });
   if (isSampledTwice(call)) needs.push({ need: "both_samplings", param: "top_p" });
   if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: format });
   for (let turn = 0; turn < call.turns.length; turn += 1) {
@@ -46,6 +48,9 @@ export function needsOf(call: Call): NeedSource[] {
   }
   return needs;
 }
+
+/** So many sequences to stop at are taken by everyone. */
+const STOPS_MIN = 4;
 
 /** Two ways to choose words that both are demanded, and neither with the value that holds anyway. */
 function isSampledTwice({ temperature, topP, parameters }: Call): boolean {

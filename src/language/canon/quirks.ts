@@ -12,6 +12,7 @@ export const QUIRKS = [
   "raw-predict",
   "reasoning-in-history",
   "signed-tool-calls",
+  "stops-4",
   "strict-turns",
   "thinks-always",
   "thoughtless-history",
