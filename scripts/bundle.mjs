@@ -5,7 +5,20 @@
  */
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+} from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { COMPILE_CACHE, NODE_FLAGS, pinnedNode, ROOT, withLock } from "./setup.mjs";
@@ -15,6 +28,11 @@ const SOURCES = path.join(ROOT, "src");
 const BUNDLER = path.join(ROOT, "node_modules/rolldown");
 /** As deep below the root as the sources are: what finds a file of the project from its own place finds it from there too. */
 const CACHE = path.join(ROOT, ".cache");
+/**
+ * Leads to the bundle of the newest sources. What runs keeps the folder that it came from; a worker that is started later,
+ * in another's place, follows the link.
+ */
+const NEWEST = path.join(CACHE, "gateway");
 /** Programs of their own: the command, what set-up compiles beforehand, and the threads. */
 const ENTRIES = {
   cli: "cli.ts",
@@ -25,7 +43,8 @@ const ENTRIES = {
 };
 /** Packages do without these where they are missing, and they are. */
 const ABSENT = ["pg-native", "bufferutil", "utf-8-validate"];
-/** A gateway that runs may load a part of an earlier bundle for the first time. */
+/** A gateway that runs may load a part of an earlier bundle for the first time: so many stay, and all of the last day. */
+const OLD_KEPT = 5;
 const OLD_KEPT_MS = 24 * 60 * 60_000;
 const PRIME_MS_MAX = 30_000;
 
@@ -39,17 +58,34 @@ export async function program() {
 /** The folder of the bundle, made when it is missing; nothing where it cannot be made. */
 export async function bundle() {
   const folder = folderOf();
-  if (existsSync(folder)) return folder;
-  if (!existsSync(BUNDLER)) return undefined;
+  if (isNewest(folder)) return NEWEST;
+  if (!existsSync(folder) && !existsSync(BUNDLER)) return undefined;
   try {
     await withLock(async () => {
       if (!existsSync(folder)) await make(folder);
+      if (!isNewest(folder)) lead(folder);
     });
-    return folder;
+    return NEWEST;
   } catch (error) {
     process.stderr.write(`${error.message}\nThe gateway runs from its sources, which starts slower.\n`);
     return undefined;
   }
+}
+
+function isNewest(folder) {
+  try {
+    return readlinkSync(NEWEST) === path.basename(folder) && existsSync(folder);
+  } catch {
+    return false;
+  }
+}
+
+/** In one step: whoever follows the link meanwhile finds the one bundle or the other. */
+function lead(folder) {
+  const link = path.join(CACHE, `making-${process.pid}`);
+  rmSync(link, { force: true });
+  symlinkSync(path.basename(folder), link);
+  renameSync(link, NEWEST);
 }
 
 /** Named by everything that the bundle is made of, so that an old one is never taken for the new. */
@@ -73,12 +109,14 @@ async function make(folder) {
   try {
     const { code, output } = await runSelf(made);
     if (code !== 0) throw new Error(`${output.trimEnd()}\nThe gateway could not be put together: see above.`);
+    if (folderOf() !== folder) throw new Error("The sources of the gateway have changed while it was put together.");
+    keepOnDisk(made);
     renameSync(made, folder);
     prime(folder);
   } finally {
     rmSync(made, { recursive: true, force: true });
   }
-  removeOld(folder);
+  removeOld();
   process.stderr.write(`Put the gateway together in ${((Date.now() - startedAtMs) / 1000).toFixed(1)} s.\n`);
 }
 
@@ -94,12 +132,23 @@ function compiledIn(folder) {
   return path.join(folder, "compiled");
 }
 
-function removeOld(current) {
-  const oldestKeptMs = Date.now() - OLD_KEPT_MS;
-  for (const name of readdirSync(CACHE).filter((one) => one.startsWith("gateway-"))) {
-    const folder = path.join(CACHE, name);
-    if (folder !== current && statSync(folder).mtimeMs < oldestKeptMs) rmSync(folder, { recursive: true, force: true });
+/** A folder that is there is whole, also after a power cut. */
+function keepOnDisk(folder) {
+  for (const name of readdirSync(folder)) {
+    const file = openSync(path.join(folder, name));
+    fsyncSync(file);
+    closeSync(file);
   }
+}
+
+function removeOld() {
+  const oldestKeptMs = Date.now() - OLD_KEPT_MS;
+  const made = readdirSync(CACHE)
+    .filter((name) => /^(?:gateway|making)-/.test(name))
+    .map((name) => ({ folder: path.join(CACHE, name), atMs: statSync(path.join(CACHE, name)).mtimeMs }))
+    .sort((a, b) => b.atMs - a.atMs);
+  for (const { folder, atMs } of made.slice(OLD_KEPT))
+    if (atMs < oldestKeptMs) rmSync(folder, { recursive: true, force: true });
 }
 
 function runSelf(made) {

@@ -6,6 +6,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   symlinkSync,
   utimesSync,
@@ -85,6 +86,8 @@ describe("bin/gateway", () => {
 
   describe("the bundle", () => {
     const bundles = () => readdirSync(path.join(project, ".cache")).filter((name) => name.startsWith("gateway-"));
+    const newest = () => path.join(project, ".cache/gateway/cli.js");
+    const newestFolder = () => readlinkSync(path.join(project, ".cache/gateway"));
 
     beforeAll(() => {
       symlinkSync(path.join(ROOT, "node_modules/rolldown"), path.join(project, "node_modules/rolldown"));
@@ -103,28 +106,36 @@ describe("bin/gateway", () => {
     test("is made once, is what runs, and finds the code that was compiled with it: both tell Node the same", async () => {
       const first = await run(launcher, ["x", "0"]);
       expect(first.stderr).toContain("Put the gateway together");
-      const [made = ""] = bundles();
-      expect(runsOf(first.stdout)).toMatchObject([{ file: path.join(project, ".cache", made, "cli.js") }]);
-      expect(await run(launcher, ["x", "0"])).toMatchObject({
-        code: 0,
-        stderr: "",
-        stdout: expect.stringContaining(made),
-      });
+      const made = newestFolder();
+      expect(runsOf(first.stdout)).toMatchObject([{ file: newest() }]);
+      const second = await run(launcher, ["x", "0"]);
+      expect(second).toMatchObject({ code: 0, stderr: "" });
+      expect(runsOf(second.stdout)).toMatchObject([{ file: newest() }]);
       expect(bundles()).toEqual([made]);
       expect(readdirSync(path.join(project, ".cache", made, "compiled"))).toHaveLength(1);
     });
 
-    test("is made anew for other sources; one of yesterday goes, that of an hour ago may still be in use", async () => {
-      const [before = ""] = bundles();
-      const yesterday = path.join(project, ".cache/gateway-0000000000000000");
-      mkdirSync(yesterday);
-      utimesSync(yesterday, new Date(0), new Date(0));
+    test("is made anew for other sources, and the link follows them there and back", async () => {
+      const before = newestFolder();
       writeThreads("export const changed = true;");
-      const { stdout, stderr } = await run(launcher, ["x", "0"]);
-      expect(stderr).toContain("Put the gateway together");
-      expect(bundles()).toHaveLength(2);
-      expect(bundles()).toContain(before);
-      expect(stdout).not.toContain(before);
+      expect((await run(launcher, ["x", "0"])).stderr).toContain("Put the gateway together");
+      expect(newestFolder()).not.toBe(before);
+      expect(bundles()).toEqual([before, newestFolder()].sort());
+      writeThreads("export {};");
+      expect(await run(launcher, ["x", "0"])).toMatchObject({ code: 0, stderr: "" });
+      expect(newestFolder()).toBe(before);
+    });
+
+    test("may still be in use when it is old: five stay, and what is older goes with what was left half made", async () => {
+      const old = Array.from({ length: 6 }, (_, days) => {
+        const folder = path.join(project, ".cache", `${days === 5 ? "making" : "gateway"}-000000000000000${days}`);
+        mkdirSync(folder);
+        utimesSync(folder, new Date(0), new Date(1_000_000_000 - days));
+        return path.basename(folder);
+      });
+      writeThreads("export const changed = 2;");
+      expect((await run(launcher, ["x", "0"])).stderr).toContain("Put the gateway together");
+      expect(readdirSync(path.join(project, ".cache")).filter((name) => old.includes(name))).toEqual(old.slice(0, 2));
     });
 
     test("that cannot be made says why, and the sources run", async () => {
@@ -137,7 +148,7 @@ describe("bin/gateway", () => {
     });
 
     test("is what the tests of whole processes run", () => {
-      expect(PROGRAM.at(-1)).toMatch(/\.cache\/gateway-[0-9a-f]{16}\/cli\.js$/);
+      expect(PROGRAM.at(-1)).toBe(path.join(ROOT, ".cache/gateway/cli.js"));
     });
 
     /** Everything that a bundle begins with, but the command. */

@@ -3,7 +3,7 @@
  * every package that only built it, puts the gateway together and compiles it, so that a start in a read-only file system
  * finds everything, and writes down what the image is made of.
  */
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { bundle } from "../../scripts/bundle.mjs";
 import { buildPortal } from "../../scripts/portal.mjs";
@@ -18,6 +18,7 @@ for (const name of readdirSync(portal))
   if (name !== "dist") rmSync(path.join(portal, name), { recursive: true, force: true });
 // Leaves the mark that packages are as the lock file says; a start that finds it installs nothing.
 await setUp("run");
-if ((await bundle()) === undefined) throw new Error("the gateway was not put together");
+const made = await bundle();
+if (made === undefined || !existsSync(path.join(made, "compiled"))) throw new Error("the gateway was not put together");
 removeOtherPackages(ROOT);
 writeFileSync(path.join(ROOT, "sbom.cdx.json"), `${JSON.stringify(sbom({ all: false }), null, 2)}\n`);

@@ -1,6 +1,8 @@
+import { readFileSync } from "node:fs";
 import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
+import { PROGRAM } from "../support/program.ts";
 import { chatBody, openChat } from "../support/scene.ts";
 import { chatFrames, chatJson } from "../support/upstream.ts";
 import { chat, crewForFile, said } from "./scene.ts";
@@ -57,6 +59,9 @@ test("SCALE-04 a rolling restart under load: every worker is another one, no req
       .workers()
       .filter((pid) => before.includes(pid)),
   ).toEqual([]);
+  // By the link, and not from the folder it led to when the gateway was started: new workers are of the newest version.
+  for (const pid of crew().workers())
+    expect(readFileSync(`/proc/${pid}/cmdline`, "latin1")).toContain(`\0${PROGRAM.at(-1)}\0`);
 }, 120_000);
 
 test("SCALE-04 OPS-01 told to stop, all workers finish their streams, and the gateway ends with 0", async () => {
