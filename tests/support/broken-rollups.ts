@@ -6,7 +6,7 @@ export const ROLLUPS_BROKEN: readonly (readonly [statement: string, problems: re
     "update requests_daily set cost_nanos = cost_nanos + 1",
     [
       `cost_nanos of ${DAY} are 31 in requests_daily and 30 in requests_hourly`,
-      `cost_nanos of ${DAY} are 31 in requests_daily and 30 in the ledger`,
+      `cost_nanos of ${DAY} are 31 in requests_daily and 30 in the ledger: statements go by the first, wallets by the second`,
     ],
   ],
   [

@@ -8,6 +8,7 @@ import {
   topupOf,
   walletNanosOf,
 } from "../../src/domain/billing/ledger.ts";
+import type { RequestRecord } from "../../src/domain/record/record.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { DAY_MS } from "../../src/kit/time.ts";
 import { chargedRecord } from "./records.ts";
@@ -32,7 +33,14 @@ const POSTED = {
 } as const;
 
 const history = fc.record({
-  charges: fc.array(fc.record({ atMs: moment, nanos: fc.bigInt(0n, 1000n) }), { minLength: 5, maxLength: 40 }),
+  charges: fc.array(
+    fc.record({
+      atMs: moment,
+      nanos: fc.bigInt(0n, 1000n),
+      interrupted: fc.constantFrom("never", "never", "before", "in the same batch"),
+    }),
+    { minLength: 5, maxLength: 40 },
+  ),
   others: fc.array(
     fc.record({
       atMs: moment,
@@ -58,7 +66,18 @@ export function ledgerSumTests(store: () => Store): void {
         for (const transaction of posted) await store().ledger.post(transaction);
         const record = ({ atMs, nanos }: (typeof charges)[number], at: number) =>
           chargedRecord(`${workspaceId}:r${at}`, nanos, { workspaceId, createdAtMs: atMs, model: `m${at % 3}` });
-        await store().ingest(charges.map(record));
+        await store().ingest(
+          charges
+            .map(record)
+            .filter((_, at) => charges[at]?.interrupted === "before")
+            .map(interrupted),
+        );
+        await store().ingest(
+          charges.flatMap((charge, at) => {
+            const ended = record(charge, at);
+            return charge.interrupted === "in the same batch" ? [interrupted(ended), ended] : [ended];
+          }),
+        );
         const all = await everything(store(), workspaceId);
         expect(all).toHaveLength(posted.length + charges.filter(({ nanos }) => nanos > 0n).length);
         for (const [one, other] of asked) {
@@ -77,7 +96,39 @@ export function ledgerSumTests(store: () => Store): void {
       await fc.assert(property, { numRuns: 25 });
       expect(await store().ledger.audit()).toEqual([]);
     }, 120_000);
+
+    test("BILL-01 BILL-07 a request that was interrupted, and whose end comes later, counts once and as it ended", async () => {
+      const { ledger, log, rollups } = store();
+      const [workspaceId, dayMs] = ["ws_late", BEGIN + 12 * 60 * 60 * 1000];
+      const ended = chargedRecord("r_late", 30n, { workspaceId, createdAtMs: dayMs });
+      await ledger.post(topupOf({ id: "t_late", workspaceId, currency: "EUR", nanos: 100n, createdAtMs: BEGIN }));
+      await store().ingest([interrupted(ended)]);
+      for (let times = 0; times < 2; times += 1) await store().ingest([ended, interrupted(ended)]);
+      expect(await log.find("r_late")).toEqual(ended);
+      const days = await rollups.daily(workspaceId, "2026-10-29", "2026-10-29");
+      expect(days.filter(({ requests }) => requests !== 0)).toEqual([
+        expect.objectContaining({ model: ended.model, requests: 1, errors: 0, outputTokens: 300, costNanos: 30n }),
+      ]);
+      const hours = { fromMs: BEGIN, toMs: BEGIN + DAY_MS, stepMs: DAY_MS, group: null, filter: {} };
+      const [day] = await rollups.usage(workspaceId, hours, 10);
+      expect(day).toMatchObject({ requests: 1, errors: 0, outputTokens: 300, timedRequests: 1, costNanos: 30n });
+      const october = { fromMs: BEGIN, toMs: BEGIN + DAY_MS };
+      expect((await ledger.statement(workspaceId, october)).kinds).toContainEqual({
+        kind: "charge",
+        transactions: 1,
+        inNanos: 0n,
+        outNanos: 30n,
+      });
+      const after = { fromMs: BEGIN + DAY_MS, toMs: BEGIN + 2 * DAY_MS };
+      expect((await ledger.statement(workspaceId, after)).openingNanos).toBe(70n);
+      expect(await ledger.audit()).toEqual([]);
+    });
   });
+}
+
+/** A request as a replay found it begun, before somebody had its end. */
+function interrupted(record: RequestRecord): RequestRecord {
+  return { ...record, model: null, provider: null, status: 0, errorCode: "interrupted", usage: null, charge: null };
 }
 
 /** Newest first. */

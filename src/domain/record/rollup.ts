@@ -104,29 +104,31 @@ function noUsage(): UsageSums {
   };
 }
 
-function addTimes(sums: UsageSums, { streaming, ttfbMs, totalMs }: BookedFields): void {
-  sums.timedRequests += 1;
-  sums.totalMs += Math.round(totalMs);
+/** A request is counted once; one that another record takes the place of is taken back. */
+type Times = 1 | -1;
+
+function addTimes(sums: UsageSums, { streaming, ttfbMs, totalMs }: BookedFields, times: Times): void {
+  sums.timedRequests += times;
+  sums.totalMs += times * Math.round(totalMs);
   if (!streaming || ttfbMs === null) return;
-  sums.streamedRequests += 1;
-  sums.firstByteMs += Math.round(ttfbMs);
+  sums.streamedRequests += times;
+  sums.firstByteMs += times * Math.round(ttfbMs);
 }
 
-function addTo(sums: UsageSums, record: BookedFields, costNanos: bigint): void {
+function addTo(sums: UsageSums, record: BookedFields, times: Times): void {
   const { errorCode, usage } = record;
-  sums.requests += 1;
-  if (hasFailed(record)) sums.errors += 1;
+  sums.requests += times;
+  if (hasFailed(record)) sums.errors += times;
   // A repetition is no error, and says nothing of how long answers take.
-  else if (!isRepeated(errorCode)) addTimes(sums, record);
-  sums.costNanos += costNanos;
+  else if (!isRepeated(errorCode)) addTimes(sums, record, times);
   if (usage === null) return;
-  sums.inputTokens += usage.inputTokens;
-  sums.cachedTokens += usage.cachedTokens;
-  sums.cacheWriteTokens += usage.cacheWriteTokens;
-  sums.outputTokens += usage.outputTokens;
-  sums.reasoningTokens += usage.reasoningTokens;
-  sums.characters += usage.characters ?? 0;
-  sums.audioMs += Math.round((usage.seconds ?? 0) * 1000);
+  sums.inputTokens += times * usage.inputTokens;
+  sums.cachedTokens += times * usage.cachedTokens;
+  sums.cacheWriteTokens += times * usage.cacheWriteTokens;
+  sums.outputTokens += times * usage.outputTokens;
+  sums.reasoningTokens += times * usage.reasoningTokens;
+  sums.characters += times * (usage.characters ?? 0);
+  sums.audioMs += times * Math.round((usage.seconds ?? 0) * 1000);
 }
 
 /** Adds requests up by hour and shape. */
@@ -135,7 +137,14 @@ export class HourlyFold {
   readonly #rows = new Map<number, HourlyUsage[]>();
 
   add(record: BookedFields, shape: number, costNanos: bigint): void {
-    addTo(this.#row(record, shape), record, costNanos);
+    const row = this.#row(record, shape);
+    addTo(row, record, 1);
+    row.costNanos += costNanos;
+  }
+
+  /** One that had cost nothing. */
+  takeBack(record: BookedFields, shape: number): void {
+    addTo(this.#row(record, shape), record, -1);
   }
 
   rows(): Iterable<HourlyUsage> {
@@ -161,7 +170,14 @@ export class DailyFold {
   readonly #days = new Map<number, string>();
 
   add(record: BookedFields, costNanos: bigint): void {
-    addTo(this.#row(record), record, costNanos);
+    const row = this.#row(record);
+    addTo(row, record, 1);
+    row.costNanos += costNanos;
+  }
+
+  /** One that had cost nothing. */
+  takeBack(record: BookedFields): void {
+    addTo(this.#row(record), record, -1);
   }
 
   rows(): Iterable<DailyUsage> {

@@ -7,6 +7,7 @@ import { emptyBooks, hasRedis, type RedisServer, redisState, startRedis } from "
 import { topupOf } from "../../../domain/billing/ledger.ts";
 import { batchOf } from "../../../domain/record/ingest.ts";
 import type { RequestRecord } from "../../../domain/record/record.ts";
+import { dayOf, dayStartMs } from "../../../kit/calendar.ts";
 import { systemClock } from "../../../kit/clock.ts";
 import { DAY_MS } from "../../../kit/time.ts";
 import { openPostgres } from "../../store/sql/postgres/open.ts";
@@ -41,6 +42,18 @@ async function started(before: (store: Store) => Promise<void>) {
       const live = await redis.state.wallet("ws_1");
       return { sql: (await store.ledger.wallet("ws_1"))?.balanceNanos, live: live.balanceNanos, held: live.heldNanos };
     },
+    /** What roll-ups and statement have of all days there are. */
+    async books() {
+      const span = { fromMs: 0, toMs: dayStartMs(dayOf(NOW_MS) + 1) };
+      const days = await store.rollups.daily("ws_1", "1970-01-01", "9999-12-31");
+      const { kinds } = await store.ledger.statement("ws_1", span);
+      return {
+        counted: days.reduce((sum, { requests }) => sum + requests, 0),
+        rolledUp: days.reduce((sum, { costNanos }) => sum + costNanos, 0n),
+        stated: kinds.find(({ kind }) => kind === "charge")?.outNanos,
+        audit: await store.ledger.audit(),
+      };
+    },
     async close() {
       await redis.close();
       await store.close();
@@ -66,6 +79,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("records of an earlier life", () => {
     const gateway = await started((store) => store.ingest([{ ...again, errorCode: "interrupted", charge: null }]));
     await gateway.replay([again]);
     expect(await gateway.balances()).toEqual({ sql: 90n, live: 90n, held: 0n });
+    expect(await gateway.books()).toEqual({ counted: 1, rolledUp: 10n, stated: 10n, audit: [] });
     await gateway.close();
   });
 

@@ -17,7 +17,7 @@ async function daysThatDiffer(db: Kysely<Database>): Promise<string[]> {
   const { daily, hourly, ledger } = await sumsByDay(db);
   return [
     ...differences("requests_hourly", daily, hourly, USAGE_COLUMNS),
-    ...differences("the ledger", daily, ledger, ["cost_nanos"]),
+    ...differences("the ledger: statements go by the first, wallets by the second", daily, ledger, ["cost_nanos"]),
   ];
 }
 

@@ -17,6 +17,7 @@ import type { Pulse } from "./pulse.ts";
 import { isReadableJson, readableJson } from "./values.ts";
 
 type Booked = BookedFields & { readonly nanos: bigint; readonly start: number; readonly length: number };
+type Numbered<Of = Booked> = { readonly record: Of; readonly shape: number };
 type NewShape = RequestShape & { readonly workspaceId: string; readonly number: number };
 
 /** Of batches that stand in each other's way all but one go on, so that few tries are many. */
@@ -24,7 +25,8 @@ const TRIES_MAX = 5;
 
 /**
  * Writes finished requests: row of the log, ledger transaction, wallet and roll-ups in one transaction. What is there
- * already changes nothing: a request counts in the roll-ups once, and its ledger transaction moves money once.
+ * already changes nothing: a request counts in the roll-ups once, and its ledger transaction moves money once. One that
+ * was there as free and is charged now takes the place of its row.
  * Each table is written by one statement, whatever the size of the batch, and the tables in one order everywhere.
  */
 export function ingestInto(pool: Pool, pulse?: Pulse): (batch: RecordBatch) => Promise<void> {
@@ -75,14 +77,21 @@ async function write(
     session,
     records.filter(({ nanos }) => nanos > 0n),
   );
+  const late: Numbered[] = [];
   for (const [at, record] of records.entries()) {
+    const shape = numbers[at] ?? 0;
     const isNew = addedRequests.delete(record.id);
     const isBooked = record.nanos > 0n && addedCharges.delete(chargeKeyOf(record));
     if (isBooked) spent.add(record.workspaceId, record.charge?.currency ?? "", record.nanos);
-    // One that has left the log and is sent again was counted before: its charge is there still.
-    if (!isNew || (record.nanos > 0n && !isBooked)) continue;
+    if (isBooked && !isNew) late.push({ record, shape });
+    // What is charged counts with its charge, so that roll-ups come to what the ledger does; what is free, with its row.
+    if (record.nanos > 0n ? !isBooked : !isNew) continue;
     daily.add(record, record.nanos);
-    hourly.add(record, numbers[at] ?? 0, record.nanos);
+    hourly.add(record, shape, record.nanos);
+  }
+  for (const free of await inPlaceOfFree(session, bytes, late)) {
+    daily.takeBack(free.record);
+    hourly.takeBack(free.record, free.shape);
   }
   await moveWallets(session, spent.rows());
   await insertRows(session, ADD_DAILY, [...DAILY_KEYS, ...SUMS], [...daily.rows()]);
@@ -115,13 +124,16 @@ function bytesOf({ bytes, bounds }: RecordBatch) {
   return { bounds, from, bytes: Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from) };
 }
 
-/** The bytes go over as they are, and the server cuts the records out of them, in the order of their ids. */
+/**
+ * The bytes go over as they are, and the server cuts the records out of them, in the order of their ids. Of two with one
+ * id the one that comes first is written.
+ */
 const ADD_REQUESTS = `
   insert into request_records (id, workspace_id, created_at_ms, record, shape)
   select id, workspace_id, created_at_ms, convert_from(substring($1::bytea from start for length), 'UTF8'), shape
   from unnest($2::text[], $3::text[], $4::bigint[], $5::integer[], $6::integer[], $7::bigint[])
     as batch (id, workspace_id, created_at_ms, start, length, shape)
-  order by id
+  order by id, start
   on conflict do nothing returning id`;
 
 /** The ids of those that were not there. */
@@ -141,6 +153,26 @@ async function addRequests(
     shapes,
   ]);
   return new Set(rows.map(({ id }) => id));
+}
+
+const REMOVE_REQUESTS = `
+  delete from request_records where id = any($1::text[]) and created_at_ms = any($2::bigint[]) returning record, shape`;
+
+/** These were written as requests that cost nothing, and their charges have come: the rows that they had. */
+async function inPlaceOfFree(
+  session: PooledConnection,
+  bytes: Buffer,
+  late: readonly Numbered[],
+): Promise<Numbered<BookedFields>[]> {
+  if (late.length === 0) return [];
+  const records = late.map(({ record }) => record);
+  const { rows } = await session.ask<{ record: string; shape: bigint }>(REMOVE_REQUESTS, [
+    records.map(({ id }) => id),
+    records.map(({ createdAtMs }) => Math.trunc(createdAtMs)),
+  ]);
+  const shapes = late.map(({ shape }) => shape);
+  await addRequests(session, bytes, records, shapes);
+  return rows.map(({ record, shape }) => ({ record: readBooked(Buffer.from(record)), shape: Number(shape) }));
 }
 
 /** No transfer can be out of balance; what is the same for every charge is a part of the statement. */

@@ -149,7 +149,7 @@ describe.skipIf(!hasPostgres)("the tables themselves", () => {
     await cluster.query(address, `update request_records set record = replace(record, '"nanos":"30"', '"nanos":"31"')`);
     const store = await open(address);
     expect((await store.ledger.audit()).toSorted()).toEqual([
-      "cost_nanos of ws_1 on 1970-01-01 are 0 in requests_daily and 35 in the ledger",
+      "cost_nanos of ws_1 on 1970-01-01 are 0 in requests_daily and 35 in the ledger: statements go by the first, wallets by the second",
       "ledger transaction back moves -5 from promotion to revenue",
       "ledger transaction charge:r1 was written 2 times",
       "ledger transaction same moves 5 from revenue to revenue",

@@ -27,7 +27,8 @@ function letOthersRun(): void {
 
 /**
  * Writes finished requests: row of the log, ledger transaction, wallet and roll-ups in one transaction. What is there
- * already changes nothing: a request counts in the roll-ups once, and its ledger transaction moves money once.
+ * already changes nothing: a request counts in the roll-ups once, and its ledger transaction moves money once. One that
+ * was there as free and is charged now takes the place of its row.
  */
 export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
   const write = prepareWriters(db);
@@ -51,8 +52,13 @@ export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
         const owed = nanos > 0n ? charge : null;
         const isBooked = owed !== null && write.charge(record, owed, nanos);
         if (isBooked) spent.add(workspaceId, owed.currency, nanos);
-        // One that has left the log and is sent again was counted before: its charge is there still.
-        if (isNew && (owed === null || isBooked)) {
+        if (isBooked && !isNew) {
+          const free = write.inPlaceOfFree(record, shape, text);
+          daily.takeBack(free.record);
+          hourly.takeBack(free.record, free.shape);
+        }
+        // What is charged counts with its charge, so that roll-ups come to what the ledger does; what is free, with its row.
+        if (owed === null ? isNew : isBooked) {
           daily.add(record, nanos);
           hourly.add(record, shape, nanos);
         }
@@ -97,6 +103,7 @@ const adding = (table: string, keys: number) =>
 
 function prepareWriters(db: DatabaseSync) {
   const request = db.prepare("insert into request_records values (?, ?, ?, cast(? as text), ?) on conflict do nothing");
+  const removed = db.prepare("delete from request_records where id = ? returning record, shape");
   const shape = db.prepare(
     "insert into request_shapes values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
   );
@@ -127,6 +134,12 @@ function prepareWriters(db: DatabaseSync) {
     request({ id, workspaceId, createdAtMs }: BookedFields, shape: number, text: Buffer): boolean {
       const { changes } = request.run(id, workspaceId, Math.trunc(createdAtMs), text, shape);
       return changes !== 0;
+    },
+    /** The request was written as one that cost nothing, and its charge has come: the row that it had. */
+    inPlaceOfFree(record: BookedFields, shape: number, text: Buffer): { record: BookedFields; shape: number } {
+      const row = removed.get(record.id);
+      this.request(record, shape, text);
+      return { record: readBooked(Buffer.from(String(row?.["record"]))), shape: Number(row?.["shape"]) };
     },
     charge(
       { id, workspaceId, createdAtMs }: BookedFields,

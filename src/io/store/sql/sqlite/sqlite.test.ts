@@ -127,7 +127,7 @@ describe("the file itself", () => {
       "ledger transaction charge:r1 was written 2 times",
       "the wallet of ws_1 says 71, its ledger entries say 40",
       "request r1 cost 31, the ledger has -30",
-      "cost_nanos of ws_1 on 1970-01-01 are 0 in requests_daily and 35 in the ledger",
+      "cost_nanos of ws_1 on 1970-01-01 are 0 in requests_daily and 35 in the ledger: statements go by the first, wallets by the second",
     ]);
     await store.close();
   });
