@@ -152,6 +152,28 @@ describe("codes of an app", () => {
       "person.second_factor_drop",
     ]);
   });
+
+  test("PORTAL-11 a session that is not fresh does not become so by a new password, which it does not set either", async () => {
+    const email = "renews@example.eu";
+    const { browser, uri } = await secured(email);
+    const change = (currentPassword: string, newPassword: string) =>
+      browser.post("/manage/auth/change-password", { currentPassword, newPassword });
+    const session = async () => (await browser.get("/manage/me")).body.person.session;
+    age(email);
+    const stale = await change(PASSWORD, "four blue submarines");
+    expect([stale.status, stale.body.error?.code]).toEqual([403, "fresh_sign_in_needed"]);
+    expect((await session()).fresh).toBe(false);
+
+    await signIn(browser, email);
+    expect((await browser.post("/manage/auth/two-factor/verify-totp", { code: totpOf(uri) })).status).toBe(200);
+    age(email, 14);
+    const { created_at } = await session();
+    expect((await change(PASSWORD, "four blue submarines")).status).toBe(200);
+    expect((await session()).created_at).toBe(created_at);
+    age(email);
+    const off = await browser.post("/manage/auth/two-factor/disable", { password: "four blue submarines" });
+    expect([off.status, off.body.error.code]).toEqual([403, "fresh_sign_in_needed"]);
+  });
 });
 
 describe("an account without a password", () => {
@@ -212,6 +234,8 @@ describe("passkeys", () => {
     age("key@example.eu");
     const stale = await other.post("/manage/auth/passkey/delete-passkey", { id: data[0].id });
     expect([stale.status, stale.body.error.code]).toEqual([403, "fresh_sign_in_needed"]);
+    await useIt(other, device);
+    expect((await other.get("/manage/me")).body.person.session.fresh).toBe(true);
     await signIn(browser, "key@example.eu");
     expect((await browser.post("/manage/auth/passkey/delete-passkey", { id: data[0].id })).status).toBe(200);
     expect((await useIt(gateway.browser(), device)).answer.status).toBe(401);

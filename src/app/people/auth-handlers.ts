@@ -60,6 +60,7 @@ const PASSWORD_DOORS: Readonly<Record<string, Door>> = {
     takes: ["currentPassword", "newPassword"],
     sets: { revokeOtherSessions: true },
     tried: {},
+    fresh: true,
     newPassword: "newPassword",
     forgets: true,
     changes: "person.password_change",

@@ -224,8 +224,9 @@ function hooksOf(deps: PeopleDeps): NonNullable<BetterAuthOptions["databaseHooks
         before: async ({ userId }, context) => {
           // A person who is disabled gets none, whichever way they came.
           if ((await store.people.person(userId))?.disabled === true) return false;
-          // A second factor that is switched begins the session anew: that is no sign-in, so it is as old as before.
-          const before = context?.path?.startsWith("/two-factor/") === true ? context.context.session : null;
+          // What goes by a session and begins it anew (a factor that is switched, a new password) is no sign-in: it is as
+          // old as before. Signing in goes by none.
+          const before = context?.context.session;
           return before == null ? undefined : { data: { createdAt: before.session.createdAt } };
         },
       },

@@ -10,6 +10,7 @@ import { Field, Input } from "../../ui/field.tsx";
 import { Card } from "../../ui/layout.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { NewPassword } from "../sign-in/account-form.tsx";
+import { useFresh } from "./fresh.tsx";
 
 export function Password({ me }: { readonly me: Me }) {
   const [isOpen, setIsOpen] = useState(false);
@@ -30,10 +31,11 @@ export function Password({ me }: { readonly me: Me }) {
 
 function Change({ onClose }: { readonly onClose: () => void }) {
   const client = useQueryClient();
+  const fresh = useFresh();
   const [now, setNow] = useState("");
   const [next, setNext] = useState("");
   const change = useMutation({
-    mutationFn: () => changePassword(now, next),
+    mutationFn: () => fresh(() => changePassword(now, next)),
     onSuccess: async () => {
       toast("Your password is changed; other sessions have ended");
       onClose();
