@@ -110,11 +110,12 @@ const workspaceRoutes = [
     allows: "admin",
     tag: "Members",
     summary: "Change a member's role",
-    description: "Nobody gives or takes a role above their own; the only owner stays one.",
+    description:
+      "Nobody gives or takes a role above their own; the only owner stays one. Whoever gets a lower one loses the management tokens that they made.",
     body: tenancy.MemberPatch,
-    answer: tenancy.MemberView,
+    answer: tenancy.MemberChanged,
     faults: ["conflict"],
-    example: { body: { role: "admin" }, answer: examples.member },
+    example: { body: { role: "admin" }, answer: { ...examples.member, removed_tokens: [] } },
   }),
   managed({
     id: "manageRemoveMember",

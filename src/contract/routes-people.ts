@@ -316,6 +316,8 @@ const operatorRoutes = [
     allows: "operator",
     tag: "People",
     summary: "Make someone operator, or not any more",
+    description:
+      "Whoever is none any more loses the management tokens that they made in workspaces of which they are no owner.",
     body: people.OperatorBody,
     answer: people.PersonView,
     faults: ["conflict"],
@@ -328,7 +330,8 @@ const operatorRoutes = [
     allows: "operator",
     tag: "People",
     summary: "Disable an account, or enable it again",
-    description: "Sessions of a disabled account end at once. Memberships and keys stay as they are.",
+    description:
+      "Sessions of a disabled account end at once, and the management tokens that it made are removed in all workspaces. Memberships and keys stay as they are.",
     body: people.DisabledBody,
     answer: people.PersonView,
     faults: ["conflict"],

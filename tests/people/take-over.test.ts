@@ -110,6 +110,53 @@ describe("an invitation", () => {
     expect((await lines("member.remove"))[0].detail).toMatchObject({ email, removed_tokens: [id] });
   });
 
+  const made = async (browser: Browser, workspace = "demo") =>
+    (await browser.post(`/manage/workspaces/${workspace}/tokens`, TOKEN)).body;
+  const opens = async (token: string, workspace = "demo") =>
+    (await gateway.call(token, `/manage/workspaces/${workspace}/members`)).status;
+  const idOf = async (email: string) => {
+    const { data } = await gateway.manage("GET", "/people?limit=1000");
+    return data.find((one: { email: string }) => one.email === email).id;
+  };
+
+  test("PORTAL-11 nobody who was an owner raises themselves again with a management token of theirs", async () => {
+    const email = "lowered@example.eu";
+    const { id, token } = await made(await gateway.join(email, "owner"));
+    const other = await made(owner);
+    const lowered = await owner.ask("PATCH", `${MEMBERS}/${email}`, { role: "member" });
+    expect(lowered.body).toMatchObject({ email, role: "member", removed_tokens: [id] });
+    expect(await opens(token)).toBe(401);
+    expect((await lines("member.role"))[0].detail).toMatchObject({ email, after: "member", removed_tokens: [id] });
+    const raised = await owner.ask("PATCH", `${MEMBERS}/${email}`, { role: "owner" });
+    expect(raised.body).toMatchObject({ role: "owner", removed_tokens: [] });
+    expect(await opens(other.token)).toBe(200);
+  });
+
+  test("PORTAL-11 the management tokens of an account that is disabled end in all workspaces", async () => {
+    const email = "disabled@example.eu";
+    const browser = await gateway.join(email, "owner");
+    await gateway.manage("POST", "/workspaces/second/members", { email, role: "owner" });
+    const tokens = [await made(browser), await made(browser, "second")];
+    const person = await idOf(email);
+    await gateway.manage("POST", `/people/${person}/disable`, { disabled: true });
+    await gateway.manage("POST", `/people/${person}/disable`, { disabled: false });
+    expect([await opens(tokens[0].token), await opens(tokens[1].token, "second")]).toEqual([401, 401]);
+    expect((await lines("token.remove")).slice(0, 2)).toMatchObject(
+      tokens.map(({ id }) => ({ target: id, actor: "operator", detail: { of: email } })).toReversed(),
+    );
+  });
+
+  test("PORTAL-11 who is no operator any more keeps the management tokens of workspaces that are theirs alone", async () => {
+    const email = "once@example.eu";
+    const browser = await gateway.join(email, "owner", "second");
+    const person = await idOf(email);
+    await gateway.manage("POST", `/people/${person}/operator`, { operator: true });
+    const [theirs, foreign] = [await made(browser, "second"), await made(browser)];
+    expect([await opens(theirs.token, "second"), await opens(foreign.token)]).toEqual([200, 200]);
+    await gateway.manage("POST", `/people/${person}/operator`, { operator: false });
+    expect([await opens(theirs.token, "second"), await opens(foreign.token)]).toEqual([200, 401]);
+  });
+
   test("PORTAL-11 takes no seat that is above its role and came to wait for the address later", async () => {
     const admin = await gateway.join("climber@example.eu", "admin");
     const { link } = (await admin.post(INVITATIONS, { email: "heir@example.eu", role: "member" })).body;

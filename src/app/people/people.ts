@@ -1,10 +1,12 @@
 import { fault } from "../../contract/faults.ts";
 import { DisabledBody, OperatorBody, PeopleQuery } from "../../contract/schemas/people.ts";
 import type { PeopleWriter, PersonListed } from "../../domain/tenancy/person.ts";
+import type { Member } from "../../domain/tenancy/workspace.ts";
 import { invalidValue, readBody, readQuery } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { actorName } from "../manage/acting.ts";
 import { change, short } from "../manage/deps.ts";
+import { removeToken } from "../manage/tenancy/tokens.ts";
 import { isoTime } from "../manage/views.ts";
 import { seatsOf } from "./me.ts";
 import type { PeopleRoom } from "./room.ts";
@@ -28,6 +30,7 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
         action: operator ? "person.operator_on" : "person.operator_off",
         demand: async (person) => (operator ? undefined : demandAnotherOperator(room, person)),
         write: (people, { id }) => people.setOperator(id, operator, clock.nowMs()),
+        stays: (seat) => operator || seat?.role === "owner",
       });
     }),
     peopleSetDisabled: whole(async (exchange) => {
@@ -39,6 +42,7 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
           await people.setDisabled(id, disabled, clock.nowMs());
           if (disabled) await people.endSessions(id, null);
         },
+        stays: () => !disabled,
       });
     }),
     peopleDropSecondFactor: whole((exchange) =>
@@ -48,6 +52,7 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
           if (!twoFactor) throw fault("conflict", { message: `${email} has no second factor.` });
         },
         write: (people, { id }) => people.dropSecondFactor(id, clock.nowMs()),
+        stays: () => true,
       }),
     ),
     peopleEndAllSessions: whole(async (exchange) => {
@@ -80,9 +85,12 @@ type PersonChange = {
   /** Throws when it may not be. Asked before the change: inside, the store waits for it to end. */
   demand(person: PersonListed): Promise<void>;
   write(people: PeopleWriter, person: PersonListed): Promise<void>;
+  /** Whether management tokens that they made stay in a workspace, by their seat there. */
+  stays(seat: Member | undefined): boolean;
 };
 
-async function changed(room: PeopleRoom, exchange: Exchange, { action, demand, write }: PersonChange): Promise<Reply> {
+async function changed(room: PeopleRoom, exchange: Exchange, said: PersonChange): Promise<Reply> {
+  const { action, demand, write, stays } = said;
   return room.inTurn(async () => {
     const person = await findPerson(room, exchange);
     await demand(person);
@@ -91,6 +99,11 @@ async function changed(room: PeopleRoom, exchange: Exchange, { action, demand, w
       const detail = { email: person.email };
       return { answer: null, audit: { action, workspaceId: null, target: person.id, detail } };
     });
+    // After it, so that no new one comes. Each is a change of its workspace, which every instance hears of.
+    for (const token of room.directory.tokens.madeBy(person.email)) {
+      const seat = room.directory.members(token.workspaceId).find(({ email }) => email === person.email);
+      if (!stays(seat)) await removeToken(room, token, { of: person.email });
+    }
     return { status: 200, json: personView(room, await findPerson(room, exchange)) };
   });
 }

@@ -114,13 +114,19 @@ export const MemberAdd = z
 
 export const MemberPatch = z.strictObject({ role: RoleName }).meta({ id: "MemberChange" });
 
+const REMOVED_TOKENS = z.array(z.string()).meta({ description: "Ids of the management tokens that they had made." });
+
+export const MemberChanged = MemberView.extend({
+  removed_tokens: REMOVED_TOKENS,
+}).meta({ id: "MemberChanged" });
+
 export const MemberRemoved = z
   .object({
     id: z.string(),
     email: z.string(),
     removed: z.literal(true),
     revoked_keys: z.array(z.string()).meta({ description: "Ids of the personal keys that ended with the membership." }),
-    removed_tokens: z.array(z.string()).meta({ description: "Ids of the management tokens that they had made." }),
+    removed_tokens: REMOVED_TOKENS,
   })
   .meta({ id: "MemberRemoved" });
 

@@ -40,6 +40,11 @@ export class TokenBook {
     return [...this.#byId.values()].filter((token) => token.workspaceId === workspaceId);
   }
 
+  /** In all workspaces. */
+  madeBy(actor: string): ManagementToken[] {
+    return [...this.#byId.values()].filter(({ createdBy }) => createdBy === actor);
+  }
+
   find(id: string): ManagementToken | undefined {
     return this.#byId.get(id);
   }

@@ -63,6 +63,9 @@ function ChangeRole({ workspace, subject, powers, onClose }: Props) {
           options={rolesFor(powers).map(({ value, label }) => ({ value, label }))}
         />
       </Field>
+      {subject.role === "owner" && role !== "owner" && (
+        <p className="text-soft">Management tokens that they made stop on the next request.</p>
+      )}
       <ErrorNote error={change.error} />
     </FormDialog>
   );

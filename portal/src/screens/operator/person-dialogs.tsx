@@ -53,7 +53,7 @@ function Operator({ deed, person, onClose }: Props) {
       <p>
         {operator
           ? "An operator may do everything in every workspace: money, keys, members, settings. Ask for a second factor first."
-          : "Their memberships stay. It holds from their next call on."}
+          : "Their memberships stay; management tokens that they made where they are no owner end. It holds from their next call on."}
       </p>
     </Confirm>
   );
@@ -80,7 +80,7 @@ function Disable({ deed, person, onClose }: Props) {
     >
       <p>
         {disabled
-          ? "Their sessions end at once. Memberships and keys stay: revoke keys in each workspace if they should end, too."
+          ? "Their sessions and the management tokens that they made end at once. Memberships and keys stay: revoke keys in each workspace if they should end, too."
           : "They sign in with what they had."}
       </p>
     </Confirm>

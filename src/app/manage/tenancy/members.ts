@@ -1,9 +1,11 @@
 import { fault } from "../../../contract/faults.ts";
 import { KeyPolicyPatch, MemberAdd, MemberPatch } from "../../../contract/schemas/manage-tenancy.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
+import { isAtLeast } from "../../../domain/tenancy/actor.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
 import { unlimited } from "../../../domain/tenancy/limits.ts";
 import type { LinkKind } from "../../../domain/tenancy/person.ts";
+import type { ManagementToken } from "../../../domain/tenancy/token.ts";
 import type { KeyPolicy, Member, Role, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
@@ -40,16 +42,20 @@ export async function addMember(deps: TenancyDeps, workspace: Workspace, email: 
   return member;
 }
 
+/** Management tokens of the workspace that a member made: with one they would come back, or raise themselves again. */
+const tokensOf = ({ directory }: TenancyDeps, { workspaceId, email }: Member): ManagementToken[] =>
+  directory.tokens.madeBy(email).filter((token) => token.workspaceId === workspaceId);
+
 /**
- * Ends a membership, every personal key of it, every link to it that is open and every management token that they made,
- * for with one they would come back. Answers what ended.
+ * Ends a membership, every personal key of it, every link to it that is open and every management token that they made.
+ * Answers what ended.
  */
 async function removeMember(deps: TenancyDeps, member: Member) {
   const ended = deps.directory
     .keys(member.workspaceId)
     .filter((key) => key.memberId === member.id && key.state !== "revoked")
     .map((key): ApiKey => ({ ...key, state: "revoked", version: key.version + 1 }));
-  const tokens = deps.directory.tokens.of(member.workspaceId).filter(({ createdBy }) => createdBy === member.email);
+  const tokens = tokensOf(deps, member);
   const gone = { revoked_keys: ended.map(({ id }) => id), removed_tokens: tokens.map(({ id }) => id) };
   const noLimits = unlimited(member.workspaceId, "member", member.id);
   await change(deps, async ({ tenancy, limits, people }) => {
@@ -91,20 +97,25 @@ function demandAnotherOwner(member: Member, others: readonly Member[]): void {
   throw fault("conflict", { message: `${member.email} is the only owner. Make someone else an owner first.` });
 }
 
-async function changeRole(deps: TenancyDeps, member: Member, role: Role): Promise<Member> {
-  if (member.role === role) return member;
+/** A role that falls takes the management tokens along that they made. Answers which. */
+async function changeRole(deps: TenancyDeps, member: Member, role: Role) {
+  if (member.role === role) return { changed: member, removed_tokens: [] };
   if (role !== "owner") demandAnotherOwner(member, othersThan(deps, member));
   const changed: Member = { ...member, role };
+  const tokens = isAtLeast(role, member.role) ? [] : tokensOf(deps, member);
+  const removed_tokens = tokens.map(({ id }) => id);
   await change(deps, async ({ tenancy }) => {
     await tenancy.saveMember(changed);
-    const detail = { email: member.email, before: member.role, after: role };
+    for (const id of removed_tokens) await tenancy.removeToken(id);
+    const detail = { email: member.email, before: member.role, after: role, removed_tokens };
     return {
       answer: null,
       audit: { action: "member.role", workspaceId: member.workspaceId, target: member.id, detail },
     };
   });
   deps.directory.putMember(changed);
-  return changed;
+  for (const id of removed_tokens) deps.directory.tokens.drop(id);
+  return { changed, removed_tokens };
 }
 
 function findMember(deps: TenancyDeps, workspace: Workspace, email: string): Member {
@@ -170,7 +181,8 @@ export function memberHandlers(room: Room): Record<string, Handler> {
         const member = findMember(room, workspace, exchange.params["email"] ?? "");
         demandRank(exchange, member.role);
         demandRank(exchange, role);
-        return { status: 200, json: memberView(await changeRole(room, member, role)) };
+        const { changed, removed_tokens } = await changeRole(room, member, role);
+        return { status: 200, json: { ...memberView(changed), removed_tokens } };
       });
     }),
     manageShowKeyPolicy: whole(async (exchange) => ({

@@ -7,7 +7,7 @@ import { digestOf, randomToken } from "../../../kit/secret.ts";
 import { readBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { actorName } from "../acting.ts";
-import { change, findWorkspace, type Room, short } from "../deps.ts";
+import { type Changing, change, findWorkspace, type Room, short } from "../deps.ts";
 import { pageOf } from "../page.ts";
 import { isoTime } from "../views.ts";
 import { timeOf } from "./key-settings.ts";
@@ -51,16 +51,23 @@ async function createToken(room: Room, workspace: Workspace, asked: Asked) {
   return { ...tokenView(token), token: secret };
 }
 
-async function removeToken(room: Room, workspace: Workspace, id: string): Promise<void> {
+function findToken(room: Room, workspace: Workspace, id: string): ManagementToken {
   const token = room.directory.tokens.find(id);
-  if (token === undefined || token.workspaceId !== workspace.id)
-    throw fault("not_found", { message: `Workspace ${workspace.slug} has no management token "${short(id)}".` });
-  await change(room, async ({ tenancy }) => {
+  if (token?.workspaceId === workspace.id) return token;
+  throw fault("not_found", { message: `Workspace ${workspace.slug} has no management token "${short(id)}".` });
+}
+
+/** A line in the log of its workspace says it; `why` goes along. */
+export async function removeToken(
+  deps: Changing & Pick<Room, "directory">,
+  { id, workspaceId, name }: ManagementToken,
+  why: object = {},
+): Promise<void> {
+  await change(deps, async ({ tenancy }) => {
     await tenancy.removeToken(id);
-    const detail = { name: token.name };
-    return { answer: null, audit: { action: "token.remove", workspaceId: workspace.id, target: id, detail } };
+    return { answer: null, audit: { action: "token.remove", workspaceId, target: id, detail: { name, ...why } } };
   });
-  room.directory.tokens.drop(id);
+  deps.directory.tokens.drop(id);
 }
 
 export function tokenHandlers(room: Room): Record<string, Handler> {
@@ -81,7 +88,7 @@ export function tokenHandlers(room: Room): Record<string, Handler> {
     manageRemoveToken: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const id = exchange.params["id"] ?? "";
-      await room.inTurn(() => removeToken(room, workspace, id));
+      await room.inTurn(async () => removeToken(room, findToken(room, workspace, id)));
       return { status: 200, json: { id, removed: true } };
     }),
   };
