@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ResponseStore, StoredResponse } from "../../src/domain/responses/stored.ts";
+import type { ResponseEvent, ResponseStore, StoredResponse } from "../../src/domain/responses/stored.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
@@ -25,6 +25,9 @@ export function storedResponse(id: string, more: Partial<StoredResponse> = {}): 
 }
 
 const NOW = 2000;
+
+/** The first run of a response, or one of a row that says so. */
+export const runOf = (id: string, run = 0) => ({ workspaceId: "ws_1", id, run });
 
 const open = (store: Store) => store.responses(openVault(new MasterKeys(MASTER_KEY), store.dataKeys));
 
@@ -101,12 +104,12 @@ function workTests(current: () => Store): void {
     await responses.add(queued, request);
     await responses.add(storedResponse("resp_2"));
     expect(await responses.unfinished()).toMatchObject([{ id: "resp_1", status: "queued", runs: 0, request }]);
-    expect(await responses.begin("resp_1")).toBe("begun");
+    expect(await responses.begin("resp_1")).toEqual({ is: "begun", run: 1 });
     expect(await responses.unfinished()).toMatchObject([{ status: "in_progress", runs: 1, isAnswering: false }]);
     expect((await responses.find("ws_1", "resp_1", NOW))?.response).toEqual({ output: [], status: "in_progress" });
     const event = (sequence: number) => ({ sequence, text: `event ${sequence}` });
-    await responses.appendEvents("ws_1", "resp_1", [event(0), event(1)]);
-    await responses.appendEvents("ws_1", "resp_1", [event(2)]);
+    await responses.appendEvents(runOf("resp_1", 1), [event(0), event(1)]);
+    await responses.appendEvents(runOf("resp_1", 1), [event(2)]);
     const { response } = storedResponse("resp_1");
     await responses.finish({ id: "resp_1", workspaceId: "ws_1", status: "completed", response, events: [event(3)] });
     expect(await responses.unfinished()).toEqual([]);
@@ -115,8 +118,8 @@ function workTests(current: () => Store): void {
     expect(await responses.events("ws_1", "resp_1", 0)).toEqual([1, 2, 3].map(event));
     expect((await responses.items("ws_1", ["msg_of_resp_1"], NOW))?.size).toBe(1);
     // What is over does not begin again, and has one end.
-    expect(await responses.begin("resp_1")).toBe("unwanted");
-    expect(await responses.begin("resp_none")).toBe("unwanted");
+    expect(await responses.begin("resp_1")).toEqual({ is: "unwanted" });
+    expect(await responses.begin("resp_none")).toEqual({ is: "unwanted" });
     const other = { ...response, status: "cancelled" };
     await responses.finish({
       id: "resp_1",
@@ -140,7 +143,7 @@ function workTests(current: () => Store): void {
     await responses.callOff("ws_2", "resp_1");
     await responses.callOff("ws_1", "resp_2");
     expect((await marks()).toSorted()).toEqual([first(true), second(true)]);
-    expect(await responses.begin("resp_2")).toBe("unwanted");
+    expect(await responses.begin("resp_2")).toEqual({ is: "unwanted" });
     expect(await responses.find("ws_1", "resp_2", NOW)).toMatchObject({ status: "queued", runs: 0 });
   });
 
@@ -162,8 +165,8 @@ function workTests(current: () => Store): void {
       await responses.count();
       expect(kept).toBe(responses.bytesOf("ws_1"));
     };
-    await responses.appendEvents("ws_1", "resp_1", upTo(2));
-    await responses.appendEvents("ws_1", "resp_1", upTo(5));
+    await responses.appendEvents(runOf("resp_1"), upTo(2));
+    await responses.appendEvents(runOf("resp_1"), upTo(5));
     expect(await read()).toEqual([0, 1, 2, 3, 4]);
     await counted();
     const { response } = storedResponse("resp_1");
@@ -175,11 +178,38 @@ function workTests(current: () => Store): void {
     await counted();
   });
 
+  test("RESP-04 RESP-05 events are those of one run, up to the end: whoever was given up on writes no more of them", async () => {
+    const responses = open(current());
+    await responses.add(storedResponse("resp_1", { status: "queued", background: "streamed" }));
+    const event = (sequence: number, by: string) => ({ sequence, text: `event ${sequence} ${by}` });
+    const texts = async () => (await responses.events("ws_1", "resp_1", -1)).map(({ text }) => text);
+    const finish = (status: "completed" | "cancelled", events: ResponseEvent[]) =>
+      responses.finish({ ...runOf("resp_1"), status, response: storedResponse("resp_1").response, events });
+    await responses.begin("resp_1");
+    const [first, second] = [runOf("resp_1", 1), runOf("resp_1", 2)];
+    expect(await responses.appendEvents(first, [event(0, "first")])).toBe("stored");
+    await responses.begin("resp_1");
+    expect(await responses.appendEvents(second, [event(1, "second")])).toBe("stored");
+    await responses.appendEvents(second, [event(2, "second"), event(3, "second")]);
+    expect(await responses.appendEvents(first, [event(1, "first"), event(2, "first")])).toBe("unwanted");
+    expect(await texts()).toEqual(["event 0 first", "event 1 second", "event 2 second", "event 3 second"]);
+    // Its end is the first one all the same, with what led to it.
+    await finish("cancelled", [event(1, "first"), event(2, "last")]);
+    expect(await responses.appendEvents(second, [event(4, "second")])).toBe("unwanted");
+    expect(await responses.appendEvents(second, [event(2, "second")])).toBe("unwanted");
+    await finish("completed", [event(2, "second")]);
+    expect(await texts()).toEqual(["event 0 first", "event 1 first", "event 2 last"]);
+    expect(await responses.find("ws_1", "resp_1", NOW)).toMatchObject({ status: "cancelled" });
+    const kept = responses.bytesOf("ws_1");
+    await responses.count();
+    expect(responses.bytesOf("ws_1")).toBe(kept);
+  });
+
   test("RESP-04 a long list of events comes in pieces, however it was written", async () => {
     const responses = open(current());
     await responses.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
     const events = Array.from({ length: 40 }, (_, sequence) => ({ sequence, text: "e".repeat(100_000) }));
-    await responses.appendEvents("ws_1", "resp_1", events.slice(0, 30));
+    await responses.appendEvents(runOf("resp_1"), events.slice(0, 30));
     const { response } = storedResponse("resp_1");
     await responses.finish({
       id: "resp_1",
@@ -202,9 +232,9 @@ function workTests(current: () => Store): void {
   test("RESP-03 nothing of a response comes back that was deleted while it was worked on", async () => {
     const responses = open(current());
     await responses.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
-    await responses.appendEvents("ws_1", "resp_1", [{ sequence: 0, text: "event" }]);
+    await responses.appendEvents(runOf("resp_1"), [{ sequence: 0, text: "event" }]);
     await responses.remove("ws_1", "resp_1", NOW);
-    await responses.appendEvents("ws_1", "resp_1", [{ sequence: 1, text: "event" }]);
+    await responses.appendEvents(runOf("resp_1"), [{ sequence: 1, text: "event" }]);
     const { response } = storedResponse("resp_1");
     await responses.finish({ id: "resp_1", workspaceId: "ws_1", status: "completed", response, events: [] });
     expect(await responses.find("ws_1", "resp_1", NOW)).toBeUndefined();
@@ -248,7 +278,7 @@ function sizeTests(current: () => Store): void {
     expect(other).toBeGreaterThan(0);
     const request = { body: "y".repeat(5000), headers: {}, clientAddress: "::1" };
     await responses.add(storedResponse("resp_2", { status: "queued", background: "streamed" }), request);
-    await responses.appendEvents("ws_1", "resp_2", [{ sequence: 0, text: "e".repeat(20_000) }]);
+    await responses.appendEvents(runOf("resp_2"), [{ sequence: 0, text: "e".repeat(20_000) }]);
     const [working = 0] = await recounted();
     expect(working - first).toBeGreaterThan(25_000);
     const { response } = storedResponse("resp_2");
@@ -261,7 +291,7 @@ function sizeTests(current: () => Store): void {
     expect(responses.bytesOf("ws_1")).toBe(finished);
     await responses.remove("ws_1", "resp_1", NOW);
     await responses.finish({ id: "resp_1", workspaceId: "ws_1", status: "completed", response, events });
-    await responses.appendEvents("ws_1", "resp_1", events);
+    await responses.appendEvents(runOf("resp_1"), events);
     expect((await recounted())[0]).toBe(finished - first);
     await responses.add(storedResponse("resp_3", { workspaceId: "ws_2", expiresAtMs: NOW }));
     await responses.sweep(NOW);

@@ -3,7 +3,7 @@ import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { checkMasterKeys, openVault } from "../../src/io/vault.ts";
 import { masterKeyTests } from "./master-key-suite.ts";
-import { MASTER_KEY, storedResponse } from "./response-suite.ts";
+import { MASTER_KEY, runOf, storedResponse } from "./response-suite.ts";
 
 /** A store, and ways past it. */
 export type VaultRoom = {
@@ -39,8 +39,8 @@ export function vaultSuite(name: string, enter: () => Promise<VaultRoom>): void 
 
     test("RESP-05 nothing of what is stored is found in the bytes of the store, nor the master key", async () => {
       const responses = open();
-      await responses.add(SECRET, { body: CANARY, headers: {}, clientAddress: "::1" });
-      await responses.appendEvents("ws_1", "resp_1", [{ sequence: 0, text: CANARY }]);
+      await responses.add({ ...SECRET, status: "queued" }, { body: CANARY, headers: {}, clientAddress: "::1" });
+      expect(await responses.appendEvents(runOf("resp_1"), [{ sequence: 0, text: CANARY }])).toBe("stored");
       expect((await responses.find("ws_1", "resp_1", 2000))?.input).toEqual(SECRET.input);
       const files = await room.bytes();
       // The id of the response is not sealed: it shows that these are the right files.

@@ -25,6 +25,7 @@ export class Job {
   readonly #fresh: ResponseEvent[] = [];
   readonly #watchers = new Set<() => void>();
   readonly #done: JsonObject[] = [];
+  #run: number | undefined;
   readonly #answering = Promise.withResolvers<void>();
   readonly #over = Promise.withResolvers<void>();
   #sequence = 0;
@@ -71,6 +72,15 @@ export class Job {
     this.#events = this.#events.slice(count);
     this.#forgotten += count;
     if (!this.isFull) this.#giveRoom();
+  }
+
+  /** The number of the run that it is; undefined before its work has begun. */
+  get run(): number | undefined {
+    return this.#run;
+  }
+
+  begin(run: number): void {
+    this.#run = run;
   }
 
   get isFull(): boolean {

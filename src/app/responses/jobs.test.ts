@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { MASTER_KEY, storedResponse } from "../../../tests/support/response-suite.ts";
+import { MASTER_KEY, runOf, storedResponse } from "../../../tests/support/response-suite.ts";
 import { layTables } from "../../../tests/support/tables.ts";
 import type { ResponseStore } from "../../domain/responses/stored.ts";
 import { MasterKeys } from "../../io/master-keys.ts";
@@ -45,6 +45,12 @@ function jobsWith(rule: Pick<ResponsesDeps, "mayKeep">): Jobs {
 
 const REQUEST = { body: "{}", headers: {}, clientAddress: "::1" };
 
+async function begun(): Promise<Job> {
+  const job = await queued();
+  await jobs.begin(job);
+  return job;
+}
+
 async function queued(): Promise<Job> {
   const response = { id: "resp_1", status: "queued", created_at: 1, output: [] };
   const job = new Job(storedResponse("resp_1", { status: "queued", background: "streamed", response }));
@@ -76,9 +82,9 @@ test("RESP-05 work that was given up and came to no end stays as it is, for the 
 });
 
 test("RESP-04 a long list of events is read in pieces, and is whole all the same", async () => {
-  await store.add(storedResponse("resp_1", { background: "streamed" }));
+  await store.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
   for (let sequence = 0; sequence < 50; sequence += 1)
-    await store.appendEvents("ws_1", "resp_1", [{ sequence, text: `event ${sequence}` }]);
+    await store.appendEvents(runOf("resp_1"), [{ sequence, text: `event ${sequence}` }]);
   const pieces: number[][] = [];
   for await (const piece of eventsAfter(store, { workspaceId: "ws_1", id: "resp_1" }, 9))
     pieces.push(piece.map(({ sequence }) => sequence));
@@ -87,12 +93,12 @@ test("RESP-04 a long list of events is read in pieces, and is whole all the same
 });
 
 test("RESP-05 events tell whether an answer had begun, for whoever does not have the journal of the one that made it", async () => {
-  await store.add(storedResponse("resp_1", { background: "streamed" }));
+  await store.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
   const of = { workspaceId: "ws_1", id: "resp_1" };
   for (const [sequence, type] of ["response.created", "response.queued", "response.in_progress"].entries())
-    await store.appendEvents("ws_1", "resp_1", [{ sequence, text: `event: ${type}\ndata: {}\n\n` }]);
+    await store.appendEvents(runOf("resp_1"), [{ sequence, text: `event: ${type}\ndata: {}\n\n` }]);
   expect(await eventsOf(store, of)).toEqual({ count: 3, hasAnswer: false });
-  await store.appendEvents("ws_1", "resp_1", [{ sequence: 3, text: delta(1) }]);
+  await store.appendEvents(runOf("resp_1"), [{ sequence: 3, text: delta(1) }]);
   expect(await eventsOf(store, of)).toEqual({ count: 4, hasAnswer: true });
 });
 
@@ -183,7 +189,7 @@ test("RESP-04 work that was called off before it begins is not begun", async () 
 test("RESP-04 cancelling what nobody works on any more ends it; where somebody is silent, it is known to whoever takes it up", async () => {
   const request = { status: "in_progress", background: "streamed" } as const;
   for (const id of ["resp_1", "resp_2", "resp_3"]) await store.add(storedResponse(id, request), REQUEST);
-  await store.appendEvents("ws_1", "resp_1", [{ sequence: 0, text: "event: response.created\ndata: {}\n\n" }]);
+  await store.appendEvents(runOf("resp_1"), [{ sequence: 0, text: "event: response.created\ndata: {}\n\n" }]);
   const clock = { ...systemClock, nowMs: () => 2000 };
   // Told and waited for, without the seconds.
   let elapsedMs = 0;
@@ -213,7 +219,7 @@ const delta = (chars: number) =>
   `event: response.output_text.delta\ndata: ${JSON.stringify({ type: "response.output_text.delta", delta: "x".repeat(chars) })}\n\n`;
 
 test("RESP-04 a job holds about a mebibyte of events: its provider waits until the store has them, and they are read from there", async () => {
-  const job = await queued();
+  const job = await begun();
   let written = 0;
   while (job.sink.write(delta(MIB / 8))) written += 1;
   expect(written).toBeLessThan(9);
@@ -247,7 +253,7 @@ test("RESP-04 what is kept of a job has a limit: all events of one that is follo
 });
 
 test("RESP-04 a job that is stopped waits for no store", async () => {
-  const job = await queued();
+  const job = await begun();
   store.appendEvents = () => Promise.reject(new Error("the store is away"));
   while (job.sink.write(delta(MIB / 8)));
   const room = job.sink.drained();
@@ -265,7 +271,7 @@ test("RESP-04 events that were written without the writer hearing of it keep not
     lost += 1;
     throw new Error("the connection went before the commit was answered");
   };
-  const job = await queued();
+  const job = await begun();
   await vi.waitFor(() => expect(lost).toBe(1), { timeout: 5000 });
   const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
   job.keep(JSON.stringify(response));
@@ -277,7 +283,7 @@ test("RESP-04 events that were written without the writer hearing of it keep not
 
 test("RESP-05 where nothing may be kept any more the events are forgotten; who comes too late for them is cut off", async () => {
   jobs = jobsWith({ mayKeep: () => false });
-  const job = await queued();
+  const job = await begun();
   while (job.sink.write(delta(MIB / 8)));
   await job.sink.drained();
   const reader = new SlowSink();

@@ -57,7 +57,9 @@ export class Jobs {
 
   /** The work begins, or is stopped before it does: it may have been called off since it was taken. */
   async begin(job: Job): Promise<void> {
-    if ((await this.#deps.store.begin(job.stored.id)) === "unwanted") job.cancel();
+    const begun = await this.#deps.store.begin(job.stored.id);
+    if (begun.is === "begun") job.begin(begun.run);
+    else job.cancel();
   }
 
   /** The work is settled; `failure` is what it threw. Never rejects. */
@@ -142,8 +144,9 @@ class Work {
   }
 
   #flush(): void {
-    if (this.#writing !== undefined || this.job.phase !== "running") return;
-    this.#writing = this.#append().finally(() => {
+    const { run, phase } = this.job;
+    if (this.#writing !== undefined || phase !== "running" || run === undefined) return;
+    this.#writing = this.#append(run).finally(() => {
       this.#writing = undefined;
     });
   }
@@ -162,18 +165,15 @@ class Work {
     }
   }
 
-  async #append(): Promise<void> {
+  async #append(run: number): Promise<void> {
     const { store, warn, mayKeep } = this.#deps;
     const { id, workspaceId, keyId } = this.job.stored;
     const events = this.job.unstored;
-    if (!mayKeep(workspaceId, keyId)) {
-      // Who follows it has heard them, or is too slow for what cannot be kept for anyone.
-      if (this.job.isFull) this.job.forget(events.length);
-      return;
-    }
     try {
-      await store.appendEvents(workspaceId, id, events);
-      this.job.forget(events.length);
+      const keeps = mayKeep(workspaceId, keyId);
+      const kept = keeps ? await store.appendEvents({ workspaceId, id, run }, events) : "unwanted";
+      // Who follows it has heard them, or is too slow for what cannot be kept for anyone.
+      if (kept === "stored" || this.job.isFull) this.job.forget(events.length);
     } catch (error) {
       warn({ err: error, requestId: id }, "events of a background response could not be stored yet");
     }

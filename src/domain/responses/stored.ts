@@ -44,6 +44,9 @@ export type UnfinishedResponse = ResponseSummary & {
   readonly isCalledOff: boolean;
 };
 
+/** One run of the work on a response; the number is the one that `begin` gave it. */
+export type ResponseRun = { readonly workspaceId: string; readonly id: string; readonly run: number };
+
 export type ResponseEvent = { readonly sequence: number; readonly text: string };
 
 /** A conversation as the store has it, oldest first. */
@@ -75,18 +78,19 @@ export type ResponseStore = {
     ids: readonly string[],
     nowMs: number,
   ): Promise<ReadonlyMap<string, JsonObject> | undefined>;
-  /** Work on it begins, once more; `unwanted`: it was called off, is over, or is not there any more. */
-  begin(id: string): Promise<"begun" | "unwanted">;
+  /** Work on it begins, as this run; `unwanted`: it was called off, is over, or is not there any more. */
+  begin(id: string): Promise<{ readonly is: "begun"; readonly run: number } | { readonly is: "unwanted" }>;
   /** It has begun to answer. */
   answering(id: string): Promise<void>;
   /** Nobody wants it any more: whoever works on it is to stop, and nobody takes it up. */
   callOff(workspaceId: string, id: string): Promise<void>;
   /**
-   * Its end, together with its last events; the request it could have been run again by goes. What is over already stays
-   * as it is.
+   * Its end, together with its last events, in place of those that another run has of the same numbers; the request it
+   * could have been run again by goes. What is over already stays as it is.
    */
   finish(end: ResponseEnd): Promise<void>;
-  appendEvents(workspaceId: string, id: string, events: readonly ResponseEvent[]): Promise<void>;
+  /** `unwanted`: it is over, is not there any more, or another run has begun since. */
+  appendEvents(run: ResponseRun, events: readonly ResponseEvent[]): Promise<"stored" | "unwanted">;
   /** The next events after one sequence number, in order, as many as are read at once; none: those were all. */
   events(workspaceId: string, id: string, after: number): Promise<readonly ResponseEvent[]>;
   remove(workspaceId: string, id: string, nowMs: number): Promise<boolean>;

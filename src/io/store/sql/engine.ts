@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import type { Kysely, RawBuilder } from "kysely";
 import type { RecordBatch } from "../../../domain/record/ingest.ts";
 import type { Database } from "./schema.ts";
 
@@ -47,6 +47,8 @@ export type Engine = {
   readonly logParts?: LogParts;
   /** Work that reads all there is: beside everything else, and with time for it. Absent where there is one connection. */
   patiently?<T>(work: (session: Kysely<Database>) => Promise<T>): Promise<T>;
+  /** Ends a query whose rows stay as they are until the transaction ends; absent where transactions wait for each other. */
+  readonly held?: RawBuilder<unknown>;
   /** Until the transaction ends no other one numbers a change; absent where transactions wait for each other anyway. */
   numberAlone?(session: Kysely<Database>): Promise<void>;
   close(): Promise<void>;

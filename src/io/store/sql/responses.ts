@@ -1,19 +1,23 @@
-import { type Kysely, type Transaction as SqlTransaction, sql } from "kysely";
+import { type Transaction as SqlTransaction, sql } from "kysely";
 import { idOf, outputOf } from "../../../domain/responses/items.ts";
 import type { ResponseStore } from "../../../domain/responses/stored.ts";
 import type { Vault } from "../../../domain/tenancy/vault.ts";
 import type { JsonObject } from "../../../kit/json.ts";
+import type { Engine } from "./engine.ts";
 import { type Size, type StoredBytes, sizesOf } from "./response-bytes.ts";
 import { responseReads } from "./response-reads.ts";
 import { responseRemoval } from "./response-removal.ts";
 import { fromSummary, SealedRows } from "./response-rows.ts";
 import type { Database } from "./schema.ts";
 
-export function responseStore(db: Kysely<Database>, vault: Vault, bytes: StoredBytes): ResponseStore {
+type ResponseEngine = Pick<Engine, "db" | "held">;
+
+export function responseStore(engine: ResponseEngine, vault: Vault, bytes: StoredBytes): ResponseStore {
+  const { db } = engine;
   const rows = new SealedRows(vault);
   return {
     ...responseReads(db, rows),
-    ...responseWork(db, rows, bytes),
+    ...responseWork(engine, rows, bytes),
     ...responseRemoval(db, (workspaceId, freed) => bytes.change(workspaceId, -freed)),
     bytesOf: (workspaceId) => bytes.of(workspaceId),
     count: () => bytes.count(db),
@@ -53,7 +57,7 @@ type Work = Pick<ResponseStore, "begin" | "answering" | "callOff" | "finish" | "
 
 const UNFINISHED = ["queued", "in_progress"] as const;
 
-function responseWork(db: Kysely<Database>, rows: SealedRows, bytes: StoredBytes): Work {
+function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, bytes: StoredBytes): Work {
   return {
     async begin(id) {
       const begun = await db
@@ -62,8 +66,9 @@ function responseWork(db: Kysely<Database>, rows: SealedRows, bytes: StoredBytes
         .where("id", "=", id)
         .where("status", "in", UNFINISHED)
         .where("called_off", "=", 0)
+        .returning("runs")
         .executeTakeFirst();
-      return begun.numUpdatedRows === 0n ? "unwanted" : "begun";
+      return begun === undefined ? { is: "unwanted" } : { is: "begun", run: begun.runs };
     },
 
     async answering(id) {
@@ -100,19 +105,23 @@ function responseWork(db: Kysely<Database>, rows: SealedRows, bytes: StoredBytes
       bytes.change(workspaceId, grown);
     },
 
-    async appendEvents(workspaceId, id, events) {
-      if (events.length === 0) return;
+    async appendEvents({ workspaceId, id, run }, events) {
+      if (events.length === 0) return "stored";
       const sealed = await rows.sealEvents({ workspaceId, id }, events);
-      let grown = 0;
-      try {
-        grown = await db.transaction().execute((transaction) => putEvents(transaction, sealed));
-      } catch (error) {
-        // Deleted while it was worked on, perhaps this very moment: its events are not wanted any more.
-        const parent = await db.selectFrom("stored_responses").select("id").where("id", "=", id).executeTakeFirst();
-        if (parent !== undefined) throw error;
-        return;
-      }
+      const grown = await db.transaction().execute(async (transaction) => {
+        const current = await transaction
+          .selectFrom("stored_responses")
+          .select("id")
+          .where("id", "=", id)
+          .where("status", "in", UNFINISHED)
+          .where("runs", "=", run)
+          .modifyEnd(held)
+          .executeTakeFirst();
+        return current === undefined ? undefined : putEvents(transaction, sealed);
+      });
+      if (grown === undefined) return "unwanted";
       bytes.change(workspaceId, grown);
+      return "stored";
     },
   };
 }
@@ -120,30 +129,25 @@ function responseWork(db: Kysely<Database>, rows: SealedRows, bytes: StoredBytes
 const total = (sizes: readonly Size[]) => sizes.reduce((sum, size) => sum + size.bytes, 0);
 
 /**
- * Rows of events, each written over one that begins at the same number: that was written by whoever then did not hear of
- * it, and sends the same events again with those that came since. Answers by how many bytes they have grown.
+ * Writes rows of events that follow each other. What is there from the first of them on goes: it was written by whoever
+ * then did not hear of it, and sends it again with what came since, or is of another run. Answers by how many bytes they
+ * have grown.
  */
 async function putEvents(
   transaction: SqlTransaction<Database>,
   rows: readonly Database["stored_events"][],
 ): Promise<number> {
-  let grown = 0;
-  for (const row of rows) {
-    const before = await transaction
-      .selectFrom("stored_events")
-      .select(sql<number>`length(events)`.as("bytes"))
-      .where("response_id", "=", row.response_id)
-      .where("first_number", "=", row.first_number)
-      .executeTakeFirst();
-    const { last_number, events } = row;
-    await transaction
-      .insertInto("stored_events")
-      .values(row)
-      .onConflict((conflict) => conflict.columns(["response_id", "first_number"]).doUpdateSet({ last_number, events }))
-      .execute();
-    grown += events.length - Number(before?.bytes ?? 0);
-  }
-  return grown;
+  const [first] = rows;
+  if (first === undefined) return 0;
+  const replaced = await transaction
+    .deleteFrom("stored_events")
+    .where("response_id", "=", first.response_id)
+    .where("first_number", ">=", first.first_number)
+    .returning(sql<number>`length(events)`.as("bytes"))
+    .execute();
+  for (const row of rows) await transaction.insertInto("stored_events").values(row).execute();
+  const written = rows.reduce((sum, { events }) => sum + events.length, 0);
+  return replaced.reduce((sum, { bytes }) => sum - Number(bytes), written);
 }
 
 async function indexItems(

@@ -161,7 +161,7 @@ export function sqlStore(engine: Engine): Store {
     people: peopleStore(db),
     peopleDatabase: () => peopleDatabase(db),
     dataKeys: dataKeyStore(db),
-    responses: (vault) => responseStore(db, vault, storedBytes),
+    responses: (vault) => responseStore(engine, vault, storedBytes),
     captures: (vault) => captureStore(db, vault),
     ownKeys: ownKeyStore(db),
     platformKeys: platformKeyStore(db),

@@ -193,6 +193,7 @@ function postgresEngine(settings: PostgresSettings): Engine {
         await ended(own.end());
       }
     },
+    held: sql`for share`,
     async numberAlone(session) {
       await sql`select pg_advisory_xact_lock(${sql.lit(LOCKS.ours)}, ${sql.lit(LOCKS.change)})`.execute(session);
     },

@@ -10,7 +10,7 @@ import { listeningLog } from "../../../../../tests/support/journal-room.ts";
 import { hasPostgres, PASSWORD } from "../../../../../tests/support/postgres.ts";
 import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
-import { MASTER_KEY, storedResponse } from "../../../../../tests/support/response-suite.ts";
+import { MASTER_KEY, runOf, storedResponse } from "../../../../../tests/support/response-suite.ts";
 import { storeSuite } from "../../../../../tests/support/store-suite.ts";
 import { expectUpgraded, oldStore } from "../../../../../tests/support/upgrade.ts";
 import { unusedPort } from "../../../../../tests/support/upstream.ts";
@@ -209,23 +209,26 @@ describe.skipIf(!hasPostgres)("the tables themselves", () => {
 });
 
 describe.skipIf(!hasPostgres)("two at once", () => {
-  test("RESP-03 events of a response that is being deleted at this moment are dropped without a word", async () => {
+  test.each([
+    ["RESP-03", "deleted", "delete from stored_responses"],
+    ["RESP-04", "ended", "update stored_responses set status = 'cancelled'"],
+  ])("%s events of a response that is being %s at this moment are dropped without a word", async (_, __, statement) => {
     const address = await cluster.database("migrated");
     const store = await open(address);
     const responses = store.responses(openVault(new MasterKeys(MASTER_KEY), store.dataKeys));
-    await responses.add(storedResponse("resp_1"));
+    await responses.add(storedResponse("resp_1", { status: "in_progress" }));
     const other = new Client({ connectionString: address.url });
     await other.connect();
     await other.query("begin");
-    await other.query("delete from stored_responses");
-    const appended = responses.appendEvents("ws_1", "resp_1", [{ sequence: 0, text: "event" }]);
+    await other.query(statement);
+    const appended = responses.appendEvents(runOf("resp_1"), [{ sequence: 0, text: "event" }]);
     await vi.waitFor(async () => {
       const waiting = await cluster.query(address, "select 1 from pg_stat_activity where wait_event_type = 'Lock'");
       expect(waiting).toHaveLength(1);
     });
     await other.query("commit");
     await other.end();
-    await appended;
+    expect(await appended).toBe("unwanted");
     expect(await responses.events("ws_1", "resp_1", -1)).toEqual([]);
     await store.close();
   });
