@@ -143,6 +143,8 @@ function workTests(current: () => Store): void {
     await responses.callOff("ws_2", "resp_1");
     await responses.callOff("ws_1", "resp_2");
     expect((await marks()).toSorted()).toEqual([first(true), second(true)]);
+    await responses.add(storedResponse("resp_3"));
+    expect(await responses.wanted()).toEqual(new Set(["resp_1"]));
     expect(await responses.begin("resp_2")).toEqual({ is: "unwanted" });
     expect(await responses.find("ws_1", "resp_2", NOW)).toMatchObject({ status: "queued", runs: 0 });
   });

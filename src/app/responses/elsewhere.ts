@@ -30,7 +30,7 @@ const TELL_EVERY_LOOKS = 5;
 
 const Stop = z.object({ workspaceId: z.string(), id: z.string().nullable() });
 
-/** Background work of other instances: each says what it works on, and ends it when it is told to. */
+/** Background work of other instances: each says what it works on, and ends it when it is told to, or finds out. */
 export class WorkElsewhere {
   readonly #deps: Deps;
   readonly #deaf: () => void;
@@ -99,6 +99,17 @@ export class WorkElsewhere {
   }
 
   async #look(): Promise<void> {
+    await Promise.all([this.#lookAround(), this.#lookAtOwn()]);
+  }
+
+  async #lookAtOwn(): Promise<void> {
+    const { jobs, warn } = this.#deps;
+    await jobs.stopUnwanted().catch((error: unknown) => {
+      warn({ err: error }, "whether background work is still wanted could not be looked up yet");
+    });
+  }
+
+  async #lookAround(): Promise<void> {
     const { board, fleet, jobs, warn } = this.#deps;
     try {
       await board.put(`${WORKING}${fleet.id}`, JSON.stringify(jobs.ids), TELL_TTL_MS);

@@ -212,6 +212,32 @@ test("RESP-04 cancelling what nobody works on any more ends it; where somebody i
   await elsewhere.stop();
 });
 
+test("RESP-04 work that was called off, ended or deleted without being told is stopped by the next look, board or no board", async () => {
+  const ids = ["resp_off", "resp_over", "resp_gone", "resp_new", "resp_fine"];
+  const made = ids.map((id) => new Job(storedResponse(id, { status: "queued", background: "polled" })));
+  for (const job of made) {
+    await jobs.open(job, REQUEST);
+    if (job.stored.id !== "resp_new") await jobs.begin(job);
+  }
+  await store.callOff("ws_1", "resp_off");
+  const { response } = storedResponse("resp_over");
+  await store.finish({ id: "resp_over", workspaceId: "ws_1", status: "failed", response, events: [] });
+  await store.remove("ws_1", "resp_gone", 2000);
+  await store.remove("ws_1", "resp_new", 2000);
+  const board = memoryBoard(systemClock, systemTimers);
+  const put = () => Promise.reject(new Error("away"));
+  const shared = { board: { ...board, put }, fleet: { id: "one", leads: false }, clock: systemClock };
+  const deps = { store, jobs, warn: () => undefined, resume: async () => undefined };
+  const elsewhere = new WorkElsewhere({ ...shared, ...deps });
+  elsewhere.start();
+  const stopped = () => made.filter(({ sink }) => sink.gone).map(({ stored }) => stored.id);
+  // One that is about to begin is not in the store yet, or finds out when it does.
+  await expect.poll(stopped, { timeout: 10_000 }).toEqual(["resp_off", "resp_over", "resp_gone"]);
+  await elsewhere.stop();
+  await Promise.all(made.map((job) => jobs.finish(job, undefined)));
+  expect(await store.find("ws_1", "resp_off", 2000)).toMatchObject({ status: "cancelled" });
+}, 15_000);
+
 const MIB = 1024 * 1024;
 
 /** An event of about so many characters. */

@@ -78,6 +78,15 @@ export class Jobs {
     await Promise.all(this.#of(workspaceId).map((job) => this.cancel(job)));
   }
 
+  /** Stops what another instance has called off, ended or deleted without being heard here. */
+  async stopUnwanted(): Promise<void> {
+    // One that has not begun finds out when it does.
+    const begun = [...this.#running.values()].map(({ job }) => job).filter(({ run }) => run !== undefined);
+    if (begun.length === 0) return;
+    const wanted = await this.#deps.store.wanted();
+    for (const job of begun) if (!wanted.has(job.stored.id)) job.cancel();
+  }
+
   /** Waits for what is running. */
   async drain(timeoutMs: number): Promise<void> {
     await this.#idle(timeoutMs);

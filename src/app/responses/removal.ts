@@ -13,7 +13,7 @@ type Ending = Pick<ResponsesRoom, "jobs" | "store" | "clock" | "elsewhere">;
 
 /**
  * Ends what is still being made of a response, on whichever instance, and resolves when its end is in the store. One that
- * is not heard of ends it when it is back, or whoever takes up its work does.
+ * is not heard of stops when it next looks, and whoever takes up its work ends it.
  */
 export async function endWork(room: Ending, workspaceId: string, id: string): Promise<void> {
   const { jobs, store, clock, elsewhere } = room;

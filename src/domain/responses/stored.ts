@@ -104,6 +104,8 @@ export type ResponseStore = {
   ): Promise<{ rows: readonly ResponseSummary[]; next: string | null }>;
   /** Those on which work had begun or was to begin, oldest first. */
   unfinished(): Promise<readonly UnfinishedResponse[]>;
+  /** The ids of those that are still to be made: not over, not called off and not deleted. */
+  wanted(): Promise<ReadonlySet<string>>;
   /** Removes what has expired; answers how many. */
   sweep(nowMs: number): Promise<number>;
   /** How many bytes the contents of a workspace take, from memory: right once it was counted. */

@@ -12,7 +12,7 @@ const CHAIN_BYTES_MAX = 64 * 1024 * 1024;
 /** Rows of events that are read at once. */
 const EVENT_BATCHES_MAX = 8;
 
-type Reads = Pick<ResponseStore, "find" | "chain" | "items" | "events" | "list" | "unfinished">;
+type Reads = Pick<ResponseStore, "find" | "chain" | "items" | "events" | "list" | "unfinished" | "wanted">;
 
 export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
   const readable = (workspaceId: string, nowMs: number) =>
@@ -78,6 +78,16 @@ export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
         .orderBy("created_at_ms")
         .execute();
       return Promise.all(found.map((row) => rows.readUnfinished(row)));
+    },
+
+    async wanted() {
+      const found = await db
+        .selectFrom("stored_responses")
+        .select("id")
+        .where("status", "in", ["queued", "in_progress"])
+        .where("called_off", "=", 0)
+        .execute();
+      return new Set(found.map(({ id }) => id));
     },
   };
 }
