@@ -76,6 +76,35 @@ describe("a word that the model does not know", () => {
     const { status, headers } = await scene.chat(tenant.key, { model, reasoning_effort: asked });
     expect([status, told("anthropic").output_config, header(headers)]).toEqual([200, { effort: said }, said]);
   });
+
+  test.each([
+    ["anthropic/claude-opus-4-6", "xhigh", "high"],
+    ["anthropic/claude-sonnet-4-6", "xhigh", "high"],
+    ["anthropic/claude-sonnet-4-6", "minimal", "low"],
+    ["anthropic/claude-opus-4-6", "max", "max"],
+    ["anthropic/claude-opus-4-7", "xhigh", "xhigh"],
+    ["anthropic/claude-opus-5", "xhigh", "xhigh"],
+  ])("MSG-01 HDR-06 %s, asked for %s in its own format, is told %s", async (model, asked, said) => {
+    scene.at("anthropic").next({ json: CLAUDE_ANSWER });
+    const { status, headers } = await messages(model, asked);
+    expect([status, told("anthropic").output_config, header(headers)]).toEqual([200, { effort: said }, said]);
+  });
+
+  test("MSG-01 in a model's own format nothing beside the word changes, and counting is asked with the same one", async () => {
+    const format = '"format":{"type":"json_schema","schema":{"type":"number","maximum":1.0}}';
+    const body = (model: string, effort: string) =>
+      `{ "model":"${model}", "max_tokens":4000, "thinking":{"type":"disabled"},  "output_config":{${format},"effort":"${effort}"},
+        "messages":[{"role":"user","content":"Hello"}] }`;
+    const send = (path: string, answer: Json) => {
+      scene.at("anthropic").next({ json: answer });
+      return scene.gateway.call(tenant.key, path, { body: body("anthropic/claude-opus-4-6", "xhigh") });
+    };
+    const { headers } = await send("/v1/messages", CLAUDE_ANSWER);
+    expect(String(scene.at("anthropic").requests.at(-1)?.raw)).toBe(body("claude-opus-4-6", "high"));
+    expect(header(headers)).toBe("none");
+    await send("/v1/messages/count_tokens", { input_tokens: 5 });
+    expect(told("anthropic").output_config).toMatchObject({ effort: "high" });
+  });
 });
 
 test("CHAT-05 a demand to a model whose words nobody knows goes out as it is", async () => {

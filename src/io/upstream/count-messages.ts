@@ -48,27 +48,27 @@ export function cannotCount(message: string): boolean {
 type Counting = Pick<Lane, "path" | "encode" | "decodeWhole">;
 
 const COUNTING: Readonly<Record<Door, (inbound: InboundMessages, target: Target) => Counting>> = {
-  api: (inbound, { endpoint }) => ({
+  api: (inbound, target) => ({
     path: "/messages/count_tokens",
-    encode: () => patched(inbound, [modelPatch(endpoint.upstreamModel), ...WITHOUT_ANSWER]),
+    encode: () => patched(inbound, target, [modelPatch(target), ...WITHOUT_ANSWER]),
     decodeWhole: decodeCount,
   }),
   // All models are counted at one place, so the model stands in the body again.
-  raw_predict: (inbound, { endpoint }) => ({
+  raw_predict: (inbound, target) => ({
     path: "/models/count-tokens:rawPredict",
     encode: () =>
-      patched(inbound, [
-        modelPatch(endpoint.upstreamModel),
+      patched(inbound, target, [
+        modelPatch(target),
         { key: "anthropic_version", json: JSON.stringify(RAW_PREDICT_VERSION) },
-        ...unknownHints(inbound.body, betasFor(inbound, endpoint).sent, "known").patches,
+        ...unknownHints(inbound.body, betasFor(inbound, target.endpoint).sent, "known").patches,
         ...WITHOUT_ANSWER,
       ]),
     decodeWhole: decodeCount,
   }),
-  invoke: (inbound, { endpoint }) => ({
-    path: `/model/${encodeStrictly(endpoint.upstreamModel.replace(AREA, ""))}/count-tokens`,
+  invoke: (inbound, target) => ({
+    path: `/model/${encodeStrictly(target.endpoint.upstreamModel.replace(AREA, ""))}/count-tokens`,
     encode: () => {
-      const body = invokedBody(inbound, invokedWith(inbound, endpoint), limitFor(inbound));
+      const body = invokedBody(inbound, target, invokedWith(inbound, target.endpoint), limitFor(inbound));
       return JSON.stringify({ input: { invokeModel: { body: Buffer.from(body).toString("base64") } } });
     },
     decodeWhole: decodeInvokedCount,
@@ -77,7 +77,10 @@ const COUNTING: Readonly<Record<Door, (inbound: InboundMessages, target: Target)
 
 const WITHOUT_ANSWER: readonly MemberPatch[] = OF_ANSWERS.map((key) => ({ key, json: null }));
 
-const modelPatch = (upstreamModel: string): MemberPatch => ({ key: "model", json: JSON.stringify(upstreamModel) });
+const modelPatch = ({ endpoint }: Target): MemberPatch => ({
+  key: "model",
+  json: JSON.stringify(endpoint.upstreamModel),
+});
 
 function limitFor({ body }: InboundMessages): MemberPatch[] {
   if (body.value["max_tokens"] != null) return [];

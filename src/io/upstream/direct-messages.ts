@@ -1,4 +1,4 @@
-import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import { type Endpoint, effortsOf } from "../../domain/catalogue/catalogue.ts";
 import { type MemberPatch, patchMembers } from "../../kit/json.ts";
 import { encodeStrictly } from "../../kit/percent.ts";
 import { SseReader } from "../../kit/sse.ts";
@@ -10,6 +10,7 @@ import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
 import { DirectMessages, decodeDirect, type Own } from "../../language/dialects/messages/direct.ts";
 import { hasForeignThoughts, withoutForeignThoughts } from "../../language/dialects/messages/foreign-thoughts.ts";
 import { InvokedMessages } from "../../language/dialects/messages/invoke.ts";
+import { effortInstead, effortPatches } from "../../language/dialects/messages/known-effort.ts";
 import {
   decodeRawPredictProblem,
   RAW_PREDICT,
@@ -38,21 +39,28 @@ export function messagesDoor({ dialects: [dialect], model, quirks }: Endpoint): 
 }
 
 /** Messages to messages: the caller's bytes with named patches, the provider's bytes with our id. */
-export function directMessages(inbound: InboundMessages, { endpoint, head }: Target, door: Door): Lane {
+export function directMessages(inbound: InboundMessages, target: Target, door: Door): Lane {
+  const { head } = target;
   const own = { id: head.id, model: inbound.comparesModel ? head.model : undefined };
   return {
     surface: "messages",
     keepAlive: messagesClient.keepAlive,
-    effort: inbound.call.reasoning?.unsaid ? "untold" : undefined,
+    effort: toldEffort(inbound, target),
     decodeWhole: (answer) => decodeDirect(answer, own),
-    ...DOORS[door](inbound, endpoint, own),
+    ...DOORS[door](inbound, target, own),
   };
+}
+
+function toldEffort({ call: { reasoning }, body }: InboundMessages, { endpoint, model }: Target): Lane["effort"] {
+  if (reasoning?.unsaid) return "untold";
+  return reasoning?.effort === "none" ? undefined : effortInstead(body, effortsOf(endpoint, model));
 }
 
 type ThroughDoor = Omit<Lane, "surface" | "keepAlive" | "effort" | "decodeWhole">;
 
-const DOORS: Readonly<Record<Door, (inbound: InboundMessages, endpoint: Endpoint, own: Own) => ThroughDoor>> = {
-  api: (inbound, endpoint, own) => {
+const DOORS: Readonly<Record<Door, (inbound: InboundMessages, target: Target, own: Own) => ThroughDoor>> = {
+  api: (inbound, target, own) => {
+    const { endpoint } = target;
     const betas = betasFor(inbound, endpoint);
     return {
       path: "/messages",
@@ -61,11 +69,12 @@ const DOORS: Readonly<Record<Door, (inbound: InboundMessages, endpoint: Endpoint
       ...SERVER_SENT,
       openStream: () => new DirectMessages(own),
       dropped: [...betas.dropped, ...thoughtsDropped(inbound)],
-      encode: () => patched(inbound, [{ key: "model", json: JSON.stringify(endpoint.upstreamModel) }]),
+      encode: () => patched(inbound, target, [{ key: "model", json: JSON.stringify(endpoint.upstreamModel) }]),
       decodeProblem: messagesDialect.decodeProblem,
     };
   },
-  raw_predict: (inbound, endpoint, own) => {
+  raw_predict: (inbound, target, own) => {
+    const { endpoint } = target;
     const betas = betasFor(inbound, endpoint);
     const hints = unknownHints(inbound.body, betas.sent, "known");
     return {
@@ -75,11 +84,12 @@ const DOORS: Readonly<Record<Door, (inbound: InboundMessages, endpoint: Endpoint
       ...SERVER_SENT,
       openStream: () => new DirectMessages(own),
       dropped: [...betas.dropped, ...hints.dropped, ...thoughtsDropped(inbound)],
-      encode: () => patched(inbound, [...RAW_PREDICT_PATCHES, ...hints.patches]),
+      encode: () => patched(inbound, target, [...RAW_PREDICT_PATCHES, ...hints.patches]),
       decodeProblem: decodeRawPredictProblem,
     };
   },
-  invoke: (inbound, endpoint, own) => {
+  invoke: (inbound, target, own) => {
+    const { endpoint } = target;
     const invoked = invokedWith(inbound, endpoint);
     const operation = inbound.call.stream ? "invoke-with-response-stream" : "invoke";
     return {
@@ -94,7 +104,7 @@ const DOORS: Readonly<Record<Door, (inbound: InboundMessages, endpoint: Endpoint
         ...invoked.dropped,
         ...thoughtsDropped(inbound),
       ],
-      encode: () => invokedBody(inbound, invoked),
+      encode: () => invokedBody(inbound, target, invoked),
       decodeProblem: decodeAwsProblem,
     };
   },
@@ -110,8 +120,13 @@ const RAW_PREDICT_PATCHES: readonly MemberPatch[] = [
   { key: "anthropic_version", json: JSON.stringify(RAW_PREDICT_VERSION) },
 ];
 
-export function patched(inbound: InboundMessages, patches: readonly MemberPatch[]): string {
+export function patched(
+  inbound: InboundMessages,
+  { endpoint, model }: Target,
+  patches: readonly MemberPatch[],
+): string {
   return patchMembers(inbound.body, [
+    ...effortPatches(inbound.body, effortsOf(endpoint, model)),
     ...withOwnThoughts(inbound, patches),
     ...WISH_FIELDS.map((key) => ({ key, json: null })),
   ]);
@@ -151,11 +166,12 @@ export function invokedWith(inbound: InboundMessages, endpoint: Endpoint): Invok
 /** The body as InvokeModel takes it: what else stands in the path and in headers stands in it. */
 export function invokedBody(
   inbound: InboundMessages,
+  target: Target,
   { betas, patches }: Invoked,
   more: readonly MemberPatch[] = [],
 ): string {
   const removed = ["model", "stream", ...NOT_INVOKED].map((key) => ({ key, json: null }));
-  return patched(inbound, [
+  return patched(inbound, target, [
     ...removed,
     { key: "anthropic_version", json: JSON.stringify(INVOKE_VERSION) },
     { key: "anthropic_beta", json: betas.length === 0 ? null : JSON.stringify(betas) },
