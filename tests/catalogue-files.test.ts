@@ -8,6 +8,7 @@ import { sayProblem } from "../src/domain/catalogue/problems.ts";
 import { FILE_SCHEMA_NAMES, printSchema } from "../src/domain/catalogue/schema.ts";
 import { catalogueFiles } from "../src/io/catalogue-files.ts";
 import { QUIRKS } from "../src/language/canon/quirks.ts";
+import { THINKING_WAYS } from "../src/language/canon/thinking.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
 const SHIPPED = path.join(ROOT, "catalogue");
@@ -82,8 +83,8 @@ describe("the guide", () => {
     expect(fields.filter((field) => !guide.includes(`\`${field}\``))).toEqual([]);
   });
 
-  test("explains every quirk", () => {
-    expect(QUIRKS.filter((quirk) => !guide.includes(`\`${quirk}\``))).toEqual([]);
+  test("explains every quirk and every way to tell a model to think", () => {
+    expect([...QUIRKS, ...THINKING_WAYS].filter((name) => !guide.includes(`\`${name}\``))).toEqual([]);
   });
 
   test("has an example that works as it stands beside the shipped files", async () => {

@@ -2,6 +2,7 @@ import type { Decimal } from "../../kit/money.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import type { ExtraName } from "../../language/canon/extras.ts";
 import type { Quirk } from "../../language/canon/quirks.ts";
+import type { ThinkingWay } from "../../language/canon/thinking.ts";
 import type { Surface } from "../record/record.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import type { DecisionFacts, DecisionInterface } from "./facts-decisions.ts";
@@ -223,7 +224,7 @@ export type Endpoint = {
   };
   readonly features: EndpointFeatures;
   /** How the model is told to think; null: the dialect's usual way. */
-  readonly thinking?: string | null;
+  readonly thinking?: ThinkingWay | null;
   /** The words for how hard to think that it takes, where they differ from the model's. */
   readonly efforts?: readonly Effort[] | null;
   /** How the endpoint is held to a JSON schema; null: by the dialect's own field. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Quirk } from "../../language/canon/quirks.ts";
+import type { ThinkingWay } from "../../language/canon/thinking.ts";
 import { count, text } from "./fields.ts";
 
 /** The wire formats that decisions are asked in; which one it is can never be seen from a path. */
@@ -79,7 +80,7 @@ export function decisionFactsOf(
 
 /** Who always thinks before it speaks cannot be read by its first word; other dialects tell no alternatives at all. */
 export function canBeRead(
-  entry: { readonly decisions_interface?: DecisionInterface | undefined; readonly thinking?: string | undefined },
+  entry: { readonly decisions_interface?: DecisionInterface | undefined; readonly thinking?: ThinkingWay | undefined },
   dialect: string | undefined,
   quirks: readonly Quirk[],
 ): boolean {

@@ -78,6 +78,12 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
     `${ENDPOINT}.quirks[1]`,
     /one of .*max-tokens/,
   ],
+  [
+    "an unknown way to tell a model to think",
+    firstEndpoint({ thinking: "adaptiv" }),
+    `${ENDPOINT}.thinking`,
+    /one of adaptive, .*nova/,
+  ],
   ["no currencies", without("currencies.json"), "cat/currencies.json", /^is missing: copy the shipped one$/],
   ["no capabilities", without("capabilities.json"), "cat/capabilities.json", /^is missing: copy the shipped one$/],
   ["an unknown surface", firstEndpoint({ surfaces: ["video"] }), `${ENDPOINT}.surfaces[0]`, /one of chat/],

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { EFFORTS } from "../../language/canon/call.ts";
 import { EXTRAS } from "../../language/canon/extras.ts";
 import { QUIRKS } from "../../language/canon/quirks.ts";
+import { THINKING_WAYS } from "../../language/canon/thinking.ts";
 import { SURFACES } from "../record/record.ts";
 import { DIALECTS } from "./catalogue.ts";
 import { DECISION_INTERFACES, decisionsEntry } from "./facts-decisions.ts";
@@ -136,7 +137,10 @@ const endpoint = z.strictObject({
       forced_tools: z.boolean().optional().describe("false: tool_choice can be auto or none only."),
     })
     .optional(),
-  thinking: slug.optional().describe("How the model is told to think. Absent: the dialect's usual way."),
+  thinking: z
+    .enum(THINKING_WAYS)
+    .optional()
+    .describe("How the model is told to think. Absent: the dialect's usual way."),
   efforts: efforts.optional().describe("Words for reasoning_effort that it takes when it thinks. Absent: the model's."),
   structured_output: z
     .enum(["native", "tool"])

@@ -3,6 +3,7 @@ import type { AnswerEvent } from "../canon/events.ts";
 import type { Parameter } from "../canon/parameters.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
 import type { Quirk } from "../canon/quirks.ts";
+import type { ThinkingWay } from "../canon/thinking.ts";
 
 /** How a dialect treats a parameter: honoured, refused, accepted and ignored, or meant for the gateway alone. */
 export type Cell = "yes" | "400" | "no-op" | "svc";
@@ -22,7 +23,7 @@ export type ModelFacts = {
   /** False: the model refuses temperature, top_p and top_k. */
   readonly sampling: boolean | null;
   /** How the model is told to think; null: the dialect's usual way. */
-  readonly thinking: string | null;
+  readonly thinking: ThinkingWay | null;
   /** The words for how hard to think that it takes; absent or null: nobody knows. */
   readonly efforts?: readonly Effort[] | null;
   /** How the endpoint is held to a JSON schema; absent or null: by the dialect's own field. */

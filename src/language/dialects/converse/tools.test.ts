@@ -12,6 +12,7 @@ import {
   tool,
   user,
 } from "../../../../tests/support/converse.ts";
+import type { ThinkingWay } from "../../canon/thinking.ts";
 import { encodeCall } from "./request.ts";
 
 describe("tools", () => {
@@ -207,7 +208,7 @@ describe("response_format", () => {
 });
 
 describe("reasoning", () => {
-  const fieldsOf = (more: Record<string, unknown>, thinking: string | null) =>
+  const fieldsOf = (more: Record<string, unknown>, thinking: ThinkingWay | null) =>
     bodyOf(more, { ...FACTS, thinking }).additionalModelRequestFields;
 
   test("CHAT-05 a budget, and a limit that leaves room for the answer", () => {
@@ -233,12 +234,12 @@ describe("reasoning", () => {
     ["nova", "xhigh", { reasoningConfig: { type: "enabled", maxReasoningEffort: "high" } }],
     ["nova", "none", undefined],
     ["effort", "minimal", { reasoning_effort: "low" }],
-  ])("CHAT-05 a model told by %s, effort %s", (thinking, reasoning_effort, fields) => {
+  ] as const)("CHAT-05 a model told by %s, effort %s", (thinking, reasoning_effort, fields) => {
     expect(fieldsOf({ reasoning_effort }, thinking)).toEqual(fields);
   });
 
   test("CHAT-05 nothing asked for, nothing said", () => {
-    for (const thinking of ["budget", "adaptive", "nova", "effort", "fixed", null])
+    for (const thinking of ["budget", "adaptive", "nova", "effort", "fixed", null] as const)
       expect(fieldsOf({}, thinking)).toBeUndefined();
   });
 
@@ -246,7 +247,7 @@ describe("reasoning", () => {
     ["fixed", "low"],
     ["effort", "none"],
     ["always", "none"],
-  ])("CHAT-05 what a model told by %s cannot be told is refused: %s", (thinking, reasoning_effort) => {
+  ] as const)("CHAT-05 what a model told by %s cannot be told is refused: %s", (thinking, reasoning_effort) => {
     expect(refusalOf({ reasoning_effort }, { ...FACTS, thinking })).toEqual({
       code: "unsupported_parameter",
       param: "reasoning_effort",
@@ -278,7 +279,7 @@ describe("reasoning", () => {
     const open = [{ type: "reasoning.text", text: "hm" }];
     for (const details of [foreign, open])
       expect(bodyOf({ messages: thought(details) }).messages[1].content).toHaveLength(1);
-    for (const thinking of ["nova", "effort", "fixed"])
+    for (const thinking of ["nova", "effort", "fixed"] as const)
       expect(bodyOf({ messages: thought(sealed) }, { ...FACTS, thinking }).messages[1].content).toHaveLength(1);
   });
 

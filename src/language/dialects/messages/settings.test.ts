@@ -12,6 +12,7 @@ import {
   WEATHER,
 } from "../../../../tests/support/messages.ts";
 import type { Call } from "../../canon/call.ts";
+import type { ThinkingWay } from "../../canon/thinking.ts";
 import { messagesDialect } from "./dialect.ts";
 
 describe("reasoning", () => {
@@ -38,7 +39,7 @@ describe("reasoning", () => {
   });
 
   test("CHAT-05 not to think is said in the word each kind of model has for it", () => {
-    const none = (thinking: string) => sent({ reasoning_effort: "none" }, { ...FACTS, thinking }).thinking;
+    const none = (thinking: ThinkingWay) => sent({ reasoning_effort: "none" }, { ...FACTS, thinking }).thinking;
     expect(none("budget")).toEqual({ type: "disabled" });
     expect(none("adaptive")).toEqual({ type: "disabled" });
     expect(none("between_tools")).toEqual({ type: "between_tools" });

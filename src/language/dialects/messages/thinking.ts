@@ -3,6 +3,7 @@ import type { JsonObject } from "../../../kit/json.ts";
 import { type Call, EFFORTS, type Effort, type ReasoningWish } from "../../canon/call.ts";
 import { nearestEffort } from "../../canon/effort.ts";
 import type { Part, Turn } from "../../canon/parts.ts";
+import type { ThinkingWay } from "../../canon/thinking.ts";
 import type { ModelFacts } from "../dialect.ts";
 
 /** How a request says how hard to think and how long the answer may get; the two depend on each other. */
@@ -46,16 +47,16 @@ export function outputMax({ reasoning }: Call, limit: number, facts: ModelFacts)
   return limit > budget ? limit : limit + budget;
 }
 
-function modeOf(facts: ModelFacts): string {
+function modeOf(facts: ModelFacts): ThinkingWay {
   return facts.thinking ?? usualMode(facts);
 }
 
 /** Models that refuse sampling are the ones that also refuse a budget. */
-function usualMode({ sampling }: ModelFacts): string {
+function usualMode({ sampling }: ModelFacts): ThinkingWay {
   return sampling === false ? "adaptive" : "budget";
 }
 
-function off(mode: string, { model }: ModelFacts): JsonObject {
+function off(mode: ThinkingWay, { model }: ModelFacts): JsonObject {
   if (mode === "always")
     throw fault("unsupported_parameter", {
       message: `${model} always thinks: reasoning_effort cannot be none. Send low, or choose another model.`,
