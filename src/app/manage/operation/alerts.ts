@@ -110,7 +110,7 @@ function demandRules(room: Room, workspace: Workspace): AlertRules {
   const rules = room.alerts.watch.of(workspace.id);
   if (rules !== undefined) return rules;
   throw fault("conflict", {
-    message: `Workspace ${workspace.slug} has no alerts. Set them first (gateway alert set ${workspace.slug}).`,
+    message: `Workspace ${workspace.slug} has no alerts. Set them first (gateway alert set ${workspace.slug} --webhook URL).`,
   });
 }
 
