@@ -88,7 +88,7 @@ const LEVELS = [
   { effort: "low", description: "Short thinking, quick answers" },
   { effort: "medium", description: "Balanced" },
   { effort: "high", description: "Long thinking for hard problems" },
-  { effort: "xhigh", description: "The longest thinking" },
+  { effort: "xhigh", description: "Longer thinking for the hardest problems" },
 ] as const;
 const USUAL_LEVELS: readonly string[] = ["low", "medium", "high"];
 const LEVEL_DEFAULT = "medium";

@@ -123,6 +123,11 @@ describe("the list of models", () => {
     });
     // Only a model that is known to take the word is said to.
     expect(agent("openai/gpt-5.2").supported_reasoning_levels.at(-1)).toMatchObject({ effort: "xhigh" });
+    // Some models know a word above the last of the list.
+    expect(agent("openai/gpt-5.6-sol").supported_reasoning_levels.at(-1)).toEqual({
+      effort: "xhigh",
+      description: "Longer thinking for the hardest problems",
+    });
     expect(agent("mistral/mistral-small-2506")).toMatchObject({
       default_reasoning_level: null,
       supported_reasoning_levels: [],
