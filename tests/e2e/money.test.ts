@@ -129,7 +129,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await page.getByRole("button", { name: "Change limits of All of demo" }).click();
     await page.getByLabel("A day, in EUR").fill("not a number");
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByRole("alert").filter({ hasText: "write a positive decimal" }).waitFor();
+    await page.getByRole("alert").filter({ hasText: "write a decimal of at most" }).waitFor();
     await page.getByLabel("A day, in EUR").fill("5.00");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("progressbar", { name: "Limit of the day: All of demo" }).waitFor();
