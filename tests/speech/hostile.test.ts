@@ -33,7 +33,7 @@ beforeAll(async () => {
       row("priced", { per_1m_characters: 1 }, "beta"),
       row("priced", { input_per_1m_tokens: 0.1, audio_output_per_1m_tokens: 500 }, "gamma"),
     ],
-    { GATEWAY_REQUEST_TIMEOUT_MS: "3000" },
+    { GATEWAY_REQUEST_TIMEOUT_MS: "6000" },
   );
 });
 afterAll(() => scene.close());
