@@ -120,6 +120,23 @@ describe("codes of an app", () => {
     },
   );
 
+  test("PORTAL-11 a code that comes too long after the password is refused, and not used up", async () => {
+    const email = "late@example.eu";
+    const { browser, codes } = await secured(email);
+    age(email);
+    const give = () => browser.post("/manage/auth/two-factor/verify-backup-code", { code: codes[0] });
+    await signIn(browser, email);
+    // Its ten minutes are over.
+    browser.cookies.delete("gateway.two_factor");
+    const late = await give();
+    expect([late.status, late.body.error?.code]).toEqual([401, "not_signed_in"]);
+    expect(late.body.error.message).toContain("took too long");
+    expect((await browser.get("/manage/me")).body.person.session.fresh).toBe(false);
+    await signIn(browser, email);
+    expect((await give()).status).toBe(200);
+    expect((await browser.get("/manage/me")).body.person.session.fresh).toBe(true);
+  });
+
   test("PORTAL-11 somebody else's password, where a code is still to come, ends the session that was there", async () => {
     await secured("other@example.eu");
     const browser = await gateway.join("leaves@example.eu");

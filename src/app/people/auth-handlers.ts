@@ -8,7 +8,7 @@ import { baseOf } from "./deps.ts";
 import { AUTH_PATH, OIDC_PROVIDER } from "./library.ts";
 import { refuseForeign } from "./origin.ts";
 import { passwordFault } from "./passwords.ts";
-import { faultOf } from "./refusals.ts";
+import { faultOf, SIGN_IN_AGAIN } from "./refusals.ts";
 import { refuseOutgrown } from "./resets.ts";
 import type { PeopleRoom } from "./room.ts";
 import type { Try } from "./tries.ts";
@@ -147,8 +147,8 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   const own = await room.sessions.unambiguous(exchange.headers.cookie);
   const found = await room.sessions.find({ cookie: own });
   // A code that follows a password signs in, also who is signed in already: with a session the library would begin none.
-  const anew = door.follows === true && found?.held.person.twoFactor === true && room.sessions.challenged(own);
-  const [cookie, before] = anew ? [anew, undefined] : [own, found];
+  const isAnew = door.follows === true && found?.held.person.twoFactor === true;
+  const [cookie, before] = isAnew ? [challengedOf(room, own), undefined] : [own, found];
   if (door.fresh === true) refuseStale(room, before);
   const trying = begin(room, door, exchange, fields, before?.held.person.id);
   refuseWeak(door, fields, before?.held.person.email);
@@ -171,6 +171,13 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   if (door.plain === true) return reply;
   const isSame = before !== undefined && before.held.person.email === textOf(fields, "email").toLowerCase();
   return isSame ? stillIn(room, withoutToken(reply)) : withoutToken(reply);
+}
+
+/** A code that comes too late after the password would be used up, and prove nothing. */
+function challengedOf({ sessions }: PeopleRoom, cookie: string): string {
+  const challenged = sessions.challenged(cookie);
+  if (challenged === undefined) throw fault("not_signed_in", { message: SIGN_IN_AGAIN });
+  return challenged;
 }
 
 /** Who is signed in and gives the password again stays so until the code follows: the library would sign them out. */

@@ -9,7 +9,7 @@ type Words = {
   readonly retryAfter?: string;
 };
 
-const SIGN_IN_AGAIN = "The sign-in took too long, or was begun elsewhere. Sign in again.";
+export const SIGN_IN_AGAIN = "The sign-in took too long, or was begun elsewhere. Sign in again.";
 const WRONG_CODE = "This code is not right. Look at the app again, or use one of your backup codes.";
 
 /** The library's codes in our words. What is not here is told by its status. */

@@ -1,16 +1,28 @@
 import { useMutation } from "@tanstack/react-query";
 import { type SyntheticEvent, useState } from "react";
+import { apiErrorOf } from "../../api/error.ts";
 import { giveCode } from "../../api/people.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Checkbox, Field, Input } from "../../ui/field.tsx";
+import { toast } from "../../ui/toast.tsx";
 
 /** The six digits of the app, or a backup code when the app is not at hand. */
 export function CodeStep({ onDone, onBack }: { readonly onDone: () => Promise<void>; readonly onBack: () => void }) {
   const [kind, setKind] = useState<"app" | "backup">("app");
   const [code, setCode] = useState("");
   const [isTrusted, setIsTrusted] = useState(false);
-  const give = useMutation({ mutationFn: () => giveCode(kind, code, isTrusted), onSuccess: onDone });
+  const give = useMutation({
+    mutationFn: () => giveCode(kind, code, isTrusted),
+    onSuccess: onDone,
+    onError: (thrown) => {
+      const { code: why, message } = apiErrorOf(thrown);
+      if (why !== "not_signed_in") return;
+      // The password was too long ago: it has to come first again.
+      toast(message, "bad");
+      onBack();
+    },
+  });
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     give.mutate();
