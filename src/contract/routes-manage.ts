@@ -124,11 +124,19 @@ const workspaceRoutes = [
     allows: "admin",
     tag: "Members",
     summary: "Remove a member",
-    description: "The member's personal keys are revoked and stop on the next request.",
+    description:
+      "Their personal keys, the management tokens that they made and links that were open for them stop on the next request.",
     answer: tenancy.MemberRemoved,
     faults: ["conflict"],
     example: {
-      answer: { id: examples.member.id, email: "ada@example.eu", removed: true, revoked_keys: [], removed_tokens: [] },
+      answer: {
+        id: examples.member.id,
+        email: "ada@example.eu",
+        removed: true,
+        revoked_keys: [],
+        removed_tokens: [],
+        revoked_links: [],
+      },
     },
   }),
   managed({

@@ -103,11 +103,18 @@ describe("an invitation", () => {
     const [email, other] = ["founder@example.eu", await gateway.manage("POST", "/workspaces/demo/tokens", TOKEN)];
     const founder = await gateway.join(email, "owner");
     const { id, token } = (await founder.post("/manage/workspaces/demo/tokens", TOKEN)).body;
+    expect((await owner.post(`${MEMBERS}/${email}/reset-link`)).status).toBe(201);
     const removed = await owner.ask("DELETE", `${MEMBERS}/${email}`);
-    expect(removed.body).toMatchObject({ email, removed_tokens: [id] });
+    expect(removed.body).toMatchObject({
+      email,
+      removed_tokens: [id],
+      revoked_links: [expect.stringMatching(/^lnk_/)],
+    });
     expect((await gateway.call(token, INVITATIONS, { body: { email } })).status).toBe(401);
     expect((await gateway.call(other.token, MEMBERS)).status).toBe(200);
-    expect((await lines("member.remove"))[0].detail).toMatchObject({ email, removed_tokens: [id] });
+    const { revoked_keys, removed_tokens, revoked_links } = removed.body;
+    const detail = { email, revoked_keys, removed_tokens, revoked_links };
+    expect((await lines("member.remove"))[0].detail).toEqual(detail);
   });
 
   const made = async (browser: Browser, workspace = "demo") =>

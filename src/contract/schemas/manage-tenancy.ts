@@ -127,6 +127,9 @@ export const MemberRemoved = z
     removed: z.literal(true),
     revoked_keys: z.array(z.string()).meta({ description: "Ids of the personal keys that ended with the membership." }),
     removed_tokens: REMOVED_TOKENS,
+    revoked_links: z
+      .array(z.string())
+      .meta({ description: "Ids of the invitations and links for a new password that were open for them." }),
   })
   .meta({ id: "MemberRemoved" });
 

@@ -58,7 +58,7 @@ async function removeMember(deps: TenancyDeps, member: Member) {
   const tokens = tokensOf(deps, member);
   const gone = { revoked_keys: ended.map(({ id }) => id), removed_tokens: tokens.map(({ id }) => id) };
   const noLimits = unlimited(member.workspaceId, "member", member.id);
-  await change(deps, async ({ tenancy, limits, people }) => {
+  const revoked_links = await change(deps, async ({ tenancy, limits, people }) => {
     await limits.save(noLimits);
     if (ended.length > 0) await tenancy.saveKeys(ended);
     for (const { id } of tokens) await tenancy.removeToken(id);
@@ -67,13 +67,13 @@ async function removeMember(deps: TenancyDeps, member: Member) {
     const links = [...(await revoke("invitation")), ...(await revoke("reset"))];
     const detail = { email: member.email, ...gone, revoked_links: links };
     const audit = { action: "member.remove", workspaceId: member.workspaceId, target: member.id, detail };
-    return { answer: null, audit };
+    return { answer: links, audit };
   });
   for (const key of ended) deps.directory.putKey(key);
   for (const { id } of tokens) deps.directory.tokens.drop(id);
   deps.directory.limits.put(noLimits);
   deps.directory.dropMember(member.id);
-  return gone;
+  return { ...gone, revoked_links };
 }
 
 async function changeKeyPolicy(deps: TenancyDeps, workspace: Workspace, said: Partial<KeyPolicy>) {
