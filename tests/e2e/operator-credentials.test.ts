@@ -17,6 +17,8 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
     portal = await openPortal({
       PROVIDER_DEEPINFRA_BASE_URL: upstream.baseUrl,
       PROVIDER_NEBIUS_API_KEY: credentialOf("nebius"),
+      AWS_ACCESS_KEY_ID: "AKIAEXAMPLEEXAMPLE00",
+      AWS_SECRET_ACCESS_KEY: "abcdefghijabcdefghijabcdefghijabcdefghij",
     });
   }, 60_000);
   afterAll(async () => {
@@ -86,5 +88,32 @@ describe.skipIf(!hasChromium)("the platform's own credentials", () => {
     await page.getByRole("button", { name: "Forget what is stored" }).click();
     await page.getByText("What was stored is forgotten. The setting goes on.").waitFor();
     expect(await listed("nebius")).toMatchObject({ connected: true, credential: "setting", stored: false });
+  });
+
+  test("PORTAL-10 what is stored wins over the keys of AWS, which go on when it is forgotten: both are said before", async () => {
+    const page = await openOperator(portal, "/providers?provider=aws-bedrock&q=bedrock");
+    const drawer = page.getByRole("dialog", { name: /bedrock/i }).first();
+    await drawer.getByText("takes their place for everybody, from the next request on").waitFor();
+    expect(await drawer.getByText("A setting wins").count()).toBe(0);
+    expect(await listed("aws-bedrock")).toMatchObject({
+      credential: "setting",
+      overridden_by: null,
+      connected_by_settings: true,
+    });
+    await drawer.getByLabel("Key", { exact: true }).fill(OWN("bedrock"));
+    await drawer.getByLabel("Keep it without asking the provider").check();
+    await drawer.getByRole("button", { name: "Connect untested" }).click();
+    await drawer.getByText("It is used from the next request on.").waitFor();
+    expect(await listed("aws-bedrock")).toMatchObject({
+      credential: "stored",
+      overridden_by: null,
+      connected_by_settings: true,
+    });
+    await drawer.getByRole("button", { name: "Disconnect" }).click();
+    await page.getByText("Settings connect everybody in its place").waitFor();
+    expect(await page.getByText("cannot call").count()).toBe(0);
+    await page.getByRole("button", { name: "Forget what is stored" }).click();
+    await page.getByText("What was stored is forgotten. The setting goes on.").waitFor();
+    expect(await listed("aws-bedrock")).toMatchObject({ connected: true, credential: "setting", stored: false });
   });
 });

@@ -52,7 +52,7 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
     expect(await place.last(tenant)).toMatchObject({ own_key: false, provider: "deepinfra" });
     expect(await listed("deepinfra")).toMatchObject({ connected: true, credential: "stored", stored: true });
     expect(await listed("nebius")).toMatchObject({ connected: true, credential: "setting", stored: false });
-    expect(await listed("mistral")).toMatchObject({ connected: false, credential: null, stored: false });
+    expect(await listed("mistral")).toMatchObject({ connected: false, credential: null, connected_by_settings: false });
     expect(await doctor()).toContain("deepinfra (stored), nebius (setting)");
     expect(await typed("test", "deepinfra")).toMatchObject({ ok: true, result: "accepted" });
 
@@ -132,7 +132,13 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
     expect(stderr).toContain("not used: a setting wins");
     expect((await place.chat(tenant)).status).toBe(200);
     expect(lastKey(place.nebius)).toBe(credentialOf("nebius"));
-    expect(await listed("nebius")).toMatchObject({ connected: true, credential: "setting", stored: true });
+    expect(await listed("nebius")).toMatchObject({
+      connected: true,
+      credential: "setting",
+      stored: true,
+      overridden_by: "PROVIDER_NEBIUS_API_KEY",
+      connected_by_settings: true,
+    });
     expect(await typed("disconnect", "nebius")).toEqual({ provider: "nebius", removed: true, connected: true });
     const again = await place.gateway.cli("provider", "disconnect", "nebius");
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining("the setting PROVIDER_NEBIUS_API_KEY")]);

@@ -205,6 +205,8 @@ export const provider = {
   connected: true,
   credential: null,
   stored: false,
+  overridden_by: null,
+  connected_by_settings: false,
   own_key: null,
   sandbox: true,
   levels: ["L2"],

@@ -222,6 +222,13 @@ export const ProviderView = z
     stored: z.boolean().meta({
       description: "The store has one of the operator's, also where a setting wins over it or it does not open.",
     }),
+    overridden_by: z
+      .string()
+      .nullable()
+      .meta({ description: "The setting that wins over what is stored or would be. Null: what is stored wins." }),
+    connected_by_settings: z
+      .boolean()
+      .meta({ description: "Settings connect it by themselves: it stays connected without what is stored." }),
     own_key: z
       .enum(["first", "only", "fallback"])
       .nullable()

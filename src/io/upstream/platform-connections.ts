@@ -67,6 +67,11 @@ export class PlatformConnections implements Connections {
     return this.#given.named.get(provider)?.setting ?? null;
   }
 
+  /** Whether settings connect it by themselves, winning or not. */
+  isSet(provider: string): boolean {
+    return this.#given.named.has(provider) || this.#given.otherwise.has(provider);
+  }
+
   kept(provider: string): PlatformKey | undefined {
     return this.#kept.get(provider)?.key;
   }

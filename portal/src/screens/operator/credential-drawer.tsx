@@ -23,12 +23,8 @@ export function CredentialDrawer({ row, close }: { readonly row: Provider | unde
           { name: "In the store", value: row.stored ? "a credential, sealed" : "nothing" },
         ]}
       />
-      {row.credential === "setting" && (
-        <Callout title="A setting wins">
-          What is connected here is kept, and used once the setting is gone and the gateway was started again.
-        </Callout>
-      )}
-      {row.stored && !row.connected && (
+      {row.connected_by_settings && <Precedence row={row} />}
+      {row.stored && row.overridden_by === null && row.credential !== "stored" && (
         <Callout tone="bad" title="What is stored cannot be used">
           It does not open with the master key, or is no credential for {row.name} any more. Connect it again.
         </Callout>
@@ -37,6 +33,22 @@ export function CredentialDrawer({ row, close }: { readonly row: Provider | unde
       {row.stored && <Disconnect row={row} />}
       <AsSetting row={row} />
     </Drawer>
+  );
+}
+
+/** Which of the two is used, where settings connect the provider. */
+function Precedence({ row: { name, overridden_by } }: { readonly row: Provider }) {
+  if (overridden_by === null)
+    return (
+      <Callout tone="warn" title="What is stored wins">
+        Settings connect {name} too. What is connected here takes their place for everybody, from the next request on.
+      </Callout>
+    );
+  return (
+    <Callout title="A setting wins">
+      What is connected here is kept, and used once <code className="font-mono break-all">{overridden_by}</code> is gone
+      and the gateway was started again.
+    </Callout>
   );
 }
 
@@ -106,14 +118,20 @@ function Disconnect({ row }: { readonly row: Provider }) {
       >
         <p>It is forgotten here. Requests that run with it finish; no other is begun.</p>
         <p>
-          {row.credential === "setting"
-            ? "The setting stays, and goes on connecting everybody."
+          {row.connected_by_settings
+            ? afterwards(row)
             : `Workspaces without a key of their own cannot call ${row.name} any more.`}
         </p>
         <p>At {row.name} it stays valid until you revoke it there.</p>
       </Confirm>
     </section>
   );
+}
+
+function afterwards({ credential }: Provider): string {
+  return credential === "stored"
+    ? "Settings connect everybody in its place, from the next request on."
+    : "The setting stays, and goes on connecting everybody.";
 }
 
 /** For a credential that is to be in no store and no backup. */

@@ -32,6 +32,8 @@ function providerViews(snapshot: Snapshot, connections: PlatformConnections, own
     connected: connections.credential(provider.slug) !== undefined,
     credential: connections.sourceOf(provider.slug),
     stored: connections.kept(provider.slug) !== undefined,
+    overridden_by: connections.settingOf(provider.slug),
+    connected_by_settings: connections.isSet(provider.slug),
     own_key: own?.keys.get(provider.slug)?.key.use ?? null,
     sandbox: provider.sandbox,
     levels: unique(provider.regions.map((region) => region.level)),
