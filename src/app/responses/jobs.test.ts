@@ -307,6 +307,21 @@ test("RESP-04 events that were written without the writer hearing of it keep not
   expect((await store.events("ws_1", "resp_1", -1)).map(({ sequence }) => sequence)).toEqual([0, 1, 2]);
 });
 
+test("RESP-04 RESP-05 a response that was refused because its row was not heard of is not made later", async () => {
+  const { add, finish } = store;
+  store.add = async (...row) => {
+    await add(...row);
+    throw new Error("the connection went before the commit was answered");
+  };
+  let away = 1;
+  store.finish = (end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : finish(end));
+  await expect(queued()).rejects.toMatchObject({ code: "service_unavailable" });
+  expect(jobs.ids).toEqual([]);
+  await expect.poll(() => store.unfinished(), { timeout: 5000 }).toEqual([]);
+  const error = { code: "service_unavailable" };
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "failed", response: { error } });
+});
+
 test("RESP-05 where nothing may be kept any more the events are forgotten; who comes too late for them is cut off", async () => {
   jobs = jobsWith({ mayKeep: () => false });
   const job = await begun();

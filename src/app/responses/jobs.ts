@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault, fault } from "../../contract/faults.ts";
-import type { BackgroundRequest } from "../../domain/responses/stored.ts";
+import type { BackgroundRequest, StoredResponse } from "../../domain/responses/stored.ts";
 import { counted } from "../../kit/counted.ts";
 import type { ResponsesDeps } from "./deps.ts";
 import type { Job } from "./job.ts";
@@ -12,6 +12,8 @@ const FLUSH_EVERY_MS = 500;
 const SAVE_FOR_MS = 15 * 60_000;
 const SAVE_FIRST_WAIT_MS = 100;
 const SAVE_MOST_WAIT_MS = 5000;
+/** Sooner than anybody takes up what nobody works on. */
+const REFUSE_WAITS_MS = [0, 500, 2000];
 const RETRY_AFTER_SECONDS = 5;
 const LAST_WORDS_MS = 1000;
 
@@ -41,12 +43,30 @@ export class Jobs {
     // What was asked at the same time may have taken the room since. Work that is taken is kept to its end.
     const noRoom = noRoomFor(this.#deps, stored.workspaceId, 2 * request.body.length);
     if (noRoom !== undefined) throw noRoomFault(noRoom, "background");
-    this.#running.set(stored.id, new Work(job, this.#deps));
+    const work = new Work(job, this.#deps);
+    this.#running.set(stored.id, work);
     try {
       await this.#deps.store.add(stored, request);
     } catch (error) {
+      work.rest();
       this.#running.delete(stored.id);
-      throw unstorable(error);
+      const refusal = unstorable(error);
+      void this.#refuse(stored, refusal);
+      throw refusal;
+    }
+  }
+
+  /** Its row may have been written without a word of it: then it is over, so that nobody takes it up. Never rejects. */
+  async #refuse({ id, workspaceId, response }: StoredResponse, { code, message }: Fault): Promise<void> {
+    const { store, warn } = this.#deps;
+    const failed = { ...response, status: "failed", error: { code, message } };
+    for (const waitMs of REFUSE_WAITS_MS) {
+      await sleep(waitMs);
+      try {
+        return await store.finish({ id, workspaceId, status: "failed", response: failed, events: [] });
+      } catch (error) {
+        warn({ err: error, requestId: id }, "a background response that was refused could not be ended yet");
+      }
     }
   }
 
@@ -145,8 +165,13 @@ class Work {
     void job.answering.then(() => this.#mark());
   }
 
-  async finish(failure: unknown): Promise<void> {
+  /** Nothing more is written of it by itself. */
+  rest(): void {
     clearInterval(this.#timer);
+  }
+
+  async finish(failure: unknown): Promise<void> {
+    this.rest();
     await this.#writing;
     // What was given up has no end, unless it came to one after all: then it is in the books, and so it is kept.
     if (this.job.phase === "running" || this.job.isMade) await this.#save(failure);
