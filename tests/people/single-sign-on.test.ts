@@ -71,6 +71,14 @@ test("PORTAL-01 the same verified address is the same account", async () => {
   expect(data[0]).toMatchObject({ actor: OWNER.email, detail: { how: "single sign-on" } });
 });
 
+test("PORTAL-11 who is signed in and comes again is asked by the provider who they are, also where it still knows", async () => {
+  const browser = gateway.browser();
+  expect((await begin(browser)).searchParams.get("prompt")).toBeNull();
+  expect(await through(browser, "grace")).toMatch(/\/app$/);
+  expect((await begin(browser)).searchParams.get("prompt")).toBe("login");
+  expect(await through(browser, "grace")).toMatch(/\/app$/);
+});
+
 test("PORTAL-11 an address that the provider did not verify opens no account and makes none", async () => {
   for (const sub of ["mallory", "unproven"]) {
     const browser = gateway.browser();

@@ -20,6 +20,9 @@ const ASKED = {
   staleTime: 60_000,
 } as const;
 
+/** As it is now, whatever was read before. */
+export const askMe = () => send<Standing>("GET", "/manage/me");
+
 function meOf({ person, workspaces, may_create_workspace }: Standing): Me | null {
   return person === null ? null : { ...person, workspaces, may_create_workspace };
 }

@@ -130,6 +130,9 @@ const DOORS: Readonly<Record<string, Door>> = { ...PASSWORD_DOORS, ...FACTOR_DOO
 /** Longer than any code of an app is taken: its half minute, and one before and after. */
 const CODE_MS = 150_000;
 
+/** Who is signed in proves that it is still them: the provider's own session is no proof of it. */
+const ASKED_AGAIN = { additionalParams: { prompt: "login" } };
+
 const Signing = z.object({ access_token: z.string() });
 
 export function authHandlers(room: PeopleRoom): Record<string, Handler> {
@@ -154,7 +157,9 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   refuseWeak(door, fields, before?.held.person.email);
   if (path === "reset-password") await refuseOutgrown(room, textOf(fields, "token"));
   const library = door.single === true ? await room.library.single() : await room.library.plain();
-  const request = requestOf(exchange, `${AUTH_PATH}/${path}`, new URL(baseOf(room)).origin, { fields, cookie });
+  const isAsked = path === "sign-in/social" && before !== undefined;
+  const sent = { fields: isAsked ? { ...fields, ...ASKED_AGAIN } : fields, cookie };
+  const request = requestOf(exchange, `${AUTH_PATH}/${path}`, new URL(baseOf(room)).origin, sent);
   const reply = await replyOf(await library.handle(request));
   if (reply.status >= 400) {
     if (reply.status === 401 && door.signsIn !== undefined)

@@ -1,7 +1,7 @@
 import { type UseMutationResult, useMutation } from "@tanstack/react-query";
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useRef, useState } from "react";
 import { ApiError } from "../../api/error.ts";
-import { type Me, useSignInWays } from "../../api/me.ts";
+import { askMe, type Me, useSignInWays } from "../../api/me.ts";
 import { signInByOidc, signInByPasskey, signInByPassword } from "../../api/people.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
@@ -84,7 +84,7 @@ function ByPassword({ me, onDone, onClose, onCode }: ProveProps & { readonly onC
     mutationFn: () => signInByPassword(me.email, password),
     onSuccess: ({ twoFactorRedirect }) => (twoFactorRedirect === true ? onCode() : onDone()),
   });
-  const byPasskey = useMutation({ mutationFn: signInByPasskey, onSuccess: onDone });
+  const byPasskey = useMutation({ mutationFn: () => proveByPasskey(me), onSuccess: onDone });
   const footer = (
     <>
       {me.passkeys > 0 && <PasskeyButton byPasskey={byPasskey} />}
@@ -113,7 +113,7 @@ function ByPassword({ me, onDone, onClose, onCode }: ProveProps & { readonly onC
 /** Who comes by single sign-on leaves this page for it, and what they were about to do with it. */
 function WithoutPassword({ me, onDone, onClose }: ProveProps) {
   const oidc = useSignInWays().data?.oidc ?? null;
-  const byPasskey = useMutation({ mutationFn: signInByPasskey, onSuccess: onDone });
+  const byPasskey = useMutation({ mutationFn: () => proveByPasskey(me), onSuccess: onDone });
   const byOidc = useMutation({ mutationFn: () => signInByOidc("/app/account") });
   const footer = (
     <>
@@ -135,6 +135,19 @@ function WithoutPassword({ me, onDone, onClose }: ProveProps) {
       )}
     </Dialog>
   );
+}
+
+/** The device may offer the passkey of another account: then it is another who is signed in from now on. */
+async function proveByPasskey(me: Me): Promise<void> {
+  await signInByPasskey();
+  const { person } = await askMe();
+  if (person?.id === me.id) return;
+  location.assign("/app/account");
+  throw new ApiError({
+    status: 0,
+    code: "cancelled",
+    message: "This passkey is of another account. Nothing was changed.",
+  });
 }
 
 function Why() {
