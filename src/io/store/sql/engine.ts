@@ -20,6 +20,8 @@ export type Ddl = {
   fromJson(column: string, path: readonly string[]): string;
   /** Statements that make the engine refuse every change and removal of rows. */
   appendOnly(table: string): readonly string[];
+  /** Statements that make an index before a migration does, where that would keep writers out; each on its own. */
+  indexAhead(name: string, on: string): readonly string[];
   /** Statements that cut the request log into partitions by time, on an engine that has such; `ahead` is done before. */
   readonly logByTime: { readonly ahead: readonly string[]; readonly change: readonly string[] };
   /** Statements that say what a role may do that does not own the tables, on an engine that has such. */

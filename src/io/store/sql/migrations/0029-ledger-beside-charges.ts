@@ -1,10 +1,17 @@
+import type { Ddl } from "../engine.ts";
+
+const NAME = "ledger_transactions_beside_charges";
+const ON = `ledger_transactions
+  (workspace_id, created_at_ms, kind, from_account, to_account, moved_nanos) where kind <> 'charge'`;
+
 /**
  * What moved money and is no charge, with all that sums of it need: there is little of it, and a workspace's charges
  * are in the way.
  */
 export function ledgerBesideCharges(): string[] {
-  return [
-    `create index ledger_transactions_beside_charges on ledger_transactions
-      (workspace_id, created_at_ms, kind, from_account, to_account, moved_nanos) where kind <> 'charge'`,
-  ];
+  return [`create index if not exists ${NAME} on ${ON}`];
+}
+
+export function aheadOfLedgerBesideCharges({ indexAhead }: Ddl): string[] {
+  return [...indexAhead(NAME, ON)];
 }

@@ -23,7 +23,7 @@ import { roles } from "./0024-roles.ts";
 import { logOutbox } from "./0026-log-outbox.ts";
 import { platformKeys } from "./0027-platform-keys.ts";
 import { auditByActor } from "./0028-audit-by-actor.ts";
-import { ledgerBesideCharges } from "./0029-ledger-beside-charges.ts";
+import { aheadOfLedgerBesideCharges, ledgerBesideCharges } from "./0029-ledger-beside-charges.ts";
 import { responseWork } from "./0030-response-work.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
@@ -61,6 +61,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 26, name: "log outbox", statements: logOutbox },
   { number: 27, name: "platform keys", statements: platformKeys },
   { number: 28, name: "audit by actor", statements: auditByActor },
-  { number: 29, name: "ledger beside charges", statements: ledgerBesideCharges },
+  { number: 29, name: "ledger beside charges", statements: ledgerBesideCharges, ahead: aheadOfLedgerBesideCharges },
   { number: 30, name: "response work", statements: responseWork },
 ];

@@ -20,6 +20,8 @@ export const postgresDdl: Ddl = {
     `create trigger ${table}_append_only before update or delete or truncate on ${table}
       for each statement execute function refuse_change()`,
   ],
+  // One whose making was cut off is there and holds for nothing.
+  indexAhead: (name, on) => [`drop index concurrently if exists ${name}`, `create index concurrently ${name} on ${on}`],
   logByTime: { ahead: LOG_BY_TIME_AHEAD, change: LOG_BY_TIME },
   roles: ROLES,
 };

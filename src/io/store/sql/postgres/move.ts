@@ -6,9 +6,9 @@ import type { Database } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 import type { DatabaseAddress } from "./address.ts";
 import { wordsOf } from "./failure.ts";
-import { LOCKS, type LockLog } from "./instance-lock.ts";
+import type { LockLog } from "./instance-lock.ts";
 import { addPartsFor } from "./log-parts.ts";
-import { migratePostgres, openDatabase } from "./open.ts";
+import { migratePostgres, openDatabase, takeMigrationLock } from "./open.ts";
 import { isReadableJson, readableJson } from "./values.ts";
 
 /** The move was not made, and the database is as it was; the message says what to do. */
@@ -59,7 +59,7 @@ export async function moveStore(settings: MoveSettings): Promise<MoveReport> {
   try {
     await migratePostgres(to, clock);
     return await db.connection().execute(async (session) => {
-      await sql`select pg_advisory_lock(${sql.lit(LOCKS.ours)}, ${sql.lit(LOCKS.migration)})`.execute(session);
+      await takeMigrationLock(session);
       const report = await session.transaction().execute(async (moving) => {
         const made = await copyAll(settings, moving);
         if (dryRun) throw new TakenBack(made);

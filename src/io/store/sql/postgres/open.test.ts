@@ -7,7 +7,7 @@ import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord } from "../../../../../tests/support/records.ts";
 import { systemClock } from "../../../../kit/clock.ts";
 import { LOCKS } from "./instance-lock.ts";
-import { openPostgres } from "./open.ts";
+import { migratePostgres, openPostgres } from "./open.ts";
 
 const cluster = clusterForFile();
 
@@ -88,3 +88,30 @@ test.skipIf(!hasPostgres)(
 /** One for questions, one that writes records, one that keeps others out. */
 const GATEWAYS = `select count(*)::int as sessions from pg_stat_activity
   where application_name = 'inference-gateway' and datname = current_database()`;
+
+const BESIDE_CHARGES = "ledger_transactions_beside_charges";
+
+test.skipIf(!hasPostgres).each([
+  ["where there is none", `drop index ${BESIDE_CHARGES}`],
+  ["after one was cut off", `update pg_index set indisvalid = false where indexrelid = '${BESIDE_CHARGES}'::regclass`],
+])("SCALE-01 the index of the ledger is made while charges are written and others start, %s", async (_, before) => {
+  const address = await cluster.database("migrated");
+  await cluster.query(address, "delete from schema_migrations where number = 29");
+  await cluster.query(address, before);
+  const charge = (id: string) => `insert into ledger_transactions
+    values ('ws_1', 1, '${id}', 'charge', 'wallet', 'revenue', 'EUR', 1, null, null)`;
+  const busy = new Client({ connectionString: address.url });
+  await busy.connect();
+  await busy.query("begin");
+  await busy.query(charge("charge:r1"));
+  const migrating = [migratePostgres(address, systemClock), migratePostgres(address, systemClock)];
+  const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '% index %'
+    and datname = current_database() and pid <> pg_backend_pid()`;
+  await expect.poll(() => cluster.query(address, waiting)).toHaveLength(1);
+  await cluster.query(address, `set lock_timeout = '3s'; ${charge("charge:r2")}`);
+  await busy.query("commit");
+  await busy.end();
+  await Promise.all(migrating);
+  const valid = `select indisvalid from pg_index where indexrelid = '${BESIDE_CHARGES}'::regclass`;
+  expect(await cluster.query(address, valid)).toEqual([{ indisvalid: true }]);
+});

@@ -1,4 +1,5 @@
 import { mkdirSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Kysely, sql } from "kysely";
 import type { Clock } from "../../../../kit/clock.ts";
 import { MINUTE_MS } from "../../../../kit/time.ts";
@@ -60,6 +61,7 @@ export type PostgresSettings = {
 const VERSION_LEAST = 13;
 
 const PATIENCE_MS = 30 * MINUTE_MS;
+const LOCK_EVERY_MS = 100;
 
 /** Opens the store on PostgreSQL, takes database (unless it is shared) and data directory for this process and brings the tables up to date. */
 export async function openPostgres(settings: PostgresSettings): Promise<Store> {
@@ -125,7 +127,7 @@ export async function migratePostgres(address: DatabaseAddress, clock: Clock, ap
   try {
     await db.connection().execute(async (session) => {
       await checkServer(session, address);
-      await sql`select pg_advisory_lock(${sql.lit(LOCKS.ours)}, ${sql.lit(LOCKS.migration)})`.execute(session);
+      await takeMigrationLock(session);
       await migrate({ db: session, ddl: postgresDdl }, MIGRATIONS, clock);
       if (app !== undefined) await sql`select gateway_grant(${app}) where ${app} <> current_user`.execute(session);
     });
@@ -139,6 +141,16 @@ export async function migratePostgres(address: DatabaseAddress, clock: Clock, ap
     // The session ends here, and its lock with it.
     await db.destroy();
   }
+}
+
+/**
+ * Asks until it has the lock, which ends with the session. A statement that waited for it would be waited for by the
+ * one that makes an index beside writers, and neither would ever come to its end.
+ */
+export async function takeMigrationLock(session: Kysely<Database>): Promise<void> {
+  const ask = sql<{ held: boolean }>`
+    select pg_try_advisory_lock(${sql.lit(LOCKS.ours)}, ${sql.lit(LOCKS.migration)}) as held`;
+  while ((await ask.execute(session)).rows[0]?.held !== true) await sleep(LOCK_EVERY_MS);
 }
 
 async function checkServer(db: Kysely<Database>, address: DatabaseAddress): Promise<void> {

@@ -14,6 +14,7 @@ export const sqliteDdl: Ddl = {
       (change) => `create trigger ${table}_no_${change} before ${change} on ${table}
         begin select raise(abort, '${table} is append only'); end`,
     ),
+  indexAhead: () => [],
   logByTime: { ahead: [], change: [] },
   roles: [],
 };
