@@ -104,7 +104,7 @@ export function ledgerStore(
   };
 }
 
-/** Asked for by one statement: each has three values, of which it may have some ten thousand. */
+/** Asked for by one statement: each has four values, of which it may have some ten thousand. */
 const CHARGES_AT_ONCE = 1000;
 
 async function chargedOf(db: Kysely<Database>, requests: readonly Charged[]): Promise<ReadonlySet<string>> {
