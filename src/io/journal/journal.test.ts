@@ -4,6 +4,7 @@ import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promi
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { listeningLog, memorySink, moodyDisk, tempFolder } from "../../../tests/support/journal-room.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
+import { textsOf } from "../../domain/record/ingest.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { type BooksSettings, openBooks } from "./open.ts";
@@ -399,6 +400,37 @@ describe("replay after kill -9", () => {
     expect([...sink.records.keys()]).toEqual(["r1", "r2"]);
     await next.close();
   });
+
+  test.each([
+    ["of records to be sent again", "again.jsonl"],
+    ["of a segment", undefined],
+  ])(
+    "BILL-07 what can never be stored %s is set aside once, however often SQL interrupts the replay",
+    async (_, again) => {
+      const { open, sink } = room(IDLE);
+      const killed = await open();
+      if (again === undefined) {
+        for (const id of ["bad", "r1"]) await killed.journal.append(done(id));
+        await killed.journal.append(done("unreadable", { status: Number.NaN }));
+      } else {
+        const lines = ["no record", JSON.stringify(finishedRecord("bad")), JSON.stringify(finishedRecord("r1"))];
+        writeFileSync(path.join(journalDir(), again), lines.join("\n"));
+      }
+      const { ingestBatch } = sink;
+      let isAway = true;
+      sink.mood = { is: "rejects", ids: ["bad"] };
+      sink.ingestBatch = async (batch) => {
+        if (isAway && textsOf(batch).every((text) => text.includes('"r1"'))) throw new Error("SQL is away");
+        return ingestBatch.call(sink, batch);
+      };
+      for (let times = 0; times < 3; times += 1) await expect(open()).rejects.toThrow("SQL is away");
+      isAway = false;
+      const next = await open();
+      expect([...sink.records.keys()]).toEqual(["r1"]);
+      expect(next.setAside().records).toBe(2);
+      await next.close();
+    },
+  );
 
   test("BILL-07 a field that this version does not know goes on to SQL as it was written", async () => {
     const { open, sink } = room(IDLE);

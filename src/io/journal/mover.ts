@@ -6,6 +6,9 @@ import type { JournalLog } from "./types.ts";
 
 const TEXTS_MAX = 500;
 
+/** What can never be stored. */
+export type Refused = { readonly text: string; readonly why: string };
+
 /** Sends records to SQL and sets those aside that it can never take, so that one of them does not hold up the rest. */
 export class Mover {
   readonly #sink: RecordSink;
@@ -20,37 +23,49 @@ export class Mover {
     this.#log = log;
   }
 
-  async moveTexts(records: readonly string[]): Promise<void> {
-    for (let at = 0; at < records.length; at += TEXTS_MAX) await this.move(batchOf(records.slice(at, at + TEXTS_MAX)));
+  /** Gives back those that SQL can never take: they are set aside when everything else is where it belongs. */
+  async moveTexts(records: readonly string[]): Promise<Refused[]> {
+    const refused: Refused[] = [];
+    for (let at = 0; at < records.length; at += TEXTS_MAX)
+      refused.push(...(await this.#refusedOf(batchOf(records.slice(at, at + TEXTS_MAX)))));
+    return refused;
   }
 
   async move(batch: RecordBatch): Promise<void> {
+    await this.setAside(await this.#refusedOf(batch));
+  }
+
+  async #refusedOf(batch: RecordBatch): Promise<Refused[]> {
     try {
       await this.#sink.ingestBatch(batch);
+      return [];
     } catch (error) {
       if (!(error instanceof RecordRejected)) throw error;
       const { bytes, bounds } = batch;
-      if (bounds.length === 2) return this.#moveLast(batch);
+      if (bounds.length === 2) return this.#refusedAgain(batch);
       const half = 2 * Math.ceil(bounds.length / 4);
-      await this.move({ bytes, bounds: bounds.slice(0, half) });
-      await this.move({ bytes, bounds: bounds.slice(half) });
+      const first = await this.#refusedOf({ bytes, bounds: bounds.slice(0, half) });
+      return [...first, ...(await this.#refusedOf({ bytes, bounds: bounds.slice(half) }))];
     }
   }
 
   /** Setting a record aside is for good: the store is asked once more. */
-  async #moveLast(batch: RecordBatch): Promise<void> {
+  async #refusedAgain(batch: RecordBatch): Promise<Refused[]> {
     try {
       await this.#sink.ingestBatch(batch);
+      return [];
     } catch (error) {
       if (!(error instanceof RecordRejected)) throw error;
-      for (const text of textsOf(batch)) await this.setAside(text, error.message);
+      return textsOf(batch).map((text) => ({ text, why: error.message }));
     }
   }
 
   /** Kept in a file of its own for a person to look at: nothing of money is thrown away. */
-  async setAside(text: string, why: string): Promise<void> {
+  async setAside(refused: readonly Refused[]): Promise<void> {
     const file = path.join(this.#dir, REJECTED_FILE);
-    await this.#disk.append(file, `${JSON.stringify({ why, text })}\n`);
-    this.#log.error({ why, file }, "a record cannot be stored and was set aside");
+    for (const { text, why } of refused) {
+      await this.#disk.append(file, `${JSON.stringify({ why, text })}\n`);
+      this.#log.error({ why, file }, "a record cannot be stored and was set aside");
+    }
   }
 }

@@ -4,7 +4,7 @@ import type { RequestRecord } from "../../domain/record/record.ts";
 import type { Disk } from "./disk.ts";
 import { type DoneEntry, decodeEntry, doneEntryOf } from "./entry-text.ts";
 import { readFrames, type SegmentEnd } from "./frame.ts";
-import type { Mover } from "./mover.ts";
+import type { Mover, Refused } from "./mover.ts";
 import { AGAIN_FILE } from "./set-aside.ts";
 import type { JournalLog } from "./types.ts";
 
@@ -14,7 +14,7 @@ export type ReplayReport = { readonly segments: number; readonly done: number; r
 export type SegmentContent = {
   readonly opened: RequestRecord[];
   readonly done: DoneEntry[];
-  readonly unreadable: { readonly text: string; readonly why: string }[];
+  readonly unreadable: Refused[];
   readonly end: SegmentEnd;
 };
 
@@ -52,9 +52,9 @@ export async function replay(leftovers: readonly string[], deps: ReplayDeps): Pr
     const content = readSegment(disk.read(file));
     for (const record of content.opened) open.set(record.id, record);
     for (const { id } of content.done) open.delete(id);
-    for (const { text, why } of content.unreadable) await mover.setAside(text, why);
     const taken = content.done.filter(({ cost, createdAtMs }) => cost === "something" || createdAtMs >= loggedFromMs);
-    await mover.moveTexts(taken.map(({ recordJson }) => recordJson));
+    const refused = await mover.moveTexts(taken.map(({ recordJson }) => recordJson));
+    await mover.setAside([...content.unreadable, ...refused]);
     done += content.done.length;
     left += content.done.length - taken.length;
     if (content.end.is !== "whole")
@@ -63,7 +63,7 @@ export async function replay(leftovers: readonly string[], deps: ReplayDeps): Pr
   }
   // A request whose end stood in a segment that was moved and deleted earlier is in SQL already, and stays as it is.
   const begun = [...open.values()].filter(({ createdAtMs }) => createdAtMs >= loggedFromMs);
-  await mover.moveTexts(begun.map((record) => JSON.stringify(interrupted(record))));
+  await mover.setAside(await mover.moveTexts(begun.map((record) => JSON.stringify(interrupted(record)))));
   left += open.size - begun.length;
   for (const file of leftovers) {
     if (damaged.has(file)) disk.rename(file, `${file}.damaged`);
@@ -81,12 +81,16 @@ export async function replayAgain(dir: string, { disk, mover }: Pick<ReplayDeps,
   if (!disk.list(dir).includes(AGAIN_FILE)) return;
   const file = path.join(dir, AGAIN_FILE);
   const lines = disk.read(file).toString().split("\n");
+  const unreadable: Refused[] = [];
+  const records: string[] = [];
   for (const line of lines.filter((text) => text !== "")) {
     const text = textIn(line);
     const recordJson = recordIn(text);
-    if (recordJson === undefined) await mover.setAside(text, "it is not the record of a request");
-    else await mover.moveTexts([recordJson]);
+    if (recordJson === undefined) unreadable.push({ text, why: "it is not the record of a request" });
+    else records.push(recordJson);
   }
+  const refused = await mover.moveTexts(records);
+  await mover.setAside([...unreadable, ...refused]);
   disk.remove(file);
 }
 

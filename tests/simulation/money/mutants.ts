@@ -173,7 +173,7 @@ const BOOKS: readonly Mutant[] = [
     "BILL-07",
     REPLAY,
     "await mover.moveTexts(taken.map(({ recordJson }) => recordJson));",
-    "",
+    "[];",
   ),
   one(
     "unsafe-writes-stay",
