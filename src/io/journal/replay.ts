@@ -55,7 +55,7 @@ export async function replay(leftovers: readonly string[], deps: ReplayDeps): Pr
     const taken = content.done.filter(({ cost, createdAtMs }) => cost === "something" || createdAtMs >= loggedFromMs);
     const refused = await mover.moveTexts(taken.map(({ recordJson }) => recordJson));
     await mover.setAside([...content.unreadable, ...refused]);
-    done += content.done.length;
+    done += taken.length;
     left += content.done.length - taken.length;
     if (content.end.is !== "whole")
       log.warn({ file, ...content.end }, "a journal segment was cut at its first bad frame");
@@ -69,10 +69,13 @@ export async function replay(leftovers: readonly string[], deps: ReplayDeps): Pr
     if (damaged.has(file)) disk.rename(file, `${file}.damaged`);
     else disk.remove(file);
   }
-  const report = { segments: leftovers.length, done, interrupted: open.size };
-  if (done > 0 || open.size > 0) log.info(report, "the journal of an earlier process was replayed");
+  const report = { segments: leftovers.length, done, interrupted: begun.length };
+  if (done > 0 || begun.length > 0) log.info(report, "the journal of an earlier process was replayed");
   if (left > 0)
-    log.info({ records: left }, "requests that cost nothing and are older than the log keeps were left out");
+    log.warn(
+      { records: left },
+      "requests that cost nothing and are older than the log keeps were left out: usage is without those that it did not have before",
+    );
   return report;
 }
 
