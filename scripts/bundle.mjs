@@ -13,11 +13,9 @@ import {
   openSync,
   readdirSync,
   readFileSync,
-  readlinkSync,
   renameSync,
   rmSync,
   statSync,
-  symlinkSync,
 } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -28,11 +26,6 @@ const SOURCES = path.join(ROOT, "src");
 const BUNDLER = path.join(ROOT, "node_modules/rolldown");
 /** As deep below the root as the sources are: what finds a file of the project from its own place finds it from there too. */
 const CACHE = path.join(ROOT, ".cache");
-/**
- * Leads to the bundle of the newest sources. What runs keeps the folder that it came from; a worker that is started later,
- * in another's place, follows the link.
- */
-const NEWEST = path.join(CACHE, "gateway");
 /** Programs of their own: the command, what set-up compiles beforehand, and the threads. */
 const ENTRIES = {
   cli: "cli.ts",
@@ -58,34 +51,17 @@ export async function program() {
 /** The folder of the bundle, made when it is missing; nothing where it cannot be made. */
 export async function bundle() {
   const folder = folderOf();
-  if (isNewest(folder)) return NEWEST;
-  if (!existsSync(folder) && !existsSync(BUNDLER)) return undefined;
+  if (existsSync(folder)) return folder;
+  if (!existsSync(BUNDLER)) return undefined;
   try {
     await withLock(async () => {
       if (!existsSync(folder)) await make(folder);
-      if (!isNewest(folder)) lead(folder);
     });
-    return NEWEST;
+    return folder;
   } catch (error) {
     process.stderr.write(`${error.message}\nThe gateway runs from its sources, which starts slower.\n`);
     return undefined;
   }
-}
-
-function isNewest(folder) {
-  try {
-    return readlinkSync(NEWEST) === path.basename(folder) && existsSync(folder);
-  } catch {
-    return false;
-  }
-}
-
-/** In one step: whoever follows the link meanwhile finds the one bundle or the other. */
-function lead(folder) {
-  const link = path.join(CACHE, `making-${process.pid}`);
-  rmSync(link, { force: true });
-  symlinkSync(path.basename(folder), link);
-  renameSync(link, NEWEST);
 }
 
 /** Named by everything that the bundle is made of, so that an old one is never taken for the new. */

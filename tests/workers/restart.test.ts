@@ -59,7 +59,7 @@ test("SCALE-04 a rolling restart under load: every worker is another one, no req
       .workers()
       .filter((pid) => before.includes(pid)),
   ).toEqual([]);
-  // By the link, and not from the folder it led to when the gateway was started: new workers are of the newest version.
+  // From the folder that the gateway was started from: workers of another version would meet tables that they do not know.
   for (const pid of crew().workers())
     expect(readFileSync(`/proc/${pid}/cmdline`, "latin1")).toContain(`\0${PROGRAM.at(-1)}\0`);
 }, 120_000);
