@@ -403,12 +403,13 @@ describe("replay after kill -9", () => {
   });
 
   test.each([
-    ["of records to be sent again", "again.jsonl"],
-    ["of a segment", undefined],
+    ["of records to be sent again", "again.jsonl", IDLE.tuning],
+    ["of a segment", undefined, IDLE.tuning],
+    ["of one segment before another", undefined, { ...IDLE.tuning, segmentMaxBytes: 1 }],
   ])(
     "BILL-07 what can never be stored %s is set aside once, however often SQL interrupts the replay",
-    async (_, again) => {
-      const { open, sink } = room(IDLE);
+    async (_, again, tuning) => {
+      const { open, sink } = room({ tuning });
       const killed = await open();
       if (again === undefined) {
         for (const id of ["bad", "r1"]) await killed.journal.append(done(id));

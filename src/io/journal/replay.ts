@@ -8,6 +8,9 @@ import type { Mover, Refused } from "./mover.ts";
 import { AGAIN_FILE } from "./set-aside.ts";
 import type { JournalLog } from "./types.ts";
 
+/** Of what can never be stored, this much waits in memory for the others; more than that may be set aside twice. */
+const HELD_CHARS_MAX = 16 * 1024 * 1024;
+
 export type ReplayReport = { readonly segments: number; readonly done: number; readonly interrupted: number };
 
 /** Everything a segment says, in order. */
@@ -41,10 +44,12 @@ export type ReplayDeps = {
  * Brings what an earlier process left behind into SQL, before the first request is taken: finished requests as they
  * are, and those that had begun and never ended as interrupted, charged nothing. What cost nothing and is older than the
  * log keeps is left out: its row may have left the log, and nothing else would say that it was counted.
+ * What can never be stored is set aside when everything else is in SQL: until then a replay may begin anew.
  */
 export async function replay(leftovers: readonly string[], deps: ReplayDeps): Promise<ReplayReport> {
   const { disk, mover, log, loggedFromMs } = deps;
   const open = new Map<string, RequestRecord>();
+  let held: Refused[] = [];
   let left = 0;
   const damaged = new Set<string>();
   let done = 0;
@@ -54,7 +59,8 @@ export async function replay(leftovers: readonly string[], deps: ReplayDeps): Pr
     for (const { id } of content.done) open.delete(id);
     const taken = content.done.filter(({ cost, createdAtMs }) => cost === "something" || createdAtMs >= loggedFromMs);
     const refused = await mover.moveTexts(taken.map(({ recordJson }) => recordJson));
-    await mover.setAside([...content.unreadable, ...refused]);
+    held = [...held, ...content.unreadable, ...refused];
+    if (charsOf(held) > HELD_CHARS_MAX) await mover.setAside(held.splice(0));
     done += taken.length;
     left += content.done.length - taken.length;
     if (content.end.is !== "whole")
@@ -63,7 +69,8 @@ export async function replay(leftovers: readonly string[], deps: ReplayDeps): Pr
   }
   // A request whose end stood in a segment that was moved and deleted earlier is in SQL already, and stays as it is.
   const begun = [...open.values()].filter(({ createdAtMs }) => createdAtMs >= loggedFromMs);
-  await mover.setAside(await mover.moveTexts(begun.map((record) => JSON.stringify(interrupted(record)))));
+  const texts = begun.map((record) => JSON.stringify(interrupted(record)));
+  await mover.setAside([...held, ...(await mover.moveTexts(texts))]);
   left += open.size - begun.length;
   for (const file of leftovers) {
     if (damaged.has(file)) disk.rename(file, `${file}.damaged`);
@@ -95,6 +102,10 @@ export async function replayAgain(dir: string, { disk, mover }: Pick<ReplayDeps,
   const refused = await mover.moveTexts(records);
   await mover.setAside([...unreadable, ...refused]);
   disk.remove(file);
+}
+
+function charsOf(refused: readonly Refused[]): number {
+  return refused.reduce((chars, { text }) => chars + text.length, 0);
 }
 
 function textIn(line: string): string {
