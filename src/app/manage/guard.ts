@@ -7,7 +7,7 @@ import { actingAs } from "./acting.ts";
 import { noKey, noWorkspace, type Room } from "./deps.ts";
 import { noCapture } from "./records/captures.ts";
 import { noRequest } from "./records/log.ts";
-import { seatOf } from "./seat.ts";
+import { isStillSeated, seatOf } from "./seat.ts";
 
 type Guarded = Pick<Room, "directory" | "captured" | "caughtUp"> & { readonly store: Pick<Room["store"], "log"> };
 
@@ -67,8 +67,7 @@ async function seatAt(room: Guarded, door: Door, actor: Actor, exchange: Exchang
 function seated(room: Guarded, actor: Actor, seat: Seat, exchange: Exchange): Exchange {
   const body = async () => {
     const bytes = await exchange.body();
-    const now = seatOf(room, actor, seat.workspaceId);
-    if (now?.role !== seat.role || now.memberId !== seat.memberId) throw moved();
+    if (!isStillSeated(room, actor, seat)) throw moved();
     return bytes;
   };
   return { ...exchange, seat, body };

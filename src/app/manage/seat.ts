@@ -18,6 +18,27 @@ export function seatOf(room: Pick<Room, "directory">, actor: Actor, workspaceId:
   }
 }
 
+/** Whether an actor has the seat that a call began with. */
+export function isStillSeated(room: Pick<Room, "directory">, actor: Actor, seat: Seat): boolean {
+  const now = seatOf(room, actor, seat.workspaceId);
+  return now?.role === seat.role && now.memberId === seat.memberId;
+}
+
+/** To be asked in the turn of a change: it may have waited behind the one that took away the seat or the account. */
+export async function demandStill(
+  room: Pick<Room, "directory"> & { readonly store: Pick<Room["store"], "people"> },
+  { actor, seat }: Pick<Exchange, "actor" | "seat">,
+): Promise<void> {
+  if (actor?.is !== "person") return;
+  const { email, operator } = actor.person;
+  const [now] = await room.store.people.withEmails([email]);
+  const isSame = now !== undefined && !now.disabled && now.operator === operator;
+  if (isSame && (seat === undefined || isStillSeated(room, actor, seat))) return;
+  throw fault("insufficient_role", {
+    message: "What you may do was changed while this was waiting. Load the page again.",
+  });
+}
+
 /** The membership that a caller is bound to: what is not theirs they do not see. Undefined: they see all of it. */
 export function ownOnly({ seat }: Pick<Exchange, "seat">): string | undefined {
   return seat?.role === "member" ? (seat.memberId ?? "") : undefined;

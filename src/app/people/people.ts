@@ -94,16 +94,17 @@ async function changed(room: PeopleRoom, exchange: Exchange, said: PersonChange)
   return room.inTurn(async () => {
     const person = await findPerson(room, exchange);
     await demand(person);
+    // Before it: when this breaks off, the account is as it was, and the same again ends the rest. New ones wait for
+    // their turn. Each is a change of its workspace, which every instance hears of.
+    for (const token of room.directory.tokens.madeBy(person.email)) {
+      const seat = room.directory.members(token.workspaceId).find(({ email }) => email === person.email);
+      if (!stays(seat)) await removeToken(room, token, { of: person.email });
+    }
     await change(room, async ({ people }) => {
       await write(people, person);
       const detail = { email: person.email };
       return { answer: null, audit: { action, workspaceId: null, target: person.id, detail } };
     });
-    // After it, so that no new one comes. Each is a change of its workspace, which every instance hears of.
-    for (const token of room.directory.tokens.madeBy(person.email)) {
-      const seat = room.directory.members(token.workspaceId).find(({ email }) => email === person.email);
-      if (!stays(seat)) await removeToken(room, token, { of: person.email });
-    }
     return { status: 200, json: personView(room, await findPerson(room, exchange)) };
   });
 }
