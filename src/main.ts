@@ -143,7 +143,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
   const money = await openPayments(config, { ...tenancy, store, inTurn, caughtUp: caughtUp.all }, log);
   const rates = openRates(config, { tenancy, store: store.rates, book: rateBook, inTurn, fleet, log, transport });
-  const people = openPeopleRoom(config, { store, vault, directory, ids, log, origin, inTurn });
+  const people = openPeopleRoom(config, { store, vault, directory, ids, log, origin, inTurn, transport });
   const standing = { ready: false };
   const manage: ManageDeps = {
     ...manageSettings(config),

@@ -7,11 +7,14 @@ import { GATEWAY_DATA_KEY, type Slot, type Vault } from "../domain/tenancy/vault
 import type { MetaStore, Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/log.ts";
 import { smtpMailer } from "../io/upstream/mail.ts";
+import { promptsIn } from "../io/upstream/oidc-prompts.ts";
+import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
 import { passwordHasher } from "../kit/password-hash.ts";
 import { randomToken } from "../kit/secret.ts";
 import { parseDurationMs } from "../kit/time.ts";
+import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
 
 const TOKEN_BYTES = 32;
@@ -28,6 +31,7 @@ type Parts = {
   readonly log: Logger;
   readonly origin: string;
   readonly inTurn: InTurn;
+  readonly transport: Transport;
 };
 
 export function openPeopleRoom(config: Config, parts: Parts): People {
@@ -52,7 +56,7 @@ export function openPeopleRoom(config: Config, parts: Parts): People {
     secret: keptSecret(store.meta, vault),
     publicUrl: config.GATEWAY_PUBLIC_URL,
     signUp: config.GATEWAY_SIGNUP,
-    oidc: oidcOf(config),
+    oidc: oidcOf(config, parts.transport),
     mail: mailOf(config, ids, log),
     warn: (detail, message) => log.warn(detail, message),
   });
@@ -77,12 +81,12 @@ function keptSecret(meta: MetaStore, vault: Vault): () => Promise<string> {
   };
 }
 
-function oidcOf(config: Config): Oidc | null {
+function oidcOf(config: Config, transport: Transport): Oidc | null {
   const { GATEWAY_OIDC_ISSUER: issuer, GATEWAY_OIDC_CLIENT_ID: clientId } = config;
   const { GATEWAY_OIDC_CLIENT_SECRET: clientSecret, GATEWAY_OIDC_NAME: name } = config;
   return issuer === null || clientId === null || clientSecret === null
     ? null
-    : { name, issuer, clientId, clientSecret };
+    : { name, issuer, clientId, clientSecret, prompts: (url) => promptsIn(url, transport, systemTimers) };
 }
 
 /** Mails about accounts leave beside the call; one that did not is in the log, without what was in it. */

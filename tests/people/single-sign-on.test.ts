@@ -6,25 +6,33 @@ import { unusedPort } from "../support/upstream.ts";
 let provider: IdentityProvider;
 let gateway: PeopleGateway;
 
-beforeAll(async () => {
+const PEOPLE = [
+  { sub: "ada", email: OWNER.email, email_verified: true, name: "Ada" },
+  { sub: "grace", email: "Grace@Example.eu", email_verified: true, name: "Grace" },
+  { sub: "mallory", email: OWNER.email, email_verified: false, name: "Mallory" },
+  { sub: "unproven", email: "unproven@example.eu", email_verified: false, name: "Unproven" },
+];
+
+/** A provider that knows some values of `prompt`, and a gateway beside it. */
+async function startBoth(prompts?: readonly string[]): Promise<[IdentityProvider, PeopleGateway]> {
   const port = await unusedPort();
   const publicUrl = `http://127.0.0.1:${port}`;
-  provider = await startIdentityProvider(`${publicUrl}/manage/auth/callback/oidc`, [
-    { sub: "ada", email: OWNER.email, email_verified: true, name: "Ada" },
-    { sub: "grace", email: "Grace@Example.eu", email_verified: true, name: "Grace" },
-    { sub: "mallory", email: OWNER.email, email_verified: false, name: "Mallory" },
-    { sub: "unproven", email: "unproven@example.eu", email_verified: false, name: "Unproven" },
-  ]);
-  gateway = await peopleGateway({
+  const started = await startIdentityProvider(`${publicUrl}/manage/auth/callback/oidc`, PEOPLE, prompts);
+  const beside = await peopleGateway({
     env: {
       PORT: String(port),
       GATEWAY_PUBLIC_URL: publicUrl,
-      GATEWAY_OIDC_ISSUER: provider.issuer,
-      GATEWAY_OIDC_CLIENT_ID: provider.clientId,
-      GATEWAY_OIDC_CLIENT_SECRET: provider.clientSecret,
+      GATEWAY_OIDC_ISSUER: started.issuer,
+      GATEWAY_OIDC_CLIENT_ID: started.clientId,
+      GATEWAY_OIDC_CLIENT_SECRET: started.clientSecret,
       GATEWAY_OIDC_NAME: "Example ID",
     },
   });
+  return [started, beside];
+}
+
+beforeAll(async () => {
+  [provider, gateway] = await startBoth();
   await gateway.setUp();
 });
 afterAll(async () => {
@@ -77,6 +85,14 @@ test("PORTAL-11 who is signed in and comes again is asked by the provider who th
   expect(await through(browser, "grace")).toMatch(/\/app$/);
   expect((await begin(browser)).searchParams.get("prompt")).toBe("login");
   expect(await through(browser, "grace")).toMatch(/\/app$/);
+});
+
+test("PORTAL-11 a provider that does not say it can ask anew is not told to: it may know no answer but an error", async () => {
+  const [silent, beside] = await startBoth(["none", "consent", "select_account"]);
+  const browser = await beside.setUp();
+  expect((await begin(browser)).searchParams.get("prompt")).toBeNull();
+  await beside.close();
+  await silent.close();
 });
 
 test("PORTAL-11 an address that the provider did not verify opens no account and makes none", async () => {

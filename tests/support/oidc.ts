@@ -18,10 +18,11 @@ export type IdentityProvider = {
   close(): Promise<void>;
 };
 
-/** A real OpenID Connect provider on loopback, whose people are given. */
+/** A real OpenID Connect provider on loopback, whose people are given, and what it says that it can be told to ask. */
 export async function startIdentityProvider(
   redirectUri: string,
   people: readonly Identity[],
+  prompts: readonly string[] = ["none", "login", "consent"],
 ): Promise<IdentityProvider> {
   const port = await unusedPort();
   const issuer = `http://127.0.0.1:${port}`;
@@ -32,6 +33,7 @@ export async function startIdentityProvider(
     conformIdTokenClaims: false,
     pkce: { required: () => true },
     features: { devInteractions: { enabled: true } },
+    discovery: { prompt_values_supported: prompts },
     findAccount: (_context: unknown, sub: string) => ({
       accountId: sub,
       claims: async () => people.find((one) => one.sub === sub) ?? { sub },

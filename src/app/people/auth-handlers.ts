@@ -157,7 +157,7 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   refuseWeak(door, fields, before?.held.person.email);
   if (path === "reset-password") await refuseOutgrown(room, textOf(fields, "token"));
   const library = door.single === true ? await room.library.single() : await room.library.plain();
-  const isAsked = path === "sign-in/social" && before !== undefined;
+  const isAsked = path === "sign-in/social" && before !== undefined && library.asksAgain;
   const sent = { fields: isAsked ? { ...fields, ...ASKED_AGAIN } : fields, cookie };
   const request = requestOf(exchange, `${AUTH_PATH}/${path}`, new URL(baseOf(room)).origin, sent);
   const reply = await replyOf(await library.handle(request));

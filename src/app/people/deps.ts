@@ -15,6 +15,8 @@ export type Oidc = {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
+  /** The values of `prompt` that its discovery document names. */
+  prompts(discoveryUrl: string): Promise<readonly string[]>;
 };
 
 /** A mail about an account; it leaves beside the call that asked for it. */

@@ -1,7 +1,7 @@
 import type { BetterAuthOptions, BetterAuthPlugin } from "better-auth";
 import { fault } from "../../contract/faults.ts";
 import { HashingBusy } from "../../kit/password-hash.ts";
-import { baseOf, type PeopleDeps } from "./deps.ts";
+import { baseOf, type Oidc, type PeopleDeps } from "./deps.ts";
 import { ownOrigins } from "./origin.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./passwords.ts";
 import { cookiePrefix, FRESH_MS, isSecure, SESSION_MS } from "./sessions.ts";
@@ -29,6 +29,8 @@ const ID_PREFIXES: Readonly<Record<string, string>> = {
 
 export type Opened = {
   handle(request: Request): Promise<Response>;
+  /** The provider of single sign-on says that it can ask again who it knows. Another may refuse to be told to. */
+  readonly asksAgain: boolean;
   /** Makes a link good for setting a new password. */
   addReset(userId: string, token: string, expiresAt: Date): Promise<void>;
 };
@@ -69,10 +71,7 @@ export class Library {
   async single(): Promise<Opened> {
     const { oidc } = this.#deps;
     if (oidc === null) return this.plain();
-    this.#single ??= within(
-      DISCOVERY_MS,
-      singleSignOn(this.#deps, oidc).then((plugin) => this.#open([plugin])),
-    );
+    this.#single ??= within(DISCOVERY_MS, this.#openSingle(oidc));
     try {
       return await this.#single;
     } catch (error) {
@@ -84,6 +83,13 @@ export class Library {
     }
   }
 
+  async #openSingle(oidc: Oidc): Promise<Opened> {
+    const discoveryUrl = `${oidc.issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`;
+    const plugin = await singleSignOn(this.#deps, oidc, discoveryUrl);
+    const [opened, prompts] = await Promise.all([this.#open([plugin]), oidc.prompts(discoveryUrl)]);
+    return { ...opened, asksAgain: prompts.includes("login") };
+  }
+
   async #open(more: readonly BetterAuthPlugin[]): Promise<Opened> {
     const [{ betterAuth }, plugins] = await Promise.all([import("better-auth/minimal"), pluginsOf(this.#deps)]);
     const options = await optionsOf(this.#deps, this.#told, [...plugins, ...more]);
@@ -93,6 +99,7 @@ export class Library {
       throw new Error("its discovery document could not be read");
     return {
       handle: (request) => auth.handler(request),
+      asksAgain: false,
       async addReset(userId, token, expiresAt) {
         await internalAdapter.createVerificationValue({
           value: userId,
@@ -273,17 +280,14 @@ async function pluginsOf(deps: PeopleDeps): Promise<BetterAuthPlugin[]> {
   ];
 }
 
-async function singleSignOn(
-  deps: PeopleDeps,
-  { name, issuer, clientId, clientSecret }: NonNullable<PeopleDeps["oidc"]>,
-) {
+async function singleSignOn(deps: PeopleDeps, { name, clientId, clientSecret }: Oidc, discoveryUrl: string) {
   const { genericOAuth } = await import("better-auth/plugins/generic-oauth");
   return genericOAuth({
     config: [
       {
         providerId: OIDC_PROVIDER,
         name,
-        discoveryUrl: `${issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`,
+        discoveryUrl,
         requireIdTokenVerification: true,
         clientId,
         clientSecret,

@@ -1,0 +1,23 @@
+import { z } from "zod";
+import { jsonIn } from "../../kit/json.ts";
+import type { Timers } from "../../kit/timers.ts";
+import { askOnce } from "./ask-once.ts";
+import type { Transport } from "./transport.ts";
+
+const BYTES_MAX = 1024 * 1024;
+const TIMEOUT_MS = 10_000;
+
+const Discovered = z.object({ prompt_values_supported: z.array(z.string()) });
+
+/** The values of `prompt` that a provider of single sign-on says it knows; none where it says nothing of them. */
+export async function promptsIn(
+  discoveryUrl: string,
+  transport: Pick<Transport, "send">,
+  timers: Timers,
+): Promise<readonly string[]> {
+  const headers = { accept: "application/json", "accept-encoding": "identity" };
+  const request = { url: discoveryUrl, headers, body: "", method: "GET" } as const;
+  const answer = await askOnce(transport, request, { timers, timeoutMs: TIMEOUT_MS, bytesMax: BYTES_MAX });
+  if (!("status" in answer)) throw new Error(`its discovery document did not come (${answer.kind}: ${answer.why})`);
+  return Discovered.safeParse(jsonIn(answer.bytes.toString("utf8"))).data?.prompt_values_supported ?? [];
+}
