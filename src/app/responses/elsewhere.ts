@@ -23,6 +23,8 @@ const TELL_EVERY_MS = 3_000;
 const TELL_TTL_MS = 20_000;
 /** What nobody says to work on for so long is nobody's: longer than a board takes to learn everything again. */
 const NOBODYS_MS = 10_000;
+/** What nobody has begun may have been refused by who took it: longer than its refusal takes to be in the log. */
+const UNBEGUN_MS = 45_000;
 const STOP_WAIT_MS = 5_000;
 const LOOK_EVERY_MS = 100;
 /** Whoever had lost its connection when it was told hears it then. */
@@ -124,13 +126,15 @@ export class WorkElsewhere {
 
   async #takeUp(): Promise<void> {
     const { store, clock, resume } = this.#deps;
-    const unfinished = new Set((await store.unfinished()).map(({ id }) => id));
+    const unfinished = new Map((await store.unfinished()).map(({ id, runs }) => [id, runs]));
     const told = await this.#told();
     const nowMs = clock.elapsedMs();
     for (const id of told) unfinished.delete(id);
     for (const id of this.#nobodysSinceMs.keys()) if (!unfinished.has(id)) this.#nobodysSinceMs.delete(id);
-    for (const id of unfinished) if (!this.#nobodysSinceMs.has(id)) this.#nobodysSinceMs.set(id, nowMs);
-    const nobodys = [...this.#nobodysSinceMs].filter(([, sinceMs]) => nowMs - sinceMs >= NOBODYS_MS).map(([id]) => id);
+    for (const id of unfinished.keys()) if (!this.#nobodysSinceMs.has(id)) this.#nobodysSinceMs.set(id, nowMs);
+    const isDue = (id: string, sinceMs: number) =>
+      nowMs - sinceMs >= (unfinished.get(id) === 0 ? UNBEGUN_MS : NOBODYS_MS);
+    const nobodys = [...this.#nobodysSinceMs].filter((since) => isDue(...since)).map(([id]) => id);
     if (nobodys.length > 0) await resume(new Set(nobodys));
   }
 }

@@ -103,9 +103,10 @@ test("RESP-05 events tell whether an answer had begun, for whoever does not have
 });
 
 test("RESP-05 time in which instances could not say what they work on does not count: their work is not taken from them", async () => {
-  await store.add(storedResponse("resp_1", { status: "queued", background: "streamed" }), REQUEST);
+  for (const [runs, id] of ["resp_new", "resp_1"].entries())
+    await store.add(storedResponse(id, { status: "queued", background: "streamed", runs }), REQUEST);
   const left = await store.unfinished();
-  expect(left).toHaveLength(1);
+  expect(left).toHaveLength(2);
   let nowMs = 0;
   const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
   const board = memoryBoard(clock, systemTimers);
@@ -137,6 +138,11 @@ test("RESP-05 time in which instances could not say what they work on does not c
     expect(taken).toEqual([]);
     await lookAfter(10_000);
     expect(taken).toEqual([["resp_1"]]);
+    // What was never begun may have been refused, and the log not know of it yet.
+    await lookAfter(34_000);
+    expect(taken.slice(1)).toEqual([["resp_1"]]);
+    await lookAfter(1000);
+    expect(taken.slice(2).map((ids) => ids.toSorted())).toEqual([["resp_1", "resp_new"]]);
     await elsewhere.stop();
   } finally {
     vi.useRealTimers();

@@ -56,7 +56,10 @@ export class Jobs {
     }
   }
 
-  /** Its row may have been written without a word of it: then it is over, so that nobody takes it up. Never rejects. */
+  /**
+   * Its row may have been written without a word of it: then it is over, so that nobody takes it up. One that cannot be
+   * ended now, or comes later yet, is ended by whoever takes it up, who finds the refusal in the log. Never rejects.
+   */
   async #refuse({ id, workspaceId, response }: StoredResponse, { code, message }: Fault): Promise<void> {
     const { store, warn } = this.#deps;
     const failed = { ...response, status: "failed", error: { code, message } };
