@@ -119,23 +119,17 @@ export class Job {
   }
 
   /** The process ends before the work does: its row stays as it is, for the next start. */
-  abandon(why = STOPPING): void {
+  abandon(): void {
     if (this.#phase !== "running") return;
     this.#publish();
     this.#phase = "abandoned";
     const events = this.#events.length;
-    this.#add("error", this.#told(fault("service_unavailable", { message: why })));
+    this.#add("error", this.#told(fault("service_unavailable", { message: STOPPING })));
     // Only for those who listen now: it is no event of the response.
     this.#lasting = this.#forgotten + events;
     this.#sequence = this.#sequence - (this.#events.length - events);
     this.#giveRoom();
     this.#over.resolve();
-  }
-
-  /** Another instance has begun with it anew: its row is that one's. */
-  leave(): void {
-    this.abandon(TAKEN_UP);
-    this.sink.stop();
   }
 
   /** What is to be stored of its end; `failure` is what the work threw. */
@@ -258,8 +252,6 @@ export class Job {
 }
 
 const STOPPING = "The gateway is being stopped. The work goes on at its next start if it had not begun to answer.";
-
-const TAKEN_UP = "Another instance of the gateway has taken up this response, and makes it anew. Follow it again.";
 
 const UNKEPT =
   "The workspace has come to demand zero data retention while this response was made, so the answer was not kept.";

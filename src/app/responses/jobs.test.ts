@@ -244,39 +244,6 @@ test("RESP-04 work that was called off, ended or deleted without being told is s
   expect(await store.find("ws_1", "resp_off", 2000)).toMatchObject({ status: "cancelled" });
 }, 15_000);
 
-test("RESP-04 RESP-05 work that another instance has begun anew is stopped, and leaves record and end to that one", async () => {
-  const job = await begun();
-  expect(await store.begin("resp_1")).toEqual({ is: "begun", run: 2 });
-  const reader = new SlowSink();
-  reader.hurry();
-  const followed = followJob({ store, keepAliveMs: 1000 }, job, reader, -1, {});
-  await jobs.stopUnwanted();
-  expect([job.sink.gone, jobs.isAbandoned("resp_1")]).toEqual([true, true]);
-  await followed;
-  // Who follows it hears that it is to be followed elsewhere.
-  expect([reader.numbers, reader.ended]).toEqual([[0, 1, 2], "whole"]);
-  await jobs.finish(job, undefined);
-  expect(jobs.ids).toEqual([]);
-  expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "in_progress", runs: 2, request: REQUEST }]);
-});
-
-test("RESP-04 RESP-05 work that ends before it finds out that another instance has begun it anew does not end that one's", async () => {
-  const job = await begun();
-  await store.begin("resp_1");
-  const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
-  job.keep(JSON.stringify(response));
-  await jobs.finish(job, undefined);
-  expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "in_progress", runs: 2 }]);
-});
-
-test("RESP-04 cancelling where work was begun that another instance has begun anew holds for both", async () => {
-  const job = await begun();
-  await store.begin("resp_1");
-  job.sink.onGone(() => void jobs.finish(job, undefined));
-  await endWork({ jobs, store, clock: { ...systemClock, nowMs: () => 2000 } }, "ws_1", "resp_1");
-  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", runs: 2 });
-});
-
 const MIB = 1024 * 1024;
 
 /** An event of about so many characters. */

@@ -101,17 +101,13 @@ export class Jobs {
     await Promise.all(this.#of(workspaceId).map((job) => this.cancel(job)));
   }
 
-  /** Stops what another instance has called off, ended, deleted or taken up without being heard here. */
+  /** Stops what another instance has called off, ended or deleted without being heard here. */
   async stopUnwanted(): Promise<void> {
     // One that has not begun finds out when it does.
     const begun = [...this.#running.values()].map(({ job }) => job).filter(({ run }) => run !== undefined);
     if (begun.length === 0) return;
     const wanted = await this.#deps.store.wanted();
-    for (const job of begun) {
-      const run = wanted.get(job.stored.id);
-      if (run === undefined) job.cancel();
-      else if (run !== job.run) job.leave();
-    }
+    for (const job of begun) if (!wanted.has(job.stored.id)) job.cancel();
   }
 
   /** Waits for what is running. */
@@ -221,7 +217,6 @@ class Work {
   }
 
   async #save(failure: unknown): Promise<void> {
-    const { run } = this.job;
     const { id, workspaceId, keyId } = this.job.stored;
     const { store, clock, warn, mayKeep } = this.#deps;
     if (failure !== undefined && !(failure instanceof Fault && failure.status < 500))
@@ -232,7 +227,7 @@ class Work {
     const deadline = clock.elapsedMs() + SAVE_FOR_MS;
     for (let waitMs = SAVE_FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, SAVE_MOST_WAIT_MS)) {
       try {
-        await store.finish({ id, workspaceId, run, status, response, events });
+        await store.finish({ id, workspaceId, status, response, events });
         break;
       } catch (error) {
         warn({ err: error, requestId: id }, "the end of a background response could not be stored");

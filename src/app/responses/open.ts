@@ -24,8 +24,7 @@ export function openResponses(given: Omit<ResponsesDeps, "mayKeep">, gateway: Ga
       },
       journal: {
         // Work that was given up at the end of the process leaves no trace but its row, as if the process had been
-        // killed: the next start runs it again. So does what another instance has taken up: the record is that one's.
-        // What was charged is always written.
+        // killed: the next start runs it again. What was charged is always written.
         append: (entry) =>
           entry.t === "done" && entry.record.charge === null && jobs.isAbandoned(entry.record.id)
             ? Promise.resolve()

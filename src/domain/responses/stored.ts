@@ -62,8 +62,6 @@ export type ResponseEnd = {
   readonly status: ResponseStatus;
   readonly response: JsonObject;
   readonly events: readonly ResponseEvent[];
-  /** The run that comes to it; absent where none had begun. */
-  readonly run?: number | undefined;
 };
 
 /**
@@ -88,7 +86,7 @@ export type ResponseStore = {
   callOff(workspaceId: string, id: string): Promise<void>;
   /**
    * Its end, together with its last events, in place of those that another run has of the same numbers; the request it
-   * could have been run again by goes. What is over already stays as it is, and so does what a newer run works on.
+   * could have been run again by goes. What is over already stays as it is.
    */
   finish(end: ResponseEnd): Promise<void>;
   /** `unwanted`: it is over, is not there any more, or another run has begun since. */
@@ -106,8 +104,8 @@ export type ResponseStore = {
   ): Promise<{ rows: readonly ResponseSummary[]; next: string | null }>;
   /** Those on which work had begun or was to begin, oldest first. */
   unfinished(): Promise<readonly UnfinishedResponse[]>;
-  /** Those that are still to be made, by id: not over, not called off and not deleted. Each with its newest run. */
-  wanted(): Promise<ReadonlyMap<string, number>>;
+  /** The ids of those that are still to be made: not over, not called off and not deleted. */
+  wanted(): Promise<ReadonlySet<string>>;
   /** Removes what has expired; answers how many. */
   sweep(nowMs: number): Promise<number>;
   /** How many bytes the contents of a workspace take, from memory: right once it was counted. */
