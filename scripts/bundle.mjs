@@ -16,6 +16,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
 } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -51,7 +52,7 @@ export async function program() {
 /** The folder of the bundle, made when it is missing; nothing where it cannot be made. */
 export async function bundle() {
   const folder = folderOf();
-  if (existsSync(folder)) return folder;
+  if (existsSync(folder)) return used(folder);
   if (!existsSync(BUNDLER)) return undefined;
   try {
     await withLock(async () => {
@@ -62,6 +63,16 @@ export async function bundle() {
     process.stderr.write(`${error.message}\nThe gateway runs from its sources, which starts slower.\n`);
     return undefined;
   }
+}
+
+/** Its age counts from its last start, where that can be written down. */
+function used(folder) {
+  try {
+    utimesSync(folder, new Date(), new Date());
+  } catch {
+    // In an image, or under a service that may write its data alone, nobody removes it either.
+  }
+  return folder;
 }
 
 /** Named by everything that the bundle is made of, so that an old one is never taken for the new. */

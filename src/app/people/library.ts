@@ -86,8 +86,17 @@ export class Library {
   async #openSingle(oidc: Oidc): Promise<Opened> {
     const discoveryUrl = `${oidc.issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`;
     const plugin = await singleSignOn(this.#deps, oidc, discoveryUrl);
-    const [opened, prompts] = await Promise.all([this.#open([plugin]), oidc.prompts(discoveryUrl)]);
+    const [opened, prompts] = await Promise.all([this.#open([plugin]), this.#promptsOf(oidc, discoveryUrl)]);
     return { ...opened, asksAgain: prompts.includes("login") };
+  }
+
+  /** The library has read the document; whoever cannot read it a second time can still sign people in. */
+  async #promptsOf(oidc: Oidc, discoveryUrl: string): Promise<readonly string[]> {
+    return oidc.prompts(discoveryUrl).catch((error: unknown) => {
+      const message = "the provider of single sign-on is not told to ask again who it knows, until the next start";
+      this.#deps.warn({ err: error, issuer: oidc.issuer }, message);
+      return [];
+    });
   }
 
   async #open(more: readonly BetterAuthPlugin[]): Promise<Opened> {

@@ -19,5 +19,6 @@ export async function promptsIn(
   const request = { url: discoveryUrl, headers, body: "", method: "GET" } as const;
   const answer = await askOnce(transport, request, { timers, timeoutMs: TIMEOUT_MS, bytesMax: BYTES_MAX });
   if (!("status" in answer)) throw new Error(`its discovery document did not come (${answer.kind}: ${answer.why})`);
+  if (answer.status !== 200) throw new Error(`its discovery document came with status ${answer.status}`);
   return Discovered.safeParse(jsonIn(answer.bytes.toString("utf8"))).data?.prompt_values_supported ?? [];
 }
