@@ -3,13 +3,12 @@
  * there takes half the time and less memory (docs/decisions/0040). Plain JavaScript without packages, like set-up; the
  * bundler is loaded by a process of its own, on the Node that the gateway runs on.
  */
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   closeSync,
   existsSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -20,7 +19,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { COMPILE_CACHE, NODE_FLAGS, pinnedNode, ROOT, withLock } from "./setup.mjs";
+import { COMPILE_CACHE, NODE_FLAGS, pinnedNode, ROOT, runKept, withLock } from "./setup.mjs";
 
 const SELF = fileURLToPath(import.meta.url);
 const SOURCES = path.join(ROOT, "src");
@@ -70,7 +69,7 @@ function used(folder) {
   try {
     utimesSync(folder, new Date(), new Date());
   } catch {
-    // In an image, or under a service that may write its data alone, nobody removes it either.
+    // In an image nobody removes it; under a service that may write its data alone it is among the five that stay.
   }
   return folder;
 }
@@ -94,7 +93,7 @@ async function make(folder) {
   const startedAtMs = Date.now();
   const made = path.join(CACHE, `making-${process.pid}`);
   try {
-    const { code, output } = await runSelf(made);
+    const { code, output } = await runKept(pinnedNode(), [SELF, made]);
     if (code !== 0) throw new Error(`${output.trimEnd()}\nThe gateway could not be put together: see above.`);
     if (folderOf() !== folder) throw new Error("The sources of the gateway have changed while it was put together.");
     keepOnDisk(made);
@@ -136,21 +135,6 @@ function removeOld() {
     .sort((a, b) => b.atMs - a.atMs);
   for (const { folder, atMs } of made.slice(OLD_KEPT))
     if (atMs < oldestKeptMs) rmSync(folder, { recursive: true, force: true });
-}
-
-function runSelf(made) {
-  return new Promise((resolve, reject) => {
-    mkdirSync(CACHE, { recursive: true });
-    const child = spawn(pinnedNode(), [SELF, made], { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"] });
-    let output = "";
-    const keep = (chunk) => {
-      output = (output + chunk).slice(-8192);
-    };
-    child.stdout.on("data", keep);
-    child.stderr.on("data", keep);
-    child.on("error", reject);
-    child.on("close", (code, signal) => resolve({ code: code ?? signal, output }));
-  });
 }
 
 /** Names and lines stay, so that a stack still says where it was; comments go, because the text of a module stays in memory. */

@@ -2,7 +2,6 @@
  * Builds the portal when its sources have changed since the last time. Plain JavaScript without packages, like
  * set-up, and like there all output goes to stderr.
  */
-import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   cpSync,
@@ -17,7 +16,7 @@ import {
 } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { pinnedNode, ROOT, withLock } from "./setup.mjs";
+import { pinnedNode, ROOT, runKept, withLock } from "./setup.mjs";
 
 const FOLDER = path.join(ROOT, "portal");
 const DIST = path.join(FOLDER, "dist");
@@ -103,19 +102,8 @@ function replace(made) {
 }
 
 function runVite(args) {
-  return new Promise((resolve, reject) => {
-    const vite = path.join(ROOT, "node_modules/vite/bin/vite.js");
-    const env = { ...process.env, NODE_ENV: "production" };
-    const child = spawn(pinnedNode(), [vite, ...args], { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
-    let output = "";
-    const keep = (chunk) => {
-      output = (output + chunk).slice(-8192);
-    };
-    child.stdout.on("data", keep);
-    child.stderr.on("data", keep);
-    child.on("error", reject);
-    child.on("close", (code, signal) => resolve({ code: code ?? signal, output }));
-  });
+  const vite = path.join(ROOT, "node_modules/vite/bin/vite.js");
+  return runKept(pinnedNode(), [vite, ...args], { ...process.env, NODE_ENV: "production" });
 }
 
 function readIfThere(file) {

@@ -136,15 +136,22 @@ async function install(need) {
 function runNpm(args) {
   const searchPath = (process.env.PATH ?? "").split(path.delimiter).filter((folder) => !folder.startsWith(MODULES));
   const env = { ...process.env, PATH: searchPath.join(path.delimiter) };
+  return runKept("npm", args, env).catch(() => {
+    throw new Error("Set-up needs npm, and there is none on the PATH.");
+  });
+}
+
+/** Runs a program in the project's folder; of what it says the end is kept, for the case that it fails. */
+export function runKept(program, args, env = process.env) {
   return new Promise((resolve, reject) => {
-    const child = spawn("npm", args, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(program, args, { cwd: ROOT, env, stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
     const keep = (chunk) => {
       output = (output + chunk).slice(-8192);
     };
     child.stdout.on("data", keep);
     child.stderr.on("data", keep);
-    child.on("error", () => reject(new Error("Set-up needs npm, and there is none on the PATH.")));
+    child.on("error", reject);
     child.on("close", (code, signal) => resolve({ code: code ?? signal, output }));
   });
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, startGateway, type Tenant } from "../support/gateway.ts";
+import { messageJson } from "../support/messages.ts";
 import { responseJson } from "../support/responses-native.ts";
 import { MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
 
@@ -131,13 +132,4 @@ test("the sandbox knows its models' words, and is told no other", async () => {
   }
 });
 
-const CLAUDE_ANSWER = {
-  id: "msg_1",
-  type: "message",
-  role: "assistant",
-  model: "claude",
-  content: [{ type: "text", text: "Hello." }],
-  stop_reason: "end_turn",
-  stop_sequence: null,
-  usage: { input_tokens: 5, output_tokens: 5 },
-};
+const CLAUDE_ANSWER = messageJson([{ type: "text", text: "Hello." }]);

@@ -1,21 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, startGateway, type Tenant } from "../support/gateway.ts";
+import { messageJson } from "../support/messages.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
 
 /** Models that take temperature or top_p, and refuse a request with both. */
 const MODEL = "anthropic/claude-sonnet-4-5";
 const user = [{ role: "user", content: "Hello" }];
 
-const CLAUDE_ANSWER = {
-  id: "msg_1",
-  type: "message",
-  role: "assistant",
-  model: "claude",
-  content: [{ type: "text", text: "Hello." }],
-  stop_reason: "end_turn",
-  stop_sequence: null,
-  usage: { input_tokens: 5, output_tokens: 5 },
-};
+const CLAUDE_ANSWER = messageJson([{ type: "text", text: "Hello." }]);
 const CONVERSE_ANSWER = {
   output: { message: { role: "assistant", content: [{ text: "Hello." }] } },
   stopReason: "end_turn",
