@@ -26,6 +26,8 @@ const NOBODYS_MS = 10_000;
 /** What nobody has begun may have been refused by who took it: longer than its refusal takes to be in the log. */
 const UNBEGUN_MS = 45_000;
 const STOP_WAIT_MS = 5_000;
+/** What waits for a store that does not answer is not waited for at the end. */
+const LAST_LOOKS_MS = 1_000;
 const LOOK_EVERY_MS = 100;
 /** Whoever had lost its connection when it was told hears it then. */
 const TELL_EVERY_LOOKS = 5;
@@ -39,7 +41,9 @@ export class WorkElsewhere {
   /** By id, since when nobody is known to work on it. */
   readonly #nobodysSinceMs = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void> = Promise.resolve();
+  #telling: Promise<void> | undefined;
+  #lookingAround: Promise<void> | undefined;
+  #lookingAtOwn: Promise<void> | undefined;
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -48,7 +52,7 @@ export class WorkElsewhere {
 
   start(): void {
     this.#timer = setTimeout(() => {
-      this.#running = this.#look().finally(() => {
+      this.#telling = this.#tell().finally(() => {
         if (this.#timer !== undefined) this.start();
       });
     }, TELL_EVERY_MS);
@@ -58,7 +62,7 @@ export class WorkElsewhere {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#deaf();
-    await this.#running;
+    await Promise.race([this.#looked(), sleep(LAST_LOOKS_MS, undefined, { ref: false })]);
     const { board, fleet } = this.#deps;
     await board.drop(`${WORKING}${fleet.id}`).catch(() => undefined);
   }
@@ -100,8 +104,25 @@ export class WorkElsewhere {
     return [...lists.values()].flatMap((text) => Ids.parse(JSON.parse(text)));
   }
 
-  async #look(): Promise<void> {
-    await Promise.all([this.#lookAround(), this.#lookAtOwn()]);
+  /** Waits for no SQL, which may not answer for long: others would take up what is worked on here. */
+  async #tell(): Promise<void> {
+    const { board, fleet, jobs } = this.#deps;
+    this.#lookingAtOwn ??= this.#lookAtOwn().finally(() => {
+      this.#lookingAtOwn = undefined;
+    });
+    try {
+      await board.put(`${WORKING}${fleet.id}`, JSON.stringify(jobs.ids), TELL_TTL_MS);
+    } catch (error) {
+      return this.#unlearn(error);
+    }
+    this.#lookingAround ??= this.#lookAround().finally(() => {
+      this.#lookingAround = undefined;
+    });
+  }
+
+  async #looked(): Promise<void> {
+    await this.#telling;
+    await Promise.all([this.#lookingAround, this.#lookingAtOwn]);
   }
 
   async #lookAtOwn(): Promise<void> {
@@ -112,16 +133,18 @@ export class WorkElsewhere {
   }
 
   async #lookAround(): Promise<void> {
-    const { board, fleet, jobs, warn } = this.#deps;
     try {
-      await board.put(`${WORKING}${fleet.id}`, JSON.stringify(jobs.ids), TELL_TTL_MS);
-      if (fleet.leads) await this.#takeUp();
+      if (this.#deps.fleet.leads) await this.#takeUp();
       else this.#nobodysSinceMs.clear();
     } catch (error) {
-      // A board that could not be read, or be told, may have lost everything: its time to learn begins anew.
-      this.#nobodysSinceMs.clear();
-      warn({ err: error }, "background work of other instances could not be looked after yet");
+      this.#unlearn(error);
     }
+  }
+
+  /** A board that could not be read, or be told, may have lost everything: its time to learn begins anew. */
+  #unlearn(error: unknown): void {
+    this.#nobodysSinceMs.clear();
+    this.#deps.warn({ err: error }, "background work of other instances could not be looked after yet");
   }
 
   async #takeUp(): Promise<void> {

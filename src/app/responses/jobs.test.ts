@@ -149,6 +149,27 @@ test("RESP-05 time in which instances could not say what they work on does not c
   }
 });
 
+test("RESP-05 an instance whose SQL does not answer goes on saying what it works on, and stops without it", async () => {
+  await begun();
+  const silent = () => new Promise<never>(() => undefined);
+  store.wanted = silent;
+  store.unfinished = silent;
+  const board = memoryBoard(systemClock, systemTimers);
+  const told: string[] = [];
+  const put: typeof board.put = async (...fact) => void told.push(fact[1]);
+  const shared = { board: { ...board, put }, fleet: { id: "one", leads: true }, clock: systemClock };
+  const elsewhere = new WorkElsewhere({ ...shared, store, jobs, warn: () => undefined, resume: async () => undefined });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    elsewhere.start();
+    for (let looks = 0; looks < 5; looks += 1) await vi.advanceTimersByTimeAsync(3000);
+    expect(told).toEqual(Array.from({ length: 5 }, () => '["resp_1"]'));
+    await elsewhere.stop();
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test("RESP-04 whoever had lost its connection when work was to be ended hears of it then", async () => {
   const board = memoryBoard(systemClock, systemTimers);
   let told = 0;
@@ -326,6 +347,16 @@ test("RESP-04 RESP-05 a response that was refused because its row was not heard 
   await expect.poll(() => store.unfinished(), { timeout: 5000 }).toEqual([]);
   const error = { code: "service_unavailable" };
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "failed", response: { error } });
+});
+
+test("RESP-04 whoever ends all work of a workspace does not wait for what is refused meanwhile", async () => {
+  const away = Promise.withResolvers<never>();
+  store.add = () => away.promise;
+  const refused = expect(queued()).rejects.toMatchObject({ code: "service_unavailable" });
+  const ended = jobs.cancelAll("ws_1");
+  away.reject(new Error("the store is away"));
+  await refused;
+  await ended;
 });
 
 test("RESP-05 where nothing may be kept any more the events are forgotten; who comes too late for them is cut off", async () => {

@@ -50,6 +50,7 @@ export class Jobs {
     } catch (error) {
       work.rest();
       this.#running.delete(stored.id);
+      job.close([]);
       const refusal = unstorable(error);
       void this.#refuse(stored, refusal);
       throw refusal;
