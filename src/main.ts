@@ -4,6 +4,7 @@ import { watchedState } from "./app/alerts/watched-state.ts";
 import type { ManageDeps, Readers, TenancyDeps } from "./app/manage/deps.ts";
 import { fleetTurns } from "./app/manage/fleet-turns.ts";
 import { Bookings } from "./app/manage/money/bookings.ts";
+import { turnsOfCallers } from "./app/manage/seat.ts";
 import type { Captures } from "./app/pipeline/captures.ts";
 import type { Gateway } from "./app/pipeline/world.ts";
 import { overseenResponses } from "./app/responses/removal.ts";
@@ -99,7 +100,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const sharing = await openSharing(config, { instanceId, ids, log, joined });
   const { fleet } = sharing;
   const state = watchedState(sharing.state, watch);
-  const inTurn = fleetTurns(fleet);
+  const turns = fleetTurns(fleet);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
   const personOf: Managers["personOf"] = (headers) => people.personOf(headers);
   const edge = openEdge({ ...ground, config, clock, state, fleet, adminToken, personOf });
@@ -141,7 +142,9 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const responses = await openKept({ config, store, vault, directory, disk, sharing, log }, gateway);
   const bookings = new Bookings({ state, ledger: store.ledger, clock, filling: () => sharing.filling });
   const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
-  const money = await openPayments(config, { ...tenancy, store, inTurn, caughtUp: caughtUp.all }, log);
+  // What ends at its date is asked of nobody, also where a caller's change has set the clock for it.
+  const money = await openPayments(config, { ...tenancy, store, inTurn: turns, caughtUp: caughtUp.all }, log);
+  const inTurn = turnsOfCallers({ directory, clock, store }, turns);
   const rates = openRates(config, { tenancy, store: store.rates, book: rateBook, inTurn, fleet, log, transport });
   const people = openPeopleRoom(config, { store, vault, directory, ids, log, origin, inTurn, transport });
   const standing = { ready: false };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Asked, type Browser, type PeopleGateway, peopleGateway } from "../support/people.ts";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type Asked, type Browser, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 
 let gateway: PeopleGateway;
 let owner: Browser;
@@ -40,29 +40,77 @@ const WAYS: [string, string, boolean, Losing][] = [
   ["no-operator", "second", true, (_, id) => owner.post(`/manage/people/${id}/operator`, { operator: false })],
 ];
 
+/** What was asked while the change waited that `lose` makes is answered after it. */
+async function waitingBehind(lose: () => Promise<Asked>, ask: () => Promise<Asked>[]): Promise<[Asked, Asked[]]> {
+  const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  before = () => {
+    begun.resolve();
+    return gate.promise;
+  };
+  const losing = lose();
+  await begun.promise;
+  const asking = ask();
+  // Time enough to be let in and to wait.
+  await sleep(500);
+  before = nothing;
+  gate.resolve();
+  return [await losing, await Promise.all(asking)];
+}
+
 test.each(WAYS)(
-  "PORTAL-11 a management token that waits for its turn while its maker is %s is not made",
+  "PORTAL-11 nothing is changed that waits for its turn while who asked for it is %s",
   async (is, home, operator, lose) => {
     const email = `${is}@example.eu`;
     const browser = await gateway.join(email, "owner", home);
     const { id } = await personOf(email);
     if (operator) await gateway.manage("POST", `/people/${id}/operator`, { operator });
-    const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    before = () => {
-      begun.resolve();
-      return gate.promise;
-    };
-    const losing = lose(email, id);
-    await begun.promise;
-    const making = browser.post(TOKENS, TOKEN);
-    // Time enough to be let in and to wait.
-    await sleep(300);
-    before = nothing;
-    gate.resolve();
-    const [lost, made] = await Promise.all([losing, making]);
-    expect([lost.status, made.status, made.body.error?.code]).toEqual([200, 403, "insufficient_role"]);
+    const { token } = (await browser.post(TOKENS, TOKEN)).body;
+    const friend = (name: string) => ({ email: `${name}-of-${is}@example.eu`, role: "admin" });
+    const [lost, [byToken, ...asked]] = await waitingBehind(
+      () => lose(email, id),
+      () => [
+        gateway.call(token, MEMBERS, { body: friend("program") }),
+        browser.ask("PATCH", `${MEMBERS}/${email}`, { role: "owner" }),
+        browser.post(MEMBERS, friend("other")),
+        browser.post("/manage/workspaces/demo/keys", { name: "own", environment: "live" }),
+        browser.post(TOKENS, TOKEN),
+        browser.post(`/manage/people/${id}/operator`, { operator: true }),
+        browser.post("/manage/workspaces/demo/wallet/credits", { amount: "1000" }),
+      ],
+    );
+    expect([lost.status, byToken?.status, byToken?.body.error?.code]).toEqual([200, 401, "invalid_admin_token"]);
+    expect(asked.map(({ status, body }) => [status, body.error?.code])).toEqual(
+      asked.map(() => [403, "insufficient_role"]),
+    );
   },
 );
+
+test("PORTAL-11 an invitation that waits to be accepted while its maker is removed opens nothing", async () => {
+  const [email, maker] = ["elsewhere@example.eu", "inviting@example.eu"];
+  const [second, admin] = [await gateway.join(email, "member", "second"), await gateway.join(maker, "admin")];
+  const { link } = (await admin.post("/manage/workspaces/demo/invitations", { email, role: "admin" })).body;
+  const [, [accepted]] = await waitingBehind(
+    () => owner.ask("DELETE", `${MEMBERS}/${maker}`),
+    () => [second.post(`/manage/invitations/${tokenOf(link)}/accept`)],
+  );
+  expect(accepted?.status).toBe(404);
+});
+
+test("PORTAL-11 promotional credit ends at its date, also when who gave it runs the gateway no more", async () => {
+  const email = "generous@example.eu";
+  const browser = await gateway.join(email);
+  const { id } = await personOf(email);
+  const run = (operator: boolean) => gateway.manage("POST", `/people/${id}/operator`, { operator });
+  await run(true);
+  const expires_at = new Date(Date.now() + 1500).toISOString();
+  const given = { amount: "5", expires_at, reference: "welcome" };
+  expect((await browser.post("/manage/workspaces/second/wallet/promotions", given)).status).toBe(201);
+  await run(false);
+  await vi.waitFor(
+    async () => expect((await gateway.manage("GET", "/audit?action=wallet.expire")).data).toHaveLength(1),
+    { timeout: 5000 },
+  );
+});
 
 test("PORTAL-11 disabling an account that breaks off leaves it as it was, and done again it ends the other tokens", async () => {
   const email = "halfway@example.eu";

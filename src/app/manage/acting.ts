@@ -1,16 +1,27 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { type Actor, nameOf, type Seat } from "../../domain/tenancy/actor.ts";
+
+/** Who makes a call, and the seat they began it with. */
+export type Caller = { readonly actor: Actor; readonly seat: Seat | undefined };
 
 /**
- * In whose name a change is made. Every change writes a line of the audit log, however deep below its handler it is
- * made; the name goes along with the call instead of through every function on the way. Nobody decides anything by it.
+ * By whom a change is made. Every change writes a line of the audit log in their name, however deep below its handler it
+ * is made, and is asked in its turn whether it is still theirs to make; the caller goes along with the call instead of
+ * through every function on the way.
  */
-const acting = new AsyncLocalStorage<string>();
+const acting = new AsyncLocalStorage<Caller>();
 
-export function actingAs<T>(name: string, work: () => T): T {
-  return acting.run(name, work);
+export function actingAs<T>(caller: Caller, work: () => T): T {
+  return acting.run(caller, work);
 }
 
-/** The operator, where nobody else was named: the first start, work on a schedule. */
+/** Undefined where nobody calls: the first start, work on a schedule, what is proven in another way than by a session. */
+export function caller(): Caller | undefined {
+  return acting.getStore();
+}
+
+/** The operator, where nobody else was named. */
 export function actorName(): string {
-  return acting.getStore() ?? "operator";
+  const found = caller();
+  return found === undefined ? "operator" : nameOf(found.actor);
 }

@@ -1,6 +1,6 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { Allowed, Belonging, Route } from "../../contract/route.ts";
-import { type Actor, isAtLeast, isOperatorActor, nameOf, type Seat } from "../../domain/tenancy/actor.ts";
+import { type Actor, isAtLeast, isOperatorActor, type Seat } from "../../domain/tenancy/actor.ts";
 import type { Role } from "../../domain/tenancy/workspace.ts";
 import type { Exchange, Handler } from "../exchange.ts";
 import { actingAs } from "./acting.ts";
@@ -38,7 +38,8 @@ function behind(room: Guarded, door: Door, handler: Handler): Handler {
     const { actor } = exchange;
     if (actor === undefined) throw new Error("a manager's call without an actor");
     const seat = isOperatorActor(actor) ? undefined : await seatAt(room, door, actor, exchange);
-    return actingAs(nameOf(actor), () => work(seat === undefined ? exchange : seated(room, actor, seat, exchange)));
+    const admitted = seat === undefined ? exchange : seated(room, actor, seat, exchange);
+    return actingAs({ actor, seat }, () => work(admitted));
   };
   return handler.kind === "whole"
     ? { kind: "whole", handle: (exchange) => admit(exchange, (admitted) => handler.handle(admitted)) }

@@ -2,7 +2,8 @@ import { fault } from "../../contract/faults.ts";
 import { type Actor, isAtLeast, type Seat } from "../../domain/tenancy/actor.ts";
 import type { Role } from "../../domain/tenancy/workspace.ts";
 import type { Exchange } from "../exchange.ts";
-import type { Room } from "./deps.ts";
+import { type Caller, caller } from "./acting.ts";
+import type { InTurn, Room } from "./deps.ts";
 
 /** The seat of an actor in a workspace, if there is one. */
 export function seatOf(room: Pick<Room, "directory">, actor: Actor, workspaceId: string): Seat | undefined {
@@ -24,19 +25,40 @@ export function isStillSeated(room: Pick<Room, "directory">, actor: Actor, seat:
   return now?.role === seat.role && now.memberId === seat.memberId;
 }
 
-/** To be asked in the turn of a change: it may have waited behind the one that took away the seat or the account. */
-export async function demandStill(
-  room: Pick<Room, "directory"> & { readonly store: Pick<Room["store"], "people"> },
-  { actor, seat }: Pick<Exchange, "actor" | "seat">,
-): Promise<void> {
-  if (actor?.is !== "person") return;
-  const { email, operator } = actor.person;
-  const [now] = await room.store.people.withEmails([email]);
-  const isSame = now !== undefined && !now.disabled && now.operator === operator;
-  if (isSame && (seat === undefined || isStillSeated(room, actor, seat))) return;
-  throw fault("insufficient_role", {
-    message: "What you may do was changed while this was waiting. Load the page again.",
-  });
+type Asking = Pick<Room, "directory" | "clock"> & { readonly store: Pick<Room["store"], "people"> };
+
+/**
+ * Turns for what callers change: a change may have waited behind the one that took away the seat, the account or the
+ * token that it goes by. What nobody has called for is not asked.
+ */
+export function turnsOfCallers(room: Asking, inTurn: InTurn): InTurn {
+  return (change) => {
+    const asked = caller();
+    return inTurn(async () => {
+      if (asked !== undefined) await demandStill(room, asked);
+      return change();
+    });
+  };
+}
+
+async function demandStill(room: Asking, { actor, seat }: Caller): Promise<void> {
+  switch (actor.is) {
+    case "operator":
+      return;
+    case "token":
+      // Whoever made it and is lowered, removed or disabled loses it by that.
+      if (room.directory.tokens.valid(actor.token.digest, room.clock.nowMs()) !== undefined) return;
+      throw fault("invalid_admin_token", { message: "This management token ended while this was waiting." });
+    case "person": {
+      const { email, operator } = actor.person;
+      const [now] = await room.store.people.withEmails([email]);
+      const isSame = now !== undefined && !now.disabled && now.operator === operator;
+      if (isSame && (seat === undefined || isStillSeated(room, actor, seat))) return;
+      throw fault("insufficient_role", {
+        message: "What you may do was changed while this was waiting. Load the page again.",
+      });
+    }
+  }
 }
 
 /** The membership that a caller is bound to: what is not theirs they do not see. Undefined: they see all of it. */

@@ -5,6 +5,7 @@ import type { Writers } from "../../io/store/sql/store.ts";
 import { HashingBusy } from "../../kit/password-hash.ts";
 import { digestOf } from "../../kit/secret.ts";
 import type { Exchange } from "../exchange.ts";
+import { makerOf } from "./makers.ts";
 import { passwordFault } from "./passwords.ts";
 import type { PeopleRoom } from "./room.ts";
 
@@ -73,6 +74,7 @@ export async function takeSeat(room: PeopleRoom, exchange: Exchange, link: Perso
   const { ids, clock } = room;
   const now = clock.nowMs();
   await room.inTurn(async () => {
+    if ((await makerOf(room, link)) === "nobody") throw noLink();
     const joined = joining(room, seat, email, now);
     await room.store.change(async (writers) => {
       await spend(writers, link, now);
