@@ -316,7 +316,7 @@ describe("a provider that declines", () => {
     expect([answer.status, answer.body.error.code]).toEqual([422, "decision_refused"]);
     const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
     expect([row.status, row.error_code]).toEqual([422, "decision_refused"]);
-    return { error: answer.body.error, charged: Number((before - (await scene.balance(mine))).toFixed(9)), row };
+    return { error: answer.body.error, charged: Number((before - (await scene.balance(mine))).toFixed(9)), row, mine };
   };
 
   test("DEC-08 OpenAI's refusal: 422, the question is named, the input is billed as the provider billed it", async () => {
@@ -344,6 +344,18 @@ describe("a provider that declines", () => {
     expect(charged).toBeCloseTo(0.001, 9);
   });
 
+  test("DEC-08 BILL-02 the input alone is charged: no output and no price of the request, in wallet, log and ledger", async () => {
+    const usage = { input_tokens: 100, output_tokens: 40 };
+    scene.at("kappa").next({ json: { success: true, result: { answers: { lit: { type: "refusal" } }, usage } } });
+    const { charged, row, mine } = await declined("kappa", { questions: { lit: QUESTIONS.lit } });
+    const { data: entries } = await scene.gateway.manage("GET", `/workspaces/${mine.slug}/wallet/entries?kind=charge`);
+    expect(entries.map(({ amount }: { amount: string }) => amount)).toEqual(["-0.06"]);
+    expect(charged).toBeCloseTo(100 * 600e-6, 9);
+    expect(Number(row.cost)).toBeCloseTo(100 * 600e-6, 9);
+    expect([row.usage.input_tokens, row.usage.output_tokens]).toEqual([100, 40]);
+    expect(row.charge.price).toEqual({ currency: "EUR", input_per_1m_tokens: "600" });
+  });
+
   test("DEC-08 over chat: a refusal in words, or an answer that was filtered", async () => {
     const refusal = chatTold({ Yes: 1 });
     refusal.choices[0] = {
@@ -354,7 +366,7 @@ describe("a provider that declines", () => {
     };
     scene.at("delta").next({ json: refusal });
     const { charged } = await declined("delta", { questions: { lit: QUESTIONS.lit } });
-    expect(charged).toBeCloseTo(50 * 400e-6 + 1000e-6, 9);
+    expect(charged).toBeCloseTo(50 * 400e-6, 9);
     const filtered = geminiTold({ Yes: 1 });
     filtered.candidates[0] = { finishReason: "SAFETY", index: 0 };
     scene.at("epsilon").next({ json: filtered });

@@ -53,7 +53,7 @@ const ROWS: Readonly<Record<Decider | "zeta", Row>> = {
       questions_max: 3,
       decimals: 4,
     },
-    price: { input_per_1m_tokens: 600 },
+    price: { input_per_1m_tokens: 600, output_per_1m_tokens: 900, per_request: 0.25 },
   },
   zeta: { surfaces: ["chat"], dialects: ["D1"], price: { input_per_1m_tokens: 1, output_per_1m_tokens: 1 } },
 };

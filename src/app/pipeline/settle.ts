@@ -1,5 +1,6 @@
-import { fault } from "../../contract/faults.ts";
+import { type Fault, fault } from "../../contract/faults.ts";
 import { type Charge, chargeFor, ImpossibleUsage } from "../../domain/billing/price.ts";
+import { inputAlone } from "../../domain/billing/tariff.ts";
 import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { ShownCost, Units } from "../../language/canon/answer.ts";
@@ -23,6 +24,8 @@ export type Metered = {
   readonly cutShort?: true | undefined;
   /** How often something was used that is billed apart. */
   readonly uses?: Readonly<Record<string, number>> | undefined;
+  /** The provider would not answer: only what it read is charged. */
+  readonly declined?: Fault | undefined;
   /** There were figures that nobody may be billed by. */
   readonly refuted?: true;
 };
@@ -71,8 +74,9 @@ function charged(
   const tokens = countedUsage(believed ? metered : unmetered(metered), inputTokensEstimate);
   const used = extras === undefined ? undefined : usedExtras(extras, attempt, metered.uses);
   const usage = used === undefined ? tokens : { ...tokens, extras: used };
+  const price = metered.declined === undefined ? attempt.price : inputAlone(attempt.price);
   try {
-    const charge = chargeFor(usage, attempt.price, currencies, currency, margin);
+    const charge = chargeFor(usage, price, currencies, currency, margin);
     // Where no limit is stated the hold is no bound, and who hangs up just before the figures come must not gain by it.
     if (limited === "no" && !isRefuted) return { usage, charge };
     return { usage, charge: usage.estimated ? bounded(charge, trail.heldNanos) : charge };
@@ -83,8 +87,8 @@ function charged(
 }
 
 /** The same without the provider's figures. */
-function unmetered({ outputWeight, units, estimate, uses }: Metered): Metered {
-  return { usage: undefined, outputWeight, units, estimate, uses, refuted: true };
+function unmetered({ outputWeight, units, estimate, uses, declined }: Metered): Metered {
+  return { usage: undefined, outputWeight, units, estimate, uses, declined, refuted: true };
 }
 
 /**

@@ -62,6 +62,12 @@ export function tariffOf(price: Price): Tariff {
   return tariff;
 }
 
+/** The same row for who read a request and would not answer it: no output, and nothing for the request itself. */
+export function inputAlone(price: Price): Price {
+  const noOutput = { outputPer1mTokens: null, reasoningPer1mTokens: null, audioOutputPer1mTokens: null };
+  return { ...price, ...noOutput, perRequest: null, tiers: price.tiers.map((tier) => ({ ...tier, ...noOutput })) };
+}
+
 function derive(price: Price): Tariff {
   const decimals = [price, ...price.tiers, ...Object.values(price.extras ?? {})].flatMap((row) => decimalsOf(row));
   for (const [name, value] of decimals) if (value.digits < 0n) throw new ImpossiblePrice(`${name} is negative`);

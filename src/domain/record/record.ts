@@ -99,7 +99,7 @@ export type DecisionRecord = {
 export type ChargeRecord = {
   readonly nanos: string;
   readonly currency: string;
-  /** The price row in force, as the catalogue has it. */
+  /** The price row in force, as the catalogue has it; of what was declined, its figures for input alone. */
   readonly price: Readonly<Record<string, unknown>>;
   /** Units of the provider's currency per unit of the wallet's, as exact decimals; null when they are the same. */
   readonly rate: {
