@@ -211,7 +211,7 @@ export const SETTINGS = {
   GATEWAY_KEEP_ALIVE_MS: setting(
     integer(10, 3_600_000),
     15_000,
-    "How long a stream may be silent before its client is sent a comment line, again and again.",
+    "How long a stream may be silent before its client is sent a comment line, again and again. Before the first word of a model that binds the request to its endpoint.",
   ),
   GATEWAY_JOURNAL_SYNC_MS: setting(
     integer(0, 60_000),

@@ -35,12 +35,46 @@ test("CHAT-10 a silent stream gets a comment line, again and again, and ends as 
   expect(eventsOf(text).at(-1)).toBe("[DONE]");
 });
 
-test("CHAT-10 nothing is sent before the model has spoken: the request can still move on", async () => {
-  const before = scene.at("deepinfra").requests.length;
-  scene.at("deepinfra").next({ frames: silentBefore(0) });
-  const { text } = await scene.chat(tenant.key, { stream: true });
-  expect(scene.at("deepinfra").requests.length).toBe(before + 1);
-  expect(text.startsWith("data: ")).toBe(true);
+test("CHAT-10 a model that thinks before it speaks leaves nobody in silence: the answer begins, and goes on as it comes", async () => {
+  const [role = "", word = ""] = chatFrames(["Hello"], {});
+  const speaks = Promise.withResolvers<void>();
+  scene.at("deepinfra").next({ frames: [role, { data: word, afterMs: 0, gate: speaks.promise }, "data: [DONE]\n\n"] });
+  const open = await scene.open(tenant.key, { stream: true });
+  await open.until(": keep-alive\n\n: keep-alive\n\n");
+  expect(open.response.headers["x-svc-provider"]).toBe("deepinfra");
+  expect(open.text).toMatch(/^data: .*"role":"assistant".*\n\n: keep-alive/);
+  expect(open.text).not.toContain("Hello");
+  speaks.resolve();
+  await open.until("[DONE]");
+  expect(open.text.match(/"role":"assistant"/g)).toHaveLength(1);
+  expect(open.text.indexOf("Hello")).toBeGreaterThan(open.text.indexOf(": keep-alive"));
+});
+
+test("CHAT-10 CHAT-09 who leaves before the model has spoken is not charged, whatever signs of life there were", async () => {
+  const leaver = await scene.gateway.tenant();
+  const [role = ""] = chatFrames([], {});
+  scene.at("deepinfra").next({ frames: [role], end: { is: "stall", after: Buffer.byteLength(role) } });
+  const open = await scene.open(leaver.key, { stream: true });
+  await open.until(": keep-alive\n\n");
+  open.hangUp();
+  const [row] = await scene.rowsOnce(leaver, 1);
+  expect(row).toMatchObject({ status: 499, error_code: "client_disconnected", cost: "0.00" });
+  expect(await scene.charges(leaver)).toEqual([]);
+  expect(await scene.wallet(leaver)).toMatchObject({ held: "0.00" });
+});
+
+test("CHAT-10 ERR-02 a provider that breaks off after signs of life ends the answer with an error, free of charge", async () => {
+  const caller = await scene.gateway.tenant();
+  const breaks = Promise.withResolvers<void>();
+  scene
+    .at("deepinfra")
+    .next({ frames: [": waiting\n\n", { data: "data: [DONE]\n\n", afterMs: 0, gate: breaks.promise }] });
+  const open = await scene.open(caller.key, { stream: true });
+  await open.until(": keep-alive\n\n");
+  breaks.resolve();
+  await open.until('"request_id"');
+  expect(open.text).not.toContain("[DONE]");
+  expect(await scene.charges(caller)).toEqual([]);
 });
 
 test("CHAT-10 the official client sees the same chunks with comment lines as without", async () => {

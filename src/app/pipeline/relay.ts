@@ -31,13 +31,19 @@ export const TIME_UP = "the time of the request was up";
 
 /**
  * Carries a provider's stream to the client. Until the model has said something nothing is sent, so that the request
- * can still move to another endpoint; from then on it can only finish or end with an error.
+ * can still move to another endpoint; from then on it can only finish or end with an error. A client that would wait for
+ * too long is told that the answer has begun, and is bound to its endpoint by that: models think for minutes, and whatever
+ * stands in between gives up a connection on which nothing is heard.
  */
 export class Relay {
   readonly #sink: Sink;
   readonly #gateway: Pick<Gateway, "limits" | "timers" | "clock">;
   readonly #commit: () => void;
   #committed = false;
+  /** Whether anything that the model said was sent. */
+  #spoke: "no" | "yes" = "no";
+  /** What the provider said before its model spoke. */
+  #preamble: string[] = [];
   #pace: "provider" | "client" = "provider";
   /** Who is waited for now: a provider, or a client that has to take what it was sent. */
   #waits: "provider" | "client" = "provider";
@@ -72,6 +78,10 @@ export class Relay {
 
   get committed(): boolean {
     return this.#committed;
+  }
+
+  get spoke(): boolean {
+    return this.#spoke === "yes";
   }
 
   /** Who the stream waited for: its client, if it was ever slower than the provider. */
@@ -111,6 +121,7 @@ export class Relay {
   /** Bytes for the client; the first of them bind the request to its endpoint. False: wait until there is room. */
   carry(bytes: Buffer): boolean {
     if (this.gone) return true;
+    this.#spoke = "yes";
     if (!this.#committed) {
       this.#committed = true;
       this.#commit();
@@ -158,7 +169,9 @@ export class Relay {
     const stream = lane.openStream();
     this.#stream = stream;
     const events = lane.openFrames(this.#gateway.limits.frameMaxChars);
-    const preamble: string[] = [];
+    this.#preamble = [];
+    this.#saidMs = this.#gateway.clock.elapsedMs();
+    this.#keepAliveIn(this.#gateway.limits.keepAliveMs);
     let preambleChars = 0;
     const preambleMax = PREAMBLE_CHARS_MAX + REPETITIONS_MAX * (lane.repeatedChars ?? 0);
     let over = false;
@@ -183,9 +196,12 @@ export class Relay {
       let failure: Verdict | undefined;
       for (const frame of frames) {
         const piece = stream.read(frame);
-        if (piece.is === "content" || (piece.is === "preamble" && this.#committed)) text += piece.text;
+        if (piece.is === "content") {
+          this.#spoke = "yes";
+          text += piece.text;
+        } else if (piece.is === "preamble" && this.#committed) text += piece.text;
         else if (piece.is === "preamble") {
-          preamble.push(piece.text);
+          this.#preamble.push(piece.text);
           preambleChars += piece.text.length;
           if (preambleChars > preambleMax) failure = classifyMalformed("a preamble without an end", provider);
         } else if (piece.is === "end") {
@@ -195,9 +211,9 @@ export class Relay {
         else if (piece.is === "garbage") failure = classifyMalformed("a frame that is not of its dialect", provider);
         if (ended || failure !== undefined) break;
       }
-      const room = text === "" ? true : this.#send(preamble, text);
+      const room = text === "" ? true : this.#send(text);
       if (failure !== undefined) fail(failure);
-      else if (ended) this.#ended(stream, provider, finish, preamble);
+      else if (ended) this.#ended(stream, provider, finish, fail);
       if (room || over) return "more";
       this.whenRoom(() => call.resume());
       return "pause";
@@ -225,31 +241,35 @@ export class Relay {
         }
         if (over) return;
         // Some servers forget their end marker: the model's own stop is as good.
-        if (stream.finished) this.#ended(stream, provider, finish, preamble);
+        if (stream.finished) this.#ended(stream, provider, finish, fail);
         else fail(classifyMalformed("the stream ended without its end marker", provider));
       },
       failed: (failure) => fail(classifyFailure(failure, provider)),
     };
   }
 
-  #ended(stream: AnswerStream, provider: string, finish: (outcome: Outcome) => void, preamble: string[]): void {
-    if (!this.#committed && !stream.finished && stream.outputWeight === 0) {
-      finish({ is: "failed", verdict: classifyMalformed("an empty stream", provider), upstreamStatus: 200 });
+  #ended(
+    stream: AnswerStream,
+    provider: string,
+    finish: (outcome: Outcome) => void,
+    fail: (verdict: Verdict) => void,
+  ): void {
+    if (!this.spoke && !stream.finished && stream.outputWeight === 0) {
+      fail(classifyMalformed("an empty stream", provider));
       return;
     }
-    if (!this.#committed) this.#send(preamble, "");
+    if (!this.#committed) this.#send("");
     finish(this.#committed ? { is: "relayed", stream, upstreamStatus: 200 } : { is: "gone", stream });
   }
 
-  #send(preamble: string[], text: string): boolean {
+  #send(text: string): boolean {
     if (!this.#committed) {
       // What comes after the caller has left is nobody's output.
       if (this.gone) return true;
       this.#committed = true;
       this.#commit();
-      this.#keepAliveIn(this.#gateway.limits.keepAliveMs);
     }
-    const all = preamble.length === 0 ? text : `${preamble.splice(0).join("")}${text}`;
+    const all = this.#preamble.length === 0 ? text : `${this.#preamble.splice(0).join("")}${text}`;
     this.#saidMs = this.#gateway.clock.elapsedMs();
     return all === "" ? true : this.#sink.write(all);
   }
@@ -260,8 +280,8 @@ export class Relay {
     this.#keepAlive = timers.after(ms, () => {
       const quietMs = clock.elapsedMs() - this.#saidMs;
       if (quietMs < limits.keepAliveMs) return this.#keepAliveIn(limits.keepAliveMs - quietMs);
-      this.#sink.write(this.#idleText);
-      this.#saidMs = clock.elapsedMs();
+      // Where nobody waits, the request stays free to move on.
+      if (this.#committed || this.#sink.unattended !== true) this.#send(this.#idleText);
       this.#keepAliveIn(limits.keepAliveMs);
     });
   }

@@ -429,8 +429,7 @@ class Request {
 
   /** Output that was relayed before the client hung up is charged; where nothing was, nothing is. */
   async #clientGone(attempt: Attempt, { stream }: Extract<Ended, { is: "gone" }>): Promise<void> {
-    if (stream === undefined || !this.#relay.committed)
-      return settleFree(this.#gateway, this.#trail, gone(this.#trail));
+    if (stream === undefined || !this.#relay.spoke) return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#heard(stream);
     const { usage, outputWeight, units, estimate, uses } = stream;
     try {
