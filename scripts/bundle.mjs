@@ -51,17 +51,22 @@ export async function program() {
 /** The folder of the bundle, made when it is missing; nothing where it cannot be made. */
 export async function bundle() {
   const folder = folderOf();
-  if (existsSync(folder)) return used(folder);
+  if (isWhole(folder)) return used(folder);
   if (!existsSync(BUNDLER)) return undefined;
   try {
     await withLock(async () => {
-      if (!existsSync(folder)) await make(folder);
+      if (!isWhole(folder)) await make(folder);
     });
     return folder;
   } catch (error) {
     process.stderr.write(`${error.message}\nThe gateway runs from its sources, which starts slower.\n`);
     return undefined;
   }
+}
+
+/** What was removed halfway, or by somebody who may not remove all of it, is made again. */
+function isWhole(folder) {
+  return existsSync(path.join(folder, "cli.js"));
 }
 
 /** Its age counts from its last start, where that can be written down. */
@@ -97,6 +102,7 @@ async function make(folder) {
     if (code !== 0) throw new Error(`${output.trimEnd()}\nThe gateway could not be put together: see above.`);
     if (folderOf() !== folder) throw new Error("The sources of the gateway have changed while it was put together.");
     keepOnDisk(made);
+    remove(folder);
     renameSync(made, folder);
     prime(folder);
   } finally {
@@ -133,8 +139,18 @@ function removeOld() {
     .filter((name) => /^(?:gateway|making)-/.test(name))
     .map((name) => ({ folder: path.join(CACHE, name), atMs: statSync(path.join(CACHE, name)).mtimeMs }))
     .sort((a, b) => b.atMs - a.atMs);
-  for (const { folder, atMs } of made.slice(OLD_KEPT))
-    if (atMs < oldestKeptMs) rmSync(folder, { recursive: true, force: true });
+  for (const { folder, atMs } of made.slice(OLD_KEPT)) if (atMs < oldestKeptMs) remove(folder);
+}
+
+/** Out of its name first: whoever starts meanwhile finds it whole or not at all. What cannot be removed is in nobody's way. */
+function remove(folder) {
+  const going = path.join(CACHE, `making-${process.pid}-${path.basename(folder)}`);
+  try {
+    renameSync(folder, going);
+    rmSync(going, { recursive: true, force: true });
+  } catch {
+    // It is not there, or belongs to another user.
+  }
 }
 
 /** Names and lines stay, so that a stack still says where it was; comments go, because the text of a module stays in memory. */

@@ -160,13 +160,13 @@ export function runKept(program, args, env = process.env) {
 async function takeLock() {
   const own = `${LOCK}.${process.pid}`;
   mkdirSync(path.dirname(LOCK), { recursive: true });
-  writeFileSync(own, String(process.pid));
+  writeFileSync(own, `${process.pid} ${startOf(process.pid)}`);
   try {
     for (let waitedMs = 0; waitedMs < LOCK_WAIT_MS_MAX; waitedMs += 200) {
       if (tryLink(own)) return;
       await sleep(200);
       const owner = readIfThere(LOCK);
-      if (owner !== undefined && !isAlive(Number(owner))) rmSync(LOCK, { force: true });
+      if (owner !== undefined && !isAlive(owner)) rmSync(LOCK, { force: true });
     }
   } finally {
     rmSync(own, { force: true });
@@ -185,13 +185,21 @@ function tryLink(own) {
   }
 }
 
-function isAlive(pid) {
+/** A number is given out again, in a container at every start: the process that took the lock began at the same time. */
+function isAlive(owner) {
+  const [pid, start] = owner.split(" ");
   try {
-    process.kill(pid, 0);
-    return true;
+    process.kill(Number(pid), 0);
   } catch (error) {
-    return error.code === "EPERM";
+    if (error.code !== "EPERM") return false;
   }
+  return startOf(pid) === start;
+}
+
+/** Ticks since the machine was started, where the system tells. The name of a process may hold spaces, so they are counted from its end. */
+function startOf(pid) {
+  const stat = readIfThere(`/proc/${pid}/stat`);
+  return stat?.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "unknown";
 }
 
 /** A folder that cannot be written is fine as long as it is up to date. */

@@ -137,6 +137,17 @@ describe("bin/gateway", () => {
       expect(readdirSync(path.join(project, ".cache")).filter((name) => old.includes(name))).toEqual(old.slice(0, 2));
     });
 
+    test("of which a part is gone is made again, whoever left a lock with a number that is another's now", async () => {
+      const folder = path.join(project, ".cache", ran((await run(launcher, ["x", "0"])).stdout));
+      rmSync(path.join(folder, "cli.js"));
+      // This process is alive, and did not begin when the owner of the lock did.
+      writeFileSync(path.join(project, ".cache/setup.lock"), `${process.pid} 1`);
+      const again = await run(launcher, ["x", "0"]);
+      expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("Put the gateway together") });
+      expect(ran(again.stdout)).toBe(path.basename(folder));
+      expect(readdirSync(path.join(project, ".cache")).filter((name) => /^making-|lock/.test(name))).toEqual([]);
+    });
+
     test("that cannot be made says why, and the sources run", async () => {
       writeThreads('new URL("./forgotten.ts", import.meta.url);');
       const { code, stdout, stderr } = await run(launcher, ["x", "0"]);
