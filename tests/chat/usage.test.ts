@@ -18,7 +18,7 @@ const TEXT = "w".repeat(80);
 const COUNTED = 20;
 
 /** One answer with these figures, whole or streamed: what the client saw, the row, and what the ledger took. */
-async function answeredWith(usage: unknown, stream: boolean, content = TEXT) {
+async function answeredWith(usage: unknown, stream: boolean, content = TEXT, more: object = {}) {
   scene.at("deepinfra").next(
     stream
       ? {
@@ -30,7 +30,7 @@ async function answeredWith(usage: unknown, stream: boolean, content = TEXT) {
         }
       : { json: chatJson({ content, usage }) },
   );
-  const body = { stream, max_tokens: 100, ...(stream ? { stream_options: { include_usage: true } } : {}) };
+  const body = { stream, max_tokens: 100, ...more, ...(stream ? { stream_options: { include_usage: true } } : {}) };
   const answer = await scene.chat(tenant.key, body);
   expect(answer.status).toBe(200);
   const [row] = await scene.rows(tenant);
@@ -108,6 +108,22 @@ describe.each([
   test("BILL-03 figures of the provider are charged as they are, beyond the hold too", async () => {
     const { nanos } = await answeredWith({ prompt_tokens: 1000, completion_tokens: 5000, total_tokens: 6000 }, stream);
     expect(nanos).toBe(costNanos("deepinfra", { input: 1000, output: 5000 }));
+  });
+
+  test.each([
+    ["beside the other figures", { cached_tokens: 9000 }, { cached: 9000 }],
+    [
+      "with what an explicit cache was given",
+      { prompt_tokens_details: { cached_tokens: 2000, cache_creation_input_tokens: 7000 } },
+      { cached: 2000, written: 7000 },
+    ],
+  ])("BILL-05 tokens of a cache %s have their own price", async (_, told, used) => {
+    const model = "minimax/minimax-m2.5";
+    const wire = { prompt_tokens: 10_000, completion_tokens: 100, total_tokens: 10_100, ...told };
+    const { shown, row, nanos } = await answeredWith(wire, stream, TEXT, { model });
+    expect(row.usage).toMatchObject({ input_tokens: 10_000, cached_tokens: used.cached, estimated: false });
+    expect(shown).toMatchObject({ prompt_tokens: 10_000, prompt_tokens_details: { cached_tokens: used.cached } });
+    expect(nanos).toBe(costNanos("deepinfra", { input: 10_000, output: 100, ...used }, "EUR", model));
   });
 
   test("CHAT-07 a server that leaves reasoning out of its output tokens: it is counted, shown and charged", async () => {

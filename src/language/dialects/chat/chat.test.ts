@@ -165,6 +165,47 @@ test.each([
     USAGE,
   ],
   [
+    "BILL-05 cache hits beside the other figures",
+    {
+      prompt_tokens: 10,
+      completion_tokens: 5,
+      total_tokens: 15,
+      cached_tokens: 4,
+      completion_tokens_details: { reasoning_tokens: 2 },
+    },
+    USAGE,
+  ],
+  [
+    "BILL-05 cache hits told twice are counted once",
+    {
+      prompt_tokens: 10,
+      completion_tokens: 5,
+      cached_tokens: 4,
+      prompt_tokens_details: { cached_tokens: 4 },
+      completion_tokens_details: { reasoning_tokens: 2 },
+    },
+    USAGE,
+  ],
+  [
+    "BILL-05 what an explicit cache was given is a part of the prompt",
+    {
+      prompt_tokens: 10,
+      completion_tokens: 5,
+      prompt_tokens_details: { cached_tokens: 4, cache_creation_input_tokens: 6, cache_type: "ephemeral" },
+      completion_tokens_details: { reasoning_tokens: 2 },
+    },
+    { ...USAGE, cacheWriteTokens: 6 },
+  ],
+  [
+    "more read from and written to a cache than sent",
+    {
+      prompt_tokens: 9,
+      completion_tokens: 5,
+      prompt_tokens_details: { cached_tokens: 4, cache_creation_input_tokens: 6 },
+    },
+    undefined,
+  ],
+  [
     "zero is zero",
     { prompt_tokens: 0, completion_tokens: 0 },
     { ...USAGE, inputTokens: 0, cachedTokens: 0, outputTokens: 0, reasoningTokens: 0 },
@@ -290,6 +331,20 @@ test("figures beside content are cut out of it and come once, at the end; the la
   for (const piece of [first, second]) expect(piece.is === "content" && piece.text.includes("usage")).toBe(false);
   expect(stream.usage?.outputTokens).toBe(2);
   expect(stream.close(stream.usage ?? USAGE, undefined)).toContain('"completion_tokens":2');
+});
+
+test("BILL-05 figures in the finishing choice count where there are no others, and never beside them", () => {
+  const within = (usage: object) => ({ ...finishing, choices: [{ ...finishing.choices[0], usage }] });
+  const told = { prompt_tokens: 10, completion_tokens: 7, total_tokens: 17, cached_tokens: 4 };
+  const stream = new DirectStream("ours", true);
+  expect(stream.read(frame(within(told))).is).toBe("content");
+  expect(stream.usage).toMatchObject({ inputTokens: 10, cachedTokens: 4, outputTokens: 7 });
+  expect(stream.close(stream.usage ?? USAGE, undefined)).toContain('"completion_tokens":7');
+  stream.read(frame(figures));
+  expect(stream.usage).toMatchObject({ inputTokens: 10, cachedTokens: 0, outputTokens: 5 });
+  const both = new DirectStream("ours", true);
+  both.read(frame({ ...within(told), usage: figures.usage }));
+  expect(both.usage).toMatchObject({ inputTokens: 10, cachedTokens: 0, outputTokens: 5 });
 });
 
 test("errors inside a stream and garbage are told apart", () => {

@@ -259,6 +259,15 @@ describe("how a stream begins, carries figures and ends", () => {
     expect(of(events, "figures")).toEqual([{ is: "figures", usage: expect.objectContaining({ outputTokens: 7 }) }]);
   });
 
+  test("BILL-05 figures in the finishing choice count where there are no others beside it", () => {
+    const within = { ...STOP, usage: { ...USAGE, completion_tokens: 9 } };
+    const figured = (tokens: number) => [
+      { is: "figures", usage: expect.objectContaining({ inputTokens: 10, outputTokens: tokens }) },
+    ];
+    expect(of(read([chatChunk({ content: "x" }, within)]), "figures")).toEqual(figured(9));
+    expect(of(read([chatChunk({ content: "x" }, within, { usage: USAGE })]), "figures")).toEqual(figured(5));
+  });
+
   test("a forgotten end marker: the reason is told, the end is not", () => {
     expect(of(read([chatChunk({ content: "x" }, STOP)], "no_marker"), "finish", "end")).toEqual([
       { is: "finish", reason: "stop" },

@@ -41,12 +41,15 @@ export class ChatReader implements EventReader {
   readChunk(chunk: JsonObject, event: string | null): readonly AnswerEvent[] | undefined {
     const problem = problemIn(chunk, event);
     if (problem !== undefined) return [{ is: "problem", problem }];
-    const { choices, usage: wireUsage } = chunk;
+    const { choices } = chunk;
     // Some servers leave the empty list of choices out of the chunk with their figures.
-    if (!Array.isArray(choices) && (choices != null || (choices === undefined && wireUsage == null))) return undefined;
+    if (!Array.isArray(choices) && (choices != null || (choices === undefined && chunk["usage"] == null)))
+      return undefined;
     this.#upstreamId ??= textIn(chunk["id"]);
     const choice = Array.isArray(choices) ? this.#mended(choices) : undefined;
     const events: AnswerEvent[] = choice === undefined ? [] : [...this.#read(choice)];
+    // Some servers have their figures in the choice that ends.
+    const wireUsage = chunk["usage"] ?? choice?.["usage"];
     const usage = wireUsage == null ? undefined : decodeUsage(wireUsage);
     if (usage !== undefined) events.push({ is: "figures", usage });
     if (choice !== undefined) events.push(...this.#conclude(choice));

@@ -75,18 +75,16 @@ export class DirectStream implements AnswerStream {
   /** Some servers leave the empty list of choices out of the frame with their figures. */
   #readBare({ choices, usage }: JsonObject): Piece {
     if (choices != null || (choices === undefined && usage == null)) return { is: "garbage" };
-    if (usage != null) {
-      this.#usage = decodeUsage(usage) ?? this.#usage;
-      this.#wireUsage = usage;
-    }
+    if (usage != null) this.#figures(usage);
     return { is: "figures" };
   }
 
   #readChunk(chunk: JsonObject, choices: readonly unknown[], frame: Frame): Piece {
-    const { weight, finishes } = this.#readChoices(choices);
+    const { weight, finishes, usage } = this.#readChoices(choices);
     this.#outputWeight += weight;
     if (finishes) this.#finished = true;
     if (chunk["usage"] != null) return this.#readUsage(chunk, frame.data, weight, finishes);
+    if (usage != null) this.#figures(usage);
     // Who did not ask for usage does not see the empty place that the provider leaves for it.
     const hidden = !this.#includeUsage && chunk["usage"] === null;
     const own = (hidden ? withoutUsage : withId)(frame.data, chunk, this.#ownId);
@@ -106,21 +104,29 @@ export class DirectStream implements AnswerStream {
     return { is: "content", text: ownStart + words + ownEnd };
   }
 
-  #readChoices(choices: readonly unknown[]): { weight: number; finishes: boolean } {
+  #readChoices(choices: readonly unknown[]): { weight: number; finishes: boolean; usage: unknown } {
     let weight = 0;
     let finishes = false;
+    let usage: unknown;
     for (const choice of choices) {
       if (!isJsonObject(choice)) continue;
       if (isJsonObject(choice["delta"])) weight += measured(choice["delta"], weightOf);
-      if (typeof choice["finish_reason"] === "string") finishes = true;
+      if (typeof choice["finish_reason"] !== "string") continue;
+      finishes = true;
+      // Some servers have their figures in the choice that ends.
+      usage = choice["usage"];
     }
-    return { weight, finishes };
+    return { weight, finishes, usage };
   }
 
   /** Usage is cumulative where it is repeated: the last figures win, nothing is added up. */
+  #figures(usage: unknown): void {
+    this.#usage = decodeUsage(usage) ?? this.#usage;
+    this.#wireUsage = usage;
+  }
+
   #readUsage(chunk: JsonObject, data: string, weight: number, finishes: boolean): Piece {
-    this.#usage = decodeUsage(chunk["usage"]) ?? this.#usage;
-    this.#wireUsage = chunk["usage"];
+    this.#figures(chunk["usage"]);
     const choices = chunk["choices"];
     if (Array.isArray(choices) && choices.length > 0) {
       // Figures beside content: the content goes on at once, the figures only with the last frame.

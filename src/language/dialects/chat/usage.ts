@@ -1,14 +1,14 @@
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { Usage } from "../../canon/usage.ts";
 
-const FIGURES = ["prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens"];
-const INPUT_FIGURES = ["cached_tokens", "cache_write_tokens", "audio_tokens"];
+const FIGURES = ["prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens", "cached_tokens"];
+const INPUT_FIGURES = ["cached_tokens", "cache_write_tokens", "cache_creation_input_tokens", "audio_tokens"];
 const OUTPUT_FIGURES = ["reasoning_tokens", "audio_tokens"];
 const NO_DETAILS: JsonObject = {};
 
 /**
- * Usage of the chat-completions dialect: prompt_tokens includes cached and written ones. Servers that leave reasoning
- * out of completion_tokens are known by their total. Undefined when a figure is missing, which is not zero, or impossible.
+ * Usage of the chat-completions dialect: prompt_tokens includes cached and written ones, whatever a server calls them.
+ * Servers that leave reasoning out of completion_tokens are known by their total. Undefined when a figure is missing, which is not zero, or impossible.
  */
 export function decodeUsage(wire: unknown): Usage | undefined {
   if (!isJsonObject(wire)) return undefined;
@@ -24,8 +24,9 @@ export function decodeUsage(wire: unknown): Usage | undefined {
   const isApart = reasoningTokens > 0 && figure(wire, "total_tokens") === inputTokens + stated + reasoningTokens;
   const usage: Usage = {
     inputTokens,
-    cachedTokens: figure(input, "cached_tokens") ?? figure(wire, "prompt_cache_hit_tokens") ?? 0,
-    cacheWriteTokens: figure(input, "cache_write_tokens") ?? 0,
+    cachedTokens:
+      figure(input, "cached_tokens") ?? figure(wire, "prompt_cache_hit_tokens") ?? figure(wire, "cached_tokens") ?? 0,
+    cacheWriteTokens: figure(input, "cache_write_tokens") ?? figure(input, "cache_creation_input_tokens") ?? 0,
     outputTokens: isApart ? stated + reasoningTokens : stated,
     reasoningTokens,
     audioInputTokens: figure(input, "audio_tokens") ?? 0,
