@@ -13,11 +13,19 @@ const FRAME_CHARS_MAX = 16 * 1024 * 1024;
 
 const ATTEMPTS_MAX = 5;
 
+/** A request that has not come whole by then is cut off. */
+export const ARRIVING_MAX_MS = 300_000;
+
 /** A hold that outlives every request by this much was lost. */
-export const HOLD_GRACE_MS = 60_000;
+const HOLD_GRACE_MS = 60_000;
 
 /** The longest time aside, in times of the first. */
 const ASIDE_TIMES_MAX = 10;
+
+/** How long a request can hold money. */
+export function holdMaxMs(config: Pick<Config, "GATEWAY_REQUEST_TIMEOUT_MS">): number {
+  return config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS;
+}
 
 export function limitsOf(config: Config): Gateway["limits"] {
   return {

@@ -11,8 +11,9 @@ import type { OwnKeys } from "../io/upstream/own-keys.ts";
 import type { PlatformConnections } from "../io/upstream/platform-connections.ts";
 import { addressList } from "../kit/cidr.ts";
 import { type Config, ConfigError } from "../settings/config.ts";
+import { ARRIVING_MAX_MS } from "./bounds.ts";
 
-const PATIENCE = { headersMs: 15_000, requestMs: 300_000, checkEveryMs: 5_000 };
+const PATIENCE = { headersMs: 15_000, requestMs: ARRIVING_MAX_MS, checkEveryMs: 5_000 };
 
 type EdgeParts = Pick<EdgeDeps, "clock" | "ids" | "directory" | "state" | "fleet"> &
   Pick<Managers, "adminToken" | "personOf"> & {

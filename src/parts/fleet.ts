@@ -28,7 +28,7 @@ import type { Ids } from "../kit/ids.ts";
 import { randomToken } from "../kit/secret.ts";
 import { systemTimers } from "../kit/timers.ts";
 import { type Config, ConfigError } from "../settings/config.ts";
-import { HOLD_GRACE_MS } from "./bounds.ts";
+import { holdMaxMs } from "./bounds.ts";
 import { reloadNodes } from "./nodes.ts";
 import { fillState } from "./store.ts";
 
@@ -180,7 +180,7 @@ async function openRedis(config: Config, url: string, instanceId: string, log: L
       prefix: PREFIX,
       instanceId,
       timeoutMs: config.GATEWAY_REDIS_TIMEOUT_MS,
-      holdMaxMs: config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS,
+      holdMaxMs: holdMaxMs(config),
       clock: systemClock,
       timers: systemTimers,
       random: () => randomToken(12),

@@ -12,7 +12,7 @@ import { systemClock } from "../kit/clock.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
-import { HOLD_GRACE_MS } from "./bounds.ts";
+import { holdMaxMs } from "./bounds.ts";
 import { type SweptResponses, sweepResponses } from "./responses.ts";
 
 const SWEEP_EVERY_MS = 60_000;
@@ -37,7 +37,7 @@ export function sweepOften(
   void rotation.finish();
   const timer = setInterval(() => {
     // What is shared may be away: the next round does it, and nobody may fall over it.
-    state.sweep(config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS).catch(() => undefined);
+    state.sweep(holdMaxMs(config)).catch(() => undefined);
     void captures.sweep();
     void money.run();
     // Once for all instances.

@@ -15,7 +15,7 @@ import { formatDecimal } from "../kit/money.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
-import { HOLD_GRACE_MS } from "./bounds.ts";
+import { ARRIVING_MAX_MS, holdMaxMs } from "./bounds.ts";
 
 /** Margins and exchange rates as the store has them, before anyone is served; rates of the files it has not are added. */
 export async function openPrices(config: Config, store: Store, book: RateBook, ids: Ids): Promise<MarginBook> {
@@ -63,7 +63,7 @@ export function openRates(config: Config, { fleet, log, transport, ...parts }: R
 /** Money that moves by hand, by date or from outside. */
 export function openPayments(
   config: Config,
-  deps: Omit<ExpiryDeps, "timers" | "requestMaxMs" | "warn">,
+  deps: Omit<ExpiryDeps, "timers" | "requestMaxMs" | "lateMaxMs" | "warn">,
   log: Logger,
 ): Promise<Money> {
   const secretsOf = {
@@ -80,7 +80,9 @@ export function openPayments(
     contact: config.GATEWAY_OPERATOR_CONTACT,
     adapters: openAdapters(secrets, parseDurationMs(config.GATEWAY_PAYMENT_TOLERANCE) ?? 0),
     timers: systemTimers,
-    requestMaxMs: config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS,
+    requestMaxMs: holdMaxMs(config),
+    // Background work whose instance was killed is done once more by another.
+    lateMaxMs: ARRIVING_MAX_MS + 2 * holdMaxMs(config),
     warn: (detail, message) => log.warn(detail, message),
   });
 }

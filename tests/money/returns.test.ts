@@ -151,7 +151,7 @@ describe("promotional credit", () => {
     expect(data.map((one: Json) => [one.amount, one.left, one.expired, one.state])).toEqual([
       ["5.00", "5.00", "0.00", "running"],
       ["4.00", "4.00", "0.00", "running"],
-      ["3.00", "0.00", "3.00", "ended"],
+      ["3.00", "0.00", "3.00", "ending"],
     ]);
     expect((await gateway.manage("GET", "/doctor")).ok).toBe(true);
     expect(await wallet()).toBe("19.00");

@@ -202,7 +202,7 @@ function orderTests(store: () => Store): void {
     await store().promotions.add(one);
     await store().promotions.add({ ...one, id: "p2", expiresAtMs: 30 });
     expect(await store().promotions.due(19)).toEqual([]);
-    expect(await store().promotions.due(20)).toEqual(["ws_1"]);
+    expect(await store().promotions.due(20)).toEqual([{ id: "p1", workspaceId: "ws_1", expiresAtMs: 20 }]);
     expect(await store().promotions.nextExpiryMs(0)).toBe(20);
     expect(await store().promotions.nextExpiryMs(20)).toBe(30);
     await store().promotions.expired("p1", BIG - 1n);
@@ -232,6 +232,11 @@ function orderTests(store: () => Store): void {
     await ledger.post(expiryOf(posting("expiry:p1:2", 1n, 20)));
     await ledger.giveBack("expiry:p1:2", { id: "p1", workspaceId: "ws_1", createdAtMs: 10 });
     expect(await ledger.audit()).toEqual([]);
+    await ledger.post(expiryOf(posting("expiry:p1:3", -2n, 20)));
+    await ledger.giveBack("expiry:p1:3", { id: "p1", workspaceId: "ws_1", createdAtMs: 10 });
+    expect(await ledger.audit()).toEqual(["promotion p1 over 10 says that 5 expired, the ledger says 3"]);
+    await promotions.expired("p1", -2n);
+    expect([await ledger.audit(), await ledger.returned("ws_1", "p1")]).toEqual([[], 3n]);
     await promotions.add({ id: "p2", workspaceId: "ws_1", nanos: 7n, grantedAtMs: 10, expiresAtMs: 20 });
     expect(await ledger.audit()).toEqual(["promotion p2 over 7 says that 0 expired, the ledger says 0"]);
   });

@@ -78,7 +78,7 @@ export const PromotionView = z
     granted_at: Time,
     expires_at: Time,
     state: z.enum(["running", "ending", "ended"]).meta({
-      description: "`ending`: its date has come, and requests that began before it are still running.",
+      description: "`ending`: its date has come, and requests that began before it may still be running.",
     }),
   })
   .meta({ id: "Promotion" });

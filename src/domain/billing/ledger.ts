@@ -105,7 +105,7 @@ function between(kind: TransactionKind, from: Account, to: Account, posting: Pos
 export const CHARGE = { from: "wallet", to: "revenue" } as const;
 
 export const topupOf = (posting: Posting): Transaction => between("topup", "topup_clearing", "wallet", posting);
-/** Credit that is given away, and what was not used of it by its date. */
+/** Credit that is given away, and what was not used of it by its date; below zero: too much of it had expired. */
 export const promotionOf = (posting: Posting): Transaction => between("promotion", "promotion", "wallet", posting);
 export const expiryOf = (posting: Posting): Transaction => between("expiry", "wallet", "promotion", posting);
 /** Of a request that was charged, back into the wallet. */

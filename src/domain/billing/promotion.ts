@@ -14,11 +14,11 @@ export type Promotion = {
   readonly grantedAtMs: number;
   /** From this moment on it does not count any more. */
   readonly expiresAtMs: number;
-  /** What has left the wallet since its date. */
+  /** What has left the wallet since its date, without what came back. */
   readonly expiredNanos: bigint;
   /** In how many transactions. */
   readonly expiryParts: number;
-  /** When it was settled for good; null: it still runs, or requests of its time do. */
+  /** When it was settled for good; null: it still runs, or requests of its time may. */
   readonly closedAtMs: number | null;
 };
 
@@ -26,11 +26,11 @@ export type PromotionStore = {
   add(promotion: Pick<Promotion, "id" | "workspaceId" | "nanos" | "grantedAtMs" | "expiresAtMs">): Promise<void>;
   /** Oldest first. */
   list(workspaceId: string): Promise<Promotion[]>;
-  /** Workspaces with credit whose date has come and that is not settled. */
-  due(nowMs: number): Promise<string[]>;
+  /** Credit whose date has come and that is not settled. */
+  due(nowMs: number): Promise<Pick<Promotion, "id" | "workspaceId" | "expiresAtMs">[]>;
   /** The next date of any credit that is not settled and whose date is later than this. */
   nextExpiryMs(afterMs: number): Promise<number | undefined>;
-  /** Counts what left the wallet; one part after the other. */
+  /** Counts what left the wallet, or came back when below zero; one part after the other. */
   expired(id: string, nanos: bigint): Promise<void>;
   close(id: string, atMs: number): Promise<void>;
 };

@@ -58,22 +58,29 @@ export type ExpiryDeps = TenancyDeps &
     readonly inTurn: InTurn;
     /** How long a request can run and hold money. */
     readonly requestMaxMs: number;
+    /** How long after it arrived, or after a restart, a request can still be charged. */
+    readonly lateMaxMs: number;
     readonly warn: (detail: object, message: string) => void;
   };
 
 /**
  * Ends promotional credit at its date: what requests did not use of it leaves the wallet. What running requests have
- * reserved stays until they have ended, and what they leave of it then goes, too. A date that passed while nothing ran
- * is made up for at the start.
+ * reserved stays until they have ended, and what they leave of it then goes, too. What requests cost that arrived before
+ * the date and were admitted after it, such as long uploads, comes back when none can be on its way any more. A date that
+ * passed while nothing ran is made up for at the start.
  */
 export class PromotionExpiry {
   readonly #deps: ExpiryDeps;
+  readonly #startedAtMs: number;
+  /** Credit that has left, by its id: it is looked at once more, when it can be settled. */
+  #left = new Set<string>();
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
   #isStopped = false;
 
   constructor(deps: ExpiryDeps) {
     this.#deps = deps;
+    this.#startedAtMs = deps.clock.nowMs();
   }
 
   /** One run at a time; what goes wrong is tried again at the next. */
@@ -104,10 +111,13 @@ export class PromotionExpiry {
   async #run(): Promise<void> {
     const { store, clock, warn } = this.#deps;
     try {
-      const due = await store.promotions.due(clock.nowMs());
+      const nowMs = clock.nowMs();
+      const open = await store.promotions.due(nowMs);
+      this.#left = this.#left.intersection(new Set(open.map(({ id }) => id)));
+      const due = open.filter((one) => !this.#left.has(one.id) || this.#isOver(one, nowMs));
       // Before any turn is taken: whoever is slow to write their books down holds up no change of others.
       if (due.length > 0) await this.#deps.caughtUp();
-      for (const workspaceId of due) await this.#expireOrTell(workspaceId);
+      for (const workspaceId of new Set(due.map((one) => one.workspaceId))) await this.#expireOrTell(workspaceId);
     } catch (error) {
       warn({ err: error }, "promotional credit could not be ended yet");
     }
@@ -135,6 +145,11 @@ export class PromotionExpiry {
     return { atMs, heldNanos, promotions, charged: await chargedIn(this.#deps, workspaceId, promotions) };
   }
 
+  /** Whether no request that began before its date can be charged any more. */
+  #isOver({ expiresAtMs }: Pick<Promotion, "expiresAtMs">, nowMs: number): boolean {
+    return nowMs >= Math.max(expiresAtMs, this.#startedAtMs) + this.#deps.lateMaxMs;
+  }
+
   async #expire(workspaceId: string, { atMs, heldNanos, promotions, charged }: Seen): Promise<void> {
     const { store, requestMaxMs } = this.#deps;
     // Another instance may have ended it, or there is more of it: what is left to do is done at the next run.
@@ -143,18 +158,21 @@ export class PromotionExpiry {
     const due = promotions.filter((one) => isDue(one, atMs)).toSorted((a, b) => a.expiresAtMs - b.expiresAtMs);
     let reserved = heldNanos;
     for (const promotion of due) {
-      const isLast = heldNanos === 0n || atMs >= promotion.expiresAtMs + requestMaxMs;
+      const isHeld = heldNanos > 0n && atMs < promotion.expiresAtMs + requestMaxMs;
       const unused = (left.get(promotion.id) ?? 0n) - promotion.expiredNanos;
-      const kept = isLast || unused <= 0n ? 0n : lesser(reserved, unused);
+      const kept = isHeld && unused > 0n ? lesser(reserved, unused) : 0n;
       reserved -= kept;
-      await this.#take(promotion, unused - kept, isLast ? "close" : "leave");
+      const isOver = this.#isOver(promotion, atMs);
+      await this.#move(promotion, unused - kept, isOver ? "close" : "leave");
+      if (!isHeld) this.#left.add(promotion.id);
     }
   }
 
-  async #take(promotion: Promotion, nanos: bigint, then: "close" | "leave"): Promise<void> {
+  /** Out of the wallet; what is below zero goes back into it, because more was taken than was unused in the end. */
+  async #move(promotion: Promotion, nanos: bigint, then: "close" | "leave"): Promise<void> {
     const { state, bookings, clock, directory } = this.#deps;
     const { id, workspaceId, grantedAtMs, expiryParts } = promotion;
-    const taken = nanos <= 0n ? 0n : await state.take({ workspaceId, nanos, whole: "no", leavingNanos: 0n });
+    const taken = nanos <= 0n ? nanos : await state.take({ workspaceId, nanos, whole: "no", leavingNanos: 0n });
     const atMs = clock.nowMs();
     if (taken === 0n) {
       if (then === "close") await this.#close(id, atMs);
@@ -168,7 +186,7 @@ export class PromotionExpiry {
       createdAtMs: atMs,
       detail: { promotion: id },
     });
-    await bookings.book(transaction, taken, () =>
+    await bookings.book(transaction, taken > 0n ? taken : 0n, () =>
       change(this.#deps, async ({ ledger, promotions }) => {
         if (!(await ledger.post(transaction))) return { answer: false, audit: null };
         await ledger.giveBack(transaction.id, { id, workspaceId, createdAtMs: grantedAtMs });

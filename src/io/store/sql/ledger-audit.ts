@@ -1,5 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import { ACCOUNTS } from "../../../domain/billing/ledger.ts";
+import { GIVEN_NANOS } from "./ledger-sums.ts";
 import { ROLLUP_INVARIANTS } from "./rollup-audit.ts";
 import type { Database } from "./schema.ts";
 
@@ -101,13 +102,13 @@ async function requestsWithoutCharge(db: Kysely<Database>): Promise<string[]> {
 /** What was given back, taken back or has expired is at most what there was. */
 async function returnsBeyondSource(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ source_id: string; source_nanos: bigint | null; given_nanos: bigint }>`
-    select given.source_id, source.moved_nanos as source_nanos, cast(sum(posted.moved_nanos) as bigint) as given_nanos
+    select given.source_id, source.moved_nanos as source_nanos, cast(sum(${GIVEN_NANOS}) as bigint) as given_nanos
     from ledger_returns as given
     join ledger_transactions as posted on posted.id = given.transaction_id and posted.kind <> 'charge'
     left join ledger_transactions as source on source.workspace_id = given.workspace_id
       and source.created_at_ms = given.source_created_at_ms and source.id = given.source_id
     group by given.workspace_id, given.source_id, source.moved_nanos
-    having source.moved_nanos is null or sum(posted.moved_nanos) > source.moved_nanos
+    having source.moved_nanos is null or sum(${GIVEN_NANOS}) > source.moved_nanos
     limit ${sql.lit(NAMED_MAX)}`.execute(db);
   return rows.map(
     ({ source_id, source_nanos, given_nanos }) =>
@@ -133,7 +134,7 @@ async function ordersWithoutPayment(db: Kysely<Database>): Promise<string[]> {
 async function promotionsBesideLedger(db: Kysely<Database>): Promise<string[]> {
   const { rows } = await sql<{ id: string; amount_nanos: bigint; expired_nanos: bigint; ended_nanos: bigint }>`
     with ended as (
-      select given.workspace_id, given.source_id, cast(sum(posted.moved_nanos) as bigint) as ended_nanos
+      select given.workspace_id, given.source_id, cast(sum(${GIVEN_NANOS}) as bigint) as ended_nanos
       from ledger_returns as given
       join ledger_transactions as posted on posted.id = given.transaction_id and posted.kind = 'expiry'
       group by given.workspace_id, given.source_id

@@ -13,6 +13,10 @@ import type { Database } from "./schema.ts";
 
 // A sum is wider than what it adds up on some engines, so its width is said.
 
+/** What a transaction gives back of another. An expiry that took too much is followed by one into the wallet. */
+export const GIVEN_NANOS = sql`case when posted.kind = 'expiry' and posted.to_account = 'wallet'
+  then -posted.moved_nanos else posted.moved_nanos end`;
+
 export async function returnedNanos(
   db: Kysely<Database>,
   workspaceId: string,
@@ -21,7 +25,7 @@ export async function returnedNanos(
 ): Promise<bigint> {
   const only = kind === undefined ? sql`` : sql`and posted.kind = ${kind}`;
   const { rows } = await sql<{ given_nanos: bigint | null }>`
-    select cast(sum(posted.moved_nanos) as bigint) as given_nanos from ledger_returns as given
+    select cast(sum(${GIVEN_NANOS}) as bigint) as given_nanos from ledger_returns as given
     join ledger_transactions as posted on posted.id = given.transaction_id and posted.kind <> 'charge'
     where given.source_id = ${sourceId} and given.workspace_id = ${workspaceId} ${only}`.execute(db);
   return rows[0]?.given_nanos ?? 0n;

@@ -35,12 +35,11 @@ export function promotionStore(db: Kysely<Database>): PromotionStore {
     async due(nowMs) {
       const rows = await db
         .selectFrom("promotions")
-        .select("workspace_id")
-        .distinct()
+        .select(["id", "workspace_id", "expires_at_ms"])
         .where("closed_at_ms", "is", null)
         .where("expires_at_ms", "<=", nowMs)
         .execute();
-      return rows.map((row) => row.workspace_id);
+      return rows.map((row) => ({ id: row.id, workspaceId: row.workspace_id, expiresAtMs: row.expires_at_ms }));
     },
 
     async nextExpiryMs(afterMs) {
