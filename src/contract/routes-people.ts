@@ -289,7 +289,7 @@ const invitationRoutes = [
     tag: "Members",
     summary: "Make a link with which a member sets a new password",
     description:
-      "Only of someone who has accepted an invitation here and belongs to no other workspace; of others the operator makes it.",
+      "Only of someone who has accepted an invitation here and belongs to no other workspace; of others the operator makes it, and nobody for themselves.",
     answer: people.LinkMade,
     status: 201,
     faults: ["not_allowed"],
@@ -354,8 +354,9 @@ const operatorRoutes = [
     allows: "operator",
     tag: "People",
     summary: "Take the second factor off someone who lost it",
+    description: "Not off oneself: that is done in the account, or with the operator token.",
     answer: people.PersonView,
-    faults: ["conflict"],
+    faults: ["conflict", "not_allowed"],
     example: { answer: examples.person },
   }),
   managed({
@@ -365,8 +366,10 @@ const operatorRoutes = [
     allows: "operator",
     tag: "People",
     summary: "Make a link with which a person sets a new password",
+    description: "Not for oneself: that is done in the account, or with the operator token.",
     answer: people.LinkMade,
     status: 201,
+    faults: ["not_allowed"],
     example: { answer: examples.resetLink },
   }),
   managed({

@@ -296,6 +296,34 @@ describe("a link to a new password", () => {
   });
 });
 
+describe("one's own account", () => {
+  test("PORTAL-11 gets no new password by a link that one makes oneself: an old session would be enough for it", async () => {
+    const email = "forgetful@example.eu";
+    const admin = await gateway.join(email, "admin");
+    const own = await admin.post(`${MEMBERS}/${email}/reset-link`);
+    expect([own.status, own.body.error?.code]).toEqual([403, "not_allowed"]);
+    expect((await owner.post(`${MEMBERS}/${email}/reset-link`)).status).toBe(201);
+  });
+
+  test("PORTAL-11 of an operator loses no second factor by the operator's own session; the operator token is the way out", async () => {
+    const browser = await gateway.join("runs@example.eu");
+    const { id } = (await browser.get("/manage/me")).body.person;
+    await gateway.manage("POST", `/people/${id}/operator`, { operator: true });
+    const { totpURI } = (await browser.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
+    await browser.post("/manage/auth/two-factor/verify-totp", { code: totpOf(totpURI) });
+    const refused = [
+      await browser.ask("DELETE", `/manage/people/${id}/second-factor`),
+      await browser.post(`/manage/people/${id}/reset-link`),
+    ];
+    expect(refused.map(({ status, body }) => [status, body.error?.code])).toEqual([
+      [403, "not_allowed"],
+      [403, "not_allowed"],
+    ]);
+    expect((await gateway.manage("POST", `/people/${id}/reset-link`)).link).toContain("reset-password");
+    expect((await gateway.manage("DELETE", `/people/${id}/second-factor`)).two_factor).toBe(false);
+  });
+});
+
 describe("signing in", () => {
   test("PORTAL-11 a code that has signed somebody in does not do so again", async () => {
     const browser = await gateway.join("watched@example.eu");

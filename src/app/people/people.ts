@@ -48,7 +48,8 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
     peopleDropSecondFactor: whole((exchange) =>
       changed(room, exchange, {
         action: "person.second_factor_drop",
-        async demand({ twoFactor, email }) {
+        async demand({ id, twoFactor, email }) {
+          refuseOwn(exchange, id);
           if (!twoFactor) throw fault("conflict", { message: `${email} has no second factor.` });
         },
         write: (people, { id }) => people.dropSecondFactor(id, clock.nowMs()),
@@ -115,6 +116,17 @@ export async function findPerson({ store }: PeopleRoom, { params }: Exchange): P
   if (person !== undefined) return person;
   throw fault("not_found", {
     message: `There is nobody with the id "${short(id)}": take one of the list (gateway person list).`,
+  });
+}
+
+/**
+ * A session is enough to help others. What signs oneself in is changed by steps that ask for the password or a sign-in that
+ * is not long ago: whoever holds an old session must not get around them.
+ */
+export function refuseOwn({ actor }: Exchange, personId: string): void {
+  if (actor?.is !== "person" || actor.person.userId !== personId) return;
+  throw fault("not_allowed", {
+    message: "This is your own account: change it under Account in the portal, or let somebody else do this for you.",
   });
 }
 

@@ -10,7 +10,7 @@ import { isoTime } from "../manage/views.ts";
 import { baseOf } from "./deps.ts";
 import { makerOf } from "./makers.ts";
 import { seatsOf } from "./me.ts";
-import { findPerson } from "./people.ts";
+import { findPerson, refuseOwn } from "./people.ts";
 import type { PeopleRoom } from "./room.ts";
 
 type LinkSeat = NonNullable<PersonLink["seat"]>;
@@ -22,7 +22,11 @@ const INVITATIONS_MAX = 10_000;
 /** Links to set a new password, handed over by whoever made them: for where no mail leaves. */
 export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
   return {
-    peopleReset: whole(async (exchange) => makeReset(room, await findPerson(room, exchange), undefined)),
+    peopleReset: whole(async (exchange) => {
+      const person = await findPerson(room, exchange);
+      refuseOwn(exchange, person.id);
+      return makeReset(room, person, undefined);
+    }),
     peopleResetMember: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const email = (exchange.params["email"] ?? "").trim().toLowerCase();
@@ -30,6 +34,7 @@ export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
       const person = member === undefined ? undefined : await room.store.people.personByEmail(email);
       if (member === undefined || person === undefined)
         throw fault("not_found", { message: `${short(email)} has no account in ${workspace.slug}. Invite them.` });
+      refuseOwn(exchange, person.id);
       demandRank(exchange, member.role);
       const seat = { workspaceId: workspace.id, role: member.role };
       // Who sets the password of an account is that person everywhere.

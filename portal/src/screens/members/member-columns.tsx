@@ -109,7 +109,8 @@ function Actions({ line, powers, act }: Pick<Given, "powers" | "act"> & { readon
   if (!mayChange(powers, line)) return null;
   const items: MenuItem[] = [
     { label: "Change the role", icon: "edit", onSelect: () => act({ is: "role", subject: line }) },
-    ...(line.joined
+    // One's own is changed in the account.
+    ...(line.joined && line.email !== powers.email
       ? [
           {
             label: "Link for a new password",

@@ -65,7 +65,10 @@ const COLUMNS: readonly Column<Person>[] = [
   { id: "created", header: "Joined", phone: "hide", cell: (row) => <Time at={row.created_at} as="day" /> },
 ];
 
-/** What can be done with somebody; nobody disables or demotes themselves by mistake. */
+/**
+ * What can be done with somebody. Nobody disables or demotes themselves by mistake; their own password and second factor
+ * they change in the account.
+ */
 function itemsFor(row: Person, myId: string | undefined, act: (deed: PersonDeed) => void): MenuItem[] {
   const isMe = row.id === myId;
   return [
@@ -75,9 +78,16 @@ function itemsFor(row: Person, myId: string | undefined, act: (deed: PersonDeed)
       disabled: isMe,
       onSelect: () => act(row.operator ? "demote" : "promote"),
     },
-    { label: "Make a reset link", icon: "link", onSelect: () => act("reset") },
+    { label: "Make a reset link", icon: "link", disabled: isMe, onSelect: () => act("reset") },
     ...(row.two_factor
-      ? [{ label: "Take the second factor off", icon: "fingerprint" as const, onSelect: () => act("second_factor") }]
+      ? [
+          {
+            label: "Take the second factor off",
+            icon: "fingerprint" as const,
+            disabled: isMe,
+            onSelect: () => act("second_factor"),
+          },
+        ]
       : []),
     { label: "End all sessions", icon: "out", onSelect: () => act("sessions") },
     {
