@@ -128,14 +128,19 @@ function decisive({
   features: { forcedTools: _forcedTools, ...features },
   ...others
 }: Endpoint) {
-  // The import did not know who of IONOS calls tools; its own guide says so.
-  const { tools, ...unstated } = features;
-  const rest = { ...others, features: others.provider === "ionos" ? unstated : { ...unstated, tools } };
+  const rest = { ...others, features: withoutCorrected(others.id, features) };
   const [first] = prices;
   if (first === undefined) return { ...rest, price: null };
   // The seven-file form has one figure for cache writes.
   const { source: _source, cacheWrite1hPer1mTokens: _hourLong, ...price } = first;
   return { ...rest, price };
+}
+
+/** What the import did not know and the provider's own guide says: who of IONOS calls tools, who of Mistral thinks. */
+function withoutCorrected(id: string, features: Partial<Endpoint["features"]>) {
+  const { tools, reasoning, ...rest } = features;
+  if (id.startsWith("ionos:")) return { ...rest, reasoning };
+  return id.startsWith("mistral:") && id.endsWith("/mistral-small-2603") ? { ...rest, tools } : features;
 }
 
 /** Nor has it one for how hard a model can be told to think. */
