@@ -206,6 +206,7 @@ export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}):
     breakers: { standingOf: (id) => standings[id.split(":")[0] ?? ""] ?? "in" },
     support: {
       isNative: () => false,
+      isVerbatim: () => false,
       takesParameter: (_endpoint, parameter) => parameter !== "top_k",
       takesNeed: () => true,
     },

@@ -5,6 +5,7 @@ import type { Plan } from "../../domain/routing/plan.ts";
 import type { Inbound, Lane, Target } from "../../io/upstream/lane.ts";
 import { dialectSupport, laneFor } from "../../io/upstream/lanes.ts";
 import type { Effort } from "../../language/canon/call.ts";
+import { isSampled } from "../../language/canon/sampling.ts";
 
 /** Who said how hard the model should think, on one attempt. */
 export type Thinking =
@@ -17,7 +18,8 @@ export function thinkingFor({ call, dialect }: Inbound, plan: Plan, attempt: Att
   if (call.reasoning !== undefined) return { by: "caller", effort: call.reasoning.effort };
   const { effort } = plan;
   if (effort === null) return undefined;
-  const told = takesEffort(attempt, { effort, withTools: call.tools.length > 0 }, dialectSupport(dialect));
+  const wish = { effort, withTools: call.tools.length > 0, sampled: isSampled(call) };
+  const told = takesEffort(attempt, wish, dialectSupport(dialect));
   return told ? { by: "router", effort } : { by: "provider_default" };
 }
 

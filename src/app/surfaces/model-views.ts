@@ -1,5 +1,5 @@
 import type { AgentModel, ModelObject } from "../../contract/schemas/models.ts";
-import { type Endpoint, effortsOf, type Model, type Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { type Endpoint, effortsOf, hearsEffort, type Model, type Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { cheapest, type Offer } from "./catalogue-select.ts";
 import { levelsOf, unique } from "./catalogue-views.ts";
@@ -106,22 +106,16 @@ const INSTRUCTIONS = [
 
 const TRUNCATION_BYTES = 10_000;
 
-/** Unless its row says otherwise, a model that thinks can be told how hard. */
-function takesEffort({ features, thinking }: Endpoint): boolean {
-  return features.reasoning !== false && features.reasoningControl !== false && thinking !== "fixed";
-}
-
-function effortLevels(model: Model, endpoints: readonly Endpoint[]): AgentModel["supported_reasoning_levels"] {
-  const taken = endpoints
-    .filter(takesEffort)
-    .map((endpoint): readonly string[] => effortsOf(endpoint, model) ?? USUAL_LEVELS);
+function effortLevels(model: Model, hearing: readonly Endpoint[]): AgentModel["supported_reasoning_levels"] {
+  const taken = hearing.map((endpoint): readonly string[] => effortsOf(endpoint, model) ?? USUAL_LEVELS);
   return LEVELS.filter(({ effort }) => taken.some((words) => words.includes(effort)));
 }
 
 export function agentModel({ model, endpoints }: KeyOffer, object: ModelObject, priority: number): AgentModel {
   const { display_name, description, context_length } = object;
-  const reasons = model.capabilities.includes("reasoning") && endpoints.some(takesEffort);
-  const levels = reasons ? effortLevels(model, endpoints) : [];
+  const hearing = endpoints.filter((endpoint) => hearsEffort(endpoint, model));
+  const reasons = hearing.length > 0;
+  const levels = effortLevels(model, hearing);
   return {
     slug: model.id,
     display_name,

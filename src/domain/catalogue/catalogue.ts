@@ -295,6 +295,12 @@ export function effortsOf(endpoint: Endpoint, model: Model): readonly Effort[] |
   return endpoint.efforts ?? model.efforts ?? null;
 }
 
+/** Unless its row says otherwise, a model that thinks can be told how hard. */
+export function hearsEffort({ features, thinking }: Endpoint, model: Model): boolean {
+  if (thinking === "fixed") return false;
+  return features.reasoningControl ?? features.reasoning ?? model.capabilities.includes("reasoning");
+}
+
 /** The row in force on a day: the last whose date has come. */
 export function priceAt(endpoint: Endpoint, nowMs: number): Price | undefined {
   const today =

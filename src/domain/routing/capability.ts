@@ -3,8 +3,8 @@ import type { Effort } from "../../language/canon/call.ts";
 import type { Extra } from "../../language/canon/extras.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
-import { ONE_SAMPLING } from "../../language/canon/sampling.ts";
-import { type Endpoint, isExtraPriced, type Model } from "../catalogue/catalogue.ts";
+import { ONE_SAMPLING, SAMPLING_OR_THINKING } from "../../language/canon/sampling.ts";
+import { type Endpoint, hearsEffort, isExtraPriced, type Model } from "../catalogue/catalogue.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import type { Attempt } from "./attempt.ts";
 import type { UnitsExpected } from "./cost.ts";
@@ -52,6 +52,8 @@ export type Shortcoming = {
 export type DialectSupport = {
   /** The endpoint is spoken to in the caller's own dialect: what it takes is for it to say, in its own words. */
   isNative(endpoint: Endpoint): boolean;
+  /** It is sent what the caller wrote, and no word of anyone else. */
+  isVerbatim(endpoint: Endpoint): boolean;
   /** What else is asked for decides on the format where an endpoint has two; some take default values and no others. */
   takesParameter(endpoint: Endpoint, parameter: Parameter, asked: Pick<Demand, "needs" | "usual">): boolean;
   takesNeed(endpoint: Endpoint, need: NeedSource["need"], asked: Pick<Demand, "needs">): boolean;
@@ -167,16 +169,20 @@ function untoldOf(endpoint: Endpoint, demand: Demand, support: DialectSupport): 
   return undefined;
 }
 
+/** What a router wants of a call that says nothing of thinking, and what the call asks for that may exclude it. */
+type RoutersWish = { readonly effort: Effort; readonly withTools: boolean; readonly sampled: boolean };
+
 /** Whether a router's wish for an effort can be said to the endpoint; a wish of the caller is a demand instead. */
 export function takesEffort(
   { endpoint, model }: Pick<Attempt, "endpoint" | "model">,
-  { effort, withTools }: { readonly effort: Effort; readonly withTools: boolean },
+  { effort, withTools, sampled }: RoutersWish,
   support: DialectSupport,
 ): boolean {
   const asked = withTools ? THINKING_WITH_TOOLS : NOTHING_ELSE;
-  if (support.isNative(endpoint) || !support.takesParameter(endpoint, "reasoning_effort", asked)) return false;
-  if (!(endpoint.features.reasoningControl ?? model.capabilities.includes("reasoning_control"))) return false;
+  if (support.isVerbatim(endpoint) || !support.takesParameter(endpoint, "reasoning_effort", asked)) return false;
+  if (!hearsEffort(endpoint, model)) return false;
   if (effort === "none") return canDo(endpoint, model, "reasoning_off");
+  if (sampled && endpoint.quirks?.includes(SAMPLING_OR_THINKING)) return false;
   return !withTools || support.takesNeed(endpoint, "thinking_with_tools", asked);
 }
 

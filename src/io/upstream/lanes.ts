@@ -99,6 +99,7 @@ export function dialectSupport(surface: Surface): DialectSupport {
 const CHAT_SUPPORT: DialectSupport = {
   // The parameter table governs this surface, on endpoints of its own dialect too.
   isNative: () => false,
+  isVerbatim: () => false,
   // By dialect and by facts about the model, never by vendor: a provider's own list of parameters narrows nothing.
   takesParameter(endpoint, parameter, { needs, usual }) {
     if (SAMPLING.has(parameter) && !takesSampling(endpoint, usual?.includes(parameter) === true)) return false;
@@ -123,10 +124,8 @@ function takesSampling({ features, quirks }: Endpoint, isUsual: boolean): boolea
   return features.sampling !== false && (isUsual || !quirks?.includes(DEFAULT_SAMPLING));
 }
 
-const MESSAGES_SUPPORT: DialectSupport = {
-  ...CHAT_SUPPORT,
-  isNative: (endpoint) => messagesDoor(endpoint) !== undefined,
-};
+const hasMessagesDoor = (endpoint: Endpoint): boolean => messagesDoor(endpoint) !== undefined;
+const MESSAGES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: hasMessagesDoor, isVerbatim: hasMessagesDoor };
 const RESPONSES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: ({ responsesApi }) => responsesApi };
 
 /** Same dialect on both sides: bytes with named patches. Otherwise through the canonical form. */

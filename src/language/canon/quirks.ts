@@ -11,6 +11,7 @@ export const QUIRKS = [
   "plain-history",
   "raw-predict",
   "reasoning-in-history",
+  "sampling-or-thinking",
   "signed-tool-calls",
   "stops-4",
   "strict-turns",

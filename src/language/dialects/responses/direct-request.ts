@@ -1,3 +1,4 @@
+import { exactMember } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody } from "../../../kit/json.ts";
 import type { Effort } from "../../canon/call.ts";
 import { WISH_FIELDS } from "../../canon/wishes.ts";
@@ -45,9 +46,7 @@ export function directRequest({ body, items, echo }: DirectAsked, facts: DirectF
     ...patchInput(patches, body.value, items, facts.provider),
     ...patchTools(patches, body.value["tools"], facts.leftOut ?? []),
   ];
-  const { reasoning } = body.value;
-  if (facts.effort !== undefined && isJsonObject(reasoning) && reasoning["effort"] !== facts.effort)
-    patches.push({ key: "reasoning", json: JSON.stringify({ ...reasoning, effort: facts.effort }) });
+  patchEffort(patches, body, facts.effort);
   const include = Array.isArray(body.value["include"]) ? body.value["include"] : [];
   // A kept answer can only be gone on from if its thoughts are kept with it: the provider keeps nothing.
   if (echo["store"] === true && facts.sealsThoughts && !include.includes(ENCRYPTED))
@@ -70,6 +69,14 @@ function patchInput(
   if (!isWhole || outgoing.changed) patches.push({ key: "input", json: JSON.stringify(outgoing.items) });
   const before = isWhole ? 0 : items.length - (own?.length ?? 1);
   return outgoing.dropped.map((at) => (at < before ? `history.${at}` : `input.${at - before}`));
+}
+
+/** The word for how hard to think, in the place of the caller's own or where the caller has none. */
+function patchEffort(patches: MemberPatch[], body: ParsedBody, effort: Effort | undefined): void {
+  const { reasoning } = body.value;
+  if (effort === undefined || (isJsonObject(reasoning) && reasoning["effort"] === effort)) return;
+  const asked = exactMember(body, "reasoning");
+  patches.push({ key: "reasoning", json: JSON.stringify({ ...(isJsonObject(asked) ? asked : {}), effort }) });
 }
 
 /** Tools that were only offered; without any left there is nothing to choose from either. */

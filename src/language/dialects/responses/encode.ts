@@ -2,11 +2,12 @@ import type { JsonObject } from "../../../kit/json.ts";
 import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../canon/call.ts";
 import { effortFor } from "../../canon/effort.ts";
 import type { Parameter } from "../../canon/parameters.ts";
+import { isUsual } from "../../canon/sampling.ts";
 import type { ModelFacts } from "../dialect.ts";
 import { demandLabels } from "../labels.ts";
 import { argumentsOf, encodeTools } from "../tool-words.ts";
 import { encodeTurns } from "./turns.ts";
-import { isUsual, unsaidOf } from "./unsaid.ts";
+import { unsaidOf } from "./unsaid.ts";
 
 /** The canonical call as the body of `POST /responses`. Nothing of it is kept there: state is the gateway's. */
 export function encodeCall(call: Call, facts: ModelFacts): string {

@@ -1,5 +1,6 @@
 import { type Fault, fault } from "../../../contract/faults.ts";
 import type { Call } from "../../canon/call.ts";
+import { isUsual } from "../../canon/sampling.ts";
 import type { ModelFacts } from "../dialect.ts";
 import { FIELDS } from "./fields.ts";
 
@@ -28,11 +29,6 @@ function whileThinking({ reasoning, temperature, topP }: Call, { sampling }: Mod
   if (sampling !== null || reasoning === undefined || reasoning.effort === "none") return undefined;
   if (!isUsual(temperature)) return "temperature";
   return isUsual(topP) ? undefined : "top_p";
-}
-
-/** The value that holds anyway. Models that take no other are known to refuse even this one, so it is never sent. */
-export function isUsual(sampling: number | undefined): boolean {
-  return sampling === undefined || sampling === 1;
 }
 
 function audioIn({ turns }: Call): Fault | undefined {

@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Called, Json, Tenant } from "../support/gateway.ts";
+import { messageJson } from "../support/messages.ts";
+import { responseFrames, responseJson } from "../support/responses-native.ts";
+import { openScene, type Provider, type Scene } from "../support/scene.ts";
+
+/** How hard a model is to think, where the router says so and the caller does not. */
+let scene: Scene;
+let tenant: Tenant;
+
+beforeAll(async () => {
+  scene = await openScene(["openai", "anthropic", "mistral", "ovhcloud"]);
+  tenant = await scene.gateway.tenant();
+  scene.at("anthropic").always({ json: messageJson([{ type: "text", text: "Hello." }]) });
+});
+afterAll(() => scene.close());
+
+async function routed(model: string, effort: string): Promise<string> {
+  const spec = { models: [model], reasoning_effort: effort };
+  await scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/thinks`, spec);
+  return `@${tenant.slug}/thinks`;
+}
+
+const received = (provider: Provider) => scene.at(provider).requests.at(-1);
+const told = (provider: Provider): Json => received(provider)?.json;
+const TOOL = { name: "weather", parameters: { type: "object", properties: {} } };
+
+/** What the caller is told: status, effort, who chose it, and how the provider was asked. */
+const heard = ({ status, headers }: Called) => [
+  status,
+  headers.get("x-svc-reasoning-effort"),
+  headers.get("x-svc-reasoning-chosen-by"),
+  headers.get("x-svc-upstream-surface"),
+];
+const UNTOLD = [200, null, "provider_default"] as const;
+
+describe("over chat completions", () => {
+  test.each([
+    ["openai/gpt-5", "high", "high"],
+    ["openai/gpt-5", "max", "high"],
+    ["openai/gpt-5.1", "minimal", "low"],
+    ["openai/o3", "low", "low"],
+  ])(
+    "ROUTE-06 HDR-06 %s, which a router wants at %s, is told %s, whole and as a stream",
+    async (model, effort, said) => {
+      const name = await routed(model, effort);
+      for (const stream of [false, true]) {
+        expect(heard(await scene.chat(tenant.key, { model: name, stream }))).toEqual([200, said, "router", "chat"]);
+        expect(told("openai").reasoning_effort).toBe(said);
+      }
+    },
+  );
+
+  test.each([
+    ["anthropic/claude-sonnet-4-5", { thinking: { type: "enabled", budget_tokens: 16_384 } }],
+    ["anthropic/claude-opus-4-6", { thinking: { type: "adaptive" }, output_config: { effort: "high" } }],
+  ])("ROUTE-06 HDR-06 %s is told it in its own way", async (model, way) => {
+    const answer = await scene.chat(tenant.key, { model: await routed(model, "high") });
+    expect(heard(answer)).toEqual([200, "high", "router", "messages"]);
+    expect(told("anthropic")).toMatchObject(way);
+  });
+
+  test("ROUTE-06 HDR-06 a model that thinks or does not is told one of its two words", async () => {
+    const name = await routed("mistral/mistral-small-2603", "low");
+    expect(heard(await scene.chat(tenant.key, { model: name }))).toEqual([200, "high", "router", "chat"]);
+    expect(told("mistral").reasoning_effort).toBe("high");
+  });
+
+  test.each([
+    ["none", "openai/gpt-5", "openai"],
+    ["high", "openai/gpt-4.1", "openai"],
+    ["high", "mistral/mistral-small-2506", "mistral"],
+  ] as const)("ROUTE-06 HDR-06 %s is not told to %s, which cannot be told it", async (effort, model, provider) => {
+    const answer = await scene.chat(tenant.key, { model: await routed(model, effort) });
+    expect(heard(answer)).toEqual([...UNTOLD, "chat"]);
+    expect(told(provider)).not.toHaveProperty("reasoning_effort");
+  });
+
+  test.each([{ temperature: 0.2 }, { top_p: 0.5 }, { logprobs: true }])(
+    "ROUTE-06 HDR-06 it gives way to what the model does only without thinking: %j",
+    async (more) => {
+      const name = await routed("openai/gpt-5.2", "high");
+      expect(heard(await scene.chat(tenant.key, { model: name, ...more }))).toEqual([...UNTOLD, "chat"]);
+      expect(told("openai")).toMatchObject(more);
+      expect(told("openai")).not.toHaveProperty("reasoning_effort");
+      const own = await scene.chat(tenant.key, { model: name, ...more, reasoning_effort: "low" });
+      expect(heard(own)).toEqual([200, "low", "caller", "chat"]);
+    },
+  );
+
+  test("ROUTE-06 HDR-06 a temperature that holds anyway, or not to think, keeps nothing out", async () => {
+    const high = await routed("openai/gpt-5.2", "high");
+    expect(heard(await scene.chat(tenant.key, { model: high, temperature: 1 }))).toEqual([
+      200,
+      "high",
+      "router",
+      "chat",
+    ]);
+    const none = await routed("openai/gpt-5.2", "none");
+    const off = await scene.chat(tenant.key, { model: none, temperature: 0.2 });
+    expect(heard(off)).toEqual([200, "none", "router", "chat"]);
+    expect(told("openai")).toMatchObject({ reasoning_effort: "none", temperature: 0.2 });
+  });
+});
+
+describe("over an endpoint's own responses API", () => {
+  const ask = (body: object | string, stream = false, provider: Provider = "openai") => {
+    scene.at(provider).next(stream ? { frames: responseFrames(["Hello"]) } : { json: responseJson() });
+    const text = typeof body === "string" ? body : { input: "Hello", store: false, stream, ...body };
+    return scene.gateway.call(tenant.key, "/v1/responses", { body: text });
+  };
+
+  test.each([
+    ["openai/gpt-5", "max", "high", "openai"],
+    ["openai/gpt-5.4", "none", "none", "openai"],
+    ["openai/gpt-oss-120b", "low", "low", "ovhcloud"],
+  ] as const)(
+    "RESP-06 HDR-06 %s, which a router wants at %s, is told %s, whole and as a stream",
+    async (model, effort, said, provider) => {
+      const name = await routed(model, effort);
+      for (const stream of [false, true]) {
+        const answer = await ask({ model: name }, stream, provider);
+        expect(heard(answer)).toEqual([200, said, "router", "responses"]);
+        expect(told(provider).reasoning).toEqual({ effort: said });
+      }
+    },
+  );
+
+  test("RESP-06 what the caller asks of thinking beside the effort stays, and so does every other byte", async () => {
+    const name = await routed("openai/gpt-5", "low");
+    const body = (model: string, reasoning: string) =>
+      `{ "model":"${model}", "store":false,  "reasoning":${reasoning}, "novel":1.0,\n "input":"Hello" }`;
+    for (const [sent, said] of [
+      ["null", '{"effort":"low"}'],
+      ['{"summary":"auto","share":1.0}', '{"summary":"auto","share":1.0,"effort":"low"}'],
+      ['{"effort":null,"summary":"auto"}', '{"effort":"low","summary":"auto"}'],
+    ] as const) {
+      expect(heard(await ask(body(name, sent)))).toEqual([200, "low", "router", "responses"]);
+      expect(String(received("openai")?.raw)).toBe(body("gpt-5", said));
+    }
+  });
+
+  test("RESP-06 HDR-06 the caller's own word stands, as it was written", async () => {
+    const name = await routed("openai/gpt-5", "low");
+    const answer = await ask({ model: name, reasoning: { effort: "high" } });
+    expect(heard(answer)).toEqual([200, "high", "caller", "responses"]);
+    expect(told("openai").reasoning).toEqual({ effort: "high" });
+  });
+
+  test("RESP-06 HDR-06 a model that cannot think with tools over chat completions can here", async () => {
+    const name = await routed("openai/gpt-5.4", "high");
+    const answer = await ask({ model: name, tools: [{ type: "function", ...TOOL }] });
+    expect(heard(answer)).toEqual([200, "high", "router", "responses"]);
+    expect(told("openai").reasoning).toEqual({ effort: "high" });
+  });
+
+  test.each([
+    ["openai/gpt-5.2", { temperature: 0.2 }],
+    ["openai/gpt-4.1", {}],
+  ])("RESP-06 HDR-06 %s with %j is asked without it", async (model, more) => {
+    const answer = await ask({ model: await routed(model, "high"), ...more });
+    expect(heard(answer)).toEqual([...UNTOLD, "responses"]);
+    expect(told("openai")).not.toHaveProperty("reasoning");
+  });
+});
+
+test("MSG-01 HDR-06 Claude is sent the body of messages as it was written, without the router's word", async () => {
+  const name = await routed("anthropic/claude-opus-4-6", "high");
+  const body = (model: string) =>
+    `{ "model":"${model}", "max_tokens":64,  "messages":[{"role":"user","content":"Hello"}] }`;
+  const answer = await scene.gateway.call(tenant.key, "/v1/messages", { body: body(name) });
+  expect(heard(answer)).toEqual([...UNTOLD, "messages"]);
+  expect(String(received("anthropic")?.raw)).toBe(body("claude-opus-4-6"));
+});
