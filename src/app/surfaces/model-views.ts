@@ -1,25 +1,15 @@
 import type { AgentModel, ModelObject } from "../../contract/schemas/models.ts";
 import { type Endpoint, effortsOf, hearsEffort, type Model, type Snapshot } from "../../domain/catalogue/catalogue.ts";
-import type { Surface } from "../../domain/record/record.ts";
 import { cheapest, type Offer } from "./catalogue-select.ts";
 import { levelsOf, unique } from "./catalogue-views.ts";
 import { type PriceContext, priceView } from "./price-view.ts";
 import { speechView } from "./speech-view.ts";
 
-/** A model with the endpoints a key may use, and the surfaces it may use them on. */
-export type KeyOffer = Offer & {
-  readonly surfaces: readonly Surface[];
-  /** Whether an endpoint that answers decisions takes images with them. */
-  readonly decisionImages: boolean;
-};
-
 export type ModelContext = PriceContext & { readonly nowMs: number; readonly currency: string };
 
-export function modelObject(
-  { model, endpoints, surfaces, decisionImages }: KeyOffer,
-  context: ModelContext,
-): ModelObject {
+export function modelObject({ model, endpoints }: Offer, context: ModelContext): ModelObject {
   const { snapshot, nowMs } = context;
+  const { surfaces } = model;
   const lowest = cheapest(endpoints, snapshot, nowMs);
   const levels = levelsOf(endpoints.map(({ sovereignty }) => sovereignty.level));
   const releasedAtMs = releaseOf(model);
@@ -61,9 +51,13 @@ export function modelObject(
     svc_family: model.family,
     svc_quality: model.quality?.score ?? null,
     svc_sandbox: model.sandbox,
-    ...(surfaces.includes("decisions") ? { svc_decision_images: decisionImages } : {}),
+    ...(surfaces.includes("decisions") ? { svc_decision_images: endpoints.some(takesDecisionImages) } : {}),
     ...(surfaces.includes("speech") ? speechView(endpoints, nowMs) : {}),
   };
+}
+
+function takesDecisionImages({ surfaces, decisions }: Endpoint): boolean {
+  return surfaces.includes("decisions") && decisions?.images != null;
 }
 
 /** Readers of both dialects need a time; the epoch stands for "not known", as one of them documents. */
@@ -111,7 +105,7 @@ function effortLevels(model: Model, hearing: readonly Endpoint[]): AgentModel["s
   return LEVELS.filter(({ effort }) => taken.some((words) => words.includes(effort)));
 }
 
-export function agentModel({ model, endpoints }: KeyOffer, object: ModelObject, priority: number): AgentModel {
+export function agentModel({ model, endpoints }: Offer, object: ModelObject, priority: number): AgentModel {
   const { display_name, description, context_length } = object;
   const hearing = endpoints.filter((endpoint) => hearsEffort(endpoint, model));
   const reasons = hearing.length > 0;

@@ -7,6 +7,7 @@ import { CATALOGUE_ROUTES } from "../../contract/routes-catalogue.ts";
 import { AgentModel, ModelList, ModelObject } from "../../contract/schemas/models.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
+import { SURFACES, type Surface } from "../../domain/record/record.ts";
 import { excludedByPolicy, permitsModel } from "../../domain/routing/policy.ts";
 import { catalogueFiles } from "../../io/catalogue-files.ts";
 import { type ModelDeps, modelHandlers } from "./models.ts";
@@ -191,13 +192,64 @@ describe("the list of models", () => {
     expect(await refusal(french(), bad)).toMatchObject({ code: "invalid_value", param: "level" });
   });
 
-  test("filters within what the key may use", async () => {
-    const { body } = await listed({ query: "provider=scaleway&capability=tools" });
-    expect(body.data.length).toBeGreaterThan(2);
-    for (const model of body.data) {
-      expect(model.svc_providers).toEqual(["scaleway"]);
+  test("MOD-01 a filter chooses among what the key may use, and says of a model what the whole list says", async () => {
+    const whole = await listed({});
+    const chosen = await listed({ query: "provider=scaleway&capability=tools&sort=price" });
+    expect(chosen.ids.length).toBeGreaterThan(2);
+    const rows = new Map<string, ModelObject>(whole.body.data.map((model: ModelObject) => [model.id, model]));
+    for (const model of chosen.body.data) {
+      expect(model).toEqual(rows.get(model.id));
+      expect(model.svc_providers).toContain("scaleway");
       expect(model.svc_capabilities).toContain("tools");
     }
+    const both = handlersWith(connectedTo("scaleway", "nebius"));
+    const one = (await listed({ query: "provider=scaleway" }, both)).body.data.find(
+      ({ id }: ModelObject) => id === "openai/gpt-oss-120b",
+    );
+    expect(one.svc_providers).toEqual(["nebius", "scaleway"]);
+  });
+
+  test("MOD-01 sorted by price, a filtered list is in the order of the prices it shows", async () => {
+    const handlers = handlersWith(connectedTo("scaleway", "nebius"));
+    const { body } = await listed({ query: "provider=scaleway&sort=price" }, handlers);
+    const prices = body.data.map(
+      ({ pricing }: ModelObject) => Number(pricing?.input_per_1m_tokens) + Number(pricing?.output_per_1m_tokens),
+    );
+    expect(prices.length).toBeGreaterThan(5);
+    expect(prices).toEqual(prices.toSorted((a: number, b: number) => a - b));
+  });
+
+  test("MOD-01 the filter of surfaces leaves what can be called there: served, and proven where a proof is needed", async () => {
+    const proven = "openai:global:openai/gpt-4o";
+    const proofs = { isProven: ({ id }: { id: string }) => id === proven };
+    const on = async (surface: string, more: Partial<ModelDeps>) =>
+      (await listed({ query: `surface=${surface}` }, handlersWith(connectedTo("openai"), { proofs, ...more }))).ids;
+    expect(await on("decisions", { servedSurfaces: SURFACES })).toEqual(["openai/gpt-4o"]);
+    expect(await on("speech", { servedSurfaces: SURFACES })).toEqual([]);
+    expect(await on("decisions", { servedSurfaces: ["chat"] })).toEqual([]);
+    expect(await on("decisions,chat", { servedSurfaces: ["chat"] })).toContain("openai/gpt-4.1");
+  });
+
+  test("MOD-02 capabilities are those that the key can use: on its surfaces, and not denied by every endpoint", async () => {
+    const handlers = (servedSurfaces: readonly Surface[], ...providers: string[]) =>
+      handlersWith(connectedTo(...providers), { servedSurfaces });
+    const capabilities = async (id: string, from: ReturnType<typeof handlersWith>) =>
+      (await ask(from, { id: "getModel", params: { id }, principal: principalWith() })).body.svc_capabilities;
+    const glm = "zhipuai/glm-5.2";
+    expect(snapshot.models.get(glm)?.capabilities).toEqual(expect.arrayContaining(["decisions", "prompt_caching"]));
+    const chat = await capabilities(glm, handlers(["chat"], "scaleway"));
+    expect(chat).toContain("tools");
+    // Scaleway says that it caches no prompts; nobody is asked for decisions here.
+    expect(chat).not.toContain("prompt_caching");
+    expect(chat).not.toContain("decisions");
+    expect(await capabilities(glm, handlers(SURFACES, "scaleway"))).toContain("decisions");
+    expect(await capabilities(glm, handlers(["chat"], "scaleway", "together"))).toContain("prompt_caching");
+    expect(await capabilities("openai/whisper-large-v3", handlers(SURFACES, "groq"))).toContain("transcription");
+    expect(await capabilities("openai/gpt-oss-120b", handlers(SURFACES, "groq"))).not.toContain("logprobs");
+    const { ids } = await listed({ query: "capability=prompt_caching" }, handlers(["chat"], "scaleway"));
+    expect(ids).not.toContain(glm);
+    const all = await listed({ query: "capability=decisions" }, handlers(["chat"], "scaleway"));
+    expect(all.ids).toEqual([]);
   });
 
   test("is not modified while what the key may use is the same, and is kept by its holder only", async () => {

@@ -11,8 +11,9 @@ import { invalidValue } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { listKey, type Page, type PageRequest, pageOf } from "./catalogue-page.ts";
 import { readLenientQuery, readSelection } from "./catalogue-query.ts";
-import { select, sortOffers } from "./catalogue-select.ts";
-import { agentModel, type KeyOffer, type ModelContext, modelObject } from "./model-views.ts";
+import { type Offer, select, sortOffers } from "./catalogue-select.ts";
+import { keyOffer } from "./key-offer.ts";
+import { agentModel, type ModelContext, modelObject } from "./model-views.ts";
 import { answerTagged, tagOf } from "./tagged.ts";
 
 export type ModelDeps = {
@@ -66,12 +67,13 @@ function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
     const offer = model.hidden ? undefined : offerFor(model, deps, context, policy);
     return offer === undefined ? [] : [offer];
   });
-  const byModel = new Map(offers.map((offer) => [offer.model.id, offer]));
-  const chosen = sortOffers(select(offers, readSelection(filters, snapshot), snapshot), sort, snapshot, nowMs).map(
-    ({ model, endpoints }): KeyOffer => {
-      const { surfaces = [], decisionImages = false } = byModel.get(model.id) ?? {};
-      return { model, endpoints, surfaces, decisionImages };
-    },
+  // Filters choose models; what is said of one is what the key can use of it, whatever it was chosen by.
+  const ids = new Set(select(offers, readSelection(filters, snapshot), snapshot).map(({ model }) => model.id));
+  const chosen = sortOffers(
+    offers.filter(({ model }) => ids.has(model.id)),
+    sort,
+    snapshot,
+    nowMs,
   );
   const { data, next, more } =
     before_id === undefined
@@ -82,7 +84,7 @@ function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
     object: "list",
     data: shown.map(({ object }) => object),
     models: shown
-      .filter(({ offer }) => servesSurface(offer.surfaces, "responses"))
+      .filter(({ offer }) => servesSurface(offer.model.surfaces, "responses"))
       .map(({ offer, object }, priority) => agentModel(offer, object, priority)),
     next,
     has_more: more === "yes",
@@ -91,9 +93,9 @@ function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
   };
 }
 
-type ModelPage = Page<KeyOffer> & { readonly more: "yes" | "no" };
+type ModelPage = Page<Offer> & { readonly more: "yes" | "no" };
 
-function pageAfter(offers: readonly KeyOffer[], id: string | undefined, page: PageRequest): ModelPage {
+function pageAfter(offers: readonly Offer[], id: string | undefined, page: PageRequest): ModelPage {
   const rest = id === undefined ? offers : offers.slice(placeOf(offers, "after_id", id) + 1);
   const { data, next } = pageOf(rest, ({ model }) => model.id, page);
   return { data, next, more: next === null ? "no" : "yes" };
@@ -101,7 +103,7 @@ function pageAfter(offers: readonly KeyOffer[], id: string | undefined, page: Pa
 
 /** The last of those in front of a model, in the order of the list. */
 function pageBefore(
-  offers: readonly KeyOffer[],
+  offers: readonly Offer[],
   id: string,
   limit: number | undefined,
   other: string | undefined,
@@ -117,7 +119,7 @@ const PLACES = {
   before_id: "send `first_id` of the page after",
 } as const;
 
-function placeOf(offers: readonly KeyOffer[], param: keyof typeof PLACES, id: string): number {
+function placeOf(offers: readonly Offer[], param: keyof typeof PLACES, id: string): number {
   const place = offers.findIndex(({ model }) => model.id === id);
   if (place < 0) throw invalidValue(param, PLACES[param]);
   return place;
@@ -137,25 +139,22 @@ function contextOf(deps: ModelDeps, { id, currency }: Principal["workspace"]): K
 }
 
 /** Undefined when the key cannot use the model anywhere. */
-function offerFor(model: Model, deps: ModelDeps, context: KeyContext, policy: Policy): KeyOffer | undefined {
+function offerFor(model: Model, deps: ModelDeps, context: KeyContext, policy: Policy): Offer | undefined {
   if (!deps.permits(model.id, policy)) return undefined;
-  const callable = callableEndpoints(model, deps, context).filter(({ endpoint }) => deps.allows(endpoint, policy));
-  if (callable.length === 0) return undefined;
-  return {
-    model,
-    endpoints: callable.map(({ endpoint }) => endpoint),
-    surfaces: deps.servedSurfaces.filter((surface) => callable.some(({ surfaces }) => surfaces.includes(surface))),
-    decisionImages: callable.some(
-      ({ endpoint, surfaces }) => surfaces.includes("decisions") && endpoint.decisions?.images != null,
-    ),
-  };
+  const endpoints = callableEndpoints(model, deps, context).filter((endpoint) => deps.allows(endpoint, policy));
+  return endpoints.length === 0 ? undefined : keyOffer(model, endpoints);
 }
 
-function callableEndpoints(model: Model, deps: ModelDeps, { snapshot, connections, nowMs, currency }: KeyContext) {
+/** Each with the surfaces on which it can be called. */
+function callableEndpoints(
+  model: Model,
+  deps: ModelDeps,
+  { snapshot, connections, nowMs, currency }: KeyContext,
+): Endpoint[] {
   const call = { snapshot, connections, proofs: deps.proofs, walletCurrency: currency, nowMs };
   return (snapshot.endpointsByModel.get(model.id) ?? [])
     .map((endpoint) => ({
-      endpoint,
+      ...endpoint,
       surfaces: deps.servedSurfaces.filter((surface) => usability(endpoint, surface, call).is === "callable"),
     }))
     .filter(({ surfaces }) => surfaces.length > 0);

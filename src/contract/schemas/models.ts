@@ -38,7 +38,10 @@ export const ModelObject = z
       description:
         "Cheapest endpoint this key may use, in the workspace's currency: by tokens, of models that only speak or transcribe by a minute of audio.",
     }),
-    svc_capabilities: z.array(z.string()).meta({ description: "Slugs of `/public/capabilities`." }),
+    svc_capabilities: z.array(z.string()).meta({
+      description:
+        "Slugs of `/public/capabilities`: what the key can use of the model. Left out are surfaces on which it cannot call it, and what every endpoint that it can call denies.",
+    }),
     svc_surfaces: z.array(SurfaceValue).meta({ description: "Where this key can call the model now." }),
     svc_levels: z.array(LevelValue).meta({ description: "Sovereignty levels of the endpoints this key may use." }),
     svc_countries: z.array(Country),
