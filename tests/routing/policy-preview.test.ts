@@ -59,6 +59,15 @@ describe("a policy before it is saved", () => {
     expect(fallen).toBe(said.all.endpoints - said.after.endpoints);
   });
 
+  test("PORTAL-06 an endpoint that falls out because its countries are not known names none", async () => {
+    const { models } = await preview({ countries: ["US"] }, "catalogue");
+    const guessed = models
+      .flatMap(({ endpoints }: Json) => endpoints)
+      .filter(({ reason }: Json) => reason === "its compute countries are not known");
+    expect(guessed.length).toBeGreaterThan(5);
+    for (const { countries } of guessed) expect(countries).toEqual([]);
+  });
+
   test("PORTAL-06 models in recent use that would be lost are named with their requests", async () => {
     for (let times = 0; times < 2; times += 1)
       expect((await scene.chat(tenant.key, { provider: { only: ["deepinfra"] } })).status).toBe(200);

@@ -5,7 +5,7 @@ import type { HoldOf } from "../../domain/admission/admission.ts";
 import type { KeyUse } from "../../domain/admission/idempotency.ts";
 import type { Margin } from "../../domain/billing/margin.ts";
 import type { Currencies } from "../../domain/billing/rate.ts";
-import type { Sovereignty } from "../../domain/catalogue/catalogue.ts";
+import { knownCountries, type Sovereignty } from "../../domain/catalogue/catalogue.ts";
 import { clientName } from "../../domain/record/client-name.ts";
 import type { AttemptRecord, ChargeRecord, RequestRecord, Surface, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
@@ -156,10 +156,10 @@ export class Trail {
    */
   get countries(): readonly string[] | null {
     const served = this.served?.endpoint.sovereignty;
-    if (this.#alsoAt === undefined) return served === undefined ? null : countriesOf(served);
+    if (this.#alsoAt === undefined) return served === undefined ? null : knownCountries(served);
     const all = served === undefined ? this.#alsoAt : [served, ...this.#alsoAt];
-    if (all.some((one) => countriesOf(one).length === 0)) return [];
-    return [...new Set(all.flatMap(countriesOf))];
+    if (all.some((one) => knownCountries(one).length === 0)) return [];
+    return [...new Set(all.flatMap(knownCountries))];
   }
 
   /** An endpoint had its turn and was not asked. */
@@ -234,12 +234,6 @@ export class Trail {
     };
   }
 }
-
-/** None where they are not known: those that a catalogue names besides are a guess. */
-function countriesOf({ countries, countriesKind }: Sovereignty): readonly string[] {
-  return countriesKind === "unknown" ? NOT_KNOWN : countries;
-}
-const NOT_KNOWN: readonly string[] = [];
 
 const tenths = (ms: number) => Math.round(ms * 10) / 10;
 

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { fault } from "../../contract/faults.ts";
 import { FILTER_NAMES, type FilterName } from "../../contract/schemas/catalogue-values.ts";
 import { rateBetween } from "../../domain/billing/rate.ts";
-import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { knownCountries, type Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { SURFACES, type Surface } from "../../domain/record/record.ts";
 import { LEVELS } from "../../domain/tenancy/policy.ts";
 import { divideHalfUp, parseNanos } from "../../kit/money.ts";
@@ -111,7 +111,7 @@ export function readCurrency(code: string | undefined, snapshot: Snapshot): stri
 }
 
 function countriesOf(snapshot: Snapshot): Set<string> {
-  return new Set([...snapshot.endpoints.values()].flatMap(({ sovereignty }) => sovereignty.countries));
+  return new Set([...snapshot.endpoints.values()].flatMap(({ sovereignty }) => knownCountries(sovereignty)));
 }
 
 function valuesOf(name: string, text: string, allowed: Iterable<string>): ReadonlySet<string> {

@@ -2,7 +2,14 @@ import type { ModelSort } from "../../contract/schemas/catalogue-values.ts";
 import { rateBetween } from "../../domain/billing/rate.ts";
 import { billedPrice } from "../../domain/billing/speech.ts";
 import { servesSurface } from "../../domain/catalogue/callable.ts";
-import { type Endpoint, type Model, type Price, priceAt, type Snapshot } from "../../domain/catalogue/catalogue.ts";
+import {
+  type Endpoint,
+  knownCountries,
+  type Model,
+  type Price,
+  priceAt,
+  type Snapshot,
+} from "../../domain/catalogue/catalogue.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { expectedUnitNanos, unitRates } from "../../domain/routing/cost.ts";
 import { divideHalfUp } from "../../kit/money.ts";
@@ -55,7 +62,7 @@ export function containsWords(texts: readonly (string | null | undefined)[], wor
 function matchesEndpoint(endpoint: Endpoint, { provider, level, country, surface }: Selection): boolean {
   if (provider !== undefined && !provider.has(endpoint.provider)) return false;
   if (level !== undefined && !level.has(endpoint.sovereignty.level)) return false;
-  if (country !== undefined && !endpoint.sovereignty.countries.some((code) => country.has(code))) return false;
+  if (country !== undefined && !knownCountries(endpoint.sovereignty).some((code) => country.has(code))) return false;
   return surface === undefined || surface.some((name) => servesSurface(endpoint.surfaces, name));
 }
 

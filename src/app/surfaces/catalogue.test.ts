@@ -134,6 +134,21 @@ describe("filters", () => {
     }
   });
 
+  test("PUB-01 countries are those that are known: an endpoint shows what is guessed, with its kind", async () => {
+    const all = await list("provider=anthropic&limit=1000");
+    expect(all.body.data.length).toBeGreaterThan(3);
+    for (const model of all.body.data) {
+      expect(model.countries).toEqual([]);
+      expect(model.endpoints[0]).toMatchObject({ countries: ["US"], countries_kind: "unknown" });
+    }
+    expect((await list("provider=anthropic&country=US")).body.data).toEqual([]);
+    const providers = (await ask(handlers, { id: "listPublicProviders", query: "limit=1000" })).body.data;
+    // What is shown of any provider can be asked for.
+    const shown = new Set<string>(providers.flatMap(({ countries }: { countries: string[] }) => countries));
+    expect((await list(`country=${[...shown].join(",")}`)).status).toBe(200);
+    expect(shown).not.toContain("SG");
+  });
+
   test("capabilities must all be there, creators any", async () => {
     const { body } = await list("capability=tools,image_input&creator=mistral,openai&limit=1000");
     expect(body.data.length).toBeGreaterThan(5);

@@ -1,5 +1,12 @@
 import type { AgentModel, ModelObject } from "../../contract/schemas/models.ts";
-import { type Endpoint, effortsOf, hearsEffort, type Model, type Snapshot } from "../../domain/catalogue/catalogue.ts";
+import {
+  type Endpoint,
+  effortsOf,
+  hearsEffort,
+  knownCountries,
+  type Model,
+  type Snapshot,
+} from "../../domain/catalogue/catalogue.ts";
 import { cheapest, type Offer } from "./catalogue-select.ts";
 import { levelsOf, unique } from "./catalogue-views.ts";
 import { type PriceContext, priceView } from "./price-view.ts";
@@ -46,7 +53,7 @@ export function modelObject({ model, endpoints }: Offer, context: ModelContext):
     svc_capabilities: [...model.capabilities],
     svc_surfaces: [...surfaces],
     svc_levels: levels,
-    svc_countries: unique(endpoints.flatMap(({ sovereignty }) => sovereignty.countries)),
+    svc_countries: unique(endpoints.flatMap(({ sovereignty }) => knownCountries(sovereignty))),
     svc_providers: unique(endpoints.map(({ provider }) => provider)),
     svc_family: model.family,
     svc_quality: model.quality?.score ?? null,

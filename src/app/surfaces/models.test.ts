@@ -252,6 +252,15 @@ describe("the list of models", () => {
     expect(all.ids).toEqual([]);
   });
 
+  test("MOD-02 countries are those that are known: what a catalogue names besides is a guess", async () => {
+    const one = await ask(french(), { id: "getModel", params: { id: "openai/gpt-5" }, principal: principalWith() });
+    expect(one.body).toMatchObject({ svc_providers: ["openai"], svc_countries: [] });
+    expect((await listed({ query: "country=US" })).ids).not.toContain("openai/gpt-5");
+    expect((await listed({ query: "country=FR" })).ids).toContain("mistral/mistral-small-2506");
+    const unknown = { id: "listModels", principal: principalWith(), query: "country=SG" };
+    expect(await refusal(french(), unknown)).toMatchObject({ code: "invalid_value", param: "country" });
+  });
+
   test("is not modified while what the key may use is the same, and is kept by its holder only", async () => {
     const call = (said: Partial<Ask>) => ask(french(), { id: "listModels", principal: principalWith(), ...said });
     const first = await call({});

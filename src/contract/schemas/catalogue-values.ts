@@ -111,7 +111,7 @@ export const Filters = {
   capability: words("Capability slugs: all of them."),
   surface: words("Surfaces: any of them. `messages` and `responses` are served by every chat model."),
   level: words("Sovereignty levels, exactly these: any of them."),
-  country: words("Countries a request may be computed in (ISO 3166-1 alpha-2): any of them."),
+  country: words("Countries a request may be computed in, where they are known (ISO 3166-1 alpha-2): any of them."),
   q: words("Words that must all occur in the id, the name, the creator or the family."),
 };
 

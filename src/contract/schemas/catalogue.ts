@@ -16,9 +16,9 @@ import {
 const Retention = z.enum(["yes", "no", "on_request", "unknown"]);
 const YesNo = z.enum(["yes", "no", "unknown"]);
 const Confidence = z.enum(["high", "medium", "low"]).meta({ description: "Grades the evidence, not the provider." });
-const CountriesKind = z
-  .enum(["exact", "upper_bound", "unknown"])
-  .meta({ description: "`upper_bound`: an area is promised, not single countries." });
+const CountriesKind = z.enum(["exact", "upper_bound", "unknown"]).meta({
+  description: "`upper_bound`: an area is promised, not single countries. `unknown`: those that are named are a guess.",
+});
 const Sandbox = z.boolean().meta({ description: "Simulated: answers are made up." });
 const Flag = z.boolean().nullable().meta({ description: "Null when not known." });
 
@@ -114,7 +114,7 @@ export const PublicModel = z
       }),
     ),
     levels: z.array(LevelValue).meta({ description: "Levels of the endpoints shown." }),
-    countries: z.array(Country),
+    countries: z.array(Country).meta({ description: "Where the endpoints shown compute, as far as that is known." }),
     providers: z.array(z.string()),
     lowest_price: PriceView.extend({ endpoint: z.string() }).nullable().meta({
       description:
@@ -173,7 +173,7 @@ export const PublicProvider = z
     pricing_url: z.string().nullable(),
     levels: z.array(LevelValue),
     level_confidence: Confidence,
-    countries: z.array(Country),
+    countries: z.array(Country).meta({ description: "Countries of its regions, as far as they are known." }),
     regions: z.array(
       z.object({
         id: z.string(),

@@ -27,7 +27,7 @@ const JudgedEndpoint = z.object({
   id: z.string(),
   provider: z.string(),
   level: z.union([LevelName, z.literal("UNCLASSIFIED")]),
-  countries: z.array(z.string()),
+  countries: z.array(z.string()).meta({ description: "Where it computes; empty when not known." }),
   before: z.boolean().meta({ description: "The policy in force lets it through." }),
   after: z.boolean().meta({ description: "This policy lets it through." }),
   rule: RuleName.nullable().meta({ description: "The first rule of this policy that keeps it out." }),

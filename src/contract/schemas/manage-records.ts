@@ -235,7 +235,7 @@ export const ProviderView = z
       .meta({ description: "How the own key of the workspace that was asked for is used; null: there is none." }),
     sandbox: z.boolean().meta({ description: "Simulated." }),
     levels: z.array(z.string()).meta({ description: "Sovereignty levels of its regions." }),
-    countries: z.array(z.string()).meta({ description: "Countries of its regions." }),
+    countries: z.array(z.string()).meta({ description: "Countries of its regions, as far as they are known." }),
     models: z.number(),
     endpoints: z.number(),
     setting: z.string().nullable().meta({ description: "The variable that connects it; null for simulated ones." }),

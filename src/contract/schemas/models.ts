@@ -44,7 +44,9 @@ export const ModelObject = z
     }),
     svc_surfaces: z.array(SurfaceValue).meta({ description: "Where this key can call the model now." }),
     svc_levels: z.array(LevelValue).meta({ description: "Sovereignty levels of the endpoints this key may use." }),
-    svc_countries: z.array(Country),
+    svc_countries: z.array(Country).meta({
+      description: "Where the endpoints this key may use compute, as far as that is known.",
+    }),
     svc_providers: z.array(z.string()),
     svc_family: z.string(),
     svc_quality: z.number().nullable(),

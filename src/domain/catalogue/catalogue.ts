@@ -257,6 +257,15 @@ export type Sovereignty = {
   readonly evidence: Omit<Evidence, "claim"> | null;
 };
 
+/** None where they are not known: those that a catalogue names besides are a guess. */
+export function knownCountries({
+  countries,
+  countriesKind,
+}: Pick<Sovereignty, "countries" | "countriesKind">): readonly string[] {
+  return countriesKind === "unknown" ? NOT_KNOWN : countries;
+}
+const NOT_KNOWN: readonly string[] = [];
+
 export type Currency = {
   readonly code: string;
   readonly name: string;

@@ -143,6 +143,7 @@ function Regions({ provider }: { readonly provider: ProviderDetail }) {
               <Countries codes={region.countries} />
               {region.location_committed === true && <Badge tone="good">committed</Badge>}
               {region.countries_kind === "upper_bound" && <Badge>an area is promised</Badge>}
+              {region.countries_kind === "unknown" && region.countries.length > 0 && <Badge>not known exactly</Badge>}
             </p>
             <p className="text-soft text-pretty">{region.level_reason}</p>
             {region.level_primary_evidence_only !== null && region.level_primary_evidence_only !== region.level && (

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { ProviderQuery } from "../../../contract/schemas/manage-providers.ts";
 import { AuditQuery } from "../../../contract/schemas/manage-records.ts";
-import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
+import { knownCountries, type Snapshot } from "../../../domain/catalogue/catalogue.ts";
 import type { AuditFilter } from "../../../domain/record/audit.ts";
 import { settingsOf } from "../../../io/upstream/connections.ts";
 import type { OwnLayer } from "../../../io/upstream/own-keys.ts";
@@ -37,7 +37,7 @@ function providerViews(snapshot: Snapshot, connections: PlatformConnections, own
     own_key: own?.keys.get(provider.slug)?.key.use ?? null,
     sandbox: provider.sandbox,
     levels: unique(provider.regions.map((region) => region.level)),
-    countries: unique(provider.regions.flatMap((region) => region.countries)),
+    countries: unique(provider.regions.flatMap(knownCountries)),
     models: models.get(provider.slug)?.size ?? 0,
     endpoints: endpoints.get(provider.slug) ?? 0,
     setting: settings.get(provider.slug) ?? null,

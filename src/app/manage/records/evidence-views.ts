@@ -1,4 +1,4 @@
-import type { Endpoint, Provider, Snapshot } from "../../../domain/catalogue/catalogue.ts";
+import { type Endpoint, knownCountries, type Provider, type Snapshot } from "../../../domain/catalogue/catalogue.ts";
 import { isNodeProvider, providerOf, providerRow, sovereigntyOf } from "../../../domain/catalogue/node-rows.ts";
 import { type Amounts, groupedBy, type Served } from "../../../domain/record/evidence.ts";
 import type { WorkspaceNode } from "../../../domain/tenancy/node.ts";
@@ -68,8 +68,7 @@ function factsOf(provider: Provider | undefined, { provider: slug, region, sover
     level: sovereignty.level,
     reason: sovereignty.reason,
     confidence: sovereignty.confidence,
-    // What a catalogue names where they are not known is a guess, and no evidence.
-    countries: sovereignty.countriesKind === "unknown" ? [] : sovereignty.countries,
+    countries: knownCountries(sovereignty),
     countries_kind: sovereignty.countriesKind,
     zero_data_retention: sovereignty.zeroDataRetention,
     trains_on_data: sovereignty.trainsOnData,

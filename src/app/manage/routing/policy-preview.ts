@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { PolicyPreviewQuery } from "../../../contract/schemas/manage-policy.ts";
 import { PolicyPatch } from "../../../contract/schemas/manage-tenancy.ts";
 import { isChatLike, servesSurface } from "../../../domain/catalogue/callable.ts";
-import type { Endpoint } from "../../../domain/catalogue/catalogue.ts";
+import { type Endpoint, knownCountries } from "../../../domain/catalogue/catalogue.ts";
 import { SURFACES, type Surface } from "../../../domain/record/record.ts";
 import {
   type JudgedModel,
@@ -83,7 +83,7 @@ function modelView({ model, fate, endpoints }: JudgedModel, requests: number) {
       id: endpoint.id,
       provider: endpoint.provider,
       level: endpoint.sovereignty.level,
-      countries: [...endpoint.sovereignty.countries],
+      countries: [...knownCountries(endpoint.sovereignty)],
       before: before === undefined,
       after: after === undefined,
       rule: after === undefined ? null : RULE_NAMES[after.rule],
