@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Authenticator } from "../support/authenticator.ts";
 import { type IdentityProvider, startIdentityProvider } from "../support/oidc.ts";
@@ -438,5 +439,14 @@ test("PORTAL-11 whoever signed up creates one workspace, not as many as they lik
   const given = await open.join("given@example.eu", "owner");
   expect((await given.get("/manage/me")).body.may_create_workspace).toBe(true);
   expect((await given.post("/manage/workspaces", { slug: "five" })).status).toBe(201);
+  // Nor has who got none, because it broke off.
+  const unlucky = await open.join("unlucky@example.eu");
+  const db = new DatabaseSync(`${open.dataDir}/gateway.sqlite`);
+  db.exec("create trigger cut_off before insert on members begin select raise(abort, 'cut off'); end");
+  expect((await unlucky.post("/manage/workspaces", { slug: "six" })).status).toBe(500);
+  db.exec("drop trigger cut_off");
+  db.close();
+  expect((await unlucky.post("/manage/workspaces", { slug: "six" })).status).toBe(201);
+  expect((await unlucky.get("/manage/workspaces/six/members")).body.data).toMatchObject([{ role: "owner" }]);
   await open.close();
 });

@@ -20,19 +20,24 @@ export function memberByEmail(deps: Pick<TenancyDeps, "directory">, workspace: W
   return deps.directory.members(workspace.id).find((member) => member.email === wanted);
 }
 
-export async function addMember(deps: TenancyDeps, workspace: Workspace, email: string, role: Role): Promise<Member> {
+/** Not yet kept. */
+export function newMember({ ids, clock }: TenancyDeps, { id }: Workspace, email: string, role: Role): Member {
+  return {
+    id: ids.next("mem_"),
+    workspaceId: id,
+    email: email.trim().toLowerCase(),
+    role,
+    createdAtMs: clock.nowMs(),
+  };
+}
+
+async function addMember(deps: TenancyDeps, workspace: Workspace, email: string, role: Role): Promise<Member> {
   if (memberByEmail(deps, workspace, email) !== undefined)
     throw fault("conflict", {
       message: `${short(email)} is a member of ${workspace.slug} already.`,
       param: "email",
     });
-  const member: Member = {
-    id: deps.ids.next("mem_"),
-    workspaceId: workspace.id,
-    email: email.trim().toLowerCase(),
-    role,
-    createdAtMs: deps.clock.nowMs(),
-  };
+  const member = newMember(deps, workspace, email, role);
   await change(deps, async ({ tenancy }) => {
     await tenancy.saveMember(member);
     const detail = { email: member.email, role };

@@ -11,14 +11,15 @@ import { change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
 import { pageOf } from "../page.ts";
 import { seatOf } from "../seat.ts";
 import { workspaceView } from "../views.ts";
-import { addMember } from "./members.ts";
+import { newMember } from "./members.ts";
 
 /** As the audit log calls it. */
 const CREATED = "workspace.create";
 
 export type NewWorkspace = { readonly slug: string; readonly name: string; readonly currency: string };
 
-export async function createWorkspace(deps: TenancyDeps, said: NewWorkspace): Promise<Workspace> {
+/** Whoever is its owner is so from the start: otherwise they would have created one that is not theirs. */
+export async function createWorkspace(deps: TenancyDeps, said: NewWorkspace, email?: string): Promise<Workspace> {
   if (!deps.snapshot().currencies.has(said.currency))
     throw invalidValue(
       "currency",
@@ -38,15 +39,19 @@ export async function createWorkspace(deps: TenancyDeps, said: NewWorkspace): Pr
     policy: OPEN_POLICY,
     keyPolicy: { personalKeys: false, approval: false },
   };
+  const owner = email === undefined ? undefined : newMember(deps, workspace, email, "owner");
   await change(deps, async ({ tenancy }) => {
     await tenancy.saveWorkspace(workspace);
     const { id: workspaceId, createdAtMs, policy } = workspace;
     await tenancy.keepPolicy({ workspaceId, keyId: null, createdAtMs, policy });
-    const detail = { slug: said.slug, name: said.name, currency: said.currency };
+    if (owner !== undefined) await tenancy.saveMember(owner);
+    const { slug, name, currency } = said;
+    const detail = { slug, name, currency, ...(owner === undefined ? {} : { owner: owner.email }) };
     const audit = { action: CREATED, workspaceId: workspace.id, target: workspace.id, detail };
     return { answer: null, audit };
   });
   deps.directory.putWorkspace(workspace);
+  if (owner !== undefined) deps.directory.putMember(owner);
   return workspace;
 }
 
@@ -101,9 +106,8 @@ export function workspaceHandlers(room: Room): Record<string, Handler> {
       const { slug, name, currency } = await readBody(exchange, WorkspaceCreate);
       const workspace = await room.inTurn(async () => {
         await demandCreator(room, exchange);
-        const made = await createWorkspace(room, { slug, name: name ?? slug, currency: currency ?? "EUR" });
-        if (exchange.actor?.is === "person") await addMember(room, made, exchange.actor.person.email, "owner");
-        return made;
+        const owner = exchange.actor?.is === "person" ? exchange.actor.person.email : undefined;
+        return createWorkspace(room, { slug, name: name ?? slug, currency: currency ?? "EUR" }, owner);
       });
       return { status: 201, json: workspaceView(workspace) };
     }),
