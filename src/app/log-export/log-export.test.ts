@@ -51,7 +51,12 @@ async function opened(answer: (ids: readonly string[]) => Posting) {
   const queue = (ids: readonly string[], queuedAtMs = systemClock.nowMs()) =>
     store.logOutbox.add(
       ["webhook"],
-      ids.map((requestId) => ({ requestId, queuedAtMs, record: JSON.stringify(finishedRecord(requestId)) })),
+      ids.map((requestId) => ({
+        requestId,
+        queuedAtMs,
+        record: JSON.stringify(finishedRecord(requestId)),
+        isCharged: false,
+      })),
     );
   const empty = () =>
     vi.waitFor(async () => expect(await store.logOutbox.next("webhook", 1)).toEqual([]), { timeout: 5000 });
@@ -66,7 +71,7 @@ test("OPS-03 one line that a receiver refuses is given up alone; the rest arrive
   await queue(["a", "b", "bad", "c", "d", "e"]);
   await store.logOutbox.add(
     ["webhook"],
-    [{ requestId: "odd", queuedAtMs: systemClock.nowMs(), record: '{"id":"odd"}' }],
+    [{ requestId: "odd", queuedAtMs: systemClock.nowMs(), record: '{"id":"odd"}', isCharged: false }],
   );
   logExport.start();
   await empty();
@@ -97,7 +102,12 @@ test("OPS-03 only the instance that leads sends; a target that fails is tried ag
 
 test("OPS-03 what waits for a target that is set no more is given up after its time, by the one that leads", async () => {
   const { store, logExport, standing } = await opened(() => "sent");
-  const waiting = (requestId: string, queuedAtMs: number) => ({ requestId, queuedAtMs, record: "{}" });
+  const waiting = (requestId: string, queuedAtMs: number) => ({
+    requestId,
+    queuedAtMs,
+    record: "{}",
+    isCharged: false,
+  });
   const nowMs = systemClock.nowMs();
   await store.logOutbox.add(["otlp", "files"], [waiting("old", nowMs - 4_000_000), waiting("new", nowMs)]);
   logExport.start();

@@ -145,10 +145,7 @@ export class LogExport {
       told.lost(target, 1);
       warn({ target, request: waiting[0]?.requestId }, "a line of the request log is not taken and is given up");
     } else told.sent(target, waiting.length);
-    await outbox.done(
-      target,
-      waiting.map(({ requestId }) => requestId),
-    );
+    await outbox.done(target, waiting);
     return true;
   }
 

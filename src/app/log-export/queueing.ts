@@ -12,7 +12,7 @@ type Queueing = {
   readonly lost: (count: number, error: unknown) => void;
 };
 
-const identified = z.object({ id: z.string() });
+const told = z.object({ id: z.string(), charge: z.object({ nanos: z.string() }).nullish() });
 
 /**
  * The way of records into SQL, with a stop on it: what is to be sent is queued before it is in the log. The other way
@@ -22,11 +22,10 @@ export function queuedOnTheWay(sink: RecordSink, { outbox, targets, clock, lost 
   return {
     async ingestBatch(batch) {
       const queuedAtMs = clock.nowMs();
-      const waiting = textsOf(batch).map((record) => ({
-        requestId: identified.parse(JSON.parse(record)).id,
-        record,
-        queuedAtMs,
-      }));
+      const waiting = textsOf(batch).map((record) => {
+        const { id: requestId, charge } = told.parse(JSON.parse(record));
+        return { requestId, record, queuedAtMs, isCharged: (charge?.nanos ?? "0") !== "0" };
+      });
       try {
         await outbox.add(targets, waiting);
       } catch (error) {

@@ -10,11 +10,18 @@ export type WaitingRecord = { readonly requestId: string; readonly record: strin
  * the target took it: so every one arrives at least once, whatever order they came in and whoever died in between.
  */
 export type LogOutbox = {
-  /** Twice changes nothing. */
-  add(targets: readonly LogTarget[], records: readonly WaitingRecord[]): Promise<void>;
+  /**
+   * Twice changes nothing. One that is charged takes the place of one that is not: a request can be in the log as
+   * interrupted before its end comes.
+   */
+  add(
+    targets: readonly LogTarget[],
+    records: readonly (WaitingRecord & { readonly isCharged: boolean })[],
+  ): Promise<void>;
   /** The oldest first. */
   next(target: LogTarget, limit: number): Promise<WaitingRecord[]>;
-  done(target: LogTarget, requestIds: readonly string[]): Promise<void>;
+  /** As they were when they were read: what took their place meanwhile stays. */
+  done(target: LogTarget, sent: readonly Pick<WaitingRecord, "requestId" | "queuedAtMs">[]): Promise<void>;
   /** When the one was queued that waits longest. */
   oldestMs(target: LogTarget): Promise<number | undefined>;
   /** Gives up what was queued before then; how many it were. */

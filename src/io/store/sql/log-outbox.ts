@@ -1,5 +1,5 @@
-import type { Kysely } from "kysely";
-import type { LogOutbox } from "../../../domain/record/outbox.ts";
+import { type Kysely, sql } from "kysely";
+import type { LogOutbox, WaitingRecord } from "../../../domain/record/outbox.ts";
 import type { Database } from "./schema.ts";
 
 /** Rows of one statement: engines bound how many values it may have. */
@@ -8,19 +8,38 @@ const ROWS_AT_ONCE = 500;
 export function logOutbox(db: Kysely<Database>): LogOutbox {
   return {
     async add(targets, records) {
-      const rows = targets.flatMap((target) =>
-        records.map(({ requestId, record, queuedAtMs }) => ({
-          target,
-          request_id: requestId,
-          queued_at_ms: queuedAtMs,
-          record,
-        })),
-      );
-      for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
+      const rowsOf = (some: Iterable<WaitingRecord>) =>
+        targets.flatMap((target) =>
+          [...some].map(({ requestId, record, queuedAtMs }) => ({
+            target,
+            request_id: requestId,
+            queued_at_ms: queuedAtMs,
+            record,
+          })),
+        );
+      const free = records.filter(({ isCharged }) => !isCharged);
+      const charged = new Map(records.filter(({ isCharged }) => isCharged).map((record) => [record.requestId, record]));
+      for (const rows of cut(rowsOf(free)))
         await db
           .insertInto("log_outbox")
-          .values(rows.slice(at, at + ROWS_AT_ONCE))
+          .values(rows)
           .onConflict((conflict) => conflict.doNothing())
+          .execute();
+      for (const rows of cut(rowsOf(charged.values())))
+        await db
+          .insertInto("log_outbox")
+          .values(rows)
+          .onConflict((conflict) =>
+            conflict
+              .columns(["target", "request_id"])
+              // Never at the same time as what it replaces: whoever is sending that is done with that alone.
+              .doUpdateSet({
+                record: sql`excluded.record`,
+                queued_at_ms: sql`case when excluded.queued_at_ms > log_outbox.queued_at_ms
+                  then excluded.queued_at_ms else log_outbox.queued_at_ms + 1 end`,
+              })
+              .whereRef("log_outbox.record", "<>", "excluded.record"),
+          )
           .execute();
     },
 
@@ -40,13 +59,20 @@ export function logOutbox(db: Kysely<Database>): LogOutbox {
       }));
     },
 
-    async done(target, requestIds) {
-      for (let at = 0; at < requestIds.length; at += ROWS_AT_ONCE)
+    async done(target, sent) {
+      for (const rows of cut(sent)) {
+        const pairs = rows.map(({ requestId, queuedAtMs }) => sql`(${requestId}, cast(${queuedAtMs} as bigint))`);
         await db
           .deleteFrom("log_outbox")
           .where("target", "=", target)
-          .where("request_id", "in", requestIds.slice(at, at + ROWS_AT_ONCE))
+          .where(
+            "request_id",
+            "in",
+            rows.map(({ requestId }) => requestId),
+          )
+          .where(sql<boolean>`(request_id, queued_at_ms) in (values ${sql.join(pairs)})`)
           .execute();
+      }
     },
 
     async oldestMs(target) {
@@ -69,4 +95,10 @@ export function logOutbox(db: Kysely<Database>): LogOutbox {
       return Number(removed.numDeletedRows);
     },
   };
+}
+
+function cut<T>(rows: readonly T[]): T[][] {
+  const pieces: T[][] = [];
+  for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) pieces.push(rows.slice(at, at + ROWS_AT_ONCE));
+  return pieces;
 }
