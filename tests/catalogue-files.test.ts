@@ -131,8 +131,8 @@ function decisive({
   const rest = { ...others, features: withoutCorrected(others.id, features) };
   const [first] = prices;
   if (first === undefined) return { ...rest, price: null };
-  // The seven-file form has one figure for cache writes.
-  const { source: _source, cacheWrite1hPer1mTokens: _hourLong, ...price } = first;
+  // The seven-file form has one figure for cache writes, and none for what is billed apart.
+  const { source: _source, cacheWrite1hPer1mTokens: _hourLong, extras: _extras, ...price } = first;
   return { ...rest, price };
 }
 

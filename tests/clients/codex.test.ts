@@ -39,7 +39,7 @@ const eventsOf = (text: string): Json[] =>
   });
 
 describe.each(TURNS)("Codex's %s turn", (_which, input) => {
-  test("RESP-01 BILL-05 reaches an endpoint of the dialect with every field and tool but those that nobody can price", async () => {
+  test("RESP-01 BILL-05 reaches an endpoint of the dialect with every field and tool, the search that is billed apart too", async () => {
     const upstream = scene.at("openai");
     upstream.next({ frames: responseEvents(["Done", "."]).map(frameOf) });
     const body = codexBody(NATIVE, input, EXTRA);
@@ -47,8 +47,7 @@ describe.each(TURNS)("Codex's %s turn", (_which, input) => {
     expect([status, status === 200 ? "" : text]).toEqual([200, ""]);
     const received: Json = upstream.requests.at(-1)?.json;
     const { input: sentInput, ...sent } = received;
-    // The search is billed apart: offered to a model without a price for it, it is left out.
-    const { input: _input, ...asked } = JSON.parse(JSON.stringify(codexBody(NATIVE, input, [APPLY_PATCH])));
+    const { input: _input, ...asked } = JSON.parse(JSON.stringify(body));
     expect(sent).toEqual({ ...asked, model: "gpt-5" });
     expect(sentInput.filter(({ type }: Json) => type !== "reasoning")).toHaveLength(
       input.filter((item: Json) => item.type !== "reasoning").length,

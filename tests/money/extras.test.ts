@@ -94,7 +94,9 @@ describe("what providers bill apart, without a price for it", () => {
   let scene: Scene;
   let tenant: Tenant;
   beforeAll(async () => {
-    scene = await openScene(["anthropic", "openai", "deepinfra"]);
+    scene = await openScene(["anthropic", "openai", "deepinfra"], {
+      GATEWAY_CATALOGUE_DIR: catalogueWithExtras({ anthropic: {}, openai: {} }),
+    });
     tenant = await scene.gateway.tenant();
   });
   afterAll(() => scene.close());
@@ -261,6 +263,9 @@ describe("what providers bill apart, with a price for it", () => {
     const row = await ask([call, { ...call, id: "ws_2" }], { tools: [{ type: "web_search" }] });
     expect(scene.at("openai").requests.at(-1)?.json).toMatchObject({ tools: [{ type: "web_search" }] });
     expect(Number(nanosOf(row.cost) - nanosOf(plain.cost))).toBe(eur(0.05));
+    const reading = ["search", "open_page", "find_in_page"].map((type) => ({ ...call, action: { type } }));
+    const read = await ask(reading, { tools: [{ type: "web_search" }] });
+    expect(Number(nanosOf(read.cost) - nanosOf(plain.cost))).toBe(eur(0.025));
   });
 
   /** Reads a stream until it has said this, and hangs up. */
@@ -323,4 +328,18 @@ describe("what providers bill apart, with a price for it", () => {
     scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
     expect((await scene.gateway.call(poor.key, "/v1/messages", { body: message({}) })).status).toBe(200);
   });
+});
+
+test("BILL-05 MSG-01 RESP-01 the shipped catalogue has a price for searches of Claude and of OpenAI's thinking models, and fetching costs its tokens", async () => {
+  const scene = await openScene(["anthropic", "openai"]);
+  const { key } = await scene.gateway.tenant();
+  const tools = [search, { type: "web_fetch_20260318", name: "web_fetch" }];
+  scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
+  expect((await scene.gateway.call(key, "/v1/messages", { body: message({ tools }) })).status).toBe(200);
+  expect(scene.at("anthropic").requests.at(-1)?.json).toMatchObject({ tools });
+  scene.at("openai").next({ json: responseJson() });
+  const body = response({ tools: [{ type: "web_search" }] });
+  expect((await scene.gateway.call(key, "/v1/responses", { body })).status).toBe(200);
+  expect(scene.at("openai").requests.at(-1)?.json).toMatchObject({ tools: [{ type: "web_search" }] });
+  await scene.close();
 });

@@ -169,6 +169,11 @@ const ITEM_USES: Readonly<Record<string, ExtraName>> = {
   image_generation_call: "image_generation",
 };
 
+/** To open a page that a search has found, or to look for words in it, is no search of its own. */
+function isReading({ action }: JsonObject): boolean {
+  return isJsonObject(action) && (action["type"] === "open_page" || action["type"] === "find_in_page");
+}
+
 /** What the items of a response say of tools that the provider ran. A container that is used again is one use. */
 export function responseUses(output: unknown): Uses | undefined {
   const uses: Partial<Record<ExtraName, number>> = {};
@@ -177,7 +182,7 @@ export function responseUses(output: unknown): Uses | undefined {
     if (!isJsonObject(item)) continue;
     const type = String(item["type"]);
     const name = Object.hasOwn(ITEM_USES, type) ? ITEM_USES[type] : undefined;
-    if (name === undefined) continue;
+    if (name === undefined || isReading(item)) continue;
     const container = item["container_id"];
     if (container != null && containers.has(container)) continue;
     containers.add(container);
