@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type IdentityProvider, startIdentityProvider } from "../support/oidc.ts";
 import { type Browser, OWNER, type PeopleGateway, peopleGateway } from "../support/people.ts";
-import { unusedPort } from "../support/upstream.ts";
+import { startUpstream, unusedPort } from "../support/upstream.ts";
 
 let provider: IdentityProvider;
 let gateway: PeopleGateway;
@@ -93,6 +93,31 @@ test("PORTAL-11 a provider that does not say it can ask anew is not told to: it 
   expect((await begin(browser)).searchParams.get("prompt")).toBeNull();
   await beside.close();
   await silent.close();
+});
+
+test("PORTAL-01 a provider that says where its endpoints are, and then nothing more, can be gone to", async () => {
+  const [port, own] = [await unusedPort(), await unusedPort()];
+  const issuer = `http://127.0.0.1:${port}`;
+  const ends = { authorization_endpoint: `${issuer}/auth`, token_endpoint: `${issuer}/token` };
+  const json = { issuer, ...ends, jwks_uri: `${issuer}/jwks`, userinfo_endpoint: `${issuer}/me` };
+  // The one who asks a second time takes no compression.
+  const halfway = await startUpstream(
+    ({ headers }) =>
+      headers["accept-encoding"] === "identity" ? { end: { is: "stall", after: "before_headers" } } : { json },
+    port,
+  );
+  const beside = await peopleGateway({
+    env: {
+      PORT: String(own),
+      GATEWAY_PUBLIC_URL: `http://127.0.0.1:${own}`,
+      GATEWAY_OIDC_ISSUER: issuer,
+      GATEWAY_OIDC_CLIENT_ID: "gateway",
+      GATEWAY_OIDC_CLIENT_SECRET: "secret",
+    },
+  });
+  expect((await begin(beside.browser())).href).toContain(`${issuer}/auth?`);
+  await beside.close();
+  await halfway.close();
 });
 
 test("PORTAL-11 an address that the provider did not verify opens no account and makes none", async () => {

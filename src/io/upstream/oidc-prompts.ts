@@ -5,7 +5,8 @@ import { askOnce } from "./ask-once.ts";
 import type { Transport } from "./transport.ts";
 
 const BYTES_MAX = 1024 * 1024;
-const TIMEOUT_MS = 10_000;
+/** Shorter than a sign-in waits for its provider: it goes on without this. */
+const TIMEOUT_MS = 3_000;
 
 const Discovered = z.object({ prompt_values_supported: z.array(z.string()) });
 
