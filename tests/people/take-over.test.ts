@@ -90,6 +90,25 @@ describe("an invitation", () => {
     expect((await take(again.link)).status).toBe(200);
   });
 
+  test("PORTAL-11 that is over, and a link that was used, do not end once more with the seat", async () => {
+    const email = "ends@example.eu";
+    await gateway.join(email);
+    const { link } = (await owner.post(`${MEMBERS}/${email}/reset-link`)).body;
+    const newPassword = "eight green bicycles";
+    const reset = await gateway.browser().post("/manage/auth/reset-password", { token: tokenOf(link), newPassword });
+    expect(reset.status).toBe(200);
+    const late = "late@example.eu";
+    const { id } = (await owner.post(INVITATIONS, { email: late })).body;
+    await owner.post(MEMBERS, { email: late });
+    const db = new DatabaseSync(`${gateway.dataDir}/gateway.sqlite`);
+    db.prepare("update people_links set expires_at_ms = 1000 where id = ?").run(id);
+    db.close();
+    for (const gone of [email, late])
+      expect((await owner.ask("DELETE", `${MEMBERS}/${gone}`)).body).toMatchObject({ email: gone, revoked_links: [] });
+    const { data } = (await owner.get(INVITATIONS)).body;
+    expect(data.find((one: { id: string }) => one.id === id).state).toBe("expired");
+  });
+
   test("PORTAL-11 of a management token opens nothing once the token has expired", async () => {
     const expires_at = new Date(Date.now() + 1500).toISOString();
     const asked = { name: "brief", access: "write", expires_at };

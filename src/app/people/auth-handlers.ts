@@ -9,7 +9,7 @@ import { AUTH_PATH, OIDC_PROVIDER } from "./library.ts";
 import { refuseForeign } from "./origin.ts";
 import { passwordFault } from "./passwords.ts";
 import { faultOf, SIGN_IN_AGAIN } from "./refusals.ts";
-import { refuseOutgrown } from "./resets.ts";
+import { refuseOutgrown, spendReset } from "./resets.ts";
 import type { PeopleRoom } from "./room.ts";
 import type { Try } from "./tries.ts";
 import { replyOf, requestOf } from "./web.ts";
@@ -170,6 +170,7 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   }
   const begun = door.signsIn === undefined ? undefined : await begunIn(room, reply, before?.held);
   if (door.once === true) await refuseUsed(room, begun, textOf(fields, "code"));
+  if (path === "reset-password") await spendReset(room, textOf(fields, "token"));
   if (door.makes !== true) trying?.right();
   if (door.forgets === true && before !== undefined) await room.store.people.forgetDevices(before.held.person.id);
   await writeDown(room, door, exchange, begun, before?.held);

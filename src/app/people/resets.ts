@@ -78,6 +78,13 @@ export async function refuseOutgrown(room: PeopleRoom, token: string): Promise<v
   throw fault("invalid_value", { message: "This link is not good any more. Ask for a new one.", param: "token" });
 }
 
+/** The library has used the token up: what an admin knows of it says so, too. */
+export async function spendReset({ store, clock }: PeopleRoom, token: string): Promise<void> {
+  const link = await store.people.link(digestOf(token));
+  if (link?.kind !== "reset") return;
+  await store.change(async ({ people }) => ({ answer: await people.useLink(link.id, clock.nowMs()), audit: null }));
+}
+
 async function makeReset(room: PeopleRoom, person: PersonRecord, seat: LinkSeat | undefined): Promise<Reply> {
   const { clock, makeToken, library, ids } = room;
   const [token, now] = [makeToken(), clock.nowMs()];

@@ -130,9 +130,8 @@ function linkChanges(db: Kysely<Database>): Changes<"addLink" | "useLink" | "rev
       return (await revoked.executeTakeFirst()).numUpdatedRows > 0n;
     },
     async revokeLinks(kind, email, workspaceId, nowMs) {
-      const all = open()
-        .set({ revoked_at_ms: Math.trunc(nowMs) })
-        .where("kind", "=", kind);
+      const now = Math.trunc(nowMs);
+      const all = open().set({ revoked_at_ms: now }).where("kind", "=", kind).where("expires_at_ms", ">", now);
       const theirs = email === null ? all : all.where("email", "=", email);
       const there = workspaceId === null ? theirs : theirs.where("workspace_id", "=", workspaceId);
       return (await there.returning("id").execute()).map(({ id }) => id);
