@@ -156,6 +156,18 @@ describe.each([
   });
 });
 
+test("GEN-02 stored responses have the paths of the specification, and show what they answer", () => {
+  const { paths }: Document = JSON.parse(apiDocumentText(place));
+  const stored = Object.keys(paths).filter((at) => at.startsWith("/responses/"));
+  expect(stored.toSorted()).toEqual([
+    "/responses/{response_id}",
+    "/responses/{response_id}/cancel",
+    "/responses/{response_id}/input_items",
+  ]);
+  for (const { operationId, responses } of stored.flatMap((at) => Object.values(paths[at] ?? {})))
+    expect(responses["200"]?.content?.["application/json"]?.example, operationId).toBeDefined();
+});
+
 describe("headers of answers in the OpenAPI document", () => {
   const document: Document = JSON.parse(apiDocumentText(place));
   const told = (at: string) => Object.keys(document.paths[at]?.["post"]?.responses["200"]?.headers ?? {});

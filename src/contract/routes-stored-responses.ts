@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { FaultCode } from "./faults.ts";
 import type { Answer, Route } from "./route.ts";
+import { responseExample } from "./routes-responses.ts";
 import { ResponseEvent, ResponseObject } from "./schemas/responses.ts";
 import { InputItemsQuery, ResponseDeleted, ResponseItemList, RetrieveQuery } from "./schemas/stored-responses.ts";
 
@@ -28,8 +29,7 @@ function stored({ faults = [], ...said }: Said): Route {
   };
 }
 
-const RESPONSE = "/v1/responses/{id}";
-const ID = "resp_0198f3c2a7b47d1e8f00a1b2c3d4e5f6";
+const RESPONSE = "/v1/responses/{response_id}";
 
 export const STORED_RESPONSE_ROUTES: readonly Route[] = [
   stored({
@@ -41,6 +41,7 @@ export const STORED_RESPONSE_ROUTES: readonly Route[] = [
       "A response belongs to the workspace that made it, whichever of its keys asks; for every other one there is none. With `stream=true` the events of a background response come as they were, and on to its end.",
     query: RetrieveQuery,
     answer: { is: "json_or_events", schema: ResponseObject, frame: ResponseEvent },
+    example: { answer: responseExample },
   }),
   stored({
     id: "deleteResponse",
@@ -49,7 +50,7 @@ export const STORED_RESPONSE_ROUTES: readonly Route[] = [
     summary: "Delete a stored response",
     description: "Background work on it is cancelled first. Responses that went on from it cannot be gone on from.",
     answer: { is: "json", status: 200, schema: ResponseDeleted },
-    example: { answer: { id: ID, object: "response", deleted: true } },
+    example: { answer: { id: responseExample.id, object: "response", deleted: true } },
   }),
   stored({
     id: "cancelResponse",
@@ -59,6 +60,7 @@ export const STORED_RESPONSE_ROUTES: readonly Route[] = [
     description: "Only for responses made with `background: true`; one that is over stays as it is.",
     answer: { is: "json", status: 200, schema: ResponseObject },
     faults: ["invalid_value"],
+    example: { answer: { ...responseExample, background: true, status: "cancelled", output: [], usage: null } },
   }),
   stored({
     id: "listResponseInputItems",

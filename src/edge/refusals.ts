@@ -28,7 +28,7 @@ const INSTEAD: readonly (readonly [at: RegExp, hint: string])[] = [
   ],
   [
     /\/chat\/completions\/./,
-    "Chat completions are not stored: responses are, and GET /v1/responses/{id} gives them back",
+    "Chat completions are not stored: responses are, and GET /v1/responses/{response_id} gives them back",
   ],
   [/\/responses\/input_tokens$/, "POST /v1/messages/count_tokens counts for every chat model"],
   [/\/moderations$/, "POST /v1/decisions answers typed questions about a text"],

@@ -42,7 +42,12 @@ describe("resources of the official clients that are not offered", () => {
       "POST /v1/audio/transcriptions",
       () => openai.audio.translations.create({ file: file(), model: "sandbox/listen" }),
     ],
-    ["chat.completions.retrieve", 404, "GET /v1/responses/{id}", () => openai.chat.completions.retrieve("chatcmpl-a")],
+    [
+      "chat.completions.retrieve",
+      404,
+      "GET /v1/responses/{response_id}",
+      () => openai.chat.completions.retrieve("chatcmpl-a"),
+    ],
     [
       "completions.create",
       404,

@@ -15,7 +15,7 @@ export function storedResponseHandlers(room: ResponsesRoom): Record<string, Hand
   return {
     getResponse: streamed((exchange, sink) => retrieve(room, exchange, sink)),
     deleteResponse: whole(async (exchange) => {
-      const id = exchange.params["id"] ?? "";
+      const id = exchange.params["response_id"] ?? "";
       if (!(await removeResponse(room, callerOf(exchange).workspace.id, id))) throw noSuchResponse(id);
       return { status: 200, json: { id, object: "response", deleted: true } };
     }),
@@ -24,7 +24,7 @@ export function storedResponseHandlers(room: ResponsesRoom): Record<string, Hand
       if (stored.background === "none")
         throw fault("invalid_value", {
           message: "Only a response made with background: true can be cancelled; this one was answered as it was made.",
-          param: "id",
+          param: "response_id",
         });
       await endWork(room, stored.workspaceId, stored.id);
       return { status: 200, json: (await find(room, exchange)).response };
@@ -58,7 +58,7 @@ async function retrieve(room: ResponsesRoom, exchange: Exchange, sink: Sink): Pr
 }
 
 async function find(room: ResponsesRoom, exchange: Exchange): Promise<StoredResponse> {
-  const id = exchange.params["id"] ?? "";
+  const id = exchange.params["response_id"] ?? "";
   const stored = await room.store.find(callerOf(exchange).workspace.id, id, room.clock.nowMs());
   if (stored === undefined) throw noSuchResponse(id);
   return stored;
@@ -68,7 +68,7 @@ async function find(room: ResponsesRoom, exchange: Exchange): Promise<StoredResp
 function noSuchResponse(id: string): Fault {
   return fault("not_found", {
     message: `There is no stored response with the id "${id.replace(/\p{Cc}/gu, "?").slice(0, 100)}". It may have expired or been deleted.`,
-    param: "id",
+    param: "response_id",
   });
 }
 
