@@ -15,8 +15,8 @@ type BookDeps = { readonly store: { readonly ledger: Books }; readonly clock: Cl
 type Proof = { readonly begunAt: string; readonly result: Promise<CheckResult> };
 
 /**
- * Whether the books balance. Every row of them is read for that, so there is one proof at a time, whoever asks. One that
- * takes longer than an answer may goes on, and what came of it is told to who asks next.
+ * Whether the books balance. Every row of them is read for that, so a process has one proof at a time, whoever asks it;
+ * others have their own. One that takes longer than an answer may goes on, and what came of it is told to who asks next.
  */
 export function bookCheck({ store, clock, timers }: BookDeps): Check {
   let proof: Proof | undefined;
