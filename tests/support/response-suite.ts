@@ -144,7 +144,8 @@ function workTests(current: () => Store): void {
     await responses.callOff("ws_1", "resp_2");
     expect((await marks()).toSorted()).toEqual([first(true), second(true)]);
     await responses.add(storedResponse("resp_3"));
-    expect(await responses.wanted()).toEqual(new Set(["resp_1"]));
+    await responses.begin("resp_1");
+    expect(await responses.wanted()).toEqual(new Map([["resp_1", 1]]));
     expect(await responses.begin("resp_2")).toEqual({ is: "unwanted" });
     expect(await responses.find("ws_1", "resp_2", NOW)).toMatchObject({ status: "queued", runs: 0 });
   });
@@ -185,8 +186,8 @@ function workTests(current: () => Store): void {
     await responses.add(storedResponse("resp_1", { status: "queued", background: "streamed" }));
     const event = (sequence: number, by: string) => ({ sequence, text: `event ${sequence} ${by}` });
     const texts = async () => (await responses.events("ws_1", "resp_1", -1)).map(({ text }) => text);
-    const finish = (status: "completed" | "cancelled", events: ResponseEvent[]) =>
-      responses.finish({ ...runOf("resp_1"), status, response: storedResponse("resp_1").response, events });
+    const finish = (status: "completed" | "failed", events: ResponseEvent[], run?: number) =>
+      responses.finish({ ...runOf("resp_1"), run, status, response: storedResponse("resp_1").response, events });
     await responses.begin("resp_1");
     const [first, second] = [runOf("resp_1", 1), runOf("resp_1", 2)];
     expect(await responses.appendEvents(first, [event(0, "first")])).toBe("stored");
@@ -195,13 +196,16 @@ function workTests(current: () => Store): void {
     await responses.appendEvents(second, [event(2, "second"), event(3, "second")]);
     expect(await responses.appendEvents(first, [event(1, "first"), event(2, "first")])).toBe("unwanted");
     expect(await texts()).toEqual(["event 0 first", "event 1 second", "event 2 second", "event 3 second"]);
-    // Its end is the first one all the same, with what led to it.
-    await finish("cancelled", [event(1, "first"), event(2, "last")]);
+    // It ends nothing that another one works on, but for an answer: that is the end, with what led to it.
+    await finish("failed", [event(1, "first"), event(2, "last")], 1);
+    expect(await responses.find("ws_1", "resp_1", NOW)).toMatchObject({ status: "in_progress" });
+    expect(await texts()).toEqual(["event 0 first", "event 1 second", "event 2 second", "event 3 second"]);
+    await finish("completed", [event(1, "first"), event(2, "last")]);
     expect(await responses.appendEvents(second, [event(4, "second")])).toBe("unwanted");
     expect(await responses.appendEvents(second, [event(2, "second")])).toBe("unwanted");
-    await finish("completed", [event(2, "second")]);
+    await finish("failed", [event(2, "second")], 2);
     expect(await texts()).toEqual(["event 0 first", "event 1 first", "event 2 last"]);
-    expect(await responses.find("ws_1", "resp_1", NOW)).toMatchObject({ status: "cancelled" });
+    expect(await responses.find("ws_1", "resp_1", NOW)).toMatchObject({ status: "completed" });
     const kept = responses.bytesOf("ws_1");
     await responses.count();
     expect(responses.bytesOf("ws_1")).toBe(kept);

@@ -188,6 +188,16 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 9n * EUR, heldNanos: 0n });
     });
 
+    test("BILL-02 BILL-03 who leaves a request to another run of it leaves the hold, which that one ends with its charge", async () => {
+      const { state } = await open();
+      await state.credit("ws", 10n * EUR);
+      for (const _run of ["first", "second"]) expect(await state.hold(holdOf("r", 4n * EUR))).toEqual({ is: "held" });
+      await state.leave({ requestId: "r", workspaceId: "ws" });
+      expect(await state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: 4n * EUR });
+      await state.settle({ requestId: "r", workspaceId: "ws" }, 3n * EUR);
+      expect(await state.wallet("ws")).toEqual({ balanceNanos: 7n * EUR, heldNanos: 0n });
+    });
+
     test("BILL-02 a negative hold or charge creates no money and leaves the hold in place", async () => {
       const { state } = await open();
       await state.credit("ws", EUR);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import type { Board } from "../../domain/fleet/board.ts";
 import type { Fleet } from "../../domain/fleet/fleet.ts";
-import type { ResponseStore, StoredResponse } from "../../domain/responses/stored.ts";
+import { isUnfinished, type ResponseStore } from "../../domain/responses/stored.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Jobs } from "./jobs.ts";
 
@@ -163,7 +163,3 @@ export class WorkElsewhere {
 }
 
 const Ids = z.array(z.string());
-
-export function isUnfinished({ status }: Pick<StoredResponse, "status">): boolean {
-  return status === "queued" || status === "in_progress";
-}

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ResponseEvent, StoredResponse } from "../../domain/responses/stored.ts";
+import { isUnfinished, type ResponseEvent, type StoredResponse } from "../../domain/responses/stored.ts";
 import type { Sink } from "../exchange.ts";
 import type { ResponsesDeps } from "./deps.ts";
-import { isUnfinished } from "./elsewhere.ts";
 import { eventsAfter } from "./event-log.ts";
 import type { Job } from "./job.ts";
 

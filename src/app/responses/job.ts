@@ -11,6 +11,12 @@ const KEPT_CHARS_MAX = 64 * 1024 * 1024;
 /** Events that are not in the store yet: the provider waits while they are more. */
 const HELD_CHARS_MAX = 1024 * 1024;
 
+/**
+ * `abandoned`: the process ends before the work does. `taken_up`: a newer run works on it. `ended_elsewhere`: it has the end
+ * that somebody else gave it.
+ */
+type Phase = "running" | "abandoned" | "taken_up" | "ended_elsewhere" | "over";
+
 /** One response that is being made in the background: its events as they come, and what has become of it. */
 export class Job {
   readonly stored: StoredResponse;
@@ -33,7 +39,7 @@ export class Job {
   #last: readonly ParsedBody[] = [];
   #final: JsonObject | undefined;
   #cancelled: "no" | "yes" = "no";
-  #phase: "running" | "abandoned" | "over" = "running";
+  #phase: Phase = "running";
   /** How many of its events are ones of the response; undefined: all. */
   #lasting: number | undefined;
 
@@ -87,7 +93,7 @@ export class Job {
     return this.#heldChars > HELD_CHARS_MAX;
   }
 
-  get phase(): "running" | "abandoned" | "over" {
+  get phase(): Phase {
     return this.#phase;
   }
 
@@ -120,16 +126,16 @@ export class Job {
 
   /** The process ends before the work does: its row stays as it is, for the next start. */
   abandon(): void {
-    if (this.#phase !== "running") return;
-    this.#publish();
-    this.#phase = "abandoned";
-    const events = this.#events.length;
-    this.#add("error", this.#told(fault("service_unavailable", { message: STOPPING })));
-    // Only for those who listen now: it is no event of the response.
-    this.#lasting = this.#forgotten + events;
-    this.#sequence = this.#sequence - (this.#events.length - events);
-    this.#giveRoom();
-    this.#over.resolve();
+    this.#giveUp("abandoned", STOPPING);
+  }
+
+  /** It is somebody else's now, whole answers excepted: what was paid for is kept, whoever made it. */
+  leave(phase: "taken_up" | "ended_elsewhere"): void {
+    if (this.#phase !== "running" || this.isMade) return;
+    this.#giveUp(phase, ELSEWHERE);
+    // Its caller has not left, so what was told of it is not charged; before anything was, nobody else is asked.
+    if (this.sink.started) this.sink.refuse(LEFT);
+    else this.sink.stop();
   }
 
   /** What is to be stored of its end; `failure` is what the work threw. */
@@ -176,6 +182,19 @@ export class Job {
       const timer = setTimeout(() => finish("silence"), withinMs);
       this.#watchers.add(heard);
     });
+  }
+
+  #giveUp(phase: Phase, why: string): void {
+    if (this.#phase !== "running") return;
+    this.#publish();
+    this.#phase = phase;
+    const events = this.#events.length;
+    this.#add("error", this.#told(fault("service_unavailable", { message: why })));
+    // Only for those who listen now: it is no event of the response.
+    this.#lasting = this.#forgotten + events;
+    this.#sequence = this.#sequence - (this.#events.length - events);
+    this.#giveRoom();
+    this.#over.resolve();
   }
 
   get #keepsEvents(): boolean {
@@ -252,6 +271,11 @@ export class Job {
 }
 
 const STOPPING = "The gateway is being stopped. The work goes on at its next start if it had not begun to answer.";
+
+const ELSEWHERE =
+  "Another instance of the gateway has taken up this response while this one could not be heard of. Follow it again.";
+
+const LEFT = fault("service_unavailable", { message: ELSEWHERE });
 
 const UNKEPT =
   "The workspace has come to demand zero data retention while this response was made, so the answer was not kept.";

@@ -40,7 +40,8 @@ afterEach(async () => {
 
 function jobsWith(rule: Pick<ResponsesDeps, "mayKeep">): Jobs {
   const bounds = { retentionMs: 1000, bytesMax: 1e9, jobsMax: { all: 10, workspace: 10 }, keepAliveMs: 1000 };
-  return new Jobs({ store, clock: systemClock, ...bounds, ...rule, diskIsLow: () => false, warn: () => undefined });
+  const clock = { ...systemClock, nowMs: () => 2000 };
+  return new Jobs({ store, clock, ...bounds, ...rule, diskIsLow: () => false, warn: () => undefined });
 }
 
 const REQUEST = { body: "{}", headers: {}, clientAddress: "::1" };
@@ -264,6 +265,70 @@ test("RESP-04 work that was called off, ended or deleted without being told is s
   await Promise.all(made.map((job) => jobs.finish(job, undefined)));
   expect(await store.find("ws_1", "resp_off", 2000)).toMatchObject({ status: "cancelled" });
 }, 15_000);
+
+test("RESP-04 RESP-05 work that another instance has begun anew is stopped, and leaves record, hold and end to that one", async () => {
+  const job = await begun();
+  expect(await store.begin("resp_1")).toEqual({ is: "begun", run: 2 });
+  const reader = new SlowSink();
+  reader.hurry();
+  const followed = followJob({ store, keepAliveMs: 1000 }, job, reader, -1, {});
+  await jobs.stopUnwanted();
+  expect([job.sink.gone, jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([true, true, true]);
+  await followed;
+  // Who follows it hears that it is to be followed elsewhere.
+  expect([reader.numbers, reader.ended]).toEqual([[0, 1, 2], "whole"]);
+  await jobs.finish(job, undefined);
+  expect(jobs.ids).toEqual([]);
+  expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "in_progress", runs: 2, request: REQUEST }]);
+});
+
+test("RESP-04 RESP-05 work that fails before it finds out that another instance has begun it anew does not end that one's", async () => {
+  const job = await begun();
+  await store.begin("resp_1");
+  await jobs.finish(job, new Error("the provider is away"));
+  expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "in_progress", runs: 2 }]);
+});
+
+test("RESP-04 RESP-05 a whole answer is kept whoever made it, whether or not it was found out before that another works on it", async () => {
+  for (const finds of ["nothing", "the other", "the other, and no store"]) {
+    const job = await begun();
+    await store.begin("resp_1");
+    if (finds !== "nothing") await jobs.stopUnwanted();
+    const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
+    job.keep(JSON.stringify(response));
+    // It is over, so nobody stops it any more.
+    await jobs.stopUnwanted();
+    const { finish } = store;
+    let away = finds === "the other, and no store" ? 1 : 0;
+    store.finish = (end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : finish(end));
+    await jobs.finish(job, undefined);
+    store.finish = finish;
+    expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", response });
+    await store.remove("ws_1", "resp_1", 2000);
+  }
+});
+
+test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's wish: what was told of it is not charged", async () => {
+  const job = await begun();
+  job.sink.start();
+  const { response } = storedResponse("resp_1");
+  await store.begin("resp_1");
+  await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "completed", response, events: [] });
+  await jobs.stopUnwanted();
+  expect([job.sink.gone, job.sink.refusal?.code]).toEqual([false, "service_unavailable"]);
+  // The journal has it as begun, so its end is written there, and is free.
+  expect([jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([false, false]);
+  await jobs.finish(job, undefined);
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", response });
+});
+
+test("RESP-04 cancelling where work was begun that another instance has begun anew holds for both", async () => {
+  const job = await begun();
+  await store.begin("resp_1");
+  job.sink.onGone(() => void jobs.finish(job, undefined));
+  await endWork({ jobs, store, clock: { ...systemClock, nowMs: () => 2000 } }, "ws_1", "resp_1");
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", runs: 2 });
+});
 
 const MIB = 1024 * 1024;
 

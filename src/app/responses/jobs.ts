@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault, fault } from "../../contract/faults.ts";
-import type { BackgroundRequest, StoredResponse } from "../../domain/responses/stored.ts";
+import { type BackgroundRequest, isUnfinished, type StoredResponse } from "../../domain/responses/stored.ts";
 import { counted } from "../../kit/counted.ts";
 import type { ResponsesDeps } from "./deps.ts";
 import type { Job } from "./job.ts";
@@ -83,7 +83,7 @@ export class Jobs {
   async begin(job: Job): Promise<void> {
     const begun = await this.#deps.store.begin(job.stored.id);
     if (begun.is === "begun") job.begin(begun.run);
-    else job.cancel();
+    else await this.#stop(job);
   }
 
   /** The work is settled; `failure` is what it threw. Never rejects. */
@@ -102,13 +102,23 @@ export class Jobs {
     await Promise.all(this.#of(workspaceId).map((job) => this.cancel(job)));
   }
 
-  /** Stops what another instance has called off, ended or deleted without being heard here. */
+  /** Stops what another instance has called off, ended, deleted or taken up without being heard here. */
   async stopUnwanted(): Promise<void> {
     // One that has not begun finds out when it does.
     const begun = [...this.#running.values()].map(({ job }) => job).filter(({ run }) => run !== undefined);
     if (begun.length === 0) return;
     const wanted = await this.#deps.store.wanted();
-    for (const job of begun) if (!wanted.has(job.stored.id)) job.cancel();
+    for (const job of begun) if (wanted.get(job.stored.id) !== job.run) await this.#stop(job);
+  }
+
+  /** Only who calls it off, or deletes it, pays for what there is of it: an end that stands may have its own charge. */
+  async #stop(job: Job): Promise<void> {
+    const { workspaceId, id } = job.stored;
+    const { store, clock } = this.#deps;
+    const stored = await store.find(workspaceId, id, clock.nowMs());
+    if (stored !== undefined && !isUnfinished(stored)) job.leave("ended_elsewhere");
+    else if (stored !== undefined && job.run !== undefined && stored.runs > job.run) job.leave("taken_up");
+    else job.cancel();
   }
 
   /** Waits for what is running. */
@@ -126,9 +136,18 @@ export class Jobs {
     await this.#idle(LAST_WORDS_MS);
   }
 
-  /** Whether a request is work that was given up: no record of it may keep the next start from running it again. */
-  isAbandoned(id: string): boolean {
-    return this.#running.get(id)?.job.phase === "abandoned";
+  /** Whether a request is work that another run goes on with: hold and claim are that one's. */
+  isTakenUp(id: string): boolean {
+    return this.#running.get(id)?.job.phase === "taken_up";
+  }
+
+  /**
+   * Whether a request is work whose record is another run's, unless it is charged: one of work that was given up would
+   * keep the next start from running it again. What the journal has as begun ends there.
+   */
+  isUnrecorded(id: string): boolean {
+    const job = this.#running.get(id)?.job;
+    return job?.phase === "abandoned" || (job?.phase === "taken_up" && !job.sink.started);
   }
 
   async #idle(timeoutMs: number): Promise<void> {
@@ -225,14 +244,17 @@ class Work {
     const keeps = mayKeep(workspaceId, keyId);
     const { status, response, last } = keeps ? this.job.end(failure) : this.job.unkept(failure);
     const events = keeps ? [...this.job.unstored, ...last] : [];
+    // An answer is kept, whoever makes it: it is in the books. Anything else is no end of what a newer run works on.
+    // Without a number it may have begun unheard.
+    const run = this.job.isMade ? undefined : (this.job.run ?? this.job.stored.runs + 1);
     const deadline = clock.elapsedMs() + SAVE_FOR_MS;
     for (let waitMs = SAVE_FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, SAVE_MOST_WAIT_MS)) {
       try {
-        await store.finish({ id, workspaceId, status, response, events });
+        await store.finish({ id, workspaceId, run, status, response, events });
         break;
       } catch (error) {
         warn({ err: error, requestId: id }, "the end of a background response could not be stored");
-        if (clock.elapsedMs() > deadline || this.job.phase !== "running") break;
+        if (clock.elapsedMs() > deadline || this.job.phase === "abandoned") break;
         await sleep(waitMs);
       }
     }

@@ -9,7 +9,7 @@ export function openResponses(given: Omit<ResponsesDeps, "mayKeep">, gateway: Ga
     gateway.policyOf(workspaceId, keyId)?.zeroDataRetention === false;
   const deps: ResponsesDeps = { ...given, mayKeep };
   const jobs = new Jobs(deps);
-  const { journal, idempotency } = gateway;
+  const { journal, idempotency, state } = gateway;
   return {
     ...deps,
     jobs,
@@ -22,11 +22,18 @@ export function openResponses(given: Omit<ResponsesDeps, "mayKeep">, gateway: Ga
           return stored === undefined ? undefined : JSON.stringify(stored.response);
         },
       },
+      state: {
+        ...state,
+        settle: (hold, nanos) =>
+          nanos === 0n && jobs.isTakenUp(hold.requestId) ? state.leave(hold) : state.settle(hold, nanos),
+        release: (key, requestId) => (jobs.isTakenUp(requestId) ? undefined : state.release(key, requestId)),
+      },
       journal: {
         // Work that was given up at the end of the process leaves no trace but its row, as if the process had been
-        // killed: the next start runs it again. What was charged is always written.
+        // killed: the next start runs it again. So does what another instance works on before anything was told here.
+        // What was charged is always written.
         append: (entry) =>
-          entry.t === "done" && entry.record.charge === null && jobs.isAbandoned(entry.record.id)
+          entry.t === "done" && entry.record.charge === null && jobs.isUnrecorded(entry.record.id)
             ? Promise.resolve()
             : journal.append(entry),
         get broken() {

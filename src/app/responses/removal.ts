@@ -1,5 +1,4 @@
-import type { ResponseSummary } from "../../domain/responses/stored.ts";
-import { isUnfinished } from "./elsewhere.ts";
+import { isUnfinished, type ResponseSummary } from "../../domain/responses/stored.ts";
 import { endUnmade } from "./end-unmade.ts";
 import type { ResponsesRoom } from "./room.ts";
 
@@ -18,11 +17,12 @@ type Ending = Pick<ResponsesRoom, "jobs" | "store" | "clock" | "elsewhere">;
 export async function endWork(room: Ending, workspaceId: string, id: string): Promise<void> {
   const { jobs, store, clock, elsewhere } = room;
   const job = jobs.find(workspaceId, id);
-  if (job !== undefined) return jobs.cancel(job);
+  if (job !== undefined) await jobs.cancel(job);
   const unfinished = async () => {
     const stored = await store.find(workspaceId, id, clock.nowMs());
     return stored !== undefined && isUnfinished(stored) ? stored : undefined;
   };
+  // Where it was given up here, or taken up elsewhere, its end is not in the store yet.
   if ((await unfinished()) === undefined) return;
   await store.callOff(workspaceId, id);
   await elsewhere?.end(workspaceId, id);

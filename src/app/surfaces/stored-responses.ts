@@ -1,9 +1,8 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import { InputItemsQuery, RetrieveQuery } from "../../contract/schemas/stored-responses.ts";
-import type { StoredResponse } from "../../domain/responses/stored.ts";
+import { isUnfinished, type StoredResponse } from "../../domain/responses/stored.ts";
 import { invalidValue, readQuery } from "../body.ts";
 import { type Exchange, type Handler, type Sink, streamed, whole } from "../exchange.ts";
-import { isUnfinished } from "../responses/elsewhere.ts";
 import { eventsAfter } from "../responses/event-log.ts";
 import { followJob, followStored, sendEvents } from "../responses/follow.ts";
 import { inputPage } from "../responses/input-items.ts";

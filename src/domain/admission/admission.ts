@@ -81,6 +81,8 @@ export type SharedState = {
   hold(request: HoldRequest): Soon<HoldVerdict>;
   /** Ends a hold with what was really used; a second call for the same request changes nothing. */
   settle(hold: HoldOf, chargedNanos: bigint): Soon<void>;
+  /** Another run of the same request goes on: hold and claim, which both have by its id, are for that one to end. */
+  leave(hold: HoldOf): Soon<void>;
   /**
    * Money that came in: from top-ups, and at start from SQL and the journal. A negative amount is money that was taken
    * back from outside, whatever the balance. `booking`: with this the one that `intend` named is over.

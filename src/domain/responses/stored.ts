@@ -3,6 +3,10 @@ import type { JsonObject } from "../../kit/json.ts";
 export const RESPONSE_STATUSES = ["queued", "in_progress", "completed", "failed", "incomplete", "cancelled"] as const;
 export type ResponseStatus = (typeof RESPONSE_STATUSES)[number];
 
+export function isUnfinished({ status }: { readonly status: ResponseStatus }): boolean {
+  return status === "queued" || status === "in_progress";
+}
+
 /** Whether the gateway works on it by itself; `streamed`: its events are kept too, so that they can be followed. */
 export const BACKGROUND_KINDS = ["none", "polled", "streamed"] as const;
 export type BackgroundKind = (typeof BACKGROUND_KINDS)[number];
@@ -62,6 +66,8 @@ export type ResponseEnd = {
   readonly status: ResponseStatus;
   readonly response: JsonObject;
   readonly events: readonly ResponseEvent[];
+  /** It is the end of what no run after this one works on; absent: of whatever works on it. */
+  readonly run?: number | undefined;
 };
 
 /**
@@ -104,8 +110,8 @@ export type ResponseStore = {
   ): Promise<{ rows: readonly ResponseSummary[]; next: string | null }>;
   /** Those on which work had begun or was to begin, oldest first. */
   unfinished(): Promise<readonly UnfinishedResponse[]>;
-  /** The ids of those that are still to be made: not over, not called off and not deleted. */
-  wanted(): Promise<ReadonlySet<string>>;
+  /** Those that are still to be made, by id: not over, not called off and not deleted. Each with its newest run. */
+  wanted(): Promise<ReadonlyMap<string, number>>;
   /** Removes what has expired; answers how many. */
   sweep(nowMs: number): Promise<number>;
   /** How many bytes the contents of a workspace take, from memory: right once it was counted. */

@@ -25,6 +25,8 @@ export function memoryState(clock: Clock, { claimsMax = CLAIMS_MAX }: MemoryLimi
     touch: async () => undefined,
     hold: (request) => wallets.hold(request),
     settle: ({ requestId }, chargedNanos) => wallets.settle(requestId, chargedNanos),
+    // Nobody is asked for what it holds.
+    leave: () => undefined,
     credit: async (workspaceId, nanos) => wallets.credit(workspaceId, nanos),
     take: async (taking) => wallets.take(taking),
     wallet: async (workspaceId) => wallets.state(workspaceId),

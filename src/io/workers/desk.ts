@@ -138,6 +138,12 @@ export class Desk {
           this.#holds.delete(requestId);
           return null;
         }),
+      leave: ([requestId, workspaceId]) =>
+        after(state.leave({ requestId, workspaceId }), () => {
+          this.#holds.delete(requestId);
+          for (const [key, claimant] of this.#claims) if (claimant === requestId) this.#claims.delete(key);
+          return null;
+        }),
       credit: ([workspaceId, nanos, booking]) => {
         this.#moving.moved(workspaceId, BigInt(nanos));
         if (booking !== null) this.#moving.booked(booking);

@@ -115,6 +115,25 @@ test("SCALE-04 BILL-07 what a dead worker held ends as the books say: charged or
   expect(await alive.state.claim({ key: "k2", body: "b" }, "next")).toMatchObject({ is: "claimed" });
 });
 
+test("SCALE-04 BILL-07 what a dead worker had left to another run stays with that one", async () => {
+  const { worker } = crew();
+  const [dead, alive] = [worker(), worker()];
+  await alive.state.credit("ws", 10n * EUR);
+  for (const { state } of [dead, alive]) {
+    await state.claim({ key: "k", body: "b" }, "twice");
+    await state.hold(holdOf("twice", EUR));
+  }
+  await dead.state.leave({ requestId: "twice", workspaceId: "ws" });
+  await dead.desk.leave();
+  await dead.desk.release({
+    chargedNanos: async () => 0n,
+    used: async () => undefined,
+    bookedNanos: async () => 0n,
+  });
+  expect(await alive.state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: EUR });
+  expect(await alive.state.claim({ key: "k", body: "b" }, "next")).toMatchObject({ is: "running" });
+});
+
 test("SCALE-04 a lock is one worker's at a time; the next has it when it is let go of, or when its holder died", async () => {
   const { worker } = crew();
   const [one, two, three] = [worker(), worker(), worker()];

@@ -14,6 +14,9 @@ export function stateOfPrimary(primary: Primary): SharedState {
     settle: async ({ requestId, workspaceId }, chargedNanos) => {
       await primary.ask("settle", [requestId, workspaceId, String(chargedNanos)]);
     },
+    leave: async ({ requestId, workspaceId }) => {
+      await primary.ask("leave", [requestId, workspaceId]);
+    },
     credit: async (workspaceId, nanos, booking) => {
       await primary.ask("credit", [workspaceId, String(nanos), booking ?? null]);
     },

@@ -44,6 +44,7 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
       touch: (workspaceId) => windows.touch(workspaceId),
       hold: (request) => wallets.hold(request),
       settle: (hold, chargedNanos) => wallets.settle(hold, chargedNanos),
+      leave: (hold) => wallets.leave(hold),
       credit: (workspaceId, nanos, booking) => {
         const credited = wallets.credit(workspaceId, nanos);
         if (booking !== undefined) board.booked(booking);

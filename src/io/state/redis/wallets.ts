@@ -129,6 +129,13 @@ export class RedisWallets {
     );
   }
 
+  /** What Redis has stays there; wallets that are filled anew have it by whoever goes on. */
+  leave({ requestId }: HoldOf): void {
+    const { holdings } = this.#deps;
+    const holding = holdings.of(requestId);
+    if (holding !== undefined && holding.chargedNanos === undefined) holdings.forget(holding);
+  }
+
   #end(holding: Holding, chargedNanos: bigint, hold: "is there" | "may come"): Promise<void> {
     const { owed } = this.#deps;
     holding.chargedNanos = chargedNanos;

@@ -83,11 +83,11 @@ export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
     async wanted() {
       const found = await db
         .selectFrom("stored_responses")
-        .select("id")
+        .select(["id", "runs"])
         .where("status", "in", ["queued", "in_progress"])
         .where("called_off", "=", 0)
         .execute();
-      return new Set(found.map(({ id }) => id));
+      return new Map(found.map(({ id, runs }) => [id, runs]));
     },
   };
 }

@@ -85,18 +85,19 @@ function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, by
     },
 
     async finish(end) {
-      const { id, workspaceId, status, response, events } = end;
+      const { id, workspaceId, status, response, events, run } = end;
       const sealed = await rows.seal(end, "response", response);
       const last = await rows.sealEvents(end, events);
       const grown = await db.transaction().execute(async (transaction) => {
         const before = await sizesOf(transaction, [id]);
-        const changed = await transaction
+        const ending = transaction
           .updateTable("stored_responses")
           .set({ status, response: sealed, request: null })
           .where("id", "=", id)
-          .where("status", "in", UNFINISHED)
-          .executeTakeFirst();
-        // Deleted while it was worked on: nothing of it comes back. Ended before: that end was told.
+          .where("status", "in", UNFINISHED);
+        const changed = await (run === undefined ? ending : ending.where("runs", "<=", run)).executeTakeFirst();
+        // Deleted while it was worked on: nothing of it comes back. Ended before: that end was told. Begun anew since: it
+        // is another's.
         if (changed.numUpdatedRows === 0n) return 0;
         await indexItems(transaction, workspaceId, id, response);
         await putEvents(transaction, last);
