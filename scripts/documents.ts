@@ -229,7 +229,7 @@ the model takes them.
 
 - \`allowed_tools\`: names of tools, at least one. D1 endpoints receive it as a \`tool_choice\` of type \`allowed_tools\`,
   in the mode of the \`tool_choice\` that was sent. \`"none"\` and a tool named there stay as they are; a named tool that is not in the
-  list, and two lists that differ, are refused.
+  list, a name that is not in \`tools\`, and two lists that differ, are refused. Without \`tools\` it limits nothing.
 - \`session_id\`: up to 256 characters. \`cost_tier\`: \`low\`, \`medium\` or \`high\`. \`remaining_turns\`: an integer from 0.
 
 A value out of shape is refused with \`400 invalid_value\` and the field's name in \`param\`.

@@ -140,19 +140,17 @@ function issueRefusal(issues: readonly z.core.$ZodIssue[]): Refusal {
   return refusal(400, `Invalid value for '${param}': ${issue.message}.`, { param, code: "invalid_value" });
 }
 
+/** What is said of tools where there are none changes nothing, unless it demands a call. */
 function conflictIn(asked: Body): Refusal | undefined {
   const only = (param: string, needed: string) =>
     refusal(400, `'${param}' is only allowed when '${needed}' is given.`, { param, code: "invalid_value" });
   const tools = asked.tools ?? [];
   if (asked.stream_options != null && asked.stream !== true) return only("stream_options", "stream");
-  if (asked.tool_choice != null && asked.tool_choice !== "none" && tools.length === 0)
-    return only("tool_choice", "tools");
-  if (asked.parallel_tool_calls != null && tools.length === 0) return only("parallel_tool_calls", "tools");
-  if (asked.top_logprobs != null && asked.logprobs !== true) return only("top_logprobs", "logprobs");
+  if (demandsCall(asked) && tools.length === 0) return only("tool_choice", "tools");
   if (asked.max_tokens != null && asked.max_completion_tokens != null)
     return refusal(400, "'max_tokens' and 'max_completion_tokens' cannot be given together.", { param: "max_tokens" });
   const unknown = chosenNames(asked).find((name) => !tools.some((one) => one.function.name === name));
-  if (unknown !== undefined)
+  if (unknown !== undefined && tools.length > 0)
     return refusal(400, `Tool choice '${unknown}' not found in 'tools'.`, {
       param: "tool_choice",
       code: "invalid_value",
@@ -162,6 +160,11 @@ function conflictIn(asked: Body): Refusal | undefined {
 
 function unheardEffort({ model, reasoning_effort: word }: Body): Refusal | undefined {
   return word == null ? undefined : unheard(model, word, "reasoning_effort");
+}
+
+function demandsCall({ tool_choice: choice }: Body): boolean {
+  if (choice == null || typeof choice === "string") return choice === "required";
+  return choice.type === "function" || choice.allowed_tools.mode === "required";
 }
 
 function chosenNames(asked: Body): string[] {
@@ -204,7 +207,7 @@ function understood(asked: Body): ChatAsked {
     is: "asked",
     model: asked.model,
     streaming: asked.stream !== true ? "whole" : withUsage ? "frames_with_usage" : "frames",
-    logprobs: asked.logprobs === true ? (asked.top_logprobs ?? 0) : null,
+    logprobs: asked.logprobs === false ? null : (asked.top_logprobs ?? (asked.logprobs === true ? 0 : null)),
     prompt: {
       turns: turnsOf(asked.messages),
       tools: toolsOf(asked),

@@ -131,6 +131,8 @@ describe("text", () => {
     const reply = await client("sandbox-us").chat.completions.create({ ...hello, logprobs: true, top_logprobs: 2 });
     const tokens = reply.choices[0]?.logprobs?.content ?? [];
     expect(tokens.map((one) => one.token).join("")).toBe(reply.choices[0]?.message.content);
+    const counted = await client("sandbox-us").chat.completions.create({ ...hello, top_logprobs: 2 });
+    expect(counted.choices[0]?.logprobs?.content).toEqual(tokens);
   });
 
   test("an image is taken by the model that sees and refused by the one that does not", async () => {
@@ -277,7 +279,7 @@ describe("refusals in the provider's own shape", () => {
     ["a bad temperature", { ...hello, temperature: 3 }, 400, "temperature"],
     ["a word of others", { ...hello, model: "sandbox/chat-mini", reasoning_effort: "max" }, 400, "reasoning_effort"],
     ["stream_options without stream", { ...hello, stream_options: { include_usage: true } }, 400, "stream_options"],
-    ["tool_choice without tools", { ...hello, tool_choice: "auto" }, 400, "tool_choice"],
+    ["a call demanded without tools", { ...hello, tool_choice: "required" }, 400, "tool_choice"],
     [
       "a result without its call",
       { ...hello, messages: [{ role: "tool", content: "x", tool_call_id: "y" }] },

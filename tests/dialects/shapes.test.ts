@@ -119,6 +119,22 @@ describe("a list of allowed tools beside a tool choice", () => {
     const error = await refused({ tools: TOOLS, allowed_tools: ["one"], ...sent });
     expect(error).toMatchObject({ code: "invalid_value", param });
   });
+
+  test.each<[string, JsonObject]>([
+    ["allowed_tools", { tools: TOOLS, allowed_tools: ["one", "three"] }],
+    ["tool_choice", { tools: TOOLS, tool_choice: listed("auto", "one", "three") }],
+    ["tool_choice", { tool_choice: listed("required", "three") }],
+  ])("PARAM-01 %s that no tool can meet is refused by name: %j", async (param, sent) => {
+    expect(await refused(sent)).toMatchObject({ code: "invalid_value", param });
+  });
+
+  test("PARAM-01 allowed_tools without tools limits nothing, and no provider is told of it", async () => {
+    await only(CHAT);
+    await scene.chat(tenant.key, { model: CHAT_MODEL });
+    const plain = received(CHAT);
+    expect((await scene.chat(tenant.key, { model: CHAT_MODEL, allowed_tools: ["three"] })).status).toBe(200);
+    expect(received(CHAT)).toEqual(plain);
+  });
 });
 
 describe.each(Object.entries(COLUMNS))("%s", (dialect, { provider, model }) => {

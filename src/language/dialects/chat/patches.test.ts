@@ -32,7 +32,9 @@ test("PARAM-04 a null beside what the gateway writes in its place does not spoil
   expect(sent({ reasoning_effort: null, reasoning: { effort: "low" } })).toEqual({ reasoning_effort: "low" });
   expect(sent({ max_tokens: null, max_completion_tokens: 9 }, "max_tokens")).toEqual({ max_tokens: 9 });
   expect(sent({ max_tokens: 9, max_completion_tokens: null }, "max_tokens")).toEqual({ max_tokens: 9 });
-  expect(sent({ tool_choice: null, allowed_tools: ["f"] })).toMatchObject({ tool_choice: { type: "allowed_tools" } });
+  const tools = [{ type: "function", function: { name: "f" } }];
+  const chosen = sent({ tools, tool_choice: null, allowed_tools: ["f"] });
+  expect(chosen).toMatchObject({ tool_choice: { type: "allowed_tools" } });
 });
 
 test("PARAM-01 max_tokens is sent under the name that the server takes, and as the client wrote it where none is known", () => {

@@ -272,8 +272,12 @@ export function directPatches(request: ChatRequest, call: Call, facts: DirectFac
   if (request.reasoning !== undefined) patches.push({ key: "reasoning", json: null });
   if (request.thinking !== undefined) patches.push({ key: "thinking", json: null });
   if (request.allowed_tools) {
-    const { tool_choice } = encodeToolChoice(call.toolChoice, request.allowed_tools);
-    patches.push({ key: "tool_choice", json: JSON.stringify(tool_choice) }, { key: "allowed_tools", json: null });
+    patches.push({ key: "allowed_tools", json: null });
+    // Without tools it limits nothing, and servers refuse to be told of it.
+    if (call.tools.length > 0) {
+      const { tool_choice } = encodeToolChoice(call.toolChoice, request.allowed_tools);
+      patches.push({ key: "tool_choice", json: JSON.stringify(tool_choice) });
+    }
   }
   if (outputLimit !== null && call.maxOutputTokens !== undefined) patches.push(...renamedLimit(request, outputLimit));
   addNullCuts(patches, request);

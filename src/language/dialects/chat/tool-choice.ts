@@ -6,13 +6,12 @@ import type { ToolChoice } from "../../canon/call.ts";
 /** What demands a tool that is not there is refused here: some providers would ignore it and answer in words. */
 export function decodeToolChoice({ tool_choice, tools, allowed_tools }: ChatRequest): ToolChoice | undefined {
   if (!tool_choice) return undefined;
-  if (typeof tool_choice === "string") {
-    if (tool_choice === "required" && !tools?.length)
+  if (typeof tool_choice === "string" || tool_choice.type !== "function") {
+    const is = typeof tool_choice === "string" ? tool_choice : modeOf(tool_choice.allowed_tools);
+    if (is === "required" && !tools?.length)
       throw cannotChoose('it demands a tool, and "tools" has none. Send tools, or leave it out');
-    return { is: tool_choice };
+    return { is };
   }
-  if (tool_choice.type !== "function")
-    return { is: tool_choice.allowed_tools["mode"] === "required" ? "required" : "auto" };
   const { name } = tool_choice.function;
   if (!tools?.some((tool) => tool.function.name === name))
     throw cannotChoose(`there is no tool "${name.slice(0, 64)}" in "tools". Name one that is sent there`);
@@ -21,12 +20,29 @@ export function decodeToolChoice({ tool_choice, tools, allowed_tools }: ChatRequ
   return { is: "named", name };
 }
 
+function modeOf({ mode }: JsonObject): "auto" | "required" {
+  return mode === "required" ? "required" : "auto";
+}
+
 function cannotChoose(why: string): Fault {
   return fault("invalid_value", { message: `Field "tool_choice": ${why}.`, param: "tool_choice" });
 }
 
-/** By their names, in whichever of its two forms the list was sent. */
-export function allowedTools({ allowed_tools, tool_choice }: ChatRequest): readonly string[] | undefined {
+/** By their names. Without tools it limits nothing; beside tools a name that none of them has is a slip. */
+export function allowedTools(request: ChatRequest): readonly string[] | undefined {
+  const allowed = listedTools(request);
+  const tools = new Set(request.tools?.map((tool) => tool.function.name));
+  const unknown = tools.size === 0 ? undefined : allowed?.find((name) => !tools.has(name));
+  if (unknown === undefined) return allowed;
+  const param = request.allowed_tools ? "allowed_tools" : "tool_choice";
+  throw fault("invalid_value", {
+    message: `Field "${param}": there is no tool "${unknown.slice(0, 64)}" in "tools". Name only those that are sent there.`,
+    param,
+  });
+}
+
+/** In whichever of its two forms the list was sent. */
+function listedTools({ allowed_tools, tool_choice }: ChatRequest): readonly string[] | undefined {
   if (!tool_choice || typeof tool_choice === "string" || tool_choice.type !== "allowed_tools")
     return allowed_tools ?? undefined;
   const { tools } = tool_choice.allowed_tools;

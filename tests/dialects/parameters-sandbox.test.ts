@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { DialectId } from "../../src/domain/catalogue/catalogue.ts";
+import type { JsonObject } from "../../src/kit/json.ts";
+import { PARAMETERS, type Parameter } from "../../src/language/canon/parameters.ts";
+import { FIELDS as D1_FIELDS } from "../../src/language/dialects/chat/fields.ts";
+import { FIELDS as D4_FIELDS } from "../../src/language/dialects/converse/fields.ts";
+import type { Fields } from "../../src/language/dialects/dialect.ts";
+import { FIELDS as D3_FIELDS } from "../../src/language/dialects/gemini/fields.ts";
+import { FIELDS as D2_FIELDS } from "../../src/language/dialects/messages/fields.ts";
+import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
+
+const COLUMNS: Readonly<Record<DialectId, { readonly fields: Fields; readonly model: string }>> = {
+  D1: { fields: D1_FIELDS, model: "sandbox/chat" },
+  D2: { fields: D2_FIELDS, model: "sandbox/claude" },
+  D3: { fields: D3_FIELDS, model: "sandbox/gemini" },
+  D4: { fields: D4_FIELDS, model: "sandbox/nova" },
+};
+
+const TOOL = { type: "function", function: { name: "f", parameters: { type: "object", properties: {} } } };
+const SCHEMA = { type: "object", properties: { a: { type: "string" } }, required: ["a"], additionalProperties: false };
+
+/** Every row of the parameter table by values that mean something with nothing beside them. */
+const ALONE: Readonly<Record<Parameter, readonly JsonObject[]>> = {
+  temperature: [{ temperature: 0.3 }],
+  top_p: [{ top_p: 0.4 }],
+  max_tokens: [{ max_tokens: 77 }, { max_completion_tokens: 77 }],
+  response_format: [
+    { response_format: { type: "text" } },
+    { response_format: { type: "json_object" } },
+    { response_format: { type: "json_schema", json_schema: { name: "n", strict: true, schema: SCHEMA } } },
+  ],
+  tools: [{ tools: [TOOL] }, { tools: [] }],
+  allowed_tools: [{ allowed_tools: ["x"] }],
+  tool_choice: [{ tool_choice: "auto" }, { tool_choice: "none" }],
+  reasoning_effort: [
+    { reasoning_effort: "none" },
+    { reasoning_effort: "low" },
+    { reasoning_effort: "high" },
+    { reasoning: { effort: "low" } },
+    { thinking: { type: "enabled", budget_tokens: 8000 } },
+  ],
+  stop: [{ stop: "END" }, { stop: ["END", "FIN"] }],
+  top_k: [{ top_k: 40 }],
+  seed: [{ seed: 7 }],
+  logprobs: [{ logprobs: true }, { logprobs: false }],
+  top_logprobs: [{ top_logprobs: 2 }],
+  presence_penalty: [{ presence_penalty: 0.5 }],
+  frequency_penalty: [{ frequency_penalty: 0.5 }],
+  logit_bias: [{ logit_bias: { "50256": -100 } }],
+  verbosity: [{ verbosity: "low" }],
+  prediction: [{ prediction: { type: "content", content: "x" } }],
+  prompt_cache_key: [{ prompt_cache_key: "k" }],
+  safety_identifier: [{ safety_identifier: "hash" }],
+  service_tier: ["auto", "default"].map((service_tier) => ({ service_tier })),
+  user: [{ user: "someone" }],
+  parallel_tool_calls: [{ parallel_tool_calls: true }, { parallel_tool_calls: false }],
+  min_p: [{ min_p: 0.1 }],
+  repetition_penalty: [{ repetition_penalty: 1.1 }],
+  store: [{ store: false }],
+  session_id: [{ session_id: "s" }],
+  cost_tier: [{ cost_tier: "low" }],
+  remaining_turns: [{ remaining_turns: 3 }],
+  metadata: [{ metadata: { a: "b" } }],
+  modalities: [{ modalities: ["text"] }],
+  include_reasoning: [{ include_reasoning: true }],
+  chat_template_kwargs: [{ chat_template_kwargs: { a: 1 } }],
+};
+
+let gateway: TestGateway;
+let tenant: Tenant;
+beforeAll(async () => {
+  gateway = await startGateway();
+  tenant = await gateway.tenant();
+});
+afterAll(() => gateway.close());
+
+const ask = (more: JsonObject) => {
+  const body = { messages: [{ role: "user", content: "Hello" }], ...more };
+  return gateway.call(tenant.key, "/v1/chat/completions", { body });
+};
+
+describe.each(Object.entries(COLUMNS))("%s as the sandbox speaks it", (_dialect, { fields, model }) => {
+  const cases = PARAMETERS.flatMap((row) => ALONE[row].map((sent) => ({ row, cell: fields[row], sent })));
+
+  test.each(cases)("PARAM-01 $row ($cell) with nothing beside it: $sent", async ({ row, cell, sent }) => {
+    const { status, body } = await ask({ model, ...sent });
+    if (cell !== "400") return expect(status, JSON.stringify(body)).toBe(200);
+    expect([status, body.error.code, body.error.param]).toEqual([400, "unsupported_parameter", row]);
+    expect(body.error.message).toContain(model);
+  });
+});
