@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isJsonObject } from "../kit/json.ts";
 import type { Format, Prompt, Tool, ToolChoice, Turn } from "./answer.ts";
-import { SEEING_MODELS, unheard } from "./simulated.ts";
+import { SEEING_MODELS, tierServed, unheard } from "./simulated.ts";
 import { type Refusal, refusal } from "./wire.ts";
 
 /** A request of the chat-completions format as the sandbox read it. */
@@ -12,6 +12,7 @@ export type ChatAsked = {
   readonly streaming: "whole" | "frames" | "frames_with_usage";
   /** Alternatives asked for beside each token; null: no log-probabilities. */
   readonly logprobs: number | null;
+  readonly tier: string;
 };
 
 const part = z.discriminatedUnion("type", [
@@ -208,6 +209,7 @@ function understood(asked: Body): ChatAsked {
     model: asked.model,
     streaming: asked.stream !== true ? "whole" : withUsage ? "frames_with_usage" : "frames",
     logprobs: asked.logprobs === false ? null : (asked.top_logprobs ?? (asked.logprobs === true ? 0 : null)),
+    tier: tierServed(asked.service_tier),
     prompt: {
       turns: turnsOf(asked.messages),
       tools: toolsOf(asked),

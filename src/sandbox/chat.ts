@@ -108,7 +108,7 @@ function completion(asked: ChatAsked, answer: Given, stamp: Stamp, desk: Desk): 
       { index: 0, message, logprobs: logprobsOf(asked, wordsOf(text ?? "")), finish_reason: FINISH[answer.end] },
     ],
     usage: wireUsage(answer.usage),
-    service_tier: "default",
+    service_tier: asked.tier,
     system_fingerprint: stamp.fingerprint,
   };
 }
@@ -150,7 +150,7 @@ function chunks(asked: ChatAsked, answer: Given, stamp: Stamp, desk: Desk): unkn
     object: "chat.completion.chunk",
     created: stamp.created,
     model: stamp.model,
-    service_tier: "default",
+    service_tier: asked.tier,
     system_fingerprint: stamp.fingerprint,
     choices,
     // Asked for, usage is null on every chunk but the last; not asked for, the field is not there at all.

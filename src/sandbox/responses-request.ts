@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { isJsonObject } from "../kit/json.ts";
 import type { Format, Prompt, Tool, ToolChoice, Turn } from "./answer.ts";
 import { type Body, FunctionTool, type Item, type Parts, ResponsesBody } from "./responses-schema.ts";
-import { SEEING_MODELS, unheard } from "./simulated.ts";
+import { SEEING_MODELS, tierServed, unheard } from "./simulated.ts";
 import { type Refusal, refusal } from "./wire.ts";
 
 /** A request of the responses format as the sandbox read it. */
@@ -190,7 +190,7 @@ function echoOf(asked: Body): Record<string, unknown> {
     prompt_cache_key: asked.prompt_cache_key ?? null,
     reasoning: { effort, summary },
     safety_identifier: asked.safety_identifier ?? null,
-    service_tier: "default",
+    service_tier: tierServed(asked.service_tier),
     store: false,
     temperature: asked.temperature ?? 1,
     text: { format: asked.text?.format ?? { type: "text" }, verbosity: asked.text?.verbosity ?? "medium" },

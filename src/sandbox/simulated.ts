@@ -68,3 +68,8 @@ export function unheard(model: string, word: string, param: string): Refusal | u
     code: "unsupported_value",
   });
 }
+
+/** The tier that an answer says it was served by. */
+export function tierServed(asked: string | null | undefined): string {
+  return asked == null || asked === "auto" ? "default" : asked;
+}

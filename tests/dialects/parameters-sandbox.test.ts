@@ -51,7 +51,7 @@ const ALONE: Readonly<Record<Parameter, readonly JsonObject[]>> = {
   prediction: [{ prediction: { type: "content", content: "x" } }],
   prompt_cache_key: [{ prompt_cache_key: "k" }],
   safety_identifier: [{ safety_identifier: "hash" }],
-  service_tier: ["auto", "default"].map((service_tier) => ({ service_tier })),
+  service_tier: ["auto", "default", "flex", "priority"].map((service_tier) => ({ service_tier })),
   user: [{ user: "someone" }],
   parallel_tool_calls: [{ parallel_tool_calls: true }, { parallel_tool_calls: false }],
   min_p: [{ min_p: 0.1 }],
@@ -89,3 +89,21 @@ describe.each(Object.entries(COLUMNS))("%s as the sandbox speaks it", (_dialect,
     expect(body.error.message).toContain(model);
   });
 });
+
+test.each([
+  ["/v1/chat/completions", { messages: [{ role: "user", content: "Hello" }] }],
+  ["/v1/responses", { input: "Hello" }],
+])(
+  "PARAM-01 service_tier on %s costs nothing beside the tokens in the sandbox, and the answer names it",
+  async (path, body) => {
+    const costOf = async (service_tier: string) => {
+      const told = await gateway.call(tenant.key, path, { body: { model: "sandbox/chat", ...body, service_tier } });
+      expect([told.status, told.body.service_tier], JSON.stringify(told.body)).toEqual([200, service_tier]);
+      const { body: row } = await gateway.call(tenant.key, `/v1/requests/${told.headers.get("x-svc-request-id")}`);
+      return row.cost;
+    };
+    const usual = await costOf("default");
+    expect(Number(usual)).toBeGreaterThan(0);
+    for (const tier of ["flex", "priority", "scale"]) expect(await costOf(tier)).toBe(usual);
+  },
+);
