@@ -56,6 +56,8 @@ export type Answer =
       readonly reasoning: string | null;
       readonly content: Content;
       readonly end: "stop" | "length" | "calls";
+      /** The caller's own sequence that ended it. */
+      readonly stopSequence: string | null;
       readonly usage: Usage;
     }
   /** A schema that cannot be answered; `part` is the function's name, or null for the format of the answer. */
@@ -77,13 +79,15 @@ export function answerTo(prompt: Prompt, provider: string): Answer {
   const thought = prompt.effort === null ? null : thoughtFor(prompt, prompt.effort);
   const reasoning = thought === null ? null : cutToTokens(thought, limit);
   const reasoningTokens = countTokens(reasoning ?? "");
-  const content = cutContent(wanted, prompt.stop, limit - reasoningTokens);
+  const stopped = stoppedAt(wanted, prompt.stop);
+  const content = cutContent(stopped.content, limit - reasoningTokens);
   const complete = reasoning === thought && content.complete;
   return {
     is: "answer",
     reasoning,
     content: content.kept,
     end: complete ? (wanted.is === "calls" ? "calls" : "stop") : "length",
+    stopSequence: complete ? stopped.sequence : null,
     usage: {
       inputTokens: inputTokensOf(prompt),
       outputTokens: reasoningTokens + contentTokens(content.kept),
@@ -171,19 +175,27 @@ function thoughtFor(prompt: Prompt, effort: string): string {
   return `Simulated reasoning, effort ${effort}, ${prompt.turns.length} messages. ${steps.join(" ")}`;
 }
 
-function cutContent(
+/** Text before the sequence that comes first in it. */
+function stoppedAt(
   content: Content,
   stop: readonly string[],
-  tokensMax: number,
-): { readonly kept: Content; readonly complete: boolean } {
+): { readonly content: Content; readonly sequence: string | null } {
+  if (content.is === "calls") return { content, sequence: null };
+  let { text } = content;
+  let sequence: string | null = null;
+  for (const one of stop) {
+    const at = one === "" ? -1 : content.text.indexOf(one);
+    if (at < 0 || at >= text.length) continue;
+    text = content.text.slice(0, at);
+    sequence = one;
+  }
+  return { content: { is: "text", text }, sequence };
+}
+
+function cutContent(content: Content, tokensMax: number): { readonly kept: Content; readonly complete: boolean } {
   if (content.is === "text") {
-    const ends = stop
-      .filter((sequence) => sequence !== "")
-      .map((sequence) => content.text.indexOf(sequence))
-      .filter((at) => at >= 0);
-    const stopped = ends.length === 0 ? content.text : content.text.slice(0, Math.min(...ends));
-    const text = cutToTokens(stopped, tokensMax);
-    return { kept: { is: "text", text }, complete: text === stopped };
+    const text = cutToTokens(content.text, tokensMax);
+    return { kept: { is: "text", text }, complete: text === content.text };
   }
   const calls: Call[] = [];
   let left = tokensMax;

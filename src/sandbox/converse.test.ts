@@ -61,6 +61,14 @@ describe("the simulated Converse service", () => {
     expect(events.at(-1)?.usage).toEqual(reply.usage);
   });
 
+  test("a stop sequence that ends the text is the reason, whole and streamed", async () => {
+    const body = { ...HELLO, inferenceConfig: { stopSequences: ["hello"] } };
+    for (const at of ["sandbox%2Fnova/converse", "sandbox%2Fnova/converse-stream"])
+      expect((await post(body, at)).bytes.toString("latin1")).toContain('"stopReason":"stop_sequence"');
+    const other = await post({ ...HELLO, inferenceConfig: { stopSequences: ["bye"] } });
+    expect(JSON.parse(other.bytes.toString())).toMatchObject({ stopReason: "end_turn" });
+  });
+
   test("a slash in the model's name that is not encoded is answered with 200 and no answer, as the real one does", async () => {
     const { status, bytes } = await post(HELLO, "sandbox/nova/converse");
     expect(status).toBe(200);

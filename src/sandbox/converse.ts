@@ -68,6 +68,10 @@ function blocksOf({ reasoning, content }: Given, desk: Desk): Block[] {
 
 const STOP_REASONS = { stop: "end_turn", length: "max_tokens", calls: "tool_use" } as const;
 
+function stopOf({ end, stopSequence }: Given) {
+  return { stopReason: stopSequence === null ? STOP_REASONS[end] : "stop_sequence" };
+}
+
 function wireUsage({ inputTokens, outputTokens }: Usage) {
   return {
     inputTokens,
@@ -85,7 +89,7 @@ function whole(answer: Given, blocks: readonly Block[]): string {
   return JSON.stringify({
     metrics: { latencyMs: 1 },
     output: { message: { content: blocks.map(wireBlock), role: "assistant" } },
-    stopReason: STOP_REASONS[answer.end],
+    ...stopOf(answer),
     usage: wireUsage(answer.usage),
   });
 }
@@ -116,7 +120,7 @@ function frames(answer: Given, blocks: readonly Block[]): Buffer[] {
     for (const delta of deltas(block)) list.push(frame("contentBlockDelta", { contentBlockIndex, delta }));
     list.push(frame("contentBlockStop", { contentBlockIndex }));
   }
-  list.push(frame("messageStop", { stopReason: STOP_REASONS[answer.end] }));
+  list.push(frame("messageStop", stopOf(answer)));
   list.push(frame("metadata", { metrics: { latencyMs: 1 }, usage: wireUsage(answer.usage) }));
   return list;
 }

@@ -170,3 +170,15 @@ describe("mistakes are refused in the provider's own shape", () => {
     expect(JSON.parse((await post({ model: "other" })).text).error.type).toBe("not_found_error");
   });
 });
+
+test("MSG-01 a stop sequence that ends the text is named, whole and streamed; none is where the limit ended it", async () => {
+  const asked = { messages: [{ role: "user", content: "one two three" }], stop_sequences: ["four", "three", "two"] };
+  const ended = { stop_reason: "stop_sequence", stop_sequence: "two" };
+  expect(await ask(asked)).toMatchObject(ended);
+  expect((await post({ ...asked, stream: true })).text).toContain(`"delta":${JSON.stringify(ended)}`);
+  expect(await ask({ ...asked, max_tokens: 2 })).toMatchObject({ stop_reason: "max_tokens", stop_sequence: null });
+  expect(await ask({ ...asked, stop_sequences: ["four"] })).toMatchObject({
+    stop_reason: "end_turn",
+    stop_sequence: null,
+  });
+});

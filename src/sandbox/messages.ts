@@ -87,8 +87,8 @@ function inputOf(argumentsJson: string): unknown {
 
 const STOPS = { stop: "end_turn", length: "max_tokens", calls: "tool_use" } as const;
 
-function stopOf({ end }: Given) {
-  return { stop_reason: STOPS[end], stop_sequence: null };
+function stopOf({ end, stopSequence }: Given) {
+  return { stop_reason: stopSequence === null ? STOPS[end] : "stop_sequence", stop_sequence: stopSequence };
 }
 
 function wireUsage({ inputTokens, outputTokens, reasoningTokens }: Usage) {

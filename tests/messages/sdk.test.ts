@@ -87,6 +87,16 @@ describe.each(MODELS)("%s", (model) => {
     expect(message.usage.output_tokens).toBeGreaterThan(1);
   });
 
+  test("MSG-02 a stop sequence ends the text, and is named where the provider says that one did", async () => {
+    const body = { ...asked(model, "one two three"), stop_sequences: ["three"] };
+    const isTold = model === "sandbox/claude" || model === "sandbox/nova";
+    const ended = isTold ? ["stop_sequence", "three"] : ["end_turn", null];
+    for (const message of [await client.messages.create(body), await client.messages.stream(body).finalMessage()]) {
+      expect(textOf(message.content)).toMatch(/one two $/);
+      expect([message.stop_reason, message.stop_sequence]).toEqual(ended);
+    }
+  });
+
   test("MSG-04 the stream helper puts a tool's input together", async () => {
     const stream = client.messages.stream({ ...asked(model), tools: [WEATHER], tool_choice: { type: "any" } });
     const message = await stream.finalMessage();
