@@ -140,6 +140,15 @@ describe("what the model's dialect cannot say", () => {
   const blind = "openai/gpt-oss-120b";
   const call = { role: "assistant", content: [{ type: "tool_use", id: "a", name: "look", input: {} }] };
 
+  test("ERR-03 MSG-02 no tokens at all, by which Claude warms a cache: 400 invalid_value", async () => {
+    for (const { model } of [D1, D3]) {
+      const { status, body } = await refused(asked({ model, max_tokens: 0 }));
+      expect([status, body.error.code, body.error.param]).toEqual([400, "invalid_value", "max_tokens"]);
+      expect(body.error.message).toContain(model);
+      expect(body.error.message).toContain("Send 1 or more");
+    }
+  });
+
   test.each<[string, Record<string, unknown>, string]>([
     ["a field that nobody knows", { unheard_of: 1 }, "unheard_of"],
     ["betas in the body", { betas: ["x"] }, "betas"],
@@ -151,7 +160,6 @@ describe("what the model's dialect cannot say", () => {
     ],
     ["the same behind a system prompt", { system: "S", ...block({ type: "search_result" }) }, "messages.0.content.0"],
     ["a container", { container: "c_1" }, "container"],
-    ["only warming a cache", { max_tokens: 0 }, "max_tokens"],
     ["top_k on chat completions", { top_k: 5 }, "top_k"],
     [
       "an uploaded file",

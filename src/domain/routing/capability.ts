@@ -161,12 +161,20 @@ export function unnamedModels(
 function untoldOf(endpoint: Endpoint, demand: Demand, support: DialectSupport): Shortcoming | undefined {
   const foreign = demand.native?.[0];
   if (foreign !== undefined) return { reason: `speaks another dialect, which has no ${foreign}`, param: foreign };
+  if (demand.maxOutputTokens === 0) return noAnswer(endpoint);
   for (const parameter of demand.parameters) {
     if (support.takesParameter(endpoint, parameter, demand)) continue;
     const param = demand.parameterNames?.[parameter] ?? parameter;
     return { reason: `does not take the parameter ${param}`, param };
   }
   return undefined;
+}
+
+/** To warm a cache, the messages dialect can ask for no answer at all. */
+function noAnswer({ model }: Endpoint): Shortcoming {
+  const param = "max_tokens";
+  const message = `Field "${param}": ${model} writes an answer, and must be allowed one token at least. Send 1 or more.`;
+  return { reason: "always writes an answer", param, fault: fault("invalid_value", { message, param }) };
 }
 
 /** What a router wants of a call that says nothing of thinking, and what the call asks for that may exclude it. */

@@ -14,7 +14,7 @@ import { decodeFormat, decodeReasoning, decodeToolChoice, decodeTools } from "./
 const FIELDS: Rows = {
   model: "read",
   messages: "read",
-  max_tokens: (value) => (value === 0 ? "native" : "read"),
+  max_tokens: "read",
   stream: "read",
   system: "read",
   temperature: "read",
