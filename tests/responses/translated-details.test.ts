@@ -47,6 +47,28 @@ test("RESP-02 thoughts are sealed for the caller only when asked for", async () 
   }
 });
 
+test("RESP-02 one call at a time is told to Claude in the tool choice", async () => {
+  const tools = [{ type: "function", name: "f", parameters: { type: "object", properties: {} } }];
+  const choiceFor = async (more: JsonObject) => {
+    scene.at("anthropic").next(COLUMNS.D2.whole({ text: "x" }));
+    expect((await ask({ tools, ...more })).status).toBe(200);
+    const sent: Json = scene.at("anthropic").requests.at(-1)?.json;
+    return sent.tool_choice;
+  };
+  const serial = { parallel_tool_calls: false };
+  const disable_parallel_tool_use = true;
+  expect(await choiceFor(serial)).toEqual({ type: "auto", disable_parallel_tool_use });
+  const named = { type: "function", name: "f" };
+  for (const [tool_choice, told] of [
+    ["auto", { type: "auto", disable_parallel_tool_use }],
+    ["required", { type: "any", disable_parallel_tool_use }],
+    [named, { type: "tool", name: "f", disable_parallel_tool_use }],
+    ["none", { type: "none" }],
+  ] as const)
+    expect(await choiceFor({ ...serial, tool_choice })).toEqual(told);
+  expect(await choiceFor({ parallel_tool_calls: true })).toBeUndefined();
+});
+
 test("RESP-02 a stream that breaks ends with an error and the failed response, and is not charged", async () => {
   const [frame] = [messageStream(messageJson([{ type: "text", text: "Hello there" }]), 4).toString()];
   const cut = frame.slice(0, frame.indexOf("content_block_stop"));

@@ -74,10 +74,16 @@ function encodeTool({ name, description, schema, strict, cache }: ToolDefinition
   return withMark(block, cache);
 }
 
-function encodeToolChoice({ tools, toolChoice }: Call): JsonObject {
+function encodeToolChoice({ tools, toolChoice, chatOnly }: Call): JsonObject {
   if (tools.length === 0) return { tool_choice: { type: "none" } };
-  return toolChoice === undefined ? {} : { tool_choice: CHOICES[toolChoice.is](toolChoice) };
+  // One call at a time is a part of the choice here.
+  const serial = chatOnly?.parallel_tool_calls === false && toolChoice?.is !== "none";
+  if (toolChoice === undefined && !serial) return {};
+  const choice = toolChoice ?? AUTO;
+  return { tool_choice: { ...CHOICES[choice.is](choice), ...(serial ? { disable_parallel_tool_use: true } : {}) } };
 }
+
+const AUTO: ToolChoice = { is: "auto" };
 
 const CHOICES: Readonly<Record<ToolChoice["is"], (choice: ToolChoice) => JsonObject>> = {
   auto: () => ({ type: "auto" }),
