@@ -22,6 +22,11 @@ export type Ddl = {
   appendOnly(table: string): readonly string[];
   /** Statements that make an index before a migration does, where that would keep writers out; each on its own. */
   indexAhead(name: string, on: string): readonly string[];
+  /**
+   * Statements that a migration begins with, so that it gives up soon where it waits for others: whoever comes after it
+   * waits behind it.
+   */
+  readonly briefly: readonly string[];
   /** Statements that cut the request log into partitions by time, on an engine that has such; `ahead` is done before. */
   readonly logByTime: { readonly ahead: readonly string[]; readonly change: readonly string[] };
   /** Statements that say what a role may do that does not own the tables, on an engine that has such. */

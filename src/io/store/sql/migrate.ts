@@ -1,8 +1,12 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { sql } from "kysely";
 import type { Clock } from "../../../kit/clock.ts";
 import { digestOf } from "../../../kit/secret.ts";
 import type { Engine } from "./engine.ts";
 import type { Migration } from "./migrations/all.ts";
+import { StoreError } from "./store-error.ts";
+
+const AGAIN_AFTER_MS = 3_000;
 
 /** The store and this program do not fit together; the message says what to do. */
 export class MigrationError extends Error {
@@ -36,18 +40,32 @@ export async function migrate(
     if (done.has(migration.number)) continue;
     const statements = migration.statements(ddl);
     for (const statement of migration.ahead?.(ddl) ?? []) await sql.raw(statement).execute(db);
-    await db.transaction().execute(async (transaction) => {
-      for (const statement of statements) await sql.raw(statement).execute(transaction);
-      await transaction
-        .insertInto("schema_migrations")
-        .values({
-          number: migration.number,
-          name: migration.name,
-          checksum: checksumOf(statements),
-          applied_at_ms: Math.trunc(clock.nowMs()),
-        })
-        .execute();
-    });
+    await untilLetIn(() =>
+      db.transaction().execute(async (transaction) => {
+        for (const statement of [...ddl.briefly, ...statements]) await sql.raw(statement).execute(transaction);
+        await transaction
+          .insertInto("schema_migrations")
+          .values({
+            number: migration.number,
+            name: migration.name,
+            checksum: checksumOf(statements),
+            applied_at_ms: Math.trunc(clock.nowMs()),
+          })
+          .execute();
+      }),
+    );
+  }
+}
+
+/** Others have their turn before it is tried again: a backup that reads a table for an hour keeps nobody else out of it. */
+async function untilLetIn(work: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.end !== "locked out") throw error;
+    }
+    await sleep(AGAIN_AFTER_MS);
   }
 }
 

@@ -8,9 +8,10 @@ export type StoreFailure = "conflict" | "rejected" | "unavailable";
 
 /**
  * How it ended, where that matters. `collided`: two transactions stood in each other's way, nothing of this one is left,
- * and it can be done again at once; `cut off`: it took longer than it may.
+ * and it can be done again at once; `cut off`: it took longer than it may; `locked out`: others had for too long what it
+ * needs.
  */
-export type StoreEnd = "collided" | "cut off" | undefined;
+export type StoreEnd = "collided" | "cut off" | "locked out" | undefined;
 
 export class StoreError extends Error {
   readonly failure: StoreFailure;

@@ -22,6 +22,7 @@ export const postgresDdl: Ddl = {
   ],
   // One whose making was cut off is there and holds for nothing.
   indexAhead: (name, on) => [`drop index concurrently if exists ${name}`, `create index concurrently ${name} on ${on}`],
+  briefly: ["set local lock_timeout = '1s'"],
   logByTime: { ahead: LOG_BY_TIME_AHEAD, change: LOG_BY_TIME },
   roles: ROLES,
 };

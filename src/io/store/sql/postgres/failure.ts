@@ -7,6 +7,8 @@ const CHECK = "23514";
 const COLLISIONS = ["40001", "40P01"];
 /** By the time a statement may take, or by hand. */
 const CUT_OFF = "57014";
+/** By the time that it may wait for a lock. */
+const LOCKED_OUT = "55P03";
 /** Classes of SQLSTATE that are about the data itself: wrong values, broken rules of a table, sizes past every limit. */
 const OF_THE_DATA = ["22", "23", "54"];
 
@@ -26,6 +28,7 @@ export function toStoreError(error: unknown): StoreError {
 
 function endOf(state: string): StoreEnd {
   if (state === CUT_OFF) return "cut off";
+  if (state === LOCKED_OUT) return "locked out";
   return COLLISIONS.includes(state) ? "collided" : undefined;
 }
 

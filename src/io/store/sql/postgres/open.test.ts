@@ -115,3 +115,25 @@ test.skipIf(!hasPostgres).each([
   const valid = `select indisvalid from pg_index where indexrelid = '${BESIDE_CHARGES}'::regclass`;
   expect(await cluster.query(address, valid)).toEqual([{ indisvalid: true }]);
 });
+
+test.skipIf(!hasPostgres)(
+  "SCALE-01 while a backup reads a table that a migration changes, others write to it; it goes on when the backup is over",
+  async () => {
+    const address = await cluster.database("migrated");
+    await cluster.query(address, "delete from schema_migrations where number = 30");
+    await cluster.query(address, "alter table stored_responses drop column answering, drop column called_off");
+    const backup = new Client({ connectionString: address.url });
+    await backup.connect();
+    await backup.query("begin");
+    await backup.query("lock table stored_responses in access share mode");
+    const migrating = migratePostgres(address, systemClock);
+    const waiting = "select from pg_locks where not granted and relation = 'stored_responses'::regclass";
+    await expect.poll(() => cluster.query(address, waiting), { timeout: 10_000, interval: 20 }).toHaveLength(1);
+    await cluster.query(address, "set lock_timeout = '3s'; delete from stored_responses");
+    await backup.query("commit");
+    await backup.end();
+    await migrating;
+    const added = "select answering, called_off from stored_responses";
+    expect(await cluster.query(address, added)).toEqual([]);
+  },
+);

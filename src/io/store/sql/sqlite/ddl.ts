@@ -15,6 +15,7 @@ export const sqliteDdl: Ddl = {
         begin select raise(abort, '${table} is append only'); end`,
     ),
   indexAhead: () => [],
+  briefly: [],
   logByTime: { ahead: [], change: [] },
   roles: [],
 };
