@@ -18,6 +18,8 @@ export type Ddl = {
   readonly plain: string;
   /** A field of the JSON text in a column, as text. */
   fromJson(column: string, path: readonly string[]): string;
+  /** The day of UTC that a column of milliseconds is in, as roll-ups name it. */
+  dayOf(column: string): string;
   /** Statements that make the engine refuse every change and removal of rows. */
   appendOnly(table: string): readonly string[];
   /** Statements that make an index before a migration does, where that would keep writers out; each on its own. */

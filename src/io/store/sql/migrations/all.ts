@@ -25,6 +25,7 @@ import { platformKeys } from "./0027-platform-keys.ts";
 import { auditByActor } from "./0028-audit-by-actor.ts";
 import { aheadOfLedgerBesideCharges, ledgerBesideCharges } from "./0029-ledger-beside-charges.ts";
 import { responseWork } from "./0030-response-work.ts";
+import { chargesInRollups } from "./0031-charges-in-rollups.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = {
@@ -63,4 +64,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 28, name: "audit by actor", statements: auditByActor },
   { number: 29, name: "ledger beside charges", statements: ledgerBesideCharges, ahead: aheadOfLedgerBesideCharges },
   { number: 30, name: "response work", statements: responseWork },
+  { number: 31, name: "charges in roll-ups", statements: chargesInRollups },
 ];

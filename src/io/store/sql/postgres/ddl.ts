@@ -13,6 +13,7 @@ export const postgresDdl: Ddl = {
   keyed: "",
   plain: "",
   fromJson: (column, path) => `(${column}::json #>> '{${path.join(",")}}') ${BYTEWISE}`,
+  dayOf: (column) => `to_char(to_timestamp(${column} / 1000) at time zone 'UTC', 'YYYY-MM-DD') ${BYTEWISE}`,
   // One trigger for a statement, not for its rows: so it covers TRUNCATE too.
   appendOnly: (table) => [
     `create or replace function refuse_change() returns trigger language plpgsql as $$

@@ -2,6 +2,7 @@ import type { Worker } from "node:worker_threads";
 import { Client } from "pg";
 import { expect, test } from "vitest";
 import { listeningLog } from "../../../../../tests/support/journal-room.ts";
+import { expectChargesAdded } from "../../../../../tests/support/missing-charges.ts";
 import { hasPostgres } from "../../../../../tests/support/postgres.ts";
 import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord } from "../../../../../tests/support/records.ts";
@@ -135,5 +136,15 @@ test.skipIf(!hasPostgres)(
     await migrating;
     const added = "select answering, called_off from stored_responses";
     expect(await cluster.query(address, added)).toEqual([]);
+  },
+);
+
+test.skipIf(!hasPostgres)(
+  "BILL-01 charges that earlier versions left out of the roll-ups are added to them once",
+  async () => {
+    const address = await cluster.database("migrated");
+    const open = () =>
+      openPostgres({ address, connections: 2, dataDir: cluster.folder(), clock: systemClock, log: listeningLog() });
+    await expectChargesAdded(open, (statements) => cluster.query(address, statements.join(";")).then(() => undefined));
   },
 );

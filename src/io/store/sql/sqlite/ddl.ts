@@ -9,6 +9,7 @@ export const sqliteDdl: Ddl = {
   keyed: "strict, without rowid",
   plain: "strict",
   fromJson: (column, path) => `${column} ->> '$.${path.join(".")}'`,
+  dayOf: (column) => `strftime('%Y-%m-%d', ${column} / 1000, 'unixepoch')`,
   appendOnly: (table) =>
     ["update", "delete"].map(
       (change) => `create trigger ${table}_no_${change} before ${change} on ${table}

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
+import { expectChargesAdded } from "../../../../../tests/support/missing-charges.ts";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
 import { systemClock } from "../../../../kit/clock.ts";
 import { HOUR_MS } from "../../../../kit/time.ts";
@@ -78,4 +79,17 @@ test("LOG-02 requests from before are filtered, added up and removed like later 
   const [hour] = await store.rollups.usage("ws_1", { ...query, fromMs: START_MS + HOUR_MS }, 100);
   expect(hour?.requests).toBe(2);
   await store.close();
+});
+
+test("BILL-01 charges that earlier versions left out of the roll-ups are added to them once", async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "gateway-log-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  await expectChargesAdded(
+    () => openSqlite(folder, systemClock),
+    async (statements) => {
+      const db = new DatabaseSync(path.join(folder, DATABASE_FILE));
+      for (const statement of statements) db.exec(statement);
+      db.close();
+    },
+  );
 });
