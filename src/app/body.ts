@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { type Fault, fault } from "../contract/faults.ts";
-import { isJsonObject, type ParsedBody, parseJsonObject } from "../kit/json.ts";
+import { isJsonObject, type JsonObject, type ParsedBody, parseJsonObject } from "../kit/json.ts";
 import { someOf } from "../kit/some-items.ts";
 import type { Exchange } from "./exchange.ts";
 
@@ -13,6 +13,12 @@ export function parseJson(bytes: Buffer): ParsedBody {
   if ("problem" in parsed)
     throw fault("invalid_json", { message: `The body is not one well-formed JSON object: ${parsed.problem}.` });
   return parsed;
+}
+
+/** What a body says that was refused, for its line in the log; undefined where it is no JSON object. */
+export function saidIn(bytes: Buffer): JsonObject | undefined {
+  const parsed = parseJsonObject(bytes, BODY_LIMITS);
+  return "problem" in parsed ? undefined : parsed.value;
 }
 
 export async function readJson(exchange: Pick<Exchange, "body">): Promise<ParsedBody> {

@@ -6,6 +6,8 @@ import type { Json, Tenant } from "../support/gateway.ts";
 import { chatBody, connectedTo, MODEL, openChat, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, chatJson, type Script, sse, startUpstream, type Upstream } from "../support/upstream.ts";
 
+const HELLO = [{ role: "user", content: "hello" }];
+
 describe("a row of the log", () => {
   let scene: Scene;
   let tenant: Tenant;
@@ -14,6 +16,32 @@ describe("a row of the log", () => {
     tenant = await scene.gateway.tenant({ key: { name: "billing robot" } });
   });
   afterAll(() => scene.close());
+
+  test.each<[string, string, string, Record<string, unknown>]>([
+    ["an unknown field", "/v1/chat/completions", "sandbox/chat", { messages: HELLO, foo: 1 }],
+    ["a value out of range", "/v1/chat/completions", "sandbox/chat", { messages: HELLO, temperature: 9 }],
+    ["no messages", "/v1/chat/completions", "sandbox/chat", {}],
+    ["no limit of its output", "/v1/messages", "sandbox/chat", { messages: HELLO }],
+    ["nothing to count", "/v1/messages/count_tokens", "sandbox/chat", {}],
+    ["a value out of range", "/v1/responses", "sandbox/chat", { input: "hello", temperature: 9 }],
+    ["a stream of what is none", "/v1/decisions", "auto", { state: "x", questions: {} }],
+    ["an unknown field", "/v1/audio/speech", "sandbox/speech", { input: "hello", voice: "v", foo: 1 }],
+    ["a name without an end", "/v1/chat/completions", "m".repeat(9000), { messages: HELLO }],
+  ])("LOG-01 %s at %s is refused, and the row says what was asked for", async (_, door, model, body) => {
+    const answer = await scene.gateway.call(tenant.key, door, { body: { model, ...body, stream: true } });
+    expect(answer.status).toBe(400);
+    const row = await scene.row(String(answer.headers.get("x-svc-request-id")));
+    expect(row).toMatchObject({ model_requested: model.slice(0, 256), streaming: true, status: 400 });
+  });
+
+  test("LOG-01 what is no JSON, or names no model, has none in its row", async () => {
+    for (const body of ['{"model":"sandbox/chat","stream":true', '{"model":7,"foo":1}']) {
+      const answer = await scene.chat(tenant.key, body);
+      expect(answer.status).toBe(400);
+      const row = await scene.row(String(answer.headers.get("x-svc-request-id")));
+      expect(row).toMatchObject({ model_requested: null, streaming: false });
+    }
+  });
 
   test("LOG-01 every field of a streamed success, in the list and by its id", async () => {
     const before = Date.now();

@@ -18,7 +18,7 @@ import { countInput, inputTokensOf } from "./input-tokens.ts";
 import type { Ended } from "./outcome.ts";
 import { type Planned, planOutline } from "./plan.ts";
 import { Relay } from "./relay.ts";
-import { type DecodedChat, GONE, principalOf } from "./run.ts";
+import { type DecodedChat, GONE, noteAsked, principalOf } from "./run.ts";
 import { settleFree } from "./settle.ts";
 import { Trail } from "./trail.ts";
 import { Tries } from "./tries.ts";
@@ -38,10 +38,12 @@ export async function countTokens(
 ): Promise<void> {
   const trail = new Trail(exchange, principalOf(exchange), "messages", gateway.clock);
   let place: "none" | "taken" = "none";
+  let bytes: Buffer | undefined;
   let decoded: ReturnType<typeof decode> | undefined;
   try {
     demandNoLoop(trail.hops, gateway.hops.mark);
-    decoded = decode(await exchange.body());
+    bytes = await exchange.body();
+    decoded = decode(bytes);
     const { inbound } = decoded.errand;
     gateway.recheck(exchange);
     trail.modelRequested = inbound.call.model;
@@ -78,6 +80,7 @@ export async function countTokens(
     sink.start(200, headers);
     sink.end(body);
   } catch (error) {
+    if (decoded === undefined && bytes !== undefined) noteAsked(trail, bytes);
     const problem = faultOf(error);
     await settleFree(gateway, trail, trail.refuse(problem));
     throw decoded?.inCallersWords?.(problem) ?? problem;

@@ -3,7 +3,6 @@ import { envelopeOf, type Fault, fault, messagesEnvelopeOf } from "../../contrac
 import { IDEMPOTENCY_KEY_CHARS_MAX, IdempotencyHeaders } from "../../contract/schemas/idempotency.ts";
 import { type KeyUse, keyUseOf, type RememberedUse } from "../../domain/admission/idempotency.ts";
 import type { Surface } from "../../domain/record/record.ts";
-import { parseJsonObject } from "../../kit/json.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { failedChat } from "../../language/dialects/chat/answer.ts";
 import { errorFields } from "../../language/dialects/responses/errors.ts";
@@ -96,18 +95,17 @@ type Replayed = {
   readonly exchange: Exchange;
   readonly sink: Sink;
   readonly surface: Surface;
-  readonly body: Buffer;
 };
 
 /** Answers a call that was answered and charged before: what is known of the first, and its contents where they are kept. */
 export async function replay(call: Replayed, first: RememberedUse): Promise<void> {
-  const { gateway, trail, exchange, sink, surface, body } = call;
+  const { gateway, trail, exchange, sink, surface } = call;
   gateway.recheck(exchange);
   const problem = replayFault(first, surface);
   // Its caller left before it was whole: there is no answer to repeat. Nor is there of speech, which is never kept, and
   // words in the place of audio would be saved and played as such.
   if (first.status !== 200 || surface === "speech") throw problem;
-  const isStream = asksForStream(body);
+  const isStream = trail.streaming;
   const kept = isStream ? undefined : await keptAnswer(gateway, first);
   await settleFree(
     gateway,
@@ -141,12 +139,6 @@ function replayFault({ requestId, status, nanos, currency }: RememberedUse, surf
     message: `This request ${end} and charged before, under the same Idempotency-Key: ${requestId}, status ${status}, ${formatNanos(nanos)} ${currency}. It is not made or charged again, and the gateway keeps no contents. What became of it is at GET /v1/requests/${requestId}${stored}. To ask anew, use another key.`,
     headers: { "idempotent-replayed": "true", "x-should-retry": "false" },
   });
-}
-
-/** The same bytes were a request before, so they are read as one. */
-function asksForStream(body: Buffer): boolean {
-  const parsed = parseJsonObject(body);
-  return "value" in parsed && parsed.value["stream"] === true;
 }
 
 async function keptAnswer(gateway: Gateway, { workspaceId, requestId }: RememberedUse): Promise<string | undefined> {

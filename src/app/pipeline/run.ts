@@ -8,6 +8,7 @@ import type { Soon } from "../../kit/soon.ts";
 import { stop } from "../../kit/timers.ts";
 import type { Sent } from "../../language/canon/answer.ts";
 import type { AnswerHead } from "../../language/dialects/client.ts";
+import { saidIn } from "../body.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { faultOf } from "../fault-of.ts";
 import { admit, neededFor } from "./admit.ts";
@@ -87,7 +88,8 @@ export async function run(
       const first = await claimKey(gateway, trail, exchange, arrived.sameness);
       if (first !== undefined) {
         capturing?.leaveOut();
-        return await replay({ gateway, trail, exchange, sink, surface, body: arrived.asked }, first);
+        noteAsked(trail, arrived.asked);
+        return await replay({ gateway, trail, exchange, sink, surface }, first);
       }
     }
     capturing?.asked(arrived.asked);
@@ -120,6 +122,7 @@ export async function run(
     const admitted = { plan, policyNow, deadlineMs };
     await new Request(gateway, trail, exchange, decoded.sink ?? sink, decoded, admitted).serve();
   } catch (error) {
+    if (decoded === undefined && arrived !== undefined) noteAsked(trail, arrived.asked);
     const found = problemOf(error);
     // What is wrong with the request itself is said before what it wants in money or room.
     const problem = (WANTING.has(found.status) && waiting && unsaidBy(exchange, trail, waiting)) || found;
@@ -132,6 +135,13 @@ export async function run(
     arrived?.over?.();
     if (trail.keyUse !== undefined) await gateway.state.release(trail.keyUse.key, trail.requestId);
   }
+}
+
+/** What the log says of a request that is not decoded: as it was sent, right or wrong. */
+export function noteAsked(trail: Trail, asked: Buffer): void {
+  const { model, stream } = saidIn(asked) ?? {};
+  if (typeof model === "string") trail.modelRequested = model;
+  trail.streaming = stream === true;
 }
 
 /** The same request, listened to for the capture window it is in. */
