@@ -22,7 +22,7 @@ async function brokenBy(script: Script): Promise<Called> {
   return scene.chat(tenant.key, { stream: true, stream_options: { include_usage: true } });
 }
 
-async function expectHonestEnd(answer: Called, why: RegExp): Promise<void> {
+async function expectHonestEnd(answer: Called, why: RegExp, code = "upstream_error"): Promise<void> {
   const id = answer.headers.get("x-svc-request-id");
   expect(answer.status).toBe(200);
   const events = eventsOf(answer.text);
@@ -32,13 +32,13 @@ async function expectHonestEnd(answer: Called, why: RegExp): Promise<void> {
     error: {
       message: expect.stringMatching(/not charged/),
       type: "upstream_error",
-      code: "upstream_error",
+      code,
       request_id: id,
     },
   });
   expect(answer.text).not.toContain('"finish_reason":"stop"');
   const row = await scene.row(String(id));
-  expect(row).toMatchObject({ status: 200, error_code: "upstream_error", cost: "0.00", streaming: true });
+  expect(row).toMatchObject({ status: 200, error_code: code, cost: "0.00", streaming: true });
   expect(row.attempts).toMatchObject([
     { provider: "deepinfra", outcome: "stop", upstream_status: 200, reason: expect.stringMatching(why) },
   ]);
@@ -65,7 +65,6 @@ describe("a stream that breaks after the model has spoken", () => {
     ["a frame is JSON of another kind", /frame/, { frames: [...begun, sse({ hello: "world" })] }],
     ["a frame is an array", /frame/, { frames: [...begun, sse([1, 2])] }],
     ["a frame is over the size limit", /size limit/, { frames: [...begun, `data: "${oversized}`, "more"] }],
-    ["it falls silent", /^timeout/, { frames: [...begun, "data: "], end: { is: "stall", after: begunBytes } }],
   ];
 
   test.each(CASES)(
@@ -78,6 +77,11 @@ describe("a stream that breaks after the model has spoken", () => {
       expect(scene.at("ovhcloud").requests.length).toBe(before);
     },
   );
+
+  test("ERR-07 BILL-02 it falls silent: the error frame and the row say that it was a timeout, and nothing is charged", async () => {
+    const answer = await brokenBy({ frames: [...begun, "data: "], end: { is: "stall", after: begunBytes } });
+    await expectHonestEnd(answer, /^timeout/, "upstream_timeout");
+  });
 
   test("ERR-02 what the provider said went wrong is not shown: it may hold secrets of the operator", async () => {
     const answer = await brokenBy({

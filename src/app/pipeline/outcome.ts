@@ -19,6 +19,8 @@ export type Ended =
       readonly upstreamStatus: number;
       /** What came was no answer. */
       readonly malformed?: true | undefined;
+      /** It kept its caller waiting for too long. */
+      readonly late?: boolean;
       /** The gateway itself ended it, and nothing is to be concluded of the endpoint: what its caller is told. */
       readonly ended?: Fault | undefined;
     }

@@ -140,6 +140,7 @@ export class Relay {
         why,
         upstreamStatus: 200,
         malformed: verdict.malformed,
+        late: verdict.last.code === "upstream_timeout",
         ended: verdict.leaving === true ? verdict.last : undefined,
       };
     const isStopped = verdict.is === "stop" && verdict.stopped !== undefined;

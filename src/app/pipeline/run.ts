@@ -240,6 +240,18 @@ function tooSlow(): Fault {
   });
 }
 
+function fellSilent(): Fault {
+  return fault("upstream_timeout", {
+    message: "The provider fell silent before its end. What was sent so far is incomplete and is not charged.",
+  });
+}
+
+function brokeOff(): Fault {
+  return fault("upstream_error", {
+    message: "The provider's stream broke before its end. What was sent so far is incomplete and is not charged.",
+  });
+}
+
 /** What was decided of a request before anyone is asked. */
 type Admitted = Pick<Planned, "policyNow"> & {
   readonly plan: Plan;
@@ -415,13 +427,9 @@ class Request {
    * It broke after content had gone out: an error frame, no end marker, no charge. Only who leaves pays for half an answer;
    * whether the provider broke it, its time was up or the gateway stopped makes no difference.
    */
-  async #breakStream({ stream, ended }: Extract<Ended, { is: "broke" }>): Promise<void> {
+  async #breakStream({ stream, ended, late }: Extract<Ended, { is: "broke" }>): Promise<void> {
     this.#heard(stream);
-    const problem =
-      ended ??
-      fault("upstream_error", {
-        message: "The provider's stream broke before its end. What was sent so far is incomplete and is not charged.",
-      });
+    const problem = ended ?? (late ? fellSilent() : brokeOff());
     await settleFree(
       this.#gateway,
       this.#trail,
