@@ -21,8 +21,8 @@ function presentedToken(headers: IncomingHttpHeaders): string {
   return authorization.trim() === "" || headers["x-api-key"] === undefined ? "" : NO_BEARER;
 }
 
-/** Key to digest to principal. The key itself is never compared or kept. */
-export function authenticateKey(headers: IncomingHttpHeaders, directory: Directory, nowMs: number): Principal {
+/** Key to digest to principal, who may not be let in any more. The key itself is never compared or kept. */
+export function authenticateKey(headers: IncomingHttpHeaders, directory: Directory): Principal {
   const token = presentedToken(headers);
   if (token === "") {
     throw fault("missing_api_key", {
@@ -34,29 +34,38 @@ export function authenticateKey(headers: IncomingHttpHeaders, directory: Directo
     token.length <= KEY_CHARS_MAX && PREFIXES.some((prefix) => token.startsWith(prefix))
       ? directory.byDigest(digestOf(token))
       : undefined;
-  return usable(principal, nowMs);
-}
-
-function usable(principal: Principal | undefined, nowMs: number): Principal {
-  const standing = principal === undefined ? "invalid" : standingOf(principal.key, nowMs);
-  if (principal === undefined || standing === "invalid") {
-    throw fault("invalid_api_key", {
-      message:
-        "The API key is not valid here: it is unknown, revoked, or not a key of this service. Check it, or create a new one.",
-      headers: { ...CHALLENGE, "x-should-retry": "false" },
-    });
-  }
-  if (standing === "expired") {
-    throw fault("expired_api_key", {
-      message: "The API key has expired. Use its successor, or create a new one.",
-      headers: { ...CHALLENGE, "x-should-retry": "false" },
-    });
-  }
+  if (principal === undefined) throw invalidKey();
   return principal;
 }
 
-/** What is wrong when the key may not be used from an address. */
-export function addressFault({ allowlist }: Principal, address: string): Fault | undefined {
+/** What is wrong when the key may not be used now, or not from an address. Its workspace finds such a call in its log. */
+export function keyFault(principal: Principal, address: string, nowMs: number): Fault | undefined {
+  switch (standingOf(principal.key, nowMs)) {
+    case "invalid":
+      return invalidKey();
+    case "expired":
+      return expiredKey();
+    case "valid":
+      return addressFault(principal, address);
+  }
+}
+
+function invalidKey(): Fault {
+  return fault("invalid_api_key", {
+    message:
+      "The API key is not valid here: it is unknown, revoked, or not a key of this service. Check it, or create a new one.",
+    headers: { ...CHALLENGE, "x-should-retry": "false" },
+  });
+}
+
+function expiredKey(): Fault {
+  return fault("expired_api_key", {
+    message: "The API key has expired. Use its successor, or create a new one.",
+    headers: { ...CHALLENGE, "x-should-retry": "false" },
+  });
+}
+
+function addressFault({ allowlist }: Principal, address: string): Fault | undefined {
   if (allowlist === undefined || allowlist.has(address)) return undefined;
   return fault("ip_not_allowed", {
     message: `The address ${address} is not on this key's allowlist. An admin of the workspace can add it.`,
@@ -82,8 +91,7 @@ export function recheckKey(exchange: Exchange, directory: Directory, nowMs: numb
   if (principal === undefined) return;
   const now = directory.byDigest(principal.key.digest);
   if (now === principal) return;
-  const known = usable(now, nowMs);
-  const outside = addressFault(known, clientAddress) ?? scopeFault(known, route);
+  const outside = now === undefined ? invalidKey() : (keyFault(now, clientAddress, nowMs) ?? scopeFault(now, route));
   if (outside !== undefined) throw outside;
 }
 

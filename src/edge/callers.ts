@@ -8,7 +8,7 @@ import type { Directory } from "../domain/tenancy/directory.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
 import type { Clock } from "../kit/clock.ts";
 import { after, type Soon } from "../kit/soon.ts";
-import { addressFault, authenticateKey, scopeFault } from "./authenticate.ts";
+import { authenticateKey, keyFault, scopeFault } from "./authenticate.ts";
 import { switchedOffFault } from "./refusals.ts";
 import { addRateHeaders, overLimit } from "./window.ts";
 
@@ -55,18 +55,18 @@ export class Callers {
     if (fleet.isAlone) return this.#known(asking);
     try {
       const known = this.#known(asking);
-      if (addressFault(known, asking.address) === undefined) return known;
+      if (this.#keptOut(asking, known) === undefined) return known;
     } catch (error) {
       if (!(error instanceof Fault) || error.code === "missing_api_key") throw error;
     }
     return fleet.catchUp().then(() => this.#known(asking));
   }
 
-  /** The address, the scope, a switch, the window, in this order. */
+  /** The key, the address, the scope, a switch, the window, in this order. */
   judge(asking: Asking, principal: Principal): Soon<Standing> {
-    const elsewhere = addressFault(principal, asking.address);
+    const keptOut = this.#keptOut(asking, principal);
     // From a wrong address nobody uses up the window of those who have the key.
-    if (elsewhere !== undefined) return { principal, refusal: elsewhere, verdict: undefined };
+    if (keptOut !== undefined) return { principal, refusal: keptOut, verdict: undefined };
     const outside = this.#outside(principal, asking.route);
     const window = this.#window(asking, principal);
     // A refused call counts like any other; the scope answers first, whatever the window says, or whether it answers.
@@ -86,7 +86,7 @@ export class Callers {
     if (verdict?.version === undefined || fleet.isCurrent(id, verdict.version)) return standing;
     await fleet.freshen(id, verdict.version);
     const principal = this.#known(asking);
-    const outside = addressFault(principal, asking.address) ?? this.#outside(principal, asking.route);
+    const outside = this.#keptOut(asking, principal) ?? this.#outside(principal, asking.route);
     if (outside !== undefined) return { principal, refusal: outside, verdict };
     return this.#within(asking, principal, verdict);
   }
@@ -105,8 +105,12 @@ export class Callers {
     return { principal, refusal: this.#over(judged, asking.route), verdict: judged };
   }
 
-  #known({ headers, receivedAtMs }: Asking): Principal {
-    return authenticateKey(headers, this.#deps.directory, receivedAtMs);
+  #known({ headers }: Asking): Principal {
+    return authenticateKey(headers, this.#deps.directory);
+  }
+
+  #keptOut({ address, receivedAtMs }: Asking, principal: Principal): Fault | undefined {
+    return keyFault(principal, address, receivedAtMs);
   }
 
   #outside(principal: Principal, route: Route): Fault | undefined {

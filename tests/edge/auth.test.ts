@@ -124,6 +124,26 @@ describe("keys that do not open", () => {
     }
   });
 
+  test("LOG-01 AUTH-05 a call with a key that was valid once is in its workspace's log, and counts nowhere", async () => {
+    const once = await issue(gateway, { rpm: 1, expires_at: "2020-01-01T00:00:00Z" });
+    for (const [token, code] of [
+      [once.key, "expired_api_key"],
+      [once.key, "expired_api_key"],
+      [bad.rotated, "expired_api_key"],
+      [bad.revoked, "invalid_api_key"],
+    ] as const) {
+      const answer = await gateway.call(token, CHAT, { body: HELLO });
+      expectRefusal(answer, 401, code);
+      expect(answer.headers.get("www-authenticate")).toBe("Bearer");
+      expect(answer.headers.get("x-should-retry")).toBe("false");
+      expect(answer.headers.get("x-ratelimit-limit")).toBeNull();
+      const row = await gateway.manage("GET", `/requests/${answer.headers.get("x-svc-request-id")}`);
+      expect(row).toMatchObject({ surface: "chat", status: 401, error_code: code, cost: "0.00", attempts: [] });
+    }
+    const { key } = await issue(gateway, { expires_at: "2020-01-01T00:00:00Z", ip_allowlist: ["192.0.2.1"] });
+    expectRefusal(await gateway.call(key, CHAT, { body: HELLO }), 401, "expired_api_key");
+  });
+
   test("AUTH-05 a key that expires tomorrow works, and a rotated one within its grace too", async () => {
     const later = await issue(gateway, { expires_at: new Date(Date.now() + 86_400_000).toISOString() });
     expect((await validate({ "x-api-key": later.key })).status).toBe(200);

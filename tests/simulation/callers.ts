@@ -4,7 +4,7 @@ import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault, fault } from "../../src/contract/faults.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
 import type { Principal } from "../../src/domain/tenancy/key.ts";
-import { addressFault, authenticateKey } from "../../src/edge/authenticate.ts";
+import { authenticateKey, keyFault } from "../../src/edge/authenticate.ts";
 import { routerSlug } from "./checks.ts";
 import { ended } from "./ends.ts";
 import type { Process } from "./process.ts";
@@ -83,8 +83,8 @@ function drawVisit(world: World, when: Visit["when"]): Visit {
 
 function identified(headers: { authorization: string }, process: Process, world: World): Principal | undefined {
   try {
-    const principal = authenticateKey(headers, process.directory, world.scheduler.nowMs());
-    return addressFault(principal, ADDRESS) === undefined ? principal : undefined;
+    const principal = authenticateKey(headers, process.directory);
+    return keyFault(principal, ADDRESS, world.scheduler.nowMs()) === undefined ? principal : undefined;
   } catch (error) {
     if (error instanceof Fault) return undefined;
     throw error;
