@@ -203,7 +203,8 @@ export class Edge {
     const lookup = this.#router.find(request.method ?? "GET", path);
     this.#identify(call, lookup.is === "found" ? lookup.match.route : undefined, path);
     const address = clientAddress(request, peer, this.#deps.trustedProxies);
-    const waitSeconds = this.#deps.ipLimit.take(address);
+    const isProbe = lookup.is === "found" && PROBES.has(lookup.match.route.id);
+    const waitSeconds = isProbe ? undefined : this.#deps.ipLimit.take(address);
     if (request.headers.host === undefined && request.httpVersion === "1.1") throw noHost();
     if (lookup.is !== "unknown" && isPreflight(request)) {
       sendReply(request, response, { status: 204 }, call.baseHeaders);
@@ -211,7 +212,7 @@ export class Edge {
     }
     if (lookup.is === "unknown") throw unknownPath(request.method ?? "GET", path);
     if (lookup.is === "wrong_method") throw wrongWay(request, path, lookup.allow);
-    if (waitSeconds !== undefined && !PROBES.has(lookup.match.route.id)) throw tooManyFromAddress(waitSeconds);
+    if (waitSeconds !== undefined) throw tooManyFromAddress(waitSeconds);
     return this.#handle(call, lookup.match, mark < 0 ? "" : url.slice(mark + 1), address);
   }
 
@@ -419,7 +420,7 @@ function isOfManagement(path: string): boolean {
 /** Handlers only read it. */
 const NO_QUERY = new URLSearchParams();
 
-/** Never refused by the limit of an address: behind one that many share, whoever asks them would end the gateway. */
+/** Neither counted nor refused by the limit of an address: behind one that many share, either would end the gateway. */
 const PROBES: ReadonlySet<string> = new Set(["getHealth", "getReadiness"]);
 
 /** The id of an answer is the id of its request, in the form the dialect expects. */

@@ -258,6 +258,13 @@ describe("the limit of an address", () => {
     expectRefusal(await from(address, "/metrics"), 429, "rate_limit_exceeded");
   });
 
+  test("RATE-05 OPS-01 a balancer's questions use up nothing of what its address may ask", async () => {
+    const address = someone();
+    for (let call = 0; call <= RPM_IP; call += 1)
+      expect((await from(address, call % 2 === 0 ? "/healthz" : "/readyz")).status).toBe(200);
+    expect((await from(address, "/llms.txt")).status).toBe(200);
+  });
+
   test("RATE-05 unauthenticated and unknown calls count too", async () => {
     const address = someone();
     for (let call = 0; call < RPM_IP; call += 1)

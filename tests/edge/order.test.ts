@@ -37,7 +37,7 @@ beforeAll(async () => {
       GATEWAY_BODY_MAX_BYTES: String(BODY_MAX),
     },
   });
-  for (let sent = 0; sent < RPM_IP; sent += 1) await call("", "/healthz", {}, BUSY);
+  for (let sent = 0; sent < RPM_IP; sent += 1) await call("", "/llms.txt", {}, BUSY);
 });
 afterAll(() => gateway.close());
 
