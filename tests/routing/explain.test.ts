@@ -142,6 +142,17 @@ describe("what would be refused", () => {
   });
 });
 
+test("ROUTE-07 a word that is no router, no model and not auto is not found, as it is by its name", async () => {
+  const ask = (model: string) =>
+    scene.gateway.call(scene.gateway.adminToken, `/manage${at("/routing/explain")}`, {
+      body: { request: chatBody(), model },
+    });
+  const answer = await ask("nope");
+  const shown = await scene.gateway.call(scene.gateway.adminToken, `/manage${at("/routers/nope")}`);
+  expect([answer.status, answer.body.error.message]).toEqual([404, shown.body.error.message]);
+  for (const model of ["auto", "acme/none"]) expect((await ask(model)).status).toBe(200);
+});
+
 describe("the policy in force", () => {
   test("POL-01 ROUTE-07 every rule is shown with where it comes from", async () => {
     await scene.gateway.manage("PATCH", at("/policy"), { floor: "L1", countries: ["FR", "DE", "US"] });

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { Fault } from "../../../contract/faults.ts";
 import { ExplainAsk } from "../../../contract/schemas/manage-routing.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
-import type { Router } from "../../../domain/tenancy/router.ts";
+import { AUTO_ROUTER, type Router } from "../../../domain/tenancy/router.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type ParsedBody, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import { formatNanos } from "../../../kit/money.ts";
@@ -16,7 +16,7 @@ import { type ExplainedSurface, findWorkspace, type Room, short } from "../deps.
 import { namesFor } from "../names.ts";
 import { ownOnly } from "../seat.ts";
 import { policyView, routerName } from "../views.ts";
-import { demandSlug, routerSpecOf } from "./routers.ts";
+import { demandSlug, findRouter, routerSpecOf } from "./routers.ts";
 import { RULE_NAMES } from "./rule-names.ts";
 
 type Said = z.infer<typeof ExplainAsk>;
@@ -184,8 +184,14 @@ function planningThrough(planning: Planning, draft: Router | undefined): Plannin
 
 function askedModel(room: Room, workspace: Workspace, { model }: Said, draft: Router | undefined): string | undefined {
   if (draft !== undefined) return routerName(workspace, draft.slug);
-  const isRouter = model != null && room.directory.router(workspace.id, model) !== undefined;
-  return isRouter ? routerName(workspace, model) : (model ?? undefined);
+  if (model === null || model === undefined) return undefined;
+  return isOtherName(room, workspace, model) ? model : routerName(workspace, findRouter(room, workspace, model).slug);
+}
+
+/** Whether a word means something else than a router of the workspace, such as the id of a model, which may be an unknown one. */
+function isOtherName(room: Room, { id }: Workspace, word: string): boolean {
+  if (room.directory.router(id, word) !== undefined) return false;
+  return word === AUTO_ROUTER || word.includes("/") || namesFor(room, id).models.has(word);
 }
 
 export function explainHandlers(room: Room): Record<string, Handler> {
