@@ -96,6 +96,10 @@ function rowProblems(
     problems.push(problemAt(at, "has no figure: leave the row out when the price is not known"));
   if (row.source_date !== undefined && row.source_date > today)
     problems.push(problemAt(inside(at, "source_date"), `${row.source_date} lies in the future`));
+  if (row.per_image !== undefined)
+    problems.push(
+      problemAt(inside(at, "per_image"), "nothing is charged by it: no surface makes images; leave it out"),
+    );
   const figures = [
     ...PRICE_FIGURES.map((name) => ({ at: inside(at, name), figure: row[name] })),
     ...(row.tiers ?? []).flatMap(({ above_input_tokens: _, ...tier }, index) =>
