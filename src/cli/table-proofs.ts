@@ -22,7 +22,7 @@ export const proofCommands: ApiCommand[] = [
     view: {
       is: "table",
       columns: [
-        ...columns("endpoint", "surface", "proven", "proven_at", "failures"),
+        ...columns("endpoint", "surface", "proven", "images", "proven_at", "failures"),
         { title: "last", at: "last.reason", cut: "never" },
       ],
     },

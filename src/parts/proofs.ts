@@ -1,5 +1,5 @@
 import type { Check } from "../app/manage/deps.ts";
-import { Prober } from "../app/prober/prober.ts";
+import { Prober, type Proved } from "../app/prober/prober.ts";
 import type { Connections, Snapshot } from "../domain/catalogue/catalogue.ts";
 import { isMadeToFail, PROVEN_SURFACES, ProofBook, type ProvenSurface, subjectOf } from "../domain/catalogue/proofs.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
@@ -63,12 +63,17 @@ export async function openProber(config: Config, store: Store, deps: ProberDeps)
     answerMaxBytes: ANSWER_MAX_BYTES,
     told: (proof, { endpoint, surface }) => {
       metrics.proved(proof, endpoint.provider);
-      if (proof.result === "proven") return;
+      const isBlind = proof.withoutImages === true;
+      if (proof.result === "proven" && !isBlind) return;
       // Told when it begins and when it is taken off; what stays as it was is no news.
-      const failures = book.standing(endpoint, surface)?.failures ?? 1;
+      const standing = book.standing(endpoint, surface);
+      const failures = (isBlind ? standing?.images : standing)?.failures ?? 1;
       const isNews = failures === 1 || failures === config.GATEWAY_PROOF_FAILURES;
       const detail = { endpoint: endpoint.id, surface, failures, reason: proof.reason };
-      log[isNews ? "warn" : "debug"](detail, "an endpoint failed its proof");
+      log[isNews ? "warn" : "debug"](
+        detail,
+        isBlind ? "an endpoint is proven without pictures" : "an endpoint failed its proof",
+      );
     },
     warn: (detail, message) => log.warn(detail, message),
   });
@@ -96,15 +101,25 @@ export function proofCheck(prober: Pick<Prober, "all">): Check {
     run: async () => {
       const all = prober.all();
       const off = all.filter(({ proven }) => !proven);
-      if (off.length === 0) return { ok: true, detail: `${counted(all.length, "connected endpoint")}, all proven` };
-      const shown = off
-        .slice(0, SHOWN_MAX)
-        .map(
-          ({ endpoint, surface, standing }) =>
-            `${endpoint.id} on ${surface} (${standing?.last.reason ?? "not asked yet"})`,
-        );
-      const detail = `${off.length} of ${counted(all.length, "connected endpoint")} not proven, and not served there: ${shown.join(", ")}. \`gateway probe\` asks again now.`;
-      return { ok: true, detail };
+      const blind = all.filter(({ proven, images }) => proven && images === false);
+      const of = counted(all.length, "connected endpoint");
+      if (off.length + blind.length === 0) return { ok: true, detail: `${of}, all proven` };
+      const parts = [
+        off.length === 0
+          ? `${of}, all proven`
+          : `${off.length} of ${of} not proven, and not served there: ${listed(off)}`,
+        ...(blind.length === 0 ? [] : [`${blind.length} proven without pictures, and sent none: ${listed(blind)}`]),
+      ];
+      return { ok: true, detail: `${parts.join(". ")}. \`gateway probe\` asks again now.` };
     },
   };
+}
+
+function listed(some: readonly Proved[]): string {
+  return some
+    .slice(0, SHOWN_MAX)
+    .map(
+      ({ endpoint, surface, standing }) => `${endpoint.id} on ${surface} (${standing?.last.reason ?? "not asked yet"})`,
+    )
+    .join(", ");
 }

@@ -2,6 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { BLUE_SQUARE, RED_SQUARE } from "../../src/app/prober/squares.ts";
+import { asked, openDecisions } from "../support/decisions.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { type Cluster, hasPostgres, startCluster } from "../support/postgres.ts";
 import { honestly, systemOne } from "../support/proofs.ts";
@@ -170,6 +172,54 @@ describe("DEC-02 a model of decisions", () => {
     const { upstream, listed } = await openAt(systemOne(honestly), { GATEWAY_PROOF_EVERY: "24h" });
     await vi.waitFor(async () => expect(await listed()).toEqual(["decisions"]), { timeout: 10_000, interval: 25 });
     expect(upstream.requests.length).toBeGreaterThanOrEqual(2);
+  });
+});
+
+describe("DEC-05 a server that takes pictures and ignores them", () => {
+  const WITH_PICTURE = { images: [RED_SQUARE], questions: { q: { type: "noul", instructions: "Is it red?" } } };
+  const TEXT = { questions: WITH_PICTURE.questions };
+  const seeing = (state: string) => (state.includes(BLUE_SQUARE) ? 0.02 : honestly(state));
+
+  test("DEC-02 answers decisions, and is sent no picture until it tells them apart", async () => {
+    const scene = await openDecisions({ GATEWAY_PROOF_FAILURES: "2" });
+    onTestFinished(() => scene.close());
+    const { key } = await scene.gateway.tenant();
+    const endpoint = "alpha:one:lab/alpha";
+    const probe = () => scene.gateway.manage("POST", "/probes", { endpoint });
+    const status = async (more: object) => {
+      const { status, body } = await scene.decide(key, asked({ model: "lab/alpha", ...more }));
+      return [status, body.error?.code];
+    };
+    const listed = async () => (await scene.gateway.call(key, "/v1/models/lab/alpha")).body;
+    const standing = async () => {
+      const { data } = await scene.gateway.manage("GET", "/proofs");
+      return data.find((one: Json) => one.endpoint === endpoint);
+    };
+    scene.at("alpha").always(systemOne(honestly));
+    // What was kept by a version that asked for all or nothing: pictures, too.
+    expect(await status(WITH_PICTURE)).toEqual([200, undefined]);
+
+    const first = await probe();
+    expect([first.ok, first.data[0].result]).toEqual([true, "proven"]);
+    expect(first.data[0].reason).toContain("it does not tell pictures apart: 0.98 for red and 0.98 for blue");
+    expect(await standing()).toMatchObject({ proven: true, images: true });
+    await probe();
+    expect(await standing()).toMatchObject({ proven: true, images: false, failures: 0 });
+    expect(await listed()).toMatchObject({ svc_surfaces: ["decisions"], svc_decision_images: false });
+    const before = scene.at("alpha").requests.length;
+    expect(await status(WITH_PICTURE)).toEqual([400, "image_input_not_supported"]);
+    expect(scene.at("alpha").requests).toHaveLength(before);
+    expect(await status(TEXT)).toEqual([200, undefined]);
+    const doctor = await scene.gateway.manage("GET", "/doctor");
+    expect(doctor.checks.find(({ name }: Json) => name === "proofs").detail).toContain(
+      `1 proven without pictures, and sent none: ${endpoint} on decisions`,
+    );
+
+    scene.at("alpha").always(systemOne(seeing));
+    await probe();
+    expect(await standing()).toMatchObject({ proven: true, images: true });
+    expect(await listed()).toMatchObject({ svc_decision_images: true });
+    expect(await status(WITH_PICTURE)).toEqual([200, undefined]);
   });
 });
 

@@ -38,6 +38,13 @@ export function proofTests(store: () => Store, reopen: () => Promise<Store>): vo
       expect((await proofs.since(6)).map(({ id }) => id)).toEqual(["p2", "p3", "p4"]);
     });
 
+    test("DEC-05 what was proven without pictures comes back as that", async () => {
+      const blind = proofOf("p5", 7, { withoutImages: true });
+      await store().proofs.append([...rows, blind]);
+      const { proofs } = await reopen();
+      expect(await proofs.since(7)).toEqual([blind, rows[3]]);
+    });
+
     test("the history is newest first, in pages, and by endpoint, surface and result", async () => {
       await store().proofs.append(rows);
       const { proofs } = store();

@@ -6,7 +6,11 @@ import { proofOf } from "./proof-suite.ts";
 import type { Script } from "./upstream.ts";
 
 /** For tests of everything else: whatever is asked is proven. */
-export const ALL_PROVEN: Proven = { isProven: () => true, version: () => 0 };
+export const ALL_PROVEN: Proven = {
+  isProven: () => true,
+  takesImages: ({ decisions }) => decisions?.images != null,
+  version: () => 0,
+};
 
 /** For `prepare` of a gateway: an earlier process proved every endpoint, just now. */
 export async function allProven(

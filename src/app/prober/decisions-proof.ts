@@ -30,12 +30,13 @@ function imageOf(url: string): DecisionImage {
 }
 
 /**
- * The same question about two states whose answers are known, so that one who always says yes is found out; and where
- * the endpoint takes pictures, about two pictures, because servers that ignore them answer all the same.
+ * The same question about two states whose answers are known, so that one who always says yes is found out. Where the
+ * endpoint takes pictures, then about two pictures, because servers that ignore them answer all the same: such a one is
+ * proven without them.
  */
 export async function proveDecisions(candidate: Candidate, ask: Ask): Promise<Finding> {
   const used = { inputTokens: 0, outputTokens: 0 };
-  const pose = (posed: Posed) => probabilityOf(candidate, posed, ask, used);
+  const pose: Pose = (posed) => probabilityOf(candidate, posed, ask, used);
   const on = await pose(ON);
   if (typeof on !== "number") return failure(on.why, used);
   if (on < YES_MIN) return failure(`its answer should be yes, and it gives that ${shown(on)}`, used);
@@ -44,13 +45,21 @@ export async function proveDecisions(candidate: Candidate, ask: Ask): Promise<Fi
   if (off > NO_MAX) return failure(`its answer should be no, and it gives yes ${shown(off)}`, used);
   const words = `it gives yes ${shown(on)} where that is right, and ${shown(off)} where it is wrong`;
   if (candidate.endpoint.decisions?.images == null) return success(words, used);
+  const lacking = await imagesLacking(pose);
+  if (lacking === undefined) return success(`${words}; it tells pictures apart`, used);
+  return success(`${words}; ${lacking}`, { ...used, withoutImages: true });
+}
+
+type Pose = (posed: Posed) => Promise<number | { readonly why: string }>;
+
+/** Why nobody should send it pictures; undefined when it tells them apart. */
+async function imagesLacking(pose: Pose): Promise<string | undefined> {
   const red = await pose(coloured(RED_SQUARE));
-  if (typeof red !== "number") return failure(`with a picture: ${red.why}`, used);
+  if (typeof red !== "number") return `with a picture: ${red.why}`;
   const blue = await pose(coloured(BLUE_SQUARE));
-  if (typeof blue !== "number") return failure(`with a picture: ${blue.why}`, used);
-  if (red - blue < COLOURS_APART_MIN)
-    return failure(`it does not tell pictures apart: ${shown(red)} for red and ${shown(blue)} for blue`, used);
-  return success(`${words}; it tells pictures apart`, used);
+  if (typeof blue !== "number") return `with a picture: ${blue.why}`;
+  if (red - blue >= COLOURS_APART_MIN) return undefined;
+  return `it does not tell pictures apart: ${shown(red)} for red and ${shown(blue)} for blue`;
 }
 
 function shown(probability: number): string {

@@ -13,7 +13,7 @@ export type Candidate = {
 };
 
 /** What came of asking. */
-export type Finding = Pick<Proof, "result" | "reason" | "inputTokens" | "outputTokens" | "audioMs">;
+export type Finding = Pick<Proof, "result" | "reason" | "inputTokens" | "outputTokens" | "audioMs" | "withoutImages">;
 
 /** Asks the candidate once, with the operator's credential. */
 export type Ask = (lane: Lane, heard?: (bytes: Buffer) => void) => Promise<Asked>;

@@ -38,7 +38,12 @@ export type ProberParts = AskingParts & {
 };
 
 /** Where an endpoint stands: proven or not, and by what. */
-export type Proved = Candidate & { readonly proven: boolean; readonly standing: ProofStanding | undefined };
+export type Proved = Candidate & {
+  readonly proven: boolean;
+  /** Whether pictures are sent to it; null: the catalogue names none. */
+  readonly images: boolean | null;
+  readonly standing: ProofStanding | undefined;
+};
 
 const PROOFS: Readonly<Record<ProvenSurface, (candidate: Candidate, ask: Ask) => Promise<Finding>>> = {
   decisions: proveDecisions,
@@ -113,7 +118,8 @@ export class Prober {
         const candidate = candidateOf(endpoint, surface, context, snapshot());
         if (candidate === undefined) continue;
         const [proven, standing] = [book.isProven(endpoint, surface, nowMs), book.standing(endpoint, surface)];
-        found.push({ ...candidate, proven, standing });
+        const hasImages = surface === "decisions" && endpoint.decisions?.images != null;
+        found.push({ ...candidate, proven, images: hasImages ? book.takesImages(endpoint, nowMs) : null, standing });
       }
     return found;
   }
@@ -176,10 +182,11 @@ export class Prober {
     const { everyMs, maxAgeMs } = this.#parts;
     if (everyMs === null && !endpoint.sandbox) return Number.POSITIVE_INFINITY;
     if (standing === undefined) return 0;
-    const { last, failures } = standing;
+    const { last, images } = standing;
     if (isAhead(last.atMs, this.#parts.clock.nowMs())) return 0;
     // Before the last proof is too old, there is time for a second try.
     const usualMs = Math.min(everyMs ?? DAY_MS, maxAgeMs / 2);
+    const failures = Math.max(standing.failures, images.failures);
     const waitMs = failures === 0 ? usualMs : doubled(failures - 1, AGAIN_MS, usualMs);
     return last.atMs + Math.ceil(waitMs * (1 - SPREAD * placeOf(last.id)));
   }

@@ -57,11 +57,12 @@ describe("DEC-05 pictures", () => {
     const found = await proveDecisions(candidate("sandbox-us:us:sandbox/decide", "decisions"), server("sees"));
     expect(found).toMatchObject({ result: "proven", inputTokens: 36, outputTokens: 4, audioMs: null });
     expect(found.reason).toContain("it tells pictures apart");
+    expect(found.withoutImages).toBeUndefined();
   });
 
-  test("that a server takes and ignores fail the proof", async () => {
+  test("that a server takes and ignores are left out of what is proven", async () => {
     const found = await proveDecisions(candidate("sandbox-us:us:sandbox/decide", "decisions"), server("blind"));
-    expect(found).toMatchObject({ result: "failed", inputTokens: 36 });
+    expect(found).toMatchObject({ result: "proven", withoutImages: true, inputTokens: 36 });
     expect(found.reason).toContain("does not tell pictures apart");
   });
 });

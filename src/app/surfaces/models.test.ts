@@ -221,7 +221,7 @@ describe("the list of models", () => {
 
   test("MOD-01 the filter of surfaces leaves what can be called there: served, and proven where a proof is needed", async () => {
     const proven = "openai:global:openai/gpt-4o";
-    const proofs = { isProven: ({ id }: { id: string }) => id === proven };
+    const proofs = { ...ALL_PROVEN, isProven: ({ id }: { id: string }) => id === proven };
     const on = async (surface: string, more: Partial<ModelDeps>) =>
       (await listed({ query: `surface=${surface}` }, handlersWith(connectedTo("openai"), { proofs, ...more }))).ids;
     expect(await on("decisions", { servedSurfaces: SURFACES })).toEqual(["openai/gpt-4o"]);

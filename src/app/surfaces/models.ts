@@ -3,7 +3,7 @@ import { type ModelList, ModelListQuery } from "../../contract/schemas/models.ts
 import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import { servesSurface, usability } from "../../domain/catalogue/callable.ts";
 import type { Connections, Endpoint, Model, Snapshot } from "../../domain/catalogue/catalogue.ts";
-import type { Proven } from "../../domain/catalogue/proofs.ts";
+import { asProven, type Proven } from "../../domain/catalogue/proofs.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
@@ -22,7 +22,7 @@ export type ModelDeps = {
   nowMs(): number;
   /** The platform's connections, with the workspace's own before them. */
   connectionsOf(workspaceId: string): Connections;
-  readonly proofs: Pick<Proven, "isProven">;
+  readonly proofs: Pick<Proven, "isProven" | "takesImages">;
   /** What is added to providers' prices for a workspace; absent: nothing. */
   marginOf?(workspaceId: string): Margin;
   /** Whether a policy lets traffic reach an endpoint. */
@@ -154,7 +154,7 @@ function callableEndpoints(
   const call = { snapshot, connections, proofs: deps.proofs, walletCurrency: currency, nowMs };
   return (snapshot.endpointsByModel.get(model.id) ?? [])
     .map((endpoint) => ({
-      ...endpoint,
+      ...asProven(endpoint, deps.proofs, nowMs),
       surfaces: deps.servedSurfaces.filter((surface) => usability(endpoint, surface, call).is === "callable"),
     }))
     .filter(({ surfaces }) => surfaces.length > 0);

@@ -56,6 +56,10 @@ const Standing = z
     model: z.string(),
     surface: Surface,
     proven: z.boolean().meta({ description: "Served on the surface." }),
+    images: z.boolean().nullable().meta({
+      description:
+        "Whether pictures are sent to it: they were told apart. Null: the catalogue says that it takes none.",
+    }),
     proven_at: Time.nullable().meta({ description: "The last proof that succeeded." }),
     expires_at: Time.nullable().meta({ description: "When that proof is too old." }),
     failures: z.number().int().meta({ description: "Failed proofs in a row since." }),
@@ -86,6 +90,7 @@ export const standingExample = {
   model: "sandbox/decide",
   surface: "decisions",
   proven: true,
+  images: true,
   proven_at: "2026-11-15T09:30:00.000Z",
   expires_at: "2026-12-15T09:30:00.000Z",
   failures: 0,

@@ -3,6 +3,7 @@ import { proofOf } from "../../../tests/support/proof-suite.ts";
 import { memoryFiles, NOON_MS, sampleFiles } from "../../../tests/support/small-catalogue.ts";
 import { DAY_MS } from "../../kit/time.ts";
 import type { Endpoint } from "./catalogue.ts";
+import { decisionFactsOf } from "./facts-decisions.ts";
 import { loadCatalogue } from "./load.ts";
 import { ProofBook, subjectOf } from "./proofs.ts";
 
@@ -82,6 +83,48 @@ describe("DEC-02 TTS-09 an endpoint", () => {
     expect(book.standing(judge, "decisions")).toMatchObject({ failures: 1, provenAtMs: null });
     book.take([proofOf("q2", 5, { endpoint: judge.id, subject: "s2" })]);
     expect(is(6)).toBe(true);
+  });
+});
+
+describe("DEC-05 pictures of an endpoint", () => {
+  const opened = async () => {
+    const scene = await openBook();
+    const seeing = { ...scene.judge, decisions: decisionFactsOf({ images: "state_items" }, "no_images") };
+    const blind = (atMs: number) =>
+      scene.book.take([proofOf(`p${atMs}`, atMs, { endpoint: seeing.id, withoutImages: true })]);
+    return { ...scene, seeing, blind, takes: (nowMs: number) => scene.book.takesImages(seeing, nowMs) };
+  };
+
+  test("are taken after a proof that says nothing else, and never where the catalogue names none", async () => {
+    const { book, judge, at, takes } = await opened();
+    expect(takes(1)).toBe(false);
+    at(1);
+    expect(takes(2)).toBe(true);
+    expect(book.takesImages({ ...judge, decisions: null }, 2)).toBe(false);
+  });
+
+  test("stay through one proof without them, go with two in a row and come back; the endpoint is proven all the while", async () => {
+    const { book, at, blind, takes, is } = await opened();
+    at(1);
+    const version = book.version(1);
+    blind(2);
+    expect([takes(3), is(3), book.version(3)]).toEqual([true, true, version]);
+    blind(4);
+    expect([takes(5), is(5)]).toEqual([false, true]);
+    expect(book.version(5)).not.toBe(version);
+    at(6);
+    expect(takes(7)).toBe(true);
+  });
+
+  test("are as old as the last proof of them, and that of an endpoint that fails says nothing of them", async () => {
+    const { book, blind, fails, at, takes, is } = await opened();
+    at(1);
+    fails(2);
+    expect(takes(3)).toBe(true);
+    blind(RULES.maxAgeMs);
+    const version = book.version(RULES.maxAgeMs);
+    expect([takes(RULES.maxAgeMs + 1), is(RULES.maxAgeMs + 1)]).toEqual([false, true]);
+    expect(book.version(RULES.maxAgeMs + 1)).not.toBe(version);
   });
 });
 

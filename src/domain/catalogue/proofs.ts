@@ -31,6 +31,8 @@ export type Proof = {
   readonly outputTokens: number | null;
   /** How long the audio lasts that came back; null: none did. */
   readonly audioMs: number | null;
+  /** Proven without the pictures that the catalogue says are taken: the questions were answered, and those not told apart. */
+  readonly withoutImages?: true;
 };
 
 export type ProofFilter = {
@@ -69,19 +71,26 @@ export type ProofRules = {
   readonly failuresMax: number;
 };
 
-/** Where an endpoint stands on a surface. */
-export type ProofStanding = {
-  readonly subject: string;
+type Streak = {
   /** Null: it never succeeded. */
   readonly provenAtMs: number | null;
   /** In a row, since then. */
   readonly failures: number;
+};
+
+/** Where an endpoint stands on a surface. */
+export type ProofStanding = Streak & {
+  readonly subject: string;
+  /** The same of its pictures; only of interest where it takes some. */
+  readonly images: Streak;
   readonly last: Proof;
 };
 
 /** What planning asks. The number changes whenever an answer may have. */
 export type Proven = {
   isProven(endpoint: Endpoint, surface: ProvenSurface, nowMs: number): boolean;
+  /** Pictures go with decisions there: the catalogue says so, and they were told apart. */
+  takesImages(endpoint: Endpoint, nowMs: number): boolean;
   version(nowMs: number): number;
 };
 
@@ -100,6 +109,13 @@ function mannerOf(decisions: Endpoint["decisions"], [dialect]: Endpoint["dialect
   if (decisions === null) return [];
   const { path, images, envelope, logprobs, topLogprobs, thinkingOff } = decisions;
   return [path, images, envelope, logprobs, topLogprobs, thinkingOff, dialect ?? null];
+}
+
+/** The endpoint as it was seen to answer: who does not tell pictures apart takes none. */
+export function asProven(endpoint: Endpoint, proofs: Pick<Proven, "takesImages">, nowMs: number): Endpoint {
+  const { decisions } = endpoint;
+  if (decisions === null || decisions.images === null || proofs.takesImages(endpoint, nowMs)) return endpoint;
+  return { ...endpoint, decisions: { ...decisions, images: null } };
 }
 
 /** Simulated models that show failures are in no list, and could not be proven. */
@@ -136,6 +152,11 @@ export class ProofBook implements Proven {
     return this.#subjects.isExempt(endpoint) || this.#holds(this.standing(endpoint, surface), nowMs);
   }
 
+  takesImages(endpoint: Endpoint, nowMs: number): boolean {
+    if (endpoint.decisions?.images == null) return false;
+    return this.#subjects.isExempt(endpoint) || this.#holds(this.standing(endpoint, "decisions")?.images, nowMs);
+  }
+
   version(nowMs: number): number {
     if (nowMs >= this.#nextExpiryMs) {
       this.#version += 1;
@@ -152,27 +173,39 @@ export class ProofBook implements Proven {
       const after = standingAfter(before, proof);
       this.#standings.set(key, after);
       const { atMs } = proof;
-      if (before?.subject !== after.subject || this.#holds(before, atMs) !== this.#holds(after, atMs))
+      const isOther = (one: Streak | undefined, other: Streak) => this.#holds(one, atMs) !== this.#holds(other, atMs);
+      if (before?.subject !== after.subject || isOther(before, after) || isOther(before.images, after.images))
         this.#version += 1;
       if (after.provenAtMs === atMs)
         this.#nextExpiryMs = Math.min(this.#nextExpiryMs, after.provenAtMs + this.#rules.maxAgeMs);
     }
   }
 
-  #holds(standing: ProofStanding | undefined, nowMs: number): boolean {
-    if (standing === undefined || standing.provenAtMs === null || isAhead(standing.provenAtMs, nowMs)) return false;
-    return nowMs < standing.provenAtMs + this.#rules.maxAgeMs && standing.failures < this.#rules.failuresMax;
+  #holds(streak: Streak | undefined, nowMs: number): boolean {
+    if (streak === undefined || streak.provenAtMs === null || isAhead(streak.provenAtMs, nowMs)) return false;
+    return nowMs < streak.provenAtMs + this.#rules.maxAgeMs && streak.failures < this.#rules.failuresMax;
   }
 
   #expiryAfter(nowMs: number): number {
-    const expiries = [...this.#standings.values()].map(({ provenAtMs }) => (provenAtMs ?? 0) + this.#rules.maxAgeMs);
+    const expiries = [...this.#standings.values()]
+      .flatMap((standing) => [standing, standing.images])
+      .map(({ provenAtMs }) => (provenAtMs ?? 0) + this.#rules.maxAgeMs);
     return Math.min(Number.POSITIVE_INFINITY, ...expiries.filter((atMs) => atMs > nowMs));
   }
 }
 
 function standingAfter(before: ProofStanding | undefined, proof: Proof): ProofStanding {
   const { subject } = proof;
-  if (proof.result === "proven") return { subject, provenAtMs: proof.atMs, failures: 0, last: proof };
   const same = before?.subject === subject ? before : undefined;
-  return { subject, provenAtMs: same?.provenAtMs ?? null, failures: (same?.failures ?? 0) + 1, last: proof };
+  const images = same?.images ?? NEVER;
+  const proven = { provenAtMs: proof.atMs, failures: 0 };
+  // Who answers nothing was not asked about pictures.
+  if (proof.result === "failed") return { subject, ...failedOnce(same ?? NEVER), images, last: proof };
+  return { subject, ...proven, images: proof.withoutImages === true ? failedOnce(images) : proven, last: proof };
+}
+
+const NEVER: Streak = { provenAtMs: null, failures: 0 };
+
+function failedOnce({ provenAtMs, failures }: Streak): Streak {
+  return { provenAtMs, failures: failures + 1 };
 }

@@ -3,7 +3,7 @@ import { DAY_MS } from "../../kit/time.ts";
 import { billedPrice } from "../billing/speech.ts";
 import { isChatLike, servesSurface, usability } from "../catalogue/callable.ts";
 import type { Connections, Endpoint, Model, Snapshot } from "../catalogue/catalogue.ts";
-import type { Proven } from "../catalogue/proofs.ts";
+import { asProven, type Proven } from "../catalogue/proofs.ts";
 import type { Surface } from "../record/record.ts";
 import type { Attempt } from "./attempt.ts";
 import { type Able, ableOf } from "./capability.ts";
@@ -124,7 +124,10 @@ export class Reach {
       if (rates === undefined) obstacles.push(`there is no exchange rate from ${price.currency} to ${walletCurrency}`);
       else if (isChatLike(surface) && !this.#speaks(endpoint))
         obstacles.push(`${endpoint.id} speaks a dialect the gateway does not`);
-      else endpoints.push({ ...ableOf(endpoint, model), price, baseUrl, rates, kind: this.#kinds.of(endpoint) });
+      else {
+        const served = surface === "decisions" ? asProven(endpoint, this.#proofs, nowMs) : endpoint;
+        endpoints.push({ ...ableOf(served, model), price, baseUrl, rates, kind: this.#kinds.of(endpoint) });
+      }
     }
     return { endpoints, obstacles };
   }

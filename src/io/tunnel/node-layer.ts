@@ -23,7 +23,7 @@ export type NodeLayer = {
 
 const NO_CREDENTIAL: Credential = { kind: "none" };
 /** Surfaces that have to be proven are none that nodes serve. */
-const NOTHING_PROVEN: Proven = { version: () => 0, isProven: () => false };
+const NOTHING_PROVEN: Proven = { version: () => 0, isProven: () => false, takesImages: () => false };
 
 export class Layer implements NodeLayer {
   readonly connections: Connections;

@@ -176,7 +176,7 @@ function nowColumns({ run, begin }: Runner): readonly Column<Standing>[] {
       header: "State",
       cell: (row) => (
         <Badge tone={row.proven ? "good" : "bad"} dot>
-          {row.proven ? "proven" : "not served"}
+          {!row.proven ? "not served" : row.images === false ? "proven, no pictures" : "proven"}
         </Badge>
       ),
     },

@@ -67,7 +67,7 @@ function proofView(proof: Proof, { endpoints }: Snapshot) {
   };
 }
 
-function standingView({ endpoint, surface, proven, standing }: Proved, maxAgeMs: number) {
+function standingView({ endpoint, surface, proven, images, standing }: Proved, maxAgeMs: number) {
   const provenAtMs = standing?.provenAtMs ?? null;
   return {
     endpoint: endpoint.id,
@@ -75,6 +75,7 @@ function standingView({ endpoint, surface, proven, standing }: Proved, maxAgeMs:
     model: endpoint.model,
     surface,
     proven,
+    images,
     proven_at: provenAtMs === null ? null : isoTime(provenAtMs),
     expires_at: provenAtMs === null ? null : isoTime(provenAtMs + maxAgeMs),
     failures: standing?.failures ?? 0,

@@ -55,13 +55,19 @@ export function proofStore(db: Kysely<Database>): ProofStore {
   };
 }
 
+/**
+ * Ends the subject of what was proven without its pictures: of something else, then, to a version that knows no such
+ * proofs. It sends pictures to whoever is proven.
+ */
+const WITHOUT_IMAGES = " without images";
+
 function toRow(proof: Proof): Database["endpoint_proofs"] {
   const { id, endpoint, surface, subject, result, reason, cause } = proof;
   return {
     id,
     endpoint,
     surface,
-    subject,
+    subject: proof.withoutImages === true ? `${subject}${WITHOUT_IMAGES}` : subject,
     at_ms: proof.atMs,
     result,
     reason,
@@ -84,7 +90,9 @@ function toProof(row: Selectable<Database["endpoint_proofs"]>): Proof {
   return {
     id,
     endpoint,
-    subject,
+    ...(subject.endsWith(WITHOUT_IMAGES)
+      ? { subject: subject.slice(0, -WITHOUT_IMAGES.length), withoutImages: true }
+      : { subject }),
     reason,
     ...Words.parse(row),
     atMs: row.at_ms,
