@@ -52,6 +52,21 @@ test.each(SURFACES)(
   },
 );
 
+test.each(SURFACES.slice(4))(
+  "LOG-01 %s: a router that was asked for there is in the log, with what else is known",
+  async (path, body) => {
+    for (const model of ["auto", "@team/fast"]) {
+      const answer = await post(path, body(model));
+      expectRefusal(answer, 400, "router_not_supported");
+      const row = await gateway.manage("GET", `/requests/${answer.body.error.request_id}`);
+      expect(row.model_requested).toBe(model);
+      const known = await post(path, body("nobody/nothing"));
+      expect(row.detail).not.toBeNull();
+      expect(row.detail).toEqual((await gateway.manage("GET", `/requests/${known.body.error.request_id}`)).detail);
+    }
+  },
+);
+
 test.each(SURFACES)(
   "LOG-01 LOG-02 %s: the longest name there is reaches the log and is found by it",
   async (path, body) => {

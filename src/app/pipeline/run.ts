@@ -20,6 +20,7 @@ import { addHeaders } from "./headers.ts";
 import { demandNoLoop } from "./hops.ts";
 import { claimKey, hasKey, replay } from "./idempotency.ts";
 import { learn } from "./learn.ts";
+import { requireNamedModel } from "./named-model.ts";
 import type { Ended } from "./outcome.ts";
 import { isTooLong, type Planned, planOutline } from "./plan.ts";
 import { Relay } from "./relay.ts";
@@ -166,6 +167,7 @@ function planErrand(gateway: Gateway, trail: Trail, surface: Surface, errand: Er
   trail.modelRequested = errand.outline.model;
   trail.streaming = errand.streaming;
   trail.detail = errand.detail;
+  requireNamedModel(errand.outline.model, surface);
   const { workspace, key } = trail.principal;
   const planned = planOutline(gateway, { surface, workspace, keyId: key.id, outline: errand.outline });
   trail.plan = planned.plan;

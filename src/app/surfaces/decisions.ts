@@ -13,7 +13,6 @@ import { type Handler, streamed } from "../exchange.ts";
 import { DecisionsErrand } from "../pipeline/decisions-errand.ts";
 import { type Decoded, principalOf, run } from "../pipeline/run.ts";
 import type { Gateway } from "../pipeline/world.ts";
-import { requireNamedModel } from "./named-model.ts";
 import { noInterface } from "./no-interface.ts";
 
 /** POST /decisions, and the same questions in the shape of OpenAI's SDK. */
@@ -112,7 +111,6 @@ function notKnown(name: string): Fault {
 }
 
 function decoded({ snapshot }: Gateway, { ask, client }: Asked): Decoded {
-  requireNamedModel(ask.model, "decisions");
   const unserved = () =>
     noInterface(snapshot(), {
       modelId: ask.model,

@@ -15,7 +15,6 @@ import type { Outline } from "../pipeline/plan.ts";
 import { type Decoded, run } from "../pipeline/run.ts";
 import type { Way } from "../pipeline/thinking.ts";
 import type { Gateway } from "../pipeline/world.ts";
-import { requireNamedModel } from "./named-model.ts";
 
 /** POST /embeddings. */
 export function embeddingsHandlers(gateway: Gateway): Record<string, Handler> {
@@ -28,7 +27,6 @@ export function embeddingsHandlers(gateway: Gateway): Record<string, Handler> {
 
 async function decodeEmbeddings(bytes: Buffer, tokens: Gateway["tokens"]): Promise<Decoded> {
   const request = decodeWith(EmbeddingsFields, parseJson(bytes).value);
-  requireNamedModel(request.model, "embeddings");
   const wishes = decodeWishes({ provider: request.provider });
   const inputs = await inputsOf(request.input, tokens);
   return {

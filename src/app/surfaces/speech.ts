@@ -14,7 +14,6 @@ import type { Outline } from "../pipeline/plan.ts";
 import { type Decoded, principalOf, run } from "../pipeline/run.ts";
 import type { Way } from "../pipeline/thinking.ts";
 import type { Gateway } from "../pipeline/world.ts";
-import { requireNamedModel } from "./named-model.ts";
 import { noInterface } from "./no-interface.ts";
 import { type SpeechWanted, speechShortcoming } from "./speech-fit.ts";
 
@@ -30,7 +29,6 @@ export function speechHandlers(gateway: Gateway): Record<string, Handler> {
 function decodeSpeech(bytes: Buffer, gateway: Gateway, { id, currency }: Workspace): Decoded {
   const { value } = parseJson(bytes);
   const request = decodeWith(SpeechRequest, withoutSse(value));
-  requireNamedModel(request.model, "speech");
   const ask: SpeechAsk = {
     input: request.input,
     voice: request.voice,

@@ -25,7 +25,6 @@ import type { Outline } from "../pipeline/plan.ts";
 import { type Arrived, type Decoded, run } from "../pipeline/run.ts";
 import type { Way } from "../pipeline/thinking.ts";
 import type { Gateway } from "../pipeline/world.ts";
-import { requireNamedModel } from "./named-model.ts";
 import { keptOf, valuesOf } from "./transcription-form.ts";
 
 /** POST /audio/transcriptions. */
@@ -60,7 +59,6 @@ function decodeTranscription({ fields, file }: ArrivedForm): Decoded {
   const request = decodeWith(TranscriptionRequest, file === undefined ? values : { ...values, file: file.filename });
   if (file === undefined || file.bytes === 0) throw invalidValue("file", "it is empty");
   const ask = askOf(request);
-  requireNamedModel(ask.model, "transcriptions");
   return { errand: new TranscriptionErrand(ask, file) };
 }
 
