@@ -240,7 +240,8 @@ describe("what was asked for", () => {
     expect(bytes.subarray(0, 4).toString()).toBe("RIFF");
     expect(bytes.readUInt32LE(24)).toBe(16_000);
     expect(bytes.subarray(44).equals(PCM)).toBe(true);
-    expect((await scene.row(id)).detail.seconds).toBe(PCM.length / 2 / 16_000);
+    expect([bytes.readUInt32LE(4), bytes.readUInt32LE(40)]).toEqual([PCM.length + 36, PCM.length]);
+    expect((await scene.row(id)).detail).toMatchObject({ seconds: PCM.length / 2 / 16_000, bytes: bytes.length });
   });
 
   test("TTS-04 a provider that sends a file in the place of samples is read all the same", async () => {

@@ -47,6 +47,8 @@ const mistralEvents = halves
   .join("");
 const done = sse({ type: "speech.audio.done", usage: { input_tokens: 3, output_tokens: 4 } });
 
+const STOP = { finishReason: "STOP" };
+
 const WAYS: [string, SpeechWire, Record<string, string>, string | Buffer][] = [
   ["openai, bytes", openaiSpeech, { "content-type": "audio/pcm" }, SAMPLES],
   ["openai, events", openaiSpeech, EVENTS, openaiEvents + done],
@@ -56,12 +58,36 @@ const WAYS: [string, SpeechWire, Record<string, string>, string | Buffer][] = [
     "gemini, events",
     geminiSpeech,
     EVENTS,
-    halves
-      .map((half, at) => sse({ candidates: [{ ...inline(half), ...(at === 1 ? { finishReason: "STOP" } : {}) }] }))
-      .join(""),
+    halves.map((half, at) => sse({ candidates: [{ ...inline(half), ...(at === 1 ? STOP : {}) }] })).join(""),
   ],
   ["gemini, an object", geminiSpeech, JSON_TYPE, JSON.stringify({ candidates: [inline(SAMPLES)] })],
 ];
+
+describe("TTS-04 raw samples that become a WAV file", () => {
+  const whole = (samples: Buffer) => Buffer.from(JSON.stringify({ candidates: [inline(samples)] }));
+  const lengths = ({ bytes }: Heard) => [bytes.readUInt32LE(4), bytes.readUInt32LE(40)];
+
+  test("state how many they are where they are sent whole, however that is cut", () => {
+    const body = whole(SAMPLES);
+    for (const cut of [1, 7, 1000, body.length]) {
+      const heard = hear(geminiSpeech, JSON_TYPE, body, cut, expected("wav"));
+      expect([heard.end, ...lengths(heard)]).toEqual(["audio", SAMPLES.length + 36, SAMPLES.length]);
+      expect(heard.bytes.subarray(44).equals(SAMPLES)).toBe(true);
+      expect(heard.stream.detail).toEqual({ seconds: 0.2, bytes: SAMPLES.length + 44 });
+    }
+  });
+
+  test("have the header of a stream where they come in events, or are more than is kept", () => {
+    const events = halves.map((half, at) => sse({ candidates: [{ ...inline(half), ...(at === 1 ? STOP : {}) }] }));
+    const streamed = hear(geminiSpeech, EVENTS, Buffer.from(events.join("")), 1000, expected("wav"));
+    expect(lengths(streamed)).toEqual([0xffffffff, 0xffffffff]);
+    expect(streamed.bytes.subarray(44).equals(SAMPLES)).toBe(true);
+    const long = Buffer.alloc(17 * 1024 * 1024, 1);
+    const heard = hear(geminiSpeech, JSON_TYPE, whole(long), 65_536, expected("wav"));
+    expect([heard.end, ...lengths(heard)]).toEqual(["audio", 0xffffffff, 0xffffffff]);
+    expect(heard.bytes.subarray(44).equals(long)).toBe(true);
+  });
+});
 
 describe.each(WAYS)("%s", (_name, wire, headers, body) => {
   const bytes = Buffer.from(body);

@@ -27,21 +27,34 @@ export type Expected = {
 /** More than a second takes up in any format: two channels of 32-bit samples, 96,000 a second. */
 const SECOND_BYTES_MAX = 768_000;
 
+/** So much is kept until its length is known, six minutes in the usual shape; what is longer goes out as a stream. */
+const HELD_MAX_BYTES = 16 * 1024 * 1024;
+
 /** A float of 32 bits takes the room of two samples of 16. */
 const FLOATS: PcmShape = { rateHz: PCM_SPEECH.rateHz, channels: 2 };
 
 /** What the bytes of a provider are, and what is made of them. */
-type Shaping = { readonly meter: Meter | undefined; readonly before: Buffer; shape(bytes: Buffer): Buffer | undefined };
+type Shaping = {
+  readonly meter: Meter | undefined;
+  /** What the samples are that a header goes before; undefined: nothing goes before it. */
+  readonly headed?: PcmShape;
+  shape(bytes: Buffer): Buffer | undefined;
+};
+
+/** Samples that wait for the header, which states how many they are. */
+type Held = { readonly shape: PcmShape; readonly parts: Buffer[]; bytes: number };
 
 /**
  * Speech on its way to the caller: taken out of its wrapping, known as audio of the asked format before its first byte
- * goes out, and measured as it passes. Nothing else is held back.
+ * goes out, and measured as it passes. Nothing else is held back, but for samples that a provider sends whole and that
+ * become a file: players want its length.
  */
 export class SpokenAudio implements AudioStream {
   readonly #expected: Expected;
   readonly #from: Unwrapping;
   #head: Buffer | undefined = Buffer.alloc(0);
   #shaping: Shaping | undefined;
+  #held: Held | undefined;
   #bytes = 0;
   readonly outputWeight = 0;
 
@@ -62,8 +75,9 @@ export class SpokenAudio implements AudioStream {
     if (last.is !== "audio" || this.#bytes === 0) return last;
     const seconds = this.#seconds;
     if (seconds === 0) return { is: "garbage", why: "audio without a single sample" };
-    if (seconds !== undefined || this.#expected.unit !== "seconds") return last;
-    return { is: "garbage", why: "nothing in the audio can be measured" };
+    if (seconds === undefined && this.#expected.unit === "seconds")
+      return { is: "garbage", why: "nothing in the audio can be measured" };
+    return this.#held === undefined ? last : this.#release(this.#held, this.#held.bytes);
   }
 
   get usage(): Usage | undefined {
@@ -122,10 +136,17 @@ export class SpokenAudio implements AudioStream {
       return { is: "garbage", why: `not audio of the format ${this.#expected.format}` };
     this.#head = undefined;
     this.#shaping = shapingOf(payload, this.#expected);
-    const first = this.#pass(head);
-    if (first.is !== "audio" || this.#shaping === undefined || this.#shaping.before.length === 0) return first;
-    this.#bytes += this.#shaping.before.length;
-    return { is: "audio", bytes: Buffer.concat([this.#shaping.before, first.bytes]) };
+    const { headed } = this.#shaping;
+    if (headed !== undefined) this.#held = { shape: headed, parts: [], bytes: 0 };
+    return this.#pass(head);
+  }
+
+  /** The samples that were held, with their header in front; those that follow go out as they come. */
+  #release({ shape, parts }: Held, dataBytes?: number): AudioPiece {
+    this.#held = undefined;
+    const header = wavHeader(shape, dataBytes);
+    this.#bytes += header.length;
+    return { is: "audio", bytes: Buffer.concat([header, ...parts]) };
   }
 
   #pass(bytes: Buffer): AudioPiece {
@@ -134,7 +155,12 @@ export class SpokenAudio implements AudioStream {
     if (shaped === undefined) return { is: "garbage", why: `not audio of the format ${this.#expected.format}` };
     this.#bytes += shaped.length;
     if (this.#isEndless) return { is: "garbage", why: "audio far longer than the text can take" };
-    return { is: "audio", bytes: shaped };
+    const held = this.#held;
+    if (held === undefined) return { is: "audio", bytes: shaped };
+    held.parts.push(shaped);
+    held.bytes += shaped.length;
+    if (this.#from.isWhole !== true || held.bytes > HELD_MAX_BYTES) return this.#release(held);
+    return { is: "audio", bytes: Buffer.alloc(0) };
   }
 
   get #isEndless(): boolean {
@@ -160,9 +186,8 @@ function payloadOf(mediaType: string | undefined, { format, pcm }: Expected): Pa
 
 function shapingOf(payload: Payload, { format }: Expected): Shaping {
   const meter = payload.format === "aac" ? adtsMeter() : speechMeter(payload.format, payload.pcm);
-  const none = Buffer.alloc(0);
-  if (payload.format === format) return { meter, before: none, shape: (bytes) => bytes };
-  if (format === "wav") return { meter, before: wavHeader(payload.pcm), shape: (bytes) => bytes };
+  if (payload.format === format) return { meter, shape: (bytes) => bytes };
+  if (format === "wav") return { meter, headed: payload.pcm, shape: (bytes) => bytes };
   const samples = new WavData();
-  return { meter, before: none, shape: (bytes) => samples.push(bytes) };
+  return { meter, shape: (bytes) => samples.push(bytes) };
 }

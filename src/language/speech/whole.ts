@@ -13,6 +13,7 @@ export class AudioInJson implements Unwrapping {
   readonly #field: Base64Field;
   readonly #reading: EventReading;
   readonly #mediaTypeIn: (rest: string) => string | undefined;
+  readonly isWhole = true;
   mediaType: string | undefined;
 
   /** `mediaTypeIn` finds what the audio is in the text that stands before it. */

@@ -21,6 +21,8 @@ export type Unwrapping = {
   end(): AudioPiece;
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
+  /** The provider had all of the audio before it sent any: there is nothing to be gained by passing it on in pieces. */
+  readonly isWhole?: true;
   /** What the wrapping says the bytes are; known with the first of them. Undefined: they are what was asked for. */
   readonly mediaType: string | undefined;
 };
