@@ -1,4 +1,5 @@
 import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
+import { MODEL_NAME_CHARS_MAX } from "../../contract/schemas/model-name.ts";
 import type { RequestRecord, Surface, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
@@ -138,10 +139,10 @@ export async function run(
   }
 }
 
-/** What the log says of a request that is not decoded: as it was sent, right or wrong. */
+/** What the log says of a request that is not decoded: as it was sent, right or wrong. What is too long is no name. */
 export function noteAsked(trail: Trail, asked: Buffer): void {
   const { model, stream } = saidIn(asked) ?? {};
-  if (typeof model === "string") trail.modelRequested = model;
+  if (typeof model === "string" && model.length <= MODEL_NAME_CHARS_MAX) trail.modelRequested = model;
   trail.streaming = stream === true;
 }
 
