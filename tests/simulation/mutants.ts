@@ -317,13 +317,7 @@ const MONEY: readonly Mutant[] = [
     "return this.#breakStream(outcome);",
     'return this.#closeStream(attempt, { ...outcome, is: "relayed" });',
   ),
-  one(
-    "unseen-output-is-charged",
-    "BILL-02",
-    RUN,
-    "stream === undefined || !this.#relay.committed",
-    "stream === undefined",
-  ),
+  one("unseen-output-is-charged", "BILL-02", RUN, "stream === undefined || !this.#relay.spoke", "stream === undefined"),
   {
     name: "output-after-hanging-up-is-charged",
     breaks: "BILL-02",

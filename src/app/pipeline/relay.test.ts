@@ -28,10 +28,13 @@ function openRelay() {
   let nowMs = 0;
   const timers = new Map<object, { readonly atMs: number; then(): void }>();
   const said: string[] = [];
+  let gone = false;
   let room = Promise.withResolvers<void>();
   const sink: Sink = {
     started: true,
-    gone: false,
+    get gone() {
+      return gone;
+    },
     start() {},
     write: (chunk) => said.push(`${nowMs}: ${String(chunk).startsWith("data") ? "frame" : "quiet"}`) > 0,
     drained: () => room.promise,
@@ -64,6 +67,9 @@ function openRelay() {
   return {
     said,
     relay,
+    leave() {
+      gone = true;
+    },
     async read() {
       room.resolve();
       room = Promise.withResolvers<void>();
@@ -100,15 +106,32 @@ test("CHAT-10 the silence is counted from the last frame, and from the last comm
   expect(said.slice(10)).toEqual(quiet);
 });
 
+test("BILL-02 a word that comes after the caller has left was said to nobody", () => {
+  const { relay, leave, speak } = openRelay();
+  leave();
+  speak();
+  expect(relay.spoke).toBe(false);
+});
+
 describe("the time of a request is up, and its client", () => {
   test("BILL-02 who was waited for most of it has left, also when it took something right before", async () => {
-    const { relay, wait, read } = openRelay();
+    const { relay, wait, read, speak } = openRelay();
+    speak();
     relay.whenRoom(() => undefined);
     wait(990);
     await read();
     wait(10);
     relay.expire();
     expect(relay.left).toBe(true);
+  });
+
+  test("BILL-02 who was sent no word of the model's has not: there is nothing to pay for", () => {
+    const { relay, wait } = openRelay();
+    wait(KEEP_ALIVE_MS);
+    relay.whenRoom(() => undefined);
+    wait(1000 - KEEP_ALIVE_MS);
+    relay.expire();
+    expect([relay.committed, relay.left]).toEqual([true, false]);
   });
 
   test("BILL-02 who was slow for a while and then took everything has not", async () => {

@@ -108,7 +108,8 @@ export class Relay {
    */
   expire(): void {
     const isSlow = this.#waits === "client" || 2 * this.#waitedMs > this.#gateway.limits.requestTimeoutMs;
-    if (isSlow && this.#sink.unattended !== true) this.#left = "yes";
+    // Who was sent nothing of the model's has nothing to pay for, and is told that the time is up.
+    if (isSlow && this.spoke && this.#sink.unattended !== true) this.#left = "yes";
     this.#time = "up";
     this.cancel();
   }
@@ -198,7 +199,8 @@ export class Relay {
       for (const frame of frames) {
         const piece = stream.read(frame);
         if (piece.is === "content") {
-          this.#spoke = "yes";
+          // What comes after the caller has left is nobody's output.
+          if (!this.gone) this.#spoke = "yes";
           text += piece.text;
         } else if (piece.is === "preamble" && this.#committed) text += piece.text;
         else if (piece.is === "preamble") {
