@@ -68,6 +68,7 @@ const WORK_HEADERS = [...SERVED_HEADERS, "RouteReason", "ServedBy", "NodeId", "O
 const TOLD: Readonly<Record<Telling, readonly HeaderName[]>> = {
   chat: [...WORK_HEADERS, "Router", "ReasoningEffort", "ReasoningChosenBy", "UpstreamSurface"],
   work: WORK_HEADERS,
+  stored: [...SERVED_HEADERS, "UpstreamSurface"],
   decisions: SERVED_HEADERS,
   speech: [...SERVED_HEADERS, "ComputeCountry", "InputCharacters"],
 };

@@ -58,8 +58,11 @@ export type Route = {
   readonly example?: { readonly body?: unknown; readonly answer?: unknown };
 };
 
-/** `work` is every inference, `chat` adds what only chat has; the specification lists the others to the last header. */
-export type Telling = "chat" | "work" | "decisions" | "speech";
+/**
+ * `work` is every inference, `chat` adds what only chat has, `stored` is what is kept of that; the specification lists the
+ * others to the last header.
+ */
+export type Telling = "chat" | "work" | "stored" | "decisions" | "speech";
 
 export type Answer =
   /** `tagged`: with an ETag, and 304 for who has it already. `or`: in a second form, where the caller chooses. */

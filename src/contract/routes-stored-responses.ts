@@ -14,6 +14,7 @@ type Said = {
   readonly query?: z.ZodObject;
   readonly answer: Answer;
   readonly faults?: readonly FaultCode[];
+  readonly tells?: NonNullable<Route["tells"]>;
   readonly example?: NonNullable<Route["example"]>;
 };
 
@@ -38,8 +39,9 @@ export const STORED_RESPONSE_ROUTES: readonly Route[] = [
     path: RESPONSE,
     summary: "Retrieve a stored response",
     description:
-      "A response belongs to the workspace that made it, whichever of its keys asks; for every other one there is none. With `stream=true` the events of a background response come as they were, and on to its end.",
+      "A response belongs to the workspace that made it, whichever of its keys asks; for every other one there is none. With `stream=true` the events of a background response come as they were, and on to its end. Once an endpoint has answered it, the headers say which one did, as those of the answer itself; a member's personal key hears that of the member's own responses.",
     query: RetrieveQuery,
+    tells: "stored",
     answer: { is: "json_or_events", schema: ResponseObject, frame: ResponseEvent },
     example: { answer: responseExample },
   }),

@@ -43,6 +43,7 @@ export async function openKept(parts: KeptParts, gateway: Gateway): Promise<Kept
     store: kept,
     clock: gateway.clock,
     diskIsLow: () => disk.isLow,
+    memberOf: (keyId: string) => directory.key(keyId)?.memberId,
     warn: (detail: object, message: string) => log.warn(detail, message),
   };
   const responses = openResponses({ ...responseSettings(config), ...given }, gateway);

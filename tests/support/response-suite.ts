@@ -51,6 +51,24 @@ function readTests(current: () => Store, reopen: () => Promise<Store>): void {
     expect(await responses.find("ws_1", "resp_1", NOW)).toBeUndefined();
   });
 
+  test("HDR-02 who served a response is kept with it, from its beginning or its end, and is no part of it", async () => {
+    const responses = open(current());
+    const servedBy = { "x-svc-model": "vendor/model", "x-svc-sovereignty-level": "L3" };
+    await responses.add(storedResponse("resp_1", { servedBy }));
+    expect(await responses.find("ws_1", "resp_1", NOW)).toEqual(storedResponse("resp_1", { servedBy }));
+    await responses.add(storedResponse("resp_2", { status: "queued" }));
+    expect((await responses.find("ws_1", "resp_2", NOW))?.servedBy).toBeUndefined();
+    const { response } = storedResponse("resp_2");
+    await responses.finish({ id: "resp_2", workspaceId: "ws_1", status: "completed", response, events: [], servedBy });
+    expect(await responses.find("ws_1", "resp_2", NOW)).toEqual(storedResponse("resp_2", { servedBy }));
+    const kept = responses.bytesOf("ws_1");
+    await responses.count();
+    expect(responses.bytesOf("ws_1")).toBe(kept);
+    // What a provider calls by the same name is not what the gateway says.
+    await responses.add(storedResponse("resp_3", { response: { ...response, gateway_served_by: servedBy } }));
+    expect(await responses.find("ws_1", "resp_3", NOW)).toEqual(storedResponse("resp_3", { response }));
+  });
+
   test("RESP-05 what has expired is not there, before the sweep and after it", async () => {
     const responses = open(current());
     await responses.add(storedResponse("resp_1", { expiresAtMs: NOW }));

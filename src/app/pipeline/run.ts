@@ -42,8 +42,11 @@ export type Decoded = {
   readonly sink?: Sink;
   /** Called once money is held, before anyone is asked. */
   readonly admitted?: () => Promise<void>;
-  /** Given the whole answer, as JSON text, after it is settled and before its last bytes go out; so it must not fail. */
-  readonly keep?: (final: string) => Promise<void>;
+  /**
+   * Given the whole answer, as JSON text, and its headers, after it is settled and before its last bytes go out; so it must
+   * not fail.
+   */
+  readonly keep?: (final: string, headers: Readonly<Record<string, string>>) => Promise<void>;
   /** A refusal that names a field of the canonical call, in the words of the caller's own request. */
   readonly inCallersWords?: (problem: Fault) => Fault;
 };
@@ -157,9 +160,9 @@ function captured(capturing: Capturing, decoded: Decoded, sink: Sink): Decoded {
     ...decoded,
     sink: capturing.through(decoded.sink),
     // Who asked for work in the background is shown its whole answer in the end.
-    keep(final) {
+    keep(final, headers) {
       capturing.answered(final);
-      return keep(final);
+      return keep(final, headers);
     },
   };
 }
@@ -388,7 +391,7 @@ class Request {
     this.#learn(attempt, usage);
     if (declined !== undefined) throw new SettledFault(declined);
     const body = answer.render(usage, shown);
-    if (this.#keep !== undefined) await this.#keep(body);
+    if (this.#keep !== undefined) await this.#keep(body, this.#headers());
     const headers = this.#headers();
     headers["content-type"] = answer.contentType ?? "application/json";
     headers["content-length"] = String(Buffer.byteLength(body));
@@ -412,7 +415,8 @@ class Request {
       const { usage, shown } = await this.#settle(attempt, stream, end);
       this.#learn(attempt, usage);
       const last = stream.close(usage, shown);
-      if (this.#keep !== undefined && stream.final !== undefined) await this.#keep(stream.final);
+      if (this.#keep !== undefined && stream.final !== undefined)
+        await this.#keep(stream.final, this.#exchange.baseHeaders);
       this.#sink.end(last);
     } catch (error) {
       await this.#endUnsettled(stream, error);
@@ -443,7 +447,8 @@ class Request {
 
   async #endBroken(stream: Sent, problem: Fault): Promise<void> {
     const last = stream.fail(envelopeOf(problem, this.#trail.requestId));
-    if (this.#keep !== undefined && stream.final !== undefined) await this.#keep(stream.final);
+    if (this.#keep !== undefined && stream.final !== undefined)
+      await this.#keep(stream.final, this.#exchange.baseHeaders);
     if (last === undefined) this.#sink.cut();
     else this.#sink.end(last);
   }

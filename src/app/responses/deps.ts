@@ -17,5 +17,7 @@ export type ResponsesDeps = {
   readonly keepAliveMs: number;
   /** Whether the workspace's policy of now lets anything of it be kept. */
   readonly mayKeep: (workspaceId: string, keyId: string) => boolean;
+  /** The member whose personal key it is; null for one of the workspace itself. */
+  readonly memberOf: (keyId: string) => string | null | undefined;
   readonly warn: (detail: object, message: string) => void;
 };

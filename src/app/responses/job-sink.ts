@@ -7,8 +7,8 @@ import type { Sink } from "../exchange.ts";
 const FRAME_CHARS_MAX = 256 * 1024 * 1024;
 
 export type SinkListener = {
-  /** The answer begins. */
-  started(): void;
+  /** The answer begins, with these headers. */
+  started(headers: Readonly<Record<string, string>>): void;
   /** An event of the answer. */
   event(event: ParsedBody): void;
   /** The answer is over, with these events. */
@@ -58,9 +58,9 @@ export class JobSink implements Sink {
     this.#onGone?.();
   }
 
-  start(): void {
+  start(_status: number, headers: Readonly<Record<string, string>>): void {
     this.#started = true;
-    this.#listener.started();
+    this.#listener.started(headers);
   }
 
   write(chunk: Buffer | string): boolean {

@@ -1,10 +1,17 @@
 import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
-import type { ResponseEnd, ResponseEvent, ResponseStatus, StoredResponse } from "../../domain/responses/stored.ts";
+import type {
+  ResponseEnd,
+  ResponseEvent,
+  ResponseStatus,
+  ServedBy,
+  StoredResponse,
+} from "../../domain/responses/stored.ts";
 import { RESPONSE_STATUSES } from "../../domain/responses/stored.ts";
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody, patchMembers } from "../../kit/json.ts";
 import { errorFields } from "../../language/dialects/responses/errors.ts";
 import { eventOf } from "./event-log.ts";
 import { JobSink } from "./job-sink.ts";
+import { servedByIn } from "./served-by.ts";
 
 /** More than any answer says: what is kept of a job, in the store and for its end, has an end too. */
 const KEPT_CHARS_MAX = 64 * 1024 * 1024;
@@ -33,6 +40,7 @@ export class Job {
   readonly #done: JsonObject[] = [];
   #run: number | undefined;
   readonly #answering = Promise.withResolvers<void>();
+  #servedBy: ServedBy | undefined;
   readonly #over = Promise.withResolvers<void>();
   #sequence = 0;
   #chars = 0;
@@ -47,7 +55,10 @@ export class Job {
   constructor(stored: StoredResponse, eventsBefore = 0) {
     this.stored = stored;
     this.sink = new JobSink({
-      started: () => this.#answering.resolve(),
+      started: (headers) => {
+        this.#servedBy = servedByIn(headers);
+        this.#answering.resolve();
+      },
       event: (event) => this.#take(event),
       ended: (last) => {
         this.#last = last;
@@ -105,6 +116,11 @@ export class Job {
   /** Resolves when its answer begins. */
   get answering(): Promise<void> {
     return this.#answering.promise;
+  }
+
+  /** Who serves it; undefined before its answer begins. */
+  get servedBy(): ServedBy | undefined {
+    return this.#servedBy;
   }
 
   /** Resolves when its end is in the store, or it was given up. */

@@ -41,7 +41,8 @@ afterEach(async () => {
 function jobsWith(rule: Pick<ResponsesDeps, "mayKeep">): Jobs {
   const bounds = { retentionMs: 1000, bytesMax: 1e9, jobsMax: { all: 10, workspace: 10 }, keepAliveMs: 1000 };
   const clock = { ...systemClock, nowMs: () => 2000 };
-  return new Jobs({ store, clock, ...bounds, ...rule, diskIsLow: () => false, warn: () => undefined });
+  const given = { diskIsLow: () => false, memberOf: () => null, warn: () => undefined };
+  return new Jobs({ store, clock, ...bounds, ...rule, ...given });
 }
 
 const REQUEST = { body: "{}", headers: {}, clientAddress: "::1" };
@@ -199,7 +200,7 @@ test("RESP-05 that an answer has begun is in the store at once, also where no ev
   const mark = store.answering;
   let away = 1;
   store.answering = (id) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : mark(id));
-  polled.sink.start();
+  polled.sink.start(200, {});
   await expect.poll(answering, { timeout: 5000 }).toBe(true);
   polled.cancel();
   await jobs.finish(polled, undefined);
@@ -310,7 +311,7 @@ test("RESP-04 RESP-05 a whole answer is kept whoever made it, whether or not it 
 
 test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's wish: what was told of it is not charged", async () => {
   const job = await begun();
-  job.sink.start();
+  job.sink.start(200, {});
   const { response } = storedResponse("resp_1");
   await store.begin("resp_1");
   await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "completed", response, events: [] });

@@ -247,10 +247,11 @@ class Work {
     // An answer is kept, whoever makes it: it is in the books. Anything else is no end of what a newer run works on.
     // Without a number it may have begun unheard.
     const run = this.job.isMade ? undefined : (this.job.run ?? this.job.stored.runs + 1);
+    const { servedBy } = this.job;
     const deadline = clock.elapsedMs() + SAVE_FOR_MS;
     for (let waitMs = SAVE_FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, SAVE_MOST_WAIT_MS)) {
       try {
-        await store.finish({ id, workspaceId, run, status, response, events });
+        await store.finish({ id, workspaceId, run, status, response, events, servedBy });
         break;
       } catch (error) {
         warn({ err: error, requestId: id }, "the end of a background response could not be stored");

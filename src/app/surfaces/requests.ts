@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { fault } from "../../contract/faults.ts";
 import type { RequestCost } from "../../contract/schemas/requests.ts";
 import type { LogStore, RequestRecord } from "../../domain/record/record.ts";
-import type { Principal } from "../../domain/tenancy/key.ts";
+import { mayHearOf, type Principal } from "../../domain/tenancy/key.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { stop, type Timers } from "../../kit/timers.ts";
 import { type Handler, whole } from "../exchange.ts";
@@ -37,10 +37,8 @@ function mayCall({ key: { scopes } }: Principal): void {
     });
 }
 
-/** Owners and admins, and who has a key of the workspace itself, see all of its requests; a member sees their own. */
-function isFor({ workspace, member }: Principal, record: RequestRecord | undefined): record is RequestRecord {
-  if (record?.workspaceId !== workspace.id) return false;
-  return member === undefined || member.role !== "member" || record.memberId === member.id;
+function isFor(principal: Principal, record: RequestRecord | undefined): record is RequestRecord {
+  return record?.workspaceId === principal.workspace.id && mayHearOf(principal, record.memberId);
 }
 
 async function find(deps: RequestsDeps, id: string, principal: Principal): Promise<RequestRecord> {

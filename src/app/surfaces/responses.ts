@@ -19,6 +19,7 @@ import {
   requestOf,
   rowOf,
 } from "../responses/room.ts";
+import { servedByIn } from "../responses/served-by.ts";
 import { noRoomFor } from "../responses/storage.ts";
 import { sendFailed, tooLongForCodex } from "../responses/too-long.ts";
 
@@ -80,7 +81,7 @@ function decodedOf({ inbound, request }: Pick<Asked, "inbound" | "request">): De
 /** An answer that could not be stored is an answer all the same. */
 function keeping(room: ResponsesRoom, exchange: Exchange, asked: Asked): Pick<Decoded, "keep"> {
   return {
-    async keep(final) {
+    async keep(final, headers) {
       // The policy may have changed since it was asked for.
       const { workspace, key } = callerOf(exchange);
       if (!room.mayKeep(workspace.id, key.id)) return;
@@ -91,7 +92,7 @@ function keeping(room: ResponsesRoom, exchange: Exchange, asked: Asked): Pick<De
         return;
       }
       try {
-        await room.store.add(rowOf(room, exchange, asked, final));
+        await room.store.add({ ...rowOf(room, exchange, asked, final), servedBy: servedByIn(headers) });
       } catch (error) {
         room.warn({ err: error, requestId: exchange.requestId }, "a response could not be stored");
       }

@@ -1,6 +1,7 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import { InputItemsQuery, RetrieveQuery } from "../../contract/schemas/stored-responses.ts";
-import { isUnfinished, type StoredResponse } from "../../domain/responses/stored.ts";
+import { isUnfinished, type ServedBy, type StoredResponse } from "../../domain/responses/stored.ts";
+import { mayHearOf } from "../../domain/tenancy/key.ts";
 import { invalidValue, readQuery } from "../body.ts";
 import { type Exchange, type Handler, type Sink, streamed, whole } from "../exchange.ts";
 import { eventsAfter } from "../responses/event-log.ts";
@@ -39,7 +40,7 @@ export function storedResponseHandlers(room: ResponsesRoom): Record<string, Hand
 async function retrieve(room: ResponsesRoom, exchange: Exchange, sink: Sink): Promise<void> {
   const stored = await find(room, exchange);
   const query = readQuery({ query: withoutInclude(exchange.query) }, RetrieveQuery);
-  const headers = { ...exchange.baseHeaders };
+  const headers = { ...exchange.baseHeaders, ...servedBy(room, exchange, stored) };
   if (query.stream === "false") {
     const body = JSON.stringify(stored.response);
     const length = String(Buffer.byteLength(body));
@@ -54,6 +55,12 @@ async function retrieve(room: ResponsesRoom, exchange: Exchange, sink: Sink): Pr
   if (job !== undefined) await followJob(room, job, sink, after, headers);
   else if (room.elsewhere !== undefined && isUnfinished(stored)) await followStored(room, stored, sink, after, headers);
   else await sendEvents(eventsAfter(room.store, stored, after), sink, headers);
+}
+
+/** Who served it, for those who may find that in the log. While it is being made it is known where that is done. */
+function servedBy(room: ResponsesRoom, exchange: Exchange, stored: StoredResponse): ServedBy | undefined {
+  if (!mayHearOf(callerOf(exchange), room.memberOf(stored.keyId))) return undefined;
+  return isUnfinished(stored) ? room.jobs.find(stored.workspaceId, stored.id)?.servedBy : stored.servedBy;
 }
 
 async function find(room: ResponsesRoom, exchange: Exchange): Promise<StoredResponse> {

@@ -26,11 +26,16 @@ export type ResponseSummary = {
   readonly runs: number;
 };
 
+/** What its answer said in headers of who served it, by the names of the headers. */
+export type ServedBy = Readonly<Record<string, string>>;
+
 export type StoredResponse = ResponseSummary & {
   /** The response object as callers see it; its `status` is the one above. */
   readonly response: JsonObject;
   /** Its own input, as it was sent: what came before is found through `previousId`. */
   readonly input: readonly JsonObject[];
+  /** Undefined: nobody has answered it, or it was stored before this was kept. */
+  readonly servedBy?: ServedBy | undefined;
 };
 
 /** A request that can be run again: the body as it came, and what the record of it says of its caller. */
@@ -68,6 +73,7 @@ export type ResponseEnd = {
   readonly events: readonly ResponseEvent[];
   /** It is the end of what no run after this one works on; absent: of whatever works on it. */
   readonly run?: number | undefined;
+  readonly servedBy?: ServedBy | undefined;
 };
 
 /**

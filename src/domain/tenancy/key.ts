@@ -61,6 +61,11 @@ export type Principal = {
   readonly allowlist: AddressList | undefined;
 };
 
+/** Owners and admins, and who has a key of the workspace itself, hear of all its requests; a member of their own. */
+export function mayHearOf({ member }: Principal, memberId: string | null | undefined): boolean {
+  return member === undefined || member.role !== "member" || memberId === member.id;
+}
+
 export type Standing = "valid" | "invalid" | "expired";
 
 /** A key's state and the time decide together; revoked and pending keys do not exist for a caller. */

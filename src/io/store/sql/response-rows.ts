@@ -8,6 +8,7 @@ import {
   type UnfinishedResponse,
 } from "../../../domain/responses/stored.ts";
 import type { Vault } from "../../../domain/tenancy/vault.ts";
+import type { JsonObject } from "../../../kit/json.ts";
 import type { Database } from "./schema.ts";
 
 export type Row = Database["stored_responses"];
@@ -40,9 +41,11 @@ export class SealedRows {
 
   async read(row: Row): Promise<StoredResponse> {
     const summary = toSummary(row);
-    const response = jsonObject.parse(await this.#open(summary, "response", row.response));
+    const { [SERVED_BY]: servedBy, ...response } = storedContent.parse(
+      await this.#open(summary, "response", row.response),
+    );
     const input = z.array(jsonObject).parse(await this.#open(summary, "input", row.input));
-    return { ...summary, response: { ...response, status: summary.status }, input };
+    return { ...summary, response: { ...response, status: summary.status }, input, servedBy };
   }
 
   /** A request that does not open is none: who reads the list has others to see to. */
@@ -92,11 +95,20 @@ function inBatches(events: readonly ResponseEvent[]): ResponseEvent[][] {
   return batches;
 }
 
+/** A member that no response has: rows from before it was kept read as they did. */
+const SERVED_BY = "gateway_served_by";
+
+/** What the column of a response holds: who served it stands beside what is in it. */
+export function contentOf({ response, servedBy }: Pick<StoredResponse, "response" | "servedBy">): JsonObject {
+  return { ...response, [SERVED_BY]: servedBy };
+}
+
 const eventsColumn = (first: number) => `events ${first}`;
 
 const status = z.enum(RESPONSE_STATUSES);
 const background = z.enum(BACKGROUND_KINDS);
 const jsonObject = z.record(z.string(), z.unknown());
+const storedContent = z.looseObject({ [SERVED_BY]: z.record(z.string(), z.string()).optional() });
 const storedEvents = z.array(z.object({ sequence: z.number(), text: z.string() }));
 const backgroundRequest = z.object({
   body: z.string(),

@@ -7,7 +7,7 @@ import type { Engine } from "./engine.ts";
 import { type Size, type StoredBytes, sizesOf } from "./response-bytes.ts";
 import { responseReads } from "./response-reads.ts";
 import { responseRemoval } from "./response-removal.ts";
-import { fromSummary, SealedRows } from "./response-rows.ts";
+import { contentOf, fromSummary, SealedRows } from "./response-rows.ts";
 import type { Database } from "./schema.ts";
 
 type ResponseEngine = Pick<Engine, "db" | "held">;
@@ -24,7 +24,9 @@ export function responseStore(engine: ResponseEngine, vault: Vault, bytes: Store
 
     async add(stored, request) {
       const { id, workspaceId, response, input } = stored;
-      const texts = [response, input, request].map((value) => (value === undefined ? "" : JSON.stringify(value)));
+      const texts = [contentOf(stored), input, request].map((value) =>
+        value === undefined ? "" : JSON.stringify(value),
+      );
       const [responseText = "", inputText = "", requestText = ""] = texts;
       // At once: others who ask for room while it is written are to see that it is taken.
       let counted = texts.reduce((sum, text) => sum + text.length, 0);
@@ -86,7 +88,7 @@ function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, by
 
     async finish(end) {
       const { id, workspaceId, status, response, events, run } = end;
-      const sealed = await rows.seal(end, "response", response);
+      const sealed = await rows.seal(end, "response", contentOf(end));
       const last = await rows.sealEvents(end, events);
       const grown = await db.transaction().execute(async (transaction) => {
         const before = await sizesOf(transaction, [id]);
