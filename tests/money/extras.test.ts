@@ -321,6 +321,37 @@ describe("what providers bill apart, with a price for it", () => {
     expect(Number(await leaveAfter("found", "/v1/responses", asked))).toBeGreaterThanOrEqual(eur(0.05));
   });
 
+  test("BILL-05 CHAT-09 pages that were opened after a search are none, for who hangs up and for who stays", async () => {
+    const items = ["search", "open_page", "open_page", "find_in_page", "open_page"].map((type, at) => ({
+      id: `ws_${at}`,
+      type: "web_search_call",
+      status: "completed",
+      action: { type },
+    }));
+    const told = items.flatMap(({ action: _, ...begun }, at) => [
+      frameOf({ type: "response.output_item.added", output_index: at, item: { ...begun, status: "in_progress" } }),
+      frameOf({ type: "response.output_item.done", output_index: at, item: items[at] }),
+    ]);
+    const asked = response({ tools: [{ type: "web_search" }], max_output_tokens: 100 });
+    const costs: number[] = [];
+    for (const searched of [[], told]) {
+      tenant = await scene.gateway.tenant();
+      const [created = "", ...rest] = responseFrames(["found"]);
+      scene.at("openai").next(waiting([created, ...searched, ...rest.slice(0, 4)]));
+      costs.push(Number(await leaveAfter("found", "/v1/responses", asked)));
+    }
+    for (const output of [[], items]) {
+      const [created = "", ...rest] = responseFrames(["found"], { output });
+      scene.at("openai").next({ frames: [created, ...(output.length === 0 ? [] : told), ...rest] });
+      const answer = await scene.gateway.call(tenant.key, "/v1/responses", { body: { ...asked, stream: true } });
+      costs.push(Number(nanosOf((await scene.row(String(answer.headers.get("x-svc-request-id")))).cost)));
+    }
+    const [left = 0, leftSearching = 0, stayed = 0, stayedSearching = 0] = costs;
+    // Each charge is rounded by itself.
+    for (const more of [leftSearching - left, stayedSearching - stayed])
+      expect(Math.abs(more - eur(0.025))).toBeLessThanOrEqual(1);
+  });
+
   test("BILL-03 the hold has room for what may be used", async () => {
     const poor = await scene.gateway.tenant({ credit: "0.01" });
     const refused = await scene.gateway.call(poor.key, "/v1/messages", { body: message({ tools: [search] }) });

@@ -19,6 +19,7 @@ import { decodeUsage } from "./usage.ts";
 
 const PREAMBLE: ReadonlySet<string> = new Set(["response.created", "response.in_progress", "response.queued"]);
 const ENDS: ReadonlySet<string> = new Set(["response.completed", "response.incomplete"]);
+const ITEMS: ReadonlySet<string> = new Set(["response.output_item.added", "response.output_item.done"]);
 const FAILURES: ReadonlySet<string> = new Set(["error", "response.failed", "response.cancelled"]);
 
 /** Most events of a stream are pieces of text: they hold nothing that is the gateway's. */
@@ -32,8 +33,8 @@ export class DirectStream implements AnswerStream {
   readonly #ownership: Ownership;
   #usage: Usage | undefined;
   #uses: Uses | undefined;
-  /** Items as they were begun, as far as they tell of tools: who leaves before the end has used them. */
-  readonly #items: JsonObject[] = [];
+  /** Items as they were last told, as far as they tell of tools: who leaves before the end has used them. */
+  readonly #items = new Map<unknown, JsonObject>();
   #outputWeight = 0;
   #upstreamId: string | null = null;
   /** The number of the last event that went out. */
@@ -49,7 +50,7 @@ export class DirectStream implements AnswerStream {
   }
 
   get uses(): Uses | undefined {
-    return this.#held === undefined ? responseUses(this.#items) : this.#uses;
+    return this.#held === undefined ? responseUses([...this.#items.values()]) : this.#uses;
   }
 
   get usage(): Usage | undefined {
@@ -107,15 +108,20 @@ export class DirectStream implements AnswerStream {
       this.#begun = response;
       patches.push({ key: "response", json: ownedResponse(response, this.#ownership, []) });
     }
-    const { item: begun } = body.value;
-    if (name === "response.output_item.added" && isJsonObject(begun) && responseUses([begun]) !== undefined)
-      this.#items.push({ type: begun["type"], container_id: begun["container_id"] });
+    if (ITEMS.has(name)) this.#noteUse(body.value);
     const item = memberText(body, "item");
     const sealed = item === undefined ? undefined : sealedText(item, this.#ownership.provider);
     if (sealed !== undefined && sealed !== item) patches.push({ key: "item", json: sealed });
     const text = this.#write(name, body, patches);
     // What is no event of the dialect, such as a sign of life, says nothing of the model.
     return { is: PREAMBLE.has(name) || !name.startsWith("response.") ? "preamble" : "content", text };
+  }
+
+  /** Only an item that is done says what it did: one that was begun as a search may have opened a page. */
+  #noteUse({ item, output_index }: JsonObject): void {
+    if (!isJsonObject(item)) return;
+    const { id = output_index, type, container_id, action } = item;
+    if (this.#items.has(id) || responseUses([item]) !== undefined) this.#items.set(id, { type, container_id, action });
   }
 
   #readEnd({ name, body }: Event): Piece {
