@@ -41,7 +41,12 @@ export function logOutboxTests(store: () => Store, reopen: () => Promise<Store>)
       await logOutbox.add(["files"], [interrupted("r1", 5), interrupted("r2", 5)]);
       const sending = await logOutbox.next("files", 1);
       // Within one batch in either order, at the same moment, and again.
-      await logOutbox.add(["files"], [charged("r1", 5), interrupted("r1", 5), interrupted("r3", 6), charged("r3", 6)]);
+      const batch = [charged("r1", 5), interrupted("r1", 5), interrupted("r3", 6), charged("r3", 6)];
+      await logOutbox.add(["webhook", "files"], batch);
+      expect((await logOutbox.next("webhook", 10)).map(({ record }) => record)).toEqual([
+        charged("r1", 5).record,
+        charged("r3", 6).record,
+      ]);
       await logOutbox.add(["files"], [charged("r3", 9), charged("r3", 9), interrupted("r3", 9)]);
       await logOutbox.done("files", sending);
       expect(await left()).toEqual([interrupted("r2", 5).record, charged("r1", 5).record, charged("r3", 6).record]);

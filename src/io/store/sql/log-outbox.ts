@@ -8,9 +8,9 @@ const ROWS_AT_ONCE = 500;
 export function logOutbox(db: Kysely<Database>): LogOutbox {
   return {
     async add(targets, records) {
-      const rowsOf = (some: Iterable<WaitingRecord>) =>
+      const rowsOf = (some: readonly WaitingRecord[]) =>
         targets.flatMap((target) =>
-          [...some].map(({ requestId, record, queuedAtMs }) => ({
+          some.map(({ requestId, record, queuedAtMs }) => ({
             target,
             request_id: requestId,
             queued_at_ms: queuedAtMs,
@@ -25,7 +25,7 @@ export function logOutbox(db: Kysely<Database>): LogOutbox {
           .values(rows)
           .onConflict((conflict) => conflict.doNothing())
           .execute();
-      for (const rows of cut(rowsOf(charged.values())))
+      for (const rows of cut(rowsOf([...charged.values()])))
         await db
           .insertInto("log_outbox")
           .values(rows)
