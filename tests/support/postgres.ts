@@ -80,7 +80,7 @@ export async function startCluster(): Promise<Cluster> {
     const name = await create("template1");
     const role = `create role ${APP_ROLE} login password '${PASSWORD}'`;
     await onServer(server.address("postgres"), role);
-    await migratePostgres(server.address(name), systemClock, APP_ROLE);
+    await migratePostgres(server.address(name), { clock: systemClock }, APP_ROLE);
     return name;
   };
   return {

@@ -8,6 +8,9 @@ import { StoreError } from "./store-error.ts";
 
 const AGAIN_AFTER_MS = 3_000;
 
+/** What an operator is told who waits. */
+export type Warn = (fields: object, text: string) => void;
+
 /** The store and this program do not fit together; the message says what to do. */
 export class MigrationError extends Error {
   constructor(message: string) {
@@ -21,6 +24,7 @@ export async function migrate(
   engine: Pick<Engine, "db" | "ddl">,
   migrations: readonly Migration[],
   clock: Clock,
+  warn: Warn = () => undefined,
 ): Promise<void> {
   const { db, ddl } = engine;
   const applied = await appliedTo(engine);
@@ -40,7 +44,9 @@ export async function migrate(
     if (done.has(migration.number)) continue;
     const statements = migration.statements(ddl);
     for (const statement of migration.ahead?.(ddl) ?? []) await sql.raw(statement).execute(db);
-    await untilLetIn(() =>
+    const waiting = () =>
+      warn({ migration: migration.number }, "a migration waits for a table that somebody else uses; it is tried again");
+    await untilLetIn(waiting, () =>
       db.transaction().execute(async (transaction) => {
         for (const statement of [...ddl.briefly, ...statements]) await sql.raw(statement).execute(transaction);
         await transaction
@@ -58,13 +64,14 @@ export async function migrate(
 }
 
 /** Others have their turn before it is tried again: a backup that reads a table for an hour keeps nobody else out of it. */
-async function untilLetIn(work: () => Promise<void>): Promise<void> {
+async function untilLetIn(waiting: () => void, work: () => Promise<void>): Promise<void> {
   for (;;) {
     try {
       return await work();
     } catch (error) {
       if (!(error instanceof StoreError) || error.end !== "locked out") throw error;
     }
+    waiting();
     await sleep(AGAIN_AFTER_MS);
   }
 }

@@ -23,7 +23,8 @@ export const postgresDdl: Ddl = {
   ],
   // One whose making was cut off is there and holds for nothing.
   indexAhead: (name, on) => [`drop index concurrently if exists ${name}`, `create index concurrently ${name} on ${on}`],
-  briefly: ["set local lock_timeout = '1s'"],
+  // Longer than it takes PostgreSQL to find out that it is a vacuum of its own that is in the way, which it then ends (1 s).
+  briefly: ["set local lock_timeout = '3s'"],
   logByTime: { ahead: LOG_BY_TIME_AHEAD, change: LOG_BY_TIME },
   roles: ROLES,
 };

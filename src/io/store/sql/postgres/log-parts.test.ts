@@ -172,7 +172,7 @@ describe.skipIf(!hasPostgres)("the request log by time", () => {
       while (goesOn) await write(batch(`w${written++}x`));
     })();
     const clock = { nowMs: () => Date.now(), elapsedMs: () => 0 };
-    await migratePostgres(address, clock);
+    await migratePostgres(address, { clock });
     goesOn = false;
     await writer;
     await write(batch("old"));

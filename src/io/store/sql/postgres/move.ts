@@ -54,10 +54,10 @@ const PAGE_ROWS_FIRST = 50;
  * whatever cuts it off, nothing of it is there, and it is simply begun again. Gateways that start meanwhile wait.
  */
 export async function moveStore(settings: MoveSettings): Promise<MoveReport> {
-  const { to, clock, dryRun, log } = settings;
+  const { to, dryRun, log } = settings;
   const db = openDatabase(to, 1, "patient");
   try {
-    await migratePostgres(to, clock);
+    await migratePostgres(to, settings);
     return await db.connection().execute(async (session) => {
       await takeMigrationLock(session);
       const report = await session.transaction().execute(async (moving) => {

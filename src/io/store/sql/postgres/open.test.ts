@@ -105,7 +105,7 @@ test.skipIf(!hasPostgres).each([
   await busy.connect();
   await busy.query("begin");
   await busy.query(charge("charge:r1"));
-  const migrating = [migratePostgres(address, systemClock), migratePostgres(address, systemClock)];
+  const migrating = [1, 2].map(() => migratePostgres(address, { clock: systemClock }));
   const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '% index %'
     and datname = current_database() and pid <> pg_backend_pid()`;
   await expect.poll(() => cluster.query(address, waiting)).toHaveLength(1);
@@ -127,10 +127,14 @@ test.skipIf(!hasPostgres)(
     await backup.connect();
     await backup.query("begin");
     await backup.query("lock table stored_responses in access share mode");
-    const migrating = migratePostgres(address, systemClock);
+    const log = listeningLog();
+    const migrating = migratePostgres(address, { clock: systemClock, log });
     const waiting = "select from pg_locks where not granted and relation = 'stored_responses'::regclass";
     await expect.poll(() => cluster.query(address, waiting), { timeout: 10_000, interval: 20 }).toHaveLength(1);
-    await cluster.query(address, "set lock_timeout = '3s'; delete from stored_responses");
+    await cluster.query(address, "set lock_timeout = '20s'; delete from stored_responses");
+    await expect
+      .poll(() => log.lines, { timeout: 10_000 })
+      .toMatchObject([{ level: "warn", detail: { migration: 30 } }]);
     await backup.query("commit");
     await backup.end();
     await migrating;

@@ -72,8 +72,8 @@ export async function openPostgres(settings: PostgresSettings): Promise<Store> {
   let lock: InstanceLock | undefined;
   try {
     if (shared === "no") lock = await InstanceLock.take(address, log);
-    if (settings.owner !== undefined) await migrateAsOwner(settings.owner, address, clock);
-    await migratePostgres(address, clock);
+    if (settings.owner !== undefined) await migrateAsOwner(settings.owner, settings);
+    await migratePostgres(address, settings);
     const store = sqlStore(postgresEngine(settings));
     // What is loaded from here on stays in memory, and whoever was killed before may have a commit under way.
     if (shared === "no") await store.changesOver();
@@ -106,11 +106,11 @@ function lockedStore(store: Store, lock: InstanceLock | undefined, done: () => v
 }
 
 /** Brings the tables up to date as their owner, and lets the role that runs the gateway work with them. */
-async function migrateAsOwner(owner: DatabaseAddress, address: DatabaseAddress, clock: Clock): Promise<void> {
-  const app = openDatabase(address, 1, "hurried");
+async function migrateAsOwner(owner: DatabaseAddress, settings: PostgresSettings): Promise<void> {
+  const app = openDatabase(settings.address, 1, "hurried");
   try {
     const { rows } = await sql<{ role: string }>`select current_user as role`.execute(app);
-    await migratePostgres(owner, clock, rows[0]?.role).catch((error: unknown) => {
+    await migratePostgres(owner, settings, rows[0]?.role).catch((error: unknown) => {
       throw error instanceof StoreError ? new DatabaseUnusable(owner, wordsOf(error), "DATABASE_MIGRATION_URL") : error;
     });
   } finally {
@@ -122,13 +122,17 @@ async function migrateAsOwner(owner: DatabaseAddress, address: DatabaseAddress, 
  * Brings the tables up to date. Of several that come together one does it, and the others find it done. `app` is the role
  * that runs the gateway, where it is not this one.
  */
-export async function migratePostgres(address: DatabaseAddress, clock: Clock, app?: string): Promise<void> {
+export async function migratePostgres(
+  address: DatabaseAddress,
+  { clock, log }: { readonly clock: Clock; readonly log?: Pick<LockLog, "warn"> },
+  app?: string,
+): Promise<void> {
   const db = openDatabase(address, 1, "patient");
   try {
     await db.connection().execute(async (session) => {
       await checkServer(session, address);
       await takeMigrationLock(session);
-      await migrate({ db: session, ddl: postgresDdl }, MIGRATIONS, clock);
+      await migrate({ db: session, ddl: postgresDdl }, MIGRATIONS, clock, (fields, text) => log?.warn(fields, text));
       if (app !== undefined) await sql`select gateway_grant(${app}) where ${app} <> current_user`.execute(session);
     });
   } catch (error) {

@@ -258,7 +258,7 @@ describe.skipIf(!hasPostgres)("migrations", () => {
 
   test("of several that start together one migrates, and the others find it done", async () => {
     const address = await cluster.database("empty");
-    await Promise.all(Array.from({ length: 4 }, () => migratePostgres(address, systemClock)));
+    await Promise.all(Array.from({ length: 4 }, () => migratePostgres(address, { clock: systemClock })));
     const rows = await cluster.query(address, "select number::int from schema_migrations order by number");
     expect(rows.map(({ number }) => number)).toEqual(MIGRATIONS.map(({ number }) => number));
   });
