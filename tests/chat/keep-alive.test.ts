@@ -40,12 +40,16 @@ test("CHAT-10 a model that thinks before it speaks leaves nobody in silence: the
   const speaks = Promise.withResolvers<void>();
   scene.at("deepinfra").next({ frames: [role, { data: word, afterMs: 0, gate: speaks.promise }, "data: [DONE]\n\n"] });
   const open = await scene.open(tenant.key, { stream: true });
+  const beganMs = performance.now();
   await open.until(": keep-alive\n\n: keep-alive\n\n");
   expect(open.response.headers["x-svc-provider"]).toBe("deepinfra");
   expect(open.text).toMatch(/^data: .*"role":"assistant".*\n\n: keep-alive/);
   expect(open.text).not.toContain("Hello");
+  const silentMs = performance.now() - beganMs;
   speaks.resolve();
   await open.until("[DONE]");
+  // The time to the first byte is that of the model's first word: routers choose by it.
+  expect((await scene.row(String(open.response.headers["x-svc-request-id"]))).ttfb_ms).toBeGreaterThan(silentMs);
   expect(open.text.match(/"role":"assistant"/g)).toHaveLength(1);
   expect(open.text.indexOf("Hello")).toBeGreaterThan(open.text.indexOf(": keep-alive"));
 });

@@ -37,6 +37,16 @@ const piece = (index: number, args: string, more: object = {}) => ({
   tool_calls: [{ index, ...more, function: { arguments: args, ...("id" in more ? { name: "weather" } : {}) } }],
 });
 
+test("CHAT-10 MSG-02 signs of life before the first event are comments: the first event is the message's start", async () => {
+  const [role = "", word = ""] = chatFrames(["Hello"], {});
+  const speaks = Promise.withResolvers<void>();
+  scene.at("deepinfra").next({ frames: [role, { data: word, afterMs: 0, gate: speaks.promise }, "data: [DONE]\n\n"] });
+  const open = await openMessage(scene.gateway.url, tenant.key, body);
+  expect(await open.until(": keep-alive\n\n: keep-alive\n\n")).not.toContain("event:");
+  speaks.resolve();
+  expect(/^event: (\w+)$/m.exec(await open.until("message_stop"))?.[1]).toBe("message_start");
+});
+
 describe("what such a provider may do", () => {
   test("MSG-02 arguments of two calls that come mixed are two whole blocks", async () => {
     const { text } = await streamOf(

@@ -324,7 +324,7 @@ const MONEY: readonly Mutant[] = [
     patches: [
       { file: RELAY, find: "nobody's output.\n      if (this.gone) return true;", put: "nobody's output." },
       { file: RELAY, find: "finish(this.#committed ?", put: "finish(true ?" },
-      { file: RELAY, find: 'if (!this.gone) this.#spoke = "yes"', put: 'this.#spoke = "yes"' },
+      { file: RELAY, find: "if (!this.gone) this.#speak()", put: "this.#speak()" },
     ],
   },
   one("lies-are-believed", "BILL-02", SETTLE, " && !isBeyondReason(metered.usage, metered, attempt)", ""),

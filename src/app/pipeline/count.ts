@@ -115,7 +115,7 @@ async function askProviders(question: Question): Promise<Asked> {
     });
   const attempts = plan.attempts.filter((attempt) => laneTo(attempt) !== undefined);
   if (attempts[0] === undefined || attempts[0] !== plan.attempts[0]) return { is: "nobody" };
-  const relay = new Relay(sink, gateway, () => undefined);
+  const relay = new Relay(sink, gateway, { commit: () => undefined, speak: () => undefined });
   let lane: Lane | undefined;
   const ask = (attempt: Attempt): Promise<Tried> => {
     lane = laneTo(attempt);

@@ -59,7 +59,11 @@ function openRelay() {
     timers.set(timer, { atMs: nowMs + ms, then });
     return timer;
   };
-  const relay = new Relay(sink, { limits, clock, timers: { after } }, () => undefined);
+  const relay = new Relay(
+    sink,
+    { limits, clock, timers: { after } },
+    { commit: () => undefined, speak: () => undefined },
+  );
   const call = { abort() {}, resume() {} };
   const headers = { "content-type": "text/event-stream" };
   const reader = relay.reader({ headers, call, lane: LANE, provider: "p", resolve() {} });

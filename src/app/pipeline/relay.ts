@@ -20,12 +20,20 @@ type Reading = {
   readonly resolve: (outcome: Outcome) => void;
 };
 
+/** Each is called once. `commit` right before the first byte: it writes the head and the open record. */
+type Told = {
+  readonly commit: () => void;
+  /** The model's first word is there. */
+  readonly speak: () => void;
+};
+
 /** Far more than any provider says before its model speaks: what is kept back meanwhile has an end. */
 const PREAMBLE_CHARS_MAX = 1024 * 1024;
 /** Beside what was asked: three events may repeat it, with every letter written as six. */
 const REPETITIONS_MAX = 18;
 /** How long the figures of an answer are waited for that was whole but for them when its client left. */
 const FIGURES_WAIT_MS = 1000;
+const COMMENT = ": keep-alive\n\n";
 /** Why an attempt ended that nobody is to blame for. */
 export const TIME_UP = "the time of the request was up";
 
@@ -38,10 +46,11 @@ export const TIME_UP = "the time of the request was up";
 export class Relay {
   readonly #sink: Sink;
   readonly #gateway: Pick<Gateway, "limits" | "timers" | "clock">;
-  readonly #commit: () => void;
+  readonly #told: Told;
   #committed = false;
-  /** Whether anything that the model said was sent. */
+  /** Whether anything that the model said was sent, and anything that its provider did. */
   #spoke: "no" | "yes" = "no";
+  #begun: "no" | "yes" = "no";
   /** What the provider said before its model spoke. */
   #preamble: string[] = [];
   #pace: "provider" | "client" = "provider";
@@ -59,11 +68,10 @@ export class Relay {
   #figures: Timer | undefined;
   #idleText = "";
 
-  /** `commit` is called once, right before the first byte: it writes the head and the open record. */
-  constructor(sink: Sink, gateway: Pick<Gateway, "limits" | "timers" | "clock">, commit: () => void) {
+  constructor(sink: Sink, gateway: Pick<Gateway, "limits" | "timers" | "clock">, told: Told) {
     this.#sink = sink;
     this.#gateway = gateway;
-    this.#commit = commit;
+    this.#told = told;
     sink.onGone(() => this.cancel());
   }
 
@@ -122,10 +130,10 @@ export class Relay {
   /** Bytes for the client; the first of them bind the request to its endpoint. False: wait until there is room. */
   carry(bytes: Buffer): boolean {
     if (this.gone) return true;
-    this.#spoke = "yes";
+    this.#speak();
     if (!this.#committed) {
       this.#committed = true;
-      this.#commit();
+      this.#told.commit();
     }
     return this.#sink.write(bytes);
   }
@@ -200,11 +208,12 @@ export class Relay {
         const piece = stream.read(frame);
         if (piece.is === "content") {
           // What comes after the caller has left is nobody's output.
-          if (!this.gone) this.#spoke = "yes";
+          if (!this.gone) this.#speak();
           text += piece.text;
         } else if (piece.is === "preamble" && this.#committed) text += piece.text;
         else if (piece.is === "preamble") {
           this.#preamble.push(piece.text);
+          if (piece.text !== "") this.#begun = "yes";
           preambleChars += piece.text.length;
           if (preambleChars > preambleMax) failure = classifyMalformed("a preamble without an end", provider);
         } else if (piece.is === "end") {
@@ -261,6 +270,8 @@ export class Relay {
       fail(classifyMalformed("an empty stream", provider));
       return;
     }
+    // An answer without a word is heard when it ends.
+    if (!this.spoke) this.#told.speak();
     if (!this.#committed) this.#send("");
     finish(this.#committed ? { is: "relayed", stream, upstreamStatus: 200 } : { is: "gone", stream });
   }
@@ -270,11 +281,23 @@ export class Relay {
       // What comes after the caller has left is nobody's output.
       if (this.gone) return true;
       this.#committed = true;
-      this.#commit();
+      this.#told.commit();
     }
     const all = this.#preamble.length === 0 ? text : `${this.#preamble.splice(0).join("")}${text}`;
     this.#saidMs = this.#gateway.clock.elapsedMs();
     return all === "" ? true : this.#sink.write(all);
+  }
+
+  #speak(): void {
+    if (this.#spoke === "yes") return;
+    this.#spoke = "yes";
+    this.#begun = "yes";
+    this.#told.speak();
+  }
+
+  /** The dialect's own comes after its beginning; before that there are comments, which are part of no dialect. */
+  #signOfLife(): string {
+    return this.#begun === "yes" || this.#idleText === "" ? this.#idleText : COMMENT;
   }
 
   /** One look a period: a timer that is started over with every frame would cost more than the frame. */
@@ -284,7 +307,7 @@ export class Relay {
       const quietMs = clock.elapsedMs() - this.#saidMs;
       if (quietMs < limits.keepAliveMs) return this.#keepAliveIn(limits.keepAliveMs - quietMs);
       // Where nobody waits, the request stays free to move on.
-      if (this.#committed || this.#sink.unattended !== true) this.#send(this.#idleText);
+      if (this.#committed || this.#sink.unattended !== true) this.#send(this.#signOfLife());
       this.#keepAliveIn(limits.keepAliveMs);
     });
   }

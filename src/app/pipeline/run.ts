@@ -293,7 +293,7 @@ class Request {
     this.#errand = errand;
     this.#keep = keep;
     this.#admitted = admitted;
-    this.#relay = new Relay(sink, gateway, () => this.#commit());
+    this.#relay = new Relay(sink, gateway, { commit: () => this.#commit(), speak: () => this.#trail.answering() });
   }
 
   async serve(): Promise<void> {
@@ -344,7 +344,6 @@ class Request {
 
   /** The commit point of a stream: head and open record, then only this endpoint. */
   #commit(): void {
-    this.#trail.answering();
     const { requestId, principal } = this.#trail;
     const atMs = this.#gateway.clock.nowMs();
     // The close of the stream waits for the journal; the opening need not.
