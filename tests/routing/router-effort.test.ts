@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
+import { holdNanos } from "../support/limits.ts";
 import { messageJson } from "../support/messages.ts";
 import { responseFrames, responseJson } from "../support/responses-native.ts";
 import { openScene, type Provider, type Scene } from "../support/scene.ts";
@@ -9,20 +10,26 @@ let scene: Scene;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  scene = await openScene(["openai", "anthropic", "mistral", "ovhcloud"]);
+  scene = await openScene(["openai", "anthropic", "mistral", "ovhcloud", "aws-bedrock"]);
   tenant = await scene.gateway.tenant();
   scene.at("anthropic").always({ json: messageJson([{ type: "text", text: "Hello." }]) });
+  scene.at("aws-bedrock").always({ json: CONVERSED });
 });
 afterAll(() => scene.close());
 
-async function routed(model: string, effort: string): Promise<string> {
+async function routed(model: string, effort: string, { slug } = tenant): Promise<string> {
   const spec = { models: [model], reasoning_effort: effort };
-  await scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/thinks`, spec);
-  return `@${tenant.slug}/thinks`;
+  await scene.gateway.manage("PUT", `/workspaces/${slug}/routers/thinks`, spec);
+  return `@${slug}/thinks`;
 }
 
 const received = (provider: Provider) => scene.at(provider).requests.at(-1);
 const told = (provider: Provider): Json => received(provider)?.json;
+const CONVERSED = {
+  output: { message: { role: "assistant", content: [{ text: "Hello." }] } },
+  stopReason: "end_turn",
+  usage: { inputTokens: 20, outputTokens: 30, totalTokens: 50 },
+};
 const TOOL = { name: "weather", parameters: { type: "object", properties: {} } };
 
 /** What the caller is told: status, effort, who chose it, and how the provider was asked. */
@@ -103,6 +110,83 @@ describe("over chat completions", () => {
   });
 });
 
+describe("what the caller asked for goes before it", () => {
+  const BUDGETED = "anthropic/claude-sonnet-4-5";
+  const only = (provider: string) => ({ provider: { only: [provider] } });
+
+  test.each([20, 1024])(
+    "ROUTE-06 HDR-06 Claude is not given a larger limit than %i to think in",
+    async (max_tokens) => {
+      const name = await routed(BUDGETED, "high");
+      expect(heard(await scene.chat(tenant.key, { model: name, max_tokens, ...only("anthropic") }))).toEqual([
+        ...UNTOLD,
+        "messages",
+      ]);
+      expect(told("anthropic")).toMatchObject({ max_tokens });
+      expect(told("anthropic")).not.toHaveProperty("thinking");
+      expect(heard(await scene.chat(tenant.key, { model: name, max_tokens, ...only("aws-bedrock") }))).toEqual([
+        ...UNTOLD,
+        "chat",
+      ]);
+      expect(told("aws-bedrock").inferenceConfig).toEqual({ maxTokens: max_tokens });
+      expect(told("aws-bedrock")).not.toHaveProperty("additionalModelRequestFields");
+    },
+  );
+
+  test("ROUTE-06 HDR-06 Claude thinks within a limit that has room, and at the caller's own word beyond it", async () => {
+    const name = await routed(BUDGETED, "high");
+    const roomy = await scene.chat(tenant.key, { model: name, max_tokens: 1025, ...only("anthropic") });
+    expect(heard(roomy)).toEqual([200, "minimal", "router", "messages"]);
+    expect(told("anthropic")).toMatchObject({ max_tokens: 1025, thinking: { budget_tokens: 1024 } });
+    const body = { model: name, max_tokens: 20, reasoning_effort: "low", ...only("anthropic") };
+    expect(heard(await scene.chat(tenant.key, body))).toEqual([200, "minimal", "caller", "messages"]);
+    expect(told("anthropic")).toMatchObject({ max_tokens: 1044, thinking: { budget_tokens: 1024 } });
+  });
+
+  test("BILL-03 ROUTE-06 nothing is reserved for thoughts that are not asked for", async () => {
+    const poor = await scene.gateway.tenant({ credit: "0" });
+    const body = { max_tokens: 20, ...only("anthropic") };
+    const held = await holdNanos(scene, { ...body, model: await routed(BUDGETED, "high", poor) }, poor);
+    expect(held).toBeGreaterThan(0n);
+    expect(held).toBe(await holdNanos(scene, { ...body, model: BUDGETED }, poor));
+  });
+
+  test.each([
+    [BUDGETED, "anthropic", "messages"],
+    ["anthropic/claude-opus-4-6", "anthropic", "messages"],
+    [BUDGETED, "aws-bedrock", "chat"],
+  ] as const)("ROUTE-06 HDR-06 %s at %s goes on with the caller's words without thinking", async (model, at, way) => {
+    const messages = [
+      { role: "user", content: "List three." },
+      { role: "assistant", content: "1." },
+    ];
+    const answer = await scene.chat(tenant.key, { model: await routed(model, "high"), messages, ...only(at) });
+    expect(heard(answer)).toEqual([...UNTOLD, way]);
+    for (const field of ["thinking", "output_config", "additionalModelRequestFields"])
+      expect(told(at)).not.toHaveProperty(field);
+  });
+
+  test.each([
+    ["high", { max_tokens: 500 }],
+    ["max", { temperature: 0.2 }],
+    ["xhigh", { top_p: 0.5 }],
+  ])("ROUTE-06 HDR-06 Nova, which a router wants at %s, is asked without it for %j", async (effort, more) => {
+    const name = await routed("amazon/nova-2-lite", effort);
+    expect(heard(await scene.chat(tenant.key, { model: name, ...more }))).toEqual([...UNTOLD, "chat"]);
+    expect(told("aws-bedrock")).not.toHaveProperty("additionalModelRequestFields");
+    expect(Object.values(told("aws-bedrock").inferenceConfig)).toEqual(Object.values(more));
+  });
+
+  test.each([
+    ["high", {}],
+    ["medium", { max_tokens: 500, temperature: 0.2 }],
+  ])("ROUTE-06 HDR-06 Nova is told %s with %j", async (effort, more) => {
+    const name = await routed("amazon/nova-2-lite", effort);
+    expect(heard(await scene.chat(tenant.key, { model: name, ...more }))).toEqual([200, effort, "router", "chat"]);
+    expect(told("aws-bedrock").additionalModelRequestFields.reasoningConfig.maxReasoningEffort).toBe(effort);
+  });
+});
+
 describe("over an endpoint's own responses API", () => {
   const ask = (body: object | string, stream = false, provider: Provider = "openai") => {
     scene.at(provider).next(stream ? { frames: responseFrames(["Hello"]) } : { json: responseJson() });
@@ -152,6 +236,23 @@ describe("over an endpoint's own responses API", () => {
     const answer = await ask({ model: name, tools: [{ type: "function", ...TOOL }] });
     expect(heard(answer)).toEqual([200, "high", "router", "responses"]);
     expect(told("openai").reasoning).toEqual({ effort: "high" });
+  });
+
+  test.each([
+    ["minimal", { tools: [{ type: "function", ...TOOL }] }, "minimal"],
+    ["low", { tools: [{ type: "web_search" }] }, "low"],
+    ["minimal", { tools: [{ type: "web_search" }] }, null],
+  ])("RESP-06 HDR-06 GPT-5, which a router wants at %s, with %j is told %s", async (effort, more, said) => {
+    const answer = await ask({ model: await routed("openai/gpt-5", effort), ...more });
+    expect(heard(answer)).toEqual(said === null ? [...UNTOLD, "responses"] : [200, said, "router", "responses"]);
+    expect(told("openai")).toMatchObject(more);
+    expect(told("openai").reasoning).toEqual(said === null ? undefined : { effort: said });
+  });
+
+  test("RESP-06 HDR-06 a tool that is left out keeps nothing out", async () => {
+    const answer = await ask({ model: await routed("openai/gpt-5", "minimal"), tools: [{ type: "image_generation" }] });
+    expect(heard(answer)).toEqual([200, "minimal", "router", "responses"]);
+    expect(told("openai")).not.toHaveProperty("tools");
   });
 
   test.each([

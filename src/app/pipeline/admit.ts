@@ -8,7 +8,6 @@ import type { Principal } from "../../domain/tenancy/key.ts";
 import type { SpenderKind } from "../../domain/tenancy/limits.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { after, type Soon } from "../../kit/soon.ts";
-import type { Effort } from "../../language/canon/call.ts";
 import type { Errand } from "./errand.ts";
 import { sentExtras } from "./extras.ts";
 import type { Trail } from "./trail.ts";
@@ -21,16 +20,11 @@ const MARGIN_TOKENS = 64;
 /** What admission needs of everything the request path is given. */
 export type Admitting = Pick<Gateway, "limits" | "journal" | "state" | "spenderOf">;
 
-/** How hard the router of a request wants it thought about. */
-function effortOf({ plan }: Trail): Effort | null {
-  return plan?.is === "planned" ? plan.effort : null;
-}
-
 /** What is reserved for one attempt. */
 export function neededFor(gateway: Admitting, trail: Trail, attempt: Attempt, errand: Pick<Errand, "boundAt">): bigint {
   // What the workspace pays at the provider itself, or has itself, needs no wallet.
   if (isOwnResource(attempt)) return 0n;
-  const { inputTokens, outputTokens, ...also } = errand.boundAt(attempt, gateway.limits, effortOf(trail));
+  const { inputTokens, outputTokens, ...also } = errand.boundAt(attempt, gateway.limits);
   const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
   const { currencies, margin, extras } = trail.terms;
   const { currency } = trail.principal.workspace;

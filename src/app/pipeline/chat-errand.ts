@@ -3,7 +3,6 @@ import type { Plan } from "../../domain/routing/plan.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { Inbound } from "../../io/upstream/lane.ts";
 import { outputMaxOf } from "../../io/upstream/lanes.ts";
-import type { Call, Effort } from "../../language/canon/call.ts";
 import { estimateTextTokens, nearTextTokens } from "../../language/canon/estimate.ts";
 import { keepsAnHour, namesKept, needsOf } from "../../language/canon/needs.ts";
 import type { AnswerHead } from "../../language/dialects/client.ts";
@@ -37,13 +36,13 @@ export class ChatErrand<In extends Inbound = Inbound> implements Errand {
     return found === undefined ? this : new ChatErrand(inbound, found);
   }
 
-  boundAt({ price, endpoint, model }: Attempt, limits: Pick<Limits, "holdOutputTokens">, effort: Effort | null): Bound {
+  boundAt({ price, endpoint, model }: Attempt, limits: Pick<Limits, "holdOutputTokens">): Bound {
     const { call } = this.inbound;
     const limit = call.maxOutputTokens;
     return {
       inputTokens: this.#reserved(),
-      outputTokens:
-        limit === undefined ? limits.holdOutputTokens : outputMaxOf(asThought(call, effort), limit, endpoint, model),
+      // An effort that a router chose is not told where it would raise the limit.
+      outputTokens: limit === undefined ? limits.holdOutputTokens : outputMaxOf(call, limit, endpoint, model),
       cacheTtl: price.cacheWrite1hPer1mTokens && keepsAnHour(call) ? "1h" : "5m",
     };
   }
@@ -64,12 +63,6 @@ export class ChatErrand<In extends Inbound = Inbound> implements Errand {
   namesKept(): boolean {
     return namesKept(this.inbound.call);
   }
-}
-
-/** The call as it is encoded when a router says how hard to think. */
-function asThought(call: Call, effort: Effort | null): Call {
-  if (call.reasoning !== undefined || effort === null) return call;
-  return { ...call, reasoning: { effort, budgetTokens: null } };
 }
 
 /** What planning has to know of a call. */

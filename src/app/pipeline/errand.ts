@@ -2,7 +2,6 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { JsonObject } from "../../kit/json.ts";
-import type { Effort } from "../../language/canon/call.ts";
 import type { AnswerHead } from "../../language/dialects/client.ts";
 import type { Outline } from "./plan.ts";
 import type { Way } from "./thinking.ts";
@@ -30,8 +29,7 @@ export type Errand = {
   readonly counted?: (tokens: TokenCounter) => Promise<Errand>;
   /** What the log says of it beside everything that is the same for all: never content. */
   readonly detail?: JsonObject | undefined;
-  /** `effort` is what a router wants, where the request has no word of its own. */
-  boundAt(attempt: Attempt, limits: Pick<Limits, "holdOutputTokens">, effort: Effort | null): Bound;
+  boundAt(attempt: Attempt, limits: Pick<Limits, "holdOutputTokens">): Bound;
   /** The way to one endpoint and back. Throws a fault for what cannot be said to it. */
   wayTo(attempt: Attempt, plan: Plan, head: AnswerHead): Way;
   /** The request may name things that one provider keeps, and another has never heard of. */

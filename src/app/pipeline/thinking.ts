@@ -3,9 +3,10 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import { takesEffort } from "../../domain/routing/capability.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Inbound, Lane, Target } from "../../io/upstream/lane.ts";
-import { dialectSupport, laneFor } from "../../io/upstream/lanes.ts";
+import { dialectSupport, isEffortInTheWay, laneFor } from "../../io/upstream/lanes.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import { isSampled } from "../../language/canon/sampling.ts";
+import { leftOutOf } from "./extras.ts";
 
 /** Who said how hard the model should think, on one attempt. */
 export type Thinking =
@@ -14,13 +15,20 @@ export type Thinking =
   | { readonly by: "provider_default" };
 
 /** The caller's word stands. Without one the router's goes to whoever can be told it. */
-export function thinkingFor({ call, dialect }: Inbound, plan: Plan, attempt: Attempt): Thinking | undefined {
+export function thinkingFor(inbound: Inbound, plan: Plan, attempt: Attempt): Thinking | undefined {
+  const { call, dialect } = inbound;
   if (call.reasoning !== undefined) return { by: "caller", effort: call.reasoning.effort };
   const { effort } = plan;
   if (effort === null) return undefined;
   const wish = { effort, withTools: call.tools.length > 0, sampled: isSampled(call) };
-  const told = takesEffort(attempt, wish, dialectSupport(dialect));
+  const target = { ...attempt, leftOut: leftOutOf(call.extras, attempt) };
+  const told =
+    takesEffort(attempt, wish, dialectSupport(dialect)) && !isEffortInTheWay(atEffort(inbound, effort), target);
   return told ? { by: "router", effort } : { by: "provider_default" };
+}
+
+function atEffort<In extends Inbound>(inbound: In, effort: Effort): In {
+  return { ...inbound, call: { ...inbound.call, reasoning: { effort, budgetTokens: null } } };
 }
 
 /** The way to an endpoint, and who said how hard to think on it. */
@@ -32,9 +40,8 @@ export type Way = { readonly lane: Lane; readonly thinking: Thinking | undefined
  */
 export function wayTo(inbound: Inbound, thinking: Thinking | undefined, target: Target): Way {
   if (thinking?.by !== "router") return { lane: laneFor(inbound, target), thinking };
-  const call = { ...inbound.call, reasoning: { effort: thinking.effort, budgetTokens: null } };
   try {
-    const lane = laneFor({ ...inbound, call }, target);
+    const lane = laneFor(atEffort(inbound, thinking.effort), target);
     // Only writing the request shows whether both can be said; what was written is what is sent.
     const body = lane.encode();
     return { lane: { ...lane, encode: () => body }, thinking };

@@ -1,6 +1,7 @@
-import { type Endpoint, effortsOf } from "../../domain/catalogue/catalogue.ts";
+import { type Endpoint, effortsOf, type Model } from "../../domain/catalogue/catalogue.ts";
 import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
+import type { Call, Effort } from "../../language/canon/call.ts";
 import { nearestEffort } from "../../language/canon/effort.ts";
 import { decodeReply } from "../../language/dialects/responses/direct-reply.ts";
 import { type DirectFacts, directRequest } from "../../language/dialects/responses/direct-request.ts";
@@ -12,8 +13,7 @@ import { sealsThoughts } from "./through-responses.ts";
 
 /** Responses to responses: the caller's bytes with named patches, the provider's bytes with our id and our state. */
 export function directResponses(inbound: InboundResponses, { endpoint, model, head, leftOut }: Target): Lane {
-  const { reasoning } = inbound.call;
-  const effort = reasoning && nearestEffort(reasoning, effortsOf(endpoint, model));
+  const effort = toldEffort(inbound.call, endpoint, model);
   const { patches, dropped } = directRequest(inbound, { ...factsOf(endpoint), effort, leftOut });
   const ownership: Ownership = { head, provider: endpoint.provider, echo: inbound.echo };
   return {
@@ -32,6 +32,18 @@ export function directResponses(inbound: InboundResponses, { endpoint, model, he
     openStream: () => new DirectStream(ownership),
     decodeProblem: decodeRefusal,
   };
+}
+
+function toldEffort({ reasoning }: Call, endpoint: Endpoint, model: Model): Effort | undefined {
+  return reasoning && nearestEffort(reasoning, effortsOf(endpoint, model));
+}
+
+/** A model that hardly thinks is not given the tools that its provider runs: it refuses to be asked for both. */
+export function isInTheWayOfTools(call: Call, { endpoint, model, leftOut }: Omit<Target, "head">): boolean {
+  const hosted = call.extras?.some(
+    ({ goes, offeredAt }) => goes === "native" && (offeredAt === undefined || !leftOut?.includes(offeredAt)),
+  );
+  return hosted === true && toldEffort(call, endpoint, model) === "minimal";
 }
 
 function factsOf(endpoint: Endpoint): DirectFacts {

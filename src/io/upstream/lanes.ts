@@ -29,7 +29,7 @@ import { withToolNames } from "../../language/dialects/tool-names.ts";
 import { decisionsPath } from "./decision-wires.ts";
 import { directChat, outputLimitOf } from "./direct-chat.ts";
 import { directMessages, messagesDoor } from "./direct-messages.ts";
-import { directResponses } from "./direct-responses.ts";
+import { directResponses, isInTheWayOfTools } from "./direct-responses.ts";
 import type { Inbound, Lane, Probe, Target } from "./lane.ts";
 import { leavingOut, roomFor } from "./leaving-out.ts";
 import {
@@ -167,6 +167,13 @@ export function outputMaxOf(call: Call, limit: number, endpoint: Endpoint, model
   if (call.reasoning === undefined) return asked;
   const thought = translationFor(endpoint)?.outputMax?.(call, asked, factsOf(endpoint, model)) ?? asked;
   return Math.min(thought, most);
+}
+
+/** Whether how hard to think, where a router chose it, gets in the way of something that the caller asked for. */
+export function isEffortInTheWay({ call, dialect }: Inbound, target: Omit<Target, "head">): boolean {
+  const { endpoint, model } = target;
+  if (dialect === "responses" && endpoint.responsesApi) return isInTheWayOfTools(call, target);
+  return translationFor(endpoint)?.isInTheWay?.(call, factsOf(endpoint, model)) === true;
 }
 
 function reasoningOf({ features, thinking }: Endpoint): "never" | "untold" | null {

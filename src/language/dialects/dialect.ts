@@ -71,6 +71,8 @@ export type UpstreamDialect = {
   effort?(call: Call, facts: ModelFacts): Effort | undefined;
   /** The most that is written where thoughts can come on top of the limit that a call states. */
   outputMax?(call: Call, limit: number, facts: ModelFacts): number;
+  /** Whether how hard to think, where a router chose it, gets in the way of something that the caller asked for. */
+  isInTheWay?(call: Call, facts: ModelFacts): boolean;
   /** The body, as JSON text. Throws a Fault that names the field when the call cannot be said in this dialect. */
   encode(call: Call, facts: ModelFacts): string;
   /** A whole answer as the events it consists of; undefined when it is not an answer of this dialect. */

@@ -6,7 +6,7 @@ import { FIELDS } from "./fields.ts";
 import { decodeReply } from "./reply.ts";
 import { encodeCall, pathOf } from "./request.ts";
 import { ConverseReader } from "./stream.ts";
-import { planThinking } from "./thinking.ts";
+import { isInTheWay, planThinking } from "./thinking.ts";
 
 /** Bedrock's Converse and ConverseStream (D4). */
 export const converseDialect: UpstreamDialect = {
@@ -21,6 +21,7 @@ export const converseDialect: UpstreamDialect = {
   path: pathOf,
   effort: (call, facts) => planThinking(call, facts).received,
   outputMax,
+  isInTheWay,
   encode: encodeCall,
   decodeReply,
   openReader: (asked) => new ConverseReader(asked),

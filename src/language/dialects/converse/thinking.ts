@@ -2,7 +2,7 @@ import { fault } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { Call, Effort } from "../../canon/call.ts";
 import type { ModelFacts } from "../dialect.ts";
-import { planThinking as planClaude } from "../messages/thinking.ts";
+import { isInTheWay as isInClaudesWay, planThinking as planClaude } from "../messages/thinking.ts";
 
 export type ThinkingPlan = {
   /** Fields of the model's maker, which the dialect hands through. */
@@ -42,6 +42,16 @@ export function planThinking(call: Call, facts: ModelFacts): ThinkingPlan {
     default:
       return claudeFields(call, facts);
   }
+}
+
+/** Nova at its highest decides on its own how long it writes and how it chooses its words. */
+export function isInTheWay(call: Call, facts: ModelFacts): boolean {
+  if (opensSeals(facts)) return isInClaudesWay(call, facts);
+  const { reasoning, maxOutputTokens, temperature, topP } = call;
+  if (facts.thinking !== "nova" || reasoning === undefined || reasoning.effort === "none") return false;
+  return (
+    WORDS[reasoning.effort] === "high" && [maxOutputTokens, temperature, topP].some((asked) => asked !== undefined)
+  );
 }
 
 function unheard({ model }: ModelFacts, why: string) {

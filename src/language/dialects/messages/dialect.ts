@@ -4,7 +4,7 @@ import { FIELDS } from "./fields.ts";
 import { decodeReply } from "./reply.ts";
 import { encodeRequest } from "./request.ts";
 import { MessageReader } from "./stream.ts";
-import { outputMax, planThinking } from "./thinking.ts";
+import { isInTheWay, outputMax, planThinking } from "./thinking.ts";
 
 /** D2: the messages API. */
 export const messagesDialect: UpstreamDialect = {
@@ -19,6 +19,7 @@ export const messagesDialect: UpstreamDialect = {
   path: () => "/messages",
   effort: (call, facts) => planThinking(call, facts).received,
   outputMax,
+  isInTheWay,
   encode: encodeRequest,
   decodeReply,
   openReader: () => new MessageReader(),

@@ -47,6 +47,14 @@ export function outputMax({ reasoning }: Call, limit: number, facts: ModelFacts)
   return limit > budget ? limit : limit + budget;
 }
 
+/** Thoughts that do not fit into the stated limit would raise it, and none can come before words that are already said. */
+export function isInTheWay(call: Call, facts: ModelFacts): boolean {
+  const { reasoning, maxOutputTokens: limit, turns } = call;
+  if (reasoning === undefined || reasoning.effort === "none") return false;
+  if (turns.at(-1)?.role === "assistant") return true;
+  return limit !== undefined && outputMax(call, limit, facts) > limit;
+}
+
 function modeOf(facts: ModelFacts): ThinkingWay {
   return facts.thinking ?? usualMode(facts);
 }
