@@ -1,5 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { caller } from "../../src/app/manage/acting.ts";
 import { type Asked, type Browser, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 
 let gateway: PeopleGateway;
@@ -40,8 +41,29 @@ const WAYS: [string, string, boolean, Losing][] = [
   ["no-operator", "second", true, (_, id) => owner.post(`/manage/people/${id}/operator`, { operator: false })],
 ];
 
-/** What was asked while the change waited that `lose` makes is answered after it. */
-async function waitingBehind(lose: () => Promise<Asked>, ask: () => Promise<Asked>[]): Promise<[Asked, Asked[]]> {
+/** As whom those call who wait: an invitation is accepted by its token, in nobody's name. */
+type As = "somebody" | "nobody";
+
+/** How many have their place in the turn: who takes it says as whom they call, which nobody else does before it. */
+function watchTurn(as: As): { readonly standing: () => number; readonly end: () => void } {
+  const asked = vi.spyOn(AsyncLocalStorage.prototype, "getStore");
+  caller();
+  const [acting] = asked.mock.contexts;
+  asked.mockClear();
+  const isOne = (value: unknown) => (value === undefined) === (as === "nobody");
+  const { mock } = asked;
+  return {
+    standing: () => mock.results.filter(({ value }, at) => mock.contexts[at] === acting && isOne(value)).length,
+    end: () => asked.mockRestore(),
+  };
+}
+
+/** What was asked while the change waited that `lose` makes is answered after it, unless it is refused at the door. */
+async function waitingBehind(
+  lose: () => Promise<Asked>,
+  ask: () => Promise<Asked>[],
+  as: As = "somebody",
+): Promise<[Asked, Asked[]]> {
   const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   before = () => {
     begun.resolve();
@@ -49,11 +71,20 @@ async function waitingBehind(lose: () => Promise<Asked>, ask: () => Promise<Aske
   };
   const losing = lose();
   await begun.promise;
-  const asking = ask();
-  // Time enough to be let in and to wait.
-  await sleep(500);
-  before = nothing;
-  gate.resolve();
+  const turn = watchTurn(as);
+  let refused = 0;
+  const asking = ask().map(async (one) => {
+    const answer = await one;
+    refused += 1;
+    return answer;
+  });
+  try {
+    await vi.waitFor(() => expect(turn.standing() + refused).toBe(asking.length));
+  } finally {
+    turn.end();
+    before = nothing;
+    gate.resolve();
+  }
   return [await losing, await Promise.all(asking)];
 }
 
@@ -92,6 +123,7 @@ test("PORTAL-11 an invitation that waits to be accepted while its maker is remov
   const [, [accepted]] = await waitingBehind(
     () => owner.ask("DELETE", `${MEMBERS}/${maker}`),
     () => [second.post(`/manage/invitations/${tokenOf(link)}/accept`)],
+    "nobody",
   );
   expect(accepted?.status).toBe(404);
 });
