@@ -65,6 +65,7 @@ export class Callers {
   /** The key, the address, the scope, a switch, the window, in this order. */
   judge(asking: Asking, principal: Principal): Soon<Standing> {
     const keptOut = this.#keptOut(asking, principal);
+    if (keptOut?.status === 401) return this.#ended(asking, principal, keptOut);
     // From a wrong address nobody uses up the window of those who have the key.
     if (keptOut !== undefined) return { principal, refusal: keptOut, verdict: undefined };
     const outside = this.#outside(principal, asking.route);
@@ -117,16 +118,33 @@ export class Callers {
     return scopeFault(principal, route) ?? switchedOffFault(route, this.#deps.switchedOff);
   }
 
+  /**
+   * The log hears of a key that is over as often as its limit lets it: whoever has it could fill the log for ever. Beyond
+   * that, or where the window does not answer, only the caller does.
+   */
+  #ended({ route }: Asking, principal: Principal, refusal: Fault): Soon<Standing> {
+    const told = ({ allowed }: Pick<WindowVerdict, "allowed">): Standing => {
+      if (!allowed) throw refusal;
+      return { principal, refusal, verdict: undefined };
+    };
+    const window = this.#count(route, principal);
+    return window instanceof Promise ? window.catch(() => ({ allowed: false })).then(told) : told(window);
+  }
+
   #limitOf({ key }: Principal): number {
     return key.rpm ?? this.#deps.rpmDefaults[key.environment];
   }
 
   /** Counts the call where its route counts, and says in any case how the window stands. */
-  #window({ answer, route }: Asking, principal: Principal): Soon<Standing> {
+  #count({ counted }: Route, principal: Principal): Soon<WindowVerdict> {
     const { state } = this.#deps;
     const { key } = principal;
     const limit = this.#limitOf(principal);
-    return after(route.counted ? state.window(key, limit) : state.look(key, limit), (verdict) => {
+    return counted ? state.window(key, limit) : state.look(key, limit);
+  }
+
+  #window({ answer, route }: Asking, principal: Principal): Soon<Standing> {
+    return after(this.#count(route, principal), (verdict) => {
       addRateHeaders(answer, verdict);
       return { principal, refusal: this.#over(verdict, route), verdict };
     });

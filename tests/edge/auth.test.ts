@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { digestOf } from "../../src/kit/secret.ts";
-import { type Called, startGateway, type TestGateway } from "../support/gateway.ts";
+import { type Called, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { CHAT, exchange, expectRefusal, expectWireEnvelope, HELLO, only } from "./wire.ts";
 
 const VALIDATE = "/v1/auth/validate";
@@ -124,8 +124,8 @@ describe("keys that do not open", () => {
     }
   });
 
-  test("LOG-01 AUTH-05 a call with a key that was valid once is in its workspace's log, and counts nowhere", async () => {
-    const once = await issue(gateway, { rpm: 1, expires_at: "2020-01-01T00:00:00Z" });
+  test("LOG-01 AUTH-05 a call with a key that was valid once is in its workspace's log, and says nothing of its limit", async () => {
+    const once = await issue(gateway, { rpm: 2, expires_at: "2020-01-01T00:00:00Z" });
     for (const [token, code] of [
       [once.key, "expired_api_key"],
       [once.key, "expired_api_key"],
@@ -143,6 +143,30 @@ describe("keys that do not open", () => {
     const { key } = await issue(gateway, { expires_at: "2020-01-01T00:00:00Z", ip_allowlist: ["192.0.2.1"] });
     expectRefusal(await gateway.call(key, CHAT, { body: HELLO }), 401, "expired_api_key");
   });
+
+  test.each([
+    ["revoked", "invalid_api_key", {}],
+    ["expired", "expired_api_key", { expires_at: "2020-01-01T00:00:00Z" }],
+  ])(
+    "LOG-01 AUTH-04 AUTH-05 a key that is %s fills no log: within its limit its calls are there, and are no use of it",
+    async (is, code, said) => {
+      const { id, key } = await issue(gateway, { rpm: 2, ...said });
+      if (is === "revoked") await gateway.manage("POST", `/keys/${id}/revoke`);
+      const told: Json[] = [];
+      for (let call = 0; call < 20; call += 1) {
+        const { status, headers, body } = await gateway.call(key, CHAT, { body: HELLO });
+        const named = ["www-authenticate", "x-should-retry", "x-ratelimit-limit"].map((name) => headers.get(name));
+        told.push({ status, named, body: { ...body.error, request_id: "" } });
+      }
+      expect(told[0]).toMatchObject({ status: 401, named: ["Bearer", "false", null], body: { code } });
+      expect(told).toEqual(told.map(() => told[0]));
+      const { data: rows } = await gateway.manage("GET", `/workspaces/demo/requests?key=${id}`);
+      expect(rows).toHaveLength(2);
+      const { data } = await gateway.manage("GET", "/workspaces/demo/keys?limit=1000");
+      const listed = data.find((one: { id: string }) => one.id === id);
+      expect(listed).toMatchObject({ last_used_at: null, requests_month: 0 });
+    },
+  );
 
   test("AUTH-05 a key that expires tomorrow works, and a rotated one within its grace too", async () => {
     const later = await issue(gateway, { expires_at: new Date(Date.now() + 86_400_000).toISOString() });

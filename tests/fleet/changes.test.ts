@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, TestGateway } from "../support/gateway.ts";
 import { gate } from "../support/kept.ts";
@@ -60,6 +60,19 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       await b.manage("POST", `/keys/${keyId}/revoke`);
       expect(await endOf(chat(a, key))).toEqual([401, "invalid_api_key"]);
       expect((await b.manage("GET", `/workspaces/${slug}/keys`)).data).toHaveLength(2);
+    });
+
+    test("LOG-01 KEY-04 of calls with a revoked key as many are in the log as its limit, on all instances together", async () => {
+      const { slug, key, keyId } = await a.tenant({ key: { rpm: 2 } });
+      await a.manage("POST", `/keys/${keyId}/revoke`);
+      // Both know of it by then.
+      expect((await b.manage("GET", `/workspaces/${slug}/keys`)).data).toMatchObject([{ state: "revoked" }]);
+      const ends = await Promise.all(Array.from({ length: 8 }, (_, n) => endOf(chat(n % 2 === 0 ? a : b, key))));
+      expect(ends).toEqual(ends.map(() => [401, "invalid_api_key"]));
+      await vi.waitFor(async () =>
+        expect((await a.manage("GET", `/workspaces/${slug}/requests`)).data.length).toBeGreaterThanOrEqual(2),
+      );
+      expect((await a.manage("GET", `/workspaces/${slug}/requests`)).data).toHaveLength(2);
     });
 
     test("RATE-08 the limit of a key is one for all instances, also while it is changed", async () => {

@@ -283,6 +283,9 @@ export function keyUseTests(current: () => Store): void {
       chargedRecord("k-3", 11n, { createdAtMs: START_MS - 2 * HOUR_MS, keyId: "key_1", app: "two" }),
       chargedRecord("k-4", 13n, { createdAtMs: before, keyId: "key_2" }),
       chargedRecord("k-5", 17n, { createdAtMs: START_MS, keyId: "key_3" }),
+      // Kept out: in the log, and no use of the key.
+      chargedRecord("k-6", 0n, { createdAtMs: START_MS + 1, keyId: "key_1", status: 401 }),
+      chargedRecord("k-7", 0n, { createdAtMs: START_MS, keyId: "key_unused", status: 401 }),
     ]);
     const asked = ["key_1", "key_2", "key_unused"];
     expect(await rollups.keyUse("ws_1", asked, "2027-01-01")).toEqual([
@@ -292,7 +295,7 @@ export function keyUseTests(current: () => Store): void {
     expect(await rollups.keyUse("ws_2", asked, "2027-01-01")).toEqual([]);
     expect(await rollups.keyUse("ws_1", [], "2027-01-01")).toEqual([]);
     // What has left the log is not known any more; what it came to stays.
-    await store.log.sweep(START_MS + 1, 100);
+    await store.log.sweep(START_MS + 2, 100);
     expect(await rollups.keyUse("ws_1", ["key_1", "key_2"], "2027-01-01")).toEqual([
       { keyId: "key_1", lastUsedMs: null, requests: 2, costNanos: 18n },
     ]);

@@ -216,8 +216,10 @@ export const KeyView = z
   .meta({ id: "Key" });
 
 export const KeyListed = KeyView.extend({
-  last_used_at: Time.nullable().meta({ description: "Null: the log has no request of it." }),
-  requests_month: z.int().meta({ description: "In this calendar month, in UTC." }),
+  last_used_at: Time.nullable().meta({ description: "Null: the log has no request that it let in." }),
+  requests_month: z
+    .int()
+    .meta({ description: "In this calendar month, in UTC, without those it did not let in (401)." }),
   spent_month: Money.meta({ description: "In this calendar month, in UTC, in the workspace's currency." }),
 }).meta({ id: "KeyListed", description: "A key, and what it was used for." });
 

@@ -2,9 +2,13 @@ import { type Kysely, sql } from "kysely";
 import type { KeyUse } from "../../../domain/record/rollup.ts";
 import type { Database } from "./schema.ts";
 
+/** The status of a call with a key that is over: it is in the log, and is no use of the key. */
+const KEPT_OUT = 401;
+
 /**
- * What became of a page of keys, in two questions for all of them. Sums are read from the days; when a key was last used
- * is the newest request of each of its shapes, which is one look into an index.
+ * What became of a page of keys, in three questions for all of them. Sums are read from the days, less what was kept out,
+ * which days do not tell; when a key was last used is the newest request of each of its shapes, which is one look into an
+ * index.
  */
 export async function keyUse(
   db: Kysely<Database>,
@@ -13,15 +17,18 @@ export async function keyUse(
   sinceDay: string,
 ): Promise<KeyUse[]> {
   if (keyIds.length === 0) return [];
-  const [sums, newest] = await Promise.all([
+  const [sums, keptOut, newest] = await Promise.all([
     sumsOf(db, workspaceId, keyIds, sinceDay),
+    keptOutOf(db, workspaceId, keyIds, sinceDay),
     newestOf(db, workspaceId, keyIds),
   ]);
   return keyIds.flatMap((keyId) => {
     const sum = sums.get(keyId);
     const lastUsedMs = newest.get(keyId) ?? null;
-    if (sum === undefined && lastUsedMs === null) return [];
-    return [{ keyId, lastUsedMs, requests: sum?.requests ?? 0, costNanos: sum?.cost_nanos ?? 0n }];
+    // One may have been kept out between the two questions.
+    const requests = Math.max(0, (sum?.requests ?? 0) - (keptOut.get(keyId) ?? 0));
+    if (requests === 0 && lastUsedMs === null) return [];
+    return [{ keyId, lastUsedMs, requests, costNanos: sum?.cost_nanos ?? 0n }];
   });
 }
 
@@ -41,11 +48,30 @@ async function sumsOf(db: Kysely<Database>, workspaceId: string, keyIds: readonl
   return new Map(rows.map((row) => [row.key_id, row]));
 }
 
+async function keptOutOf(db: Kysely<Database>, workspaceId: string, keyIds: readonly string[], sinceDay: string) {
+  const rows = await db
+    .selectFrom("request_shapes")
+    .innerJoin("requests_hourly", (join) =>
+      join
+        .onRef("requests_hourly.workspace_id", "=", "request_shapes.workspace_id")
+        .onRef("requests_hourly.shape", "=", "request_shapes.id"),
+    )
+    .where("request_shapes.workspace_id", "=", workspaceId)
+    .where("request_shapes.key_id", "in", keyIds)
+    .where("request_shapes.status", "=", KEPT_OUT)
+    .where("requests_hourly.hour_ms", ">=", Date.parse(sinceDay))
+    .groupBy("request_shapes.key_id")
+    .select(["request_shapes.key_id", sql<number>`cast(sum(requests_hourly.requests) as bigint)`.as("requests")])
+    .execute();
+  return new Map(rows.map((row) => [row.key_id, row.requests]));
+}
+
 async function newestOf(db: Kysely<Database>, workspaceId: string, keyIds: readonly string[]) {
   const heads = db
     .selectFrom("request_shapes")
     .where("request_shapes.workspace_id", "=", workspaceId)
     .where("request_shapes.key_id", "in", keyIds)
+    .where("request_shapes.status", "!=", KEPT_OUT)
     .select((eb) => [
       "request_shapes.key_id",
       eb
