@@ -210,12 +210,14 @@ export class Relay {
           // What comes after the caller has left is nobody's output.
           if (!this.gone) this.#speak();
           text += piece.text;
-        } else if (piece.is === "preamble" && this.#committed) text += piece.text;
-        else if (piece.is === "preamble") {
-          this.#preamble.push(piece.text);
+        } else if (piece.is === "preamble") {
           if (piece.text !== "") this.#begun = "yes";
-          preambleChars += piece.text.length;
-          if (preambleChars > preambleMax) failure = classifyMalformed("a preamble without an end", provider);
+          if (this.#committed) text += piece.text;
+          else {
+            this.#preamble.push(piece.text);
+            preambleChars += piece.text.length;
+            if (preambleChars > preambleMax) failure = classifyMalformed("a preamble without an end", provider);
+          }
         } else if (piece.is === "end") {
           ended = true;
           text += piece.text;
