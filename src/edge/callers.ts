@@ -33,7 +33,7 @@ export type Asking = {
   readonly receivedAtMs: number;
 };
 
-/** How a caller stands whose key is right. */
+/** How a caller stands whose key is known. */
 export type Standing = {
   readonly principal: Principal;
   readonly refusal: Fault | undefined;
