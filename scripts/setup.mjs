@@ -19,14 +19,16 @@ export const COMPILE_CACHE = path.join(MODULES, ".cache/compile");
  * load collects seldom enough (with 4 MB it spent a sixth of its time on it). No guesses about what will live long: after
  * thousands of long streams V8 would put what short requests make among the old, and collect that all the time. And a heap
  * that may double before it is collected as a whole: after a quiet while V8 would let it grow by a tenth, and every burst of
- * requests would begin with several full collections (docs/decisions/0037). Code that was compiled is found again only by a
- * Node that is told the same.
+ * requests would begin with several full collections. No collections in a quiet while either: what they find dead, with no
+ * request running, are the shapes of everything that requests are made of, and all code that was optimised for them
+ * (docs/decisions/0037). Code that was compiled is found again only by a Node that is told the same.
  */
 export const NODE_FLAGS = [
   "--disable-warning=ExperimentalWarning",
   "--max-semi-space-size=16",
   "--no-allocation-site-pretenuring",
   "--heap-growing-percent=100",
+  "--no-memory-reducer",
 ];
 /** The threads of a gateway share two heaps of the C library. With one for each, as it would have it, an idle one takes 4 MB more. */
 export const MALLOC_ARENA_MAX = "2";
