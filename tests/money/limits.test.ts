@@ -276,6 +276,40 @@ describe("restarts", () => {
     await upstream.close();
   });
 
+  test("BILL-04 charges that an earlier version left out of the roll-ups count for who was charged", async () => {
+    const upstream = await startUpstream();
+    const env = { ...SETTINGS, ...connectedTo(new Map([["deepinfra", upstream]])) };
+    const dataDir = temporaryFolder();
+    const first = await startGateway({ env, dataDir });
+    const teams = [await first.tenant({ credit: "5" }), await first.tenant({ credit: "5" })];
+    for (const { key } of [...teams, ...teams.slice(1)])
+      expect((await first.call(key, "/v1/chat/completions", { body: chatBody(ASKED) })).status).toBe(200);
+    await first.close();
+    const database = new DatabaseSync(path.join(dataDir, "gateway.sqlite"));
+    for (const table of ["requests_daily", "requests_hourly"]) database.exec(`update ${table} set cost_nanos = 0`);
+    database.exec("delete from schema_migrations where number = 31");
+    database.close();
+
+    const second = await startGateway({ env, dataDir });
+    const each = (target: string) =>
+      Promise.all(teams.map(({ slug }): Promise<Json> => second.manage("GET", `/workspaces/${slug}${target}`)));
+    expect((await each("/limits")).map(({ month }) => nanosOf(month.spent))).toEqual([COST, 2n * COST]);
+    const usage = (await each("/usage?group=key")).map(({ data }) =>
+      data.map(({ name, requests, cost }: Json) => [name, requests, nanosOf(cost)]),
+    );
+    expect(usage).toEqual(
+      teams.map(({ keyId }, at) => [
+        [null, 0, BigInt(at + 1) * COST],
+        [keyId, at + 1, 0n],
+      ]),
+    );
+    const keys = (await each("/keys")).map(({ data }) => data.map(({ id }: Json) => id));
+    expect(keys).toEqual(teams.map(({ keyId }) => [keyId]));
+    expect(await second.manage("GET", "/doctor")).toMatchObject({ ok: true });
+    await second.close();
+    await upstream.close();
+  });
+
   test("BILL-04 BILL-07 kill -9: what was charged counts on, what was only held does not", async () => {
     const upstream = await startUpstream();
     const dataDir = temporaryFolder();

@@ -159,6 +159,23 @@ function limitTests(funded: () => Promise<SharedState>): void {
       expect((await state.hold(holdOf("r", EUR, { limits }))).is).toBe("held");
     });
 
+    test("BILL-04 what nobody knows the key of counts for its workspace alone, and is no key's", async () => {
+      const state = await funded();
+      const spend = { keyId: "", memberId: null, day: "2026-11-15" };
+      await state.restoreSpend([
+        { ...spend, workspaceId: "ws", nanos: 3n * EUR },
+        { ...spend, workspaceId: "other", nanos: 70n * EUR },
+        { ...spend, workspaceId: "ws", keyId: "k1", nanos: EUR },
+        { ...spend, workspaceId: "ws", nanos: EUR },
+      ]);
+      const spent = async (id: string, workspaceId: string) =>
+        (await state.spending({ id, workspaceId }, NOON)).month.spentNanos / EUR;
+      expect([await spent("ws", "ws"), await spent("other", "other")]).toEqual([5n, 70n]);
+      expect([await spent("k1", "ws"), await spent("", "ws"), await spent("", "other")]).toEqual([1n, 0n, 0n]);
+      expect((await state.hold(holdOf("r", 5n * EUR + 1n, { limits: DAILY }))).is).toBe("spend_limit_reached");
+      expect((await state.hold(holdOf("r", 5n * EUR, { limits: DAILY }))).is).toBe("held");
+    });
+
     test("BILL-04 old days are forgotten, those of this month and the one before are not", async () => {
       const state = await funded();
       const spend = { workspaceId: "ws", keyId: "k1", memberId: null, nanos: EUR };

@@ -60,7 +60,7 @@ export type SpendState = { readonly spentNanos: bigint; readonly heldNanos: bigi
 export type SpenderOf = { readonly id: string; readonly workspaceId: string };
 export type Spending = { readonly day: SpendState; readonly month: SpendState };
 
-/** What one key spent on one day of UTC. */
+/** What one key spent on one day of UTC. A key that nobody knows is an empty text: it counts for its workspace alone. */
 export type DaySpend = Pick<HoldRequest, "workspaceId" | "keyId" | "memberId" | "nanos"> & {
   /** An ISO date. */
   readonly day: string;

@@ -23,7 +23,7 @@ export type UsageSums = {
   firstByteMs: number;
 };
 
-/** What one key used of one model at one provider on one day (UTC). An unknown model or provider is an empty text. */
+/** What one key used of one model at one provider on one day (UTC). An unknown key, model or provider is an empty text. */
 export type DailyUsage = UsageSums & {
   readonly workspaceId: string;
   readonly day: string;
@@ -58,7 +58,7 @@ export type UsageQuery = {
 /** Usage of one step of time. `name` is the member of the group it belongs to; empty: not known, or no group. */
 export type UsageRow = UsageSums & { readonly startMs: number; readonly name: string };
 
-/** What one key spent on one day of UTC. */
+/** What one key spent on one day of UTC. An unknown key is an empty text. */
 export type SpentOnDay = {
   readonly workspaceId: string;
   readonly keyId: string;

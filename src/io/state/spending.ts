@@ -61,7 +61,9 @@ export class SpendTallies {
   }
 
   #caller({ workspaceId, keyId, memberId }: Who): Caller {
-    const known = this.#callers.get(keyId);
+    // What nobody knows the key of is counted under its workspace: no other has it, and no key is called so.
+    const id = keyId === "" ? workspaceId : keyId;
+    const known = this.#callers.get(id);
     if (known !== undefined) return known;
     const key: Days = new Map();
     const caller = {
@@ -69,7 +71,7 @@ export class SpendTallies {
       workspace: this.#join(workspaceId, key),
       member: memberId === null ? undefined : this.#join(memberId, key),
     };
-    this.#callers.set(keyId, caller);
+    this.#callers.set(id, caller);
     return caller;
   }
 
