@@ -257,10 +257,13 @@ describe("over an endpoint's own responses API", () => {
 
   test.each([
     ["openai/gpt-5.2", { temperature: 0.2 }],
+    ["openai/gpt-5.2", { top_logprobs: 3 }],
+    ["openai/gpt-5.2", { include: ["reasoning.encrypted_content", "message.output_text.logprobs"] }],
     ["openai/gpt-4.1", {}],
   ])("RESP-06 HDR-06 %s with %j is asked without it", async (model, more) => {
     const answer = await ask({ model: await routed(model, "high"), ...more });
     expect(heard(answer)).toEqual([...UNTOLD, "responses"]);
+    expect(told("openai")).toMatchObject(more);
     expect(told("openai")).not.toHaveProperty("reasoning");
   });
 });

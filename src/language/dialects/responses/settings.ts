@@ -68,6 +68,9 @@ const HARMLESS_INCLUDES: ReadonlySet<string> = new Set([
   "code_interpreter_call.outputs",
 ]);
 
+/** The include that asks how likely each word was. */
+const LOGPROBS = "message.output_text.logprobs";
+
 /** Members of `reasoning` beside the effort, with the values that ask for nothing. */
 const REASONING_DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
   context: ["auto", "current_turn"],
@@ -85,6 +88,8 @@ export function decodeSettings(request: ResponsesRequest): Settings {
   for (const field of CHAT_HINTS) if (isSent(request[field])) chatOnly[field] = request[field];
   if (isSent(request.max_output_tokens)) parameters.push("max_tokens");
   if (isSent(request.reasoning?.effort)) parameters.push("reasoning_effort");
+  if (request.top_logprobs) parameters.push("top_logprobs");
+  if (request.include?.includes(LOGPROBS)) parameters.push("logprobs");
   const { format, verbosity } = request.text ?? {};
   if (format && format.type !== "text") parameters.push("response_format");
   if (verbosity && verbosity !== "medium") {
