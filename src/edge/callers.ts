@@ -4,6 +4,7 @@ import { Fault } from "../contract/faults.ts";
 import type { Route, Switch } from "../contract/route.ts";
 import type { SharedState, WindowVerdict } from "../domain/admission/admission.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
+import { KEPT_OUT } from "../domain/record/record.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
 import type { Clock } from "../kit/clock.ts";
@@ -11,6 +12,9 @@ import { after, type Soon } from "../kit/soon.ts";
 import { authenticateKey, keyFault, scopeFault } from "./authenticate.ts";
 import { switchedOffFault } from "./refusals.ts";
 import { addRateHeaders, overLimit } from "./window.ts";
+
+/** Of calls with a key that is over, at most so many a minute are in the log, whatever the key was allowed. */
+const KEPT_OUT_RPM_MAX = 10;
 
 export type CallersDeps = {
   readonly directory: Directory;
@@ -65,7 +69,7 @@ export class Callers {
   /** The key, the address, the scope, a switch, the window, in this order. */
   judge(asking: Asking, principal: Principal): Soon<Standing> {
     const keptOut = this.#keptOut(asking, principal);
-    if (keptOut?.status === 401) return this.#ended(asking, principal, keptOut);
+    if (keptOut?.status === KEPT_OUT) return this.#ended(asking, principal, keptOut);
     // From a wrong address nobody uses up the window of those who have the key.
     if (keptOut !== undefined) return { principal, refusal: keptOut, verdict: undefined };
     const outside = this.#outside(principal, asking.route);
@@ -119,15 +123,15 @@ export class Callers {
   }
 
   /**
-   * The log hears of a key that is over as often as its limit lets it: whoever has it could fill the log for ever. Beyond
-   * that, or where the window does not answer, only the caller does.
+   * Whoever has a key that is over could fill the log for ever, and nobody can set its limit any more. Beyond a few calls, or
+   * where the window does not answer, only the caller hears of it.
    */
   #ended({ route }: Asking, principal: Principal, refusal: Fault): Soon<Standing> {
     const told = ({ allowed }: Pick<WindowVerdict, "allowed">): Standing => {
       if (!allowed) throw refusal;
       return { principal, refusal, verdict: undefined };
     };
-    const window = this.#count(route, principal);
+    const window = this.#count(route, principal, Math.min(this.#limitOf(principal), KEPT_OUT_RPM_MAX));
     return window instanceof Promise ? window.catch(() => ({ allowed: false })).then(told) : told(window);
   }
 
@@ -136,15 +140,13 @@ export class Callers {
   }
 
   /** Counts the call where its route counts, and says in any case how the window stands. */
-  #count({ counted }: Route, principal: Principal): Soon<WindowVerdict> {
+  #count({ counted }: Route, { key }: Principal, limit: number): Soon<WindowVerdict> {
     const { state } = this.#deps;
-    const { key } = principal;
-    const limit = this.#limitOf(principal);
     return counted ? state.window(key, limit) : state.look(key, limit);
   }
 
   #window({ answer, route }: Asking, principal: Principal): Soon<Standing> {
-    return after(this.#count(route, principal), (verdict) => {
+    return after(this.#count(route, principal, this.#limitOf(principal)), (verdict) => {
       addRateHeaders(answer, verdict);
       return { principal, refusal: this.#over(verdict, route), verdict };
     });

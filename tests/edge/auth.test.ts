@@ -168,6 +168,19 @@ describe("keys that do not open", () => {
     },
   );
 
+  test("LOG-01 AUTH-04 whatever a revoked key was allowed, ten calls a minute are in the log, without what their sender calls them", async () => {
+    const { id, key } = await issue(gateway, { rpm: 1000 });
+    await gateway.manage("POST", `/keys/${id}/revoke`);
+    for (let call = 0; call < 100; call += 1) {
+      const body = { ...HELLO, model: `model-${call}` };
+      const headers = { "x-title": `app-${call}`, "user-agent": `agent-${call}/1` };
+      expectRefusal(await gateway.call(key, CHAT, { body, headers }), 401, "invalid_api_key");
+    }
+    const { data: rows } = await gateway.manage("GET", `/workspaces/demo/requests?key=${id}&limit=1000`);
+    expect(rows).toHaveLength(10);
+    for (const row of rows) expect(row).toMatchObject({ app: null, model_requested: null, model: null, status: 401 });
+  });
+
   test("AUTH-05 a key that expires tomorrow works, and a rotated one within its grace too", async () => {
     const later = await issue(gateway, { expires_at: new Date(Date.now() + 86_400_000).toISOString() });
     expect((await validate({ "x-api-key": later.key })).status).toBe(200);

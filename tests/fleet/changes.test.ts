@@ -62,7 +62,7 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       expect((await b.manage("GET", `/workspaces/${slug}/keys`)).data).toHaveLength(2);
     });
 
-    test("LOG-01 KEY-04 of calls with a revoked key as many are in the log as its limit, on all instances together", async () => {
+    test("LOG-01 KEY-04 of calls with a revoked key no more are in the log than its limit, on all instances together", async () => {
       const { slug, key, keyId } = await a.tenant({ key: { rpm: 2 } });
       await a.manage("POST", `/keys/${keyId}/revoke`);
       // Both know of it by then.

@@ -7,7 +7,14 @@ import type { Margin } from "../../domain/billing/margin.ts";
 import type { Currencies } from "../../domain/billing/rate.ts";
 import { knownCountries, type Sovereignty } from "../../domain/catalogue/catalogue.ts";
 import { clientName } from "../../domain/record/client-name.ts";
-import type { AttemptRecord, ChargeRecord, RequestRecord, Surface, UsageRecord } from "../../domain/record/record.ts";
+import {
+  type AttemptRecord,
+  type ChargeRecord,
+  KEPT_OUT,
+  type RequestRecord,
+  type Surface,
+  type UsageRecord,
+} from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { NoPlan, Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
@@ -191,7 +198,9 @@ export class Trail {
   }
 
   refuse(problem: Fault): RequestRecord {
-    return this.#record({ status: problem.status, errorCode: problem.code, usage: null, charge: null });
+    const record = this.#record({ status: problem.status, errorCode: problem.code, usage: null, charge: null });
+    // Rows are added up by these labels, and whoever has such a key could make up new ones for ever.
+    return problem.status === KEPT_OUT ? { ...record, app: null } : record;
   }
 
   #record(end: Pick<RequestRecord, "status" | "errorCode" | "usage" | "charge" | "idempotency">): RequestRecord {

@@ -1,9 +1,7 @@
 import { type Kysely, sql } from "kysely";
+import { KEPT_OUT } from "../../../domain/record/record.ts";
 import type { KeyUse } from "../../../domain/record/rollup.ts";
 import type { Database } from "./schema.ts";
-
-/** The status of a call with a key that is over: it is in the log, and is no use of the key. */
-const KEPT_OUT = 401;
 
 /**
  * What became of a page of keys, in three questions for all of them. Sums are read from the days, less what was kept out,
