@@ -1,9 +1,9 @@
 import OpenAI from "openai";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { SETTINGS } from "../../src/settings/config.ts";
-import type { Tenant } from "../support/gateway.ts";
-import { eventsOf, MODEL, openScene, type Scene } from "../support/scene.ts";
-import { chatFrames } from "../support/upstream.ts";
+import type { Json, Tenant } from "../support/gateway.ts";
+import { credentialOf, eventsOf, MODEL, openScene, type Scene } from "../support/scene.ts";
+import { chatFrames, sse } from "../support/upstream.ts";
 
 let scene: Scene;
 let tenant: Tenant;
@@ -80,6 +80,40 @@ test("CHAT-10 ERR-02 a provider that breaks off after signs of life ends the ans
   expect(open.text).not.toContain("[DONE]");
   expect(await scene.charges(caller)).toEqual([]);
 });
+
+const [ROLE = "", WORD = ""] = chatFrames(["Hello"], {});
+const FLAGGED = { message: `Flagged by our filter, ${credentialOf("deepinfra")}`, code: 400 };
+const REFUSED = { code: "provider_error", message: "Flagged by our filter, [redacted]" };
+const BROKE = { code: "upstream_error", message: expect.stringContaining("broke before its end") };
+
+test.each([
+  ["the caller's own request, after signs of life", [ROLE], ": keep-alive\n\n", FLAGGED, REFUSED, 0],
+  ["the caller's own request, after the first word", [ROLE, WORD], "Hello", FLAGGED, REFUSED, 0],
+  ["a loop of gateways", [ROLE, WORD], "Hello", { message: "loop", code: 508 }, BROKE, 0],
+  ["the provider's own trouble", [ROLE, WORD], "Hello", { message: "on fire", code: 500 }, BROKE, 1],
+])(
+  "ERR-06 ROUTE-05 a stream that ends for %s says so, is free, and is held against whoever it is up to",
+  async (_, frames, heard, problem, told, failures) => {
+    const caller = await scene.gateway.tenant();
+    const failed = async () => {
+      const { data } = await scene.gateway.manage("GET", "/endpoints?provider=deepinfra");
+      return data.find(({ model }: Json) => model === MODEL).failed;
+    };
+    const before = await failed();
+    const refuses = Promise.withResolvers<void>();
+    const frame = { data: sse({ error: problem }), afterMs: 0, gate: refuses.promise };
+    scene.at("deepinfra").next({ frames: [...frames, frame] });
+    const open = await scene.open(caller.key, { stream: true });
+    await open.until(heard);
+    refuses.resolve();
+    await open.over;
+    const { error } = JSON.parse(eventsOf(open.text).at(-1) ?? "");
+    expect(error).toMatchObject(told);
+    expect(await scene.row(error.request_id)).toMatchObject({ status: 200, error_code: told.code, cost: "0.00" });
+    expect(await scene.charges(caller)).toEqual([]);
+    expect((await failed()) - before).toBe(failures);
+  },
+);
 
 test("CHAT-10 the official client sees the same chunks with comment lines as without", async () => {
   const client = new OpenAI({ baseURL: `${scene.gateway.url}/v1`, apiKey: tenant.key });

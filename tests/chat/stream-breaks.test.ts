@@ -174,3 +174,18 @@ describe("the gateway's own limit for a request", () => {
     expect(row).toMatchObject({ cost: "0.00", attempts: [{ ...TIME_UP, outcome: "next" }] });
   });
 });
+
+test("ROUTE-05 a provider that wants to be left alone for a while says so in the middle of a stream as well", async () => {
+  const strict = await openScene(["deepinfra"], { GATEWAY_ASIDE_FAILURES: "9" });
+  try {
+    const reader = await strict.gateway.tenant();
+    const error = { message: "Rate limit reached. Please try again in 60s.", code: 429 };
+    strict.at("deepinfra").next({ frames: [...begun, sse({ error })] });
+    const answer = await strict.chat(reader.key, { stream: true });
+    const { endpoint } = await strict.row(String(answer.headers.get("x-svc-request-id")));
+    const { data } = await strict.gateway.manage("GET", "/endpoints?provider=deepinfra&state=aside");
+    expect(data).toMatchObject([{ id: endpoint, failed: 1 }]);
+  } finally {
+    await strict.close();
+  }
+});

@@ -250,6 +250,23 @@ describe("a node that lies", () => {
     const shown = await nodeIs(scene.gateway, tenant.slug, "rack", "connected");
     expect(shown.last_error.message).toContain("refused the request (404)");
   });
+
+  test("NODE-03 so is what it refuses in the middle of a stream", async () => {
+    const tenant = await scene.gateway.tenant({ credit: "0" });
+    await withNode(tenant, {
+      local: {
+        answer({ model }, response) {
+          response.setHeader("content-type", "text/event-stream");
+          response.write(chunk({ model, ...said("So far so good.") }));
+          setTimeout(() => response.end(chunk({ error: { message: "not this", code: 400 } })), 50);
+        },
+      },
+    });
+    const { text } = await scene.chat(tenant.key, { model: OWN, stream: true });
+    const { error } = JSON.parse(eventsOf(text).at(-1) ?? "");
+    expect(error).toMatchObject({ code: "provider_error", message: "not this" });
+    expect(await nodeIs(scene.gateway, tenant.slug, "rack", "connected")).toMatchObject({ last_error: null });
+  });
 });
 
 describe("a node whose local server is this gateway", () => {

@@ -111,7 +111,7 @@ function describe(
       return {
         outcome: "stop",
         upstreamStatus: outcome.upstreamStatus,
-        reason: short(outcome.why),
+        reason: short(outcome.verdict.why),
         maybeAccepted: true,
       };
     case "gone":
@@ -224,7 +224,7 @@ function dispatch(
   trail.served = attempt;
   return new Promise((settle) => {
     const resolve = (outcome: Outcome) => {
-      if (outcome.is !== "failed") return settle(outcome);
+      if (outcome.is !== "failed" && outcome.is !== "broke") return settle(outcome);
       const { upstreamStatus } = outcome;
       const verdict = struckOut(outcome.verdict, secretsOf(credential, headers));
       settle({ ...outcome, verdict: forOwner(verdict, attempt, upstreamStatus) });

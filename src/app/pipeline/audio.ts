@@ -21,7 +21,7 @@ export function audioReader(relay: Relay, { call, stream, provider, resolve }: R
   const fail = (verdict: Verdict) => {
     if (over) return;
     if (relay.left) finish({ is: "gone", stream });
-    else if (relay.committed) finish({ is: "broke", stream, ...relay.brokenBy(verdict) });
+    else if (relay.committed) finish(relay.broken(stream, verdict));
     else finish({ is: "failed", verdict, upstreamStatus: 200 });
     // Last, because an abort is heard here as a failure of its own.
     call.abort();

@@ -5,7 +5,7 @@ import { ImpossibleFrame } from "../../io/upstream/held-to-its-word.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
 import { stop, type Timer } from "../../kit/timers.ts";
-import type { AnswerStream } from "../../language/canon/answer.ts";
+import type { AnswerStream, Sent } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { Frame } from "../../language/dialects/dialect.ts";
 import type { Sink } from "../exchange.ts";
@@ -139,21 +139,13 @@ export class Relay {
   }
 
   /** How an answer broke that was being sent: by its provider, or because the gateway ended it. */
-  brokenBy(verdict: Verdict) {
-    if (this.#time === "up") return { why: TIME_UP, upstreamStatus: 200, ended: cutByTime() };
+  broken(stream: Sent, verdict: Verdict): Outcome {
     const { refusal } = this.#sink;
-    if (refusal !== undefined) return { why: "the gateway took no more of it", upstreamStatus: 200, ended: refusal };
-    const { why } = verdict;
-    if (verdict.is === "next")
-      return {
-        why,
-        upstreamStatus: 200,
-        malformed: verdict.malformed,
-        late: verdict.last.code === "upstream_timeout",
-        ended: verdict.leaving === true ? verdict.last : undefined,
-      };
-    const isStopped = verdict.is === "stop" && verdict.stopped !== undefined;
-    return { why, upstreamStatus: 200, ended: isStopped ? verdict.fault : undefined };
+    const ended: Verdict | undefined =
+      this.#time === "up"
+        ? { is: "stop", why: TIME_UP, fault: cutByTime() }
+        : refusal && { is: "stop", why: "the gateway took no more of it", fault: refusal };
+    return { is: "broke", stream, verdict: ended ?? verdict, upstreamStatus: 200 };
   }
 
   /** The client is slower than the provider. */
@@ -195,7 +187,7 @@ export class Relay {
     const fail = (verdict: Verdict) => {
       if (over) return;
       if (this.left) finish({ is: "gone", stream });
-      else if (this.#committed) finish({ is: "broke", stream, ...this.brokenBy(verdict) });
+      else if (this.#committed) finish(this.broken(stream, verdict));
       else finish({ is: "failed", verdict, upstreamStatus: 200 });
       // Last, because an abort is heard here as a failure of its own.
       call.abort();

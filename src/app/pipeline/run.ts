@@ -4,6 +4,7 @@ import type { RequestRecord, Surface, UsageRecord } from "../../domain/record/re
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
+import type { Verdict } from "../../io/upstream/classify.ts";
 import type { Inbound, Lane } from "../../io/upstream/lane.ts";
 import type { Soon } from "../../kit/soon.ts";
 import { stop } from "../../kit/timers.ts";
@@ -258,6 +259,14 @@ function brokeOff(): Fault {
   });
 }
 
+/** What the caller hears of a stream that broke: a provider's words only where they are about the request itself. */
+function toldOf(verdict: Verdict): Fault {
+  if (verdict.is === "stop") return verdict.fault;
+  if (verdict.is === "busy") return brokeOff();
+  if (verdict.leaving === true) return verdict.last;
+  return verdict.last.code === "upstream_timeout" ? fellSilent() : brokeOff();
+}
+
 /** What was decided of a request before anyone is asked. */
 type Admitted = Pick<Planned, "policyNow"> & {
   readonly plan: Plan;
@@ -433,9 +442,9 @@ class Request {
    * It broke after content had gone out: an error frame, no end marker, no charge. Only who leaves pays for half an answer;
    * whether the provider broke it, its time was up or the gateway stopped makes no difference.
    */
-  async #breakStream({ stream, ended, late }: Extract<Ended, { is: "broke" }>): Promise<void> {
+  async #breakStream({ stream, verdict }: Extract<Ended, { is: "broke" }>): Promise<void> {
     this.#heard(stream);
-    const problem = ended ?? (late ? fellSilent() : brokeOff());
+    const problem = toldOf(verdict);
     await settleFree(
       this.#gateway,
       this.#trail,

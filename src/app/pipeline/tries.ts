@@ -249,13 +249,10 @@ export class Tries {
         breakers.served(id);
         return;
       case "broke":
-        // The end of the request's time breaks a stream as well, and so does that of the gateway.
-        if (outcome.ended !== undefined) breakers.unknown(id);
-        else breakers.failed(id, undefined);
-        return;
       case "failed": {
         const { verdict, upstreamStatus } = outcome;
         // A refusal says nothing of whether it could serve: else bad requests would keep a broken endpoint in its place.
+        // Nor does the end of the request's time, or of the gateway, which breaks a stream as well.
         if (verdict.is !== "next" || verdict.blame.on === "nobody") breakers.unknown(id);
         // Were it set aside, the platform's endpoints would go first: they are what `only` does not want.
         else if (verdict.blame.on === "workspace" && attempt.own?.use === "only") breakers.unknown(id);
@@ -277,13 +274,11 @@ export class Tries {
   /** A machine that anyone can put anything on is not asked again after an answer that cannot be. */
   #judgeNode(nodeId: string, outcome: Outcome | undefined): void {
     const { nodes } = this.#parts.gateway;
-    if (outcome?.is === "broke" && outcome.ended === undefined) {
-      nodes.held(nodeId)?.failed(outcome.why);
-      if (outcome.malformed === true) nodes.lied(nodeId, outcome.why);
-    }
-    if (outcome?.is !== "failed" || outcome.verdict.is !== "next" || outcome.verdict.blame.on === "nobody") return;
-    nodes.held(nodeId)?.failed(outcome.verdict.why);
-    if (outcome.verdict.malformed === true) nodes.lied(nodeId, outcome.verdict.why);
+    if (outcome?.is !== "failed" && outcome?.is !== "broke") return;
+    const { verdict } = outcome;
+    if (verdict.is !== "next" || verdict.blame.on === "nobody") return;
+    nodes.held(nodeId)?.failed(verdict.why);
+    if (verdict.malformed === true) nodes.lied(nodeId, verdict.why);
   }
 
   #passOver(attempt: Attempt, why: PassedOver): void {
