@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { sql } from "kysely";
+import { type Kysely, sql } from "kysely";
 import type { Clock } from "../../../kit/clock.ts";
 import { digestOf } from "../../../kit/secret.ts";
 import type { Engine } from "./engine.ts";
 import type { Migration } from "./migrations/all.ts";
+import type { Database } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 
 const AGAIN_AFTER_MS = 3_000;
@@ -43,24 +44,34 @@ export async function migrate(
   for (const migration of migrations) {
     if (done.has(migration.number)) continue;
     const statements = migration.statements(ddl);
-    for (const statement of migration.ahead?.(ddl) ?? []) await sql.raw(statement).execute(db);
     const waiting = () =>
       warn({ migration: migration.number }, "a migration waits for a table that somebody else uses; it is tried again");
-    await untilLetIn(waiting, () =>
-      db.transaction().execute(async (transaction) => {
-        for (const statement of [...ddl.briefly, ...statements]) await sql.raw(statement).execute(transaction);
-        await transaction
-          .insertInto("schema_migrations")
-          .values({
-            number: migration.number,
-            name: migration.name,
-            checksum: checksumOf(statements),
-            applied_at_ms: Math.trunc(clock.nowMs()),
-          })
-          .execute();
-      }),
-    );
+    const inTransaction = (work: (transaction: Kysely<Database>) => Promise<unknown>) =>
+      untilLetIn(waiting, () =>
+        db.transaction().execute(async (transaction) => {
+          await run(transaction, ddl.briefly);
+          await work(transaction);
+        }),
+      );
+    await run(db, migration.indexesAhead?.(ddl) ?? []);
+    for (const statement of migration.ahead?.(ddl) ?? []) await inTransaction((session) => run(session, [statement]));
+    await inTransaction(async (transaction) => {
+      await run(transaction, statements);
+      await transaction
+        .insertInto("schema_migrations")
+        .values({
+          number: migration.number,
+          name: migration.name,
+          checksum: checksumOf(statements),
+          applied_at_ms: Math.trunc(clock.nowMs()),
+        })
+        .execute();
+    });
   }
+}
+
+async function run(session: Kysely<Database>, statements: readonly string[]): Promise<void> {
+  for (const statement of statements) await sql.raw(statement).execute(session);
 }
 
 /** Others have their turn before it is tried again: a backup that reads a table for an hour keeps nobody else out of it. */

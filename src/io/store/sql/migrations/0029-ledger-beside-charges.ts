@@ -12,6 +12,6 @@ export function ledgerBesideCharges(): string[] {
   return [`create index if not exists ${NAME} on ${ON}`];
 }
 
-export function aheadOfLedgerBesideCharges({ indexAhead }: Ddl): string[] {
+export function indexBesideCharges({ indexAhead }: Ddl): string[] {
   return [...indexAhead(NAME, ON)];
 }

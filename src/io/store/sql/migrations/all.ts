@@ -23,7 +23,7 @@ import { roles } from "./0024-roles.ts";
 import { logOutbox } from "./0026-log-outbox.ts";
 import { platformKeys } from "./0027-platform-keys.ts";
 import { auditByActor } from "./0028-audit-by-actor.ts";
-import { aheadOfLedgerBesideCharges, ledgerBesideCharges } from "./0029-ledger-beside-charges.ts";
+import { indexBesideCharges, ledgerBesideCharges } from "./0029-ledger-beside-charges.ts";
 import { responseWork } from "./0030-response-work.ts";
 import { chargesInRollups } from "./0031-charges-in-rollups.ts";
 
@@ -33,8 +33,13 @@ export type Migration = {
   readonly name: string;
   /** In one transaction. Instances of the version before go on with what they find after it. */
   statements(ddl: Ddl): string[];
-  /** Each on its own before that: what takes long and keeps nobody out. A step that was cut off begins again here. */
+  /**
+   * Each in one of its own before that: what takes long, and keeps others out for a moment at most. A step that was cut off
+   * begins again here.
+   */
   ahead?(ddl: Ddl): string[];
+  /** Each in none: indexes that are made beside readers and writers, which do not wait behind them, however long they take. */
+  indexesAhead?(ddl: Ddl): string[];
 };
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -62,7 +67,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 26, name: "log outbox", statements: logOutbox },
   { number: 27, name: "platform keys", statements: platformKeys },
   { number: 28, name: "audit by actor", statements: auditByActor },
-  { number: 29, name: "ledger beside charges", statements: ledgerBesideCharges, ahead: aheadOfLedgerBesideCharges },
+  { number: 29, name: "ledger beside charges", statements: ledgerBesideCharges, indexesAhead: indexBesideCharges },
   { number: 30, name: "response work", statements: responseWork },
   { number: 31, name: "charges in roll-ups", statements: chargesInRollups },
 ];

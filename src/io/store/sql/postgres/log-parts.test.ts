@@ -8,6 +8,8 @@ import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
 import { batchOf } from "../../../../domain/record/ingest.ts";
+import { systemClock } from "../../../../kit/clock.ts";
+import { digestOf } from "../../../../kit/secret.ts";
 import { DAY_MS } from "../../../../kit/time.ts";
 import { PROJECT_ROOT } from "../../../../settings/config.ts";
 import { MIGRATIONS } from "../migrations/all.ts";
@@ -43,6 +45,26 @@ async function partsOf(address: DatabaseAddress): Promise<string[]> {
 }
 
 const at = (id: string, createdAtMs: number) => chargedRecord(id, 1n, { createdAtMs });
+
+const NEWEST_MS = Date.now();
+
+/** Requests of the last days, one for each. */
+const batch = (name: string) =>
+  batchOf(Array.from({ length: 40 }, (_, n) => JSON.stringify(at(`${name}${n}`, NEWEST_MS - n * DAY_MS))));
+
+/** Makes an empty database one of the last version whose log was one table. */
+async function bringBeforeParts(address: DatabaseAddress): Promise<void> {
+  await cluster.query(
+    address,
+    `create table schema_migrations (number bigint primary key, name text not null, checksum text not null,
+      applied_at_ms bigint not null)`,
+  );
+  for (const { number, name, statements } of MIGRATIONS.filter((migration) => migration.number < 23)) {
+    for (const statement of statements(postgresDdl)) await cluster.query(address, statement);
+    const checksum = digestOf(statements(postgresDdl).join(";\n"));
+    await cluster.query(address, `insert into schema_migrations values (${number}, '${name}', '${checksum}', 1)`);
+  }
+}
 
 describe.skipIf(!hasPostgres)("the request log by time", () => {
   test("SCALE-01 requests go to the partition of their month, the next one is there, and what has none is taken too", async () => {
@@ -146,33 +168,18 @@ describe.skipIf(!hasPostgres)("the request log by time", () => {
 
   test("SCALE-01 the change keeps every row where it is, in one table, while an instance of the version before writes", async () => {
     const address = await cluster.database("empty");
-    const before = MIGRATIONS.filter(({ number }) => number < 23).flatMap(({ statements }) => statements(postgresDdl));
-    for (const statement of before) await cluster.query(address, statement);
+    await bringBeforeParts(address);
     const pool = openPool(address, 2, "hurried");
     const write = ingestInto(pool);
-    const newest = Date.now();
-    const batch = (name: string) =>
-      batchOf(Array.from({ length: 40 }, (_, n) => JSON.stringify(at(`${name}${n}`, newest - n * DAY_MS))));
     await write(batch("old"));
     const file = "select pg_relation_filenode('request_records') as node";
     const [was] = await cluster.query(address, file);
-    await cluster.query(
-      address,
-      `create table schema_migrations (number bigint primary key, name text not null, checksum text not null,
-        applied_at_ms bigint not null)`,
-    );
-    for (const { number, name, statements } of MIGRATIONS.filter(({ number: one }) => one < 23))
-      await cluster.query(
-        address,
-        `insert into schema_migrations values (${number}, '${name}', encode(sha256(convert_to($words$${statements(postgresDdl).join(";\n")}$words$, 'UTF8')), 'hex'), 1)`,
-      );
     let goesOn = true;
     let written = 0;
     const writer = (async () => {
       while (goesOn) await write(batch(`w${written++}x`));
     })();
-    const clock = { nowMs: () => Date.now(), elapsedMs: () => 0 };
-    await migratePostgres(address, { clock });
+    await migratePostgres(address, { clock: systemClock });
     goesOn = false;
     await writer;
     await write(batch("old"));
@@ -187,6 +194,32 @@ describe.skipIf(!hasPostgres)("the request log by time", () => {
     expect(count).toEqual({ seen: all, proven: all, counted: all, spent: all });
     await pool.end();
   });
+
+  test("SCALE-01 while a backup reads the log, others read and write it, and what goes ahead of the change says that it waits", async () => {
+    const address = await cluster.database("empty");
+    await bringBeforeParts(address);
+    const pool = openPool(address, 2, "hurried");
+    const write = ingestInto(pool);
+    await write(batch("old"));
+    const backup = new Client({ connectionString: address.url });
+    await backup.connect();
+    await backup.query("begin");
+    await backup.query("lock table request_records in access share mode");
+    const log = listeningLog();
+    const migrating = migratePostgres(address, { clock: systemClock, log });
+    const waiting = "select from pg_locks where not granted and relation = 'request_records'::regclass";
+    await expect.poll(() => cluster.query(address, waiting), { timeout: 10_000, interval: 20 }).toHaveLength(1);
+    await cluster.query(address, "set lock_timeout = '20s'; select from request_records");
+    await write(batch("new"));
+    await expect
+      .poll(() => log.lines[0], { timeout: 10_000 })
+      .toMatchObject({ level: "warn", detail: { migration: 23 } });
+    await backup.query("commit");
+    await backup.end();
+    await migrating;
+    expect(await cluster.query(address, "select count(*)::int as kept from requests")).toEqual([{ kept: 80 }]);
+    await pool.end();
+  }, 60_000);
 });
 
 describe.skipIf(!hasPostgres)("roles", () => {
