@@ -36,7 +36,11 @@ function openRelay() {
       return gone;
     },
     start() {},
-    write: (chunk) => said.push(`${nowMs}: ${String(chunk).startsWith("data") ? "frame" : "quiet"}`) > 0,
+    write(chunk) {
+      const blocks = String(chunk).split("\n\n").slice(0, -1);
+      said.push(...blocks.map((block) => `${nowMs}: ${block.startsWith("data") ? "frame" : block.slice(2)}`));
+      return true;
+    },
     drained: () => room.promise,
     end() {},
     cut() {},
@@ -66,8 +70,10 @@ function openRelay() {
   );
   const call = { abort() {}, resume() {} };
   const headers = { "content-type": "text/event-stream" };
-  const reader = relay.reader({ headers, call, lane: LANE, provider: "p", resolve() {} });
-  const word = { id: "x", choices: [{ index: 0, delta: { content: "a" } }] };
+  const attempt = () => relay.reader({ headers, call, lane: LANE, provider: "p", resolve() {} });
+  let reader = attempt();
+  const send = (data: object) => reader.data(Buffer.from(`data: ${JSON.stringify(data)}\n\n`));
+  const piece = (delta: object) => ({ id: "x", choices: [{ index: 0, delta }] });
   return {
     said,
     relay,
@@ -79,7 +85,13 @@ function openRelay() {
       room = Promise.withResolvers<void>();
       await Promise.resolve();
     },
-    speak: () => reader.data(Buffer.from(`data: ${JSON.stringify(word)}\n\n`)),
+    begin: () => send(piece({ role: "assistant" })),
+    speak: () => send(piece({ content: "a" })),
+    /** The endpoint fails, and another one is asked. */
+    moveOn() {
+      send({ error: { code: 529 } });
+      reader = attempt();
+    },
     wait(ms: number) {
       const untilMs = nowMs + ms;
       for (;;) {
@@ -108,6 +120,22 @@ test("CHAT-10 the silence is counted from the last frame, and from the last comm
   wait(1000);
   const quiet = ["370: quiet", "470: quiet", "570: quiet", "600: frame", "700: quiet"];
   expect(said.slice(10)).toEqual(quiet);
+});
+
+test("CHAT-10 once its provider has begun the signs of life are the dialect's own, also after comments", () => {
+  const { said, begin, wait } = openRelay();
+  wait(KEEP_ALIVE_MS);
+  begin();
+  wait(KEEP_ALIVE_MS);
+  expect(said).toEqual(["100: keep-alive", "100: frame", "200: quiet"]);
+});
+
+test("CHAT-10 ROUTE-04 what an endpoint began that failed is no beginning: the next one's signs of life are comments", () => {
+  const { said, begin, moveOn, wait } = openRelay();
+  begin();
+  moveOn();
+  wait(KEEP_ALIVE_MS);
+  expect(said).toEqual(["100: keep-alive"]);
 });
 
 test("BILL-02 a word that comes after the caller has left was said to nobody", () => {

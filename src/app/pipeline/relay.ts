@@ -172,6 +172,7 @@ export class Relay {
     this.#stream = stream;
     const events = lane.openFrames(this.#gateway.limits.frameMaxChars);
     this.#preamble = [];
+    this.#begun = "no";
     this.#saidMs = this.#gateway.clock.elapsedMs();
     this.#keepAliveIn(this.#gateway.limits.keepAliveMs);
     let preambleChars = 0;
