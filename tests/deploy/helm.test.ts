@@ -123,6 +123,19 @@ describe("the chart", () => {
     expect(set.spec.persistentVolumeClaimRetentionPolicy).toEqual({ whenDeleted: "Retain", whenScaled: "Retain" });
   });
 
+  test("OPS-02 Prometheus knows the instances by the job that the alerts ask for", () => {
+    const objects = objectsOf(EVERYTHING);
+    const { jobLabel, selector } = objects.get("ServiceMonitor/gw").spec;
+    const [, job] =
+      /up\{job="([^"]+)"/.exec(readFileSync(path.join(PROJECT_ROOT, "deploy/observe/alerts.yml"), "utf8")) ?? [];
+    const watched = [...objects.values()].filter(
+      ({ kind, metadata }) =>
+        kind === "Service" &&
+        Object.entries(selector.matchLabels).every(([name, value]) => metadata.labels[name] === value),
+    );
+    expect(watched.map(({ metadata }) => metadata.labels[jobLabel])).toEqual([job]);
+  });
+
   test("a number of instances is not set where something else decides on it", () => {
     expect(objectsOf({}).get("StatefulSet/gw").spec.replicas).toBe(2);
     expect(objectsOf(EVERYTHING).get("StatefulSet/gw").spec.replicas).toBeUndefined();

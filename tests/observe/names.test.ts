@@ -23,6 +23,7 @@ const seriesIn = (text: string): string[] => text.match(/\b(?:gateway|gen_ai)_[a
 
 describe("what dashboards, alerts and guides name", () => {
   const types = new Map<string, string>();
+  const atZero: string[] = [];
   const labels = new Set(["le", "instance", "job"]);
 
   beforeAll(async () => {
@@ -30,6 +31,7 @@ describe("what dashboards, alerts and guides name", () => {
     const { text } = await gateway.call("", "/metrics");
     await gateway.close();
     for (const [, name = "", type = ""] of text.matchAll(/^# TYPE (\S+) (\S+)$/gm)) types.set(name, type);
+    for (const [, series = ""] of text.matchAll(/^(\S+) 0$/gm)) atZero.push(series);
     for (const [, row = ""] of read("docs/metrics.md").matchAll(/^\| `\w+` \| \w+ \| (.*?) ?\|/gm))
       for (const [, label = ""] of row.matchAll(/`(\w+)`/g)) labels.add(label);
   });
@@ -58,6 +60,28 @@ describe("what dashboards, alerts and guides name", () => {
       for (const [, code = ""] of expression.matchAll(/code="([a-z_]+)"/g)) expect(Object.keys(FAULTS)).toContain(code);
       expect(expression.split("(").length, expression).toBe(expression.split(")").length);
     }
+  });
+
+  /** Prometheus sees no increase in a series that begins with its first event. */
+  test("OPS-02 an alert about anything at all that a counter counts is told of its first event", () => {
+    const asked = rules().flatMap(({ expr }: { readonly expr: string }) =>
+      [...expr.matchAll(/\b(?:increase|rate)\((gateway_\w+)(\{[^}]*\})?\[(\w+)\]\)+ > 0(?![.\d])/g)].map(
+        ([, name = "", labelled = "", window = ""]) => ({ expr, name, labelled, window }),
+      ),
+    );
+    expect(asked.length).toBeGreaterThan(5);
+    for (const { expr, name, labelled, window } of asked) {
+      const stands = (series: string) =>
+        series.startsWith(`${name}{`) && (labelled.match(/\w+="\w+"/g) ?? []).every((pair) => series.includes(pair));
+      const isNew = `${name}${labelled} unless ${name}${labelled} offset ${window}`;
+      expect(atZero.some(stands) || expr.includes(isNew), expr).toBe(true);
+    }
+  });
+
+  test("OPS-02 an alert about a share asks for that of what fails: where all of it does, nothing else is counted", () => {
+    const shares = rules().filter(({ expr }) => expr.includes(" / "));
+    expect(shares.length).toBeGreaterThan(2);
+    for (const { expr } of shares) expect(expr).toMatch(/ > 0\.\d+\s*$/);
   });
 
   test.each(DASHBOARDS)("%s: panels have a place, a data source and something to show", (file) => {

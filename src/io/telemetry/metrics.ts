@@ -1,17 +1,25 @@
 import { Gauge, Registry } from "@prometheus-io/client";
-import type { Channel } from "../../domain/alerts/store.ts";
+import { FAULTS } from "../../contract/faults.ts";
+import { CHANNELS, type Channel } from "../../domain/alerts/store.ts";
 import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
 import type { Proof } from "../../domain/catalogue/proofs.ts";
-import type { LogTarget } from "../../domain/record/outbox.ts";
-import type { RequestRecord } from "../../domain/record/record.ts";
+import { LOG_TARGETS, type LogTarget } from "../../domain/record/outbox.ts";
+import { type RequestRecord, SURFACES } from "../../domain/record/record.ts";
 import { remembered } from "../../kit/remembered.ts";
 import { GenAiMetrics } from "./genai-metrics.ts";
-import type { Notice } from "./notices.ts";
-import type { Signal } from "./otlp.ts";
+import { type Notice, TURNED_AWAY } from "./notices.ts";
+import { SIGNALS, type Signal } from "./otlp.ts";
 import type { ReadGauge } from "./otlp-metrics.ts";
 import type { Posting } from "./posting.ts";
 import { processGauges } from "./process-gauges.ts";
 import { Counts, type ReadSeries, Timings } from "./series.ts";
+
+const LOG_RESULTS = ["sent", "lost"] as const;
+type LogResult = (typeof LOG_RESULTS)[number];
+const ALERT_RESULTS = ["delivered", "later", "failed"] as const;
+type AlertResult = (typeof ALERT_RESULTS)[number];
+/** Codes of requests that an alert asks for any of. */
+const AT_FAULT = ["internal_error", "service_unavailable"] as const;
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
@@ -106,8 +114,17 @@ export class Metrics {
   );
   readonly #alerts = new Counts("gateway_alert_deliveries_total", "Tries to deliver an alert, by channel and result.");
 
+  /** What alerts ask for any increase of stands at zero: in a series that begins with its first event none is seen. */
   constructor() {
     this.#overhead.begin("");
+    for (const surface of SURFACES)
+      for (const code of AT_FAULT) this.#requests.add(ofProvider("none").ended(surface)(FAULTS[code].status)(code), 0);
+    for (const why of TURNED_AWAY) this.#turnedAway.add(ofTurn(why), 0);
+    for (const channel of CHANNELS)
+      for (const result of ALERT_RESULTS) this.#alerts.add(ofDelivery(channel, result), 0);
+    for (const target of LOG_TARGETS)
+      for (const result of LOG_RESULTS) this.#logExport.add(ofTarget(target, result), 0);
+    for (const signal of SIGNALS) this.#telemetryDropped.add(ofSignal(signal), 0);
   }
 
   /** Figures that are read when somebody asks. */
@@ -220,7 +237,7 @@ export class Metrics {
         this.#passedOver.add(`provider="${labelOf(notice.provider)}",why="${notice.why}"`, 1);
         break;
       case "turned_away":
-        this.#turnedAway.add(`why="${notice.why}"`, 1);
+        this.#turnedAway.add(ofTurn(notice.why), 1);
         break;
       case "credential_refused":
         this.#credentials.add(`provider="${labelOf(notice.provider)}",status="${notice.status ?? "none"}"`, 1);
@@ -229,8 +246,8 @@ export class Metrics {
   }
 
   /** Of the request log, on its way to a target. */
-  logExported(target: LogTarget, result: "sent" | "lost", count: number): void {
-    this.#logExport.add(`target="${target}",result="${result}"`, count);
+  logExported(target: LogTarget, result: LogResult, count: number): void {
+    this.#logExport.add(ofTarget(target, result), count);
   }
 
   logExportFailed(target: LogTarget): void {
@@ -261,11 +278,11 @@ export class Metrics {
   }
 
   dropped(signal: Signal, count: number): void {
-    this.#telemetryDropped.add(`signal="${signal}"`, count);
+    this.#telemetryDropped.add(ofSignal(signal), count);
   }
 
-  alerted(channel: Channel, result: "delivered" | "later" | "failed"): void {
-    this.#alerts.add(`channel="${channel}",result="${result}"`, 1);
+  alerted(channel: Channel, result: AlertResult): void {
+    this.#alerts.add(ofDelivery(channel, result), 1);
   }
 
   proved({ surface, result, inputTokens, outputTokens }: Proof, provider: string): void {
@@ -348,6 +365,11 @@ const ofProvider = remembered((provider: string) => {
     ),
   };
 });
+
+const ofTurn = (why: (typeof TURNED_AWAY)[number]) => `why="${why}"`;
+const ofTarget = (target: LogTarget, result: LogResult) => `target="${target}",result="${result}"`;
+const ofDelivery = (channel: Channel, result: AlertResult) => `channel="${channel}",result="${result}"`;
+const ofSignal = (signal: Signal) => `signal="${signal}"`;
 
 function gauge(name: string, help: string, read: () => number, registry: Registry): void {
   new Gauge({

@@ -1,6 +1,7 @@
 import { type PostedAnswer, type Posting, type PostMessage, postingOf } from "./posting.ts";
 
-export type Signal = "traces" | "metrics" | "logs";
+export const SIGNALS = ["traces", "metrics", "logs"] as const;
+export type Signal = (typeof SIGNALS)[number];
 
 export type OtlpSettings = {
   /** Without the path of a signal. */
