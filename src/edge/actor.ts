@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Actor, Person } from "../domain/tenancy/actor.ts";
+import { ownOrigins } from "../domain/tenancy/own-origins.ts";
 import { TOKEN_PREFIX, type TokenBook } from "../domain/tenancy/token.ts";
 import { digestOf } from "../kit/secret.ts";
 import { isOperator } from "./authenticate.ts";
@@ -9,8 +10,8 @@ import { isOperator } from "./authenticate.ts";
 export type Managers = {
   readonly adminToken: string;
   readonly tokens: Pick<TokenBook, "valid">;
-  /** Where the portal is reached; undefined: at whatever host a call names. */
-  readonly publicOrigin: string | undefined;
+  /** Where the portal is reached; null: on this machine alone. */
+  readonly publicUrl: string | null;
   /** Whose session a cookie or a bearer is. */
   personOf(headers: IncomingHttpHeaders): Promise<Person | undefined>;
 };
@@ -32,22 +33,17 @@ export async function authenticateActor(request: IncomingMessage, managers: Mana
   }
   const person = await managers.personOf(headers);
   if (person === undefined) throw authorization === undefined ? signedOut() : wrongToken();
-  if (person.via === "cookie" && !SAFE_METHODS.includes(request.method) && !isOurs(headers, managers.publicOrigin))
+  if (person.via === "cookie" && !SAFE_METHODS.includes(request.method) && !isOurs(headers, managers.publicUrl))
     throw crossSite();
   return { is: "person", person };
 }
 
 /** A cookie goes along with what any page sends here: a change counts only from a page of our own. */
-function isOurs(headers: IncomingHttpHeaders, publicOrigin: string | undefined): boolean {
+function isOurs(headers: IncomingHttpHeaders, publicUrl: string | null): boolean {
   const { origin, host } = headers;
   const site = headers["sec-fetch-site"];
   if (site !== undefined && site !== "same-origin") return false;
-  if (origin === undefined || host === undefined) return false;
-  return publicOrigin === undefined ? sameHost(origin, host) : origin === publicOrigin || sameHost(origin, host);
-}
-
-function sameHost(origin: string, host: string): boolean {
-  return URL.canParse(origin) && new URL(origin).host === host.toLowerCase();
+  return origin !== undefined && ownOrigins(publicUrl, host).includes(origin.toLowerCase());
 }
 
 function nobody(): Fault {

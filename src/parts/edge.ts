@@ -44,7 +44,7 @@ export function openEdge({ config, log, metrics, adminToken, personOf, ...parts 
     managers: {
       adminToken,
       tokens: parts.directory.tokens,
-      publicOrigin: config.GATEWAY_PUBLIC_URL === null ? undefined : new URL(config.GATEWAY_PUBLIC_URL).origin,
+      publicUrl: config.GATEWAY_PUBLIC_URL,
       personOf,
     },
     ipLimit: new IpLimit(config.GATEWAY_RPM_IP, parts.clock),

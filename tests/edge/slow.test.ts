@@ -36,7 +36,7 @@ beforeAll(async () => {
     managers: {
       adminToken: TOKEN,
       tokens: new Directory().tokens,
-      publicOrigin: undefined,
+      publicUrl: null,
       personOf: async () => undefined,
     },
     bodyLimits: { jsonMaxBytes: 1_000_000, uploadMaxBytes: 1_000_000 },

@@ -30,6 +30,9 @@ function foreign(url: string): readonly Record<string, string>[] {
     { origin: "null" },
     { origin: `${url}.evil.example` },
     { origin: url.replace("127.0.0.1", "localhost") },
+    // A name of somebody's own that leads here.
+    { origin: "http://evil.example", host: "evil.example" },
+    { origin: url.replace("http:", "https:") },
     { origin: url, "sec-fetch-site": "cross-site" },
     { origin: url, "sec-fetch-site": "same-site" },
     { "sec-fetch-site": "same-origin" },
@@ -105,6 +108,7 @@ test.each(OPEN.map((route) => [`${route.method} ${route.path}`, route] as const)
       { origin: "null" },
       { "sec-fetch-site": "cross-site" },
       { origin: "https://evil.example", cookie: callers.owner.cookie },
+      { cookie: callers.owner.cookie },
     ]) {
       const answer = await gateway.call("", path, { method: route.method, body: route.example?.body ?? {}, headers });
       expect([answer.status, answer.body.error?.code], JSON.stringify(headers)).toEqual([403, "cross_site_request"]);

@@ -1,8 +1,8 @@
 import type { BetterAuthOptions, BetterAuthPlugin } from "better-auth";
 import { fault } from "../../contract/faults.ts";
+import { ownOrigins } from "../../domain/tenancy/own-origins.ts";
 import { HashingBusy } from "../../kit/password-hash.ts";
 import { baseOf, type Oidc, type PeopleDeps } from "./deps.ts";
-import { ownOrigins } from "./origin.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./passwords.ts";
 import { cookiePrefix, FRESH_MS, isSecure, SESSION_MS } from "./sessions.ts";
 

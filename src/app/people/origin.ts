@@ -1,15 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { fault } from "../../contract/faults.ts";
-
-const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
-
-/** The origins whose pages may act for a person: the public address, or the machine's own by the name it was called by. */
-export function ownOrigins(publicUrl: string | null, host: string | undefined): string[] {
-  const origins = publicUrl === null ? [] : [new URL(publicUrl).origin];
-  // By name: a page of elsewhere whose name was made to lead here says that name, and not one of these.
-  if (host !== undefined && LOOPBACK.test(host)) origins.push(`http://${host.toLowerCase()}`);
-  return origins;
-}
+import { ownOrigins } from "../../domain/tenancy/own-origins.ts";
 
 /** Browsers say from where a change comes; other clients say nothing, and have no cookies of anyone. */
 export function refuseForeign(headers: IncomingHttpHeaders, publicUrl: string | null): void {
@@ -17,7 +8,7 @@ export function refuseForeign(headers: IncomingHttpHeaders, publicUrl: string | 
   const site = headers["sec-fetch-site"];
   const isForeign =
     origin === undefined
-      ? site !== undefined && site !== "same-origin" && site !== "none"
+      ? headers.cookie !== undefined || (site !== undefined && site !== "same-origin" && site !== "none")
       : !ownOrigins(publicUrl, host).includes(origin.toLowerCase());
   if (!isForeign) return;
   throw fault("cross_site_request", {
