@@ -149,12 +149,23 @@ export class DirectStream implements AnswerStream {
   }
 
   fail({ error }: ErrorEnvelope): string {
+    // Who heard nothing but signs of life is told of the response before it fails.
+    const begin = this.#sequence < 0 ? this.#begin() : "";
+    const said = this.#say("error", JSON.stringify(errorFields(error)).slice(1, -1));
     const response = this.#failedResponse({ code: failureCode(error.code), message: error.message });
     this.#final = response;
-    const sequence = this.#sequence + 1;
-    const event = JSON.stringify({ type: "error", sequence_number: sequence, ...errorFields(error) });
-    const head = `{"type":"response.failed","sequence_number":${sequence + 1}`;
-    return `event: error\ndata: ${event}\n\nevent: response.failed\ndata: ${head},"response":${response}}\n\n`;
+    return begin + said + this.#say("response.failed", `"response":${response}`);
+  }
+
+  #begin(): string {
+    const member = `"response":${this.#ownResponse("in_progress", null)}`;
+    return this.#say("response.created", member) + this.#say("response.in_progress", member);
+  }
+
+  /** An event that is the gateway's own. */
+  #say(type: string, members: string): string {
+    this.#sequence += 1;
+    return `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#sequence},${members}}\n\n`;
   }
 
   #failedResponse(error: JsonObject): string {
@@ -165,9 +176,13 @@ export class DirectStream implements AnswerStream {
       ];
       return ownedResponse(this.#begun, this.#ownership, failed);
     }
-    // A server that began without saying so.
+    return this.#ownResponse("failed", error);
+  }
+
+  /** Where the provider told of none: it said nothing, or began without saying so. */
+  #ownResponse(status: "in_progress" | "failed", error: JsonObject | null): string {
     const { head, echo } = this.#ownership;
-    const own = { id: head.id, object: "response", created_at: head.createdSeconds, status: "failed", error };
+    const own = { id: head.id, object: "response", created_at: head.createdSeconds, status, error };
     return JSON.stringify({ ...echo, ...own, incomplete_details: null, model: head.model, output: [], usage: null });
   }
 

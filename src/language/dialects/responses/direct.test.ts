@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Json } from "../../../../tests/support/gateway.ts";
-import { responseEvents, responseFrames, responseJson } from "../../../../tests/support/responses-native.ts";
+import { eventsIn, responseEvents, responseFrames, responseJson } from "../../../../tests/support/responses-native.ts";
 import { envelopeOf, fault } from "../../../contract/faults.ts";
 import { type JsonObject, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import { SseReader } from "../../../kit/sse.ts";
@@ -196,15 +196,18 @@ describe("the stream of a provider of the same dialect", () => {
   const envelope = envelopeOf(fault("upstream_error", { message: "It broke." }), "resp_own");
 
   test("ERR-02 a stream that breaks ends with one error and one failed response, numbered on", () => {
-    for (const [read, id] of [
-      [5, "resp_before"],
-      [0, undefined],
+    const frames = responseFrames(["Hi", " you"]);
+    for (const [read, id, begin] of [
+      [frames.slice(0, 5), "resp_before", []],
+      [frames.slice(2, 5), undefined, []],
+      [[], undefined, ["response.created", "response.in_progress"]],
     ] as const) {
-      const { stream } = readAll(responseFrames(["Hi", " you"]).slice(0, read), 1 << 20);
-      const events = stream.fail(envelope).split("\n\n").filter(Boolean);
-      const [error, failed]: Json[] = events.map((block) => JSON.parse(block.split("data: ")[1] ?? ""));
-      expect(events).toHaveLength(2);
-      expect([error.sequence_number, failed.sequence_number]).toEqual([read, read + 1]);
+      const { stream } = readAll(read, 1 << 20);
+      const events = eventsIn(stream.fail(envelope));
+      const [error, failed] = events.slice(-2);
+      expect(events.map(({ type }) => type)).toEqual([...begin, "error", "response.failed"]);
+      const first = read.length === 0 ? 0 : 5;
+      expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, at) => first + at));
       expect(error).toMatchObject({ type: "error", code: "upstream_error", error: { request_id: "resp_own" } });
       expect(failed.response).toMatchObject({ id: "resp_own", status: "failed", error: { code: "server_error" } });
       if (id !== undefined) expect(failed.response.previous_response_id).toBe(id);
