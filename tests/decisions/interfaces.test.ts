@@ -238,6 +238,11 @@ describe("log-probabilities over chat", () => {
     expect(asking.find((text) => text.includes("number"))).toContain("0: dark\n1: dim\n2: bright");
     expect(body.answers.lit.noul).toBeCloseTo(0.96 / 0.99, 9);
     expect(body.usage).toMatchObject({ input_tokens: 150, output_tokens: 3 });
+  });
+
+  test("BILL-05 the price of long requests goes by each of them, not by their sum", async () => {
+    const { body } = await ask("delta", {});
+    expect(body.usage).toMatchObject({ input_tokens: 150, output_tokens: 3 });
     expect(body.usage.cost).toBeCloseTo(150 * 400e-6 + 3 * 1000e-6, 9);
   });
 

@@ -12,7 +12,7 @@ import { type Answering, type Script, startUpstream, type Upstream } from "./ups
 export const DECIDERS = ["alpha", "beta", "gamma", "delta", "epsilon", "kappa"] as const;
 export type Decider = (typeof DECIDERS)[number];
 
-type Row = Partial<EndpointEntry> & { readonly price: Record<string, number> | null };
+type Row = Partial<EndpointEntry> & { readonly price: Record<string, unknown> | null };
 
 const ROWS: Readonly<Record<Decider | "zeta", Row>> = {
   alpha: {
@@ -34,7 +34,11 @@ const ROWS: Readonly<Record<Decider | "zeta", Row>> = {
     decisions_interface: "logprobs",
     dialects: ["D1"],
     features: { reasoning: true, image_input: true },
-    price: { input_per_1m_tokens: 400, output_per_1m_tokens: 1000 },
+    price: {
+      input_per_1m_tokens: 400,
+      output_per_1m_tokens: 1000,
+      tiers: [{ above_input_tokens: 100, input_per_1m_tokens: 450 }],
+    },
   },
   epsilon: {
     decisions_interface: "logprobs",

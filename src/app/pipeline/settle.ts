@@ -18,7 +18,7 @@ export type Metered = {
   readonly units?: Units | undefined;
   /** What it is billed by where the provider told no figures. */
   readonly estimate?: Usage | undefined;
-  /** How many inputs the figures are of; absent: one. */
+  /** How many inputs the figures are of, each read by itself; absent: one. */
   readonly inputs?: number | undefined;
   /** The answer or its figures were cut short, so these may be older than what was sent of it. */
   readonly cutShort?: true | undefined;
@@ -39,8 +39,10 @@ export type Settled = { readonly usage: UsageRecord; readonly shown: ShownCost |
 /** The provider's figures, or the gateway's own count, marked so, where it gave none. */
 function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecord {
   const { characters = null, seconds = null } = metered.units ?? {};
-  if (metered.usage !== undefined && metered.cutShort !== true)
-    return { ...metered.usage, characters, seconds, estimated: false };
+  if (metered.usage !== undefined && metered.cutShort !== true) {
+    const { usage, inputs = 1 } = metered;
+    return { ...usage, ...(inputs > 1 ? { inputs } : {}), characters, seconds, estimated: false };
+  }
   const outputTokens = tokensOfWeight(metered.outputWeight);
   if (metered.usage !== undefined) {
     // Figures from before the model spoke say next to nothing of the output; those that lag a little are the truth.
@@ -52,7 +54,7 @@ function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecor
   return { ...NO_TOKENS, inputTokens: inputTokensEstimate, outputTokens, characters, seconds, estimated: true };
 }
 
-/** Figures beyond this many times what the model can hold at once are a provider's mistake. */
+/** Figures beyond this many times what the model can hold at once, for each input, are a provider's mistake. */
 const CONTEXTS_MAX = 4;
 
 function isBeyondReason(usage: Usage, { inputs = 1 }: Metered, { endpoint, model }: Attempt): boolean {

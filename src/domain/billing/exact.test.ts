@@ -42,7 +42,8 @@ const RATES: Readonly<Record<string, string>> = {
 
 /** What the request costs exactly, in nano-units of the wallet, before the one rounding. */
 function exactNanos(usage: UsageRecord, row: Row, wallet: string, margin: string): Fraction {
-  const tier = row.tiers.filter(({ above }) => usage.inputTokens > above).toSorted((a, b) => b.above - a.above)[0];
+  const oneInput = usage.inputTokens / (usage.inputs ?? 1);
+  const tier = row.tiers.filter(({ above }) => oneInput > above).toSorted((a, b) => b.above - a.above)[0];
   const stated = (name: string) => tier?.figures[name] ?? row.figures[name];
   const input = stated("inputPer1mTokens") ?? "0";
   const output = stated("outputPer1mTokens") ?? "0";
@@ -145,6 +146,7 @@ function anyUsage(dice: Seeded): UsageRecord {
     characters: dice.next() < 0.5 ? null : dice.below(5000),
     seconds: dice.next() < 0.5 ? null : Number(dice.decimal(900, 3)),
     images: dice.below(5),
+    inputs: 1 + dice.below(3),
     extras: { web_search: dice.below(8), service_tier_priority: dice.below(2), unheard_of: 3 },
     estimated: false,
   };

@@ -31,8 +31,10 @@ export function chargeFor(
   checkUsage(usage);
   const rate = requireRate(currencies, price.currency, walletCurrency);
   const tariff = tariffOf(price);
+  // Only the sum of several inputs is known: each is taken to be as long as the others.
+  const oneInput = Math.ceil(usage.inputTokens / (usage.inputs ?? 1));
   const cost = costOf(tariff, {
-    tokens: tokenCost(usage, ratesAt(tariff, usage.inputTokens)),
+    tokens: tokenCost(usage, ratesAt(tariff, oneInput)),
     characters: usage.characters ?? 0,
     seconds: usage.seconds ?? 0,
     images: usage.images ?? 0,

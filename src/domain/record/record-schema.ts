@@ -34,6 +34,7 @@ const usage: z.ZodType<UsageRecord> = z.object({
   reasoningTokens: z.number(),
   audioInputTokens: z.number(),
   audioOutputTokens: z.number(),
+  inputs: z.number().exactOptional(),
   extras: z.record(z.string(), z.number()).exactOptional(),
   characters: z.number().nullable(),
   seconds: z.number().nullable(),

@@ -15,7 +15,7 @@ export type WholeAnswer = {
   readonly outputWeight: number;
   /** Units beside tokens that it is billed by. */
   readonly units?: Units | undefined;
-  /** How many inputs the figures are of; absent: one. */
+  /** How many inputs the figures are of, each read by itself; absent: one. */
   readonly inputs?: number | undefined;
   /** The provider would not answer, and is paid for having read: what the caller is told in the place of an answer. */
   readonly declined?: Fault | undefined;
@@ -78,6 +78,8 @@ export type Sent = {
   readonly cutShort?: true | undefined;
   /** How often something was used that is billed apart. */
   readonly uses?: Readonly<Record<string, number>> | undefined;
+  /** How many inputs the figures are of, each read by itself; absent: one. */
+  readonly inputs?: number | undefined;
   readonly upstreamId: string | null;
   /** The last bytes of the client's stream. */
   close(counted: Usage, shown: ShownCost | undefined): string;

@@ -136,6 +136,24 @@ export function messageUses(usage: unknown): Uses | undefined {
   };
 }
 
+/** What `usage` of the messages dialect may tell apart: those of its entries that are prompts of the figures beside them. */
+const PROMPTS: ReadonlySet<unknown> = new Set(["message", "fallback_message"]);
+
+/** So many prompts are believed of one answer. */
+const PROMPTS_MAX = 50;
+
+/**
+ * How many prompts the figures of a message are of: after tools that the provider ran it asks its model again, and tells
+ * the sum. Where it does not tell them apart, each use stands for one.
+ */
+export function messagePrompts(usage: unknown): number {
+  const told = isJsonObject(usage) ? listOf(usage["iterations"]) : [];
+  const prompts = told.filter((one) => isJsonObject(one) && PROMPTS.has(one["type"])).length;
+  if (prompts > 0) return Math.min(prompts, PROMPTS_MAX);
+  const uses = Object.values(messageUses(usage) ?? {}).reduce((sum, count) => sum + count, 0);
+  return Math.min(1 + uses, PROMPTS_MAX);
+}
+
 function countOf(name: ExtraName, count: unknown): Uses {
   return typeof count === "number" && Number.isInteger(count) && count > 0 ? { [name]: count } : {};
 }
@@ -168,6 +186,16 @@ const ITEM_USES: Readonly<Record<string, ExtraName>> = {
   code_interpreter_call: "code_execution",
   image_generation_call: "image_generation",
 };
+
+/** How many prompts the figures of a response are of: the model reads on after whatever the provider ran for it. */
+export function responsePrompts(output: unknown): number {
+  const runs = listOf(output).filter((item) => isJsonObject(item) && isRun(String(item["type"])));
+  return Math.min(1 + runs.length, PROMPTS_MAX);
+}
+
+function isRun(type: string): boolean {
+  return Object.hasOwn(ITEM_USES, type) || type === "mcp_call";
+}
 
 /** To open a page that a search has found, or to look for words in it, is no search of its own. */
 function isReading({ action }: JsonObject): boolean {

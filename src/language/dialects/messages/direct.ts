@@ -13,7 +13,7 @@ import { weightOf } from "../../canon/estimate.ts";
 import type { ExtraName } from "../../canon/extras.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
-import { messageUses, mostUses, type Uses, usedInBlock } from "../extras.ts";
+import { messagePrompts, messageUses, mostUses, type Uses, usedInBlock } from "../extras.ts";
 import { decodeProblem } from "./errors.ts";
 import { UsageTally } from "./usage.ts";
 import { WireMessage, WireStart, WireStop } from "./wire.ts";
@@ -29,6 +29,7 @@ export class DirectMessages implements AnswerStream {
   readonly #tally = new UsageTally();
   #usage: Usage | undefined;
   #uses: Uses | undefined;
+  #inputs = 1;
   /** Tools of the provider's as they were begun: the figures about them come last. */
   readonly #begun: Partial<Record<ExtraName, number>> = {};
   #outputWeight = 0;
@@ -49,6 +50,10 @@ export class DirectMessages implements AnswerStream {
 
   get uses(): Uses | undefined {
     return this.#figured ? this.#uses : mostUses(this.#uses, this.#begun);
+  }
+
+  get inputs(): number {
+    return this.#inputs;
   }
 
   get outputWeight(): number {
@@ -137,6 +142,7 @@ export class DirectMessages implements AnswerStream {
   #count(usage: unknown): Usage | undefined {
     const told = this.#tally.add(usage);
     this.#uses = messageUses(usage) ?? this.#uses;
+    this.#inputs = Math.max(this.#inputs, messagePrompts(usage));
     this.#usage = told ?? this.#usage;
     return told;
   }
@@ -160,6 +166,7 @@ export function decodeDirect(bytes: Buffer, own: Own): WholeAnswer | undefined {
   return {
     usage: new UsageTally().add(usage),
     uses: messageUses(usage),
+    inputs: messagePrompts(usage),
     upstreamId: id || null,
     outputWeight: content.reduce((sum, block) => sum + weightOfBlock(block), 0),
     render: () => owned(body, own),

@@ -1,6 +1,6 @@
 import { type JsonObject, parseJsonObject } from "../../../kit/json.ts";
 import type { WholeAnswer } from "../../canon/answer.ts";
-import { responseUses } from "../extras.ts";
+import { responsePrompts, responseUses } from "../extras.ts";
 import { type Ownership, outputWeight, ownedResponse, usagePatch } from "./direct-response.ts";
 import { decodeUsage } from "./usage.ts";
 
@@ -21,6 +21,7 @@ export function decodeReply(bytes: Buffer, ownership: Ownership): WholeAnswer | 
   return {
     usage: decodeUsage(usage),
     uses: responseUses(output),
+    inputs: responsePrompts(output),
     upstreamId: typeof id === "string" && id !== "" ? id : null,
     outputWeight: outputWeight(output),
     render: (counted, shown) => ownedResponse(body, ownership, [usagePatch(body, counted, shown)]),

@@ -12,7 +12,7 @@ import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
 import { weightOf } from "../../canon/estimate.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
-import { responseUses, type Uses } from "../extras.ts";
+import { responsePrompts, responseUses, type Uses } from "../extras.ts";
 import { memberText, type Ownership, ownedResponse, sealedText, usagePatch } from "./direct-response.ts";
 import { decodeFailure, errorFields, failureCode } from "./errors.ts";
 import { decodeUsage } from "./usage.ts";
@@ -33,6 +33,7 @@ export class DirectStream implements AnswerStream {
   readonly #ownership: Ownership;
   #usage: Usage | undefined;
   #uses: Uses | undefined;
+  #inputs = 1;
   /** Items as they were last told, as far as they tell of tools: who leaves before the end has used them. */
   readonly #items = new Map<unknown, JsonObject>();
   #outputWeight = 0;
@@ -51,6 +52,10 @@ export class DirectStream implements AnswerStream {
 
   get uses(): Uses | undefined {
     return this.#held === undefined ? responseUses([...this.#items.values()]) : this.#uses;
+  }
+
+  get inputs(): number {
+    return this.#inputs;
   }
 
   get usage(): Usage | undefined {
@@ -129,6 +134,7 @@ export class DirectStream implements AnswerStream {
     if (response === undefined || !Array.isArray(response.value["output"])) return { is: "garbage" };
     this.#usage = decodeUsage(response.value["usage"]);
     this.#uses = responseUses(response.value["output"]);
+    this.#inputs = responsePrompts(response.value["output"]);
     this.#held = { name, body, response };
     return { is: "end", text: "" };
   }
