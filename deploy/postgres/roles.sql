@@ -1,6 +1,6 @@
 -- Two roles for a gateway on PostgreSQL: one owns the tables and brings them up to date, the other runs gateways and can
 -- neither change tables nor change or remove what is only ever added (ledger, audit log, versions of policies and routers,
--- exchange rates). Run it once as an administrator, inside the new database:
+-- exchange rates). Run it as an administrator, inside each new database; roles that are there already stay as they are:
 --
 --   createdb --encoding=UTF8 --template=template0 gateway
 --   psql --dbname=gateway --file=roles.sql
@@ -11,10 +11,9 @@
 --
 --   select gateway_grant('gateway_app');
 
-create role gateway_owner login;
-create role gateway_app login;
-
 do $$ begin
+  if to_regrole('gateway_owner') is null then create role gateway_owner login; end if;
+  if to_regrole('gateway_app') is null then create role gateway_app login; end if;
   execute format('revoke all on database %I from public', current_database());
   execute format('grant connect on database %I to gateway_owner, gateway_app', current_database());
 end $$;

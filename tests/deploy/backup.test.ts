@@ -1,13 +1,14 @@
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { type Json, runCli, spawnCli } from "../support/gateway.ts";
-import { hasPostgres, startCluster } from "../support/postgres.ts";
+import { hasPostgres, PASSWORD, startCluster } from "../support/postgres.ts";
 
 const hasDump = spawnSync("/bin/sh", ["-c", "command -v pg_dump && command -v pg_restore"]).status === 0;
 const RESPONSE = { model: "sandbox/chat", input: "Remember this.", store: true };
@@ -123,32 +124,77 @@ test("BILL-07 a backup has the master key that opens it, or says that it has non
   expect(await saved("from-settings", { GATEWAY_MASTER_KEY: used.toString("base64") })).toEqual([[], 1]);
 });
 
-test.skipIf(!hasPostgres || !hasDump)(
-  "BILL-07 a dump of PostgreSQL, restored as the guide says, gives back balance, keys and sealed answers",
-  { timeout: 60_000 },
-  async () => {
-    onTestFinished(cleanUp);
+describe.skipIf(!hasPostgres || !hasDump)("a dump of PostgreSQL, restored as the guide says", () => {
+  const read = (file: string) => readFileSync(path.join(PROJECT_ROOT, file), "utf8");
+  const section = /^## PostgreSQL$.*?^### /ms.exec(read("docs/guides/backup.md"))?.[0] ?? "";
+  const blocks = [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, lines = ""]) => lines);
+  const [dumping = "", forOneRole = "", forTwoRoles = ""] = blocks;
+  const oneRole = { owner: "gateway", app: "gateway", restoring: forOneRole };
+  const twoRoles = { owner: "gateway_owner", app: "gateway_app", restoring: forTwoRoles };
+  const env = { GATEWAY_ADMIN_TOKEN: "a".repeat(40), GATEWAY_MASTER_KEY: "6d".repeat(32), GATEWAY_SANDBOX: "on" };
+
+  /** A server whose administrator is `postgres`, with an empty database in it. */
+  async function administered() {
     const cluster = await startCluster();
     onTestFinished(() => cluster.close());
-    const [from, to] = [await cluster.database("migrated"), await cluster.database("empty")];
-    const env = { GATEWAY_ADMIN_TOKEN: "a".repeat(40), GATEWAY_MASTER_KEY: "6d".repeat(32), GATEWAY_SANDBOX: "on" };
-    const before = await operated(temporaryFolder(), { ...env, DATABASE_URL: from.url });
-    await before.manage("/workspaces", { slug: "research", currency: "EUR" });
-    await before.manage("/workspaces/research/wallet/credits", { amount: "10" });
-    const { key } = await before.manage("/workspaces/research/keys", { name: "app", environment: "live" });
-    const kept = await before.call(key, "/v1/responses", RESPONSE);
-    // A gateway that was stopped leaves nothing in its journal.
-    expect(await before.child.stop()).toBe(0);
+    const address = await cluster.database("empty");
+    const { hostname: PGHOST, port: PGPORT, pathname } = new URL(address.url);
+    return {
+      database: pathname.slice(1),
+      query: (statements: string) => cluster.query(address, statements),
+      as(role: string, database: string): string {
+        const url = new URL(address.url);
+        url.username = role;
+        url.pathname = database;
+        return url.href;
+      },
+      /** Lines of the guide, but for the question for passwords, which needs a terminal. */
+      type(lines: string, dump: string, more: Record<string, string> = {}) {
+        const typed = lines.replace("/backup/gateway.dump", dump).replace(/^psql .*\\password.*\n/m, "");
+        const whose = { PATH: process.env["PATH"] ?? "", PGHOST, PGPORT, PGUSER: "postgres", PGPASSWORD: PASSWORD };
+        const done = spawnSync("/bin/sh", ["-ec", typed], { cwd: PROJECT_ROOT, env: { ...whose, ...more } });
+        expect({ status: done.status, said: String(done.stderr) }, typed).toEqual({ status: 0, said: "" });
+      },
+    };
+  }
 
-    const dump = path.join(temporaryFolder(), "gateway.dump");
-    execFileSync("pg_dump", ["--format=custom", `--file=${dump}`, from.url]);
-    execFileSync("pg_restore", ["--no-owner", "--exit-on-error", `--dbname=${to.url}`, dump]);
-    const after = await operated(temporaryFolder(), { ...env, DATABASE_URL: to.url });
-    const { data: rows } = await after.manage("/workspaces/research/requests?limit=10");
-    expect(rows.map(({ id }: Json) => id)).toEqual([kept.id]);
-    const { balance } = await after.manage("/workspaces/research/wallet");
-    expect(Math.round(Number(balance) * 1e9)).toBe(10 * 1e9 - Math.round(Number(rows[0].cost) * 1e9));
-    expect((await after.call(key, `/v1/responses/${kept.id}`)).output).toEqual(kept.output);
-    expect((await after.manage("/doctor")).ok).toBe(true);
-  },
-);
+  test.each([
+    { title: "one role", ...oneRole, where: "the same server" },
+    { title: "two roles", ...twoRoles, where: "the same server" },
+    { title: "two roles", ...twoRoles, where: "another server" },
+  ])(
+    "BILL-07 $title on $where: a gateway starts with its balance, keys and sealed answers",
+    { timeout: 60_000 },
+    async ({ owner, app, restoring, where }) => {
+      onTestFinished(cleanUp);
+      const source = await administered();
+      const { database } = source;
+      if (owner === app) await source.query(`create role ${app} login; alter database ${database} owner to ${app}`);
+      else await source.query(read("deploy/postgres/roles.sql"));
+      const started = async (server: typeof source, name: string) => {
+        for (const role of new Set([owner, app])) await server.query(`alter role ${role} password '${PASSWORD}'`);
+        const both = owner === app ? {} : { DATABASE_MIGRATION_URL: server.as(owner, name) };
+        return operated(temporaryFolder(), { ...env, DATABASE_URL: server.as(app, name), ...both });
+      };
+      const before = await started(source, database);
+      await before.manage("/workspaces", { slug: "research", currency: "EUR" });
+      await before.manage("/workspaces/research/wallet/credits", { amount: "10" });
+      const { key } = await before.manage("/workspaces/research/keys", { name: "app", environment: "live" });
+      const kept = await before.call(key, "/v1/responses", RESPONSE);
+      // A gateway that was stopped leaves nothing in its journal.
+      expect(await before.child.stop()).toBe(0);
+
+      const dump = path.join(temporaryFolder(), "gateway.dump");
+      source.type(dumping, dump, { DATABASE_URL: source.as(owner, database) });
+      const target = where === "the same server" ? source : await administered();
+      target.type(restoring, dump);
+      const after = await started(target, "gateway_restored");
+      const { data: rows } = await after.manage("/workspaces/research/requests?limit=10");
+      expect(rows.map(({ id }: Json) => id)).toEqual([kept.id]);
+      const { balance } = await after.manage("/workspaces/research/wallet");
+      expect(Math.round(Number(balance) * 1e9)).toBe(10 * 1e9 - Math.round(Number(rows[0].cost) * 1e9));
+      expect((await after.call(key, `/v1/responses/${kept.id}`)).output).toEqual(kept.output);
+      expect((await after.manage("/doctor")).ok).toBe(true);
+    },
+  );
+});
