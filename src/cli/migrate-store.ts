@@ -73,6 +73,7 @@ function wordsOf(moved: Moved, to: string, dryRun: boolean, rows: number): strin
       ? "  GATEWAY_MASTER_KEY       as it is set now"
       : `  GATEWAY_MASTER_KEY_FILE  ${masterKeyFile}`,
     `  GATEWAY_ADMIN_TOKEN_FILE ${dataDir}/admin-token, or GATEWAY_ADMIN_TOKEN as it is set now`,
+    "With two roles, DATABASE_URL is the address with gateway_app, and DATABASE_MIGRATION_URL this one, for the first start.",
     "Keep DATA_DIR: the journal is there. The embedded store in it is as it was; do not serve from it again.",
   ];
 }

@@ -1,13 +1,15 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { realDisk } from "../../src/io/journal/disk.ts";
 import { openJournal } from "../../src/io/journal/journal.ts";
 import { readDatabaseAddress } from "../../src/io/store/sql/postgres/address.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { type Move, moveEmbedded } from "../../src/parts/move.ts";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
+import { cleanUp, spawnGateway } from "../edge/child.ts";
 import { type Json, spawnCli, type TestGateway } from "../support/gateway.ts";
 import { listeningLog, tempFolder } from "../support/journal-room.ts";
 import { OWN } from "../support/own-keys.ts";
@@ -243,6 +245,31 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     const moved = await spawnCli(["migrate-store", "--to", address.url, "--from", dataDir, "--json"], {});
     expect([moved.code, moved.stderr]).toEqual([0, expect.stringContaining("warning: everything is moved")]);
     expect(await cluster.query(address, "select id from request_records")).toEqual([{ id: "r1" }]);
+  });
+
+  test("SCALE-05 with two roles, who follows its last words runs the gateway as the one that owns nothing", {
+    timeout: 60_000,
+  }, async () => {
+    onTestFinished(cleanUp);
+    const dataDir = path.join(folder.path, "two-roles");
+    const store = await openSqlite(dataDir, systemClock);
+    await store.ingest([chargedRecord("r1", 1n)]);
+    await store.close();
+    const address = await cluster.database("empty");
+    await cluster.query(address, readFileSync(path.join(PROJECT_ROOT, "deploy/postgres/roles.sql"), "utf8"));
+    const as = (role: string) => address.url.replace("//postgres:", `//${role}:`);
+    for (const role of ["gateway_owner", "gateway_app"])
+      await cluster.query(address, `alter role ${role} password '${new URL(address.url).password}'`);
+    const { stdout } = await spawnCli(["migrate-store", "--to", as("gateway_owner"), "--from", dataDir], {});
+    expect(stdout).toMatch(/two roles.* DATABASE_URL .*gateway_app.* DATABASE_MIGRATION_URL .*first start/);
+    const gateway = spawnGateway({
+      DATABASE_URL: as("gateway_app"),
+      DATABASE_MIGRATION_URL: as("gateway_owner"),
+      GATEWAY_ADMIN_TOKEN: "a".repeat(40),
+      GATEWAY_MASTER_KEY: "6d".repeat(32),
+    });
+    await gateway.ready();
+    expect(await gateway.stop()).toBe(0);
   });
 
   test("SCALE-05 what cannot be moved says why, without a password", async () => {
