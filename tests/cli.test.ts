@@ -74,6 +74,27 @@ describe("the life of a workspace, as an operator types it", () => {
     });
   });
 
+  test("POL-01 a policy is previewed before it is set, and has its history", async () => {
+    await json("workspace", "create", "careful");
+    const preview = await json("policy", "preview", "careful", "--floor", "L2", "--block", "sandbox-fr");
+    expect(preview).toMatchObject({ scope: "callable", policy: { floor: "L2", blocked_providers: ["sandbox-fr"] } });
+    expect(preview["rules"]).toContainEqual(expect.objectContaining({ rule: "floor" }));
+    expect(await json("policy", "preview", "careful", "--scope", "catalogue")).toMatchObject({
+      scope: "catalogue",
+      policy: { floor: null },
+    });
+    const read = (await run(["policy", "preview", "careful", "--countries", "DE"])).stdout;
+    expect(read).toMatch(/^policy\.countries +DE$/m);
+    expect(read).toMatch(/^RULE +CODE +OUT ENDPOINTS +OUT MODELS/m);
+    expect(read).toMatch(/^sandbox\/chat +stays/m);
+    expect(await json("policy", "show", "careful")).toMatchObject({ floor: null });
+    await json("policy", "set", "careful", "--floor", "L2");
+    expect(await json("policy", "history", "careful")).toMatchObject({
+      data: [{ policy: { floor: "L2" }, by: "operator" }, { policy: { floor: null } }],
+    });
+    expect((await run(["policy", "history", "careful"])).stdout).toMatch(/^VERSION +CREATED AT +BY +POLICY\n/);
+  });
+
   test("KEY-06 keys: create with every flag, set, rotate, revoke, approve", async () => {
     const flags = ["--name", "job", "--env", "test", "--scopes", "inference:chat,inference:models"];
     const more = ["--ip", "10.0.0.0/8,2001:db8::/32", "--expires", "2020-01-01T00:00:00Z", "--rpm", "1000000"];
@@ -221,7 +242,11 @@ describe("the life of a workspace, as an operator types it", () => {
     expect(await json("log", "list", "shop", "--cursor", String(listed["next"]))).toMatchObject({
       data: [{ id: first.id }],
     });
-    expect(await json("log", "show", first.id)).toMatchObject({ id: first.id, decision: { order: expect.any(Array) } });
+    expect(await json("log", "show", first.id)).toMatchObject({
+      id: first.id,
+      workspace: "shop",
+      decision: { order: expect.any(Array) },
+    });
     const lines = (await run(["log", "export", "shop", "--format", "jsonl"])).stdout.trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line).id)).toEqual([second.id, first.id]);
     const csv = (await run(["log", "export", "shop", "--format", "csv", "--env", "live"])).stdout.split("\r\n");
@@ -230,6 +255,23 @@ describe("the life of a workspace, as an operator types it", () => {
     expect(csv[2]).toContain(",'=1+1,");
     expect(csv.length).toBe(4);
     expect(await json("log", "export", "shop", "--until", "2020-01-01")).toEqual({ data: [], next: null });
+  });
+
+  test("PORTAL-10 balances of all workspaces, endpoints and settings are listed", async () => {
+    const { data } = await json("workspace", "balances");
+    expect(data).toContainEqual(expect.objectContaining({ slug: "shop", currency: "EUR", held: "0.00" }));
+    expect(await json("workspace", "balances", "--search", "DEMO")).toMatchObject({ data: [{ slug: "demo" }] });
+    expect((await run(["workspace", "balances"])).stdout).toMatch(/^SLUG +BALANCE +HELD +SPENT THIS MONTH +CURRENCY /);
+    const asked = await json("endpoint", "list", "--used", "--model", "sandbox/chat", "--state", "in");
+    expect(asked["data"]).toContainEqual(expect.objectContaining({ model: "sandbox/chat", state: "in" }));
+    expect(await json("endpoint", "list", "--provider", "mistral", "--used")).toMatchObject({ data: [] });
+    expect((await run(["endpoint", "list"])).stdout).toMatch(/^ID +STATE +ASIDE UNTIL +FAILURES IN A ROW /);
+    const settings = await json("settings");
+    expect(settings["data"]).toContainEqual(expect.objectContaining({ name: "GATEWAY_RPM_TEST", value: "30" }));
+    const read = (await run(["settings"])).stdout;
+    expect(read).toMatch(/^GATEWAY_RPM_TEST +30 +yes +default +30$/m);
+    expect(read).toMatch(/^version +\d/m);
+    expect(await json("wallet", "top-up", "shop")).toMatchObject({ currency: "EUR", ways: [] });
   });
 
   test("providers and the audit log are listed, and doctor finds the gateway sound", async () => {

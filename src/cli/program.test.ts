@@ -35,6 +35,8 @@ describe("typed wrongly", () => {
     [["policy", "set", "demo"], "at least one"],
     [["policy", "set", "demo", "--floor", "L5"], "L4"],
     [["policy", "set", "demo", "--no-training"], "--no-training"],
+    [["policy", "preview", "demo", "--scope", "all"], "callable, catalogue"],
+    [["endpoint", "list", "--state", "out"], "aside"],
     [["key", "set", "key_x", "--floor", "L9"], "L4"],
     [["key", "create", "demo", "--zdr", "yes"], "on or off"],
     [["router", "put", "demo", "cheap"], "--file"],
@@ -53,15 +55,19 @@ describe("typed wrongly", () => {
   });
 });
 
+const ALL_ROUTES = [...MANAGE_ROUTES, ...PEOPLE_ROUTES];
+
 test("every command calls a route of the management API, with fields that the route takes", () => {
   for (const command of API_COMMANDS) {
     const { method, path, sends } = command.call;
     const routeAt = (where: string) =>
-      [...MANAGE_ROUTES, ...PEOPLE_ROUTES].find((one) => one.method === method && shape(one.path) === shape(where));
+      ALL_ROUTES.find((one) => one.method === method && shape(one.path) === shape(where));
     const route = routeAt(path.replace(/[[\]]/g, ""));
     expect(route, command.words).toBeDefined();
     // Without what may be left out it is another route.
     expect(routeAt(path.replace(/\[[^\]]*\]/g, "")), command.words).toBeDefined();
+    for (const [, field = ""] of path.matchAll(/[?&](\w+)=\{/g))
+      expect(takes(route?.query, [field]), `${command.words} ${field}`).toBe(true);
     if (sends === "nothing") continue;
     const fields = command.flags.map((flag) => flag.field).filter((field) => !path.includes(`{${field}}`));
     const taken = sends === "query" ? route?.query : route?.body;
@@ -69,6 +75,41 @@ test("every command calls a route of the management API, with fields that the ro
     for (const field of fields)
       if (field !== WHOLE_BODY) expect(takes(taken, field.split(".")), `${command.words} ${field}`).toBe(true);
   }
+});
+
+/** Routes without a row in the table of commands, and how a person comes by the same. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  manageExportRequests: "log export",
+  manageExportWalletEntries: "wallet export",
+  manageShowEvidence: "evidence",
+  manageRunProbes: "probe",
+  manageShowOrder: "wallet orders",
+  manageShowOwnKey: "provider keys",
+  manageTestOwnKey: "provider test",
+  peopleResetMember: "person reset-link",
+  peopleChangeMe: "the portal: one's own account",
+  peopleListSessions: "the portal: one's own account",
+  peopleEndOtherSessions: "the portal: one's own account",
+  peopleEndSession: "the portal: one's own account",
+  peopleListPasskeys: "the portal: one's own account",
+};
+
+test("what the management API can do, the commands can, but for one's own account", () => {
+  const called = new Set(
+    API_COMMANDS.flatMap(({ call: { method, path }, bare }) =>
+      [path.replace(/[[\]]/g, ""), path.replace(/\[[^\]]*\]/g, "")].flatMap((where) => [
+        `${method} ${shape(where)}`,
+        ...(bare === "read" ? [`GET ${shape(where)}`] : []),
+      ]),
+    ),
+  );
+  const without = ALL_ROUTES.filter(({ method, path }) => !called.has(`${method} ${shape(path)}`));
+  expect(without.map(({ id }) => id).sort()).toEqual(Object.keys(ELSEWHERE).sort());
+  const names = buildProgram("1.2.3", quietShell().shell, () => {}).commands.flatMap((group) => [
+    group.name(),
+    ...group.commands.map((command) => `${group.name()} ${command.name()}`),
+  ]);
+  for (const words of Object.values(ELSEWHERE)) if (!words.startsWith("the portal")) expect(names).toContain(words);
 });
 
 /** Whether a schema has a field, or a field inside one. */
@@ -105,7 +146,7 @@ test("an argument that lifts something is sent as null, not left out", () => {
 });
 
 function shape(path: string): string {
-  return path.replace(/\{\w+\}/g, "{}");
+  return path.replace(/\?.*$/, "").replace(/\{\w+\}/g, "{}");
 }
 
 test("a flag's value is found under commander's name for it", () => {

@@ -22,6 +22,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   router: "named choices between models, and what they would decide",
   log: "the request log",
   provider: "inference providers",
+  endpoint: "where models are served, and how each place is doing",
   node: "machines of a workspace's own, which serve it at no cost",
   proof: "which endpoints were seen to answer on decisions and speech",
   audit: "who changed what",

@@ -102,6 +102,13 @@ export const moneyCommands: ApiCommand[] = [
     },
   },
   {
+    ...READ,
+    words: "wallet top-up",
+    says: "show how money gets into the wallet: the adapters that orders are paid through, and whom to ask",
+    args: [WORKSPACE],
+    call: { method: "GET", path: `${WALLET}/top-up`, sends: "nothing" },
+  },
+  {
     ...BOOKED,
     words: "wallet order",
     says: "create a payment order that a payment from outside may fulfil",

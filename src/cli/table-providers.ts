@@ -6,6 +6,12 @@ import { oneOf, textFile } from "./values.ts";
 const KEY = "/manage[/workspaces/{workspace}]/providers/{provider}";
 const PROVIDER = { name: "provider" } as const;
 const OF_WORKSPACE = { flags: "--workspace <workspace>", field: "workspace" } as const;
+const USE = {
+  flags: "--use <use>",
+  field: "use",
+  says: "first: before the platform's; only: instead of it; fallback: after it",
+  read: oneOf("first", "only", "fallback"),
+} as const;
 
 export const providerCommands: ApiCommand[] = [
   {
@@ -43,12 +49,7 @@ export const providerCommands: ApiCommand[] = [
         read: textFile,
         needed: "always",
       },
-      {
-        flags: "--use <use>",
-        field: "use",
-        says: "of a workspace's key: first (default): before the platform's; only: instead of it; fallback: after it",
-        read: oneOf("first", "only", "fallback"),
-      },
+      { ...USE, says: `of a workspace's key: ${USE.says} (default: first)` },
       { flags: "--no-test", field: "skip_test", says: "keep it without asking the provider" },
     ],
     call: { method: "PUT", path: KEY, sends: "body" },
@@ -59,6 +60,17 @@ export const providerCommands: ApiCommand[] = [
       says: "It is kept, and not used: a setting wins over it. Remove that setting, and start again.",
       when: "overridden_by",
     },
+  },
+  {
+    ...READ,
+    words: "provider use",
+    says: "change when a workspace's own key is used; the key itself stays",
+    args: [PROVIDER],
+    flags: [
+      { ...OF_WORKSPACE, says: "whose key it is", needed: "always" },
+      { ...USE, needed: "always" },
+    ],
+    call: { method: "PATCH", path: "/manage/workspaces/{workspace}/providers/{provider}", sends: "body" },
   },
   {
     ...READ,

@@ -6,7 +6,9 @@ import { limitCommands } from "./table-limits.ts";
 import { masterKeyCommands } from "./table-master-key.ts";
 import { moneyCommands } from "./table-money.ts";
 import { nodeCommands } from "./table-nodes.ts";
+import { operatorCommands } from "./table-operator.ts";
 import { peopleCommands } from "./table-people.ts";
+import { policyCommands, policySettings } from "./table-policy.ts";
 import { proofCommands } from "./table-proofs.ts";
 import { providerCommands } from "./table-providers.ts";
 import { rateCommands } from "./table-rates.ts";
@@ -30,20 +32,6 @@ export const logFilters: Flag[] = [
   { flags: "--env <live|test>", field: "env", says: "only this environment", read: oneOf("live", "test") },
   { flags: "--since <time>", field: "since", says: "from this time on (ISO 8601)", read: time },
   { flags: "--until <time>", field: "until", says: "before this time (ISO 8601)", read: time },
-];
-
-const policySettings: Flag[] = [
-  {
-    flags: "--floor <level>",
-    field: "floor",
-    says: "least sovereignty level: none, L0 to L4",
-    read: orLift(oneOf("none", "L0", "L1", "L2", "L3", "L4")),
-  },
-  { flags: "--countries <codes>", field: "countries", says: "allowed compute countries, by commas", read: list },
-  { flags: "--zdr <on|off>", field: "zero_data_retention", says: "demand zero data retention", read: onOff },
-  { flags: "--no-training <on|off>", field: "no_training", says: "demand no training on the data", read: onOff },
-  { flags: "--block <providers>", field: "blocked_providers", says: "blocked providers, by commas", read: list },
-  { flags: "--allow-models <models>", field: "allowed_models", says: "allowed models, by commas", read: list },
 ];
 
 const keySettings: Flag[] = [
@@ -270,7 +258,7 @@ const keyCommands: ApiCommand[] = [
   },
 ];
 
-const moneyAndPolicyCommands: ApiCommand[] = [
+const walletCommands: ApiCommand[] = [
   {
     words: "wallet credit",
     says: "put money into the wallet",
@@ -290,23 +278,6 @@ const moneyAndPolicyCommands: ApiCommand[] = [
     says: "show balance and holds",
     args: [WORKSPACE],
     call: { method: "GET", path: "/manage/workspaces/{workspace}/wallet", sends: "nothing" },
-  },
-  {
-    ...READ,
-    words: "policy show",
-    says: "show what the workspace demands of providers",
-    args: [WORKSPACE],
-    call: { method: "GET", path: "/manage/workspaces/{workspace}/policy", sends: "nothing" },
-  },
-  {
-    words: "policy set",
-    says: "change the policy; what is not named stays, an empty string clears a list",
-    args: [WORKSPACE],
-    flags: policySettings,
-    call: { method: "PATCH", path: "/manage/workspaces/{workspace}/policy", sends: "body" },
-    bare: "refuse",
-    pages: "one",
-    view: RECORD,
   },
 ];
 
@@ -434,7 +405,8 @@ const responseCommands: ApiCommand[] = [
 export const API_COMMANDS: readonly ApiCommand[] = [
   ...workspaceCommands,
   ...keyCommands,
-  ...moneyAndPolicyCommands,
+  ...walletCommands,
+  ...policyCommands,
   ...moneyCommands,
   ...limitCommands,
   ...rateCommands,
@@ -448,5 +420,6 @@ export const API_COMMANDS: readonly ApiCommand[] = [
   ...nodeCommands,
   ...proofCommands,
   ...masterKeyCommands,
+  ...operatorCommands,
   ...operationCommands,
 ];

@@ -124,6 +124,8 @@ test("BILL-08 the command line connects, lists, tests and forgets a workspace's 
     const untested = await gateway.cli("provider", "connect", "deepinfra", ...own, "--key-file", file, "--no-test");
     expect(untested).toMatchObject({ code: 0, json: { result: "untried" } });
     expect(await gateway.cli("provider", "keys", ...own)).toMatchObject({ code: 0, json: { data: [{ use: "only" }] } });
+    const used = await gateway.cli("provider", "use", "deepinfra", ...own, "--use", "fallback");
+    expect(used).toMatchObject({ code: 0, json: { use: "fallback", hint: "d4e5" } });
     expect(await gateway.cli("provider", "disconnect", "deepinfra", ...own)).toMatchObject({ code: 0 });
     expect((await gateway.cli("provider", "keys", ...own)).json).toEqual({ data: [], next: null });
     for (const { stdout, stderr } of [connected, listed, again, untested])

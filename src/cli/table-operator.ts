@@ -1,0 +1,60 @@
+import type { ApiCommand } from "./command.ts";
+import { columns, READ } from "./rows.ts";
+import { oneOf } from "./values.ts";
+
+/** What only who runs the gateway sees. */
+export const operatorCommands: ApiCommand[] = [
+  {
+    ...READ,
+    words: "workspace balances",
+    says: "list workspaces with balance, spend, people and last use",
+    args: [],
+    flags: [{ flags: "--search <text>", field: "search", says: "only those with this in their slug, name or id" }],
+    call: { method: "GET", path: "/manage/workspace-summaries", sends: "query" },
+    pages: "all",
+    view: {
+      is: "table",
+      columns: columns(
+        ...["slug", "balance", "held", "spent_this_month", "currency", "margin", "keys", "members", "owners"],
+        "last_request_at",
+      ),
+    },
+  },
+  {
+    ...READ,
+    words: "endpoint list",
+    says: "list endpoints and how each is doing, as the instance that answers saw it since its start",
+    args: [],
+    flags: [
+      { flags: "--provider <slug>", field: "provider", says: "only this provider" },
+      { flags: "--model <model>", field: "model", says: "only this model" },
+      {
+        flags: "--state <state>",
+        field: "state",
+        says: "only in, aside, probe, not_connected or retired",
+        read: oneOf("in", "aside", "probe", "not_connected", "retired"),
+      },
+      { flags: "--used", field: "used", says: "only those that were asked since the start" },
+    ],
+    call: { method: "GET", path: "/manage/endpoints", sends: "query" },
+    view: {
+      is: "table",
+      columns: columns(
+        ...["id", "state", "aside_until", "failures_in_a_row", "in_flight", "served", "failed", "last_failed_at"],
+        ...["total.p50_ms", "total.p95_ms"],
+      ),
+    },
+  },
+  {
+    ...READ,
+    words: "settings",
+    says: "show the configuration in force; of a secret only whether it is set",
+    args: [],
+    call: { method: "GET", path: "/manage/settings", sends: "nothing" },
+    view: {
+      is: "table",
+      columns: columns("name", "value", "set", "source", "default"),
+      also: ["version", "started_at", "warnings"],
+    },
+  },
+];
