@@ -136,7 +136,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     limits: limitsOf(config),
     hops: await hopsOf(config, store),
     idempotency: openIdempotency(config, store, caughtUp.all, log),
-    ...toldOf(metrics, watch, observed, log),
+    ...toldOf(ground, observed),
   };
   const disk = await watchDisk(place.dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
   const responses = await openKept({ config, store, vault, directory, disk, sharing, log }, gateway);
@@ -154,7 +154,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     ...{ captured, alerts, caughtUp: caughtUp.soon, planning: gateway, endpoints: gateway, payments: money.payments },
     nodes: { held: nodes, max: config.GATEWAY_NODES_MAX, instance: fleet.id },
     ...{ masterKey: { rotation, timers: systemTimers }, timers: systemTimers },
-    checks: checksNow(config, { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing, logExport }),
+    checks: checksNow(config, { ...ground, store, books, bounds, disk, rotation, alerts, prober, sharing, logExport }),
   };
   const { margins } = gateway;
   const copies = { store, directory, ownKeys, nodes, watch, captures, margins, rateBook, prober, reloadKeys };
@@ -210,6 +210,7 @@ async function openGround(config: Config) {
   warnOfUnknown(config, rateBook.snapshot, log);
   const heldNodes = holdNodes(config, () => rateBook.snapshot);
   const watch = new AlertWatch();
+  const metrics = new Metrics();
   return {
     log,
     ids: makeIds(() => clock.nowMs()),
@@ -220,7 +221,8 @@ async function openGround(config: Config) {
     heldNodes,
     directory: new Directory(),
     watch,
-    metrics: new Metrics(),
+    metrics,
+    notices: new Notices((notice) => metrics.noticed(notice), log, systemClock),
   };
 }
 
@@ -270,10 +272,8 @@ async function begin(standing: { ready: boolean }, parts: readonly Begun[], list
 
 /** Told of every request that is over, and of what happened on its way. */
 function toldOf(
-  metrics: Metrics,
-  watch: AlertWatch,
+  { metrics, watch, notices }: Pick<Ground, "metrics" | "watch" | "notices">,
   { finished, passTrace }: Observed,
-  log: Logger,
 ): Pick<Gateway, "finished" | "noticed" | "passTrace"> {
   return {
     finished(record) {
@@ -281,7 +281,7 @@ function toldOf(
       watch.finished(record);
       finished?.(record);
     },
-    noticed: noticesOf(metrics, log),
+    noticed: (notice) => notices.take(notice),
     ...(passTrace === undefined ? {} : { passTrace }),
   };
 }
@@ -290,11 +290,6 @@ function logOf(config: Config): Logger {
   const log = openLog(config.LOG_LEVEL);
   for (const warning of config.warnings) log.warn({ setting: warning }, "a setting to look at");
   return log;
-}
-
-function noticesOf(metrics: Metrics, log: Logger): Gateway["noticed"] {
-  const notices = new Notices((notice) => metrics.noticed(notice), log, systemClock);
-  return (notice) => notices.take(notice);
 }
 
 /** Streams that are still open end here, and say so before their connections are cut. */

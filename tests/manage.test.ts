@@ -152,6 +152,7 @@ describe("request log", () => {
     const more = [
       "detail",
       "decision",
+      "workspace",
       "client_request_id",
       "upstream_id",
       "charge",

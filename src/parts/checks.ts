@@ -1,5 +1,5 @@
 import type { Alerts } from "../app/alerts/alerts.ts";
-import type { Check } from "../app/manage/deps.ts";
+import type { Check, CheckResult } from "../app/manage/deps.ts";
 import { masterKeyCheck } from "../app/manage/operation/master-key.ts";
 import type { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
 import type { Prober } from "../app/prober/prober.ts";
@@ -8,6 +8,7 @@ import type { DiskSpace } from "../io/disk-space.ts";
 import type { Books } from "../io/journal/open.ts";
 import type { SetAside } from "../io/journal/set-aside.ts";
 import type { Store } from "../io/store/sql/store.ts";
+import type { Notices } from "../io/telemetry/notices.ts";
 import { counted } from "../kit/counted.ts";
 import type { Config } from "../settings/config.ts";
 import { alertCheck } from "./alerts.ts";
@@ -69,6 +70,18 @@ function asideWords({ records, segments, files }: SetAside): string | undefined 
   return `${what.join(", and ")}: look at ${files.slice(0, FILES_NAMED_MAX).join(", ")}; docs/guides/operate.md says what to do, under "What was set aside"`;
 }
 
+/** Advice only: requests go elsewhere, and providers that nobody asked were not seen. */
+function credentialCheck({ refusals }: Pick<Notices, "refusals">): CheckResult {
+  if (refusals.length === 0)
+    return { ok: true, detail: "none was refused in the last hour, as far as requests through this instance show" };
+  const named = refusals.map(
+    ({ provider, status, atMs, endpoint }) =>
+      `${provider} (${status ?? "no status"} at ${new Date(atMs).toISOString()}, ${endpoint})`,
+  );
+  const detail = `refused in the last hour, the key, the account or the deployment: ${named.join(", ")}. Ask now with \`gateway provider test <provider>\``;
+  return { ok: true, detail };
+}
+
 /** Advice only: everything is served with little room, too. */
 function diskCheck(config: Config, disk: DiskSpace): Check {
   const room = () =>
@@ -97,10 +110,11 @@ type Checked = {
   readonly nodes: Parameters<typeof nodeCheck>[0];
   readonly sharing: Sharing;
   readonly logExport: LogExporting;
+  readonly notices: Pick<Notices, "refusals">;
 };
 
 export function checksNow(config: Config, checked: Checked): Check[] {
-  const { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing, logExport } = checked;
+  const { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing, logExport, notices } = checked;
   // They advise, and never call something broken.
   const advice = [
     diskCheck(config, disk),
@@ -109,6 +123,7 @@ export function checksNow(config: Config, checked: Checked): Check[] {
     proofCheck(prober),
     nodeCheck(nodes),
     logExportCheck(logExport),
+    { name: "credentials", run: async () => credentialCheck(notices) },
   ];
   return [...checksOf(config, store, books, bounds.breakers), ...fleetChecks(config, sharing), ...advice];
 }

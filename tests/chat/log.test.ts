@@ -116,6 +116,7 @@ describe("a row of the log", () => {
       },
       policies: [{ subject: "workspace", version: 1, policy: expect.objectContaining({ floor: null }) }],
       error: null,
+      workspace: tenant.slug,
       client_request_id: "theirs-1",
       upstream_id: "chatcmpl-upstream1",
       captured_in: null,

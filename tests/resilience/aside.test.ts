@@ -185,8 +185,11 @@ test("ROUTE-05 requests that were planned before somebody else began to probe le
   ]);
 });
 
-test("ERR-06 refusals of the operator's credential move on, are counted for the operator, and say nothing to the caller", async () => {
+test("ERR-06 refusals of the operator's credential move on, are counted and told to the operator, and say nothing to the caller", async () => {
   await open({ GATEWAY_ASIDE_FAILURES: "0" });
+  const credentials = async () =>
+    (await scene.gateway.manage("GET", "/doctor"))["checks"].find(({ name }: Json) => name === "credentials");
+  expect(await credentials()).toMatchObject({ ok: true, detail: expect.stringContaining("none was refused") });
   for (const status of [401, 402, 403, 404]) {
     expect(await ask(1, { status, json: { error: { message: "the operator's affair" } } })).toEqual(["ovhcloud"]);
     expect(await figure(scene, "gateway_credential_refusals_total", 'provider="deepinfra"', `status="${status}"`)).toBe(
@@ -198,4 +201,10 @@ test("ERR-06 refusals of the operator's credential move on, are counted for the 
   const { status, body } = await scene.chat(tenant.key);
   expect([status, body.error.code]).toEqual([502, "upstream_error"]);
   expect(body.error.message).not.toContain("affair");
+  expect(await credentials()).toMatchObject({
+    ok: true,
+    detail: expect.stringMatching(
+      /deepinfra \(404 at 20\S+Z, deepinfra:\S+\), ovhcloud \(401 at .*gateway provider test/,
+    ),
+  });
 });

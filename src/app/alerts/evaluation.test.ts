@@ -15,10 +15,11 @@ import { HOUR_MS } from "../../kit/time.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import type { AlertDeps } from "./deps.ts";
 import { evaluate } from "./evaluation.ts";
+import { deliver } from "./outbox.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 15, 9);
 
-test("BILL-10 however many limits are passed, a workspace is told so many alerts an hour; the rest later, the balance at once", async () => {
+test("BILL-10 however many limits are passed, a workspace is told so many alerts an hour; the rest later, the balance at once, and the log names whose were given up", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "gateway-alerts-"));
   const store = await openSqlite(folder, systemClock);
   onTestFinished(async () => {
@@ -43,6 +44,7 @@ test("BILL-10 however many limits are passed, a workspace is told so many alerts
   const spent = { spentNanos: 10n, heldNanos: 0n };
   const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
   const watch = new AlertWatch();
+  const warned: object[] = [];
   const deps: AlertDeps = {
     ...{ store: store.alerts, watch, directory, clock, timers: systemTimers, ids: makeIds(clock.nowMs) },
     state: {
@@ -58,7 +60,7 @@ test("BILL-10 however many limits are passed, a workspace is told so many alerts
     patience: { firstWaitMs: 1, waitMsMax: 1, attemptsMax: 1, ageMsMax: 1 },
     everyMs: HOUR_MS,
     tried: () => undefined,
-    warn: () => undefined,
+    warn: (detail) => void warned.push(detail),
   };
   watch.put(rules);
   const look = async () => {
@@ -71,4 +73,8 @@ test("BILL-10 however many limits are passed, a workspace is told so many alerts
   nowMs += HOUR_MS + 1;
   expect(await look()).toEqual([121, 1]);
   expect(await look()).toEqual([121, 1]);
+  expect(warned).toEqual([]);
+  await deliver(deps, new AbortController().signal);
+  expect(warned).toHaveLength(121);
+  expect(warned[0]).toEqual({ workspace: "one", channel: "mail", delivery: expect.any(String) });
 });

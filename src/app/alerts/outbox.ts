@@ -32,6 +32,12 @@ async function attempt(deps: AlertDeps, delivery: Delivery, signal: AbortSignal)
   const end = endOf(deps, { ...delivery, attempts: delivery.attempts + 1 }, sent);
   await store.conclude(delivery.id, end);
   tried(delivery.channel, end.state === "waiting" ? "later" : end.state);
+  if (end.state === "failed") warnOf(deps, delivery);
+}
+
+function warnOf({ directory, warn }: AlertDeps, { id, workspaceId, channel }: Delivery): void {
+  const workspace = directory.workspace(workspaceId)?.slug ?? workspaceId;
+  warn({ workspace, channel, delivery: id }, "an alert of a workspace was given up: its deliveries say why");
 }
 
 async function trySending(deps: AlertDeps, delivery: Delivery, signal: AbortSignal): Promise<Sent> {

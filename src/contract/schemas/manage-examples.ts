@@ -148,6 +148,7 @@ export const request = {
 
 /** What the detail has beside the row and the decision. */
 export const requestDetail = {
+  workspace: "research",
   detail: null,
   client_request_id: null,
   upstream_id: "chatcmpl-8d1f",

@@ -172,6 +172,7 @@ export const DecisionView = z
   .meta({ id: "RoutingDecision" });
 
 export const RequestDetail = RequestView.extend({
+  workspace: z.string().meta({ description: "Its slug." }),
   detail: z.looseObject({}).nullable().meta({
     description:
       "What only its surface has to say, such as the length, size and format of audio; never content. Null on chat surfaces.",

@@ -20,6 +20,9 @@ test("ERR-06 a refused credential is counted each time and logged once a minute 
   ms += 1;
   notices.take(refused("acme:a"));
   expect(lines).toHaveLength(3);
+  expect(notices.refusals).toEqual([{ endpoint: "acme:a", provider: "acme", status: 401, atMs: 61_000 }]);
+  ms += 3_600_000;
+  expect(notices.refusals).toEqual([]);
   const { body } = await metrics.text();
   expect(body).toContain('gateway_credential_refusals_total{provider="acme",status="401"} 5');
 });

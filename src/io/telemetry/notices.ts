@@ -1,4 +1,5 @@
 import type { Clock } from "../../kit/clock.ts";
+import { HOUR_MS } from "../../kit/time.ts";
 import type { Logger } from "./log.ts";
 
 /** Why a request found no place. */
@@ -11,14 +12,14 @@ export type Notice =
   | { readonly is: "budget_spent"; readonly provider: string }
   | { readonly is: "passed_over"; readonly provider: string; readonly why: "full" | "aside" | "dear" }
   | { readonly is: "turned_away"; readonly why: (typeof TURNED_AWAY)[number] }
-  /** The provider refuses the gateway's own credential, account or deployment. */
-  | {
-      readonly is: "credential_refused";
-      readonly endpoint: string;
-      readonly provider: string;
-      readonly status: number | null;
-    };
+  | ({ readonly is: "credential_refused" } & Refused);
 
+/** The provider refuses the gateway's own credential, account or deployment. */
+type Refused = { readonly endpoint: string; readonly provider: string; readonly status: number | null };
+
+export type Refusal = Refused & { readonly atMs: number };
+
+const LATELY_MS = HOUR_MS;
 const SAID_AGAIN_AFTER_MS = 60_000;
 
 /** Counts what is noticed. What only the operator can mend is also logged, once a minute for each endpoint. */
@@ -28,6 +29,8 @@ export class Notices {
   readonly #clock: Clock;
   /** By endpoint, so bounded by the catalogue. */
   readonly #saidAtMs = new Map<string, number>();
+  /** The last one of each provider. */
+  readonly #refusals = new Map<string, Refusal>();
 
   constructor(count: (notice: Notice) => void, log: Pick<Logger, "warn">, clock: Clock) {
     this.#count = count;
@@ -39,6 +42,7 @@ export class Notices {
     this.#count(notice);
     if (notice.is !== "credential_refused") return;
     const { endpoint, provider, status } = notice;
+    this.#refusals.set(provider, { endpoint, provider, status, atMs: this.#clock.nowMs() });
     const nowMs = this.#clock.elapsedMs();
     const saidAtMs = this.#saidAtMs.get(endpoint);
     if (saidAtMs !== undefined && nowMs - saidAtMs < SAID_AGAIN_AFTER_MS) return;
@@ -47,5 +51,11 @@ export class Notices {
       { endpoint, provider, upstreamStatus: status },
       "a provider refuses the gateway's own credential, account or deployment",
     );
+  }
+
+  /** Those of the last hour. */
+  get refusals(): Refusal[] {
+    const fromMs = this.#clock.nowMs() - LATELY_MS;
+    return [...this.#refusals.values()].filter(({ atMs }) => atMs > fromMs);
   }
 }

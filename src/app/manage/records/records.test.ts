@@ -223,6 +223,7 @@ describe("request log", () => {
     expect({ data, next }).toEqual({ data: [row], next: null });
     expect(await room.ask("manageShowRequest", { params: { id: "chatcmpl-1" } })).toEqual({
       ...row,
+      workspace: "lab",
       decision: record("").decision,
       detail: null,
       client_request_id: null,

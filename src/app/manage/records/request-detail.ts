@@ -10,6 +10,7 @@ export async function detailOf(room: Pick<Room, "directory" | "store">, record: 
   const versions = await room.store.tenancy.policyHistory(record.workspaceId);
   return {
     ...requestDetail(record, room.directory),
+    workspace: room.directory.workspace(record.workspaceId)?.slug ?? record.workspaceId,
     client_request_id: record.clientRequestId,
     upstream_id: record.upstreamId,
     charge: record.charge === null ? null : chargeView(record.charge),
