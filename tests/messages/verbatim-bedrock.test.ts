@@ -188,6 +188,20 @@ describe("under a floor of L1", () => {
     },
   );
 
+  test.each([false, true])("BILL-02 BILL-05 a compaction is billed beside them (stream: %s)", async (stream) => {
+    const compaction = { type: "compaction", input_tokens: 1000, output_tokens: 300, cache_read_input_tokens: 500 };
+    const usage = { ...USAGE, iterations: [compaction, { type: "message", ...USAGE }] };
+    const message = messageJson([{ type: "text", text: "Hello" }], { usage });
+    scene
+      .at("aws-bedrock")
+      .next(stream ? { headers: BINARY, body: packed(messageStream(message, 3)) } : { json: message });
+    const { headers } = await ask({ model: MODEL, max_tokens: 64, stream, messages: HELLO });
+    const row = await scene.row(headers.get("x-svc-request-id") ?? "");
+    expect(row.usage).toMatchObject({ input_tokens: 1700, cached_tokens: 540, output_tokens: 333, estimated: false });
+    const all = { input: 1700, cached: 540, written: 60, output: 333 };
+    expect(nanosOf(row.cost)).toBe(costNanos("aws-bedrock", all, "EUR", MODEL));
+  });
+
   test.each([
     [400, "ValidationException", "prompt is too long: 210345 tokens > 200000 maximum", 400, "provider_error"],
     [429, "ThrottlingException", "Too many tokens", 429, "rate_limit_exceeded"],

@@ -398,7 +398,7 @@ describe("what a provider's own loop used", () => {
     ...more,
   });
   const messageAnswer = (usage: Json) => ({ ...messageJson([{ type: "text", text: "Found." }]), usage });
-  const iterations = (...types: string[]) => ({ iterations: types.map((type) => ({ type, input_tokens: 1 })) });
+  const iterations = (...types: string[]) => ({ iterations: types.map((type) => ({ type, input_tokens: 0 })) });
   const searching = message({ tools: [{ ...search, max_uses: undefined }] });
 
   test.each<[string, number, number, Json, Rates]>([

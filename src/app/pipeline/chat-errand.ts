@@ -1,8 +1,9 @@
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { Inbound } from "../../io/upstream/lane.ts";
-import { outputMaxOf } from "../../io/upstream/lanes.ts";
+import { dialectSupport, outputMaxOf } from "../../io/upstream/lanes.ts";
 import { estimateTextTokens, nearTextTokens } from "../../language/canon/estimate.ts";
 import { keepsAnHour, namesKept, needsOf } from "../../language/canon/needs.ts";
 import type { AnswerHead } from "../../language/dialects/client.ts";
@@ -44,7 +45,15 @@ export class ChatErrand<In extends Inbound = Inbound> implements Errand {
       // An effort that a router chose is not told where it would raise the limit.
       outputTokens: limit === undefined ? limits.holdOutputTokens : outputMaxOf(call, limit, endpoint, model),
       cacheTtl: price.cacheWrite1hPer1mTokens && keepsAnHour(call) ? "1h" : "5m",
+      ...(this.#isShortened(endpoint) ? { prompts: 2 } : {}),
     };
+  }
+
+  /** The provider may shorten the conversation before it answers, by a prompt of its own over all of it. */
+  #isShortened(endpoint: Endpoint): boolean {
+    const { call, dialect } = this.inbound;
+    if (call.compactsFrom === undefined || this.#reserved() < call.compactsFrom) return false;
+    return dialectSupport(dialect).isNative(endpoint);
   }
 
   /** A hold is a bound: what is expected is too little for it. */

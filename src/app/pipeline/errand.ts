@@ -15,6 +15,8 @@ export type Bound = {
   readonly seconds?: number;
   /** The longest time for which something is to be kept in a cache. */
   readonly cacheTtl?: "5m" | "1h";
+  /** How many prompts of this size it is; absent: one. */
+  readonly prompts?: number;
 };
 
 /** A request of any surface, as far as the pipeline has to know it. */

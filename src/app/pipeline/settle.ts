@@ -48,6 +48,9 @@ function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecor
     // Figures from before the model spoke say next to nothing of the output; those that lag a little are the truth.
     const stale = 2 * metered.usage.outputTokens < outputTokens;
     const counted = stale ? { ...metered.usage, outputTokens } : metered.usage;
+    // There is no prompt of nothing: where a conversation is shortened first, what was read is told at the end.
+    if (counted.inputTokens === 0)
+      return { ...counted, inputTokens: inputTokensEstimate, characters, seconds, estimated: true };
     return { ...counted, characters, seconds, estimated: stale };
   }
   if (metered.estimate !== undefined) return { ...metered.estimate, characters, seconds, estimated: true };
@@ -59,7 +62,8 @@ const CONTEXTS_MAX = 4;
 
 function isBeyondReason(usage: Usage, { inputs = 1 }: Metered, { endpoint, model }: Attempt): boolean {
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
-  return context !== null && usage.inputTokens + usage.outputTokens > CONTEXTS_MAX * context * inputs;
+  const prompts = inputs + (usage.compactions?.length ?? 0);
+  return context !== null && usage.inputTokens + usage.outputTokens > CONTEXTS_MAX * context * prompts;
 }
 
 /** Price and usage to a charge; figures nobody may be billed by fall back to the estimate. */

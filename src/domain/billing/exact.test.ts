@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Decimal, parseDecimal } from "../../kit/money.ts";
+import { sumOf, type Tokens } from "../../language/canon/usage.ts";
 import type { ExtraPrice, Price, PriceTier } from "../catalogue/catalogue.ts";
 import type { SpeechFacts } from "../catalogue/facts-speech.ts";
 import type { UsageRecord } from "../record/record.ts";
@@ -40,8 +41,8 @@ const RATES: Readonly<Record<string, string>> = {
   JPY: "178.905547",
 };
 
-/** What the request costs exactly, in nano-units of the wallet, before the one rounding. */
-function exactNanos(usage: UsageRecord, row: Row, wallet: string, margin: string): Fraction {
+/** What prompts of one length cost exactly, in the currency of their price. */
+function exactPrompts(usage: Tokens & { readonly inputs?: number }, row: Row): Fraction {
   const oneInput = usage.inputTokens / (usage.inputs ?? 1);
   const tier = row.tiers.filter(({ above }) => oneInput > above).toSorted((a, b) => b.above - a.above)[0];
   const stated = (name: string) => tier?.figures[name] ?? row.figures[name];
@@ -65,6 +66,19 @@ function exactNanos(usage: UsageRecord, row: Row, wallet: string, margin: string
   ];
   let sum: Fraction = [0n, 1n];
   for (const [count, price] of parts) sum = plus(sum, times(times(whole(count), fraction(price)), MILLIONTH));
+  return sum;
+}
+
+/** What the request costs exactly, in nano-units of the wallet, before the one rounding. */
+function exactNanos(
+  usage: UsageRecord,
+  row: Row,
+  wallet: string,
+  margin: string,
+  prompts: Parameters<typeof exactPrompts>[0][] = [usage],
+): Fraction {
+  let sum: Fraction = [0n, 1n];
+  for (const prompt of prompts) sum = plus(sum, exactPrompts(prompt, row));
   for (const [name, uses] of Object.entries(usage.extras ?? {}))
     if (uses > 0) sum = times(sum, fraction(row.extras[name]?.times ?? "1"));
   for (const [name, uses] of Object.entries(usage.extras ?? {}))
@@ -204,6 +218,18 @@ describe("against an independent calculation", () => {
       const [row, usage, wallet, share] = [anyRow(dice), anyUsage(dice), dice.one(CODES), dice.one(MARGINS)];
       const charge = chargeFor(usage, priceOf(row), currencies, wallet, margin(share));
       expect(charge.nanos, `seed ${seed}`).toBe(rounded(exactNanos(usage, row, wallet, share)));
+    }
+  });
+
+  test("BILL-02 BILL-05 a conversation that was shortened costs each of its prompts by its own length, rounded once", () => {
+    for (let seed = 1; seed <= 1500; seed += 1) {
+      const dice = seeded(seed * 104_729);
+      const [row, answer, wallet, share] = [anyRow(dice), anyUsage(dice), dice.one(CODES), dice.one(MARGINS)];
+      const compactions = Array.from({ length: 1 + dice.below(3) }, () => sumOf([anyUsage(dice)]));
+      const prompts = [answer, ...compactions];
+      const usage = { ...answer, ...sumOf(prompts), compactions };
+      const { nanos } = chargeFor(usage, priceOf(row), currencies, wallet, margin(share));
+      expect(nanos, `seed ${seed}`).toBe(rounded(exactNanos(usage, row, wallet, share, prompts)));
     }
   });
 

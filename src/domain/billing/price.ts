@@ -1,4 +1,5 @@
 import { divideHalfUp, NANOS_PER_UNIT, parseDecimal } from "../../kit/money.ts";
+import { answerAlone, type Tokens } from "../../language/canon/usage.ts";
 import type { Price } from "../catalogue/catalogue.ts";
 import type { ChargeRecord, UsageRecord } from "../record/record.ts";
 import { type Margin, NO_MARGIN } from "./margin.ts";
@@ -31,10 +32,8 @@ export function chargeFor(
   checkUsage(usage);
   const rate = requireRate(currencies, price.currency, walletCurrency);
   const tariff = tariffOf(price);
-  // Only the sum of several inputs is known: each is taken to be as long as the others.
-  const oneInput = Math.ceil(usage.inputTokens / (usage.inputs ?? 1));
   const cost = costOf(tariff, {
-    tokens: tokenCost(usage, ratesAt(tariff, oneInput)),
+    tokens: allTokens(usage, tariff),
     characters: usage.characters ?? 0,
     seconds: usage.seconds ?? 0,
     images: usage.images ?? 0,
@@ -57,6 +56,8 @@ type HoldAlso = {
   readonly cacheTtl?: "5m" | "1h";
   /** What it asks for that is billed apart, with the most uses where it states them. */
   readonly extras?: readonly { readonly name: string; readonly usesMax?: number }[];
+  /** How many prompts of this size it is; absent: one. */
+  readonly prompts?: number;
   readonly margin: Margin;
 };
 
@@ -72,7 +73,7 @@ export function holdFor(
   walletCurrency: string,
   also: HoldAlso,
 ): bigint {
-  const { characters = 0, seconds = 0, images = 0, cacheTtl = "5m", margin } = also;
+  const { characters = 0, seconds = 0, images = 0, cacheTtl = "5m", prompts = 1, margin } = also;
   checkCount("input tokens", inputTokensEstimate);
   checkCount("output tokens", outputLimit);
   checkCount("characters", characters);
@@ -88,7 +89,8 @@ export function holdFor(
     if (input > dearestInput) dearestInput = input;
     if (rates.dearestOutput > dearestOutput) dearestOutput = rates.dearestOutput;
   }
-  const tokens = BigInt(inputTokensEstimate) * dearestInput + BigInt(outputLimit) * dearestOutput;
+  const prompt = BigInt(inputTokensEstimate) * dearestInput + BigInt(outputLimit) * dearestOutput;
+  const tokens = BigInt(prompts) * prompt;
   const extras = also.extras === undefined ? undefined : mostUses(tariff, also.extras);
   const cost = costOf(tariff, { tokens, characters, seconds, images, extras });
   const numerator = cost.numerator * NANOS_PER_UNIT * rate.numerator * margin.numerator;
@@ -112,8 +114,17 @@ function requireRate(currencies: Currencies, from: string, to: string): Exchange
   return rate;
 }
 
+/** Every prompt pays by its own length. Only the sum of several inputs is known: each is taken to be as long as the others. */
+function allTokens(usage: UsageRecord, tariff: Tariff): bigint {
+  const { compactions, inputs = 1 } = usage;
+  const answer = compactions === undefined ? usage : answerAlone(usage);
+  let cost = tokenCost(answer, ratesAt(tariff, Math.ceil(answer.inputTokens / inputs)));
+  for (const one of compactions ?? []) cost += tokenCost(one, ratesAt(tariff, one.inputTokens));
+  return cost;
+}
+
 /** In `1 / scale` units of the price's currency per million tokens, times tokens. */
-function tokenCost(usage: UsageRecord, rates: TokenRates): bigint {
+function tokenCost(usage: Tokens, rates: TokenRates): bigint {
   // Audio that was read from the cache is billed as cached: the same token is never counted twice.
   const fresh = usage.inputTokens - usage.cachedTokens - usage.cacheWriteTokens;
   const audioInput = Math.min(usage.audioInputTokens, fresh);
@@ -185,6 +196,17 @@ function extraCost(rates: NonNullable<Tariff["extras"]>, used: NonNullable<Usage
 }
 
 function checkUsage(usage: UsageRecord): void {
+  checkTokens(usage);
+  if (usage.compactions !== undefined)
+    for (const prompt of [answerAlone(usage), ...usage.compactions]) checkTokens(prompt);
+  if (usage.images !== undefined) checkCount("images", usage.images);
+  if (usage.extras !== undefined)
+    for (const [name, uses] of Object.entries(usage.extras)) checkCount(`uses of ${name}`, uses);
+  if (usage.characters !== null) checkCount("characters", usage.characters);
+  if (usage.seconds !== null) checkSeconds(usage.seconds);
+}
+
+function checkTokens(usage: Tokens): void {
   checkCount("input tokens", usage.inputTokens);
   checkCount("cached tokens", usage.cachedTokens);
   checkCount("cache write tokens", usage.cacheWriteTokens);
@@ -193,11 +215,6 @@ function checkUsage(usage: UsageRecord): void {
   checkCount("reasoning tokens", usage.reasoningTokens);
   checkCount("audio input tokens", usage.audioInputTokens);
   checkCount("audio output tokens", usage.audioOutputTokens);
-  if (usage.images !== undefined) checkCount("images", usage.images);
-  if (usage.extras !== undefined)
-    for (const [name, uses] of Object.entries(usage.extras)) checkCount(`uses of ${name}`, uses);
-  if (usage.characters !== null) checkCount("characters", usage.characters);
-  if (usage.seconds !== null) checkSeconds(usage.seconds);
   if (usage.cachedTokens + usage.cacheWriteTokens > usage.inputTokens)
     throw new ImpossibleUsage("more tokens were read from and written to the cache than came in");
   if ((usage.cacheWrite1hTokens ?? 0) > usage.cacheWriteTokens)

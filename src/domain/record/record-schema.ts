@@ -25,7 +25,7 @@ const level = z.enum({
   UNCLASSIFIED: "UNCLASSIFIED",
 } satisfies { [Name in LevelState]: Name });
 
-const usage: z.ZodType<UsageRecord> = z.object({
+const tokens = z.object({
   inputTokens: z.number(),
   cachedTokens: z.number(),
   cacheWriteTokens: z.number(),
@@ -34,6 +34,10 @@ const usage: z.ZodType<UsageRecord> = z.object({
   reasoningTokens: z.number(),
   audioInputTokens: z.number(),
   audioOutputTokens: z.number(),
+});
+
+const usage: z.ZodType<UsageRecord> = tokens.extend({
+  compactions: z.array(tokens).exactOptional(),
   inputs: z.number().exactOptional(),
   extras: z.record(z.string(), z.number()).exactOptional(),
   characters: z.number().nullable(),

@@ -34,6 +34,8 @@ export type Call = {
   readonly advisory?: readonly string[];
   /** What is billed apart where it is had; absent for most. */
   readonly extras?: readonly Extra[];
+  /** From so many tokens of input on a provider of the caller's own dialect is to shorten the conversation first. */
+  readonly compactsFrom?: number;
   /** What is asked of the gateway itself. */
   readonly wishes?: Wishes;
 };

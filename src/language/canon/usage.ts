@@ -1,5 +1,5 @@
-/** What one answer used. Token figures include their parts: input includes cached and written, output includes reasoning. */
-export type Usage = {
+/** Token figures include their parts: input includes cached and written, output includes reasoning. */
+export type Tokens = {
   readonly inputTokens: number;
   readonly cachedTokens: number;
   readonly cacheWriteTokens: number;
@@ -11,8 +11,14 @@ export type Usage = {
   readonly audioOutputTokens: number;
 };
 
+/** What one answer used. */
+export type Usage = Tokens & {
+  /** Each time the provider shortened the conversation first, by a prompt of its own. The figures include them. */
+  readonly compactions?: readonly Tokens[];
+};
+
 /** Nothing was used, or nothing that is counted in tokens. */
-export const NO_TOKENS: Usage = {
+export const NO_TOKENS: Tokens = {
   inputTokens: 0,
   cachedTokens: 0,
   cacheWriteTokens: 0,
@@ -21,3 +27,26 @@ export const NO_TOKENS: Usage = {
   audioInputTokens: 0,
   audioOutputTokens: 0,
 };
+
+export function sumOf(all: readonly Tokens[]): Tokens {
+  return all.reduce((sum, one) => joined(sum, one, 1), NO_TOKENS);
+}
+
+/** What of the figures is of the answer itself. */
+export function answerAlone({ compactions = [], ...sum }: Usage): Tokens {
+  return compactions.reduce((rest, one) => joined(rest, one, -1), sum);
+}
+
+function joined(one: Tokens, other: Tokens, sign: 1 | -1): Tokens {
+  const hourLong = (one.cacheWrite1hTokens ?? 0) + sign * (other.cacheWrite1hTokens ?? 0);
+  return {
+    inputTokens: one.inputTokens + sign * other.inputTokens,
+    cachedTokens: one.cachedTokens + sign * other.cachedTokens,
+    cacheWriteTokens: one.cacheWriteTokens + sign * other.cacheWriteTokens,
+    ...(hourLong === 0 ? {} : { cacheWrite1hTokens: hourLong }),
+    outputTokens: one.outputTokens + sign * other.outputTokens,
+    reasoningTokens: one.reasoningTokens + sign * other.reasoningTokens,
+    audioInputTokens: one.audioInputTokens + sign * other.audioInputTokens,
+    audioOutputTokens: one.audioOutputTokens + sign * other.audioOutputTokens,
+  };
+}

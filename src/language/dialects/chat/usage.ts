@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
-import type { Usage } from "../../canon/usage.ts";
+import type { Tokens } from "../../canon/usage.ts";
 
 const FIGURES = ["prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens", "cached_tokens"];
 const INPUT_FIGURES = ["cached_tokens", "cache_write_tokens", "cache_creation_input_tokens", "audio_tokens"];
@@ -10,7 +10,7 @@ const NO_DETAILS: JsonObject = {};
  * Usage of the chat-completions dialect: prompt_tokens includes cached and written ones, whatever a server calls them.
  * Servers that leave reasoning out of completion_tokens are known by their total. Undefined when a figure is missing, which is not zero, or impossible.
  */
-export function decodeUsage(wire: unknown): Usage | undefined {
+export function decodeUsage(wire: unknown): Tokens | undefined {
   if (!isJsonObject(wire)) return undefined;
   const input = wire["prompt_tokens_details"] ?? NO_DETAILS;
   const output = wire["completion_tokens_details"] ?? NO_DETAILS;
@@ -22,7 +22,7 @@ export function decodeUsage(wire: unknown): Usage | undefined {
   if (inputTokens === undefined || stated === undefined) return undefined;
   const reasoningTokens = figure(output, "reasoning_tokens") ?? 0;
   const isApart = reasoningTokens > 0 && figure(wire, "total_tokens") === inputTokens + stated + reasoningTokens;
-  const usage: Usage = {
+  const usage: Tokens = {
     inputTokens,
     cachedTokens:
       figure(input, "cached_tokens") ?? figure(wire, "prompt_cache_hit_tokens") ?? figure(wire, "cached_tokens") ?? 0,
@@ -51,7 +51,7 @@ function figure(object: JsonObject, name: string): number | undefined {
 
 const TOKENS_MAX = 1_000_000_000;
 
-function isPossible(usage: Usage): boolean {
+function isPossible(usage: Tokens): boolean {
   for (const tokens of Object.values(usage))
     if (!Number.isInteger(tokens) || tokens < 0 || tokens > TOKENS_MAX) return false;
   return (

@@ -1,11 +1,11 @@
-import type { Usage } from "../../canon/usage.ts";
+import type { Tokens } from "../../canon/usage.ts";
 import { WireUsage } from "./wire.ts";
 
 /**
  * Usage of the Converse dialect: inputTokens leaves out what was read from and written to the cache, outputTokens
  * includes reasoning and does not say how much. Undefined when there are no figures, or impossible ones.
  */
-export function decodeUsage(value: unknown): Usage | undefined {
+export function decodeUsage(value: unknown): Tokens | undefined {
   const parsed = WireUsage.safeParse(value);
   if (!parsed.success) return undefined;
   const wire = parsed.data;
@@ -13,7 +13,7 @@ export function decodeUsage(value: unknown): Usage | undefined {
   const cachedTokens = wire.cacheReadInputTokens ?? wire.cacheReadInputTokenCount ?? 0;
   const cacheWriteTokens = wire.cacheWriteInputTokens ?? wire.cacheWriteInputTokenCount ?? writtenByTtl(wire);
   const hourLong = writtenByTtl(wire, "1h");
-  const usage: Usage = {
+  const usage: Tokens = {
     inputTokens: (wire.inputTokens ?? 0) + cachedTokens + cacheWriteTokens,
     cachedTokens,
     cacheWriteTokens,
@@ -34,7 +34,7 @@ function writtenByTtl({ cacheDetails }: WireUsage, only?: "1h"): number {
 
 const TOKENS_MAX = 1_000_000_000;
 
-function isPossible(usage: Usage): boolean {
+function isPossible(usage: Tokens): boolean {
   const { inputTokens, cachedTokens, cacheWriteTokens } = usage;
   if (inputTokens < cachedTokens + cacheWriteTokens) return false;
   return Object.values(usage).every((figure) => Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX);

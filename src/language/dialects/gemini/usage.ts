@@ -1,11 +1,11 @@
-import type { Usage } from "../../canon/usage.ts";
+import type { Tokens } from "../../canon/usage.ts";
 import { WireUsage } from "./wire.ts";
 
 /**
  * Usage of the Gemini dialect: promptTokenCount includes what was read from a cache, what tools put into the prompt
  * comes on top, and candidatesTokenCount leaves thoughts out. Undefined when there are no figures, or impossible ones.
  */
-export function decodeUsage(value: unknown): Usage | undefined {
+export function decodeUsage(value: unknown): Tokens | undefined {
   const parsed = WireUsage.safeParse(value);
   if (!parsed.success) return undefined;
   const wire = parsed.data;
@@ -14,7 +14,7 @@ export function decodeUsage(value: unknown): Usage | undefined {
   const inputTokens = (wire.promptTokenCount ?? 0) + (wire.toolUsePromptTokenCount ?? 0);
   const reasoningTokens = wire.thoughtsTokenCount ?? 0;
   const written = wire.candidatesTokenCount ?? 0;
-  const usage: Usage = {
+  const usage: Tokens = {
     inputTokens,
     cachedTokens: wire.cachedContentTokenCount ?? 0,
     cacheWriteTokens: 0,
@@ -40,7 +40,7 @@ function audioIn(details: WireUsage["promptTokensDetails"]): number {
 
 const TOKENS_MAX = 1_000_000_000;
 
-function isPossible(usage: Usage): boolean {
+function isPossible(usage: Tokens): boolean {
   const figures = Object.values(usage);
   if (!figures.every((figure) => Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX)) return false;
   return (

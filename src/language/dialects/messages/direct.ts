@@ -126,7 +126,7 @@ export class DirectMessages implements AnswerStream {
   #grow(delta: unknown): void {
     this.#spoken = true;
     if (!isJsonObject(delta)) return;
-    for (const key of ["text", "thinking", "partial_json"]) {
+    for (const key of ["text", "thinking", "partial_json", "content"]) {
       const piece = delta[key];
       if (typeof piece === "string") this.#outputWeight += weightOf(piece);
     }
@@ -194,7 +194,7 @@ function written({ event, data }: Frame, type: unknown): string {
 function weightOfBlock(block: unknown): number {
   if (!isJsonObject(block)) return 0;
   let weight = 0;
-  for (const key of ["text", "thinking", "name"]) {
+  for (const key of ["text", "thinking", "name", "content"]) {
     const words = block[key];
     if (typeof words === "string") weight += weightOf(words);
   }

@@ -180,3 +180,15 @@ function saysAll(schema: JsonObject, properties: JsonObject): boolean {
 function bad(param: string, problem: string): Fault {
   return fault("invalid_value", { message: `Field "${param}": ${problem}.`, param });
 }
+
+/** Where a request does not say when a conversation is to be shortened. */
+const COMPACTS_FROM = 150_000;
+
+export function decodeCompaction(management: unknown): { readonly compactsFrom?: number } {
+  const edits = isJsonObject(management) ? management["edits"] : undefined;
+  if (!Array.isArray(edits)) return {};
+  const edit = edits.find((one) => isJsonObject(one) && String(one["type"]).startsWith("compact_"));
+  if (!isJsonObject(edit)) return {};
+  const value = isJsonObject(edit["trigger"]) ? edit["trigger"]["value"] : undefined;
+  return { compactsFrom: typeof value === "number" ? value : COMPACTS_FROM };
+}

@@ -8,7 +8,7 @@ import { decodeWishes } from "../../canon/wishes.ts";
 import { extrasOf } from "../extras.ts";
 import { cacheMark, decodeMessage } from "./inbound-blocks.ts";
 import { Notes, onlyAs, onlyEmpty, type Rows } from "./inbound-notes.ts";
-import { decodeFormat, decodeReasoning, decodeToolChoice, decodeTools } from "./inbound-settings.ts";
+import { decodeCompaction, decodeFormat, decodeReasoning, decodeToolChoice, decodeTools } from "./inbound-settings.ts";
 
 /** Every field of the dialect, and what becomes of it where the endpoint speaks another one. */
 const FIELDS: Rows = {
@@ -97,6 +97,7 @@ export function decodeMessages(request: CountTokensRequest): Call {
     native: notes.native,
     advisory: notes.advisory,
     ...extrasOf("messages", request),
+    ...decodeCompaction(request["context_management"]),
     ...(wishes === undefined ? {} : { wishes }),
   };
 }

@@ -1,54 +1,111 @@
-import type { Usage } from "../../canon/usage.ts";
+import { isJsonObject } from "../../../kit/json.ts";
+import { sumOf, type Tokens, type Usage } from "../../canon/usage.ts";
 import { WireUsage } from "./wire.ts";
 
 const TOKENS_MAX = 1_000_000_000;
+/** So often is a conversation believed to be shortened for one answer. */
+const COMPACTIONS_MAX = 50;
+
+/** What of the figures was told last. Input is told without what was read from or written to a cache. */
+type Told = {
+  readonly input: number | undefined;
+  readonly output: number | undefined;
+  readonly read: number;
+  readonly written: number;
+  readonly hourLong: number;
+  readonly thought: number;
+};
+const UNTOLD: Told = { input: undefined, output: undefined, read: 0, written: 0, hourLong: 0, thought: 0 };
 
 /**
  * Figures of this dialect are cumulative and come in instalments: of each the last one that was told counts, nothing is
- * added up. Input is told without what was read from or written to a cache.
+ * added up but compactions, which are told beside them.
  */
 export class UsageTally {
-  #input: number | undefined;
-  #output: number | undefined;
-  #read = 0;
-  #written = 0;
-  #hourLong = 0;
-  #thought = 0;
+  #told = UNTOLD;
+  #prompts: readonly unknown[] = [];
 
   /** Undefined as long as nothing was told, or what was told cannot be. */
   add(value: unknown): Usage | undefined {
     const parsed = WireUsage.safeParse(value);
     if (!parsed.success) return undefined;
-    const wire = parsed.data;
-    this.#input = wire.input_tokens ?? this.#input;
-    this.#output = wire.output_tokens ?? this.#output;
-    this.#read = wire.cache_read_input_tokens ?? this.#read;
-    this.#written = wire.cache_creation_input_tokens ?? writtenByAge(wire) ?? this.#written;
-    this.#hourLong = wire.cache_creation?.ephemeral_1h_input_tokens ?? this.#hourLong;
-    this.#thought = wire.output_tokens_details?.thinking_tokens ?? this.#thought;
-    if (this.#input === undefined && this.#output === undefined) return undefined;
-    const usage: Usage = {
-      inputTokens: (this.#input ?? 0) + this.#read + this.#written,
-      cachedTokens: this.#read,
-      cacheWriteTokens: this.#written,
-      ...(this.#hourLong > 0 ? { cacheWrite1hTokens: Math.min(this.#hourLong, this.#written) } : {}),
-      outputTokens: this.#output ?? 0,
-      reasoningTokens: this.#thought,
-      audioInputTokens: 0,
-      audioOutputTokens: 0,
-    };
-    return this.#isPossible(usage) ? usage : undefined;
+    this.#told = toldAfter(this.#told, parsed.data);
+    const { iterations } = parsed.data;
+    if (Array.isArray(iterations)) this.#prompts = iterations;
+    const tokens = tokensOf(this.#told);
+    return tokens === undefined || this.#prompts.length === 0 ? tokens : withCompactions(tokens, this.#prompts);
   }
+}
 
-  #isPossible(usage: Usage): boolean {
-    const figures = [...Object.values(usage), this.#input ?? 0];
-    const counts = figures.every((figure) => Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX);
-    return counts && usage.reasoningTokens <= usage.outputTokens;
-  }
+function toldAfter(before: Told, wire: WireUsage): Told {
+  return {
+    input: wire.input_tokens ?? before.input,
+    output: wire.output_tokens ?? before.output,
+    read: wire.cache_read_input_tokens ?? before.read,
+    written: wire.cache_creation_input_tokens ?? writtenByAge(wire) ?? before.written,
+    hourLong: wire.cache_creation?.ephemeral_1h_input_tokens ?? before.hourLong,
+    thought: wire.output_tokens_details?.thinking_tokens ?? before.thought,
+  };
 }
 
 /** What was written to the caches of five minutes and of one hour, where only those two are told. */
 function writtenByAge({ cache_creation: ages }: WireUsage): number | undefined {
   if (!ages) return undefined;
   return (ages.ephemeral_5m_input_tokens ?? 0) + (ages.ephemeral_1h_input_tokens ?? 0);
+}
+
+function tokensOf({ input, output, read, written, hourLong, thought }: Told): Tokens | undefined {
+  if (input === undefined && output === undefined) return undefined;
+  const tokens: Tokens = {
+    inputTokens: (input ?? 0) + read + written,
+    cachedTokens: read,
+    cacheWriteTokens: written,
+    ...(hourLong > 0 ? { cacheWrite1hTokens: Math.min(hourLong, written) } : {}),
+    outputTokens: output ?? 0,
+    reasoningTokens: thought,
+    audioInputTokens: 0,
+    audioOutputTokens: 0,
+  };
+  return isPossible(tokens) && isCount(input ?? 0) ? tokens : undefined;
+}
+
+function isPossible(tokens: Tokens): boolean {
+  return Object.values(tokens).every(isCount) && tokens.reasoningTokens <= tokens.outputTokens;
+}
+
+function isCount(figure: number): boolean {
+  return Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX;
+}
+
+/** Prompts that the figures are the sums of. Those of an adviser are another model's, at other prices. */
+const IN_FIGURES: ReadonlySet<unknown> = new Set(["message", "fallback_message"]);
+
+/** The figures with what the provider read and wrote to shorten the conversation. */
+function withCompactions(answer: Tokens, prompts: readonly unknown[]): Usage | undefined {
+  const compactions: Tokens[] = [];
+  const others: Tokens[] = [];
+  for (const prompt of prompts) {
+    if (!isJsonObject(prompt)) continue;
+    const isCompaction = prompt["type"] === "compaction";
+    if (!isCompaction && !IN_FIGURES.has(prompt["type"])) continue;
+    const wire = WireUsage.safeParse(prompt);
+    const tokens = wire.success ? tokensOf(toldAfter(UNTOLD, wire.data)) : undefined;
+    if (tokens !== undefined) (isCompaction ? compactions : others).push(tokens);
+    else if (isCompaction) return undefined;
+  }
+  if (compactions.length === 0) return answer;
+  if (compactions.length > COMPACTIONS_MAX) return undefined;
+  // A server that only imitates the dialect may have counted them in already.
+  const sum = isSame(answer, sumOf([...compactions, ...others])) ? answer : sumOf([answer, ...compactions]);
+  return isPossible(sum) ? { ...sum, compactions } : undefined;
+}
+
+function isSame(one: Tokens, other: Tokens): boolean {
+  return (
+    one.inputTokens === other.inputTokens &&
+    one.outputTokens === other.outputTokens &&
+    one.cachedTokens === other.cachedTokens &&
+    one.cacheWriteTokens === other.cacheWriteTokens &&
+    one.cacheWrite1hTokens === other.cacheWrite1hTokens
+  );
 }

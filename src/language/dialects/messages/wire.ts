@@ -11,6 +11,7 @@ export const WireUsage = z.looseObject({
   cache_creation_input_tokens: count,
   cache_creation: z.looseObject({ ephemeral_5m_input_tokens: count, ephemeral_1h_input_tokens: count }).nullish(),
   output_tokens_details: z.looseObject({ thinking_tokens: count }).nullish(),
+  iterations: z.unknown().optional(),
 });
 export type WireUsage = z.output<typeof WireUsage>;
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isJsonObject, type JsonObject, type MemberPatch, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import type { ShownCost } from "../../canon/answer.ts";
-import type { Usage } from "../../canon/usage.ts";
+import type { Tokens, Usage } from "../../canon/usage.ts";
 
 const count = z.number().nullish();
 const WireUsage = z.looseObject({
@@ -17,13 +17,13 @@ const WireUsage = z.looseObject({
  * reasoning, but for servers that leave it out, which are known by their total. Undefined when a figure is missing, which
  * is not zero, or impossible.
  */
-export function decodeUsage(value: unknown): Usage | undefined {
+export function decodeUsage(value: unknown): Tokens | undefined {
   const parsed = WireUsage.safeParse(value);
   if (!parsed.success) return undefined;
   const { input_tokens, output_tokens, total_tokens, input_tokens_details, output_tokens_details } = parsed.data;
   const reasoningTokens = output_tokens_details?.reasoning_tokens ?? 0;
   const isExtra = reasoningTokens > 0 && total_tokens === input_tokens + output_tokens + reasoningTokens;
-  const usage: Usage = {
+  const usage: Tokens = {
     inputTokens: input_tokens,
     cachedTokens: input_tokens_details?.cached_tokens ?? 0,
     cacheWriteTokens: input_tokens_details?.cache_write_tokens ?? 0,
@@ -37,7 +37,7 @@ export function decodeUsage(value: unknown): Usage | undefined {
 
 const TOKENS_MAX = 1_000_000_000;
 
-function isPossible(usage: Usage): boolean {
+function isPossible(usage: Tokens): boolean {
   const figures = Object.values(usage);
   if (!figures.every((figure) => Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX)) return false;
   const { inputTokens, cachedTokens, cacheWriteTokens, outputTokens, reasoningTokens } = usage;
