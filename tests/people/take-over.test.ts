@@ -46,6 +46,11 @@ const signIn = (browser: Browser, email: string, password = PASSWORD) =>
 const nobody = async (browser: Browser) => (await browser.get("/manage/me")).body.person === null;
 const lines = async (action: string) => (await gateway.manage("GET", `/audit?action=${action}&limit=1000`)).data;
 
+const idOf = async (email: string) => {
+  const { data } = await gateway.manage("GET", "/people?limit=1000");
+  return data.find((one: { email: string }) => one.email === email).id;
+};
+
 /** Makes an account for an address by the link of an invitation. */
 async function take(link: string): Promise<{ status: number; browser: Browser }> {
   const browser = gateway.browser();
@@ -141,10 +146,6 @@ describe("an invitation", () => {
     (await browser.post(`/manage/workspaces/${workspace}/tokens`, TOKEN)).body;
   const opens = async (token: string, workspace = "demo") =>
     (await gateway.call(token, `/manage/workspaces/${workspace}/members`)).status;
-  const idOf = async (email: string) => {
-    const { data } = await gateway.manage("GET", "/people?limit=1000");
-    return data.find((one: { email: string }) => one.email === email).id;
-  };
 
   test("PORTAL-11 nobody who was an owner raises themselves again with a management token of theirs", async () => {
     const email = "lowered@example.eu";
@@ -296,6 +297,29 @@ describe("a link to a new password", () => {
     expect((await signIn(gateway.browser(), "promoted@example.eu")).status).toBe(200);
     const again = await admin.post(`${MEMBERS}/raised@example.eu/reset-link`);
     expect((await reset(again.body.link)).status).toBe(200);
+  });
+
+  test("PORTAL-11 of an operator opens nothing while they are none any more, or their account is disabled", async () => {
+    const helper = await gateway.join("operates@example.eu");
+    const helping = await idOf("operates@example.eu");
+    const run = (operator: boolean) => gateway.manage("POST", `/people/${helping}/operator`, { operator });
+    const disable = (disabled: boolean) => gateway.manage("POST", `/people/${helping}/disable`, { disabled });
+    const lost = async (email: string) => {
+      await gateway.join(email);
+      return `/people/${await idOf(email)}/reset-link`;
+    };
+    await run(true);
+    const { link } = (await helper.post(`/manage${await lost("locked-out@example.eu")}`)).body;
+    const ofToken = await gateway.manage("POST", await lost("shut-out@example.eu"));
+    await run(false);
+    expect((await reset(link)).status).toBe(400);
+    expect((await reset(ofToken.link)).status).toBe(200);
+    await run(true);
+    await disable(true);
+    expect((await reset(link)).status).toBe(400);
+    await disable(false);
+    expect((await reset(link)).status).toBe(200);
+    expect((await reset(link)).status).toBe(400);
   });
 
   test("PORTAL-11 is no admin's to make for who was only written into the workspace", async () => {

@@ -8,22 +8,23 @@ type Maker = "operator" | "of the workspace" | "nobody";
 const TOKEN = "token:";
 
 /**
- * Who stands behind a link into a workspace. Links are good for days: one of an admin who has left, or whose role is
- * lower now than what the link gives, or of a token that has ended, is not good any more. Nobody comes back by a link
- * they made for themselves.
+ * Who stands behind a link into a workspace, or to a new password. Links are good for days: one of an admin who has left,
+ * or whose role is lower now than what the link gives, of an operator who is none any more, or of a token that has ended,
+ * is not good any more. Nobody comes back by a link they made for themselves.
  */
 export async function makerOf(room: PeopleRoom, { madeBy, seat }: PersonLink): Promise<Maker> {
   if (madeBy === "operator") return "operator";
-  if (seat === null) return "nobody";
   if (madeBy.startsWith(TOKEN)) {
     const { tokens } = room.directory;
     const token = tokens.find(madeBy.slice(TOKEN.length));
-    const may = token?.workspaceId === seat.workspaceId && tokens.valid(token.digest, room.clock.nowMs()) !== undefined;
+    const isHere = token !== undefined && token.workspaceId === seat?.workspaceId;
+    const may = isHere && tokens.valid(token.digest, room.clock.nowMs()) !== undefined;
     return may ? "of the workspace" : "nobody";
   }
   const person = await room.store.people.personByEmail(madeBy);
   if (person === undefined || person.disabled) return "nobody";
   if (person.operator) return "operator";
+  if (seat === null) return "nobody";
   const member = room.directory.members(seat.workspaceId).find(({ email }) => email === madeBy);
   const may = member !== undefined && isAtLeast(member.role, "admin") && isAtLeast(member.role, seat.role);
   return may ? "of the workspace" : "nobody";

@@ -25,7 +25,7 @@ export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
     peopleReset: whole(async (exchange) => {
       const person = await findPerson(room, exchange);
       refuseOwn(exchange, person.id);
-      return makeReset(room, person, undefined);
+      return makeReset(room, person, null);
     }),
     peopleResetMember: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
@@ -66,15 +66,16 @@ async function hasAccepted({ store }: PeopleRoom, workspaceId: string, email: st
 
 /**
  * A link that an admin has made opens the account as it was then: not one that has become more since, or whose role is
- * higher, nor after it was removed from there, and not for an admin who is none any more.
+ * higher, nor after it was removed from there. None is good of an admin or an operator who is none any more.
  */
 export async function refuseOutgrown(room: PeopleRoom, token: string): Promise<void> {
   const link = await room.store.people.link(digestOf(token));
-  if (link?.kind !== "reset" || link.seat === null || link.email === null) return;
+  if (link?.kind !== "reset" || link.email === null) return;
   const person = await room.store.people.personByEmail(link.email);
   const maker = await makerOf(room, link);
   const isRight = person !== undefined && link.revokedAtMs === null;
-  if (isRight && (maker === "operator" || (maker !== "nobody" && !isMore(room, person, link.seat)))) return;
+  if (isRight && maker === "operator") return;
+  if (isRight && maker !== "nobody" && link.seat !== null && !isMore(room, person, link.seat)) return;
   throw fault("invalid_value", { message: "This link is not good any more. Ask for a new one.", param: "token" });
 }
 
@@ -85,26 +86,25 @@ export async function spendReset({ store, clock }: PeopleRoom, token: string): P
   await store.change(async ({ people }) => ({ answer: await people.useLink(link.id, clock.nowMs()), audit: null }));
 }
 
-async function makeReset(room: PeopleRoom, person: PersonRecord, seat: LinkSeat | undefined): Promise<Reply> {
+async function makeReset(room: PeopleRoom, person: PersonRecord, seat: PersonLink["seat"]): Promise<Reply> {
   const { clock, makeToken, library, ids } = room;
   const [token, now] = [makeToken(), clock.nowMs()];
   const expiresAtMs = now + RESET_MS;
   const opened = await library.plain();
   await change(room, async ({ people }) => {
     const { email } = person;
-    if (seat !== undefined)
-      await people.addLink({
-        id: ids.next("lnk_"),
-        kind: "reset",
-        digest: digestOf(token),
-        email,
-        seat,
-        madeBy: actorName(),
-        createdAtMs: now,
-        expiresAtMs,
-        usedAtMs: null,
-        revokedAtMs: null,
-      });
+    await people.addLink({
+      id: ids.next("lnk_"),
+      kind: "reset",
+      digest: digestOf(token),
+      email,
+      seat,
+      madeBy: actorName(),
+      createdAtMs: now,
+      expiresAtMs,
+      usedAtMs: null,
+      revokedAtMs: null,
+    });
     const audit = { action: "person.reset_link", workspaceId: seat?.workspaceId ?? null, target: person.id };
     return { answer: null, audit: { ...audit, detail: { email } } };
   });
