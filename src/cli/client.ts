@@ -71,7 +71,8 @@ function answerOf({ status, text }: { status: number; text: string }, base: stri
   const error = isJsonObject(answer["error"]) ? answer["error"] : {};
   const code = typeof error["code"] === "string" ? ` (${error["code"]})` : "";
   const message = typeof error["message"] === "string" ? error["message"] : `HTTP ${status}`;
-  throw new CliError(`${message}${code}`);
+  const how = error["code"] === "fresh_sign_in_needed" ? " Run `gateway login` for that." : "";
+  throw new CliError(`${message}${how}${code}`);
 }
 
 function unreachable(base: string, error: unknown): CliError {

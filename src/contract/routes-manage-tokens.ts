@@ -29,7 +29,7 @@ export const TOKEN_ROUTES = [
     body: tokens.TokenCreate,
     answer: tokens.TokenIssued,
     status: 201,
-    faults: ["conflict"],
+    faults: ["conflict", "fresh_sign_in_needed"],
     example: {
       body: { name: tokenExample.name, access: tokenExample.access },
       answer: { ...tokenExample, token: "mt_svc_…" },

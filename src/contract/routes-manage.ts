@@ -100,7 +100,7 @@ const workspaceRoutes = [
     body: tenancy.MemberAdd,
     answer: tenancy.MemberView,
     status: 201,
-    faults: ["conflict"],
+    faults: ["conflict", "fresh_sign_in_needed"],
     example: { body: { email: "ada@example.eu", role: "admin" }, answer: examples.member },
   }),
   managed({
@@ -114,7 +114,7 @@ const workspaceRoutes = [
       "Nobody gives or takes a role above their own; the only owner stays one. Whoever gets a lower one loses the management tokens that they made.",
     body: tenancy.MemberPatch,
     answer: tenancy.MemberChanged,
-    faults: ["conflict"],
+    faults: ["conflict", "fresh_sign_in_needed"],
     example: { body: { role: "admin" }, answer: { ...examples.member, removed_tokens: [] } },
   }),
   managed({

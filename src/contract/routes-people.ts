@@ -267,7 +267,7 @@ const invitationRoutes = [
     body: people.InvitationBody,
     answer: people.InvitationMade,
     status: 201,
-    faults: ["conflict"],
+    faults: ["conflict", "fresh_sign_in_needed"],
     example: { body: { email: "ada@example.eu", role: "member" }, answer: examples.invitationMade },
   }),
   managed({
@@ -292,7 +292,7 @@ const invitationRoutes = [
       "Only of someone who has accepted an invitation here and belongs to no other workspace; of others the operator makes it, and nobody for themselves.",
     answer: people.LinkMade,
     status: 201,
-    faults: ["not_allowed"],
+    faults: ["not_allowed", "fresh_sign_in_needed"],
     example: { answer: examples.resetLink },
   }),
 ];
@@ -320,7 +320,7 @@ const operatorRoutes = [
       "Whoever is none any more loses the management tokens that they made in workspaces of which they are no owner.",
     body: people.OperatorBody,
     answer: people.PersonView,
-    faults: ["conflict"],
+    faults: ["conflict", "fresh_sign_in_needed"],
     example: { body: { operator: true }, answer: examples.person },
   }),
   managed({
@@ -369,7 +369,7 @@ const operatorRoutes = [
     description: "Not for oneself: that is done in the account, or with the operator token.",
     answer: people.LinkMade,
     status: 201,
-    faults: ["not_allowed"],
+    faults: ["not_allowed", "fresh_sign_in_needed"],
     example: { answer: examples.resetLink },
   }),
   managed({

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/gateway.ts";
+import { ageSessions } from "../support/people.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
 import { HELLO, openOperator, rowOf } from "./support/operator.ts";
@@ -99,5 +100,36 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     await page.getByText("can sign in again").waitFor();
     await expectAccessible(page);
     await screenshot(page, "operator-people");
+  });
+
+  test("PORTAL-11 who signed in long ago proves that it is still them before somebody gets an admin's role", async () => {
+    const { email, password } = await portal.person("operator");
+    const page = await portal.page("operator", { allow: [/status of 403/] });
+    await page.goto(portal.at("members"));
+    await page.getByRole("button", { name: "Actions for member@example.eu" }).waitFor();
+    ageSessions(portal.gateway.dataDir, email, 16);
+    await page.getByRole("button", { name: "Actions for member@example.eu" }).click();
+    await page.getByRole("menuitem", { name: "Change the role" }).click();
+    await page.getByLabel("Role", { exact: true }).selectOption("admin");
+    await page.getByRole("button", { name: "Change the role" }).click();
+    const dialog = page.getByRole("dialog", { name: "Is it still you?" });
+    await dialog.getByLabel("Your password").waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "still-you");
+    await page.keyboard.press("Escape");
+    await page.getByText("Nothing was changed.").waitFor();
+    await page.getByRole("button", { name: "Change the role" }).click();
+    await dialog.getByLabel("Your password").fill(password);
+    await dialog.getByRole("button", { name: "Go on" }).click();
+    await page.getByText("member@example.eu is an admin now.").waitFor();
+
+    // A device that is connected is a sign-in, too.
+    const asked = await portal.gateway.call("", "/manage/auth/device/code", { body: { client_id: "gateway-cli" } });
+    await page.goto(`${portal.origin}/device?user_code=${asked.body.user_code}`);
+    ageSessions(portal.gateway.dataDir, email, 16);
+    await page.getByRole("button", { name: "Connect", exact: true }).click();
+    await dialog.getByLabel("Your password").fill(password);
+    await dialog.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("heading", { name: "The device is connected" }).waitFor();
   });
 });

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runCli } from "../support/gateway.ts";
-import { OWNER, type PeopleGateway, peopleGateway } from "../support/people.ts";
+import { ageSessions, OWNER, type PeopleGateway, peopleGateway } from "../support/people.ts";
 import { COMPILED, PROGRAM } from "../support/program.ts";
 
 let gateway: PeopleGateway;
@@ -90,6 +90,35 @@ describe("the command line", () => {
       param: "user_code",
       message: expect.stringMatching(/not known here.*Start again on the device/),
     });
+  });
+
+  test("PORTAL-11 is told to sign in again where that was long ago; an old session in the browser allows no new one", async () => {
+    const browser = gateway.browser();
+    const signIn = () => browser.post("/manage/auth/sign-in/email", { email: OWNER.email, password: OWNER.password });
+    const allow = (userCode: string) => browser.post("/manage/auth/device/approve", { userCode });
+    const invite = () => runCli(["invitation", "create", "demo", "peer@example.eu", "--role", "admin"], env());
+    await signIn();
+    const first = login();
+    const code = await first.code;
+    await browser.get(`/manage/auth/device?user_code=${code}`);
+    expect((await allow(code)).status).toBe(200);
+    expect((await first.ended).exitCode).toBe(0);
+    ageSessions(gateway.dataDir, OWNER.email, 16);
+    const stale = await invite();
+    expect([stale.code, stale.stderr]).toEqual([1, expect.stringContaining("Sign in again first")]);
+    expect(stale.stderr).toContain("gateway login");
+
+    const again = login();
+    const userCode = await again.code;
+    await browser.get(`/manage/auth/device?user_code=${userCode}`);
+    const refused = await allow(userCode);
+    expect([refused.status, refused.body.error?.code]).toEqual([403, "fresh_sign_in_needed"]);
+    await signIn();
+    await browser.get(`/manage/auth/device?user_code=${userCode}`);
+    expect((await allow(userCode)).status).toBe(200);
+    expect((await again.ended).exitCode).toBe(0);
+    expect((await invite()).code).toBe(0);
+    await runCli(["logout"], env());
   });
 
   test("PORTAL-01 the operator's token still comes first, and makes links and invitations", async () => {

@@ -9,6 +9,7 @@ import {
 } from "@tanstack/react-query";
 import { type Answer, type Args, call, type OperationId, type Row, send } from "./client.ts";
 import type { ApiError } from "./error.ts";
+import { useFresh } from "./fresh.ts";
 
 export type Look = {
   /** False: not asked yet. */
@@ -92,14 +93,18 @@ export type Change<Id extends OperationId> = {
   readonly done?: (answer: Answer<Id>, args: Args<Id>) => void;
 };
 
-/** Changes something: `change.mutate({ params, body })`, then what is on the screen is asked again. */
+/**
+ * Changes something: `change.mutate({ params, body })`, then what is on the screen is asked again. Where it needs a recent
+ * sign-in, the person is asked for one first.
+ */
 export function useChange<Id extends OperationId>(
   id: Id,
   { stale, done }: Change<Id> = {},
 ): UseMutationResult<Answer<Id>, ApiError, Args<Id>> {
   const client = useQueryClient();
+  const fresh = useFresh();
   return useMutation<Answer<Id>, ApiError, Args<Id>>({
-    mutationFn: (args) => call(id, args),
+    mutationFn: (args) => fresh(() => call(id, args)),
     onSuccess: async (answer, args) => {
       done?.(answer, args);
       if (stale === undefined) await client.invalidateQueries();

@@ -7,6 +7,7 @@ import { ErrorState } from "../ui/error-state.tsx";
 import { SkeletonLines } from "../ui/skeleton.tsx";
 import { Toasts } from "../ui/toast.tsx";
 import { BareFrame } from "./bare-frame.tsx";
+import { FreshProvider } from "./fresh.tsx";
 import { useStanding } from "./last-workspace.ts";
 import { mayView } from "./may-view.ts";
 import { NotAllowed, NoWorkspace } from "./not-found.tsx";
@@ -67,7 +68,7 @@ function Gate({ screen, children }: { readonly screen: Screen | undefined; reado
   return around(
     <>
       <div hidden={isOver} className="contents">
-        {children}
+        <FreshProvider me={who}>{children}</FreshProvider>
       </div>
       <SessionOver isOpen={isOver} here={here} onLook={() => void me.refetch()} />
     </>,

@@ -4,6 +4,7 @@ import type { Held } from "../../domain/tenancy/person.ts";
 import { isJsonObject, jsonIn } from "../../kit/json.ts";
 import { parseJson } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
+import { refuseStale } from "../manage/fresh.ts";
 import { baseOf } from "./deps.ts";
 import { AUTH_PATH, OIDC_PROVIDER } from "./library.ts";
 import { refuseForeign } from "./origin.ts";
@@ -119,7 +120,8 @@ const FACTOR_DOORS: Readonly<Record<string, Door>> = {
 
 const DEVICE_DOORS: Readonly<Record<string, Door>> = {
   device: { method: "GET", tried: {} },
-  "device/approve": { method: "POST", takes: ["userCode"], tried: {}, changes: "person.device_approve" },
+  // The device's session begins anew, and is as good as a sign-in.
+  "device/approve": { method: "POST", takes: ["userCode"], tried: {}, fresh: true, changes: "person.device_approve" },
   "device/deny": { method: "POST", takes: ["userCode"], tried: {} },
   "device/code": { method: "POST", takes: ["client_id", "scope"], tried: {}, makes: true, plain: true },
   "device/token": { method: "POST", takes: ["grant_type", "device_code", "client_id"], signsIn: "device", plain: true },
@@ -152,7 +154,7 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   // A code that follows a password signs in, also who is signed in already: with a session the library would begin none.
   const isAnew = door.follows === true && found?.held.person.twoFactor === true;
   const [cookie, before] = isAnew ? [challengedOf(room, own), undefined] : [own, found];
-  if (door.fresh === true) refuseStale(room, before);
+  if (door.fresh === true) demandFreshSession(room, before?.held);
   const trying = begin(room, door, exchange, fields, before?.held.person.id);
   refuseWeak(door, fields, before?.held.person.email);
   if (path === "reset-password") await refuseOutgrown(room, textOf(fields, "token"));
@@ -222,11 +224,10 @@ function begin(
   return tries.begin(clientAddress, account === undefined || account === "" ? undefined : account);
 }
 
-function refuseStale(room: PeopleRoom, found: Awaited<ReturnType<PeopleRoom["sessions"]["find"]>>): void {
-  if (found === undefined)
+function demandFreshSession(room: PeopleRoom, held: Held | undefined): void {
+  if (held === undefined)
     throw fault("not_signed_in", { message: "The session is over, or there was none. Sign in again." });
-  if (!room.sessions.isFresh(found.held.session))
-    throw fault("fresh_sign_in_needed", { message: "Sign in again first, then repeat this." });
+  refuseStale(room, held.session.createdAtMs);
 }
 
 function refuseWeak({ newPassword }: Door, fields: unknown, email: string | undefined): void {

@@ -2,9 +2,10 @@ import type { BetterAuthOptions, BetterAuthPlugin } from "better-auth";
 import { fault } from "../../contract/faults.ts";
 import { ownOrigins } from "../../domain/tenancy/own-origins.ts";
 import { HashingBusy } from "../../kit/password-hash.ts";
+import { FRESH_MS } from "../manage/fresh.ts";
 import { baseOf, type Oidc, type PeopleDeps } from "./deps.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./passwords.ts";
-import { cookiePrefix, FRESH_MS, isSecure, SESSION_MS } from "./sessions.ts";
+import { cookiePrefix, isSecure, SESSION_MS } from "./sessions.ts";
 
 export const AUTH_PATH = "/manage/auth";
 /** Carries the caller's address to the library; what a caller sends under this name does not get that far. */

@@ -1,5 +1,6 @@
 import type { Held, PersonListed } from "../../domain/tenancy/person.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
+import { isFresh } from "../manage/fresh.ts";
 import { hasCreated } from "../manage/tenancy/workspaces.ts";
 import { isoTime } from "../manage/views.ts";
 import type { PeopleRoom } from "./room.ts";
@@ -41,7 +42,7 @@ async function mayCreate({ signUp, store }: PeopleRoom, { operator, email }: Per
   return operator || (signUp === "open" && !(await hasCreated(store, email)));
 }
 
-function personalView({ sessions }: PeopleRoom, person: PersonListed, { session }: Held) {
+function personalView(room: PeopleRoom, person: PersonListed, { session }: Held) {
   const { id, email, name, operator, twoFactor, passkeys, hasPassword } = person;
   return {
     id,
@@ -51,7 +52,7 @@ function personalView({ sessions }: PeopleRoom, person: PersonListed, { session 
     two_factor: twoFactor,
     passkeys,
     has_password: hasPassword,
-    session: { id: session.id, created_at: isoTime(session.createdAtMs), fresh: sessions.isFresh(session) },
+    session: { id: session.id, created_at: isoTime(session.createdAtMs), fresh: isFresh(room, session.createdAtMs) },
   };
 }
 

@@ -6,6 +6,7 @@ import { invalidValue, readBody, readQuery } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { actorName } from "../manage/acting.ts";
 import { change, short } from "../manage/deps.ts";
+import { demandFresh } from "../manage/fresh.ts";
 import { removeToken } from "../manage/tenancy/tokens.ts";
 import { isoTime } from "../manage/views.ts";
 import { seatsOf } from "./me.ts";
@@ -28,7 +29,7 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
       const { operator } = await readBody(exchange, OperatorBody);
       return changed(room, exchange, {
         action: operator ? "person.operator_on" : "person.operator_off",
-        demand: async (person) => (operator ? undefined : demandAnotherOperator(room, person)),
+        demand: async (person) => (operator ? demandFresh(room, exchange) : demandAnotherOperator(room, person)),
         write: (people, { id }) => people.setOperator(id, operator, clock.nowMs()),
         stays: (seat) => operator || seat?.role === "owner",
       });
@@ -120,8 +121,8 @@ export async function findPerson({ store }: PeopleRoom, { params }: Exchange): P
 }
 
 /**
- * A session is enough to help others. What signs oneself in is changed by steps that ask for the password or a sign-in that
- * is not long ago: whoever holds an old session must not get around them.
+ * What signs oneself in is changed by steps that ask for the password or a sign-in that is not long ago: whoever holds a
+ * session must not get around them.
  */
 export function refuseOwn({ actor }: Exchange, personId: string): void {
   if (actor?.is !== "person" || actor.person.userId !== personId) return;

@@ -2,9 +2,10 @@ import { fault } from "../../contract/faults.ts";
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { PersonLink, PersonRecord } from "../../domain/tenancy/person.ts";
 import { digestOf } from "../../kit/secret.ts";
-import { type Handler, type Reply, whole } from "../exchange.ts";
+import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { actorName } from "../manage/acting.ts";
 import { change, findWorkspace, short } from "../manage/deps.ts";
+import { demandFresh } from "../manage/fresh.ts";
 import { demandRank } from "../manage/seat.ts";
 import { isoTime } from "../manage/views.ts";
 import { baseOf } from "./deps.ts";
@@ -25,7 +26,7 @@ export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
     peopleReset: whole(async (exchange) => {
       const person = await findPerson(room, exchange);
       refuseOwn(exchange, person.id);
-      return makeReset(room, person, null);
+      return makeReset(room, exchange, person, null);
     }),
     peopleResetMember: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
@@ -46,7 +47,7 @@ export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
         throw fault("not_allowed", {
           message: `${email} has made the account in another way than by an invitation to ${workspace.slug}: only the operator makes a link for them.`,
         });
-      return makeReset(room, person, seat);
+      return makeReset(room, exchange, person, seat);
     }),
   };
 }
@@ -86,7 +87,13 @@ export async function spendReset({ store, clock }: PeopleRoom, token: string): P
   await store.change(async ({ people }) => ({ answer: await people.useLink(link.id, clock.nowMs()), audit: null }));
 }
 
-async function makeReset(room: PeopleRoom, person: PersonRecord, seat: PersonLink["seat"]): Promise<Reply> {
+async function makeReset(
+  room: PeopleRoom,
+  exchange: Exchange,
+  person: PersonRecord,
+  seat: PersonLink["seat"],
+): Promise<Reply> {
+  demandFresh(room, exchange);
   const { clock, makeToken, library, ids } = room;
   const [token, now] = [makeToken(), clock.nowMs()];
   const expiresAtMs = now + RESET_MS;

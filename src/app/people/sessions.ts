@@ -11,8 +11,6 @@ import type { PeopleDeps } from "./deps.ts";
 export const SESSION_MS = 7 * DAY_MS;
 /** It is prolonged when it was not for so long; "last seen" is at most this old while somebody is there. */
 const PROLONG_AFTER_MS = 5 * 60_000;
-/** What adds a way to sign in, or takes one away, asks for a sign-in that is at most this old. */
-export const FRESH_MS = 15 * 60_000;
 
 const USER_AGENT_CHARS_MAX = 300;
 const TOKEN_FORM = /^[A-Za-z0-9_-]{20,128}$/;
@@ -123,10 +121,6 @@ export class Sessions {
   challenged(cookie: string): string | undefined {
     const others = this.others(pairsOf(cookie));
     return others.some((pair) => pair.startsWith(`${this.#challengeName}=`)) ? others.join("; ") : undefined;
-  }
-
-  isFresh({ createdAtMs }: { readonly createdAtMs: number }): boolean {
-    return this.#deps.clock.nowMs() - createdAtMs < FRESH_MS;
   }
 
   async #presented({ authorization, cookie = "" }: IncomingHttpHeaders): Promise<Presented | undefined> {

@@ -9,6 +9,8 @@ export type Person = {
   /** May do everything, in every workspace. */
   readonly operator: boolean;
   readonly sessionId: string;
+  /** When the session began. */
+  readonly signedInAtMs: number;
   /** A cookie is sent by whatever page a browser shows; a bearer only by who has it. */
   readonly via: "cookie" | "bearer";
 };

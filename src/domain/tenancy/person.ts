@@ -125,5 +125,5 @@ export type PeopleWriter = {
 
 export function personOf({ person, session }: Held, via: Person["via"]): Person {
   const { id: userId, email, name, operator } = person;
-  return { userId, email, name, operator, sessionId: session.id, via };
+  return { userId, email, name, operator, sessionId: session.id, signedInAtMs: session.createdAtMs, via };
 }

@@ -1,6 +1,5 @@
 import { useMe } from "../../api/me.ts";
 import { PageHeader, Stack } from "../../ui/layout.tsx";
-import { FreshProvider } from "./fresh.tsx";
 import { Passkeys } from "./passkeys.tsx";
 import { Password } from "./password.tsx";
 import { Profile } from "./profile.tsx";
@@ -12,7 +11,7 @@ export function Screen() {
   const me = useMe().data;
   if (me === null || me === undefined) return null;
   return (
-    <FreshProvider me={me}>
+    <>
       <PageHeader title="Account" about="You, the ways you sign in, and where you are signed in." />
       <Stack className="max-w-3xl">
         <Profile me={me} />
@@ -21,6 +20,6 @@ export function Screen() {
         <Passkeys />
         <Sessions />
       </Stack>
-    </FreshProvider>
+    </>
   );
 }

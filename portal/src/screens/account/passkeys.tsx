@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import { useFresh } from "../../api/fresh.ts";
 import { addPasskey, listPasskeys, type Passkey, removePasskey, renamePasskey } from "../../api/people.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -14,7 +15,6 @@ import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
 import { passkeyError } from "../sign-in/ways.tsx";
-import { useFresh } from "./fresh.tsx";
 
 type Doing = { readonly is: "add" } | { readonly is: "rename" | "remove"; readonly passkey: Passkey };
 

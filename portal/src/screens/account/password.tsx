@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { apiErrorOf } from "../../api/error.ts";
+import { useFresh } from "../../api/fresh.ts";
 import type { Me } from "../../api/me.ts";
 import { changePassword } from "../../api/people.ts";
 import { Button } from "../../ui/button.tsx";
@@ -10,7 +11,6 @@ import { Field, Input } from "../../ui/field.tsx";
 import { Card } from "../../ui/layout.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { NewPassword } from "../sign-in/account-form.tsx";
-import { useFresh } from "./fresh.tsx";
 
 export function Password({ me }: { readonly me: Me }) {
   const [isOpen, setIsOpen] = useState(false);

@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
+import { useFresh } from "../../api/fresh.ts";
 import type { Me } from "../../api/me.ts";
 import { beginTotp, endTotp, giveCode, newBackupCodes } from "../../api/people.ts";
 import { Badge } from "../../ui/badge.tsx";
@@ -11,7 +12,6 @@ import { Card } from "../../ui/layout.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { CodeInput } from "../sign-in/code-step.tsx";
 import { BackupCodes } from "./backup-codes.tsx";
-import { useFresh } from "./fresh.tsx";
 import { TotpKey } from "./totp-key.tsx";
 
 type Step =

@@ -10,6 +10,7 @@ import type { KeyPolicy, Member, Role, Workspace } from "../../../domain/tenancy
 import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
+import { demandFreshToGive } from "../fresh.ts";
 import { pageOf } from "../page.ts";
 import { demandRank, ownOnly } from "../seat.ts";
 import { keyPolicyView, memberListedView, memberView } from "../views.ts";
@@ -164,6 +165,7 @@ export function memberHandlers(room: Room): Record<string, Handler> {
       const { email, role } = await readBody(exchange, MemberAdd);
       demandRank(exchange, role ?? "member");
       await demandInvitation(room, exchange, email);
+      demandFreshToGive(room, exchange, role ?? "member");
       const member = await room.inTurn(() => addMember(room, workspace, email, role ?? "member"));
       return { status: 201, json: memberView(member) };
     }),
@@ -186,6 +188,7 @@ export function memberHandlers(room: Room): Record<string, Handler> {
         const member = findMember(room, workspace, exchange.params["email"] ?? "");
         demandRank(exchange, member.role);
         demandRank(exchange, role);
+        demandFreshToGive(room, exchange, role, member.role);
         const { changed, removed_tokens } = await changeRole(room, member, role);
         return { status: 200, json: { ...memberView(changed), removed_tokens } };
       });

@@ -8,6 +8,7 @@ import { readBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { actorName } from "../acting.ts";
 import { type Changing, change, findWorkspace, type Room, short } from "../deps.ts";
+import { demandFreshToGive } from "../fresh.ts";
 import { pageOf } from "../page.ts";
 import { isoTime } from "../views.ts";
 import { timeOf } from "./key-settings.ts";
@@ -83,6 +84,8 @@ export function tokenHandlers(room: Room): Record<string, Handler> {
       const { name, access, expires_at } = await readBody(exchange, TokenCreate);
       const expiresAtMs = timeOf("expires_at", expires_at ?? null);
       const asked = { name, access, expiresAtMs };
+      // One that writes does what an admin may.
+      if (access === "write") demandFreshToGive(room, exchange, "admin");
       const json = await room.inTurn(() => createToken(room, findWorkspace(room, id), asked));
       return { status: 201, json };
     }),

@@ -1,25 +1,20 @@
 import { type UseMutationResult, useMutation } from "@tanstack/react-query";
-import { createContext, type ReactNode, useCallback, useContext, useMemo, useRef, useState } from "react";
-import { ApiError } from "../../api/error.ts";
-import { askMe, type Me, useSignInWays } from "../../api/me.ts";
-import { signInByOidc, signInByPasskey, signInByPassword } from "../../api/people.ts";
-import { Button } from "../../ui/button.tsx";
-import { Dialog, FormDialog } from "../../ui/dialog.tsx";
-import { ErrorNote } from "../../ui/error-state.tsx";
-import { Field, Input } from "../../ui/field.tsx";
-import { CodeStep } from "../sign-in/code-step.tsx";
-import { passkeyError } from "../sign-in/ways.tsx";
-
-type Run = <T>(work: () => Promise<T>) => Promise<T>;
-const FreshContext = createContext<Run>((work) => work());
-
-/** Runs what only a recent sign-in may do: when it is too long ago, asks to prove oneself and runs it again. */
-export function useFresh(): Run {
-  return useContext(FreshContext);
-}
+import { type ReactNode, useCallback, useRef, useState } from "react";
+import { useHere } from "../address.ts";
+import { ApiError } from "../api/error.ts";
+import { FreshContext, type Run } from "../api/fresh.ts";
+import { askMe, type Me, useSignInWays } from "../api/me.ts";
+import { signInByOidc, signInByPasskey, signInByPassword } from "../api/people.ts";
+import { CodeStep } from "../screens/sign-in/code-step.tsx";
+import { passkeyError } from "../screens/sign-in/ways.tsx";
+import { Button } from "../ui/button.tsx";
+import { Dialog, FormDialog } from "../ui/dialog.tsx";
+import { ErrorNote } from "../ui/error-state.tsx";
+import { Field, Input } from "../ui/field.tsx";
 
 type Waiting = { readonly again: () => void; readonly giveUp: () => void };
 
+/** Around the screens of whoever is signed in: asks whether it is still them. */
 export function FreshProvider({ me, children }: { readonly me: Me; readonly children: ReactNode }) {
   const [isOpen, setIsOpen] = useState(false);
   const waiting = useRef<Waiting | null>(null);
@@ -49,9 +44,8 @@ export function FreshProvider({ me, children }: { readonly me: Me; readonly chil
     waiting.current?.[how]();
     waiting.current = null;
   };
-  const value = useMemo(() => run, [run]);
   return (
-    <FreshContext value={value}>
+    <FreshContext value={run}>
       {children}
       {isOpen && <Prove me={me} onDone={() => end("again")} onClose={() => end("giveUp")} />}
     </FreshContext>
@@ -113,8 +107,9 @@ function ByPassword({ me, onDone, onClose, onCode }: ProveProps & { readonly onC
 /** Who comes by single sign-on leaves this page for it, and what they were about to do with it. */
 function WithoutPassword({ me, onDone, onClose }: ProveProps) {
   const oidc = useSignInWays().data?.oidc ?? null;
+  const here = useHere();
   const byPasskey = useMutation({ mutationFn: () => proveByPasskey(me), onSuccess: onDone });
-  const byOidc = useMutation({ mutationFn: () => signInByOidc("/app/account") });
+  const byOidc = useMutation({ mutationFn: () => signInByOidc(here) });
   const footer = (
     <>
       {me.passkeys > 0 && <PasskeyButton byPasskey={byPasskey} />}
@@ -153,7 +148,8 @@ async function proveByPasskey(me: Me): Promise<void> {
 function Why() {
   return (
     <p className="text-soft">
-      You signed in a while ago. Prove once more that it is you, before a way to sign in is changed.
+      You signed in a while ago. Prove once more that it is you: this decides who can sign in here, and what they may
+      do.
     </p>
   );
 }

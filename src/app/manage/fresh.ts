@@ -1,0 +1,34 @@
+import { fault } from "../../contract/faults.ts";
+import { isAtLeast } from "../../domain/tenancy/actor.ts";
+import type { Role } from "../../domain/tenancy/workspace.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { Exchange } from "../exchange.ts";
+
+/** What decides who can sign in, or who has power here, asks for a sign-in that is at most this old. */
+export const FRESH_MS = 15 * 60_000;
+
+type Timed = { readonly clock: Clock };
+
+export function isFresh({ clock }: Timed, signedInAtMs: number): boolean {
+  return clock.nowMs() - signedInAtMs < FRESH_MS;
+}
+
+export function refuseStale(room: Timed, signedInAtMs: number): void {
+  if (isFresh(room, signedInAtMs)) return;
+  throw fault("fresh_sign_in_needed", { message: "Sign in again first, then repeat this." });
+}
+
+/** An old session may be in other hands: it must not make itself a way back. Tokens are no sign-in. */
+export function demandFresh(room: Timed, { actor }: Pick<Exchange, "actor">): void {
+  if (actor?.is === "person") refuseStale(room, actor.person.signedInAtMs);
+}
+
+/** A role that is above a plain member's, and above the one that they have. */
+export function demandFreshToGive(
+  room: Timed,
+  exchange: Pick<Exchange, "actor">,
+  role: Role,
+  had: Role = "member",
+): void {
+  if (!isAtLeast(had, role)) demandFresh(room, exchange);
+}

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ageSessions, type Browser, OWNER, PASSWORD, type PeopleGateway, peopleGateway } from "../support/people.ts";
+
+const MEMBERS = "/manage/workspaces/demo/members";
+const INVITATIONS = "/manage/workspaces/demo/invitations";
+const TOKENS = "/manage/workspaces/demo/tokens";
+
+let gateway: PeopleGateway;
+/** An operator, an owner and an admin, each by their address. */
+let browsers: Readonly<Record<string, Browser>>;
+const [CHIEF, ADMIN] = ["chief@example.eu", "admin@example.eu"];
+
+beforeAll(async () => {
+  gateway = await peopleGateway();
+  browsers = {
+    [OWNER.email]: await gateway.setUp(),
+    [CHIEF]: await gateway.join(CHIEF, "owner"),
+    [ADMIN]: await gateway.join(ADMIN, "admin"),
+  };
+});
+afterAll(() => gateway.close());
+
+const age = (email: string) => ageSessions(gateway.dataDir, email, 16);
+const browserOf = (email: string): Browser => browsers[email] ?? gateway.browser();
+const signIn = (email: string) => browserOf(email).post("/manage/auth/sign-in/email", { email, password: PASSWORD });
+const idOf = async (email: string) => {
+  const { data } = await gateway.manage("GET", "/people?limit=1000");
+  return data.find((one: { email: string }) => one.email === email).id;
+};
+
+type Deed = readonly [method: string, path: string, body?: object];
+
+describe("a sign-in that is long ago", () => {
+  test.each<{ what: string; who: string; status: number; deed: () => Promise<Deed> }>([
+    {
+      what: "invites no admin",
+      who: ADMIN,
+      status: 201,
+      deed: async () => ["POST", INVITATIONS, { email: "invited@example.eu", role: "admin" }],
+    },
+    {
+      what: "invites nobody to the seat of an owner that waits for them",
+      who: CHIEF,
+      status: 201,
+      async deed() {
+        await gateway.manage("POST", "/workspaces/demo/members", { email: "waiting@example.eu", role: "owner" });
+        return ["POST", INVITATIONS, { email: "waiting@example.eu", role: "member" }];
+      },
+    },
+    {
+      what: "adds no admin",
+      who: ADMIN,
+      status: 201,
+      deed: async () => ["POST", MEMBERS, { email: "added@example.eu", role: "admin" }],
+    },
+    {
+      what: "makes no member an admin",
+      who: ADMIN,
+      status: 200,
+      async deed() {
+        await gateway.join("raised@example.eu");
+        return ["PATCH", `${MEMBERS}/raised@example.eu`, { role: "admin" }];
+      },
+    },
+    {
+      what: "makes no admin an owner",
+      who: CHIEF,
+      status: 200,
+      async deed() {
+        await gateway.join("second@example.eu", "admin");
+        return ["PATCH", `${MEMBERS}/second@example.eu`, { role: "owner" }];
+      },
+    },
+    {
+      what: "makes no link to a new password of a member",
+      who: ADMIN,
+      status: 201,
+      async deed() {
+        await gateway.join("forgets@example.eu");
+        return ["POST", `${MEMBERS}/forgets@example.eu/reset-link`];
+      },
+    },
+    {
+      what: "makes no link to a new password as an operator",
+      who: OWNER.email,
+      status: 201,
+      async deed() {
+        await gateway.join("lost@example.eu");
+        return ["POST", `/manage/people/${await idOf("lost@example.eu")}/reset-link`];
+      },
+    },
+    {
+      what: "makes nobody operator",
+      who: OWNER.email,
+      status: 200,
+      async deed() {
+        await gateway.join("runs@example.eu");
+        return ["POST", `/manage/people/${await idOf("runs@example.eu")}/operator`, { operator: true }];
+      },
+    },
+    {
+      what: "makes no management token that changes what an admin may",
+      who: CHIEF,
+      status: 201,
+      deed: async () => ["POST", TOKENS, { name: "program", access: "write" }],
+    },
+  ])("PORTAL-11 $what, until one signs in again", async ({ who, status, deed }) => {
+    const asked = await deed();
+    age(who);
+    const stale = await browserOf(who).ask(...asked);
+    expect([stale.status, stale.body.error?.code]).toEqual([403, "fresh_sign_in_needed"]);
+    expect(stale.body.error.message).toBe("Sign in again first, then repeat this.");
+    expect((await signIn(who)).status).toBe(200);
+    expect((await browserOf(who).ask(...asked)).status).toBe(status);
+  });
+
+  test("PORTAL-11 is enough for members, for lower roles and for removing", async () => {
+    await gateway.join("plain@example.eu");
+    await gateway.join("falls@example.eu", "owner");
+    const [plain, falls] = [await idOf("plain@example.eu"), await idOf("falls@example.eu")];
+    await gateway.manage("POST", `/people/${falls}/operator`, { operator: true });
+    for (const email of [OWNER.email, CHIEF, ADMIN]) age(email);
+    const done: [string, Deed, number][] = [
+      [ADMIN, ["POST", INVITATIONS, { email: "guest@example.eu" }], 201],
+      [ADMIN, ["POST", MEMBERS, { email: "helper@example.eu", role: "member" }], 201],
+      [ADMIN, ["PATCH", `${MEMBERS}/plain@example.eu`, { role: "member" }], 200],
+      [CHIEF, ["PATCH", `${MEMBERS}/falls@example.eu`, { role: "admin" }], 200],
+      [CHIEF, ["PATCH", `${MEMBERS}/falls@example.eu`, { role: "admin" }], 200],
+      [CHIEF, ["DELETE", `${MEMBERS}/falls@example.eu`], 200],
+      [CHIEF, ["POST", TOKENS, { name: "report", access: "read" }], 201],
+      [OWNER.email, ["POST", `/manage/people/${falls}/operator`, { operator: false }], 200],
+      [OWNER.email, ["POST", `/manage/people/${plain}/disable`, { disabled: true }], 200],
+    ];
+    for (const [who, deed, status] of done) expect((await browserOf(who).ask(...deed)).status, deed[1]).toBe(status);
+  });
+
+  test("PORTAL-11 is told first what they may not do at all", async () => {
+    age(ADMIN);
+    const above = await browserOf(ADMIN).post(INVITATIONS, { email: "boss@example.eu", role: "owner" });
+    expect([above.status, above.body.error.code]).toEqual([403, "insufficient_role"]);
+  });
+
+  test("PORTAL-11 tokens are no sign-in: the operator's and those of programs need none", async () => {
+    const { token } = await gateway.manage("POST", "/workspaces/demo/tokens", { name: "directory", access: "write" });
+    const body = { email: "program@example.eu", role: "admin" };
+    expect((await gateway.call(token, INVITATIONS, { body })).status).toBe(201);
+  });
+});
