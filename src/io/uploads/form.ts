@@ -25,6 +25,8 @@ export type ArrivedFile = {
   readonly contentType: string;
   readonly bytes: number;
   readonly seconds: number | undefined;
+  /** Those in which there may be more audio than was measured. */
+  readonly passedBytes: number;
   readonly sha256: Buffer;
   read(): AsyncIterable<Buffer>;
 };
@@ -156,6 +158,7 @@ class FormReader {
             contentType: this.#contentType(this.#named.type),
             bytes: spool.bytes,
             seconds: this.#meter.seconds(),
+            passedBytes: this.#meter.passedBytes(),
             sha256: this.#hash.digest(),
             read: () => spool.read(),
           };

@@ -24,3 +24,16 @@ export function adtsFrameAt(bytes: Buffer, at: number): Frame | undefined {
   // Version, profile, rate and channels.
   return { bytes: length, samples: blocks * BLOCK_SAMPLES, rateHz, kind: word & 0x0008fdc0 };
 }
+
+/** Main, LC, SSR, LTP, and the two that add high frequencies to a slower core. */
+const FRAMED_TYPES: ReadonlySet<number> = new Set([1, 2, 3, 4, 5, 29]);
+/** Some broadcasts have frames of so many, all others of more. */
+const FRAME_MIN_SAMPLES = 960;
+
+/** The least that a frame lasts, by the configuration that a decoder of AAC is given; undefined when it does not tell. */
+export function aacFrameSeconds(config: Buffer): number | undefined {
+  if (config.length < 2) return undefined;
+  const word = config.readUInt16BE(0);
+  const rateHz = RATES_HZ[(word >>> 7) & 15];
+  return rateHz === undefined || !FRAMED_TYPES.has(word >>> 11) ? undefined : FRAME_MIN_SAMPLES / rateHz;
+}

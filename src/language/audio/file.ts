@@ -13,13 +13,14 @@ import { opensWebm, WebmMeter } from "./webm.ts";
 const MAGIC_BYTES = 12;
 
 /** Beside its length: the media type of the format that it shows; undefined while nobody knows. */
-export type FileMeter = Meter & { mediaType(): string | undefined };
+export type FileMeter = Meter & { passedBytes(): number; mediaType(): string | undefined };
 
 /** Measures a file whose format nobody has told: it shows in the first bytes, never in the name. */
 export function fileMeter(): FileMeter {
   let meter: Meter | undefined;
   let mediaType: string | undefined;
   let hasTag = false;
+  let meteredBytes = 0;
   const scanner = new Scanner((bytes, at) => {
     if (meter === undefined) {
       const tag = tagBytes(bytes, at);
@@ -32,10 +33,17 @@ export function fileMeter(): FileMeter {
       mediaType = format?.mediaType;
       meter = format?.open() ?? UNKNOWN;
     }
+    meteredBytes += bytes.length - at;
     meter.push(bytes.subarray(at));
     return bytes.length - at;
   });
-  return { push: (chunk) => scanner.push(chunk), seconds: () => meter?.seconds(), mediaType: () => mediaType };
+  return {
+    push: (chunk) => scanner.push(chunk),
+    // Where nothing is heard, or most is passed over, a player may hear more than was counted.
+    seconds: () => ((meter?.passedBytes?.() ?? 0) * 2 > meteredBytes ? undefined : meter?.seconds() || undefined),
+    passedBytes: () => meter?.passedBytes?.() ?? meteredBytes,
+    mediaType: () => mediaType,
+  };
 }
 
 const UNKNOWN: Meter = { push: () => {}, seconds: () => undefined };

@@ -88,6 +88,17 @@ test("garbage between frames is passed over, also frames of another kind", () =>
   expect(secondsOf(file, stray, Buffer.alloc(99, 0xff), stray, frames)).toBe(5);
 });
 
+test("STT-01 what stands behind a frame of another kind is told as passed over, up to the next one that counts", () => {
+  const stray = withCrc("fff8c91800");
+  const passed = (...parts: Buffer[]) => {
+    const meter = new FlacMeter();
+    meter.push(Buffer.concat(parts));
+    return meter.passedBytes();
+  };
+  expect(passed(file)).toBe(0);
+  expect(passed(file, stray, Buffer.alloc(99), file.subarray(HEADERS_BYTES))).toBe(stray.length + 99);
+});
+
 test("a file whose first frame is unlike all the others is not measured by it", () => {
   const others = Array.from({ length: 50 }, () => Buffer.concat([withCrc("fff8c91800"), Buffer.alloc(99)]));
   expect(

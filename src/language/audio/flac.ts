@@ -98,6 +98,9 @@ export class FlacMeter implements Meter {
   #frames = 0;
   /** Headers of another kind: what looks so by chance inside a frame, or frames that a player hears all the same. */
   #strangers = 0;
+  /** From each of those to the next frame that counts. */
+  #passedBytes = 0;
+  #isAstray = false;
 
   push(chunk: Buffer): void {
     this.#scanner.push(chunk);
@@ -106,6 +109,10 @@ export class FlacMeter implements Meter {
   seconds(): number | undefined {
     const isMixed = this.#strangers > STRANGERS_MAX + this.#frames * STRANGERS_SHARE;
     return this.#isFlac && !isMixed ? this.#tally.seconds : undefined;
+  }
+
+  passedBytes(): number {
+    return this.#passedBytes;
   }
 
   #read(bytes: Buffer, at: number): number | undefined {
@@ -146,14 +153,22 @@ export class FlacMeter implements Meter {
   #frame(bytes: Buffer, at: number): number | undefined {
     const frame = flacFrameAt(bytes, at);
     if (frame === "more") return undefined;
-    if (frame === undefined) return toNextFrame(bytes, at);
+    if (frame === undefined) return this.#pass(bytes, at);
     if (this.#kind !== undefined && frame.kind !== this.#kind) {
       this.#strangers++;
-      return toNextFrame(bytes, at);
+      this.#isAstray = true;
+      return this.#pass(bytes, at);
     }
+    this.#isAstray = false;
     this.#kind = frame.kind;
     this.#frames++;
     this.#tally.add(frame.samples, frame.rateHz === 0 ? this.#streamRateHz : frame.rateHz);
     return frame.headerBytes;
+  }
+
+  #pass(bytes: Buffer, at: number): number {
+    const passed = toNextFrame(bytes, at);
+    if (this.#isAstray) this.#passedBytes += passed;
+    return passed;
   }
 }

@@ -30,6 +30,7 @@ export class FrameMeter implements Meter {
   #run: number | undefined;
   #begun = false;
   #last: Frame | undefined;
+  #passedBytes = 0;
 
   constructor(framing: Framing) {
     this.#framing = framing;
@@ -45,6 +46,10 @@ export class FrameMeter implements Meter {
     const alone = this.#frameAlone();
     if (alone !== undefined) return counted + alone.samples / alone.rateHz;
     return this.#last === undefined ? undefined : counted;
+  }
+
+  passedBytes(): number {
+    return this.#passedBytes;
   }
 
   /** A whole frame with nothing behind it yet that could confirm it. */
@@ -83,6 +88,7 @@ export class FrameMeter implements Meter {
     while (next + this.#framing.headerBytes <= bytes.length && this.#framing.frameAt(bytes, next) === undefined) {
       next += toNext(SYNC, bytes, next);
     }
+    this.#passedBytes += next - at;
     return next - at;
   }
 }

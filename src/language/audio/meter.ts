@@ -6,6 +6,8 @@ export type Meter = {
   push(chunk: Buffer): void;
   /** How long what has come so far lasts; undefined when it is not audio of the meter's format. */
   seconds(): number | undefined;
+  /** Bytes that were passed over, in which a player may find audio all the same. Absent: that could be any of them. */
+  passedBytes?(): number;
 };
 
 /** What is billed of audio: whole seconds, a half counts up, never less than one. */

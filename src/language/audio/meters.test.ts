@@ -214,6 +214,35 @@ describe("formats", () => {
   });
 });
 
+describe("what is passed over", () => {
+  const passedIn = (bytes: Buffer) => {
+    const meter = fileMeter();
+    meter.push(bytes);
+    return meter.passedBytes();
+  };
+  const mp3 = speechOf("mp3", 2.4);
+
+  test("STT-01 is nothing in samples and in frames that follow one another, and may be anything elsewhere", () => {
+    const tag = Buffer.from("ID3\x04\0\0\0\0\0\x04abcd", "latin1");
+    for (const format of ["wav", "mp3", "aac", "flac"] as const) expect(passedIn(speechOf(format, 2))).toBe(0);
+    expect(passedIn(Buffer.concat([tag, mp3]))).toBe(0);
+    expect(passedIn(Buffer.concat([mp3, Buffer.alloc(999), mp3]))).toBe(999);
+    for (const name of ["moov-first.m4a", "vorbis.webm", "speech.ogg"]) {
+      const bytes = encodedSample(name);
+      expect(passedIn(bytes)).toBe(bytes.length);
+    }
+    expect(passedIn(Buffer.from("hello, this is no audio at all"))).toBe(30);
+  });
+
+  test("STT-01 a file of which most is, or that has no length at all, is not measured", () => {
+    expect(secondsOf(Buffer.concat([mp3, Buffer.alloc(mp3.length - 1)]))).toBe(2.4);
+    expect(secondsOf(Buffer.concat([mp3, Buffer.alloc(mp3.length + 1)]))).toBeUndefined();
+    const flac = speechOf("flac", 2);
+    expect(secondsOf(Buffer.concat([flac.subarray(0, 42), Buffer.alloc(100_000, 1)]))).toBeUndefined();
+    expect(secondsOf(speechOf("wav", 0))).toBeUndefined();
+  });
+});
+
 describe.skipIf(!fixturesPresent)(`recorded audio${fixturesPresent ? "" : `: ${FIXTURES_ABSENT}`}`, () => {
   const answer = (name: string): Buffer => loadExchange(name).interactions[0]?.response.body ?? Buffer.alloc(0);
   /** The base64 behind a name, and what stands before it: read by hand, as no reader of ours is on trial here. */

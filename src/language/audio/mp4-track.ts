@@ -1,33 +1,26 @@
+import type { SampleKind } from "./mp4-codecs.ts";
+
 /** A track of an MP4 file as far as it has been read. */
 export type Mp4Track = {
   id: number;
   isSound: boolean;
   unitsPerSecond: number;
-  codec: string;
+  kind: SampleKind | undefined;
   /** Samples with a length in time, and samples with a length in bytes. */
   samples: number;
   sized: number;
   units: number;
-  /** How long a sample of a fragment lasts where nothing else is said. */
-  defaultUnits: number;
+  bytes: number;
+  /** How long a sample of a fragment lasts, and its size, where nothing else is said. */
+  defaults: SampleSize;
 };
+
+export type SampleSize = { readonly units: number; readonly bytes: number };
 
 /** No file of speech has more; the others are not looked at. */
 const TRACKS_MAX = 16;
 /** No codec puts more into one sample; a file that says so was made up. */
 const SAMPLE_MAX_SECONDS = 10;
-
-/** The least that a sample of a codec lasts: a clock that runs faster was made up. */
-const SAMPLE_MIN_SECONDS: Readonly<Record<string, number>> = {
-  mp4a: 0.01,
-  alac: 0.01,
-  ".mp3": 0.01,
-  samr: 0.02,
-  sawb: 0.02,
-  "ac-3": 0.01,
-  "ec-3": 0.005,
-  Opus: 0.0025,
-};
 
 /** The tracks of a file, and the one that is being read. */
 export class Mp4Tracks {
@@ -60,17 +53,29 @@ export class Mp4Tracks {
 }
 
 /** No sample is without bytes or without a time, none lasts for ever, and all but the last have the length they need. */
-function isLikely({ codec, unitsPerSecond, samples, sized, units }: Mp4Track, fileBytes: number): boolean {
-  const shortest = Object.hasOwn(SAMPLE_MIN_SECONDS, codec) ? (SAMPLE_MIN_SECONDS[codec] ?? 0) : 0;
+function isLikely({ kind, unitsPerSecond, samples, sized, units, bytes }: Mp4Track, fileBytes: number): boolean {
   return (
+    kind !== undefined &&
     unitsPerSecond > 0 &&
     samples <= fileBytes &&
     sized <= samples &&
+    bytes <= samples * kind.bytesMax &&
     units <= samples * SAMPLE_MAX_SECONDS * unitsPerSecond &&
-    units >= (samples - 1) * shortest * unitsPerSecond
+    units >= (samples - 1) * kind.secondsMin * unitsPerSecond
   );
 }
 
 function blank(): Mp4Track {
-  return { id: 0, isSound: false, unitsPerSecond: 0, codec: "", samples: 0, sized: 0, units: 0, defaultUnits: 0 };
+  const defaults = { units: 0, bytes: 0 };
+  return {
+    id: 0,
+    isSound: false,
+    unitsPerSecond: 0,
+    kind: undefined,
+    samples: 0,
+    sized: 0,
+    units: 0,
+    bytes: 0,
+    defaults,
+  };
 }

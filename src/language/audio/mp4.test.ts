@@ -23,12 +23,23 @@ type Trak = { id?: number; handler?: string; unitsPerSecond?: number; stts?: Buf
 
 const NOTHING = Buffer.alloc(0);
 /** What the samples are, and how many of them have a size. */
-const codec = (name: string) => box("stsd", words(0, 1, 36), Buffer.from(name, "latin1"), Buffer.alloc(28));
-const sizes = (count: number) => box("stsz", words(0, 40, count));
+const codec = (name: string, told: Buffer = NOTHING) => box("stsd", words(0, 1), box(name, Buffer.alloc(28), told));
+const sizes = (count: number, bytes = 40) => box("stsz", words(0, bytes, count));
+const descriptor = (tag: number, ...parts: Buffer[]) => {
+  const body = Buffer.concat(parts);
+  return Buffer.concat([Buffer.from([tag, 0x80, 0x80, body.length]), body]);
+};
+/** What a decoder of AAC is told; the configuration is that of LC at 8 kHz, mono. */
+const esds = (config = "1588", type = 0x40) => {
+  const decoder = descriptor(4, Buffer.from([type]), Buffer.alloc(12), descriptor(5, Buffer.from(config, "hex")));
+  return box("esds", words(0), descriptor(3, Buffer.alloc(3), decoder));
+};
+const AAC = codec("mp4a", esds());
+const alac = (rateHz: number) => box("alac", words(0, 4_096), Buffer.alloc(16), words(rateHz));
 
 /** A track of sound at 8 kHz unless told. */
 function trak(told: Trak = {}): Buffer {
-  const { id = 1, handler = "soun", unitsPerSecond = 8_000, stts = table([100, 1_024]), more = NOTHING } = told;
+  const { id = 1, handler = "soun", unitsPerSecond = 8_000, stts = table([100, 1_024]), more = AAC } = told;
   const tkhd = box("tkhd", words(0, 0, 0, id));
   const mdhd = box("mdhd", words(0, 0, 0, unitsPerSecond, 999_999_999, 0));
   const hdlr = box("hdlr", words(0, 0), Buffer.from(handler, "latin1"), words(0, 0, 0));
@@ -37,6 +48,10 @@ function trak(told: Trak = {}): Buffer {
 
 function table(...entries: [samples: number, units: number][]): Buffer {
   return words(0, entries.length, ...entries.flat());
+}
+
+function both(...parts: Buffer[]): Buffer {
+  return Buffer.concat(parts);
 }
 
 const FTYP = box("ftyp", Buffer.from("M4A \0\0\0\0", "latin1"));
@@ -53,8 +68,8 @@ describe("tables", () => {
   });
 
   test("runs of unlike samples add up", () => {
-    const stts = table([10, 1_024], [5, 100], [1, 260]);
-    expect(secondsOf(Buffer.concat([FTYP, box("moov", trak({ stts })), DATA]))).toBe(11_000 / 8_000);
+    const stts = table([10, 1_024], [5, 1_000], [1, 260]);
+    expect(secondsOf(Buffer.concat([FTYP, box("moov", trak({ stts })), DATA]))).toBe(15_500 / 8_000);
   });
 
   test("a count of entries beyond the box reads none of what follows", () => {
@@ -80,23 +95,40 @@ describe("lies", () => {
     ["more samples than the file has bytes", { stts: table([4_000_000_000, 1_024]) }],
     ["samples that last for hours", { stts: table([10, 4_000_000_000]) }],
     ["no units at all", { unitsPerSecond: 0 }],
-    ["a clock that runs a thousand times too fast", { unitsPerSecond: 8_000_000, more: codec("mp4a") }],
+    ["a clock that runs a thousand times too fast", { unitsPerSecond: 8_000_000 }],
+    ["one that is a little faster than its codec", { unitsPerSecond: 9_000 }],
     ["the same with packets of Opus", { unitsPerSecond: 8_000_000, more: codec("Opus") }],
-    ["more samples with a size than with a time", { stts: table([1, 1_024]), more: sizes(100) }],
-  ])("%s: not known", (_, told) => {
+    ["the same with frames without loss", { unitsPerSecond: 64_000, more: codec("alac", alac(8_000)) }],
+    ["more samples with a size than with a time", { stts: table([1, 1_024]), more: both(AAC, sizes(100)) }],
+    ["samples so large that there are several in one", { more: both(AAC, sizes(100, 1_537)) }],
+    [
+      "the same, each with its size",
+      { stts: table([2, 1_024]), more: both(AAC, box("stsz", words(0, 0, 2, 9, 9_999))) },
+    ],
+    ["the same in another table", { more: both(AAC, box("stz2", words(0, 16, 100))) }],
+    ["AAC that does not say at which rate", { more: codec("mp4a") }],
+    ["AAC that is of another length", { more: codec("mp4a", esds("bd88")) }],
+    ["MP3 that calls itself AAC", { more: codec("mp4a", esds("1588", 0x6b)) }],
+    ["frames without loss that do not say how long they are", { more: codec("alac") }],
+    ["plain samples, whose clock is all there is", { more: codec("sowt") }],
+    ["the same in mu-law", { more: codec("ulaw") }],
+    ["FLAC", { more: codec("fLaC") }],
+    ["no codec at all", { more: NOTHING }],
+    ["two codecs", { more: box("stsd", words(0, 2), box("mp4a", Buffer.alloc(28), esds()), box("mp4a")) }],
+  ])("STT-01 %s: not known", (_, told) => {
     expect(secondsOf(Buffer.concat([FTYP, box("moov", trak(told)), DATA]))).toBeUndefined();
   });
 
   test("codec and sizes that fit the times change nothing", () => {
-    const more = Buffer.concat([codec("mp4a"), sizes(100)]);
-    expect(secondsOf(Buffer.concat([FTYP, box("moov", trak({ more })), DATA]))).toBe(12.8);
-    expect(secondsOf(Buffer.concat([FTYP, box("moov", trak({ more, unitsPerSecond: 48_000 })), DATA]))).toBeCloseTo(
-      2.13,
-    );
+    const lasts = (more: Buffer, unitsPerSecond = 8_000) =>
+      secondsOf(Buffer.concat([FTYP, box("moov", trak({ more, unitsPerSecond })), DATA]));
+    expect(lasts(both(AAC, sizes(100)))).toBe(12.8);
+    expect(lasts(codec("mp4a", esds("1188")), 48_000)).toBeCloseTo(2.13);
+    expect(lasts(codec("alac", alac(32_000)))).toBe(12.8);
   });
 
   test("one track that cannot be true is enough: nobody knows which one is played", () => {
-    const fast = trak({ id: 2, unitsPerSecond: 8_000_000, more: codec("mp4a") });
+    const fast = trak({ id: 2, unitsPerSecond: 8_000_000 });
     expect(secondsOf(Buffer.concat([FTYP, box("moov", trak(), fast), DATA]))).toBeUndefined();
   });
 
@@ -122,18 +154,28 @@ describe("fragments", () => {
   });
 
   test("as the fragment's default says, past what stands before it", () => {
-    const one = fragment(words(0x0b, 1, 0, 0, 1, 512), box("trun", words(0x201, 50, 0), Buffer.alloc(200)));
-    expect(secondsOf(Buffer.concat([moov(mvex), one]))).toBe(3.2);
+    const one = fragment(words(0x0b, 1, 0, 0, 1, 2_048), box("trun", words(0x201, 50, 0), Buffer.alloc(200)));
+    expect(secondsOf(Buffer.concat([moov(mvex), one]))).toBe(12.8);
   });
 
   test("as each sample says", () => {
-    const one = fragment(words(0, 1), box("trun", words(0x301, 2, 0, 800, 7, 1_600, 7)));
+    const one = fragment(words(0, 1), box("trun", words(0x301, 2, 0, 1_024, 7, 1_376, 7)));
     expect(secondsOf(Buffer.concat([moov(mvex), one]))).toBe(0.3);
   });
 
   test("of another track are not counted", () => {
     const one = fragment(words(0, 9), box("trun", words(0, 50)));
     expect(secondsOf(Buffer.concat([moov(mvex), one]))).toBe(0);
+  });
+
+  test.each([
+    ["the file's default", words(0, 1), words(0, 2), 9_999],
+    ["the fragment's", words(0x18, 1, 1_024, 9_999), words(0, 2), 0],
+    ["the sample's", words(0, 1), words(0x200, 2, 9, 9_999), 0],
+    ["the sample's, behind its time", words(0, 1), words(0x300, 2, 1_024, 9, 1_024, 9_999), 0],
+  ])("STT-01 with samples too large by %s are a lie", (_, tfhd, trun, bytes) => {
+    const told = box("mvex", box("trex", words(0, 1, 1, 1_024, bytes, 0)));
+    expect(secondsOf(Buffer.concat([moov(told), fragment(tfhd, box("trun", trun))]))).toBeUndefined();
   });
 
   test("with more samples than bytes are a lie", () => {

@@ -1,5 +1,6 @@
 import type { Meter } from "./meter.ts";
-import { type Mp4Track, Mp4Tracks } from "./mp4-track.ts";
+import { sampleKindOf } from "./mp4-codecs.ts";
+import { type Mp4Track, Mp4Tracks, type SampleSize } from "./mp4-track.ts";
 import { Scanner, TO_THE_END } from "./scanner.ts";
 
 /** Boxes that hold boxes: their headers are stepped over, so that what they hold is read in its turn. */
@@ -20,7 +21,7 @@ const FIELDS: ReadonlySet<string> = new Set([
   "trun",
 ]);
 /** So much of a box is enough to read its fields; lists behind them are read entry by entry. */
-const FIELDS_BYTES = 48;
+const FIELDS_BYTES = 256;
 
 /** Entries of a table that are still to come: how wide one is, and what one means. */
 type Entries = {
@@ -39,8 +40,8 @@ export class Mp4Meter implements Meter {
   #fileBytes = 0;
   #begun = false;
   #entries: Entries | undefined;
-  /** How long a sample of the fragment that is being read lasts where its run does not say. */
-  #fragmentUnits = 0;
+  /** What a sample of the fragment that is being read is where its run does not say. */
+  #defaults: SampleSize = { units: 0, bytes: 0 };
 
   push(chunk: Buffer): void {
     this.#fileBytes += chunk.length;
@@ -80,38 +81,65 @@ export class Mp4Meter implements Meter {
     if (box.name === "tkhd") track.id = u32(body, long ? 20 : 12);
     else if (box.name === "hdlr") track.isSound = body.toString("latin1", 8, 12) === "soun";
     else if (box.name === "mdhd") track.unitsPerSecond = u32(body, long ? 20 : 12);
-    else if (box.name === "stsd") track.codec ||= body.toString("latin1", 12, 16);
-    else if (box.name === "stsz" || box.name === "stz2") track.sized += u32(body, 8);
-    else if (box.name === "trex") {
+    else if (box.name === "stsd") track.kind ??= sampleKindOf(body);
+    else if (box.name === "stsz") return this.#sizes(box, body);
+    else if (box.name === "stz2") {
+      track.sized += u32(body, 8);
+      // The widest that fit into their fields.
+      track.bytes += u32(body, 8) * (2 ** (u32(body, 4) & 0xff) - 1);
+    } else if (box.name === "trex") {
       const found = this.#tracks.find(u32(body, 4));
-      if (found !== undefined) found.defaultUnits = u32(body, 12);
+      if (found !== undefined) found.defaults = { units: u32(body, 12), bytes: u32(body, 16) };
     } else if (box.name === "stts") {
       return this.#table(box, { at: 8, count: u32(body, 4), bytes: 8 }, (bytes, at) => {
-        add(track, bytes.readUInt32BE(at), bytes.readUInt32BE(at + 4));
+        add(track, bytes.readUInt32BE(at), { units: bytes.readUInt32BE(at + 4), bytes: 0 });
       });
     } else if (box.name === "tfhd") this.#fragmentOf(body);
     else if (box.name === "trun") return this.#run(box, body);
     return box.bodyBytes;
   }
 
+  #sizes(box: Box, body: Buffer): number {
+    const track = this.#tracks.current;
+    const [bytesEach, count] = [u32(body, 4), u32(body, 8)];
+    track.sized += count;
+    track.bytes += bytesEach * count;
+    if (bytesEach > 0) return box.bodyBytes;
+    return this.#table(box, { at: 12, count, bytes: 4 }, (bytes, at) => {
+      track.bytes += bytes.readUInt32BE(at);
+    });
+  }
+
   #fragmentOf(body: Buffer): void {
     const flags = u32(body, 0) & 0xffffff;
     this.#tracks.pick(u32(body, 4));
     const unitsAt = 8 + ((flags & 1) === 0 ? 0 : 8) + ((flags & 2) === 0 ? 0 : 4);
-    this.#fragmentUnits = (flags & 8) === 0 ? this.#tracks.current.defaultUnits : u32(body, unitsAt);
+    const { units, bytes } = this.#tracks.current.defaults;
+    this.#defaults = {
+      units: (flags & 8) === 0 ? units : u32(body, unitsAt),
+      bytes: (flags & 16) === 0 ? bytes : u32(body, unitsAt + ((flags & 8) === 0 ? 0 : 4)),
+    };
   }
 
   #run(box: Box, body: Buffer): number {
     const track = this.#tracks.current;
     const flags = u32(body, 0) & 0xffffff;
     const count = u32(body, 4);
-    if ((flags & 0x100) === 0) {
-      add(track, count, this.#fragmentUnits);
+    const { units, bytes } = this.#defaults;
+    const [hasUnits, hasBytes] = [(flags & 0x100) !== 0, (flags & 0x200) !== 0];
+    if (!hasUnits && !hasBytes) {
+      add(track, count, { units, bytes });
       return box.bodyBytes;
     }
     const at = 8 + ((flags & 1) === 0 ? 0 : 4) + ((flags & 4) === 0 ? 0 : 4);
     const width = [0x100, 0x200, 0x400, 0x800].filter((flag) => (flags & flag) !== 0).length * 4;
-    return this.#table(box, { at, count, bytes: width }, (bytes, from) => add(track, 1, bytes.readUInt32BE(from)));
+    return this.#table(box, { at, count, bytes: width }, (entry, from) => {
+      const sizeAt = hasUnits ? from + 4 : from;
+      add(track, 1, {
+        units: hasUnits ? entry.readUInt32BE(from) : units,
+        bytes: hasBytes ? entry.readUInt32BE(sizeAt) : bytes,
+      });
+    });
   }
 
   /** Goes to the entries of a table. Its count is not believed beyond the end of the box. */
@@ -141,9 +169,10 @@ function boxAt(bytes: Buffer, at: number): Box | "more" | undefined {
   return long < 16 ? undefined : { name, headerBytes: 16, bodyBytes: Math.min(long - 16, TO_THE_END) };
 }
 
-function add(track: Mp4Track, samples: number, unitsEach: number): void {
+function add(track: Mp4Track, samples: number, each: SampleSize): void {
   track.samples += samples;
-  track.units += samples * unitsEach;
+  track.units += samples * each.units;
+  track.bytes += samples * each.bytes;
 }
 
 /** Zero where the box is too short to have the field. */

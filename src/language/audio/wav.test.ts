@@ -10,16 +10,25 @@ function chunk(name: string, body: Buffer, told = body.length): Buffer {
   return Buffer.concat([header, body, Buffer.alloc(told === body.length ? body.length % 2 : 0)]);
 }
 
-type Fmt = { tag?: number; channels?: number; bits?: number; bytesPerSecond?: number; subFormat?: number };
+type Fmt = {
+  tag?: number;
+  channels?: number;
+  bits?: number;
+  rateHz?: number;
+  bytesPerSecond?: number;
+  blockBytes?: number;
+  subFormat?: number;
+};
 
 /** 8 kHz, mono, 16 bits unless told. */
-function fmt({ tag = 1, channels = 1, bits = 16, bytesPerSecond = 16_000, subFormat }: Fmt = {}): Buffer {
+function fmt(told: Fmt = {}): Buffer {
+  const { tag = 1, channels = 1, bits = 16, rateHz = 8_000, bytesPerSecond = 16_000, subFormat } = told;
   const body = Buffer.alloc(subFormat === undefined ? 16 : 40);
   body.writeUInt16LE(tag, 0);
   body.writeUInt16LE(channels, 2);
-  body.writeUInt32LE(8_000, 4);
+  body.writeUInt32LE(rateHz, 4);
   body.writeUInt32LE(bytesPerSecond, 8);
-  body.writeUInt16LE((channels * bits) / 8, 12);
+  body.writeUInt16LE(told.blockBytes ?? (channels * bits) / 8, 12);
   body.writeUInt16LE(bits, 14);
   if (subFormat !== undefined) body.writeUInt16LE(subFormat, 24);
   return chunk("fmt ", body);
@@ -95,16 +104,27 @@ describe("layouts", () => {
     ["floating", { tag: 3, bits: 32 }, 0.5],
     ["extensible", { tag: 0xfffe, bits: 32, subFormat: 3 }, 0.5],
     ["A-law", { tag: 6, bits: 8 }, 2],
-    ["a codec that only tells its byte rate", { tag: 0x55, bits: 0, bytesPerSecond: 4_000 }, 4],
-  ])("%s", (_, layout, seconds) => {
+    ["mu-law, whatever its header says of bits", { tag: 7, bits: 512 }, 2],
+    ["ADPCM of IMA, blocks of 505 samples", { tag: 0x11, bits: 4, blockBytes: 256 }, (62 * 505) / 8_000],
+    ["the same in two channels", { tag: 0x11, bits: 4, channels: 2, blockBytes: 512 }, (31 * 505) / 8_000],
+    ["ADPCM of Microsoft, blocks of 500 samples", { tag: 0x02, bits: 4, blockBytes: 256 }, (62 * 500) / 8_000],
+    ["GSM", { tag: 0x31, bits: 0, blockBytes: 65 }, (246 * 320) / 8_000],
+  ])("STT-01 %s", (_, layout, seconds) => {
     expect(secondsOf(riff([fmt(layout), chunk("data", SECOND)]))).toBeCloseTo(seconds, 3);
   });
 
   test.each<[string, Fmt]>([
     ["no channels", { channels: 0 }],
     ["no bits", { bits: 0 }],
-    ["a codec without a byte rate", { tag: 0x55, bytesPerSecond: 0 }],
-  ])("%s: not known", (_, layout) => {
+    ["samples wider than any", { bits: 512 }],
+    ["a rate that nothing has", { rateHz: 2_000_000_000 }],
+    ["MP3, of which the header tells a byte rate alone", { tag: 0x55, bits: 0, bytesPerSecond: 4_000 }],
+    ["G.722", { tag: 0x28f, bits: 4 }],
+    ["AAC", { tag: 0xff }],
+    ["ADPCM of other widths", { tag: 0x11, bits: 3, blockBytes: 256 }],
+    ["ADPCM in blocks that are no more than their heads", { tag: 0x11, bits: 4, blockBytes: 3 }],
+    ["GSM in blocks of another size", { tag: 0x31, bits: 0, blockBytes: 41 }],
+  ])("STT-01 %s: not known", (_, layout) => {
     expect(secondsOf(riff([fmt(layout), chunk("data", SECOND)]))).toBeUndefined();
   });
 

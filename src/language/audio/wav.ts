@@ -1,4 +1,5 @@
 import type { Meter } from "./meter.ts";
+import { RATE_MAX_HZ } from "./pcm.ts";
 import { Scanner, TO_THE_END } from "./scanner.ts";
 
 /** How the samples lie in the data; `unitBytes` is what cannot be cut. */
@@ -14,10 +15,17 @@ const TRAILERS: ReadonlySet<string> = new Set([
 ]);
 const UNKNOWN_FROM = 0xffff_fff0;
 const EXTENSIBLE = 0xfffe;
-/** Linear samples, floating samples, A-law and mu-law: their size follows from the sample's. */
-const PLAIN: ReadonlySet<number> = new Set([1, 3, 6, 7]);
-/** Two kinds of ADPCM and GSM: samples in blocks, of which the header tells the number in each. */
-const BLOCKED: ReadonlySet<number> = new Set([0x02, 0x11, 0x31]);
+/** Linear samples and floating ones: as wide as the header says, in bytes. */
+const PLAIN: ReadonlySet<number> = new Set([1, 3]);
+const SAMPLE_MAX_BYTES = 8;
+/** A-law and mu-law: a byte for a sample. */
+const COMPANDED: ReadonlySet<number> = new Set([6, 7]);
+const MS_ADPCM = 0x02;
+const IMA_ADPCM = 0x11;
+const ADPCM_BITS = 4;
+const GSM = 0x31;
+const GSM_BLOCK_BYTES = 65;
+const GSM_BLOCK_SAMPLES = 320;
 const FMT_MAX_BYTES = 40;
 
 /** Measures a WAV file by the bytes of its data. The lengths in its headers end nothing by themselves. */
@@ -40,6 +48,10 @@ export class WavMeter implements Meter {
     const waiting = this.#at === "data" ? this.#scanner.rest.length - (this.#isOdd ? 1 : 0) : 0;
     const bytes = this.#dataBytes + Math.max(0, waiting);
     return Math.floor(bytes / this.#layout.unitBytes) / this.#layout.unitsPerSecond;
+  }
+
+  passedBytes(): number {
+    return 0;
   }
 
   #read(bytes: Buffer, at: number): number | undefined {
@@ -109,18 +121,26 @@ function word(bytes: Buffer, at: number): string {
   return bytes.toString("latin1", at, at + 4);
 }
 
+/** By what a decoder goes by. Where that is in the data, the header alone tells no length. */
 function layoutOf(fmt: Buffer): Layout | undefined {
   if (fmt.length < 16) return undefined;
   const tag = fmt.readUInt16LE(0);
   const format = tag === EXTENSIBLE && fmt.length >= 26 ? fmt.readUInt16LE(24) : tag;
-  const [channels, rateHz, bytesPerSecond] = [fmt.readUInt16LE(2), fmt.readUInt32LE(4), fmt.readUInt32LE(8)];
-  const sampleBytes = Math.ceil(fmt.readUInt16LE(14) / 8);
-  if (rateHz === 0) return undefined;
-  if (BLOCKED.has(format) && fmt.length >= 20) {
-    const [blockBytes, blockSamples] = [fmt.readUInt16LE(12), fmt.readUInt16LE(18)];
-    if (blockBytes > 0 && blockSamples > 0) return { unitBytes: blockBytes, unitsPerSecond: rateHz / blockSamples };
-  }
-  if (!PLAIN.has(format)) return bytesPerSecond === 0 ? undefined : { unitBytes: 1, unitsPerSecond: bytesPerSecond };
-  if (channels === 0 || sampleBytes === 0) return undefined;
-  return { unitBytes: channels * sampleBytes, unitsPerSecond: rateHz };
+  const [channels, rateHz] = [fmt.readUInt16LE(2), fmt.readUInt32LE(4)];
+  const [blockBytes, bits] = [fmt.readUInt16LE(12), fmt.readUInt16LE(14)];
+  if (channels === 0 || rateHz === 0 || rateHz > RATE_MAX_HZ) return undefined;
+  const sampleBytes = PLAIN.has(format) ? Math.ceil(bits / 8) : COMPANDED.has(format) ? 1 : 0;
+  if (sampleBytes > 0 && sampleBytes <= SAMPLE_MAX_BYTES)
+    return { unitBytes: channels * sampleBytes, unitsPerSecond: rateHz };
+  const blockSamples = blockSamplesOf(format, blockBytes / channels, bits);
+  return blockSamples > 0 ? { unitBytes: blockBytes, unitsPerSecond: rateHz / blockSamples } : undefined;
+}
+
+/** Samples of each channel in a block: some in its head, the others two in a byte. Zero where nobody knows. */
+function blockSamplesOf(format: number, bytesPerChannel: number, bits: number): number {
+  if (format === GSM) return bytesPerChannel === GSM_BLOCK_BYTES ? GSM_BLOCK_SAMPLES : 0;
+  if (bits !== ADPCM_BITS) return 0;
+  if (format === MS_ADPCM && bytesPerChannel >= 7) return 2 + (bytesPerChannel - 7) * 2;
+  if (format === IMA_ADPCM && bytesPerChannel >= 4) return 1 + (bytesPerChannel - 4) * 2;
+  return 0;
 }

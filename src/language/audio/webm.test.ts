@@ -19,11 +19,15 @@ function endless(id: string): Buffer {
   return Buffer.from(`${id}01ffffffffffffff`, "hex");
 }
 
-function track(number: number, type: number, codec: string): Buffer {
-  return element(
-    "ae",
-    Buffer.concat([element("d7", Buffer.from([number])), element("83", Buffer.from([type])), element("86", codec)]),
-  );
+function track(number: number, type: number, codec: string, ...more: Buffer[]): Buffer {
+  const told = [element("d7", Buffer.from([number])), element("83", Buffer.from([type])), element("86", codec)];
+  return element("ae", Buffer.concat([...told, ...more]));
+}
+
+/** 16 kHz, mono, 16 bits unless told. */
+function samples({ rate = "467a0000", channels = "01", bits = "10" } = {}): Buffer {
+  const [hertz, count, width] = [rate, channels, bits].map((value) => Buffer.from(value, "hex"));
+  return element("e1", Buffer.concat([element("b5", hertz), element("9f", count), element("6264", width)]));
 }
 
 function cluster(time: number): Buffer {
@@ -85,8 +89,70 @@ describe("other codecs", () => {
     ).toBeCloseTo(0.06, 9);
   });
 
-  test("laced packets of Opus go by their times", () => {
-    expect(secondsOf(OPUS, cluster(0), block(1, 0, 0x82), block(1, 100, 0x82))).toBeCloseTo(0.2, 9);
+  test("laced packets of Opus go by their times, where those have room for all of them", () => {
+    const laced = (time: number, packet: string) => block(1, time, 0x82, packet);
+    expect(secondsOf(OPUS, cluster(0), laced(0, "04f8"), laced(100, "04f8"))).toBeCloseTo(0.2, 9);
+    expect(secondsOf(OPUS, cluster(0), laced(0, "fff8"), laced(100, "fff8"))).toBeUndefined();
+  });
+
+  const clocked = (step: number, packet: string, ...told: [codec: string, ...more: Buffer[]]) =>
+    secondsOf(
+      START,
+      element("1654ae6b", track(1, 2, ...told)),
+      cluster(0),
+      ...Array.from({ length: 100 }, (_, index) => block(1, index * step, 0x80, packet)),
+    );
+  const config = (hex: string) => element("63a2", Buffer.from(hex, "hex"));
+
+  test("STT-01 frames of AAC last as long as their decoder is told", () => {
+    expect(clocked(64, "00", "A_AAC", config("1408"))).toBeCloseTo(6.4, 9);
+    expect(clocked(10, "00", "A_AAC", config("1408"))).toBeUndefined();
+    expect(clocked(64, "00", "A_AAC")).toBeUndefined();
+  });
+
+  test("STT-01 blocks with more bytes than their time has room for are not believed", () => {
+    expect(clocked(20, "00".repeat(1_000), "A_VORBIS")).toBeCloseTo(2, 9);
+    expect(clocked(2, "00".repeat(1_000), "A_VORBIS")).toBeUndefined();
+  });
+
+  test.each(["A_FLAC", "A_MS/ACM", "A_ALAC", ""])("STT-01 %j, whose blocks have any length: not known", (codec) => {
+    expect(clocked(64, "00", codec)).toBeUndefined();
+  });
+});
+
+describe("plain samples", () => {
+  const second = "0102".repeat(16_000);
+  const plain = (shape: Parameters<typeof samples>[0], ...blocks: Buffer[]) =>
+    secondsOf(
+      START,
+      element("1654ae6b", track(1, 2, "A_PCM/INT/LIT", samples(shape))),
+      cluster(0),
+      ...(blocks.length > 0
+        ? blocks
+        : [block(1, 0, 0x80, second), block(1, 1, 0x80, second), block(1, 2, 0x80, second)]),
+    );
+
+  test("STT-01 count, not the times they are given", () => {
+    expect(plain({})).toBe(3);
+    expect(plain({ rate: "40cf400000000000" })).toBe(3);
+    expect(plain({ channels: "02", bits: "20" })).toBe(0.75);
+  });
+
+  test("STT-01 that were cut off count as far as they came, whatever is cut off behind them", () => {
+    const one = block(1, 0, 0x80, second);
+    expect(plain({}, one, one.subarray(0, one.length - 16_000))).toBe(1.5);
+    for (const hex of ["ec1ffffffe00", "ec1fffffff00"]) expect(plain({}, one, Buffer.from(hex, "hex"))).toBe(1);
+  });
+
+  test.each([
+    { bits: "00" },
+    { bits: "ff" },
+    { channels: "00" },
+    { rate: "00000000" },
+    { rate: "7fc00000" },
+    { rate: "01" },
+  ])("STT-01 of which nothing can be: %j", (shape) => {
+    expect(plain(shape)).toBeUndefined();
   });
 });
 

@@ -32,6 +32,7 @@ function transcriptOf(body: unknown): Transcript | undefined {
   return {
     text,
     language: typeof language === "string" ? language : undefined,
+    duration: undefined,
     segments: segmentsOf(segments),
     words: wordsOf(words),
     figures: figuresOf(usage),

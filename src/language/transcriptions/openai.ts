@@ -42,13 +42,14 @@ const ALSO = ["languages", "logprobs"] as const;
 function transcriptOf(body: unknown): Transcript | undefined {
   if (!isJsonObject(body) || typeof body["text"] !== "string") return undefined;
   const { text, language, segments, words, duration, usage } = body;
-  const figures = figuresOf(usage);
+  const [figures, lasts] = [figuresOf(usage), secondsOf(duration)];
   return {
     text,
     language: typeof language === "string" ? language : undefined,
+    duration: lasts,
     segments: segmentsOf(segments),
     words: wordsOf(words),
-    figures: { tokens: figures.tokens, seconds: figures.seconds ?? secondsOf(duration) },
+    figures: { tokens: figures.tokens, seconds: figures.seconds ?? lasts },
     also: alsoOf(body),
   };
 }

@@ -56,7 +56,7 @@ const UNKNOWN_LANGUAGE = "unknown";
  * there, since clients of typed languages read no answer without them.
  */
 function verbose(
-  { text, language, segments = [], words }: Transcript,
+  { text, language, duration, segments = [], words }: Transcript,
   { granularities, parameters }: Pick<TranscriptionAsk, "granularities" | "parameters">,
   seconds: number | undefined,
   usage: JsonObject,
@@ -65,7 +65,7 @@ function verbose(
   return {
     task: "transcribe",
     language: language ?? parameters.language ?? UNKNOWN_LANGUAGE,
-    duration: seconds ?? Math.max(0, ...segments.map(({ end }) => end)),
+    duration: duration ?? seconds ?? Math.max(0, ...segments.map(({ end }) => end)),
     text,
     ...(wantsSegments ? { segments: segments.map(numbered) } : {}),
     ...(granularities.includes("word") ? { words } : {}),

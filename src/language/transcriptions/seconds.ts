@@ -15,7 +15,12 @@ export function transcriptTokens(seconds: number): { readonly heardTokens: numbe
 }
 
 /** A file as far as it could be measured. */
-export type Measured = { readonly bytes: number; readonly seconds: number | undefined };
+export type Measured = {
+  readonly bytes: number;
+  readonly seconds: number | undefined;
+  /** Of the bytes, those in which there may be more audio than was measured. */
+  readonly passedBytes: number;
+};
 
 /** The longest that the audio of a file can last. */
 export function secondsAtMost({ bytes, seconds }: Measured): number {
@@ -23,12 +28,15 @@ export function secondsAtMost({ bytes, seconds }: Measured): number {
 }
 
 /**
- * How long the audio was: as the provider reports it, where that can be true, else as it was measured. Undefined when
- * neither is known: then nothing can be billed by it.
+ * How long the audio was: as the provider reports it, where that can be true, else as it was measured. It can have heard
+ * what the measure passed over, as much as the size allows. Undefined when neither is known: then nothing can be billed
+ * by it.
  */
 export function secondsHeard(reported: number | undefined, file: Measured): number | undefined {
-  const { seconds } = file;
+  const { seconds, passedBytes } = file;
   if (seconds === undefined) return reported !== undefined && reported <= secondsAtMost(file) ? reported : undefined;
-  const isNear = reported !== undefined && Math.abs(reported - seconds) <= NEAR_SECONDS + NEAR_SHARE * seconds;
-  return isNear ? reported : Math.round(seconds * 1000) / 1000;
+  const near = NEAR_SECONDS + NEAR_SHARE * seconds;
+  const most = seconds + near + passedBytes / BYTES_PER_SECOND_MIN;
+  const canBe = reported !== undefined && reported >= seconds - near && reported <= most;
+  return canBe ? reported : Math.round(seconds * 1000) / 1000;
 }

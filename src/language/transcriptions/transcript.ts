@@ -16,6 +16,8 @@ export type Figures = { readonly seconds: number | undefined; readonly tokens: U
 export type Transcript = {
   readonly text: string;
   readonly language: string | undefined;
+  /** In seconds, as the provider says it beside what it bills. */
+  readonly duration: number | undefined;
   /** Undefined where the provider gives no times. */
   readonly segments: readonly Segment[] | undefined;
   readonly words: readonly JsonObject[] | undefined;

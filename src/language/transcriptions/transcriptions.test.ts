@@ -65,11 +65,20 @@ test("STT-01 verbose_json always has a language and a duration", () => {
     JSON.parse(renderTranscript(transcript, { format: "verbose_json", granularities: [], parameters }, seconds, {}));
   expect(shown({}, undefined)).toMatchObject({ language: "unknown", duration: 1.5 });
   expect(shown({ language: "de" }, 2)).toMatchObject({ language: "de", duration: 2 });
+  expect(
+    renderTranscript(
+      { ...transcript, duration: 1.87 },
+      { format: "verbose_json", granularities: [], parameters: {} },
+      2,
+      {},
+    ),
+  ).toContain('"duration":1.87');
 });
 
 describe("how long it was", () => {
-  const measured = { bytes: 320_000, seconds: 10 };
-  const unmeasured = { bytes: 5000, seconds: undefined };
+  const measured = { bytes: 320_000, seconds: 10, passedBytes: 0 };
+  const byItsClock = { bytes: 20_000, seconds: 10, passedBytes: 20_000 };
+  const unmeasured = { bytes: 5000, seconds: undefined, passedBytes: 5000 };
 
   test.each([
     ["a report that rounds", 10.9, measured, 10.9],
@@ -77,6 +86,9 @@ describe("how long it was", () => {
     ["a report that is far too long", 600, measured, 10],
     ["a report that is far too short", 1, measured, 10],
     ["no report", undefined, measured, 10],
+    ["a report of more than was measured, where the file may have more in it", 45, byItsClock, 45],
+    ["one of more than its size allows", 60, byItsClock, 10],
+    ["one of less than was measured", 5, byItsClock, 10],
     ["a report where nothing could be measured", 9.5, unmeasured, 9.5],
     ["one that the size makes impossible", 3600, unmeasured, undefined],
     ["nothing at all", undefined, unmeasured, undefined],
@@ -135,7 +147,11 @@ describe("streams", () => {
   ].join("");
 
   function told(bytes: Buffer, cut: number): string {
-    const stream = new TranscriptStream(openaiTranscriptions, "tokens", { bytes: 1, seconds: undefined });
+    const stream = new TranscriptStream(openaiTranscriptions, "tokens", {
+      bytes: 1,
+      seconds: undefined,
+      passedBytes: 1,
+    });
     const reader = new SseReader(10_000);
     const frames = [...reader.push(bytes.subarray(0, cut)), ...reader.push(bytes.subarray(cut)), ...reader.end()];
     let text = "";
@@ -161,13 +177,17 @@ describe("streams", () => {
     ["a delta without text", '{"type":"transcript.text.delta"}'],
     ["an end before the last word", "[DONE]"],
   ])("STT-01 %s is no event", (_what, data) => {
-    const stream = new TranscriptStream(openaiTranscriptions, "tokens", { bytes: 1, seconds: undefined });
+    const stream = new TranscriptStream(openaiTranscriptions, "tokens", {
+      bytes: 1,
+      seconds: undefined,
+      passedBytes: 1,
+    });
     expect(stream.read({ data })).toEqual({ is: "garbage" });
   });
 
   test("STT-01 an error inside a stream is a problem in both formats", () => {
     for (const wire of [openaiTranscriptions, mistralTranscriptions]) {
-      const stream = new TranscriptStream(wire, "tokens", { bytes: 1, seconds: undefined });
+      const stream = new TranscriptStream(wire, "tokens", { bytes: 1, seconds: undefined, passedBytes: 1 });
       expect(stream.read({ data: '{"type":"error","error":{"message":"overloaded"}}' })).toMatchObject({
         is: "problem",
         problem: { message: "overloaded" },
@@ -176,7 +196,11 @@ describe("streams", () => {
   });
 
   test("STT-01 where seconds are billed, a stream that never says them of a file nobody could measure is not whole", () => {
-    const stream = new TranscriptStream(openaiTranscriptions, "seconds", { bytes: 1, seconds: undefined });
+    const stream = new TranscriptStream(openaiTranscriptions, "seconds", {
+      bytes: 1,
+      seconds: undefined,
+      passedBytes: 1,
+    });
     expect(stream.read({ data: '{"type":"transcript.text.done","text":"a"}' })).toEqual({ is: "garbage" });
   });
 });
