@@ -42,6 +42,7 @@ export async function openKept(parts: KeptParts, gateway: Gateway): Promise<Kept
   const given = {
     store: kept,
     clock: gateway.clock,
+    instances: sharing.board === undefined ? ("one" as const) : ("several" as const),
     diskIsLow: () => disk.isLow,
     memberOf: (keyId: string) => directory.key(keyId)?.memberId,
     warn: (detail: object, message: string) => log.warn(detail, message),

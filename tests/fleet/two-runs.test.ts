@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
@@ -7,7 +8,10 @@ import { type Caller, callerWith, framesOf, gate, saying } from "../support/kept
 import { hasPostgres } from "../support/postgres.ts";
 import { hasRedis } from "../support/redis.ts";
 import { connectedTo, MODEL } from "../support/scene.ts";
-import { startUpstream, type Upstream } from "../support/upstream.ts";
+import { chatFrames, type Script, startUpstream, type Upstream } from "../support/upstream.ts";
+
+/** Longer than what runs is looked at. */
+const LOOK_MS = 4000;
 
 describe.skipIf(!hasPostgres || !hasRedis)(
   "an instance that could not be heard of, and another that took up its work",
@@ -45,8 +49,8 @@ describe.skipIf(!hasPostgres || !hasRedis)(
     const problems = async () =>
       (await stays.manage("GET", "/doctor")).checks.filter(({ status }: Json) => status === "fail");
 
-    test("RESP-05 RESP-04 BILL-02 one that wakes up finds its work taken up: it stops without a word, and the other makes the answer, which is paid for once", async () => {
-      const [first, second] = [gate(), gate()];
+    /** One instance asks with this answer and stands still; the other asks again, with that one. */
+    const takenUp = async (answers: { readonly first: Script; readonly second: Script }) => {
       const sleeps = spawnGateway({
         ...fleet.env,
         ...connectedTo(new Map([["ionos", upstream]])),
@@ -54,7 +58,7 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       });
       const url = await sleeps.ready();
       const before = upstream.requests.length;
-      upstream.next({ gate: first.closed });
+      upstream.next(answers.first);
       const made = await fetch(`${url}/v1/responses`, {
         method: "POST",
         headers: {
@@ -67,19 +71,32 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       const id = made.headers.get("x-svc-request-id") ?? "";
       const unheard = await upstream.arrived(before + 1);
       sleeps.child.kill("SIGSTOP");
-      upstream.next({ frames: framesOf("translated", ["Hello", " there"]), gate: second.closed });
+      upstream.next(answers.second);
       await upstream.arrived(before + 2);
-      sleeps.child.kill("SIGCONT");
+      return { id, unheard, wake: () => sleeps.child.kill("SIGCONT") };
+    };
+    const again = async () => {
+      const { status, body } = await stays.call(tenant.key, "/v1/responses", {
+        body: { model: MODEL, input: "Say hello.", background: true },
+        headers: { "idempotency-key": "two-runs" },
+      });
+      return [status, body.error?.code];
+    };
+
+    test("RESP-05 RESP-04 BILL-02 one that wakes up finds its work taken up: it stops without a word, and the other makes the answer, which is paid for once", async () => {
+      const [first, second] = [gate(), gate()];
+      const before = upstream.requests.length;
+      const { id, unheard, wake } = await takenUp({
+        first: { gate: first.closed },
+        second: { frames: framesOf("translated", ["Hello", " there"]), gate: second.closed },
+      });
+      wake();
       expect(await unheard.over).toBe("aborted");
       expect((await caller.get(id)).body.status).toBe("in_progress");
       expect(await rows(id)).toEqual([]);
       // Hold and key are the other one's now.
       expect(await held()).not.toBe("0.00");
-      const again = await stays.call(tenant.key, "/v1/responses", {
-        body: { model: MODEL, input: "Say hello.", background: true },
-        headers: { "idempotency-key": "two-runs" },
-      });
-      expect([again.status, again.body.error.code]).toEqual([409, "idempotency_key_in_use"]);
+      expect(await again()).toEqual([409, "idempotency_key_in_use"]);
       second.open();
       expect((await caller.once(id, "completed")).output.at(-1).content[0].text).toBe("Hello there");
       await expect.poll(charges).toEqual([`charge:${id}`]);
@@ -88,21 +105,75 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       first.open();
     }, 90_000);
 
-    test("RESP-05 BILL-02 what another has brought to an end is not charged for what was made of it here", async () => {
-      const rest = gate();
-      const before = upstream.requests.length;
-      const frames = framesOf("translated", ["Hello", " there"]);
-      upstream.next({
-        frames: [...frames.slice(0, 2), { data: frames.slice(2).join(""), afterMs: 0, gate: rest.closed }],
+    test("RESP-05 BILL-09 BILL-02 one that wakes up to a failure ends neither hold nor key of the other, and has no word in the log", async () => {
+      const [first, second] = [gate(), gate()];
+      const { id, unheard, wake } = await takenUp({
+        first: { gate: first.closed, status: 400, json: { error: { message: "no", type: "invalid_request_error" } } },
+        second: { frames: framesOf("translated", ["Hello", " there"]), gate: second.closed },
       });
-      const { id } = (await caller.post({ background: true })).body;
-      const stopped = await upstream.arrived(before + 1);
-      await expect.poll(() => sql(`select from stored_responses where id = '${id}' and answering = 1`)).toHaveLength(1);
-      await sql(`update stored_responses set runs = 2, status = 'completed' where id = '${id}'`);
-      expect(await stopped.over).toBe("aborted");
-      await expect.poll(() => rows(id)).toEqual([200]);
-      expect([await charges(), await held(), await problems()]).toEqual([[], "0.00", []]);
-      rest.open();
-    }, 30_000);
+      // It is there before the first look at SQL.
+      first.open();
+      await unheard.over;
+      wake();
+      await sleep(LOOK_MS);
+      expect([(await caller.get(id)).body.status, await rows(id)]).toEqual(["in_progress", []]);
+      expect(await held()).not.toBe("0.00");
+      expect(await again()).toEqual([409, "idempotency_key_in_use"]);
+      second.open();
+      await caller.once(id, "completed");
+      await expect.poll(charges).toEqual([`charge:${id}`]);
+      expect([await rows(id), await held(), await problems()]).toEqual([[200], "0.00", []]);
+    }, 90_000);
+
+    test("RESP-05 BILL-02 two that have the whole answer at once: one of them ends it, and is paid for", async () => {
+      const [first, second] = [gate(), gate()];
+      const usage = { prompt_tokens: 9, completion_tokens: 700, total_tokens: 709 };
+      const { id, unheard, wake } = await takenUp({
+        first: { gate: first.closed, frames: chatFrames(["Much"], { usage }) },
+        second: { gate: second.closed, frames: framesOf("translated", ["Little"]) },
+      });
+      // Neither can end it before both are there.
+      const guard = new Client({ connectionString: fleet.env["DATABASE_URL"] });
+      await guard.connect();
+      await guard.query("begin; lock table stored_responses in exclusive mode");
+      for (const { open } of [first, second]) open();
+      await unheard.over;
+      wake();
+      const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and query like '%"ending"%'`;
+      await expect.poll(() => sql(waiting), { timeout: 20_000 }).toHaveLength(2);
+      await guard.query("commit").finally(() => guard.end());
+      const { output, usage: told } = await caller.once(id, "completed");
+      await sleep(LOOK_MS);
+      const kept = output.at(-1).content[0].text;
+      expect([kept, told.output_tokens === 700]).toEqual(kept === "Much" ? ["Much", true] : ["Little", false]);
+      const logged = (await of("requests")).filter((row: Json) => row.id === id);
+      expect(logged).toMatchObject([{ status: 200, usage: { output_tokens: told.output_tokens } }]);
+      expect([await charges(), await held(), await problems()]).toEqual([[`charge:${id}`], "0.00", []]);
+    }, 90_000);
+
+    for (const [how, status] of [
+      ["breaks off", "completed"],
+      ["becomes whole", "failed"],
+      ["becomes whole", "cancelled"],
+    ])
+      test(`RESP-05 BILL-02 what another has ended as ${status} stays that, and is not charged for what was made of it here, which ${how}`, async () => {
+        const rest = gate();
+        const before = upstream.requests.length;
+        const frames = framesOf("translated", ["Hello", " there"]);
+        upstream.next({
+          frames: [...frames.slice(0, 2), { data: frames.slice(2).join(""), afterMs: 0, gate: rest.closed }],
+        });
+        const { id } = (await caller.post({ background: true })).body;
+        const made = await upstream.arrived(before + 1);
+        const answering = `select from stored_responses where id = '${id}' and answering = 1`;
+        await expect.poll(() => sql(answering)).toHaveLength(1);
+        await sql(`update stored_responses set runs = 2, status = '${status}' where id = '${id}'`);
+        if (how === "becomes whole") rest.open();
+        expect(await made.over).toBe(how === "becomes whole" ? "whole" : "aborted");
+        await expect.poll(() => rows(id)).toEqual([200]);
+        expect((await caller.get(id)).body.status).toBe(status);
+        expect([await charges(), await held(), await problems()]).toEqual([[], "0.00", []]);
+        rest.open();
+      }, 30_000);
   },
 );

@@ -314,7 +314,7 @@ const MONEY: readonly Mutant[] = [
     "broken-streams-are-charged",
     "BILL-02",
     RUN,
-    "return this.#breakStream(outcome);",
+    "return this.#breakStream(outcome.stream, toldOf(outcome.verdict));",
     'return this.#closeStream(attempt, { ...outcome, is: "relayed" });',
   ),
   one("unseen-output-is-charged", "BILL-02", RUN, "stream === undefined || !this.#relay.spoke", "stream === undefined"),

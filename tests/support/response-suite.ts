@@ -168,6 +168,30 @@ function workTests(current: () => Store): void {
     expect(await responses.find("ws_1", "resp_2", NOW)).toMatchObject({ status: "queued", runs: 0 });
   });
 
+  test("RESP-05 BILL-02 one run ends it: the first that has the whole answer, or the newest; what has an end keeps it", async () => {
+    const responses = open(current());
+    const ids = ["resp_whole", "resp_failing", "resp_over"];
+    for (const id of ids) await responses.add(storedResponse(id, { status: "queued" }));
+    for (const id of [...ids, ...ids]) await responses.begin(id);
+    const end = (id: string, run: number, made: "all" | "less") => responses.takeEnd({ id, run }, made);
+    expect(await end("resp_whole", 1, "less")).toBe("anothers");
+    const both = await Promise.all([end("resp_whole", 1, "all"), end("resp_whole", 2, "all")]);
+    expect(both.toSorted()).toEqual(["anothers", "taken"]);
+    const [first, other] = both[0] === "taken" ? [1, 2] : [2, 1];
+    // Who did not hear that it has it asks again.
+    expect(await end("resp_whole", first, "all")).toBe("taken");
+    expect(await end("resp_whole", other, "less")).toBe("anothers");
+    expect(await end("resp_failing", 2, "less")).toBe("taken");
+    expect(await end("resp_failing", 1, "all")).toBe("anothers");
+    const marks = (await responses.unfinished()).map(({ id, isAnswering }) => [id, isAnswering]);
+    // Nobody makes anew what a run was about to end.
+    expect(Object.fromEntries(marks)).toEqual({ resp_whole: true, resp_failing: true, resp_over: false });
+    const { response } = storedResponse("resp_over");
+    await responses.finish({ id: "resp_over", workspaceId: "ws_1", status: "cancelled", response, events: [] });
+    expect(await end("resp_over", 2, "all")).toBe("over");
+    expect(await end("resp_none", 1, "all")).toBe("deleted");
+  });
+
   test("RESP-04 events whose writing was not heard of are written again with those that came since, each once", async () => {
     const responses = open(current());
     await responses.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));

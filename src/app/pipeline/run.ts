@@ -1,6 +1,7 @@
 import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
 import { MODEL_NAME_CHARS_MAX } from "../../contract/schemas/model-name.ts";
 import type { RequestRecord, Surface, UsageRecord } from "../../domain/record/record.ts";
+import type { MadePart } from "../../domain/responses/stored.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
@@ -29,7 +30,7 @@ import { Relay } from "./relay.ts";
 import { type Metered, type Settled, settleFree, settleUsed } from "./settle.ts";
 import type { Thinking, Way } from "./thinking.ts";
 import { type Terms, Trail } from "./trail.ts";
-import { Tries } from "./tries.ts";
+import { type Served, Tries } from "./tries.ts";
 import { waitForPlace } from "./wait.ts";
 import type { Gateway } from "./world.ts";
 
@@ -43,6 +44,8 @@ export type Decoded = {
   readonly sink?: Sink;
   /** Called once money is held, before anyone is asked. */
   readonly admitted?: () => Promise<void>;
+  /** Called once nobody is asked any more, before anything is settled: why nothing is charged; undefined: what was used is. */
+  readonly ending?: (made: MadePart) => Promise<Fault | undefined>;
   /**
    * Given the whole answer, as JSON text, and its headers, after it is settled and before its last bytes go out; so it must
    * not fail.
@@ -274,6 +277,10 @@ type Admitted = Pick<Planned, "policyNow"> & {
   readonly deadlineMs: number;
 };
 
+function madeOf({ ended: { is } }: Served): MadePart {
+  return is === "whole" || is === "relayed" ? "all" : "less";
+}
+
 /** A request that was admitted: from here on money is held and must be settled exactly once. */
 class Request {
   readonly #gateway: Gateway;
@@ -281,6 +288,7 @@ class Request {
   readonly #exchange: Exchange;
   readonly #sink: Sink;
   readonly #errand: Errand;
+  readonly #ending: Decoded["ending"];
   readonly #keep: Decoded["keep"];
   readonly #admitted: Admitted;
   readonly #relay: Relay;
@@ -292,7 +300,7 @@ class Request {
     trail: Trail,
     exchange: Exchange,
     sink: Sink,
-    { errand, keep }: Decoded,
+    { errand, ending, keep }: Decoded,
     admitted: Admitted,
   ) {
     this.#gateway = gateway;
@@ -300,6 +308,7 @@ class Request {
     this.#exchange = exchange;
     this.#sink = sink;
     this.#errand = errand;
+    this.#ending = ending;
     this.#keep = keep;
     this.#admitted = admitted;
     this.#relay = new Relay(sink, gateway, { commit: () => this.#commit(), speak: () => this.#trail.answering() });
@@ -321,8 +330,10 @@ class Request {
     const deadline = deadlines.at(deadlineMs, () => tries.expire());
     budget.enter();
     try {
-      const { attempt, ended } = await tries.run();
-      await this.#conclude(attempt, ended);
+      const serving = tries.run();
+      const why = this.#ending && (await this.#ending(await serving.then(madeOf, () => "less")));
+      const { attempt, ended } = await serving;
+      await (why === undefined ? this.#conclude(attempt, ended) : this.#leave(ended, why));
     } finally {
       stop(deadline);
       budget.leave();
@@ -379,7 +390,7 @@ class Request {
       case "relayed":
         return this.#closeStream(attempt, outcome);
       case "broke":
-        return this.#breakStream(outcome);
+        return this.#breakStream(outcome.stream, toldOf(outcome.verdict));
       case "gone":
         return this.#clientGone(attempt, outcome);
     }
@@ -442,9 +453,8 @@ class Request {
    * It broke after content had gone out: an error frame, no end marker, no charge. Only who leaves pays for half an answer;
    * whether the provider broke it, its time was up or the gateway stopped makes no difference.
    */
-  async #breakStream({ stream, verdict }: Extract<Ended, { is: "broke" }>): Promise<void> {
+  async #breakStream(stream: Sent, problem: Fault): Promise<void> {
     this.#heard(stream);
-    const problem = toldOf(verdict);
     await settleFree(
       this.#gateway,
       this.#trail,
@@ -459,6 +469,12 @@ class Request {
       await this.#keep(stream.final, this.#exchange.baseHeaders);
     if (last === undefined) this.#sink.cut();
     else this.#sink.end(last);
+  }
+
+  /** Who asked for it has no use for it any more, and has not left: what there is of it breaks off. */
+  #leave(outcome: Ended, why: Fault): Promise<void> {
+    if (outcome.is === "whole" || outcome.stream === undefined) throw why;
+    return this.#breakStream(outcome.stream, why);
   }
 
   /** Output that was relayed before the client hung up is charged; where nothing was, nothing is. */

@@ -5,6 +5,8 @@ import type { Clock } from "../../kit/clock.ts";
 export type ResponsesDeps = {
   readonly store: ResponseStore;
   readonly clock: Clock;
+  /** Whether others may work on the same responses. */
+  readonly instances: "one" | "several";
   /** How long a response is kept. */
   readonly retentionMs: number;
   /** What the stored responses of one workspace may take. */

@@ -48,6 +48,8 @@ export class Job {
   #final: JsonObject | undefined;
   #cancelled: "no" | "yes" = "no";
   #phase: Phase = "running";
+  /** Whether its end is this run's. */
+  #end: "open" | "taken" = "open";
   /** How many of its events are ones of the response; undefined: all. */
   #lasting: number | undefined;
 
@@ -108,6 +110,11 @@ export class Job {
     return this.#phase;
   }
 
+  /** Another run goes on with it: hold and claim are that one's. */
+  get isTakenUp(): boolean {
+    return this.#phase === "taken_up" && this.#end === "open";
+  }
+
   /** The provider has told the whole answer. */
   get isMade(): boolean {
     return this.#final !== undefined && statusOf(this.#final) !== "failed";
@@ -145,9 +152,14 @@ export class Job {
     this.#giveUp("abandoned", STOPPING);
   }
 
-  /** It is somebody else's now, whole answers excepted: what was paid for is kept, whoever made it. */
+  /** Its end is this run's, whoever else works on it. */
+  take(): void {
+    this.#end = "taken";
+  }
+
+  /** It is somebody else's now, unless its end is this run's: what is paid for is kept, whoever made it. */
   leave(phase: "taken_up" | "ended_elsewhere"): void {
-    if (this.#phase !== "running" || this.isMade) return;
+    if (this.#phase !== "running" || this.#end === "taken") return;
     this.#giveUp(phase, ELSEWHERE);
     // Its caller has not left, so what was told of it is not charged; before anything was, nobody else is asked.
     if (this.sink.started) this.sink.refuse(LEFT);
@@ -291,7 +303,8 @@ const STOPPING = "The gateway is being stopped. The work goes on at its next sta
 const ELSEWHERE =
   "Another instance of the gateway has taken up this response while this one could not be heard of. Follow it again.";
 
-const LEFT = fault("service_unavailable", { message: ELSEWHERE });
+/** Why what was made of it here is not charged. */
+export const LEFT = fault("service_unavailable", { message: ELSEWHERE });
 
 const UNKEPT =
   "The workspace has come to demand zero data retention while this response was made, so the answer was not kept.";

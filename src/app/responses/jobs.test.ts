@@ -1,64 +1,37 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import os from "node:os";
-import path from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { MASTER_KEY, runOf, storedResponse } from "../../../tests/support/response-suite.ts";
-import { layTables } from "../../../tests/support/tables.ts";
+import {
+  begunJob,
+  type JobsRoom,
+  jobsWith,
+  openJobsRoom,
+  queuedJob,
+  REQUEST,
+} from "../../../tests/support/jobs-room.ts";
+import { runOf, storedResponse } from "../../../tests/support/response-suite.ts";
 import type { ResponseStore } from "../../domain/responses/stored.ts";
-import { MasterKeys } from "../../io/master-keys.ts";
-import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
-import type { Store } from "../../io/store/sql/store.ts";
-import { openVault } from "../../io/vault.ts";
 import { memoryBoard } from "../../io/workers/memory-board.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import type { Sink } from "../exchange.ts";
-import type { ResponsesDeps } from "./deps.ts";
 import { WorkElsewhere } from "./elsewhere.ts";
 import { eventsAfter, eventsOf } from "./event-log.ts";
 import { followJob } from "./follow.ts";
 import { Job } from "./job.ts";
-import { Jobs } from "./jobs.ts";
+import type { Jobs } from "./jobs.ts";
 import { endWork } from "./removal.ts";
 
-let folder: string;
-let sql: Store;
+let room: JobsRoom;
 let store: ResponseStore;
 let jobs: Jobs;
 
 beforeEach(async () => {
-  folder = mkdtempSync(path.join(os.tmpdir(), "gateway-jobs-"));
-  await layTables(folder);
-  sql = await openSqlite(folder, systemClock);
-  store = sql.responses(openVault(new MasterKeys(MASTER_KEY), sql.dataKeys));
-  jobs = jobsWith({ mayKeep: () => true });
+  room = await openJobsRoom();
+  ({ store, jobs } = room);
 });
-afterEach(async () => {
-  await sql.close();
-  rmSync(folder, { recursive: true });
-});
+afterEach(() => room.close());
 
-function jobsWith(rule: Pick<ResponsesDeps, "mayKeep">): Jobs {
-  const bounds = { retentionMs: 1000, bytesMax: 1e9, jobsMax: { all: 10, workspace: 10 }, keepAliveMs: 1000 };
-  const clock = { ...systemClock, nowMs: () => 2000 };
-  const given = { diskIsLow: () => false, memberOf: () => null, warn: () => undefined };
-  return new Jobs({ store, clock, ...bounds, ...rule, ...given });
-}
-
-const REQUEST = { body: "{}", headers: {}, clientAddress: "::1" };
-
-async function begun(): Promise<Job> {
-  const job = await queued();
-  await jobs.begin(job);
-  return job;
-}
-
-async function queued(): Promise<Job> {
-  const response = { id: "resp_1", status: "queued", created_at: 1, output: [] };
-  const job = new Job(storedResponse("resp_1", { status: "queued", background: "streamed", response }));
-  await jobs.open(job, REQUEST);
-  return job;
-}
+const queued = () => queuedJob(jobs);
+const begun = () => begunJob(jobs);
 
 test("RESP-05 an answer that was settled while the process stopped is stored, with its events and no other", async () => {
   const job = await queued();
@@ -184,7 +157,12 @@ test("RESP-04 whoever had lost its connection when work was to be ended hears of
   const shared = { store, clock, warn: () => undefined, resume: async () => undefined };
   const fleetOf = (id: string) => ({ fleet: { id, leads: false } });
   const works = new WorkElsewhere({ ...shared, ...fleetOf("works"), jobs, board: { ...board, hear } });
-  const asks = new WorkElsewhere({ ...shared, ...fleetOf("asks"), jobs: jobsWith({ mayKeep: () => true }), board });
+  const asks = new WorkElsewhere({
+    ...shared,
+    ...fleetOf("asks"),
+    jobs: jobsWith(store, { mayKeep: () => true }),
+    board,
+  });
   const job = await queued();
   job.sink.onGone(() => void jobs.finish(job, undefined));
   await asks.end("ws_1", "resp_1");
@@ -283,54 +261,6 @@ test("RESP-04 RESP-05 work that another instance has begun anew is stopped, and 
   expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "in_progress", runs: 2, request: REQUEST }]);
 });
 
-test("RESP-04 RESP-05 work that fails before it finds out that another instance has begun it anew does not end that one's", async () => {
-  const job = await begun();
-  await store.begin("resp_1");
-  await jobs.finish(job, new Error("the provider is away"));
-  expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "in_progress", runs: 2 }]);
-});
-
-test("RESP-04 RESP-05 a whole answer is kept whoever made it, whether or not it was found out before that another works on it", async () => {
-  for (const finds of ["nothing", "the other", "the other, and no store"]) {
-    const job = await begun();
-    await store.begin("resp_1");
-    if (finds !== "nothing") await jobs.stopUnwanted();
-    const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
-    job.keep(JSON.stringify(response));
-    // It is over, so nobody stops it any more.
-    await jobs.stopUnwanted();
-    const { finish } = store;
-    let away = finds === "the other, and no store" ? 1 : 0;
-    store.finish = (end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : finish(end));
-    await jobs.finish(job, undefined);
-    store.finish = finish;
-    expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", response });
-    await store.remove("ws_1", "resp_1", 2000);
-  }
-});
-
-test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's wish: what was told of it is not charged", async () => {
-  const job = await begun();
-  job.sink.start(200, {});
-  const { response } = storedResponse("resp_1");
-  await store.begin("resp_1");
-  await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "completed", response, events: [] });
-  await jobs.stopUnwanted();
-  expect([job.sink.gone, job.sink.refusal?.code]).toEqual([false, "service_unavailable"]);
-  // The journal has it as begun, so its end is written there, and is free.
-  expect([jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([false, false]);
-  await jobs.finish(job, undefined);
-  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", response });
-});
-
-test("RESP-04 cancelling where work was begun that another instance has begun anew holds for both", async () => {
-  const job = await begun();
-  await store.begin("resp_1");
-  job.sink.onGone(() => void jobs.finish(job, undefined));
-  await endWork({ jobs, store, clock: { ...systemClock, nowMs: () => 2000 } }, "ws_1", "resp_1");
-  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", runs: 2 });
-});
-
 const MIB = 1024 * 1024;
 
 /** An event of about so many characters. */
@@ -426,7 +356,7 @@ test("RESP-04 whoever ends all work of a workspace does not wait for what is ref
 });
 
 test("RESP-05 where nothing may be kept any more the events are forgotten; who comes too late for them is cut off", async () => {
-  jobs = jobsWith({ mayKeep: () => false });
+  jobs = jobsWith(store, { mayKeep: () => false });
   const job = await begun();
   while (job.sink.write(delta(MIB / 8)));
   await job.sink.drained();

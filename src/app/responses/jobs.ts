@@ -1,17 +1,22 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fault, fault } from "../../contract/faults.ts";
-import { type BackgroundRequest, isUnfinished, type StoredResponse } from "../../domain/responses/stored.ts";
+import {
+  type BackgroundRequest,
+  isUnfinished,
+  type MadePart,
+  type StoredResponse,
+} from "../../domain/responses/stored.ts";
 import { counted } from "../../kit/counted.ts";
 import type { ResponsesDeps } from "./deps.ts";
-import type { Job } from "./job.ts";
+import { type Job, LEFT } from "./job.ts";
 import { noRoomFault, noRoomFor } from "./storage.ts";
 
 /** Events are written together: a commit costs as much for one as for many. */
 const FLUSH_EVERY_MS = 500;
 /** An answer that was paid for is not given up while the store is away for minutes. */
-const SAVE_FOR_MS = 15 * 60_000;
-const SAVE_FIRST_WAIT_MS = 100;
-const SAVE_MOST_WAIT_MS = 5000;
+const UNHEARD_FOR_MS = 15 * 60_000;
+const UNHEARD_FIRST_WAIT_MS = 100;
+const UNHEARD_MOST_WAIT_MS = 5000;
 /** Sooner than anybody takes up what nobody works on. */
 const REFUSE_WAITS_MS = [0, 500, 2000];
 const RETRY_AFTER_SECONDS = 5;
@@ -86,6 +91,11 @@ export class Jobs {
     else await this.#stop(job);
   }
 
+  /** Before anything of it is settled: why that is not for this run to do; undefined: it is. Never rejects. */
+  async takeEnd(job: Job, made: MadePart): Promise<Fault | undefined> {
+    return this.#running.get(job.stored.id)?.takeEnd(made);
+  }
+
   /** The work is settled; `failure` is what it threw. Never rejects. */
   async finish(job: Job, failure: unknown): Promise<void> {
     await this.#running.get(job.stored.id)?.finish(failure);
@@ -138,7 +148,7 @@ export class Jobs {
 
   /** Whether a request is work that another run goes on with: hold and claim are that one's. */
   isTakenUp(id: string): boolean {
-    return this.#running.get(id)?.job.phase === "taken_up";
+    return this.#running.get(id)?.job.isTakenUp === true;
   }
 
   /**
@@ -147,7 +157,7 @@ export class Jobs {
    */
   isUnrecorded(id: string): boolean {
     const job = this.#running.get(id)?.job;
-    return job?.phase === "abandoned" || (job?.phase === "taken_up" && !job.sink.started);
+    return job?.phase === "abandoned" || (job?.isTakenUp === true && !job.sink.started);
   }
 
   async #idle(timeoutMs: number): Promise<void> {
@@ -191,6 +201,25 @@ class Work {
   /** Nothing more is written of it by itself. */
   rest(): void {
     clearInterval(this.#timer);
+  }
+
+  async takeEnd(made: MadePart): Promise<Fault | undefined> {
+    const { store, instances } = this.#deps;
+    const { stored, run, phase } = this.job;
+    if (instances === "one" || run === undefined) return undefined;
+    // What was given up is settled as that; but a whole answer is kept, if nobody else has come to an end.
+    if (made === "less" && phase !== "running") return phase === "abandoned" ? undefined : LEFT;
+    const end = await this.#untilHeard("whose a background response is to end could not be looked up yet", () =>
+      store.takeEnd({ id: stored.id, run }, made),
+    );
+    // Nobody answered for so long: a whole answer is kept, and anything else left to who takes it up, as if this had died.
+    const isKept = end === undefined && made === "all" && this.job.phase !== "abandoned";
+    if (end === "taken" || end === "deleted" || isKept) {
+      this.job.take();
+      return undefined;
+    }
+    this.job.leave(end === "over" ? "ended_elsewhere" : "taken_up");
+    return LEFT;
   }
 
   async finish(failure: unknown): Promise<void> {
@@ -238,7 +267,7 @@ class Work {
 
   async #save(failure: unknown): Promise<void> {
     const { id, workspaceId, keyId } = this.job.stored;
-    const { store, clock, warn, mayKeep } = this.#deps;
+    const { store, warn, mayKeep } = this.#deps;
     if (failure !== undefined && !(failure instanceof Fault && failure.status < 500))
       warn({ err: failure, requestId: id, ...detailOf(failure) }, "a background response failed");
     const keeps = mayKeep(workspaceId, keyId);
@@ -248,18 +277,25 @@ class Work {
     // Without a number it may have begun unheard.
     const run = this.job.isMade ? undefined : (this.job.run ?? this.job.stored.runs + 1);
     const { servedBy } = this.job;
-    const deadline = clock.elapsedMs() + SAVE_FOR_MS;
-    for (let waitMs = SAVE_FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, SAVE_MOST_WAIT_MS)) {
+    await this.#untilHeard("the end of a background response could not be stored", () =>
+      store.finish({ id, workspaceId, run, status, response, events, servedBy }),
+    );
+    this.job.close(last);
+  }
+
+  /** What the store answers, which may be away; undefined: not in time, or the process ends before. */
+  async #untilHeard<T>(problem: string, ask: () => Promise<T>): Promise<T | undefined> {
+    const { clock, warn } = this.#deps;
+    const deadline = clock.elapsedMs() + UNHEARD_FOR_MS;
+    for (let waitMs = UNHEARD_FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, UNHEARD_MOST_WAIT_MS)) {
       try {
-        await store.finish({ id, workspaceId, run, status, response, events, servedBy });
-        break;
+        return await ask();
       } catch (error) {
-        warn({ err: error, requestId: id }, "the end of a background response could not be stored");
-        if (clock.elapsedMs() > deadline || this.job.phase === "abandoned") break;
+        warn({ err: error, requestId: this.job.stored.id }, problem);
+        if (clock.elapsedMs() > deadline || this.job.phase === "abandoned") return undefined;
         await sleep(waitMs);
       }
     }
-    this.job.close(last);
   }
 }
 

@@ -47,7 +47,7 @@ export type BackgroundRequest = {
 
 export type UnfinishedResponse = ResponseSummary & {
   readonly request: BackgroundRequest | undefined;
-  /** It has begun to answer: what is left of it is not made anew. */
+  /** It has begun to answer, or a run was about to end it: what is left of it is not made anew. */
   readonly isAnswering: boolean;
   /** Nobody wants it any more. */
   readonly isCalledOff: boolean;
@@ -55,6 +55,9 @@ export type UnfinishedResponse = ResponseSummary & {
 
 /** One run of the work on a response; the number is the one that `begin` gave it. */
 export type ResponseRun = { readonly workspaceId: string; readonly id: string; readonly run: number };
+
+/** What a run has of an answer when it comes to its end. */
+export type MadePart = "all" | "less";
 
 export type ResponseEvent = { readonly sequence: number; readonly text: string };
 
@@ -96,6 +99,11 @@ export type ResponseStore = {
   answering(id: string): Promise<void>;
   /** Nobody wants it any more: whoever works on it is to stop, and nobody takes it up. */
   callOff(workspaceId: string, id: string): Promise<void>;
+  /**
+   * Asked before what a run came to is settled, so that one run alone does: a whole answer is the first one's that asks,
+   * anything else no run's after which another has begun. Again is no harm. `anothers`: that one goes on, or settles its own.
+   */
+  takeEnd(run: Pick<ResponseRun, "id" | "run">, made: MadePart): Promise<"taken" | "anothers" | "over" | "deleted">;
   /**
    * Its end, together with its last events, in place of those that another run has of the same numbers; the request it
    * could have been run again by goes. What is over already stays as it is.

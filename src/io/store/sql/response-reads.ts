@@ -73,7 +73,7 @@ export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
     async unfinished() {
       const found = await db
         .selectFrom("stored_responses")
-        .select([...SUMMARY, "request", "answering", "called_off"])
+        .select([...SUMMARY, "request", "answering", "ending", "called_off"])
         .where("status", "in", ["queued", "in_progress"])
         .orderBy("created_at_ms")
         .execute();

@@ -50,9 +50,10 @@ export class SealedRows {
 
   /** A request that does not open is none: who reads the list has others to see to. */
   async readUnfinished(
-    row: SummaryRow & Pick<Row, "request" | "answering" | "called_off">,
+    row: SummaryRow & Pick<Row, "request" | "answering" | "ending" | "called_off">,
   ): Promise<UnfinishedResponse> {
-    const unfinished = { ...toSummary(row), isAnswering: row.answering !== 0, isCalledOff: row.called_off !== 0 };
+    const isAnswering = row.answering !== 0 || row.ending !== 0;
+    const unfinished = { ...toSummary(row), isAnswering, isCalledOff: row.called_off !== 0 };
     if (row.request === null) return { ...unfinished, request: undefined };
     const opened = await this.#open(unfinished, "request", row.request).catch(() => undefined);
     return { ...unfinished, request: backgroundRequest.safeParse(opened).data };

@@ -38,6 +38,7 @@ export function responseStore(engine: ResponseEngine, vault: Vault, bytes: Store
           input: await rows.sealText(stored, "input", inputText),
           request: request === undefined ? null : await rows.sealText(stored, "request", requestText),
           answering: 0,
+          ending: 0,
           called_off: 0,
         };
         const size = row.response.length + row.input.length + (row.request?.length ?? 0);
@@ -55,7 +56,7 @@ export function responseStore(engine: ResponseEngine, vault: Vault, bytes: Store
   };
 }
 
-type Work = Pick<ResponseStore, "begin" | "answering" | "callOff" | "finish" | "appendEvents">;
+type Work = Pick<ResponseStore, "begin" | "answering" | "callOff" | "takeEnd" | "finish" | "appendEvents">;
 
 const UNFINISHED = ["queued", "in_progress"] as const;
 
@@ -84,6 +85,20 @@ function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, by
         .where("id", "=", id)
         .where("workspace_id", "=", workspaceId)
         .execute();
+    },
+
+    async takeEnd({ id, run }, made) {
+      const ending = db
+        .updateTable("stored_responses")
+        .set({ ending: run })
+        .where("id", "=", id)
+        .where("status", "in", UNFINISHED)
+        .where("ending", "in", [0, run]);
+      const { numUpdatedRows } = await (made === "all" ? ending : ending.where("runs", "<=", run)).executeTakeFirst();
+      if (numUpdatedRows > 0n) return "taken";
+      const found = await db.selectFrom("stored_responses").select("status").where("id", "=", id).executeTakeFirst();
+      if (found === undefined) return "deleted";
+      return UNFINISHED.some((status) => status === found.status) ? "anothers" : "over";
     },
 
     async finish(end) {

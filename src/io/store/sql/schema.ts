@@ -244,6 +244,8 @@ export type Database = {
     runs: number;
     /** One: it has begun to answer. */
     answering: number;
+    /** The run that has taken its end upon itself; zero: none yet. */
+    ending: number;
     /** One: nobody wants it any more. */
     called_off: number;
     /** Sealed, like the two below: the response object, its own input, and the request while it may be run again. */

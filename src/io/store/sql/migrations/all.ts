@@ -26,6 +26,7 @@ import { auditByActor } from "./0028-audit-by-actor.ts";
 import { indexBesideCharges, ledgerBesideCharges } from "./0029-ledger-beside-charges.ts";
 import { responseWork } from "./0030-response-work.ts";
 import { chargesInRollups } from "./0031-charges-in-rollups.ts";
+import { responseEnd } from "./0032-response-end.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = {
@@ -70,4 +71,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 29, name: "ledger beside charges", statements: ledgerBesideCharges, indexesAhead: indexBesideCharges },
   { number: 30, name: "response work", statements: responseWork },
   { number: 31, name: "charges in roll-ups", statements: chargesInRollups },
+  { number: 32, name: "response end", statements: responseEnd },
 ];

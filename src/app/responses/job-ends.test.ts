@@ -1,0 +1,116 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { begunJob, type JobsRoom, openJobsRoom } from "../../../tests/support/jobs-room.ts";
+import { storedResponse } from "../../../tests/support/response-suite.ts";
+import type { ResponseStore } from "../../domain/responses/stored.ts";
+import { systemClock } from "../../kit/clock.ts";
+import { Job } from "./job.ts";
+import type { Jobs } from "./jobs.ts";
+import { endWork } from "./removal.ts";
+
+let room: JobsRoom;
+let store: ResponseStore;
+let jobs: Jobs;
+
+beforeEach(async () => {
+  room = await openJobsRoom();
+  ({ store, jobs } = room);
+});
+afterEach(() => room.close());
+
+const begun = () => begunJob(jobs);
+
+test("RESP-04 RESP-05 work that fails before it finds out that another instance has begun it anew does not end that one's", async () => {
+  const job = await begun();
+  await store.begin("resp_1");
+  await jobs.finish(job, new Error("the provider is away"));
+  expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "in_progress", runs: 2 }]);
+});
+
+test("RESP-04 RESP-05 a whole answer is kept whoever made it, whether or not it was found out before that another works on it", async () => {
+  for (const finds of ["nothing", "the other", "the other, and no store"]) {
+    const job = await begun();
+    await store.begin("resp_1");
+    if (finds !== "nothing") await jobs.stopUnwanted();
+    expect(await jobs.takeEnd(job, "all")).toBeUndefined();
+    // It is over, so nobody stops it any more.
+    await jobs.stopUnwanted();
+    expect(jobs.isTakenUp("resp_1")).toBe(false);
+    const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
+    job.keep(JSON.stringify(response));
+    const { finish } = store;
+    let away = finds === "the other, and no store" ? 1 : 0;
+    store.finish = (end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : finish(end));
+    await jobs.finish(job, undefined);
+    store.finish = finish;
+    expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", response });
+    await store.remove("ws_1", "resp_1", 2000);
+  }
+});
+
+test("RESP-05 BILL-02 the end of work is one run's, which is asked before anything is settled: a whole answer's, or the newest one's", async () => {
+  const code = async (job: Job, made: "all" | "less") => (await jobs.takeEnd(job, made))?.code;
+  const failed = await begun();
+  await store.begin("resp_1");
+  expect(await code(failed, "less")).toBe("service_unavailable");
+  expect([jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([true, true]);
+  await jobs.finish(failed, new Error("the provider is away"));
+  expect(await store.unfinished()).toMatchObject([{ id: "resp_1", runs: 2, isAnswering: false }]);
+  // The other one has its answer, and has not stored it yet.
+  const second = new Job({ ...failed.stored, runs: 2 });
+  jobs.reopen(second);
+  second.begin(2);
+  expect(await store.takeEnd({ id: "resp_1", run: 1 }, "all")).toBe("taken");
+  for (const made of ["less", "all"] as const) expect(await code(second, made)).toBe("service_unavailable");
+  expect(jobs.isTakenUp("resp_1")).toBe(true);
+  await jobs.finish(second, undefined);
+  // Whoever deletes it pays for what there is of it.
+  const deleted = new Job({ ...failed.stored, runs: 2 });
+  jobs.reopen(deleted);
+  deleted.begin(2);
+  await store.remove("ws_1", "resp_1", 2000);
+  expect(await code(deleted, "less")).toBeUndefined();
+  await jobs.finish(deleted, undefined);
+});
+
+test("RESP-05 BILL-02 a whole answer is not charged where another end stands, and is asked about until the store answers", async () => {
+  const job = await begun();
+  const { response } = storedResponse("resp_1");
+  await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "cancelled", response, events: [] });
+  const { takeEnd } = store;
+  let away = 2;
+  store.takeEnd = (...end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : takeEnd(...end));
+  expect((await jobs.takeEnd(job, "all"))?.code).toBe("service_unavailable");
+  expect([away, jobs.isTakenUp("resp_1")]).toEqual([-1, false]);
+  await jobs.finish(job, undefined);
+  await store.remove("ws_1", "resp_1", 2000);
+  // A process that ends does not wait: what it could not ask about is the next one's, and is free.
+  const last = await begun();
+  store.takeEnd = () => Promise.reject(new Error("the store is away"));
+  const asked = jobs.takeEnd(last, "all");
+  last.abandon();
+  expect((await asked)?.code).toBe("service_unavailable");
+  expect(jobs.isUnrecorded("resp_1")).toBe(true);
+  await jobs.finish(last, undefined);
+});
+
+test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's wish: what was told of it is not charged", async () => {
+  const job = await begun();
+  job.sink.start(200, {});
+  const { response } = storedResponse("resp_1");
+  await store.begin("resp_1");
+  await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "completed", response, events: [] });
+  await jobs.stopUnwanted();
+  expect([job.sink.gone, job.sink.refusal?.code]).toEqual([false, "service_unavailable"]);
+  // The journal has it as begun, so its end is written there, and is free.
+  expect([jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([false, false]);
+  await jobs.finish(job, undefined);
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", response });
+});
+
+test("RESP-04 cancelling where work was begun that another instance has begun anew holds for both", async () => {
+  const job = await begun();
+  await store.begin("resp_1");
+  job.sink.onGone(() => void jobs.finish(job, undefined));
+  await endWork({ jobs, store, clock: { ...systemClock, nowMs: () => 2000 } }, "ws_1", "resp_1");
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", runs: 2 });
+});

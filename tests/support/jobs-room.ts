@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import type { ResponsesDeps } from "../../src/app/responses/deps.ts";
+import { Job } from "../../src/app/responses/job.ts";
+import { Jobs } from "../../src/app/responses/jobs.ts";
+import type { ResponseStore } from "../../src/domain/responses/stored.ts";
+import { MasterKeys } from "../../src/io/master-keys.ts";
+import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
+import { openVault } from "../../src/io/vault.ts";
+import { systemClock } from "../../src/kit/clock.ts";
+import { MASTER_KEY, storedResponse } from "./response-suite.ts";
+import { layTables } from "./tables.ts";
+
+/** Background work on a store of its own. */
+export type JobsRoom = { readonly store: ResponseStore; readonly jobs: Jobs; close(): Promise<void> };
+
+export async function openJobsRoom(): Promise<JobsRoom> {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-jobs-"));
+  await layTables(folder);
+  const sql = await openSqlite(folder, systemClock);
+  const store = sql.responses(openVault(new MasterKeys(MASTER_KEY), sql.dataKeys));
+  const jobs = jobsWith(store, { mayKeep: () => true });
+  const close = async () => {
+    await sql.close();
+    rmSync(folder, { recursive: true });
+  };
+  return { store, jobs, close };
+}
+
+export function jobsWith(store: ResponseStore, rule: Pick<ResponsesDeps, "mayKeep">): Jobs {
+  const bounds = { retentionMs: 1000, bytesMax: 1e9, jobsMax: { all: 10, workspace: 10 }, keepAliveMs: 1000 };
+  const clock = { ...systemClock, nowMs: () => 2000 };
+  const given = { instances: "several" as const, diskIsLow: () => false, memberOf: () => null, warn: () => undefined };
+  return new Jobs({ store, clock, ...bounds, ...rule, ...given });
+}
+
+export const REQUEST = { body: "{}", headers: {}, clientAddress: "::1" };
+
+export async function queuedJob(jobs: Jobs): Promise<Job> {
+  const response = { id: "resp_1", status: "queued", created_at: 1, output: [] };
+  const job = new Job(storedResponse("resp_1", { status: "queued", background: "streamed", response }));
+  await jobs.open(job, REQUEST);
+  return job;
+}
+
+export async function begunJob(jobs: Jobs): Promise<Job> {
+  const job = await queuedJob(jobs);
+  await jobs.begin(job);
+  return job;
+}
