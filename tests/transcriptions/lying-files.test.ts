@@ -124,6 +124,11 @@ const LIES: readonly (readonly [string, string, Buffer])[] = [
   ["MP3 in WAV by its byte rate", "a.wav", wav({ tag: 0x55, rateHz: 44_100 }, 960_000)],
   ["G.722 in WAV by its byte rate", "a.wav", wav({ tag: 0x28f, bits: 4 }, 480_000)],
   ["AAC in WAV by its byte rate", "a.wav", wav({ tag: 0xff, bits: 16 }, 480_000)],
+  [
+    "MP3 that calls itself samples",
+    "a.wav",
+    Buffer.concat([wav({ rateHz: 768_000, bits: 16 }, 0), speechOf("mp3", 60)]),
+  ],
   ["ADPCM by the samples of a block", "a.wav", wav(ima, 480_000)],
   ["mu-law by its bits", "a.wav", wav({ tag: 7, rateHz: 8_000, bits: 512 }, 480_000)],
   [

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { speechOf } from "../../sandbox/audio/speech.ts";
 import { WavMeter } from "./wav.ts";
 
 const SECOND = Buffer.alloc(16_000, 1);
@@ -115,6 +116,7 @@ describe("layouts", () => {
 
   test.each<[string, Fmt]>([
     ["no channels", { channels: 0 }],
+    ["more channels than anything has", { channels: 33 }],
     ["no bits", { bits: 0 }],
     ["samples wider than any", { bits: 512 }],
     ["a rate that nothing has", { rateHz: 2_000_000_000 }],
@@ -126,6 +128,12 @@ describe("layouts", () => {
     ["GSM in blocks of another size", { tag: 0x31, bits: 0, blockBytes: 41 }],
   ])("STT-01 %s: not known", (_, layout) => {
     expect(secondsOf(riff([fmt(layout), chunk("data", SECOND)]))).toBeUndefined();
+  });
+
+  test.each(["mp3", "aac"] as const)("STT-01 frames of %s that call themselves samples: not known", (format) => {
+    const coded = Buffer.concat([Buffer.alloc(9), speechOf(format, 2)]);
+    expect(secondsOf(riff([fmt(), chunk("data", coded)]))).toBeUndefined();
+    expect(secondsOf(riff([fmt(), chunk("data", coded, 4)]))).toBeUndefined();
   });
 
   test("RF64, whose lengths stand elsewhere", () => {

@@ -1,5 +1,7 @@
+import { adtsMeter } from "./adts.ts";
 import type { Meter } from "./meter.ts";
-import { RATE_MAX_HZ } from "./pcm.ts";
+import { mp3Meter } from "./mp3.ts";
+import { CHANNELS_MAX, RATE_MAX_HZ } from "./pcm.ts";
 import { Scanner, TO_THE_END } from "./scanner.ts";
 
 /** How the samples lie in the data; `unitBytes` is what cannot be cut. */
@@ -27,6 +29,9 @@ const GSM = 0x31;
 const GSM_BLOCK_BYTES = 65;
 const GSM_BLOCK_SAMPLES = 320;
 const FMT_MAX_BYTES = 40;
+/** Players look so far into samples for frames of a codec, and play those when there are some in a row. */
+const PROBED_BYTES = 256 * 1024;
+const FRAMES_MIN_SECONDS = 0.1;
 
 /** Measures a WAV file by the bytes of its data. The lengths in its headers end nothing by themselves. */
 export class WavMeter implements Meter {
@@ -38,13 +43,16 @@ export class WavMeter implements Meter {
   #declaredBytes = 0;
   /** An odd chunk is followed by one byte of padding. */
   #isOdd = false;
+  readonly #probes = [mp3Meter(), adtsMeter()];
+  #probedBytes = 0;
 
   push(chunk: Buffer): void {
     this.#scanner.push(chunk);
   }
 
   seconds(): number | undefined {
-    if (this.#layout === undefined) return undefined;
+    const isCoded = this.#probes.some((probe) => (probe.seconds() ?? 0) >= FRAMES_MIN_SECONDS);
+    if (this.#layout === undefined || isCoded) return undefined;
     const waiting = this.#at === "data" ? this.#scanner.rest.length - (this.#isOdd ? 1 : 0) : 0;
     const bytes = this.#dataBytes + Math.max(0, waiting);
     return Math.floor(bytes / this.#layout.unitBytes) / this.#layout.unitsPerSecond;
@@ -56,20 +64,23 @@ export class WavMeter implements Meter {
 
   #read(bytes: Buffer, at: number): number | undefined {
     const here = bytes.length - at;
-    if (this.#at === "rest") return this.#count(here);
+    if (this.#at === "rest") return this.#count(bytes, at, here);
     if (this.#at === "data" && this.#declaredBytes > 0) {
       const part = Math.min(here, this.#declaredBytes);
       this.#declaredBytes -= part;
-      return this.#count(part);
+      return this.#count(bytes, at, part);
     }
     if (this.#at === "data") return this.#afterData(bytes, at);
     if (this.#at === "start") return this.#start(bytes, at);
     return this.#chunk(bytes, at);
   }
 
-  #count(bytes: number): number {
-    this.#dataBytes += bytes;
-    return bytes;
+  #count(bytes: Buffer, at: number, length: number): number {
+    const probed = bytes.subarray(at, at + Math.min(length, PROBED_BYTES - this.#probedBytes));
+    this.#probedBytes += probed.length;
+    for (const probe of this.#probes) probe.push(probed);
+    this.#dataBytes += length;
+    return length;
   }
 
   #start(bytes: Buffer, at: number): number | undefined {
@@ -104,7 +115,7 @@ export class WavMeter implements Meter {
     if (bytes.length - at < 8 + padding) return undefined;
     if (!TRAILERS.has(word(bytes, at + padding))) {
       this.#at = "rest";
-      return this.#count(bytes.length - at);
+      return this.#count(bytes, at, bytes.length - at);
     }
     this.#at = "chunks";
     const moved = this.#chunk(bytes, at + padding);
@@ -128,7 +139,7 @@ function layoutOf(fmt: Buffer): Layout | undefined {
   const format = tag === EXTENSIBLE && fmt.length >= 26 ? fmt.readUInt16LE(24) : tag;
   const [channels, rateHz] = [fmt.readUInt16LE(2), fmt.readUInt32LE(4)];
   const [blockBytes, bits] = [fmt.readUInt16LE(12), fmt.readUInt16LE(14)];
-  if (channels === 0 || rateHz === 0 || rateHz > RATE_MAX_HZ) return undefined;
+  if (channels === 0 || channels > CHANNELS_MAX || rateHz === 0 || rateHz > RATE_MAX_HZ) return undefined;
   const sampleBytes = PLAIN.has(format) ? Math.ceil(bits / 8) : COMPANDED.has(format) ? 1 : 0;
   if (sampleBytes > 0 && sampleBytes <= SAMPLE_MAX_BYTES)
     return { unitBytes: channels * sampleBytes, unitsPerSecond: rateHz };
