@@ -189,7 +189,7 @@ function tooLarge(maxBytes: number, model: string): Shortcoming {
 /** Billed by the second, by somebody who does not say how many there were. */
 function unmeasured(): Shortcoming {
   const message =
-    "How long this file is could not be measured, and it would be billed by the second. Send it as mp3, mp4, m4a, wav, webm, ogg or flac.";
+    "How long this file is could not be measured, and it would be billed by the second. Send it as mp3, flac or ogg, as wav with plain samples, as m4a or mp4 with AAC, or as webm with Opus.";
   return {
     reason: "is billed by the second and does not say how many there were, and the file could not be measured",
     param: "file",
