@@ -42,7 +42,7 @@ const CASES: readonly Case[] = [
     dialect: "D1",
     provider: "openai",
     model: "openai/gpt-4.1",
-    taken: asSent("image inside", "image by address", "file", "uploaded file"),
+    taken: asSent("image inside", "image by address", "file"),
   },
   {
     dialect: "D2",

@@ -174,7 +174,6 @@ describe("everything else that is said", () => {
       { type: "image_url", image_url: { url: "https://example.com/a.png" } },
       { type: "file", file: { file_data: "data:application/pdf;base64,JVBERi0=", filename: "a.pdf" } },
       { type: "file", file: { file_data: "data:text/plain;base64,aGVsbG8=", filename: "a.txt" } },
-      { type: "file", file: { file_id: "file-1" } },
     ];
     const answer = await chat({
       messages: [
@@ -218,7 +217,6 @@ describe("everything else that is said", () => {
           { type: "input_image", image_url: "https://example.com/a.png", detail: "auto" },
           { type: "input_file", filename: "a.pdf", file_data: "data:application/pdf;base64,JVBERi0=" },
           { type: "input_text", text: "a.txt:\nhello" },
-          { type: "input_file", file_id: "file-1" },
         ],
       },
       { type: "message", role: "assistant", content: [{ type: "refusal", refusal: "No." }] },

@@ -115,7 +115,7 @@ describe("an endpoint that keeps failing", () => {
     expect(await asideCount()).toBe(1);
   });
 
-  test("ROUTE-05 ERR-06 callers who name a file that is not there set nobody aside; a deployment that is not there is", async () => {
+  test("ROUTE-05 ERR-06 callers who name a thing that is not there set nobody aside; a deployment that is not there is", async () => {
     scene = await openScene(["anthropic"], { GATEWAY_ASIDE_FAILURES: "3", GATEWAY_ASIDE_MS: "600000" });
     tenant = await scene.gateway.tenant();
     scene
@@ -126,8 +126,8 @@ describe("an endpoint that keeps failing", () => {
       const { status } = await scene.gateway.call(tenant.key, "/v1/messages", { body });
       expect(status).toBe(502);
     };
-    const document = { type: "document", source: { type: "file", file_id: "file_nope" } };
-    for (let at = 0; at < 4; at += 1) await send([document, { type: "text", text: "What is in it?" }]);
+    const kept = { type: "of_the_provider", id: "nope" };
+    for (let at = 0; at < 4; at += 1) await send([kept, { type: "text", text: "What is in it?" }]);
     expect([calls("anthropic"), await asideCount()]).toEqual([4, 0]);
     for (let at = 0; at < 3; at += 1) await send("Hello");
     expect([calls("anthropic"), await asideCount()]).toEqual([7, 1]);

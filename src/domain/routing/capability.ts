@@ -6,7 +6,7 @@ import type { Parameter } from "../../language/canon/parameters.ts";
 import { ONE_SAMPLING, SAMPLING_OR_THINKING } from "../../language/canon/sampling.ts";
 import { type Endpoint, hearsEffort, isExtraPriced, type Model } from "../catalogue/catalogue.ts";
 import type { Policy } from "../tenancy/policy.ts";
-import type { Attempt } from "./attempt.ts";
+import { type Attempt, isOwnResource } from "./attempt.ts";
 import type { UnitsExpected } from "./cost.ts";
 
 /** What a request needs of an endpoint, with the field that asks for it. */
@@ -136,6 +136,19 @@ export function unpricedExtra(
     return { reason, param: field };
   }
   return undefined;
+}
+
+/**
+ * A file that a provider keeps: nobody puts one there through the gateway, so in the operator's account it is somebody
+ * else's. With the workspace's own key, or on its own machine, it is the workspace's.
+ */
+export function foreignFile(attempt: Attempt, { needs }: Demand): Shortcoming | undefined {
+  if (isOwnResource(attempt)) return undefined;
+  const named = needs.find(({ need }) => need === "uploaded_file");
+  if (named === undefined) return undefined;
+  const reason =
+    "is asked in an account that holds no files of the workspace; with an own key of the workspace at the provider it can be used";
+  return { reason, param: named.param };
 }
 
 /**

@@ -6,6 +6,7 @@ import type { NodeUse } from "../tenancy/router.ts";
 import {
   type Demand,
   type DialectSupport,
+  foreignFile,
   type Shortcoming,
   shortcomingOf,
   unnamedModels,
@@ -204,6 +205,7 @@ export function causeAgainst(reachable: Reachable, judge: Judge): Cause | undefi
   const short =
     shortcomingOf(reachable, demand, world.support) ??
     unpricedExtra(reachable, demand, world.support) ??
+    foreignFile(reachable, demand) ??
     unnamedModels(reachable.endpoint, demand, policy, world.support);
   if (short !== undefined) return lacking(short);
   const excluded = verdicts.causeFor(kind);

@@ -34,6 +34,8 @@ export type Call = {
   readonly advisory?: readonly string[];
   /** What is billed apart where it is had; absent for most. */
   readonly extras?: readonly Extra[];
+  /** Where it names files that a provider keeps, of whatever kind; absent where the parts of turns tell all of them. */
+  readonly uploads?: readonly string[];
   /** From so many tokens of input on a provider of the caller's own dialect is to shorten the conversation first. */
   readonly compactsFrom?: number;
   /** What is asked of the gateway itself. */

@@ -38,6 +38,7 @@ export function needsOf(call: Call): NeedSource[] {
   if (call.stop.length > STOPS_MIN) needs.push({ need: "many_stops", param: call.parameterNames?.stop ?? "stop" });
   if (isSampledTwice(call)) needs.push({ need: "both_samplings", param: "top_p" });
   if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: format });
+  for (const param of call.uploads ?? []) needs.push({ need: "uploaded_file", param });
   for (let turn = 0; turn < call.turns.length; turn += 1) {
     const { parts = [], partPaths } = call.turns[turn] ?? {};
     for (let at = 0; at < parts.length; at += 1) {

@@ -6,7 +6,7 @@ export function renamed(problem: Fault, call: Call, callersName = (param: string
   const { code, message, param } = problem;
   if (param === undefined || (code !== "invalid_value" && code !== "unsupported_parameter")) return problem;
   // These were named while the request was read.
-  if (call.native?.includes(param)) return problem;
+  if (call.native?.includes(param) || call.uploads?.includes(param)) return problem;
   const row = Object.entries(call.parameterNames ?? {}).find(([known]) => known === param);
   const name = row?.[1] ?? callersName(param);
   if (name === param) return problem;

@@ -5,6 +5,7 @@ import type { Call, ResponseFormat } from "../../canon/call.ts";
 import type { Turn } from "../../canon/parts.ts";
 import { decodeWishes } from "../../canon/wishes.ts";
 import { extrasOf } from "../extras.ts";
+import { uploadsIn, uploadsInTools } from "../uploads.ts";
 import { decodeItems, HISTORY, inputItems, invalid } from "./items.ts";
 import { decodeSettings, PARAMETER_NAMES } from "./settings.ts";
 import { decodeTools } from "./tools.ts";
@@ -14,12 +15,14 @@ export function decodeCall(request: ResponsesRequest, items: readonly JsonObject
   refuseConversation(request);
   const earlier = items.length - inputItems(request).length;
   const pathOf = (index: number) => (index < earlier ? HISTORY : `input.${index - earlier}`);
+  const placeOf = (index: number, inside: string) => (index < earlier ? HISTORY : `${pathOf(index)}${inside}`);
   const said = decodeItems(items, pathOf);
   if (items.length === 0 && !request.prompt) throw invalid("input", "it is required, and must have at least one item");
   const { tools, choice, native: nativeTools, advisory: leftOutTools } = decodeTools(request);
   const settings = decodeSettings(request);
   const { effort } = request.reasoning ?? {};
   const wishes = decodeWishes(request);
+  const uploads = [...uploadsIn(items, placeOf), ...uploadsInTools(request.tools ?? [])];
   return {
     model: request.model,
     turns: [...instructionTurns(request), ...said.turns],
@@ -44,6 +47,7 @@ export function decodeCall(request: ResponsesRequest, items: readonly JsonObject
     native: [...settings.native, ...nativeTools, ...said.native],
     advisory: [...settings.advisory, ...leftOutTools, ...said.advisory],
     ...extrasIn(request, items, pathOf),
+    ...(uploads.length > 0 ? { uploads } : {}),
     ...(wishes === undefined ? {} : { wishes }),
   };
 }

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { Json, Tenant } from "../support/gateway.ts";
+import { messageJson } from "../support/messages.ts";
+import { responseJson } from "../support/responses-native.ts";
+import { credentialOf, openScene, type Scene } from "../support/scene.ts";
+import { chatJson } from "../support/upstream.ts";
+
+const ID = "file-of-somebody-else";
+const GPT = "openai/gpt-4.1";
+const CLAUDE = "anthropic/claude-sonnet-4-5";
+
+const chat = (part: Json) => ({
+  model: GPT,
+  messages: [{ role: "user", content: [{ type: "text", text: "x" }, part] }],
+});
+const response = (...input: Json[]) => ({ model: GPT, input: [{ role: "user", content: "x" }, ...input] });
+const message = (...content: Json[]) => ({ model: CLAUDE, max_tokens: 9, messages: [{ role: "user", content }] });
+const source = { type: "file", file_id: ID };
+const called = { type: "function_call", call_id: "c", name: "look", arguments: "{}" };
+
+/** Where it is asked, the field that names the file, the request. */
+const NAMED: readonly [string, string, Json][] = [
+  ["/v1/chat/completions", "messages.0.content.1", chat({ type: "file", file: { file_id: ID } })],
+  ["/v1/responses", "input.1.content.0", response({ role: "user", content: [{ type: "input_file", file_id: ID }] })],
+  ["/v1/responses", "input.1.content.0", response({ role: "user", content: [{ type: "input_image", file_id: ID }] })],
+  [
+    "/v1/responses",
+    "input.2",
+    response(called, { type: "function_call_output", call_id: "c", output: [{ type: "input_file", file_id: ID }] }),
+  ],
+  [
+    "/v1/responses",
+    "input.1",
+    response({ type: "computer_call_output", call_id: "c", output: { type: "computer_screenshot", file_id: ID } }),
+  ],
+  [
+    "/v1/responses",
+    "input.1.content.0",
+    response({ role: "assistant", content: [{ type: "input_file", file_id: ID }] }),
+  ],
+  ["/v1/messages", "messages.0.content.0", message({ type: "document", source })],
+  ["/v1/messages", "messages.0.content.0", { ...message({ type: "image", source }), system: "Be brief." }],
+  ["/v1/messages", "messages.0.content.0", message({ type: "container_upload", file_id: ID })],
+  [
+    "/v1/messages",
+    "messages.0.content.0",
+    message({ type: "tool_result", tool_use_id: "t", content: [{ type: "document", source }] }),
+  ],
+  ["/v1/messages/count_tokens", "messages.0.content.0", message({ type: "document", source })],
+];
+
+/** The gateway takes no uploads: an id names a file in the account that a provider is asked in, whosever that is. */
+describe("files by the provider's id", () => {
+  let scene: Scene;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    scene = await openScene(["openai", "anthropic"]);
+  });
+  afterAll(() => scene.close());
+  beforeEach(async () => {
+    tenant = await scene.gateway.tenant();
+  });
+  const requests = () => [...scene.at("openai").requests, ...scene.at("anthropic").requests];
+  const answerTo = (path: string): Json => {
+    if (path === "/v1/chat/completions") return chatJson({ content: "Hi" });
+    if (path === "/v1/responses") return responseJson();
+    return path.endsWith("count_tokens") ? { input_tokens: 3 } : messageJson([{ type: "text", text: "Hi" }]);
+  };
+
+  test.each(NAMED)("BILL-08 ERR-09 %s: %s is refused on the operator's key, and nobody is asked", async (...row) => {
+    const [path, field, body] = row;
+    const before = requests().length;
+    const answer = await scene.gateway.call(tenant.key, path, { body });
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining("own key of the workspace")]);
+    expect(answer.text).toContain(field);
+    if (!path.startsWith("/v1/messages"))
+      expect(answer.body.error).toMatchObject({ code: "unsupported_parameter", param: field });
+    expect(requests()).toHaveLength(before);
+  });
+
+  test.each(NAMED)(
+    "BILL-08 %s: with the workspace's own key %s goes to its account, and to no other",
+    async (...row) => {
+      const [path, , body] = row;
+      const provider = body["model"] === GPT ? "openai" : "anthropic";
+      scene.at(provider).next({ json: { data: [] } });
+      const own = { key: credentialOf("own") };
+      await scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/providers/${provider}`, own);
+      scene.at(provider).next({ json: answerTo(path) });
+      const before = requests().length;
+      const answer = await scene.gateway.call(tenant.key, path, { body });
+      expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
+      expect(requests()).toHaveLength(before + 1);
+      expect(JSON.stringify(scene.at(provider).requests.at(-1)?.json)).toContain(ID);
+      scene.at(provider).always({ status: 429, json: {} });
+      expect((await scene.gateway.call(tenant.key, path, { body })).status).not.toBe(200);
+      for (const { headers } of requests().slice(before))
+        expect(JSON.stringify(headers)).not.toContain(credentialOf(provider));
+      scene.at(provider).always({ json: answerTo(path) });
+    },
+  );
+
+  test("MSG-01 arguments and results that only look like it go through", async () => {
+    scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
+    const input = { file_id: ID, content: [{ file_id: ID }] };
+    const ran = { type: "bash_code_execution_output", file_id: ID };
+    const result = { type: "bash_code_execution_result", content: [ran] };
+    const body = message({ type: "text", text: "x" });
+    const messages = [
+      ...body.messages,
+      {
+        role: "assistant",
+        content: [
+          { type: "bash_code_execution_tool_result", tool_use_id: "s", content: result },
+          { type: "tool_use", id: "t", name: "read", input },
+        ],
+      },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "t", content: JSON.stringify(input) }] },
+    ];
+    const answer = await scene.gateway.call(tenant.key, "/v1/messages", { body: { ...body, messages } });
+    expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
+  });
+});
