@@ -33,6 +33,26 @@ const EXTRAS: readonly [string, string, Json, string][] = [
     message({ tools: [{ type: "code_execution_20260120", name: "c" }] }),
     "tools.0.type",
   ],
+  [
+    "code that the provider runs, as a tool that comes later",
+    "/v1/messages",
+    message({
+      messages: [
+        { role: "user", content: "Hi" },
+        {
+          role: "system",
+          content: [
+            { type: "tool_addition", tool: { type: "tool_reference", name: "mine" } },
+            {
+              type: "tool_addition",
+              tool: { type: "tool_definition", definition: { type: "code_execution_20260120", name: "c" } },
+            },
+          ],
+        },
+      ],
+    }),
+    "messages.1.content.1.tool.type",
+  ],
   ["a container", "/v1/messages", message({ container: "c_1" }), "container"],
   ["speed", "/v1/messages", message({ speed: "fast" }), "speed"],
   ["a place to compute", "/v1/messages", message({ inference_geo: "us" }), "inference_geo"],

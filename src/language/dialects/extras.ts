@@ -48,22 +48,35 @@ function toolOf(tool: unknown, rows: readonly Row[]): ExtraName | "tokens" {
 }
 
 const MESSAGES: Reader = (request) => {
-  const { tools, speed, inference_geo, container, fallbacks } = request;
+  const { tools, messages, speed, inference_geo, container, fallbacks } = request;
   const found: Extra[] = [...tierOf(request, "native")];
   const ask = (name: ExtraName, field: string) => found.push({ name, field, goes: "native" });
   if (speed != null && speed !== "standard") ask("fast_mode", "speed");
   if (inference_geo != null && inference_geo !== "global") ask("inference_geo", "inference_geo");
   if (container != null) ask("hosted_container", "container");
   if (fallbacks != null && !(Array.isArray(fallbacks) && fallbacks.length === 0)) ask("other_models", "fallbacks");
-  for (const [at, tool] of listOf(tools).entries()) {
-    const name = toolOf(tool, MESSAGE_TOOLS);
-    if (name === "tokens") continue;
-    const uses = isJsonObject(tool) ? tool["max_uses"] : undefined;
-    const usesMax = typeof uses === "number" && Number.isInteger(uses) && uses > 0 ? { usesMax: uses } : {};
-    found.push({ name, field: `tools.${at}.type`, goes: "native", ...usesMax });
-  }
+  for (const [at, tool] of listOf(tools).entries()) found.push(...inMessageTool(tool, `tools.${at}`));
+  // A tool can also come in the middle of the conversation.
+  for (const [at, message] of listOf(messages).entries())
+    for (const [place, block] of listOf(isJsonObject(message) ? message["content"] : undefined).entries())
+      if (isJsonObject(block) && block["type"] === "tool_addition")
+        found.push(...inMessageTool(definitionIn(block["tool"]), `messages.${at}.content.${place}.tool`));
   return found;
 };
+
+function inMessageTool(tool: unknown, path: string): Extra[] {
+  const name = toolOf(tool, MESSAGE_TOOLS);
+  if (name === "tokens") return [];
+  const uses = isJsonObject(tool) ? tool["max_uses"] : undefined;
+  const usesMax = typeof uses === "number" && Number.isInteger(uses) && uses > 0 ? { usesMax: uses } : {};
+  return [{ name, field: `${path}.type`, goes: "native", ...usesMax }];
+}
+
+/** One that is only referred to stands among the tools of the request. */
+function definitionIn(tool: unknown): unknown {
+  if (!isJsonObject(tool) || tool["type"] === "tool_reference") return undefined;
+  return tool["definition"] ?? tool;
+}
 
 /** Agents offer these with every request to every model: where they cannot be had they are left out. */
 const LEFT_OUT: ReadonlySet<ExtraName> = new Set(["web_search", "image_generation"]);
