@@ -1,10 +1,9 @@
 import { Gauge, Registry } from "@prometheus-io/client";
-import { FAULTS } from "../../contract/faults.ts";
 import { CHANNELS, type Channel } from "../../domain/alerts/store.ts";
 import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
 import type { Proof } from "../../domain/catalogue/proofs.ts";
 import { LOG_TARGETS, type LogTarget } from "../../domain/record/outbox.ts";
-import { type RequestRecord, SURFACES } from "../../domain/record/record.ts";
+import type { RequestRecord } from "../../domain/record/record.ts";
 import { remembered } from "../../kit/remembered.ts";
 import { GenAiMetrics } from "./genai-metrics.ts";
 import { type Notice, TURNED_AWAY } from "./notices.ts";
@@ -18,8 +17,6 @@ const LOG_RESULTS = ["sent", "lost"] as const;
 type LogResult = (typeof LOG_RESULTS)[number];
 const ALERT_RESULTS = ["delivered", "later", "failed"] as const;
 type AlertResult = (typeof ALERT_RESULTS)[number];
-/** Codes of requests that an alert asks for any of. */
-const AT_FAULT = ["internal_error", "service_unavailable"] as const;
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
@@ -114,11 +111,9 @@ export class Metrics {
   );
   readonly #alerts = new Counts("gateway_alert_deliveries_total", "Tries to deliver an alert, by channel and result.");
 
-  /** What alerts ask for any increase of stands at zero: in a series that begins with its first event none is seen. */
+  /** What alerts ask for any increase of stands at zero, but for what is told by provider: see the rules. */
   constructor() {
     this.#overhead.begin("");
-    for (const surface of SURFACES)
-      for (const code of AT_FAULT) this.#requests.add(ofProvider("none").ended(surface)(FAULTS[code].status)(code), 0);
     for (const why of TURNED_AWAY) this.#turnedAway.add(ofTurn(why), 0);
     for (const channel of CHANNELS)
       for (const result of ALERT_RESULTS) this.#alerts.add(ofDelivery(channel, result), 0);
