@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Json, Tenant } from "../support/gateway.ts";
 import { messageEvent, messageJson } from "../support/messages.ts";
 import { catalogueWithExtras, perUse, times } from "../support/priced-extras.ts";
-import { frameOf, RESPONSE_USAGE, responseFrames, responseJson } from "../support/responses-native.ts";
+import { frameOf, responseFrames, responseJson } from "../support/responses-native.ts";
 import { credentialOf, MODEL, nanosOf, openScene, type Provider, type Scene } from "../support/scene.ts";
 
 const CLAUDE = "anthropic/claude-sonnet-4-5";
@@ -378,108 +378,6 @@ describe("what providers bill apart, with a price for it", () => {
     expect(refused.status).toBe(402);
     scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });
     expect((await scene.gateway.call(poor.key, "/v1/messages", { body: message({}) })).status).toBe(200);
-  });
-});
-
-/** A provider that runs tools asks its model again after each, and tells the figures of all of it in one. */
-describe("what a provider's own loop used", () => {
-  let scene: Scene;
-  let tenant: Tenant;
-  let usdPerEur = 0;
-  beforeAll(async () => {
-    scene = await openScene(["anthropic", "openai"]);
-    const { data } = await scene.gateway.manage("GET", "/rates");
-    usdPerEur = Number(data.find(({ currency }: Json) => currency === "USD").per_eur);
-  });
-  afterAll(() => scene.close());
-  beforeEach(async () => {
-    tenant = await scene.gateway.tenant({ credit: "50" });
-  });
-
-  type Rates = { readonly input: number; readonly output: number; readonly search: number };
-  const OUTPUT = 3000;
-  const expectCost = (row: Json, input: number, searches: number, rates: Rates) => {
-    expect(row.usage).toMatchObject({ input_tokens: input, output_tokens: OUTPUT, estimated: false });
-    const dollars = (input * rates.input + OUTPUT * rates.output) / 1e6 + searches * rates.search;
-    expect(Math.abs(Number(nanosOf(row.cost)) - (dollars * 1e9) / usdPerEur)).toBeLessThanOrEqual(1);
-  };
-  const ask = async (path: string, body: Json) => {
-    const answer = await scene.gateway.call(tenant.key, path, { body });
-    expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
-    return scene.row(String(answer.headers.get("x-svc-request-id")));
-  };
-
-  const SHORT = { input: 3, output: 15, search: 0.01 };
-  const LONG = { input: 6, output: 22.5, search: 0.01 };
-  const usageOf = (input_tokens: number, searches: number, more: Json = {}) => ({
-    input_tokens,
-    output_tokens: OUTPUT,
-    server_tool_use: { web_search_requests: searches },
-    ...more,
-  });
-  const messageAnswer = (usage: Json) => ({ ...messageJson([{ type: "text", text: "Found." }]), usage });
-  const iterations = (...types: string[]) => ({ iterations: types.map((type) => ({ type, input_tokens: 0 })) });
-  const searching = message({ tools: [{ ...search, max_uses: undefined }] });
-
-  test.each<[string, number, number, Json, Rates]>([
-    ["a prompt of the usual length", 150_000, 0, {}, SHORT],
-    ["a long prompt", 300_000, 0, {}, LONG],
-    ["twelve searches", 700_000, 12, {}, SHORT],
-    ["more than four contexts in twelve searches", 900_000, 12, {}, SHORT],
-    ["two searches between long prompts", 700_000, 2, {}, LONG],
-    ["twelve searches at once", 700_000, 12, iterations("message", "message", "compaction"), LONG],
-    ["twelve searches, one after the other", 700_000, 12, iterations(...Array(13).fill("message")), SHORT],
-    ["a loop without a search", 700_000, 0, iterations("message", "message", "message", "fallback_message"), SHORT],
-    ["nothing that is told apart", 300_000, 0, { iterations: null }, LONG],
-  ])("BILL-05 MSG-01 %s: %i tokens and %i searches are charged by how long one prompt was", async (...told) => {
-    const [, input, searches, more, rates] = told;
-    const usage = usageOf(input, searches, more);
-    scene.at("anthropic").next({ json: messageAnswer(usage) });
-    expectCost(await ask("/v1/messages", searching), input, searches, rates);
-    scene.at("anthropic").next({
-      frames: [
-        messageEvent({ type: "message_start", message: { ...messageJson([]), usage: usageOf(20, 0) } }),
-        messageEvent({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }),
-        messageEvent({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Found." } }),
-        messageEvent({ type: "content_block_stop", index: 0 }),
-        messageEvent({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage }),
-        messageEvent({ type: "message_stop" }),
-      ],
-    });
-    expectCost(await ask("/v1/messages", { ...searching, stream: true }), input, searches, rates);
-  });
-
-  test.each([
-    ["one prompt", 900_000, 0],
-    ["more searches than any loop makes", 100_000_000, 100_000],
-  ])("BILL-02 BILL-05 %s of %i tokens is beyond reason, and charged no more than was reserved", async (...told) => {
-    const [, input, searches] = told;
-    scene.at("anthropic").next({ json: messageAnswer(usageOf(input, searches)) });
-    const { usage, cost } = await ask("/v1/messages", searching);
-    expect(usage).toMatchObject({ estimated: true });
-    expect(nanosOf(cost)).toBeLessThan(100_000_000n);
-  });
-
-  test.each<[string, readonly string[], Rates]>([
-    [
-      "pages that were opened after a search",
-      ["search", "open_page", "find_in_page", "open_page"],
-      { input: 2.5, output: 15, search: 0.01 },
-    ],
-    ["one search between long prompts", ["search"], { input: 5, output: 22.5, search: 0.01 }],
-  ])("BILL-05 RESP-01 %s: a response is charged by how long one prompt was", async (_what, actions, rates) => {
-    const output = actions.map((type, at) => ({ id: `ws_${at}`, type: "web_search_call", action: { type } }));
-    const usage = {
-      ...RESPONSE_USAGE,
-      input_tokens_details: { cached_tokens: 0 },
-      input_tokens: 1_000_000,
-      output_tokens: OUTPUT,
-    };
-    const body = response({ model: "openai/gpt-5.4", tools: [{ type: "web_search" }] });
-    scene.at("openai").next({ json: responseJson({ output, usage }) });
-    expectCost(await ask("/v1/responses", body), 1_000_000, 1, rates);
-    scene.at("openai").next({ frames: responseFrames(["Found."], { output, usage }) });
-    expectCost(await ask("/v1/responses", { ...body, stream: true }), 1_000_000, 1, rates);
   });
 });
 

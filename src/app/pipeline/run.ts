@@ -481,9 +481,9 @@ class Request {
   async #clientGone(attempt: Attempt, { stream }: Extract<Ended, { is: "gone" }>): Promise<void> {
     if (stream === undefined || !this.#relay.spoke) return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#heard(stream);
-    const { usage, outputWeight, units, estimate, uses } = stream;
+    const { usage, outputWeight, units, estimate, uses, inputs } = stream;
     try {
-      await this.#settle(attempt, { usage, outputWeight, units, estimate, uses, cutShort: true }, GONE);
+      await this.#settle(attempt, { usage, outputWeight, units, estimate, uses, inputs, cutShort: true }, GONE);
       // Who only took it too slowly is still there.
       if (!this.#sink.gone) await this.#endBroken(stream, tooSlow());
     } catch (error) {

@@ -39,15 +39,14 @@ export type Settled = { readonly usage: UsageRecord; readonly shown: ShownCost |
 /** The provider's figures, or the gateway's own count, marked so, where it gave none. */
 function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecord {
   const { characters = null, seconds = null } = metered.units ?? {};
-  if (metered.usage !== undefined && metered.cutShort !== true) {
-    const { usage, inputs = 1 } = metered;
-    return { ...usage, ...(inputs > 1 ? { inputs } : {}), characters, seconds, estimated: false };
-  }
   const outputTokens = tokensOfWeight(metered.outputWeight);
   if (metered.usage !== undefined) {
+    const { usage, inputs = 1 } = metered;
+    const told = inputs > 1 ? { ...usage, inputs } : usage;
+    if (metered.cutShort !== true) return { ...told, characters, seconds, estimated: false };
     // Figures from before the model spoke say next to nothing of the output; those that lag a little are the truth.
-    const stale = 2 * metered.usage.outputTokens < outputTokens;
-    const counted = stale ? { ...metered.usage, outputTokens } : metered.usage;
+    const stale = 2 * told.outputTokens < outputTokens;
+    const counted = stale ? { ...told, outputTokens } : told;
     // There is no prompt of nothing: where a conversation is shortened first, what was read is told at the end.
     if (counted.inputTokens === 0)
       return { ...counted, inputTokens: inputTokensEstimate, characters, seconds, estimated: true };

@@ -157,14 +157,19 @@ const PROMPTS_MAX = 50;
 
 /**
  * How many prompts the figures of a message are of: after tools that the provider ran it asks its model again, and tells
- * the sum. Where it does not tell them apart, each use stands for one.
+ * the sum. Where it does not tell them apart, each use stands for one, told or seen as a block.
  */
-export function messagePrompts(usage: unknown): number {
+export function messagePrompts(usage: unknown, runs: number): number {
   const told = isJsonObject(usage) ? listOf(usage["iterations"]) : [];
   const prompts = told.filter((one) => isJsonObject(one) && PROMPTS.has(one["type"])).length;
   if (prompts > 0) return Math.min(prompts, PROMPTS_MAX);
   const uses = Object.values(messageUses(usage) ?? {}).reduce((sum, count) => sum + count, 0);
-  return Math.min(1 + uses, PROMPTS_MAX);
+  return Math.min(1 + Math.max(uses, runs), PROMPTS_MAX);
+}
+
+/** Whether a block of a message is of a tool that the provider ran, its own or an MCP server's. */
+export function isRunInBlock(block: unknown): boolean {
+  return isJsonObject(block) && (block["type"] === "server_tool_use" || block["type"] === "mcp_tool_use");
 }
 
 function countOf(name: ExtraName, count: unknown): Uses {

@@ -13,7 +13,7 @@ import { weightOf } from "../../canon/estimate.ts";
 import type { ExtraName } from "../../canon/extras.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
-import { messagePrompts, messageUses, mostUses, type Uses, usedInBlock } from "../extras.ts";
+import { isRunInBlock, messagePrompts, messageUses, mostUses, type Uses, usedInBlock } from "../extras.ts";
 import { decodeProblem } from "./errors.ts";
 import { UsageTally } from "./usage.ts";
 import { WireMessage, WireStart, WireStop } from "./wire.ts";
@@ -32,6 +32,7 @@ export class DirectMessages implements AnswerStream {
   #inputs = 1;
   /** Tools of the provider's as they were begun: the figures about them come last. */
   readonly #begun: Partial<Record<ExtraName, number>> = {};
+  #runs = 0;
   #outputWeight = 0;
   #upstreamId: string | null = null;
   #finished = false;
@@ -116,6 +117,7 @@ export class DirectMessages implements AnswerStream {
 
   /** A block of text opens empty; every other kind says something by being there, and a thought may stay silent long. */
   #open(block: unknown): void {
+    if (isRunInBlock(block)) this.#runs += 1;
     const used = usedInBlock(block);
     if (used !== undefined) this.#begun[used] = (this.#begun[used] ?? 0) + 1;
     const weight = weightOfBlock(block);
@@ -142,7 +144,7 @@ export class DirectMessages implements AnswerStream {
   #count(usage: unknown): Usage | undefined {
     const told = this.#tally.add(usage);
     this.#uses = messageUses(usage) ?? this.#uses;
-    this.#inputs = Math.max(this.#inputs, messagePrompts(usage));
+    this.#inputs = Math.max(this.#inputs, messagePrompts(usage, this.#runs));
     this.#usage = told ?? this.#usage;
     return told;
   }
@@ -166,7 +168,7 @@ export function decodeDirect(bytes: Buffer, own: Own): WholeAnswer | undefined {
   return {
     usage: new UsageTally().add(usage),
     uses: messageUses(usage),
-    inputs: messagePrompts(usage),
+    inputs: messagePrompts(usage, content.filter(isRunInBlock).length),
     upstreamId: id || null,
     outputWeight: content.reduce((sum, block) => sum + weightOfBlock(block), 0),
     render: () => owned(body, own),
