@@ -15,6 +15,7 @@ const chat = (part: Json) => ({
 });
 const response = (...input: Json[]) => ({ model: GPT, input: [{ role: "user", content: "x" }, ...input] });
 const message = (...content: Json[]) => ({ model: CLAUDE, max_tokens: 9, messages: [{ role: "user", content }] });
+const PAGE = "https://page.example";
 const source = { type: "file", file_id: ID };
 const called = { type: "function_call", call_id: "c", name: "look", arguments: "{}" };
 
@@ -45,6 +46,28 @@ const NAMED: readonly [string, string, Json][] = [
     "/v1/messages",
     "messages.0.content.0",
     message({ type: "tool_result", tool_use_id: "t", content: [{ type: "document", source }] }),
+  ],
+  [
+    "/v1/messages",
+    "messages.1.content.1",
+    {
+      ...message(),
+      messages: [
+        { role: "user", content: "x" },
+        {
+          role: "assistant",
+          content: [
+            { type: "server_tool_use", id: "srvtoolu_1", name: "web_fetch", input: { url: PAGE } },
+            {
+              type: "web_fetch_tool_result",
+              tool_use_id: "srvtoolu_1",
+              content: { type: "web_fetch_result", url: PAGE, content: { type: "document", source } },
+            },
+          ],
+        },
+        { role: "user", content: "Repeat it." },
+      ],
+    },
   ],
   ["/v1/messages/count_tokens", "messages.0.content.0", message({ type: "document", source })],
 ];

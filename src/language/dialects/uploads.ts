@@ -1,8 +1,9 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 
-/** Where a block, a part or an item holds others. What a provider's own tool made is its result, and no file to be read. */
+/** Where a block, a part or an item holds others. */
 const INSIDE = ["content", "output", "source"] as const;
-const RESULT = /_tool_result$/;
+/** A file that code of the provider's container made: its id is told, and no file is read. */
+const MADE = /code_execution_output$/;
 const DEPTH_MAX = 12;
 
 /** The places of messages or items that name files which a provider keeps, whatever kind of block does it. */
@@ -21,9 +22,10 @@ export function uploadsIn(items: readonly JsonObject[], pathOf: (at: number, ins
 function namesFile(value: unknown, depth: number): boolean {
   if (depth > DEPTH_MAX) return false;
   if (Array.isArray(value)) return value.some((one) => namesFile(one, depth + 1));
-  if (!isJsonObject(value) || RESULT.test(String(value["type"]))) return false;
-  const { file_id: id } = value;
-  return (typeof id === "string" && id !== "") || INSIDE.some((name) => namesFile(value[name], depth + 1));
+  if (!isJsonObject(value)) return false;
+  const { file_id: id, type } = value;
+  const isNamed = typeof id === "string" && id !== "" && !MADE.test(String(type));
+  return isNamed || INSIDE.some((name) => namesFile(value[name], depth + 1));
 }
 
 /** Files that are given to a tool of the provider's, in its container or as a mask. */
