@@ -334,7 +334,7 @@ const operatorRoutes = [
       "Sessions of a disabled account end at once, and the management tokens that it made are removed in all workspaces. Memberships and keys stay as they are.",
     body: people.DisabledBody,
     answer: people.PersonView,
-    faults: ["conflict"],
+    faults: ["conflict", "fresh_sign_in_needed"],
     example: { body: { disabled: true }, answer: { ...examples.person, disabled: true } },
   }),
   managed({
@@ -356,7 +356,7 @@ const operatorRoutes = [
     summary: "Take the second factor off someone who lost it",
     description: "Not off oneself: that is done in the account, or with the operator token.",
     answer: people.PersonView,
-    faults: ["conflict", "not_allowed"],
+    faults: ["conflict", "not_allowed", "fresh_sign_in_needed"],
     example: { answer: examples.person },
   }),
   managed({

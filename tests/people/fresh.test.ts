@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ageSessions, type Browser, OWNER, PASSWORD, type PeopleGateway, peopleGateway } from "../support/people.ts";
+import { totpOf } from "../support/totp.ts";
 
 const MEMBERS = "/manage/workspaces/demo/members";
 const INVITATIONS = "/manage/workspaces/demo/invitations";
@@ -96,6 +97,28 @@ describe("a sign-in that is long ago", () => {
       async deed() {
         await gateway.join("runs@example.eu");
         return ["POST", `/manage/people/${await idOf("runs@example.eu")}/operator`, { operator: true }];
+      },
+    },
+    {
+      what: "enables no account that was disabled",
+      who: OWNER.email,
+      status: 200,
+      async deed() {
+        await gateway.join("left@example.eu");
+        const id = await idOf("left@example.eu");
+        await gateway.manage("POST", `/people/${id}/disable`, { disabled: true });
+        return ["POST", `/manage/people/${id}/disable`, { disabled: false }];
+      },
+    },
+    {
+      what: "takes no second factor off anybody",
+      who: OWNER.email,
+      status: 200,
+      async deed() {
+        const browser = await gateway.join("secured@example.eu");
+        const { totpURI } = (await browser.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
+        await browser.post("/manage/auth/two-factor/verify-totp", { code: totpOf(totpURI) });
+        return ["DELETE", `/manage/people/${await idOf("secured@example.eu")}/second-factor`];
       },
     },
     {

@@ -38,7 +38,7 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
       const { disabled } = await readBody(exchange, DisabledBody);
       return changed(room, exchange, {
         action: disabled ? "person.disable" : "person.enable",
-        demand: async (person) => (disabled ? demandAnotherOperator(room, person) : undefined),
+        demand: async (person) => (disabled ? demandAnotherOperator(room, person) : demandFresh(room, exchange)),
         async write(people, { id }) {
           await people.setDisabled(id, disabled, clock.nowMs());
           if (disabled) await people.endSessions(id, null);
@@ -52,6 +52,7 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
         async demand({ id, twoFactor, email }) {
           refuseOwn(exchange, id);
           if (!twoFactor) throw fault("conflict", { message: `${email} has no second factor.` });
+          demandFresh(room, exchange);
         },
         write: (people, { id }) => people.dropSecondFactor(id, clock.nowMs()),
         stays: () => true,
