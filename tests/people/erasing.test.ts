@@ -3,6 +3,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
+import { cleanUp, temporaryFolder } from "../edge/child.ts";
 import type { Json } from "../support/gateway.ts";
 import { PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 
@@ -26,7 +27,9 @@ async function type(gateway: PeopleGateway, lines: string, own: Record<string, r
 }
 
 test("KEY-04 PORTAL-11 a customer who was erased as the guide says has no way in, and no command of it fails", async () => {
-  const gateway = await peopleGateway();
+  onTestFinished(cleanUp);
+  const dataDir = temporaryFolder();
+  let gateway = await peopleGateway({ dataDir });
   onTestFinished(() => gateway.close());
   const research = "/workspaces/research";
   const post = (where: string, body: Json) => gateway.manage("POST", `${research}${where}`, body);
@@ -57,12 +60,14 @@ test("KEY-04 PORTAL-11 a customer who was erased as the guide says has no way in
   expect((await opened()).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
 
   await type(gateway, ofPerson, { "key_019a…": [keys[0].id], "ada@example.eu": [email], "per_…": [person] });
-  const db = new DatabaseSync(path.join(gateway.dataDir, "gateway.sqlite"));
-  onTestFinished(() => db.close());
+  await gateway.close();
+  const db = new DatabaseSync(path.join(dataDir, "gateway.sqlite"));
   db.exec(inStore.replaceAll("ada@example.eu", email));
   const tables = ["people", "people_links", "members", "management_tokens", "nodes", "workspace_credentials"];
   for (const table of tables)
     expect(JSON.stringify(db.prepare(`select * from ${table}`).all()), table).not.toContain(email);
+  db.close();
+  gateway = await peopleGateway({ dataDir });
   await type(gateway, ofCustomer, {
     "tok_…": [made.id],
     "lnk_…": [invited.id],
@@ -78,5 +83,5 @@ test("KEY-04 PORTAL-11 a customer who was erased as the guide says has no way in
   expect((await left("/invitations")).filter(({ state }: Json) => state === "open")).toEqual([]);
   expect((await left("/keys")).filter(({ state }: Json) => state !== "revoked")).toEqual([]);
   for (const what of ["/members", "/tokens", "/nodes", "/providers"]) expect(await left(what), what).toEqual([]);
-  expect((await clara.get(`/manage${research}/keys`)).status).toBe(401);
+  expect((await gateway.browser().post("/manage/auth/sign-in/email", { email, password: PASSWORD })).status).toBe(401);
 });
