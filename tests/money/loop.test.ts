@@ -84,6 +84,65 @@ describe("what a provider's own loop used", () => {
     for (const row of await both(usageOf(input, searches, more), searching)) expectCost(row, input, searches, rates);
   });
 
+  type Prompt = { readonly input: number; readonly output: number; readonly type?: string };
+  const told = (prompts: readonly Prompt[]) => ({
+    iterations: prompts.map(({ input, output, type = "message" }) => ({
+      type,
+      input_tokens: input - 1000,
+      cache_read_input_tokens: 1000,
+      output_tokens: output,
+    })),
+  });
+  const dollarsOf = ({ input, output }: Prompt, rates: Rates) =>
+    ((input - 1000) * rates.input + 100 * rates.input + output * rates.output) / 1e6;
+  const FIRST = { input: 100_000, output: 2000 };
+  const SECOND = { input: 290_000, output: 1000 };
+  const COMPACTION = { input: 250_000, output: 500, type: "compaction" };
+  const EACH = dollarsOf(FIRST, SHORT) + dollarsOf(SECOND, LONG);
+  const BESIDE = dollarsOf(COMPACTION, LONG);
+
+  test.each<[string, readonly Prompt[], Json, number]>([
+    ["a short and a long one", [FIRST, SECOND], {}, EACH],
+    ["one of another kind", [FIRST, { ...SECOND, type: "fallback_message" }], {}, EACH],
+    [
+      "a thought that is told of the sum alone",
+      [FIRST, SECOND],
+      { output_tokens_details: { thinking_tokens: 900 } },
+      EACH,
+    ],
+    ["a compaction before them", [COMPACTION, FIRST, SECOND], {}, EACH + BESIDE],
+    [
+      "a compaction that is in the sums already",
+      [COMPACTION, FIRST, SECOND],
+      { input_tokens: 637_000, cache_read_input_tokens: 3000, output_tokens: 3500 },
+      EACH + BESIDE,
+    ],
+    [
+      "what they do not add up to",
+      [FIRST, SECOND],
+      { input_tokens: 388_001 },
+      dollarsOf(FIRST, SHORT) + dollarsOf(SECOND, SHORT) + SHORT.input / 1e6,
+    ],
+  ])(
+    "BILL-05 MSG-01 prompts that are told apart are charged each by its own length: %s",
+    async (_what, prompts, more, dollars) => {
+      const usage = usageOf(388_000, 0, { cache_read_input_tokens: 2000, ...told(prompts), ...more });
+      for (const row of await both(usage, searching)) {
+        expect(row.usage.estimated).toBe(false);
+        expect(Math.abs(Number(nanosOf(row.cost)) - (dollars * 1e9) / usdPerEur)).toBeLessThanOrEqual(1);
+      }
+    },
+  );
+
+  test("BILL-02 BILL-05 a prompt that no model holds is none, however many stand beside it", async () => {
+    const lengths = [900_000, 1000, 1000, 1000];
+    const iterations = lengths.map((input_tokens) => ({ type: "message", input_tokens, output_tokens: OUTPUT / 4 }));
+    for (const row of await both(usageOf(903_000, 0, { iterations }), searching)) {
+      expect(row.usage).toMatchObject({ estimated: true });
+      expect(nanosOf(row.cost)).toBeLessThan(100_000_000n);
+    }
+  });
+
   test.each<[string, number, Json, number, number, Rates]>([
     ["tools of an MCP server", 30, { type: "mcp_tool_use", name: "look", server_name: "s" }, 900_000, 0, SHORT],
     ["tools of an MCP server", 8, { type: "mcp_tool_use", name: "look", server_name: "s" }, 270_000, 0, SHORT],

@@ -5,7 +5,7 @@ import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { ShownCost, Units } from "../../language/canon/answer.ts";
 import { tokensOfWeight } from "../../language/canon/estimate.ts";
-import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
+import { NO_TOKENS, restOf, type Tokens, type Usage } from "../../language/canon/usage.ts";
 import { usedExtras } from "./extras.ts";
 import { rememberedUse } from "./key-use.ts";
 import type { Trail } from "./trail.ts";
@@ -61,8 +61,10 @@ const CONTEXTS_MAX = 4;
 
 function isBeyondReason(usage: Usage, { inputs = 1 }: Metered, { endpoint, model }: Attempt): boolean {
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
-  const prompts = inputs + (usage.compactions?.length ?? 0);
-  return context !== null && usage.inputTokens + usage.outputTokens > CONTEXTS_MAX * context * prompts;
+  if (context === null) return false;
+  const isBeyond = (one: Tokens, prompts: number) =>
+    one.inputTokens + one.outputTokens > CONTEXTS_MAX * context * prompts;
+  return isBeyond(restOf(usage), inputs) || (usage.prompts ?? []).some((one) => isBeyond(one, 1));
 }
 
 /** Price and usage to a charge; figures nobody may be billed by fall back to the estimate. */

@@ -1,5 +1,5 @@
 import { divideHalfUp, NANOS_PER_UNIT, parseDecimal } from "../../kit/money.ts";
-import { answerAlone, type Tokens } from "../../language/canon/usage.ts";
+import { restOf, type Tokens } from "../../language/canon/usage.ts";
 import type { Price } from "../catalogue/catalogue.ts";
 import type { ChargeRecord, UsageRecord } from "../record/record.ts";
 import { type Margin, NO_MARGIN } from "./margin.ts";
@@ -114,12 +114,12 @@ function requireRate(currencies: Currencies, from: string, to: string): Exchange
   return rate;
 }
 
-/** Every prompt pays by its own length. Only the sum of several inputs is known: each is taken to be as long as the others. */
+/** Every prompt pays by its own length. Of those that are known by their sum each is taken to be as long as the others. */
 function allTokens(usage: UsageRecord, tariff: Tariff): bigint {
-  const { compactions, inputs = 1 } = usage;
-  const answer = compactions === undefined ? usage : answerAlone(usage);
-  let cost = tokenCost(answer, ratesAt(tariff, Math.ceil(answer.inputTokens / inputs)));
-  for (const one of compactions ?? []) cost += tokenCost(one, ratesAt(tariff, one.inputTokens));
+  const { prompts, inputs = 1 } = usage;
+  const rest = prompts === undefined ? usage : restOf(usage);
+  let cost = tokenCost(rest, ratesAt(tariff, Math.ceil(rest.inputTokens / inputs)));
+  for (const one of prompts ?? []) cost += tokenCost(one, ratesAt(tariff, one.inputTokens));
   return cost;
 }
 
@@ -197,8 +197,7 @@ function extraCost(rates: NonNullable<Tariff["extras"]>, used: NonNullable<Usage
 
 function checkUsage(usage: UsageRecord): void {
   checkTokens(usage);
-  if (usage.compactions !== undefined)
-    for (const prompt of [answerAlone(usage), ...usage.compactions]) checkTokens(prompt);
+  if (usage.prompts !== undefined) for (const part of [restOf(usage), ...usage.prompts]) checkTokens(part);
   if (usage.images !== undefined) checkCount("images", usage.images);
   if (usage.extras !== undefined)
     for (const [name, uses] of Object.entries(usage.extras)) checkCount(`uses of ${name}`, uses);

@@ -37,7 +37,7 @@ const tokens = z.object({
 });
 
 const usage: z.ZodType<UsageRecord> = tokens.extend({
-  compactions: z.array(tokens).exactOptional(),
+  prompts: z.array(tokens).exactOptional(),
   inputs: z.number().exactOptional(),
   extras: z.record(z.string(), z.number()).exactOptional(),
   characters: z.number().nullable(),

@@ -27,7 +27,7 @@ export type UsageRecord = Usage & {
   readonly seconds: number | null;
   /** Images that were made; absent where none were. */
   readonly images?: number;
-  /** How many inputs the figures are of; absent: one. The tier of a price goes by one of them. */
+  /** How many inputs the figures are of; absent: one. What is told of none by itself is priced by their mean. */
   readonly inputs?: number;
   /** How often something was used that is billed apart, by the name of the extra; absent where nothing was. */
   readonly extras?: Readonly<Record<string, number>>;

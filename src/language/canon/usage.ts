@@ -13,8 +13,8 @@ export type Tokens = {
 
 /** What one answer used. */
 export type Usage = Tokens & {
-  /** Each time the provider shortened the conversation first, by a prompt of its own. The figures include them. */
-  readonly compactions?: readonly Tokens[];
+  /** Prompts that the provider told each by itself, as those that shortened the conversation. The figures include them. */
+  readonly prompts?: readonly Tokens[];
 };
 
 /** Nothing was used, or nothing that is counted in tokens. */
@@ -32,9 +32,9 @@ export function sumOf(all: readonly Tokens[]): Tokens {
   return all.reduce((sum, one) => joined(sum, one, 1), NO_TOKENS);
 }
 
-/** What of the figures is of the answer itself. */
-export function answerAlone({ compactions = [], ...sum }: Usage): Tokens {
-  return compactions.reduce((rest, one) => joined(rest, one, -1), sum);
+/** What of the figures is of no prompt that was told by itself. */
+export function restOf({ prompts = [], ...sum }: Usage): Tokens {
+  return prompts.reduce((rest, one) => joined(rest, one, -1), sum);
 }
 
 function joined(one: Tokens, other: Tokens, sign: 1 | -1): Tokens {

@@ -149,11 +149,11 @@ export function messageUses(usage: unknown): Uses | undefined {
   };
 }
 
-/** What `usage` of the messages dialect may tell apart: those of its entries that are prompts of the figures beside them. */
-const PROMPTS: ReadonlySet<unknown> = new Set(["message", "fallback_message"]);
+/** Prompts that the figures of a message are the sums of. Those of an adviser are another model's, at other prices. */
+export const PROMPTS: ReadonlySet<unknown> = new Set(["message", "fallback_message"]);
 
 /** So many prompts are believed of one answer. */
-const PROMPTS_MAX = 50;
+export const PROMPTS_MAX = 50;
 
 /**
  * How many prompts the figures of a message are of: after tools that the provider ran it asks its model again, and tells

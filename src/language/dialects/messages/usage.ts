@@ -1,10 +1,9 @@
 import { isJsonObject } from "../../../kit/json.ts";
 import { sumOf, type Tokens, type Usage } from "../../canon/usage.ts";
+import { PROMPTS, PROMPTS_MAX } from "../extras.ts";
 import { WireUsage } from "./wire.ts";
 
 const TOKENS_MAX = 1_000_000_000;
-/** So often is a conversation believed to be shortened for one answer. */
-const COMPACTIONS_MAX = 50;
 
 /** What of the figures was told last. Input is told without what was read from or written to a cache. */
 type Told = {
@@ -33,7 +32,7 @@ export class UsageTally {
     const { iterations } = parsed.data;
     if (Array.isArray(iterations)) this.#prompts = iterations;
     const tokens = tokensOf(this.#told);
-    return tokens === undefined || this.#prompts.length === 0 ? tokens : withCompactions(tokens, this.#prompts);
+    return tokens === undefined || this.#prompts.length === 0 ? tokens : withPrompts(tokens, this.#prompts);
   }
 }
 
@@ -77,35 +76,41 @@ function isCount(figure: number): boolean {
   return Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX;
 }
 
-/** Prompts that the figures are the sums of. Those of an adviser are another model's, at other prices. */
-const IN_FIGURES: ReadonlySet<unknown> = new Set(["message", "fallback_message"]);
-
-/** The figures with what the provider read and wrote to shorten the conversation. */
-function withCompactions(answer: Tokens, prompts: readonly unknown[]): Usage | undefined {
+/**
+ * The figures with what the provider read and wrote to shorten the conversation, and each prompt by itself: those of the
+ * answer only where they are all of it.
+ */
+function withPrompts(answer: Tokens, entries: readonly unknown[]): Usage | undefined {
   const compactions: Tokens[] = [];
   const others: Tokens[] = [];
-  for (const prompt of prompts) {
-    if (!isJsonObject(prompt)) continue;
-    const isCompaction = prompt["type"] === "compaction";
-    if (!isCompaction && !IN_FIGURES.has(prompt["type"])) continue;
-    const wire = WireUsage.safeParse(prompt);
+  for (const entry of entries) {
+    if (!isJsonObject(entry)) continue;
+    const isCompaction = entry["type"] === "compaction";
+    if (!isCompaction && !PROMPTS.has(entry["type"])) continue;
+    const wire = WireUsage.safeParse(entry);
     const tokens = wire.success ? tokensOf(toldAfter(UNTOLD, wire.data)) : undefined;
     if (tokens !== undefined) (isCompaction ? compactions : others).push(tokens);
     else if (isCompaction) return undefined;
   }
-  if (compactions.length === 0) return answer;
-  if (compactions.length > COMPACTIONS_MAX) return undefined;
-  // A server that only imitates the dialect may have counted them in already.
-  const sum = isSame(answer, sumOf([...compactions, ...others])) ? answer : sumOf([answer, ...compactions]);
-  return isPossible(sum) ? { ...sum, compactions } : undefined;
+  if (compactions.length > PROMPTS_MAX) return undefined;
+  const all = [...compactions, ...others];
+  // A server that only imitates the dialect may have counted compactions in already.
+  const sum = isSumOf(answer, all) ? answer : sumOf([answer, ...compactions]);
+  const isAllTold = others.length > 1 && all.length <= PROMPTS_MAX && isSumOf(sum, all);
+  const prompts = isAllTold ? all : compactions;
+  if (prompts.length === 0) return answer;
+  return isPossible(sum) ? { ...sum, prompts } : undefined;
 }
 
-function isSame(one: Tokens, other: Tokens): boolean {
+/** What was thought may be told of the sum alone. */
+function isSumOf(sum: Tokens, parts: readonly Tokens[]): boolean {
+  const other = sumOf(parts);
   return (
-    one.inputTokens === other.inputTokens &&
-    one.outputTokens === other.outputTokens &&
-    one.cachedTokens === other.cachedTokens &&
-    one.cacheWriteTokens === other.cacheWriteTokens &&
-    one.cacheWrite1hTokens === other.cacheWrite1hTokens
+    sum.inputTokens === other.inputTokens &&
+    sum.outputTokens === other.outputTokens &&
+    sum.cachedTokens === other.cachedTokens &&
+    sum.cacheWriteTokens === other.cacheWriteTokens &&
+    sum.cacheWrite1hTokens === other.cacheWrite1hTokens &&
+    sum.reasoningTokens >= other.reasoningTokens
   );
 }
