@@ -19,6 +19,9 @@ export const ARRIVING_MAX_MS = 300_000;
 /** A hold that outlives every request by this much was lost. */
 const HOLD_GRACE_MS = 60_000;
 
+/** How long is waited for whose the end of background work is. Of two runs, one after the other, the money is still held. */
+export const END_WAIT_MS = HOLD_GRACE_MS / 3;
+
 /** The longest time aside, in times of the first. */
 const ASIDE_TIMES_MAX = 10;
 

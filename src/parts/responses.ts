@@ -18,6 +18,7 @@ import type { Logger } from "../io/telemetry/log.ts";
 import { systemClock } from "../kit/clock.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import type { Config } from "../settings/config.ts";
+import { END_WAIT_MS } from "./bounds.ts";
 
 /** Others store as well: what a workspace takes is counted anew now and again. */
 const COUNT_EVERY_MS = 300_000;
@@ -65,12 +66,15 @@ export async function openKept(parts: KeptParts, gateway: Gateway): Promise<Kept
   return { ...responses, elsewhere, close };
 }
 
-function responseSettings(config: Config): Pick<ResponsesDeps, "retentionMs" | "bytesMax" | "jobsMax" | "keepAliveMs"> {
+function responseSettings(
+  config: Config,
+): Pick<ResponsesDeps, "retentionMs" | "bytesMax" | "jobsMax" | "keepAliveMs" | "endWaitMs"> {
   return {
     bytesMax: config.GATEWAY_RESPONSES_MAX_BYTES,
     retentionMs: parseDurationMs(config.GATEWAY_RESPONSES_RETENTION) ?? 0,
     jobsMax: { all: config.GATEWAY_BACKGROUND_MAX, workspace: config.GATEWAY_BACKGROUND_WORKSPACE_MAX },
     keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,
+    endWaitMs: END_WAIT_MS,
   };
 }
 

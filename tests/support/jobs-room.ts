@@ -20,7 +20,7 @@ export async function openJobsRoom(): Promise<JobsRoom> {
   await layTables(folder);
   const sql = await openSqlite(folder, systemClock);
   const store = sql.responses(openVault(new MasterKeys(MASTER_KEY), sql.dataKeys));
-  const jobs = jobsWith(store, { mayKeep: () => true });
+  const jobs = jobsWith(store);
   const close = async () => {
     await sql.close();
     rmSync(folder, { recursive: true });
@@ -28,11 +28,17 @@ export async function openJobsRoom(): Promise<JobsRoom> {
   return { store, jobs, close };
 }
 
-export function jobsWith(store: ResponseStore, rule: Pick<ResponsesDeps, "mayKeep">): Jobs {
-  const bounds = { retentionMs: 1000, bytesMax: 1e9, jobsMax: { all: 10, workspace: 10 }, keepAliveMs: 1000 };
+/** How long is waited here for whose an end is. */
+const END_WAIT_MS = 2000;
+
+type Rules = Partial<Pick<ResponsesDeps, "mayKeep" | "instances">>;
+
+export function jobsWith(store: ResponseStore, { mayKeep = () => true, instances = "several" }: Rules = {}): Jobs {
+  const jobsMax = { all: 10, workspace: 10 };
+  const bounds = { retentionMs: 1000, bytesMax: 1e9, jobsMax, keepAliveMs: 1000, endWaitMs: END_WAIT_MS };
   const clock = { ...systemClock, nowMs: () => 2000 };
-  const given = { instances: "several" as const, diskIsLow: () => false, memberOf: () => null, warn: () => undefined };
-  return new Jobs({ store, clock, ...bounds, ...rule, ...given });
+  const given = { diskIsLow: () => false, memberOf: () => null, warn: () => undefined };
+  return new Jobs({ store, clock, mayKeep, instances, ...bounds, ...given });
 }
 
 export const REQUEST = { body: "{}", headers: {}, clientAddress: "::1" };

@@ -17,6 +17,8 @@ export type ResponsesDeps = {
   readonly jobsMax: { readonly all: number; readonly workspace: number };
   /** How long a follower hears nothing before it is sent a sign of life. */
   readonly keepAliveMs: number;
+  /** How long is waited for the store to say whose an end is, before it is settled: sooner than hold and claim are lost. */
+  readonly endWaitMs: number;
   /** Whether the workspace's policy of now lets anything of it be kept. */
   readonly mayKeep: (workspaceId: string, keyId: string) => boolean;
   /** The member whose personal key it is; null for one of the workspace itself. */

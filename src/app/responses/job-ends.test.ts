@@ -93,6 +93,24 @@ test("RESP-05 BILL-02 a whole answer is not charged where another end stands, an
   await jobs.finish(last, undefined);
 });
 
+test("BILL-09 BILL-02 RESP-05 the store is not waited for beyond hold and claim: a whole answer is kept then, and anything else left", async () => {
+  for (const unheard of [() => new Promise<never>(() => undefined), () => Promise.reject(new Error("away"))]) {
+    for (const [made, code] of [
+      ["all", undefined],
+      ["less", "service_unavailable"],
+    ] as const) {
+      const job = await begun();
+      const { takeEnd } = store;
+      store.takeEnd = unheard;
+      expect((await jobs.takeEnd(job, made))?.code).toBe(code);
+      store.takeEnd = takeEnd;
+      expect(jobs.isTakenUp("resp_1")).toBe(made === "less");
+      await jobs.finish(job, undefined);
+      await store.remove("ws_1", "resp_1", 2000);
+    }
+  }
+}, 30_000);
+
 test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's wish: what was told of it is not charged", async () => {
   const job = await begun();
   job.sink.start(200, {});

@@ -160,7 +160,7 @@ test("RESP-04 whoever had lost its connection when work was to be ended hears of
   const asks = new WorkElsewhere({
     ...shared,
     ...fleetOf("asks"),
-    jobs: jobsWith(store, { mayKeep: () => true }),
+    jobs: jobsWith(store),
     board,
   });
   const job = await queued();

@@ -14,7 +14,7 @@ import { noRoomFault, noRoomFor } from "./storage.ts";
 /** Events are written together: a commit costs as much for one as for many. */
 const FLUSH_EVERY_MS = 500;
 /** An answer that was paid for is not given up while the store is away for minutes. */
-const UNHEARD_FOR_MS = 15 * 60_000;
+const SAVE_FOR_MS = 15 * 60_000;
 const UNHEARD_FIRST_WAIT_MS = 100;
 const UNHEARD_MOST_WAIT_MS = 5000;
 /** Sooner than anybody takes up what nobody works on. */
@@ -204,14 +204,18 @@ class Work {
   }
 
   async takeEnd(made: MadePart): Promise<Fault | undefined> {
-    const { store, instances } = this.#deps;
+    const { store, instances, endWaitMs } = this.#deps;
     const { stored, run, phase } = this.job;
     if (instances === "one" || run === undefined) return undefined;
     // What was given up is settled as that; but a whole answer is kept, if nobody else has come to an end.
     if (made === "less" && phase !== "running") return phase === "abandoned" ? undefined : LEFT;
-    const end = await this.#untilHeard("whose a background response is to end could not be looked up yet", () =>
-      store.takeEnd({ id: stored.id, run }, made),
+    const heard = this.#untilHeard(
+      "whose a background response is to end could not be looked up yet",
+      () => store.takeEnd({ id: stored.id, run }, made),
+      endWaitMs,
     );
+    // One question alone may go unanswered for longer than that.
+    const end = await Promise.race([heard, sleep(endWaitMs, undefined, { ref: false })]);
     // Nobody answered for so long: a whole answer is kept, and anything else left to who takes it up, as if this had died.
     const isKept = end === undefined && made === "all" && this.job.phase !== "abandoned";
     if (end === "taken" || end === "deleted" || isKept) {
@@ -277,22 +281,24 @@ class Work {
     // Without a number it may have begun unheard.
     const run = this.job.isMade ? undefined : (this.job.run ?? this.job.stored.runs + 1);
     const { servedBy } = this.job;
-    await this.#untilHeard("the end of a background response could not be stored", () =>
-      store.finish({ id, workspaceId, run, status, response, events, servedBy }),
+    await this.#untilHeard(
+      "the end of a background response could not be stored",
+      () => store.finish({ id, workspaceId, run, status, response, events, servedBy }),
+      SAVE_FOR_MS,
     );
     this.job.close(last);
   }
 
   /** What the store answers, which may be away; undefined: not in time, or the process ends before. */
-  async #untilHeard<T>(problem: string, ask: () => Promise<T>): Promise<T | undefined> {
+  async #untilHeard<T>(problem: string, ask: () => Promise<T>, forMs: number): Promise<T | undefined> {
     const { clock, warn } = this.#deps;
-    const deadline = clock.elapsedMs() + UNHEARD_FOR_MS;
+    const deadline = clock.elapsedMs() + forMs;
     for (let waitMs = UNHEARD_FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, UNHEARD_MOST_WAIT_MS)) {
       try {
         return await ask();
       } catch (error) {
         warn({ err: error, requestId: this.job.stored.id }, problem);
-        if (clock.elapsedMs() > deadline || this.job.phase === "abandoned") return undefined;
+        if (clock.elapsedMs() + waitMs > deadline || this.job.phase === "abandoned") return undefined;
         await sleep(waitMs);
       }
     }
