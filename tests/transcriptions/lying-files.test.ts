@@ -107,6 +107,18 @@ function webm(codec: string, blockBytes: number, blocks: number): Buffer {
   return Buffer.concat([element("1a45dfa3"), element("18538067", element("1654ae6b", track), cluster)]);
 }
 
+/** A track with one packet, and another with a minute of them. */
+function twoTracks(): Buffer {
+  const hex = (text: string) => Buffer.from(text, "hex");
+  const track = (number: string) =>
+    element("ae", element("d7", hex(number)), element("83", hex("02")), element("86", Buffer.from("A_OPUS")));
+  const block = (number: string) => element("a3", hex(`${number}000080f8fffe`));
+  const long = Array.from({ length: HEARD_SECONDS * 50 }, () => block("82"));
+  const cluster = element("1f43b675", element("e7", hex("00")), block("81"), ...long);
+  const tracks = element("1654ae6b", track("01"), track("02"));
+  return Buffer.concat([element("1a45dfa3"), element("18538067", tracks, cluster)]);
+}
+
 /** Frames that follow one another, then frames that each have a byte between them. */
 function brokenMp3(): Buffer {
   const bytes = speechOf("mp3", HEARD_SECONDS);
@@ -155,6 +167,7 @@ const LIES: readonly (readonly [string, string, Buffer])[] = [
   ["plain samples in WebM by their times", "a.webm", webm("A_PCM/INT/LIT", 32_000, 60)],
   ["FLAC in WebM by its times", "a.webm", webm("A_FLAC", 4_000, 240)],
   ["Vorbis in WebM by its times", "a.webm", webm("A_VORBIS", 120, 3_000)],
+  ["Opus in WebM by its first track", "a.webm", twoTracks()],
   ["FLAC without a frame", "a.flac", Buffer.concat([speechOf("flac", 1).subarray(0, 42), Buffer.alloc(1_900_000, 1)])],
   ["frames of MP3 that hardly follow one another", "a.mp3", brokenMp3()],
 ];

@@ -17,7 +17,7 @@ export type Mp4Track = {
 
 export type SampleSize = { readonly units: number; readonly bytes: number };
 
-/** No file of speech has more; the others are not looked at. */
+/** No file of speech has more. */
 const TRACKS_MAX = 16;
 /** No codec puts more into one sample; a file that says so was made up. */
 const SAMPLE_MAX_SECONDS = 10;
@@ -25,11 +25,13 @@ const SAMPLE_MAX_SECONDS = 10;
 /** The tracks of a file, and the one that is being read. */
 export class Mp4Tracks {
   readonly #all: Mp4Track[] = [];
+  #hasMore = false;
   current: Mp4Track = blank();
 
   open(): void {
     this.current = blank();
     if (this.#all.length < TRACKS_MAX) this.#all.push(this.current);
+    else this.#hasMore = true;
   }
 
   find(id: number): Mp4Track | undefined {
@@ -47,7 +49,7 @@ export class Mp4Tracks {
    */
   seconds(fileBytes: number): number | undefined {
     const sounds = this.#all.filter(({ isSound }) => isSound);
-    if (sounds.length === 0 || !sounds.every((track) => isLikely(track, fileBytes))) return undefined;
+    if (this.#hasMore || sounds.length === 0 || !sounds.every((track) => isLikely(track, fileBytes))) return undefined;
     return Math.max(...sounds.map(({ units, unitsPerSecond }) => units / unitsPerSecond));
   }
 }

@@ -91,6 +91,12 @@ describe("tables", () => {
 });
 
 describe("lies", () => {
+  test("STT-01 more tracks than a file of speech has: not known", () => {
+    const beside = (count: number) => Array.from({ length: count }, (_, id) => trak({ id: id + 1 }));
+    expect(secondsOf(Buffer.concat([FTYP, box("moov", ...beside(16)), DATA]))).toBe(12.8);
+    expect(secondsOf(Buffer.concat([FTYP, box("moov", ...beside(17)), DATA]))).toBeUndefined();
+  });
+
   test.each([
     ["more samples than the file has bytes", { stts: table([4_000_000_000, 1_024]) }],
     ["samples that last for hours", { stts: table([10, 4_000_000_000]) }],

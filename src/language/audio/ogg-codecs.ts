@@ -28,6 +28,13 @@ export function codecOf(first: Buffer): OggCodec | undefined {
   return undefined;
 }
 
+/** Pictures, subtitles and the list of what is in the file: how the first packets of their streams begin. */
+const SILENT = ["\x80theora", "OVP80", "BBCD\0", "\x80kate", "CMML", "fishead\0"] as const;
+
+export function isSilent(first: Buffer): boolean {
+  return SILENT.some((word) => standsAt(word, first, 0) === true);
+}
+
 function opus(first: Buffer): OggCodec {
   return {
     rateHz: OPUS_RATE_HZ,

@@ -5,7 +5,6 @@ const NOTHING: Yield = { least: 0, most: 0 };
 /** One logical stream of an Ogg file: what a codec's first packet opened. Its packets are counted; the positions that its
  * pages tell are believed only where the packets allow them. */
 export class OggLink {
-  readonly serial: number;
   readonly codec: OggCodec;
   #headersLeft: number;
   /** The packet that has begun and not ended. */
@@ -21,8 +20,7 @@ export class OggLink {
   /** What was played of the pages whose position is known, and what their packets could have given. */
   #settled = { played: 0, most: 0 };
 
-  constructor(serial: number, codec: OggCodec) {
-    this.serial = serial;
+  constructor(codec: OggCodec) {
     this.codec = codec;
     this.#headersLeft = codec.headerPackets;
   }

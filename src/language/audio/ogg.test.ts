@@ -107,14 +107,40 @@ describe("structure", () => {
     expect(secondsOf(heads(1), heads(2), audio(50, { serial: 2 }))).toBe(1);
   });
 
-  test("of streams beside each other one is measured", () => {
-    const beside = [
-      opening(1),
-      opening(2),
-      page(Buffer.from("OpusTags"), { serial: 1 }),
-      page(Buffer.from("OpusTags"), { serial: 2 }),
+  const tags = (serial: number) => page(Buffer.from("OpusTags"), { serial });
+
+  test("STT-01 of streams beside each other the longest is measured", () => {
+    const beside = [opening(1), opening(2), tags(1), tags(2)];
+    const [long, short] = [audio(50, { serial: 2 }), audio(25)];
+    expect(secondsOf(...beside, short, long, short, long)).toBe(2);
+    expect(secondsOf(...beside, short, long, short, long, heads(3), audio(50, { serial: 3 }))).toBe(3);
+  });
+
+  test("STT-01 pictures beside it are no sound; what nobody knows may be, and is not measured", () => {
+    const beside = (first: string) => [
+      page(Buffer.from(first, "latin1"), { flags: FIRST, serial: 7 }),
+      heads(),
+      audio(50),
+      page(Buffer.alloc(200), { serial: 7 }),
     ];
-    expect(secondsOf(...beside, audio(50, { serial: 2 }), audio(50), audio(50, { serial: 2 }), audio(25))).toBe(1.5);
+    expect(secondsOf(...beside("\x80theora\x03"))).toBe(1);
+    expect(secondsOf(...beside("fishead\0"))).toBe(1);
+    expect(secondsOf(...beside("Speex   1.2"))).toBeUndefined();
+  });
+
+  test("STT-01 a stream that goes on behind its end, was never opened or opens twice is not measured", () => {
+    expect(secondsOf(heads(1), audio(1), heads(2), audio(1, { serial: 2 }), audio(50))).toBeUndefined();
+    expect(secondsOf(heads(1), audio(1), audio(50, { serial: 2 }))).toBeUndefined();
+    expect(secondsOf(opening(1), opening(1), tags(1), audio(50))).toBeUndefined();
+  });
+
+  test("STT-01 more streams beside each other than a file of speech has are not measured", () => {
+    const beside = (count: number) => [
+      ...Array.from({ length: count }, (_, serial) => opening(serial)),
+      ...Array.from({ length: count }, (_, serial) => audio(2, { serial })),
+    ];
+    expect(secondsOf(...beside(16))).toBe(0.02);
+    expect(secondsOf(...beside(17))).toBeUndefined();
   });
 
   test("a packet over two pages counts once, where it ends", () => {

@@ -1,5 +1,5 @@
 import type { Meter } from "./meter.ts";
-import { codecOf, FIRST_PACKET_BYTES } from "./ogg-codecs.ts";
+import { codecOf, FIRST_PACKET_BYTES, isSilent } from "./ogg-codecs.ts";
 import { OggLink } from "./ogg-link.ts";
 import { Scanner, standsAt } from "./scanner.ts";
 
@@ -10,6 +10,8 @@ const CONTINUED = 1;
 const FIRST = 2;
 const LAST = 4;
 const LACE_FULL = 255;
+/** No file of speech has more beside each other. */
+const STREAMS_MAX = 16;
 
 /** A packet, or the part of it that is in one page. */
 type Piece = { readonly bytes: number; readonly begins: boolean; readonly ends: boolean };
@@ -20,7 +22,12 @@ export class OggMeter implements Meter {
   readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
   /** Of the links that are over. */
   #secondsBefore = 0;
+  /** Streams that run beside each other, by their serial number. */
+  readonly #links = new Map<number, OggLink | "silent">();
+  /** The one whose page is being read, or was last. */
   #link: OggLink | undefined;
+  /** Whether there is something in the file in which a player may hear what nobody can measure here. */
+  #isLost = false;
   /** Streams that run beside each other all open before any of them goes on. */
   #isUnderway = false;
   #page: Page | undefined;
@@ -32,9 +39,16 @@ export class OggMeter implements Meter {
   }
 
   seconds(): number | undefined {
-    if (this.#link === undefined) return undefined;
-    const isCut = this.#isInPacket && this.#scanner.missingBytes > 0;
-    return this.#secondsBefore + this.#link.seconds(isCut ? "cut" : "whole");
+    if (this.#link === undefined || this.#isLost) return undefined;
+    return this.#secondsBefore + this.#longest(this.#isInPacket && this.#scanner.missingBytes > 0 ? this.#link : null);
+  }
+
+  /** Of the streams beside each other. */
+  #longest(cut: OggLink | null): number {
+    let seconds = 0;
+    for (const link of this.#links.values())
+      if (link !== "silent") seconds = Math.max(seconds, link.seconds(link === cut ? "cut" : "whole"));
+    return seconds;
   }
 
   #read(bytes: Buffer, at: number): number | undefined {
@@ -82,27 +96,41 @@ export class OggMeter implements Meter {
       const shown = Math.min(bodyBytes, FIRST_PACKET_BYTES);
       if (here < headerBytes + shown) return undefined;
       this.#open(serial, bytes.subarray(at + headerBytes, at + headerBytes + shown));
-    } else if (serial === this.#link?.serial) {
-      this.#isUnderway = true;
-      if ((flags & CONTINUED) === 0) this.#link.forget();
+      return headerBytes + bodyBytes;
+    }
+    const link = this.#links.get(serial);
+    this.#isUnderway = true;
+    if (link === undefined) this.#isLost = true;
+    else if (link !== "silent") {
+      this.#link = link;
+      if ((flags & CONTINUED) === 0) link.forget();
       this.#page = {
         granule: Number(bytes.readBigInt64LE(at + 6)),
         place: (flags & LAST) === 0 ? "within" : "last",
         pieces: piecesOf(laces, flags),
       };
-      this.#settlePage(this.#link, this.#page);
+      this.#settlePage(link, this.#page);
       return headerBytes;
     }
     return headerBytes + bodyBytes;
   }
 
-  /** Of streams that run beside each other the first is measured; one that opens later follows it. */
+  /** Streams that open before any goes on run beside each other; those that open later follow them. */
   #open(serial: number, first: Buffer): void {
+    if (this.#isUnderway) {
+      this.#secondsBefore += this.#longest(null);
+      this.#links.clear();
+      this.#isUnderway = false;
+    }
     const codec = codecOf(first);
-    if (codec === undefined || (this.#link !== undefined && !this.#isUnderway)) return;
-    this.#secondsBefore += this.#link?.seconds("whole") ?? 0;
-    this.#link = new OggLink(serial, codec);
-    this.#isUnderway = false;
+    if (this.#links.size === STREAMS_MAX || this.#links.has(serial) || (codec === undefined && !isSilent(first))) {
+      this.#isLost = true;
+    } else if (codec === undefined) {
+      this.#links.set(serial, "silent");
+    } else {
+      this.#link = new OggLink(codec);
+      this.#links.set(serial, this.#link);
+    }
   }
 }
 

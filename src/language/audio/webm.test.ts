@@ -58,6 +58,34 @@ describe("Opus", () => {
   });
 });
 
+describe("tracks of sound beside each other", () => {
+  const beside = (...tracks: Buffer[]) =>
+    Buffer.concat([START, element("1654ae6b", Buffer.concat(tracks)), cluster(0)]);
+  const [one, two] = [track(1, 2, "A_OPUS"), track(2, 2, "A_OPUS")];
+
+  test("STT-01 the longest counts, whichever comes first", () => {
+    const blocks = [block(1, 0), block(2, 0), block(2, 20), block(2, 40)];
+    expect(secondsOf(beside(one, two), ...blocks)).toBe(0.06);
+    expect(secondsOf(beside(two, one), ...blocks)).toBe(0.06);
+    expect(secondsOf(beside(one, two), block(2, 0))).toBe(0.02);
+  });
+
+  test("STT-01 one that cannot be measured leaves nothing to measure", () => {
+    expect(secondsOf(beside(one, track(2, 2, "A_FLAC")), block(1, 0))).toBe(0.02);
+    expect(secondsOf(beside(one, track(2, 2, "A_FLAC")), block(1, 0), block(2, 0))).toBeUndefined();
+  });
+
+  test("STT-01 what is said of a track behind its sound changes nothing", () => {
+    expect(secondsOf(beside(one), block(1, 0), element("83", "\x01"), block(1, 20))).toBe(0.04);
+  });
+
+  test("STT-01 more than a file of speech has are not measured", () => {
+    const many = (count: number) => Array.from({ length: count }, (_, at) => track(at + 1, 2, "A_OPUS"));
+    expect(secondsOf(beside(...many(16)), block(16, 0))).toBe(0.02);
+    expect(secondsOf(beside(...many(17)), block(1, 0))).toBeUndefined();
+  });
+});
+
 describe("other codecs", () => {
   test("the times of the blocks count, the last as long as the one before", () => {
     expect(secondsOf(VORBIS, cluster(1_000), block(1, 0), block(1, 30), cluster(1_060), block(1, 0))).toBeCloseTo(

@@ -1,8 +1,6 @@
-import { aacFrameSeconds } from "./adts.ts";
 import type { Meter } from "./meter.ts";
-import { OPUS_RATE_HZ, opusSamples } from "./opus.ts";
-import { RATE_MAX_HZ } from "./pcm.ts";
 import { Scanner, TO_THE_END } from "./scanner.ts";
+import { BLOCK_HEAD_BYTES, WebmTrack } from "./webm-track.ts";
 
 const EBML = 0x1a45dfa3;
 const ENTRY = 0xae;
@@ -34,75 +32,49 @@ const VALUES: ReadonlySet<number> = new Set([
   BLOCK,
 ]);
 const SHOWN_BYTES = 16;
-const AUDIO = 2;
-const LACED = 0x06;
 const DEFAULT_SCALE_NANOS = 1_000_000;
+/** No file of speech has more. */
 const TRACKS_MAX = 16;
-/** No block of sound lasts longer. */
-const BLOCK_MAX_NANOS = 10e9;
-/** The least that a frame lasts, by its codec: a clock that runs faster was made up. */
-const FRAME_MIN_SECONDS: ReadonlyMap<string, number> = new Map([
-  ["A_MPEG/L3", 0.024],
-  ["A_AC3", 0.032],
-  ["A_OPUS", 0.01],
-  ["A_VORBIS", 0.001],
-]);
-/** None of those codecs, nor AAC, makes more of a second. */
-const BYTES_PER_SECOND_MAX = 80_000;
 
-type Track = {
-  number: number;
-  type: number;
-  codec: string;
-  config: Buffer;
-  rateHz: number;
-  channels: number;
-  bits: number;
-};
+const NONE: readonly WebmTrack[] = [];
+
 type Element = { readonly id: number; readonly headerBytes: number; readonly bodyBytes: number };
 
 /** Measures WebM and Matroska: packets of Opus and plain samples by themselves, other sound by the times of its blocks. */
 export class WebmMeter implements Meter {
   readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
-  readonly #tracks: Track[] = [];
+  readonly #tracks: WebmTrack[] = [];
+  #hasMoreTracks = false;
   #begun = false;
   #scaleNanos = DEFAULT_SCALE_NANOS;
   #clusterTime = 0;
-  #opusSamples = 0;
-  #hasLaces = false;
-  #frames = 0;
-  #sound: Track | undefined;
-  #soundBytes = 0;
-  /** Whether what the scanner still skips is the end of a block of sound. */
-  #isInSound = false;
-  #lastTime: number | undefined;
-  /** From each block to the next. */
-  #time = 0;
-  /** Between the last two blocks: how long the last one lasts, as far as that shows. */
-  #pace = 0;
+  /** Whose block the scanner may still skip the end of. */
+  #inBlockOf: readonly WebmTrack[] = NONE;
 
   push(chunk: Buffer): void {
     this.#scanner.push(chunk);
   }
 
+  /** Of the longest track of sound. Undefined when one of them cannot be true: a player may hear any of them. */
   seconds(): number | undefined {
-    if (this.#sound === undefined) return undefined;
-    const bytes = this.#soundBytes - (this.#isInSound ? this.#scanner.missingBytes : 0);
-    if (this.#sound.codec.startsWith("A_PCM/")) return plainSeconds(this.#sound, bytes);
-    if (this.#opusSamples > 0 && !this.#hasLaces) return this.#opusSamples / OPUS_RATE_HZ;
-    const seconds = ((this.#time + this.#pace) * this.#scaleNanos) / 1e9;
-    const shortest = frameSeconds(this.#sound);
-    if (shortest === undefined || seconds < (this.#frames - 1) * shortest) return undefined;
-    return bytes > seconds * BYTES_PER_SECOND_MAX ? undefined : Math.max(seconds, this.#opusSamples / OPUS_RATE_HZ);
+    if (this.#hasMoreTracks) return undefined;
+    let longest: number | undefined;
+    for (const track of this.#tracks.filter(({ isHeard }) => isHeard)) {
+      const missingBytes = this.#inBlockOf.includes(track) ? this.#scanner.missingBytes : 0;
+      const seconds = track.seconds(this.#scaleNanos, missingBytes);
+      if (seconds === undefined) return undefined;
+      longest = Math.max(seconds, longest ?? 0);
+    }
+    return longest;
   }
 
   #read(bytes: Buffer, at: number): number | undefined {
     const element = elementAt(bytes, at);
     if (element === "more") return undefined;
-    this.#isInSound = false;
+    this.#inBlockOf = NONE;
     if (element === undefined || (!this.#begun && element.id !== EBML)) return TO_THE_END;
     this.#begun = true;
-    if (element.id === ENTRY && this.#tracks.length < TRACKS_MAX) this.#tracks.push(blank());
+    if (element.id === ENTRY) this.#openTrack();
     if (HOLDERS.has(element.id)) return element.headerBytes;
     if (VALUES.has(element.id)) {
       const shown = Math.min(element.bodyBytes, SHOWN_BYTES);
@@ -113,40 +85,30 @@ export class WebmMeter implements Meter {
     return element.headerBytes + element.bodyBytes;
   }
 
+  #openTrack(): void {
+    if (this.#tracks.length < TRACKS_MAX) this.#tracks.push(new WebmTrack());
+    else this.#hasMoreTracks = true;
+  }
+
   #value({ id, bodyBytes }: Element, body: Buffer): void {
     const track = this.#tracks.at(-1);
     if (id === SIMPLE_BLOCK || id === BLOCK) this.#block(body, bodyBytes);
     else if (id === CLUSTER_TIME) this.#clusterTime = unsigned(body);
     else if (id === SCALE) this.#scaleNanos = unsigned(body) || DEFAULT_SCALE_NANOS;
-    else if (track !== undefined) describe(track, id, body);
+    else if (track?.isHeard === false) describe(track, id, body);
   }
 
   #block(body: Buffer, bodyBytes: number): void {
     const number = vintAt(body, 0);
-    const sound = this.#tracks.find((track) => track.type === AUDIO);
-    if (typeof number !== "object" || number.value !== sound?.number || body.length < number.bytes + 3) return;
+    if (typeof number !== "object" || body.length < number.bytes + BLOCK_HEAD_BYTES) return;
     const time = this.#clusterTime + body.readInt16BE(number.bytes);
-    const gap = time - (this.#lastTime ?? time);
-    // Longer is a pause, or a lie: either way there is no sound in it.
-    const isPause = gap < 0 || gap * this.#scaleNanos > BLOCK_MAX_NANOS;
-    if (!isPause) this.#pace = gap;
-    this.#time += isPause ? 0 : gap;
-    this.#lastTime = time;
-    this.#sound = sound;
-    this.#soundBytes += bodyBytes - number.bytes - 3;
-    this.#isInSound = true;
-    const isLaced = (body.readUInt8(number.bytes + 2) & LACED) !== 0;
-    this.#frames += 1 + (isLaced ? (body[number.bytes + 3] ?? 0) : 0);
-    if (isLaced) this.#hasLaces = true;
-    else if (sound.codec === "A_OPUS") this.#opusSamples += opusSamples(body.subarray(number.bytes + 3));
+    const block = { time, head: body.subarray(number.bytes), bytes: bodyBytes - number.bytes };
+    this.#inBlockOf = this.#tracks.filter((track) => track.takes(number.value));
+    for (const track of this.#inBlockOf) track.add(block, this.#scaleNanos);
   }
 }
 
-function blank(): Track {
-  return { number: 0, type: 0, codec: "", config: Buffer.alloc(0), rateHz: 8_000, channels: 1, bits: 0 };
-}
-
-function describe(track: Track, id: number, body: Buffer): void {
+function describe(track: WebmTrack, id: number, body: Buffer): void {
   if (id === NUMBER) track.number = unsigned(body);
   else if (id === TYPE) track.type = unsigned(body);
   else if (id === CODEC) track.codec = body.toString("latin1").replace(/\0+$/, "");
@@ -155,15 +117,6 @@ function describe(track: Track, id: number, body: Buffer): void {
   else if (id === BITS) track.bits = unsigned(body);
   else if (id === RATE)
     track.rateHz = body.length === 8 ? body.readDoubleBE(0) : body.length === 4 ? body.readFloatBE(0) : 0;
-}
-
-function frameSeconds({ codec, config }: Track): number | undefined {
-  return codec.startsWith("A_AAC") ? aacFrameSeconds(config) : FRAME_MIN_SECONDS.get(codec);
-}
-
-function plainSeconds({ rateHz, channels, bits }: Track, bytes: number): number | undefined {
-  const isKnown = rateHz >= 1 && rateHz <= RATE_MAX_HZ && channels > 0 && bits > 0 && bits <= 64;
-  return isKnown ? bytes / (channels * Math.ceil(bits / 8)) / rateHz : undefined;
 }
 
 /** Whether a file that begins so is WebM or Matroska. */

@@ -1,0 +1,81 @@
+import { aacFrameSeconds } from "./adts.ts";
+import { OPUS_RATE_HZ, opusSamples } from "./opus.ts";
+import { RATE_MAX_HZ } from "./pcm.ts";
+
+const AUDIO = 2;
+const LACED = 0x06;
+/** Its time and its flags. */
+export const BLOCK_HEAD_BYTES = 3;
+/** No block of sound lasts longer. */
+const BLOCK_MAX_NANOS = 10e9;
+/** The least that a frame lasts, by its codec: a clock that runs faster was made up. */
+const FRAME_MIN_SECONDS: ReadonlyMap<string, number> = new Map([
+  ["A_MPEG/L3", 0.024],
+  ["A_AC3", 0.032],
+  ["A_OPUS", 0.01],
+  ["A_VORBIS", 0.001],
+]);
+/** None of those codecs, nor AAC, makes more of a second. */
+const BYTES_PER_SECOND_MAX = 80_000;
+
+/** Behind the number of its track: what its bytes begin with, and how many they are. */
+type Block = { readonly time: number; readonly head: Buffer; readonly bytes: number };
+
+/** A track of a WebM file as far as it has been read. */
+export class WebmTrack {
+  number = 0;
+  type = 0;
+  codec = "";
+  config = Buffer.alloc(0);
+  rateHz = 8_000;
+  channels = 1;
+  bits = 0;
+  #opusSamples = 0;
+  #hasLaces = false;
+  #frames = 0;
+  #bytes = 0;
+  #lastTime: number | undefined;
+  /** From each block to the next. */
+  #time = 0;
+  /** Between the last two blocks: how long the last one lasts, as far as that shows. */
+  #pace = 0;
+
+  get isHeard(): boolean {
+    return this.#frames > 0;
+  }
+
+  takes(number: number): boolean {
+    return this.type === AUDIO && this.number === number;
+  }
+
+  add({ time, head, bytes }: Block, scaleNanos: number): void {
+    const gap = time - (this.#lastTime ?? time);
+    // Longer is a pause, or a lie: either way there is no sound in it.
+    const isPause = gap < 0 || gap * scaleNanos > BLOCK_MAX_NANOS;
+    if (!isPause) this.#pace = gap;
+    this.#time += isPause ? 0 : gap;
+    this.#lastTime = time;
+    this.#bytes += bytes - BLOCK_HEAD_BYTES;
+    const isLaced = (head.readUInt8(2) & LACED) !== 0;
+    this.#frames += 1 + (isLaced ? (head[BLOCK_HEAD_BYTES] ?? 0) : 0);
+    if (isLaced) this.#hasLaces = true;
+    else if (this.codec === "A_OPUS") this.#opusSamples += opusSamples(head.subarray(BLOCK_HEAD_BYTES));
+  }
+
+  /** Undefined when they cannot be known, or what the file says cannot be true. */
+  seconds(scaleNanos: number, missingBytes: number): number | undefined {
+    const bytes = this.#bytes - missingBytes;
+    if (this.codec.startsWith("A_PCM/")) return this.#plainSeconds(bytes);
+    if (this.#opusSamples > 0 && !this.#hasLaces) return this.#opusSamples / OPUS_RATE_HZ;
+    const seconds = ((this.#time + this.#pace) * scaleNanos) / 1e9;
+    const shortest = this.codec.startsWith("A_AAC") ? aacFrameSeconds(this.config) : FRAME_MIN_SECONDS.get(this.codec);
+    if (shortest === undefined || seconds < (this.#frames - 1) * shortest) return undefined;
+    return bytes > seconds * BYTES_PER_SECOND_MAX ? undefined : Math.max(seconds, this.#opusSamples / OPUS_RATE_HZ);
+  }
+
+  #plainSeconds(bytes: number): number | undefined {
+    const { rateHz, channels, bits } = this;
+    const isKnown = rateHz >= 1 && rateHz <= RATE_MAX_HZ && channels > 0 && bits > 0 && bits <= 64;
+    return isKnown ? bytes / (channels * Math.ceil(bits / 8)) / rateHz : undefined;
+  }
+}
