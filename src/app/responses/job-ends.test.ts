@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { begunJob, type JobsRoom, openJobsRoom } from "../../../tests/support/jobs-room.ts";
+import { begunJob, type JobsRoom, jobsWith, openJobsRoom } from "../../../tests/support/jobs-room.ts";
 import { storedResponse } from "../../../tests/support/response-suite.ts";
 import type { ResponseStore } from "../../domain/responses/stored.ts";
 import { systemClock } from "../../kit/clock.ts";
@@ -110,6 +110,25 @@ test("BILL-09 BILL-02 RESP-05 the store is not waited for beyond hold and claim:
     }
   }
 }, 30_000);
+
+test("BILL-09 RESP-05 one of several instances that stops leaves hold and key of what it gives up to who takes it up; one alone gives them back", async () => {
+  for (const instances of ["several", "one"] as const) {
+    const stopping = jobsWith(store, { instances });
+    const job = await begunJob(stopping);
+    await store.begin("resp_1");
+    stopping.abandon();
+    expect(await stopping.takeEnd(job, "less")).toBeUndefined();
+    expect([stopping.isTakenUp("resp_1"), stopping.isUnrecorded("resp_1")]).toEqual([instances === "several", true]);
+    await stopping.finish(job, undefined);
+    await store.remove("ws_1", "resp_1", 2000);
+  }
+  // A whole answer is its own to settle.
+  const made = await begun();
+  jobs.abandon();
+  expect(await jobs.takeEnd(made, "all")).toBeUndefined();
+  expect(jobs.isTakenUp("resp_1")).toBe(false);
+  await jobs.finish(made, undefined);
+});
 
 test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's wish: what was told of it is not charged", async () => {
   const job = await begun();

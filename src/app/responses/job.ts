@@ -115,6 +115,11 @@ export class Job {
     return this.#phase === "taken_up" && this.#end === "open";
   }
 
+  /** The process ends before it does, and its end is not this run's. */
+  get isGivenUp(): boolean {
+    return this.#phase === "abandoned" && this.#end === "open";
+  }
+
   /** The provider has told the whole answer. */
   get isMade(): boolean {
     return this.#final !== undefined && statusOf(this.#final) !== "failed";

@@ -146,9 +146,13 @@ export class Jobs {
     await this.#idle(LAST_WORDS_MS);
   }
 
-  /** Whether a request is work that another run goes on with: hold and claim are that one's. */
+  /**
+   * Whether a request is work that another run goes on with: hold and claim are that one's. Of several instances another
+   * may have what this one gives up, or takes it up now.
+   */
   isTakenUp(id: string): boolean {
-    return this.#running.get(id)?.job.isTakenUp === true;
+    const job = this.#running.get(id)?.job;
+    return job?.isTakenUp === true || (job?.isGivenUp === true && this.#deps.instances === "several");
   }
 
   /**
