@@ -1,5 +1,5 @@
 import { type UseMutationResult, useMutation } from "@tanstack/react-query";
-import { type ReactNode, useCallback, useRef, useState } from "react";
+import { type ReactNode, useCallback, useState } from "react";
 import { useHere } from "../address.ts";
 import { ApiError } from "../api/error.ts";
 import { FreshContext, type Run } from "../api/fresh.ts";
@@ -11,38 +11,28 @@ import { Button } from "../ui/button.tsx";
 import { Dialog, FormDialog } from "../ui/dialog.tsx";
 import { ErrorNote } from "../ui/error-state.tsx";
 import { Field, Input } from "../ui/field.tsx";
-
-type Waiting = { readonly again: () => void; readonly giveUp: () => void };
+import { Proof } from "./proof.ts";
 
 /** Around the screens of whoever is signed in: asks whether it is still them. */
 export function FreshProvider({ me, children }: { readonly me: Me; readonly children: ReactNode }) {
   const [isOpen, setIsOpen] = useState(false);
-  const waiting = useRef<Waiting | null>(null);
-  const prove = useCallback(
-    () =>
-      new Promise<void>((resolve, reject) => {
-        const giveUp = () => reject(new ApiError({ status: 0, code: "cancelled", message: "Nothing was changed." }));
-        waiting.current = { again: resolve, giveUp };
-        setIsOpen(true);
-      }),
-    [],
-  );
+  const [proof] = useState(() => new Proof());
   const run: Run = useCallback(
     async (work) => {
       try {
         return await work();
       } catch (thrown) {
         if (!(thrown instanceof ApiError) || thrown.code !== "fresh_sign_in_needed") throw thrown;
-        await prove();
+        setIsOpen(true);
+        await proof.ask();
         return work();
       }
     },
-    [prove],
+    [proof],
   );
-  const end = (how: keyof Waiting) => {
+  const end = (how: "again" | "giveUp") => {
     setIsOpen(false);
-    waiting.current?.[how]();
-    waiting.current = null;
+    proof.end(how);
   };
   return (
     <FreshContext value={run}>
