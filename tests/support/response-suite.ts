@@ -186,9 +186,23 @@ function workTests(current: () => Store): void {
     const marks = (await responses.unfinished()).map(({ id, isAnswering }) => [id, isAnswering]);
     // Nobody makes anew what a run was about to end.
     expect(Object.fromEntries(marks)).toEqual({ resp_whole: true, resp_failing: true, resp_over: false });
+    await responses.add(storedResponse("resp_newer", { status: "queued" }));
     const { response } = storedResponse("resp_over");
     await responses.finish({ id: "resp_over", workspaceId: "ws_1", status: "cancelled", response, events: [] });
     expect(await end("resp_over", 2, "all")).toBe("over");
+    // Nobody begins what a run is about to end, and its end is stored whoever had begun before.
+    expect(await responses.begin("resp_failing")).toEqual({ is: "anothers" });
+    await responses.callOff("ws_1", "resp_whole");
+    expect(await responses.begin("resp_whole")).toEqual({ is: "anothers" });
+    const failed = { id: "resp_whole", workspaceId: "ws_1", status: "failed", response, events: [] } as const;
+    await responses.begin("resp_newer");
+    await responses.begin("resp_newer");
+    expect(await end("resp_newer", 1, "all")).toBe("taken");
+    await responses.finish({ ...failed, id: "resp_newer", run: 1 });
+    expect(await responses.find("ws_1", "resp_newer", NOW)).toMatchObject({ status: "failed", runs: 2 });
+    // One that died with the end in its hands is ended by who finds it.
+    await responses.finish({ ...failed, run: 2 });
+    expect(await responses.find("ws_1", "resp_whole", NOW)).toMatchObject({ status: "failed" });
     expect(await end("resp_none", 1, "all")).toBe("deleted");
   });
 

@@ -130,6 +130,19 @@ test("BILL-09 RESP-05 one of several instances that stops leaves hold and key of
   await jobs.finish(made, undefined);
 });
 
+test("RESP-05 BILL-02 whoever comes to begin what a run has taken the end of leaves hold, key and end to that one", async () => {
+  const first = await begun();
+  expect(await jobs.takeEnd(first, "less")).toBeUndefined();
+  const others = jobsWith(store);
+  const second = new Job({ ...first.stored, runs: 1 });
+  others.reopen(second);
+  await others.begin(second);
+  expect([second.run, second.sink.gone, others.isTakenUp("resp_1")]).toEqual([undefined, true, true]);
+  await others.finish(second, undefined);
+  await jobs.finish(first, new Error("the provider is away"));
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "failed", runs: 1 });
+});
+
 test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's wish: what was told of it is not charged", async () => {
   const job = await begun();
   job.sink.start(200, {});

@@ -88,6 +88,7 @@ export class Jobs {
   async begin(job: Job): Promise<void> {
     const begun = await this.#deps.store.begin(job.stored.id);
     if (begun.is === "begun") job.begin(begun.run);
+    else if (begun.is === "anothers") job.leave("taken_up");
     else await this.#stop(job);
   }
 

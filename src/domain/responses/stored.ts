@@ -74,7 +74,7 @@ export type ResponseEnd = {
   readonly status: ResponseStatus;
   readonly response: JsonObject;
   readonly events: readonly ResponseEvent[];
-  /** It is the end of what no run after this one works on; absent: of whatever works on it. */
+  /** It is the end of what no run after this one works on, or this one has taken the end of; absent: of whatever works on it. */
   readonly run?: number | undefined;
   readonly servedBy?: ServedBy | undefined;
 };
@@ -93,8 +93,11 @@ export type ResponseStore = {
     ids: readonly string[],
     nowMs: number,
   ): Promise<ReadonlyMap<string, JsonObject> | undefined>;
-  /** Work on it begins, as this run; `unwanted`: it was called off, is over, or is not there any more. */
-  begin(id: string): Promise<{ readonly is: "begun"; readonly run: number } | { readonly is: "unwanted" }>;
+  /**
+   * Work on it begins, as this run. `unwanted`: it was called off, is over, or is not there any more. `anothers`: a run has
+   * taken its end.
+   */
+  begin(id: string): Promise<{ readonly is: "begun"; readonly run: number } | { readonly is: "unwanted" | "anothers" }>;
   /** It has begun to answer. */
   answering(id: string): Promise<void>;
   /** Nobody wants it any more: whoever works on it is to stop, and nobody takes it up. */

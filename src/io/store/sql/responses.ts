@@ -69,9 +69,18 @@ function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, by
         .where("id", "=", id)
         .where("status", "in", UNFINISHED)
         .where("called_off", "=", 0)
+        .where("ending", "=", 0)
         .returning("runs")
         .executeTakeFirst();
-      return begun === undefined ? { is: "unwanted" } : { is: "begun", run: begun.runs };
+      if (begun !== undefined) return { is: "begun", run: begun.runs };
+      const ending = await db
+        .selectFrom("stored_responses")
+        .select("id")
+        .where("id", "=", id)
+        .where("status", "in", UNFINISHED)
+        .where("ending", "!=", 0)
+        .executeTakeFirst();
+      return { is: ending === undefined ? "unwanted" : "anothers" };
     },
 
     async answering(id) {
@@ -112,9 +121,13 @@ function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, by
           .set({ status, response: sealed, request: null })
           .where("id", "=", id)
           .where("status", "in", UNFINISHED);
-        const changed = await (run === undefined ? ending : ending.where("runs", "<=", run)).executeTakeFirst();
-        // Deleted while it was worked on: nothing of it comes back. Ended before: that end was told. Begun anew since: it
-        // is another's.
+        const own =
+          run === undefined
+            ? ending
+            : ending.where(({ eb, or }) => or([eb("runs", "<=", run), eb("ending", "=", run)]));
+        const changed = await own.executeTakeFirst();
+        // Deleted while it was worked on: nothing of it comes back. Ended before: that end was told. Begun anew before
+        // its end was taken: it is another's.
         if (changed.numUpdatedRows === 0n) return 0;
         await indexItems(transaction, workspaceId, id, response);
         await putEvents(transaction, last);
