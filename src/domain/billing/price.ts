@@ -117,7 +117,7 @@ function requireRate(currencies: Currencies, from: string, to: string): Exchange
 /** Every prompt pays by its own length. Of those that are known by their sum each is taken to be as long as the others. */
 function allTokens(usage: UsageRecord, tariff: Tariff): bigint {
   const { prompts, inputs = 1 } = usage;
-  const rest = prompts === undefined ? usage : restOf(usage);
+  const rest = restOf(usage);
   let cost = tokenCost(rest, ratesAt(tariff, Math.ceil(rest.inputTokens / inputs)));
   for (const one of prompts ?? []) cost += tokenCost(one, ratesAt(tariff, one.inputTokens));
   return cost;

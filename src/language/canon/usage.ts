@@ -33,7 +33,9 @@ export function sumOf(all: readonly Tokens[]): Tokens {
 }
 
 /** What of the figures is of no prompt that was told by itself. */
-export function restOf({ prompts = [], ...sum }: Usage): Tokens {
+export function restOf(usage: Usage): Tokens {
+  if (usage.prompts === undefined) return usage;
+  const { prompts, ...sum } = usage;
   return prompts.reduce((rest, one) => joined(rest, one, -1), sum);
 }
 
