@@ -16,6 +16,7 @@ const PROGRAMS = [
     debianPackages: ["redis-server", "valkey-server"],
   },
   { isThere: () => isOnPath("haproxy"), debianPackages: ["haproxy"] },
+  { isThere: () => isOnPath("promtool"), debianPackages: ["prometheus"] },
   { isThere: hasChromium, debianPackages: ["chromium-headless-shell", "chromium"] },
 ];
 

@@ -1,0 +1,83 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { stringify } from "yaml";
+import type { Json } from "./gateway.ts";
+import { unusedPort } from "./upstream.ts";
+
+const READY_MS_MAX = 15_000;
+
+/** Tests with it are left out where it is not installed; `npm test` says so, and installs it as root. */
+export const hasPrometheus = spawnSync("/bin/sh", ["-c", "command -v promtool"], { stdio: "ignore" }).status === 0;
+
+/** What `promtool` says of a file, and whether it is content. */
+export function promtool(
+  command: readonly string[],
+  text?: string,
+): { readonly isFine: boolean; readonly said: string } {
+  const { status, stdout, stderr } = spawnSync("promtool", command, { input: text, encoding: "utf8" });
+  return { isFine: status === 0, said: `${stdout}${stderr}` };
+}
+
+export type Prometheus = {
+  /** The `data` of an answer of its API; an answer that is no success fails. */
+  ask(path: string, query?: Readonly<Record<string, string>>): Promise<Json>;
+  close(): Promise<void>;
+};
+
+/** A real Prometheus by this configuration, with data of its own that goes with it. */
+export async function startPrometheus(config: object): Promise<Prometheus> {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-prometheus-"));
+  const file = path.join(folder, "prometheus.yml");
+  writeFileSync(file, stringify(config));
+  const address = `127.0.0.1:${await unusedPort()}`;
+  const command = [
+    "prometheus",
+    `--config.file=${file}`,
+    `--storage.tsdb.path=${folder}/data`,
+    `--web.listen-address=${address}`,
+    "--log.level=warn",
+  ];
+  // The shell stays between: when the tests are killed, its input ends, and it ends the server.
+  const child = spawn("/bin/sh", ["-c", '"$@" & read _; kill -TERM $!; wait $!', "sh", ...command], {
+    stdio: ["pipe", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (chunk) => {
+    said = `${said}${chunk}`.slice(-4000);
+  });
+  const close = async () => {
+    if (child.exitCode === null) {
+      const exited = once(child, "exit");
+      child.stdin.end();
+      await exited;
+    }
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const deadline = performance.now() + READY_MS_MAX;
+  while (!(await isReady(address))) {
+    if (child.exitCode !== null || performance.now() > deadline) {
+      await close();
+      throw new Error(`Prometheus did not start: ${said}`);
+    }
+    await sleep(50);
+  }
+  const ask = async (where: string, query: Readonly<Record<string, string>> = {}) => {
+    const answer = await fetch(`http://${address}/api/v1/${where}?${new URLSearchParams(query)}`);
+    const { status, data, error } = (await answer.json()) as Json;
+    if (status !== "success") throw new Error(`${where} ${JSON.stringify(query)}: ${error}`);
+    return data;
+  };
+  return { ask, close };
+}
+
+async function isReady(address: string): Promise<boolean> {
+  try {
+    return (await fetch(`http://${address}/-/ready`)).ok;
+  } catch {
+    return false;
+  }
+}
