@@ -6,11 +6,11 @@ import { FreshContext, type Run } from "../api/fresh.ts";
 import { askMe, type Me, useSignInWays } from "../api/me.ts";
 import { signInByOidc, signInByPasskey, signInByPassword } from "../api/people.ts";
 import { CodeStep } from "../screens/sign-in/code-step.tsx";
+import { OwnPassword } from "../screens/sign-in/passwords.tsx";
 import { passkeyError } from "../screens/sign-in/ways.tsx";
 import { Button } from "../ui/button.tsx";
 import { Dialog, FormDialog } from "../ui/dialog.tsx";
 import { ErrorNote } from "../ui/error-state.tsx";
-import { Field, Input } from "../ui/field.tsx";
 import { Proof } from "./proof.ts";
 
 /** Around the screens of whoever is signed in: asks whether it is still them. */
@@ -81,15 +81,7 @@ function ByPassword({ me, onDone, onClose, onCode }: ProveProps & { readonly onC
     <FormDialog open onClose={onClose} title={TITLE} size="small" footer={footer} onSubmit={give.mutate}>
       <Why />
       <ErrorNote error={give.error ?? passkeyError(byPasskey.error)} />
-      <Field label="Your password">
-        <Input
-          type="password"
-          autoComplete="current-password"
-          required
-          value={password}
-          onChange={(event) => setPassword(event.target.value)}
-        />
-      </Field>
+      <OwnPassword value={password} onChange={setPassword} />
     </FormDialog>
   );
 }

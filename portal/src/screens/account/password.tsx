@@ -7,10 +7,9 @@ import { changePassword } from "../../api/people.ts";
 import { Button } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
-import { Field, Input } from "../../ui/field.tsx";
 import { Card } from "../../ui/layout.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { NewPassword } from "../sign-in/account-form.tsx";
+import { NewPassword, OwnPassword } from "../sign-in/passwords.tsx";
 
 export function Password({ me }: { readonly me: Me }) {
   const [isOpen, setIsOpen] = useState(false);
@@ -62,15 +61,7 @@ function Change({ onClose }: { readonly onClose: () => void }) {
       onSubmit={change.mutate}
     >
       {!isNew && <ErrorNote error={error} />}
-      <Field label="Password until now">
-        <Input
-          type="password"
-          autoComplete="current-password"
-          required
-          value={now}
-          onChange={(event) => setNow(event.target.value)}
-        />
-      </Field>
+      <OwnPassword label="Password until now" value={now} onChange={setNow} />
       <NewPassword label="New password" value={next} onChange={setNext} error={isNew ? error?.message : undefined} />
     </FormDialog>
   );

@@ -7,10 +7,11 @@ import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
-import { Field, Input } from "../../ui/field.tsx";
+import { Field } from "../../ui/field.tsx";
 import { Card } from "../../ui/layout.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { CodeInput } from "../sign-in/code-step.tsx";
+import { OwnPassword } from "../sign-in/passwords.tsx";
 import { BackupCodes } from "./backup-codes.tsx";
 import { TotpKey } from "./totp-key.tsx";
 
@@ -112,15 +113,7 @@ function AskPassword({
       {purpose === "off" && <p className="text-soft">Whoever knows your password can then sign in as you.</p>}
       {purpose === "codes" && <p className="text-soft">The codes until now stop working.</p>}
       <ErrorNote error={go.error} />
-      <Field label="Your password">
-        <Input
-          type="password"
-          autoComplete="current-password"
-          required
-          value={password}
-          onChange={(event) => setPassword(event.target.value)}
-        />
-      </Field>
+      <OwnPassword value={password} onChange={setPassword} />
     </FormDialog>
   );
 }

@@ -3,8 +3,7 @@ import { type ApiError, apiErrorOf } from "../../api/error.ts";
 import { Button } from "../../ui/button.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
-
-const PASSWORD_LEAST = 12;
+import { NewPassword } from "./passwords.tsx";
 
 export type NewAccount = { readonly name: string; readonly email: string; readonly password: string };
 
@@ -59,34 +58,6 @@ export function AccountForm({ email: fixed, action, busy, error, onSubmit, child
         {action}
       </Button>
     </form>
-  );
-}
-
-type PasswordProps = {
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-  readonly error?: string | undefined;
-  readonly label?: string | undefined;
-};
-
-export function NewPassword({ value, onChange, error, label = "Password" }: PasswordProps) {
-  return (
-    <Field
-      label={label}
-      hint={`At least ${PASSWORD_LEAST} characters. A few words that only you would put together are best.`}
-      error={error}
-    >
-      <Input
-        type="password"
-        name="new-password"
-        autoComplete="new-password"
-        required
-        minLength={PASSWORD_LEAST}
-        maxLength={256}
-        value={value}
-        onChange={(event) => onChange(event.target.value)}
-      />
-    </Field>
   );
 }
 

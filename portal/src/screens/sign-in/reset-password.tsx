@@ -7,8 +7,8 @@ import { Button } from "../../ui/button.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Callout } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
-import { NewPassword } from "./account-form.tsx";
 import { AuthCard } from "./auth-card.tsx";
+import { NewPassword } from "./passwords.tsx";
 
 /** Where the link of a mail, or of an operator, leads to. */
 export function Screen() {

@@ -1,15 +1,12 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type SyntheticEvent, useState } from "react";
 import { useGo, useSearchParams } from "../../address.ts";
 import { useSignInWays } from "../../api/me.ts";
 import { askToSignUp, finishSignUp, safeNext, signUpStanding, useSignedIn } from "../../api/people.ts";
-import { Button } from "../../ui/button.tsx";
-import { ErrorNote, ErrorState } from "../../ui/error-state.tsx";
-import { Field, Input } from "../../ui/field.tsx";
-import { Callout } from "../../ui/layout.tsx";
+import { ErrorState } from "../../ui/error-state.tsx";
 import { Link, LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { AccountForm, type NewAccount } from "./account-form.tsx";
+import { AskForLink } from "./ask-for-link.tsx";
 import { AuthCard } from "./auth-card.tsx";
 
 /** Sign-up where it is open: first the address, then through the mailed link the rest. */
@@ -20,8 +17,6 @@ export function Screen() {
 
 function Ask() {
   const ways = useSignInWays();
-  const [email, setEmail] = useState("");
-  const ask = useMutation({ mutationFn: () => askToSignUp(email.trim()) });
   if (ways.isPending) return <SkeletonLines count={4} />;
   if (ways.data?.signup !== "open")
     return (
@@ -32,10 +27,6 @@ function Ask() {
         <LinkButton to="/app/sign-in">Sign in</LinkButton>
       </AuthCard>
     );
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
-    ask.mutate();
-  };
   const footer = (
     <>
       Been here before? <Link to="/app/sign-in">Sign in</Link>
@@ -43,28 +34,7 @@ function Ask() {
   );
   return (
     <AuthCard title="Sign up" about="We send a link to your address; the rest is done there." footer={footer}>
-      {ask.isSuccess ? (
-        <Callout tone="good" title="Look into your mail">
-          If {email} can be used, a link is on its way to it.
-        </Callout>
-      ) : (
-        <form onSubmit={submit} className="grid gap-4">
-          <ErrorNote error={ask.error} />
-          <Field label="E-mail address">
-            <Input
-              type="email"
-              name="email"
-              autoComplete="username"
-              required
-              value={email}
-              onChange={(event) => setEmail(event.target.value)}
-            />
-          </Field>
-          <Button type="submit" look="primary" busy={ask.isPending}>
-            Send the link
-          </Button>
-        </form>
-      )}
+      <AskForLink ask={askToSignUp} provided="can be used" />
     </AuthCard>
   );
 }

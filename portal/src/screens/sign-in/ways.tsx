@@ -8,6 +8,7 @@ import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
 import { Link } from "../../ui/link.tsx";
 import { Or } from "./auth-card.tsx";
+import { OwnPassword } from "./passwords.tsx";
 
 type Props = {
   readonly ways: SignInWays;
@@ -59,16 +60,7 @@ export function Ways({ ways, next, ssoError, onDone, onCode }: Props) {
             onChange={(event) => setEmail(event.target.value)}
           />
         </Field>
-        <Field label="Password">
-          <Input
-            type="password"
-            name="password"
-            autoComplete="current-password"
-            required
-            value={password}
-            onChange={(event) => setPassword(event.target.value)}
-          />
-        </Field>
+        <OwnPassword label="Password" value={password} onChange={setPassword} />
         <Button type="submit" look="primary" busy={byPassword.isPending}>
           Sign in
         </Button>
