@@ -49,6 +49,16 @@ describe("a sign-in that is long ago", () => {
       },
     },
     {
+      what: "invites no member as an operator",
+      who: OWNER.email,
+      status: 201,
+      async deed() {
+        await gateway.manage("POST", "/workspaces", { slug: "bank" });
+        await gateway.manage("POST", "/workspaces/bank/members", { email: "heir@example.eu", role: "owner" });
+        return ["POST", INVITATIONS, { email: "heir@example.eu", role: "member" }];
+      },
+    },
+    {
       what: "adds no admin",
       who: ADMIN,
       status: 201,

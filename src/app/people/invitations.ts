@@ -9,7 +9,7 @@ import { invalidValue, readBody, readOptionalBody } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { actorName } from "../manage/acting.ts";
 import { change, findWorkspace, short } from "../manage/deps.ts";
-import { demandFreshToGive } from "../manage/fresh.ts";
+import { demandFresh, demandFreshToGive } from "../manage/fresh.ts";
 import { demandRank } from "../manage/seat.ts";
 import { isoTime } from "../manage/views.ts";
 import { goodLink, makeAccount, noLink, takeSeat } from "./accounts.ts";
@@ -46,7 +46,9 @@ export function invitationHandlers(room: PeopleRoom): Record<string, Handler> {
       if (exchange.seat !== undefined) await demandPatience(room, workspace, address);
       // It stays as it is: the invitation says so.
       const given = waiting?.role ?? role ?? "member";
-      demandFreshToGive(room, exchange, given);
+      // The operator's link is believed: it takes what waits for the address elsewhere, too, now or later.
+      if (exchange.seat === undefined) demandFresh(room, exchange);
+      else demandFreshToGive(room, exchange, given);
       return invite(room, workspace, address, given);
     }),
     peopleRevokeInvitation: whole(async (exchange) => {
