@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { Authenticator } from "../support/authenticator.ts";
+import { Authenticator, addPasskey, byPasskey } from "../support/authenticator.ts";
 import { type IdentityProvider, startIdentityProvider } from "../support/oidc.ts";
 import { type Browser, OWNER, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 import { totpOf } from "../support/totp.ts";
@@ -232,111 +232,6 @@ describe("an invitation", () => {
     const browser = gateway.browser();
     expect(await throughProvider(browser, "odd")).toContain("error=");
     expect(await nobody(browser)).toBe(true);
-  });
-});
-
-async function addPasskey(browser: Browser, device: Authenticator): Promise<void> {
-  const { body: options } = await browser.get("/manage/auth/passkey/generate-register-options?name=laptop");
-  const response = device.register(options.challenge);
-  const added = await browser.post("/manage/auth/passkey/verify-registration", { response, name: "laptop" });
-  expect(added.status).toBe(200);
-}
-
-async function byPasskey(browser: Browser, device: Authenticator) {
-  const { body: options } = await browser.get("/manage/auth/passkey/generate-authenticate-options");
-  return browser.post("/manage/auth/passkey/verify-authentication", {
-    response: device.authenticate(options.challenge),
-  });
-}
-
-describe("a link to a new password", () => {
-  const reset = (link: string) =>
-    gateway
-      .browser()
-      .post("/manage/auth/reset-password", { token: tokenOf(link), newPassword: "eight green bicycles" });
-
-  test("PORTAL-11 of an admin does not open an account that has become more since, nor for an admin who left", async () => {
-    const admin = await gateway.join("helping@example.eu", "admin");
-    const made = async (email: string) => {
-      await gateway.join(email);
-      const answer = await admin.post(`${MEMBERS}/${email}/reset-link`);
-      expect(answer.status).toBe(201);
-      return answer.body.link;
-    };
-    const links = [await made("grows@example.eu"), await made("rises@example.eu"), await made("stays@example.eu")];
-    const [grows, rises, stays] = links;
-    const again = (await admin.post(`${MEMBERS}/stays@example.eu/reset-link`)).body.link;
-    await gateway.manage("POST", "/workspaces/second/members", { email: "grows@example.eu", role: "owner" });
-    const { data } = await gateway.manage("GET", "/people?limit=1000");
-    const { id } = data.find(({ email }: { email: string }) => email === "rises@example.eu");
-    await gateway.manage("POST", `/people/${id}/operator`, { operator: true });
-    expect((await reset(grows)).status).toBe(400);
-    expect((await reset(rises)).status).toBe(400);
-    expect((await reset(stays)).status).toBe(200);
-    await owner.ask("DELETE", `${MEMBERS}/helping@example.eu`);
-    expect((await reset(again)).status).toBe(400);
-  });
-
-  test("PORTAL-11 of an admin does not open the account of who has risen above its role since, or was removed", async () => {
-    const admin = await gateway.join("patient@example.eu", "admin");
-    const made = async (email: string) => {
-      await gateway.join(email);
-      return (await admin.post(`${MEMBERS}/${email}/reset-link`)).body.link;
-    };
-    const [promoted, raised, removed] = [
-      await made("promoted@example.eu"),
-      await made("raised@example.eu"),
-      await made("removed@example.eu"),
-    ];
-    await owner.ask("PATCH", `${MEMBERS}/promoted@example.eu`, { role: "owner" });
-    await owner.ask("PATCH", `${MEMBERS}/raised@example.eu`, { role: "admin" });
-    await owner.ask("DELETE", `${MEMBERS}/removed@example.eu`);
-    expect((await reset(promoted)).status).toBe(400);
-    expect((await reset(raised)).status).toBe(400);
-    expect((await reset(removed)).status).toBe(400);
-    expect((await signIn(gateway.browser(), "promoted@example.eu")).status).toBe(200);
-    const again = await admin.post(`${MEMBERS}/raised@example.eu/reset-link`);
-    expect((await reset(again.body.link)).status).toBe(200);
-  });
-
-  test("PORTAL-11 of an operator opens nothing while they are none any more, or their account is disabled", async () => {
-    const helper = await gateway.join("operates@example.eu");
-    const helping = await idOf("operates@example.eu");
-    const run = (operator: boolean) => gateway.manage("POST", `/people/${helping}/operator`, { operator });
-    const disable = (disabled: boolean) => gateway.manage("POST", `/people/${helping}/disable`, { disabled });
-    const lost = async (email: string) => {
-      await gateway.join(email);
-      return `/people/${await idOf(email)}/reset-link`;
-    };
-    await run(true);
-    const { link } = (await helper.post(`/manage${await lost("locked-out@example.eu")}`)).body;
-    const ofToken = await gateway.manage("POST", await lost("shut-out@example.eu"));
-    await run(false);
-    expect((await reset(link)).status).toBe(400);
-    expect((await reset(ofToken.link)).status).toBe(200);
-    await run(true);
-    await disable(true);
-    expect((await reset(link)).status).toBe(400);
-    await disable(false);
-    expect((await reset(link)).status).toBe(200);
-    expect((await reset(link)).status).toBe(400);
-  });
-
-  test("PORTAL-11 is no admin's to make for who was only written into the workspace", async () => {
-    const admin = await gateway.join("writes@example.eu", "admin");
-    expect((await admin.post(MEMBERS, { email: "written@example.eu" })).status).toBe(201);
-    await gateway.join("written@example.eu", "member", "second");
-    await owner.ask("DELETE", "/manage/workspaces/second/members/written@example.eu");
-    const refused = await admin.post(`${MEMBERS}/written@example.eu/reset-link`);
-    expect([refused.status, refused.body.error.code]).toEqual([403, "not_allowed"]);
-  });
-
-  test("PORTAL-11 takes away the passkeys that somebody else may have added", async () => {
-    const device = new Authenticator("localhost", gateway.url);
-    await addPasskey(await gateway.join("recovers@example.eu"), device);
-    const { link } = await gateway.manage("POST", "/workspaces/demo/members/recovers@example.eu/reset-link");
-    expect((await reset(link)).status).toBe(200);
-    expect((await byPasskey(gateway.browser(), device)).status).toBe(401);
   });
 });
 

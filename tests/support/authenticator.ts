@@ -1,4 +1,5 @@
 import { createHash, createSign, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
+import type { Browser } from "./people.ts";
 
 /** What a browser hands over of a passkey, made by hand: one credential, on a device that sees who holds it. */
 export class Authenticator {
@@ -76,6 +77,20 @@ export class Authenticator {
       cborBytes(Buffer.from(y, "base64url")),
     ]);
   }
+}
+
+export async function addPasskey(browser: Browser, device: Authenticator): Promise<void> {
+  const { body: options } = await browser.get("/manage/auth/passkey/generate-register-options?name=laptop");
+  const response = device.register(options.challenge);
+  const added = await browser.post("/manage/auth/passkey/verify-registration", { response, name: "laptop" });
+  if (added.status !== 200) throw new Error(`passkey: ${added.status} ${JSON.stringify(added.body)}`);
+}
+
+export async function byPasskey(browser: Browser, device: Authenticator) {
+  const { body: options } = await browser.get("/manage/auth/passkey/generate-authenticate-options");
+  return browser.post("/manage/auth/passkey/verify-authentication", {
+    response: device.authenticate(options.challenge),
+  });
 }
 
 function cborBytes(bytes: Buffer): Buffer {

@@ -18,7 +18,7 @@ import { replyOf, requestOf } from "./web.ts";
 /** What of the library is open to callers; the rest of it is not there. */
 type Door = {
   readonly method: "GET" | "POST";
-  /** Fields of the body; another one is refused by its name. */
+  /** Fields of the body; another one is refused by its name, and so is every field of a query beside it. */
   readonly takes?: readonly string[];
   /** Fields that are always sent so. */
   readonly sets?: Readonly<Record<string, unknown>>;
@@ -195,10 +195,11 @@ function stillIn({ sessions }: PeopleRoom, reply: Reply): Reply {
   return isHalf ? { ...reply, cookies: sessions.others(reply.cookies ?? []) } : reply;
 }
 
+/** The library takes some from the query where the body has none: what is looked at here has to be all that it reads. */
 async function fieldsOf(exchange: Exchange, { takes = [], sets }: Door): Promise<Readonly<Record<string, unknown>>> {
   const bytes = await exchange.body();
   const fields = bytes.length === 0 ? {} : parseJson(bytes).value;
-  const unknown = Object.keys(fields).find((name) => !takes.includes(name));
+  const unknown = [...exchange.query.keys(), ...Object.keys(fields).filter((name) => !takes.includes(name))][0];
   if (unknown !== undefined) {
     const param = unknown.slice(0, 100);
     throw fault("unsupported_parameter", { message: `Field "${param}" is not known here: remove it.`, param });

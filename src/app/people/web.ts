@@ -29,11 +29,13 @@ export function requestOf(exchange: Exchange, path: string, base: string, { fiel
     const value = exchange.headers[name];
     if (typeof value === "string") headers.set(name, value);
   }
-  const query = exchange.query.size === 0 ? "" : `?${exchange.query}`;
   const { method } = exchange.route;
-  if (fields === undefined) return new Request(`${base}${path}${query}`, { method, headers });
+  if (fields === undefined) {
+    const query = exchange.query.size === 0 ? "" : `?${exchange.query}`;
+    return new Request(`${base}${path}${query}`, { method, headers });
+  }
   headers.set("content-type", "application/json");
-  return new Request(`${base}${path}${query}`, { method, headers, body: JSON.stringify(fields) });
+  return new Request(`${base}${path}`, { method, headers, body: JSON.stringify(fields) });
 }
 
 const KEPT = ["cache-control", "content-type", "location", "pragma"] as const;

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Authenticator, addPasskey, byPasskey } from "../support/authenticator.ts";
+import { type Browser, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
+
+let gateway: PeopleGateway;
+let owner: Browser;
+
+beforeAll(async () => {
+  gateway = await peopleGateway({ env: { GATEWAY_SIGN_IN_ADDRESS_TRIES: "1000" } });
+  owner = await gateway.setUp();
+  await gateway.manage("POST", "/workspaces", { slug: "second" });
+});
+afterAll(() => gateway.close());
+
+const MEMBERS = "/manage/workspaces/demo/members";
+const signIn = (browser: Browser, email: string, password = PASSWORD) =>
+  browser.post("/manage/auth/sign-in/email", { email, password });
+
+const idOf = async (email: string) => {
+  const { data } = await gateway.manage("GET", "/people?limit=1000");
+  return data.find((one: { email: string }) => one.email === email).id;
+};
+
+describe("a link to a new password", () => {
+  const RESET = "/manage/auth/reset-password";
+  const newPassword = "eight green bicycles";
+  const reset = (link: string) => gateway.browser().post(RESET, { token: tokenOf(link), newPassword });
+  /** Every way to send its token. */
+  const everyWay = async (link: string) => {
+    const query = `${RESET}?${new URLSearchParams({ token: tokenOf(link) })}`;
+    const sent = [
+      () => gateway.browser().post(query, { newPassword }),
+      () => gateway.browser().post(query, { newPassword, token: "" }),
+      () => reset(link),
+    ];
+    const statuses: number[] = [];
+    for (const send of sent) statuses.push((await send()).status);
+    return statuses;
+  };
+  const REFUSED = [400, 400, 400];
+
+  test("PORTAL-11 of an admin does not open an account that has become more since, nor for an admin who left", async () => {
+    const admin = await gateway.join("helping@example.eu", "admin");
+    const made = async (email: string) => {
+      await gateway.join(email);
+      const answer = await admin.post(`${MEMBERS}/${email}/reset-link`);
+      expect(answer.status).toBe(201);
+      return answer.body.link;
+    };
+    const links = [await made("grows@example.eu"), await made("rises@example.eu"), await made("stays@example.eu")];
+    const [grows, rises, stays] = links;
+    const again = (await admin.post(`${MEMBERS}/stays@example.eu/reset-link`)).body.link;
+    await gateway.manage("POST", "/workspaces/second/members", { email: "grows@example.eu", role: "owner" });
+    const { data } = await gateway.manage("GET", "/people?limit=1000");
+    const { id } = data.find(({ email }: { email: string }) => email === "rises@example.eu");
+    await gateway.manage("POST", `/people/${id}/operator`, { operator: true });
+    expect(await everyWay(grows)).toEqual(REFUSED);
+    expect(await everyWay(rises)).toEqual(REFUSED);
+    expect((await reset(stays)).status).toBe(200);
+    await owner.ask("DELETE", `${MEMBERS}/helping@example.eu`);
+    expect(await everyWay(again)).toEqual(REFUSED);
+  });
+
+  test("PORTAL-11 of an admin does not open the account of who has risen above its role since, or was removed", async () => {
+    const admin = await gateway.join("patient@example.eu", "admin");
+    const made = async (email: string) => {
+      await gateway.join(email);
+      return (await admin.post(`${MEMBERS}/${email}/reset-link`)).body.link;
+    };
+    const [promoted, raised, removed] = [
+      await made("promoted@example.eu"),
+      await made("raised@example.eu"),
+      await made("removed@example.eu"),
+    ];
+    await owner.ask("PATCH", `${MEMBERS}/promoted@example.eu`, { role: "owner" });
+    await owner.ask("PATCH", `${MEMBERS}/raised@example.eu`, { role: "admin" });
+    await owner.ask("DELETE", `${MEMBERS}/removed@example.eu`);
+    expect(await everyWay(promoted)).toEqual(REFUSED);
+    expect(await everyWay(raised)).toEqual(REFUSED);
+    expect(await everyWay(removed)).toEqual(REFUSED);
+    expect((await signIn(gateway.browser(), "promoted@example.eu")).status).toBe(200);
+    const again = await admin.post(`${MEMBERS}/raised@example.eu/reset-link`);
+    expect((await reset(again.body.link)).status).toBe(200);
+  });
+
+  test("PORTAL-11 is taken from the body alone: no door that changes something has a query", async () => {
+    await gateway.join("asks@example.eu");
+    const { link } = await gateway.manage("POST", `/people/${await idOf("asks@example.eu")}/reset-link`);
+    const token = tokenOf(link);
+    const refused = await gateway.browser().post(`${RESET}?token=${token}`, { token, newPassword });
+    expect([refused.status, refused.body.error]).toMatchObject([
+      400,
+      { code: "unsupported_parameter", param: "token" },
+    ]);
+    const out = await gateway.browser().post("/manage/auth/sign-out?disableRefresh=1");
+    expect([out.status, out.body.error?.param]).toEqual([400, "disableRefresh"]);
+    expect(await everyWay(link)).toEqual([400, 400, 200]);
+  });
+
+  test("PORTAL-11 of an operator opens nothing while they are none any more, or their account is disabled", async () => {
+    const helper = await gateway.join("operates@example.eu");
+    const helping = await idOf("operates@example.eu");
+    const run = (operator: boolean) => gateway.manage("POST", `/people/${helping}/operator`, { operator });
+    const disable = (disabled: boolean) => gateway.manage("POST", `/people/${helping}/disable`, { disabled });
+    const lost = async (email: string) => {
+      await gateway.join(email);
+      return `/people/${await idOf(email)}/reset-link`;
+    };
+    await run(true);
+    const { link } = (await helper.post(`/manage${await lost("locked-out@example.eu")}`)).body;
+    const ofToken = await gateway.manage("POST", await lost("shut-out@example.eu"));
+    await run(false);
+    expect(await everyWay(link)).toEqual(REFUSED);
+    expect((await reset(ofToken.link)).status).toBe(200);
+    await run(true);
+    await disable(true);
+    expect(await everyWay(link)).toEqual(REFUSED);
+    await disable(false);
+    expect((await reset(link)).status).toBe(200);
+    expect(await everyWay(link)).toEqual(REFUSED);
+  });
+
+  test("PORTAL-11 is no admin's to make for who was only written into the workspace", async () => {
+    const admin = await gateway.join("writes@example.eu", "admin");
+    expect((await admin.post(MEMBERS, { email: "written@example.eu" })).status).toBe(201);
+    await gateway.join("written@example.eu", "member", "second");
+    await owner.ask("DELETE", "/manage/workspaces/second/members/written@example.eu");
+    const refused = await admin.post(`${MEMBERS}/written@example.eu/reset-link`);
+    expect([refused.status, refused.body.error.code]).toEqual([403, "not_allowed"]);
+  });
+
+  test("PORTAL-11 takes away the passkeys that somebody else may have added", async () => {
+    const device = new Authenticator("localhost", gateway.url);
+    await addPasskey(await gateway.join("recovers@example.eu"), device);
+    const { link } = await gateway.manage("POST", "/workspaces/demo/members/recovers@example.eu/reset-link");
+    expect((await reset(link)).status).toBe(200);
+    expect((await byPasskey(gateway.browser(), device)).status).toBe(401);
+  });
+});
