@@ -183,9 +183,15 @@ function workTests(current: () => Store): void {
     expect(await end("resp_whole", other, "less")).toBe("anothers");
     expect(await end("resp_failing", 2, "less")).toBe("taken");
     expect(await end("resp_failing", 1, "all")).toBe("anothers");
-    const marks = (await responses.unfinished()).map(({ id, isAnswering }) => [id, isAnswering]);
-    // Nobody makes anew what a run was about to end.
-    expect(Object.fromEntries(marks)).toEqual({ resp_whole: true, resp_failing: true, resp_over: false });
+    const marks = async () =>
+      Object.fromEntries((await responses.unfinished()).map(({ id, isAnswering }) => [id, isAnswering]));
+    // Nobody makes anew what a run was about to end, unless that one gives it back.
+    const taken = { resp_whole: true, resp_failing: true, resp_over: false };
+    await responses.giveEndBack({ id: "resp_failing", run: 1 });
+    expect(await marks()).toEqual(taken);
+    await responses.giveEndBack({ id: "resp_failing", run: 2 });
+    expect(await marks()).toEqual({ ...taken, resp_failing: false });
+    expect(await end("resp_failing", 2, "less")).toBe("taken");
     await responses.add(storedResponse("resp_newer", { status: "queued" }));
     const { response } = storedResponse("resp_over");
     await responses.finish({ id: "resp_over", workspaceId: "ws_1", status: "cancelled", response, events: [] });

@@ -111,6 +111,30 @@ test("BILL-09 BILL-02 RESP-05 the store is not waited for beyond hold and claim:
   }
 }, 30_000);
 
+test("RESP-05 BILL-09 an end that is taken after it was given up, heard of or not, is given back: who takes the work up begins it", async () => {
+  const { takeEnd } = store;
+  for (const heard of ["late", "never"]) {
+    const job = await begun();
+    const silence = Promise.withResolvers<void>();
+    const done = Promise.withResolvers<string>();
+    store.takeEnd = async (...asked) => {
+      await silence.promise;
+      const end = await takeEnd(...asked);
+      done.resolve(end);
+      if (heard === "never") throw new Error("the connection was lost");
+      return end;
+    };
+    expect((await jobs.takeEnd(job, "less"))?.code).toBe("service_unavailable");
+    await jobs.finish(job, new Error("the provider is away"));
+    silence.resolve();
+    expect(await done.promise).toBe("taken");
+    await expect.poll(() => store.begin("resp_1")).toEqual({ is: "begun", run: 2 });
+    expect(await store.unfinished()).toMatchObject([{ id: "resp_1", isAnswering: false }]);
+    store.takeEnd = takeEnd;
+    await store.remove("ws_1", "resp_1", 2000);
+  }
+}, 30_000);
+
 test("BILL-09 RESP-05 one of several instances that stops leaves hold and key of what it gives up to who takes it up; one alone gives them back", async () => {
   for (const instances of ["several", "one"] as const) {
     const stopping = jobsWith(store, { instances });

@@ -228,7 +228,18 @@ class Work {
       return undefined;
     }
     this.job.leave(end === "over" ? "ended_elsewhere" : "taken_up");
+    if (end === undefined) void heard.then(() => this.#giveEndBack(run));
     return LEFT;
+  }
+
+  /** A question that nobody waits for any more takes the end all the same, whether or not that is heard. Never rejects. */
+  async #giveEndBack(run: number): Promise<void> {
+    const { id } = this.job.stored;
+    await this.#untilHeard(
+      "a background response that was left could not be given back",
+      () => this.#deps.store.giveEndBack({ id, run }),
+      SAVE_FOR_MS,
+    );
   }
 
   async finish(failure: unknown): Promise<void> {

@@ -107,6 +107,8 @@ export type ResponseStore = {
    * anything else no run's after which another has begun. Again is no harm. `anothers`: that one goes on, or settles its own.
    */
   takeEnd(run: Pick<ResponseRun, "id" | "run">, made: MadePart): Promise<"taken" | "anothers" | "over" | "deleted">;
+  /** What a run has taken the end of, and leaves, is anybody's again. */
+  giveEndBack(run: Pick<ResponseRun, "id" | "run">): Promise<void>;
   /**
    * Its end, together with its last events, in place of those that another run has of the same numbers; the request it
    * could have been run again by goes. What is over already stays as it is.

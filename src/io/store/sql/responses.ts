@@ -56,7 +56,7 @@ export function responseStore(engine: ResponseEngine, vault: Vault, bytes: Store
   };
 }
 
-type Work = Pick<ResponseStore, "begin" | "answering" | "callOff" | "takeEnd" | "finish" | "appendEvents">;
+type Work = Pick<ResponseStore, "begin" | "answering" | "callOff" | "takeEnd" | "giveEndBack" | "finish" | "appendEvents">;
 
 const UNFINISHED = ["queued", "in_progress"] as const;
 
@@ -108,6 +108,16 @@ function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, by
       const found = await db.selectFrom("stored_responses").select("status").where("id", "=", id).executeTakeFirst();
       if (found === undefined) return "deleted";
       return UNFINISHED.some((status) => status === found.status) ? "anothers" : "over";
+    },
+
+    async giveEndBack({ id, run }) {
+      await db
+        .updateTable("stored_responses")
+        .set({ ending: 0 })
+        .where("id", "=", id)
+        .where("status", "in", UNFINISHED)
+        .where("ending", "=", run)
+        .execute();
     },
 
     async finish(end) {
