@@ -146,7 +146,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const money = await openPayments(config, { ...tenancy, store, inTurn: turns, caughtUp: caughtUp.all }, log);
   const inTurn = turnsOfCallers({ directory, clock, store }, turns);
   const rates = openRates(config, { tenancy, store: store.rates, book: rateBook, inTurn, fleet, log, transport });
-  const people = openPeopleRoom(config, { store, vault, directory, ids, log, origin, inTurn, transport });
+  const people = openPeopleRoom(config, { store, vault, directory, ids, log, origin, inTurn, transport, adminToken });
   const standing = { ready: false };
   const manage: ManageDeps = {
     ...manageSettings(config),

@@ -32,16 +32,18 @@ type Parts = {
   readonly origin: string;
   readonly inTurn: InTurn;
   readonly transport: Transport;
+  readonly adminToken: string;
 };
 
 export function openPeopleRoom(config: Config, parts: Parts): People {
-  const { store, vault, directory, ids, log, origin, inTurn } = parts;
+  const { store, vault, directory, ids, log, origin, inTurn, adminToken } = parts;
   return openPeople({
     store,
     directory,
     ids,
     origin,
     inTurn,
+    adminToken,
     clock: systemClock,
     makeToken: () => randomToken(TOKEN_BYTES),
     hasher: passwordHasher(),

@@ -43,6 +43,8 @@ export type PeopleDeps = {
   readonly tries: Tries;
   /** The secret of the library of sign-in: cookies are signed with it, second factors sealed. Made when it is first needed. */
   secret(): Promise<string>;
+  /** The operator's: links made with it are good as long as it is. */
+  readonly adminToken: string;
   /** As the operator set it; null: the gateway is reached at `origin`. */
   readonly publicUrl: string | null;
   readonly origin: string;

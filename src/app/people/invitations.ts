@@ -7,14 +7,13 @@ import { digestOf } from "../../kit/secret.ts";
 import { DAY_MS } from "../../kit/time.ts";
 import { invalidValue, readBody, readOptionalBody } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
-import { actorName } from "../manage/acting.ts";
 import { change, findWorkspace, short } from "../manage/deps.ts";
 import { demandFresh, demandFreshToGive } from "../manage/fresh.ts";
 import { demandRank } from "../manage/seat.ts";
 import { isoTime } from "../manage/views.ts";
 import { goodLink, makeAccount, noLink, takeSeat } from "./accounts.ts";
 import { baseOf } from "./deps.ts";
-import { makerOf } from "./makers.ts";
+import { makerName, makerOf, makerShown } from "./makers.ts";
 import { seatsOf } from "./me.ts";
 import { refuseForeign } from "./origin.ts";
 import type { PeopleRoom } from "./room.ts";
@@ -95,7 +94,7 @@ async function invite(room: PeopleRoom, workspace: Workspace, email: string, rol
     digest: digestOf(token),
     email,
     seat: { workspaceId: workspace.id, role },
-    madeBy: actorName(),
+    madeBy: await makerName(room),
     createdAtMs: now,
     expiresAtMs: now + INVITATION_MS,
     usedAtMs: null,
@@ -129,7 +128,7 @@ function invitationView({ clock }: PeopleRoom, link: PersonLink) {
     role: link.seat?.role ?? "member",
     created_at: isoTime(link.createdAtMs),
     expires_at: isoTime(link.expiresAtMs),
-    invited_by: link.madeBy,
+    invited_by: makerShown(link),
     state: stateOf(link, clock.nowMs()),
   };
 }

@@ -1,19 +1,34 @@
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { PersonLink } from "../../domain/tenancy/person.ts";
+import { keyedDigestOf } from "../../kit/secret.ts";
+import { actorName, caller } from "../manage/acting.ts";
 import type { PeopleRoom } from "./room.ts";
 
 /** What a link's maker is now. */
 type Maker = "operator" | "of the workspace" | "nobody";
 
 const TOKEN = "token:";
+const OPERATOR = "operator:";
+const MARK_CHARS = 16;
+
+/** Who makes a link, in the words of the audit log; of the operator token also which one, for another may replace it. */
+export async function makerName(room: PeopleRoom): Promise<string> {
+  return caller()?.actor.is === "operator" ? operatorMark(room) : actorName();
+}
+
+export const makerShown = ({ madeBy }: PersonLink): string => (madeBy.startsWith(OPERATOR) ? "operator" : madeBy);
+
+async function operatorMark({ secret, adminToken }: PeopleRoom): Promise<string> {
+  return `${OPERATOR}${keyedDigestOf(await secret(), adminToken).slice(0, MARK_CHARS)}`;
+}
 
 /**
  * Who stands behind a link into a workspace, or to a new password. Links are good for days: one of an admin who has left,
  * or whose role is lower now than what the link gives, of an operator who is none any more, or of a token that has ended,
- * is not good any more. Nobody comes back by a link they made for themselves.
+ * the operator's own too, is not good any more. Nobody comes back by a link they made for themselves.
  */
 export async function makerOf(room: PeopleRoom, { madeBy, seat }: PersonLink): Promise<Maker> {
-  if (madeBy === "operator") return "operator";
+  if (madeBy.startsWith(OPERATOR)) return madeBy === (await operatorMark(room)) ? "operator" : "nobody";
   if (madeBy.startsWith(TOKEN)) {
     const { tokens } = room.directory;
     const token = tokens.find(madeBy.slice(TOKEN.length));

@@ -3,13 +3,12 @@ import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { PersonLink, PersonRecord } from "../../domain/tenancy/person.ts";
 import { digestOf } from "../../kit/secret.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
-import { actorName } from "../manage/acting.ts";
 import { change, findWorkspace, short } from "../manage/deps.ts";
 import { demandFresh } from "../manage/fresh.ts";
 import { demandRank } from "../manage/seat.ts";
 import { isoTime } from "../manage/views.ts";
 import { baseOf } from "./deps.ts";
-import { makerOf } from "./makers.ts";
+import { makerName, makerOf } from "./makers.ts";
 import { seatsOf } from "./me.ts";
 import { findPerson, refuseOwn } from "./people.ts";
 import type { PeopleRoom } from "./room.ts";
@@ -98,6 +97,7 @@ async function makeReset(
   const [token, now] = [makeToken(), clock.nowMs()];
   const expiresAtMs = now + RESET_MS;
   const opened = await library.plain();
+  const madeBy = await makerName(room);
   await change(room, async ({ people }) => {
     const { email } = person;
     await people.addLink({
@@ -106,7 +106,7 @@ async function makeReset(
       digest: digestOf(token),
       email,
       seat,
-      madeBy: actorName(),
+      madeBy,
       createdAtMs: now,
       expiresAtMs,
       usedAtMs: null,

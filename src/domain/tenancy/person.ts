@@ -54,7 +54,7 @@ export type PersonLink = {
   readonly email: string | null;
   /** Where an invitation leads to, and as what; in which workspace a link to a new password was made, and of whom. */
   readonly seat: { readonly workspaceId: string; readonly role: Role } | null;
-  /** In the words of the audit log. */
+  /** In the words of the audit log; with which operator token, if with one. */
   readonly madeBy: string;
   readonly createdAtMs: number;
   readonly expiresAtMs: number;
