@@ -258,8 +258,10 @@ describe("what is reserved and what is left", () => {
     expect(logged).toMatchObject({ status: 499, error_code: "client_disconnected" });
     const charged = await scene.charged(tenant);
     const { usage } = await scene.row(logged.id);
-    if (expected !== undefined) expect(charged).toEqual([expected]);
-    else {
+    if (expected !== undefined) {
+      expect(charged).toEqual([expected]);
+      expect(usage).toMatchObject({ input_tokens: 0, estimated: false });
+    } else {
       // Two seconds at 20 tokens each, and the text: an estimate, and marked so.
       expect(usage).toMatchObject({ output_tokens: 40, estimated: true });
       expect(charged).toEqual([40n * 10_000n + BigInt(usage.input_tokens) * 2000n]);

@@ -278,13 +278,15 @@ function modelTests(open: OpenState, runs: number): void {
                 const id = idOf[one.of](key.keyId);
                 return spent(id, one.per, nowMs) + held(id, one.per, nowMs) + nanos <= one.nanos;
               };
-              const expected = running.has(action.id)
-                ? "held"
-                : balance - allHeld < nanos
-                  ? "insufficient_credits"
-                  : applied.every(fits)
-                    ? "held"
-                    : "spend_limit_reached";
+              const known = running.get(action.id);
+              const expected =
+                known?.is === "held"
+                  ? "held"
+                  : balance - allHeld < nanos
+                    ? "insufficient_credits"
+                    : applied.every(fits)
+                      ? "held"
+                      : "spend_limit_reached";
               const verdict = await state.hold({
                 ...key,
                 requestId: action.id,
@@ -296,7 +298,8 @@ function modelTests(open: OpenState, runs: number): void {
               expect(verdict.is).toBe(expected);
               if (verdict.is === "spend_limit_reached")
                 expect(verdict.limit).toEqual(applied.find((one) => !fits(one)));
-              if (expected === "held" && !running.has(action.id))
+              if (known?.is === "held") known.sinceMs = clock.elapsedMs();
+              else if (expected === "held")
                 running.set(action.id, {
                   nanos,
                   keyId: key.keyId,

@@ -198,6 +198,38 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 7n * EUR, heldNanos: 0n });
     });
 
+    test("BILL-03 what is held is held for the whole of a second run, too", async () => {
+      const { state, clock } = await open();
+      await state.credit("ws", 10n * EUR);
+      await state.hold(holdOf("r", 8n * EUR));
+      clock.pass(900);
+      await state.leave({ requestId: "r", workspaceId: "ws" });
+      expect(await state.hold(holdOf("r", 8n * EUR))).toEqual({ is: "held" });
+      clock.pass(900);
+      expect(await state.sweep(1000)).toBe(0);
+      expect((await state.hold(holdOf("other", 9n * EUR))).is).toBe("insufficient_credits");
+      clock.pass(100);
+      expect(await state.sweep(1000)).toBe(1);
+    });
+
+    test("BILL-03 a second run after its hold was given back needs what it takes like any other request", async () => {
+      const { state, clock } = await open();
+      await state.credit("ws", 10n * EUR);
+      await state.hold(holdOf("r", 8n * EUR));
+      clock.pass(1000);
+      await state.sweep(1000);
+      await state.hold(holdOf("other", 9n * EUR));
+      expect(await state.hold(holdOf("r", 8n * EUR))).toMatchObject({
+        is: "insufficient_credits",
+        availableNanos: EUR,
+      });
+      await state.settle({ requestId: "other", workspaceId: "ws" }, 0n);
+      expect(await state.hold(holdOf("r", 8n * EUR))).toEqual({ is: "held" });
+      expect(await state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: 8n * EUR });
+      await state.settle({ requestId: "r", workspaceId: "ws" }, 3n * EUR);
+      expect(await state.wallet("ws")).toEqual({ balanceNanos: 7n * EUR, heldNanos: 0n });
+    });
+
     test("BILL-02 a negative hold or charge creates no money and leaves the hold in place", async () => {
       const { state } = await open();
       await state.credit("ws", EUR);
@@ -237,7 +269,7 @@ export function stateTests(open: OpenState, runs: number): void {
       return fc.assert(
         fc.asyncProperty(fc.array(step, { maxLength: 120 }), async (steps) => {
           const { state, clock } = await open();
-          const running = new Map<string, { nanos: bigint; sinceMs: number }>();
+          const running = new Map<string, { nanos: bigint; sinceMs: number; swept: boolean }>();
           let balance = 0n;
           const held = () => [...running.values()].reduce((sum, hold) => sum + hold.nanos, 0n);
           for (const action of steps) {
@@ -246,10 +278,14 @@ export function stateTests(open: OpenState, runs: number): void {
               balance += action.nanos;
             } else if (action.do === "hold") {
               const verdict = await state.hold(holdOf(action.id, action.nanos));
-              if (running.has(action.id)) expect(verdict.is).toBe("held");
-              else {
+              const known = running.get(action.id);
+              const since = { sinceMs: clock.elapsedMs(), swept: false };
+              if (known?.swept === false) {
+                expect(verdict.is).toBe("held");
+                running.set(action.id, { ...known, ...since });
+              } else {
                 expect(verdict.is).toBe(balance - held() >= action.nanos ? "held" : "insufficient_credits");
-                if (verdict.is === "held") running.set(action.id, { nanos: action.nanos, sinceMs: clock.elapsedMs() });
+                if (verdict.is === "held") running.set(action.id, { nanos: action.nanos, ...since });
               }
             } else if (action.do === "settle") {
               await state.settle({ requestId: action.id, workspaceId: "ws" }, action.nanos);
@@ -259,7 +295,7 @@ export function stateTests(open: OpenState, runs: number): void {
               await state.sweep(1000);
               for (const [id, hold] of running) {
                 const ageMs = clock.elapsedMs() - hold.sinceMs;
-                if (ageMs >= 1000) hold.nanos = 0n;
+                if (ageMs >= 1000) Object.assign(hold, { nanos: 0n, swept: true });
                 if (ageMs >= 2000) running.delete(id);
               }
             }

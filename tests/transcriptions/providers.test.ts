@@ -2,13 +2,23 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type { Json, Tenant } from "../support/gateway.ts";
 import { FIXTURES_ABSENT, fixturesPresent, loadExchange, scriptOf } from "../support/replay.ts";
 import { chunksOf, openScene, type Provider, type Scene } from "../support/scene.ts";
-import { receivedForm, sound, transcribe } from "../support/transcriptions.ts";
+import {
+  fieldPart,
+  filePart,
+  formBytes,
+  receivedForm,
+  sound,
+  startUpload,
+  transcribe,
+} from "../support/transcriptions.ts";
 import { sse } from "../support/upstream.ts";
 
 const WHISPER = "openai/whisper-1";
 const GPT = "openai/gpt-4o-transcribe";
 const VOXTRAL = "mistral/voxtral-mini-2602";
 const SHARED = "openai/whisper-large-v3";
+
+const EVENTS = { "content-type": "text/event-stream" };
 
 let scene: Scene;
 let tenant: Tenant;
@@ -179,6 +189,24 @@ describe("formats", () => {
       },
     ]);
     expect(answer.text.endsWith("data: [DONE]\n\n")).toBe(true);
+  });
+
+  test("CHAT-09 STT-01 who hangs up in a transcript that is billed by its length pays for that, and for no tokens", async () => {
+    const event = { type: "transcription.text.delta", text: "Hello" };
+    const { promise: gate } = Promise.withResolvers<void>();
+    scene.at("mistral").next({ frames: [sse(event), { data: "never", afterMs: 0, gate }], headers: EVENTS });
+    const request = startUpload(scene.gateway, tenant.key);
+    const heard = new Promise((resolve) => {
+      request.on("response", (answer) => answer.on("error", () => undefined).once("data", resolve));
+    });
+    const fields = Object.entries({ model: "mistral/voxtral-small-2507", stream: "true" });
+    request.end(formBytes([...fields.map(([name, value]) => fieldPart(name, value)), filePart(sound(60))]));
+    await heard;
+    request.destroy();
+    const [row] = await scene.rowsOnce(tenant, 1);
+    const { usage } = await scene.row(row.id);
+    expect(usage).toMatchObject({ input_tokens: 0, seconds: 60, estimated: false });
+    expect(await chargedNanos()).toBe(await inEuros(0.004));
   });
 
   test("STT-01 a stream that breaks ends with an error frame and charges nothing", async () => {

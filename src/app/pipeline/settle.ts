@@ -47,8 +47,9 @@ function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecor
     // Figures from before the model spoke say next to nothing of the output; those that lag a little are the truth.
     const stale = 2 * told.outputTokens < outputTokens;
     const counted = stale ? { ...told, outputTokens } : told;
-    // There is no prompt of nothing: where a conversation is shortened first, what was read is told at the end.
-    if (counted.inputTokens === 0)
+    // There is no prompt of nothing: where a conversation is shortened first, what was read is told at the end. What is
+    // heard or spoken has its length instead.
+    if (counted.inputTokens === 0 && metered.units === undefined)
       return { ...counted, inputTokens: inputTokensEstimate, characters, seconds, estimated: true };
     return { ...counted, characters, seconds, estimated: stale };
   }

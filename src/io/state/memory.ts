@@ -69,7 +69,11 @@ class Wallets {
   hold(request: HoldRequest): HoldVerdict {
     const { requestId, workspaceId, nanos, atMs } = request;
     if (nanos < 0n) throw new RangeError(`a hold of ${nanos} would create money`);
-    if (this.#holds.has(requestId)) return { is: "held" };
+    const known = this.#holds.get(requestId);
+    if (known?.swept === "no") {
+      this.#keep(requestId, known);
+      return { is: "held" };
+    }
     const wallet = this.#wallet(workspaceId);
     const availableNanos = wallet.balanceNanos - wallet.heldNanos;
     if (availableNanos < nanos) return { is: "insufficient_credits", availableNanos, neededNanos: nanos };
@@ -78,8 +82,14 @@ class Wallets {
     if (reached !== undefined) return reached;
     wallet.heldNanos += nanos;
     holdAt(place, nanos);
-    this.#holds.set(requestId, { wallet, place, sinceMs: this.#clock.elapsedMs(), nanos, swept: "no" });
+    this.#keep(requestId, { wallet, place, nanos, swept: "no" });
     return { is: "held" };
+  }
+
+  /** From now on, behind all others: also one of a run before, which this one has taken up. */
+  #keep(requestId: string, hold: Omit<Hold, "sinceMs">): void {
+    this.#holds.delete(requestId);
+    this.#holds.set(requestId, { ...hold, sinceMs: this.#clock.elapsedMs() });
   }
 
   settle(requestId: string, chargedNanos: bigint): void {

@@ -51,7 +51,15 @@ local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local epoch, id, nanos, workspace, key, member, month, day = unpack(ARGV, 1, 8)
 if redis.call('HGET', wallet, 'e') ~= epoch then return { 'opening' } end
 local known = redis.call('HGET', holds, id)
-if known then return { string.sub(known, 1, 1) == 't' and 'late' or 'held' } end
+local kind = known and string.sub(known, 1, 1)
+if kind == 't' then return { 'late' } end
+local since = string.format('%.0f', now_ms(ARGV[10]))
+-- Of a run before: what is held is held anew from now on. What was swept holds nothing, and is asked for like any other.
+if kind == 'h' then
+  local _, nanos, _, month, day, key, member = string.match(known, HOLD)
+  redis.call('HSET', holds, id, table.concat({ 'h', nanos, since, month, day, key, member, ARGV[9] }, '|'))
+end
+if kind and kind ~= 's' then return { 'held' } end
 -- Charged already, by an instance that is gone: nothing is paid twice.
 if redis.call('HEXISTS', paid, id) == 1 then return { 'late' } end
 if redis.call('HINCRBY', wallet, 'f', negative(nanos)) < 0 then
@@ -73,7 +81,6 @@ for at = 11, #ARGV, 3 do
   end
 end
 spend(prefix, month, day, { workspace, key, member }, 'h', nanos)
-local since = string.format('%.0f', now_ms(ARGV[10]))
 redis.call('HSET', holds, id, table.concat({ 'h', nanos, since, month, day, key, member, ARGV[9] }, '|'))
 return { 'held' }
 `);
