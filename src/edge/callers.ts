@@ -2,9 +2,8 @@ import type { IncomingHttpHeaders } from "node:http";
 import { faultOf } from "../app/fault-of.ts";
 import { Fault } from "../contract/faults.ts";
 import type { Route, Switch } from "../contract/route.ts";
-import type { SharedState, WindowVerdict } from "../domain/admission/admission.ts";
+import type { KeyOf, SharedState, WindowVerdict } from "../domain/admission/admission.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
-import { KEPT_OUT } from "../domain/record/record.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
 import type { Clock } from "../kit/clock.ts";
@@ -13,7 +12,7 @@ import { authenticateKey, keyFault, scopeFault } from "./authenticate.ts";
 import { switchedOffFault } from "./refusals.ts";
 import { addRateHeaders, overLimit } from "./window.ts";
 
-/** Of calls with a key that is over, at most so many a minute are in the log, whatever the key was allowed. */
+/** Of calls with a key that is over, or from a wrong address, so many a minute are in the log, whatever the key is allowed. */
 const KEPT_OUT_RPM_MAX = 10;
 
 export type CallersDeps = {
@@ -69,9 +68,7 @@ export class Callers {
   /** The key, the address, the scope, a switch, the window, in this order. */
   judge(asking: Asking, principal: Principal): Soon<Standing> {
     const keptOut = this.#keptOut(asking, principal);
-    if (keptOut?.status === KEPT_OUT) return this.#ended(asking, principal, keptOut);
-    // From a wrong address nobody uses up the window of those who have the key.
-    if (keptOut !== undefined) return { principal, refusal: keptOut, verdict: undefined };
+    if (keptOut !== undefined) return this.#turnedAway(asking, principal, keptOut);
     const outside = this.#outside(principal, asking.route);
     const window = this.#window(asking, principal);
     // A refused call counts like any other; the scope answers first, whatever the window says, or whether it answers.
@@ -123,15 +120,17 @@ export class Callers {
   }
 
   /**
-   * Whoever has a key that is over could fill the log for ever, and nobody can set its limit any more. Beyond a few calls, or
-   * where the window does not answer, only the caller hears of it.
+   * Whoever has the key could fill the log for ever. Beyond a few calls, or where the window does not answer, only the caller
+   * hears of it. The window is one of its own: nobody uses up that of those who may call.
    */
-  #ended({ route }: Asking, principal: Principal, refusal: Fault): Soon<Standing> {
+  #turnedAway({ route }: Asking, principal: Principal, refusal: Fault): Soon<Standing> {
     const told = ({ allowed }: Pick<WindowVerdict, "allowed">): Standing => {
       if (!allowed) throw refusal;
       return { principal, refusal, verdict: undefined };
     };
-    const window = this.#count(route, principal, Math.min(this.#limitOf(principal), KEPT_OUT_RPM_MAX));
+    const { id, workspaceId } = principal.key;
+    const limit = Math.min(this.#limitOf(principal), KEPT_OUT_RPM_MAX);
+    const window = this.#count(route, { id: `${id}.kept-out`, workspaceId }, limit);
     return window instanceof Promise ? window.catch(() => ({ allowed: false })).then(told) : told(window);
   }
 
@@ -140,13 +139,13 @@ export class Callers {
   }
 
   /** Counts the call where its route counts, and says in any case how the window stands. */
-  #count({ counted }: Route, { key }: Principal, limit: number): Soon<WindowVerdict> {
+  #count({ counted }: Route, key: KeyOf, limit: number): Soon<WindowVerdict> {
     const { state } = this.#deps;
     return counted ? state.window(key, limit) : state.look(key, limit);
   }
 
   #window({ answer, route }: Asking, principal: Principal): Soon<Standing> {
-    return after(this.#count(route, principal, this.#limitOf(principal)), (verdict) => {
+    return after(this.#count(route, principal.key, this.#limitOf(principal)), (verdict) => {
       addRateHeaders(answer, verdict);
       return { principal, refusal: this.#over(verdict, route), verdict };
     });

@@ -199,7 +199,7 @@ describe("calls that a key may not make", () => {
     const keyOf = async (settings: Record<string, unknown>) =>
       String((await scene.gateway.manage("POST", `/workspaces/${tenant.slug}/keys`, settings))["key"]);
     const narrow = await keyOf({ name: "narrow", scopes: ["inference:models"], rpm: 4 });
-    const elsewhere = await keyOf({ name: "elsewhere", ip_allowlist: ["192.0.2.0/24"], rpm: 1 });
+    const elsewhere = await keyOf({ name: "elsewhere", ip_allowlist: ["192.0.2.0/24"], rpm: 4 });
     const called = [];
     for (const key of [narrow, elsewhere])
       for (const where of ["/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/v1/responses"]) {

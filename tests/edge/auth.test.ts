@@ -271,6 +271,21 @@ describe("allowlist", () => {
     expect(expectRefusal(refused, 403, "ip_not_allowed")["type"]).toBe("permission_error");
   });
 
+  test("LOG-01 AUTH-07 from wrong addresses ten calls a minute are in the log, without what their sender calls them, and the key's window is untouched", async () => {
+    const { id, key } = await issue(gateway, { rpm: 1000, ip_allowlist: ["203.0.113.7"] });
+    const from = (address: string, more: Record<string, string> = {}) =>
+      gateway.call(key, CHAT, { body: HELLO, headers: { "x-forwarded-for": address, ...more } });
+    for (let call = 0; call < 50; call += 1) {
+      const refused = await from(`198.51.100.${call}`, { "x-title": `app-${call}`, "user-agent": `agent-${call}/1` });
+      expectRefusal(refused, 403, "ip_not_allowed");
+    }
+    const { data: rows } = await gateway.manage("GET", `/workspaces/demo/requests?key=${id}&limit=1000`);
+    expect(rows).toHaveLength(10);
+    for (const row of rows) expect(row).toMatchObject({ app: null, model_requested: null, status: 403 });
+    const inside = await from("203.0.113.7");
+    expect([inside.status, inside.headers.get("x-ratelimit-remaining")]).toEqual([200, "999"]);
+  });
+
   test("AUTH-07 over IPv6 and over a mapped socket the caller is known by its plain address", async () => {
     const dual = await startGateway({ env: { HOST: "::", GATEWAY_RPM_IP: "0" } });
     try {

@@ -199,8 +199,9 @@ export class Trail {
 
   refuse(problem: Fault): RequestRecord {
     const record = this.#record({ status: problem.status, errorCode: problem.code, usage: null, charge: null });
-    // Rows are added up by these labels, and whoever has such a key could make up new ones for ever.
-    return problem.status === KEPT_OUT ? { ...record, app: null } : record;
+    // Rows are added up by these labels, and whoever has the key could make up new ones for ever.
+    const isKeptOut = problem.status === KEPT_OUT || problem.code === "ip_not_allowed";
+    return isKeptOut ? { ...record, app: null } : record;
   }
 
   #record(end: Pick<RequestRecord, "status" | "errorCode" | "usage" | "charge" | "idempotency">): RequestRecord {
