@@ -291,24 +291,31 @@ describe("a provider that fails before its model speaks", () => {
   });
 });
 
-test("ERR-02 CHAT-10 a provider that breaks off after nothing but signs of life: the response begins before it fails", async () => {
-  const quick = await openScene(["ovhcloud"], { GATEWAY_KEEP_ALIVE_MS: "20" });
-  try {
-    const { key } = await quick.gateway.tenant();
-    quick.at("ovhcloud").next({ frames: [": waiting\n\n", { data: Buffer.from(": still\n\n"), afterMs: 400 }] });
-    const { text, headers } = await quick.gateway.call(key, "/v1/responses", { body: { ...PLAIN, stream: true } });
-    expect(text).toMatch(/^: keep-alive\n\n/);
-    const events = eventsIn(text);
-    const types = ["response.created", "response.in_progress", "error", "response.failed"];
-    expect(events.map(({ type }) => type)).toEqual(types);
-    expect(events.map(({ sequence_number }) => sequence_number)).toEqual([0, 1, 2, 3]);
-    const id = headers.get("x-svc-request-id");
-    expect(events[0]?.response).toMatchObject({ id, status: "in_progress", error: null, output: [] });
-    expect(events[3]?.response).toMatchObject({ id, status: "failed", error: { code: "server_error" } });
-  } finally {
-    await quick.close();
-  }
-});
+test.each([
+  ["nothing but signs of life", ": waiting\n\n", []],
+  ["a sign of life of its own", frameOf({ type: "keepalive" }), ["keepalive"]],
+])(
+  "ERR-02 CHAT-10 a provider that breaks off after %s: the response begins before it fails",
+  async (_, sign, before) => {
+    const quick = await openScene(["ovhcloud"], { GATEWAY_KEEP_ALIVE_MS: "20" });
+    try {
+      const { key } = await quick.gateway.tenant();
+      quick.at("ovhcloud").next({ frames: [sign, { data: Buffer.from(": still\n\n"), afterMs: 400 }] });
+      const { text, headers } = await quick.gateway.call(key, "/v1/responses", { body: { ...PLAIN, stream: true } });
+      expect(text).toContain(": keep-alive\n\n");
+      const events = eventsIn(text);
+      const types = [...before, "response.created", "response.in_progress", "error", "response.failed"];
+      expect(events.map(({ type }) => type)).toEqual(types);
+      expect(events.map(({ sequence_number }) => sequence_number)).toEqual(types.map((_type, at) => at));
+      const id = headers.get("x-svc-request-id");
+      const [begun, failed] = [events.at(-4), events.at(-1)];
+      expect(begun?.response).toMatchObject({ id, status: "in_progress", error: null, output: [] });
+      expect(failed?.response).toMatchObject({ id, status: "failed", error: { code: "server_error" } });
+    } finally {
+      await quick.close();
+    }
+  },
+);
 
 describe("tools of the provider itself", () => {
   const tools = [{ type: "code_interpreter", container: { type: "auto" } }];

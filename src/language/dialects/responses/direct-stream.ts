@@ -40,6 +40,8 @@ export class DirectStream implements AnswerStream {
   #upstreamId: string | null = null;
   /** The number of the last event that went out. */
   #sequence = -1;
+  /** Whether an event of the response has gone out. */
+  #isTold = false;
   /** The response object as the provider last told it, before the end. */
   #begun: ParsedBody | undefined;
   /** The last event waits for the charge that stands in it. */
@@ -101,6 +103,7 @@ export class DirectStream implements AnswerStream {
     const sequence = event?.["sequence_number"];
     if (event === undefined || typeof sequence !== "number" || event["type"] !== name) return undefined;
     this.#sequence = sequence;
+    this.#isTold = true;
     this.#count(event["delta"]);
     return { is: "content", text: `event: ${name}\ndata: ${data}\n\n` };
   }
@@ -119,7 +122,7 @@ export class DirectStream implements AnswerStream {
     if (sealed !== undefined && sealed !== item) patches.push({ key: "item", json: sealed });
     const text = this.#write(name, body, patches);
     // What is no event of the dialect, such as a sign of life, says nothing of the model.
-    return { is: PREAMBLE.has(name) || !name.startsWith("response.") ? "preamble" : "content", text };
+    return { is: PREAMBLE.has(name) || !isOfResponse(name) ? "preamble" : "content", text };
   }
 
   /** Only an item that is done says what it did: one that was begun as a search may have opened a page. */
@@ -156,7 +159,7 @@ export class DirectStream implements AnswerStream {
 
   fail({ error }: ErrorEnvelope): string {
     // Who heard nothing but signs of life is told of the response before it fails.
-    const begin = this.#sequence < 0 ? this.#begin() : "";
+    const begin = this.#isTold ? "" : this.#begin();
     const said = this.#say("error", JSON.stringify(errorFields(error)).slice(1, -1));
     const response = this.#failedResponse({ code: failureCode(error.code), message: error.message });
     this.#final = response;
@@ -198,6 +201,7 @@ export class DirectStream implements AnswerStream {
     const sequence = typeof stated === "number" ? stated : this.#sequence + 1;
     if (sequence !== stated) patches.push({ key: "sequence_number", json: String(sequence) });
     this.#sequence = sequence;
+    if (isOfResponse(name)) this.#isTold = true;
     const data = patches.length === 0 ? body.text : patchMembers(body, patches);
     return `event: ${name}\ndata: ${data}\n\n`;
   }
@@ -205,6 +209,10 @@ export class DirectStream implements AnswerStream {
   #count(delta: unknown): void {
     if (typeof delta === "string") this.#outputWeight += weightOf(delta);
   }
+}
+
+function isOfResponse(name: string): boolean {
+  return name.startsWith("response.");
 }
 
 function isError(value: unknown): boolean {
