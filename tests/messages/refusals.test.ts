@@ -160,6 +160,7 @@ describe("what the model's dialect cannot say", () => {
     ],
     ["the same behind a system prompt", { system: "S", ...block({ type: "search_result" }) }, "messages.0.content.0"],
     ["a container", { container: "c_1" }, "container"],
+    ["a summary in the place of an answer", { compaction: { type: "summarize" } }, "compaction"],
     ["top_k on chat completions", { top_k: 5 }, "top_k"],
     [
       "an uploaded file",

@@ -278,6 +278,7 @@ describe("what other dialects have no words for", () => {
     [{ unheard_of: 1 }, "unheard_of"],
     [{ betas: ["x"] }, "betas"],
     [{ container: "c_1" }, "container"],
+    [{ compaction: { type: "summarize" } }, "compaction"],
     [{ mcp_servers: [{ url: "x" }] }, "mcp_servers"],
     [{ service_tier: "priority" }, "service_tier"],
     [{ inference_geo: "us" }, "inference_geo"],

@@ -35,7 +35,6 @@ const FIELDS: Rows = {
   metadata: "advisory",
   cache_control: "advisory",
   context_management: "advisory",
-  compaction: "advisory",
   diagnostics: "advisory",
   speed: "advisory",
   user_profile_id: "advisory",
@@ -45,6 +44,8 @@ const FIELDS: Rows = {
   inference_geo: onlyAs("advisory", "global"),
   mcp_servers: onlyEmpty,
   container: "native",
+  // The answer is a summary of the conversation, and nothing else.
+  compaction: "native",
   fallbacks: onlyEmpty,
   fallback_credit_token: "native",
   thread: "read",
