@@ -17,6 +17,7 @@ export function responseStore(engine: ResponseEngine, vault: Vault, bytes: Store
   const rows = new SealedRows(vault);
   return {
     ...responseReads(db, rows),
+    ...responseRuns(engine),
     ...responseWork(engine, rows, bytes),
     ...responseRemoval(db, (workspaceId, freed) => bytes.change(workspaceId, -freed)),
     bytesOf: (workspaceId) => bytes.of(workspaceId),
@@ -56,11 +57,12 @@ export function responseStore(engine: ResponseEngine, vault: Vault, bytes: Store
   };
 }
 
-type Work = Pick<ResponseStore, "begin" | "answering" | "callOff" | "takeEnd" | "giveEndBack" | "finish" | "appendEvents">;
+type Runs = Pick<ResponseStore, "begin" | "answering" | "callOff" | "takeEnd" | "giveEndBack">;
 
 const UNFINISHED = ["queued", "in_progress"] as const;
 
-function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, bytes: StoredBytes): Work {
+/** Who works on a response, and what has become of that. */
+function responseRuns({ db }: ResponseEngine): Runs {
   return {
     async begin(id) {
       const begun = await db
@@ -119,7 +121,14 @@ function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, by
         .where("ending", "=", run)
         .execute();
     },
+  };
+}
 
+type Work = Pick<ResponseStore, "finish" | "appendEvents">;
+
+/** What the work on a response has made. */
+function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, bytes: StoredBytes): Work {
+  return {
     async finish(end) {
       const { id, workspaceId, status, response, events, run } = end;
       const sealed = await rows.seal(end, "response", contentOf(end));
