@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { speechOf } from "../../src/sandbox/audio/speech.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { FIXTURES_ABSENT, fixturesPresent, loadExchange, scriptOf } from "../support/replay.ts";
 import { chunksOf, openScene, type Provider, type Scene } from "../support/scene.ts";
@@ -122,6 +123,7 @@ const verbose = {
 
 describe("formats", () => {
   const usage = { type: "duration", seconds: 2, cost: 0.000176045, currency: "EUR" };
+  const groqUsage = { type: "duration", seconds: 2.5, cost: expect.any(Number), currency: "EUR" };
   const PLAIN = "text/plain; charset=utf-8";
   const SUBTITLES =
     "1\n00:00:00,000 --> 00:00:01,250\nHello <there>\n\n2\n00:00:01,250 --> 00:00:02,000\n& bye\n->\n\n";
@@ -142,6 +144,23 @@ describe("formats", () => {
     if (type === PLAIN) expect(answer.text).toBe(text);
     else expect(answer.body).toEqual(JSON.parse(text));
   });
+
+  test.each([
+    ["json", (answer: Json) => expect(answer.body).toEqual({ text: verbose.text, usage: groqUsage })],
+    ["text", (answer: Json) => expect(answer.text).toBe(`${verbose.text}\n`)],
+  ])(
+    "STT-01 BILL-02 %s from who says how long it was only beside times: those are asked for, and not shown",
+    async (format, shown) => {
+      scene.at("groq").next({ json: { ...verbose, duration: 2.5 } });
+      const answer = await send({ model: SHARED, response_format: format });
+      shown(answer);
+      expect(receivedForm(lastOf("groq")).fields).toEqual([
+        ["model", "whisper-large-v3"],
+        ["response_format", "verbose_json"],
+      ]);
+      expect(await chargedNanos()).toBe(await inEuros((2.5 * 0.00185) / 60));
+    },
+  );
 
   test("STT-01 Mistral's segments become subtitles and verbose_json", async () => {
     const said = { text: "Bonjour", language: "fr", usage: { prompt_audio_seconds: 2 } };
@@ -290,10 +309,14 @@ describe("the file", () => {
 });
 
 describe("money", () => {
-  test("STT-01 a length that cannot be true is not billed: the file was measured", async () => {
-    scene.at("openai").next({ json: { text: "Hi", usage: { type: "duration", seconds: 3600 } } });
-    const answer = await send({ model: WHISPER });
-    expect(answer.body.usage.seconds).toBe(2);
+  test("STT-01 a length that cannot be true is not billed: more than the file can be long by its size, or far less than it is", async () => {
+    const bytes = speechOf("mp3", 24);
+    const billed = async (seconds: number) => {
+      scene.at("openai").next({ json: { text: "Hi", usage: { type: "duration", seconds } } });
+      return (await send({ model: WHISPER }, { name: "a.mp3", bytes })).body.usage.seconds;
+    };
+    expect(await billed(3600)).toBe(26.2);
+    expect(await billed(1)).toBe(24);
   });
 
   test("STT-01 without a report the measured length is billed, to the millisecond", async () => {

@@ -41,7 +41,7 @@ export function transcriptionsLane(
   facts: TranscriptionFacts,
 ): Lane {
   const wire = WIRES[facts.interface];
-  const { headers, body } = outgoingForm(wire.fields(ask, upstreamModel), file);
+  const { headers, body } = outgoingForm(wire.fields(ask, upstreamModel, answerFor(ask, billedBy, facts)), file);
   return {
     surface: null,
     path: wire.path,
@@ -60,6 +60,18 @@ export function transcriptionsLane(
     openStream: () => new TranscriptStream(wire, billedBy, file),
     decodeProblem: wire.decodeProblem,
   };
+}
+
+/** Timed also where seconds are billed and only an answer with times says how many there were. */
+function answerFor(
+  ask: TranscriptionAsk,
+  billedBy: Transcribing["billedBy"],
+  facts: TranscriptionFacts,
+): "plain" | "timed" {
+  if (needsSegments(ask)) return "timed";
+  const isTold = billedBy === "tokens" || facts.seconds || !facts.segments;
+  // Neither a stream nor what is included goes together with times.
+  return isTold || ask.streaming || ask.parameters.include !== undefined ? "plain" : "timed";
 }
 
 function answerOf(transcript: Transcript, { ask, file, billedBy }: Transcribing): WholeAnswer | Unusable {

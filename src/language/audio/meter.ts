@@ -15,6 +15,11 @@ export function billedSeconds(seconds: number): number {
   return Math.max(1, Math.round(seconds));
 }
 
+/** How far apart two accounts of one length may be: who counts may round, or leave silence out. */
+export function nearSeconds(seconds: number): number {
+  return 1 + 0.05 * seconds;
+}
+
 /** Adds samples up in whole numbers for as long as their rate stays, so that a half second is exactly a half. */
 export class Tally {
   #secondsBefore = 0;

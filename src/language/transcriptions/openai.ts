@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/chat/errors.ts";
-import { type FormValue, needsSegments, type TranscriptionAsk } from "./ask.ts";
+import type { FormValue, TranscriptionAsk } from "./ask.ts";
 import { countOf, type Figures, secondsOf, segmentsOf, type Transcript, wordsOf } from "./transcript.ts";
 import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire.ts";
 
@@ -9,9 +9,9 @@ import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire.ts";
 export const openaiTranscriptions: TranscriptionWire = {
   path: "/audio/transcriptions",
   noTimesWith: [],
-  fields: (ask, upstreamModel) => [
+  fields: (ask, upstreamModel, answer) => [
     ["model", upstreamModel],
-    ["response_format", needsSegments(ask) ? "verbose_json" : "json"],
+    ["response_format", answer === "timed" ? "verbose_json" : "json"],
     ...parameterFields(ask),
     ...ask.granularities.map((one): FormField => ["timestamp_granularities[]", one]),
     ...(ask.streaming ? [["stream", "true"] as const] : []),

@@ -1,9 +1,7 @@
+import { nearSeconds } from "../audio/meter.ts";
+
 /** Fewer bytes for a second are no speech that could be understood: so long, at most, is a file of a given size. */
 const BYTES_PER_SECOND_MIN = 500;
-
-/** A provider may round, or leave out what it takes for silence; a report that is further off is a mistake. */
-const NEAR_SECONDS = 1;
-const NEAR_SHARE = 0.05;
 
 /** Of a second that is heard: what models commonly make of it, and how many tokens are said in it. */
 const HEARD_TOKENS_PER_SECOND = 10;
@@ -29,14 +27,17 @@ export function secondsAtMost({ bytes, seconds }: Measured): number {
 
 /**
  * How long the audio was: as the provider reports it, where that can be true, else as it was measured. It can have heard
- * what the measure passed over, as much as the size allows. Undefined when neither is known: then nothing can be billed
- * by it.
+ * what the measure passed over, as much as the size allows: a report of more counts as far as that. Undefined when neither
+ * is known: then nothing can be billed by it.
  */
 export function secondsHeard(reported: number | undefined, file: Measured): number | undefined {
   const { seconds, passedBytes } = file;
   if (seconds === undefined) return reported !== undefined && reported <= secondsAtMost(file) ? reported : undefined;
-  const near = NEAR_SECONDS + NEAR_SHARE * seconds;
-  const most = seconds + near + passedBytes / BYTES_PER_SECOND_MIN;
-  const canBe = reported !== undefined && reported >= seconds - near && reported <= most;
-  return canBe ? reported : Math.round(seconds * 1000) / 1000;
+  const near = nearSeconds(seconds);
+  if (reported === undefined || reported < seconds - near) return toMillisecond(seconds);
+  return Math.min(reported, toMillisecond(seconds + near + passedBytes / BYTES_PER_SECOND_MIN));
+}
+
+function toMillisecond(seconds: number): number {
+  return Math.round(seconds * 1000) / 1000;
 }

@@ -22,8 +22,8 @@ export type TranscriptionWire = {
   readonly path: string;
   /** A parameter that cannot be sent together with a wish for times. */
   readonly noTimesWith: readonly string[];
-  /** Everything but the file. */
-  fields(ask: TranscriptionAsk, upstreamModel: string): FormField[];
+  /** Everything but the file. Timed: with the times of segments, and what is said beside them. */
+  fields(ask: TranscriptionAsk, upstreamModel: string, answer: "plain" | "timed"): FormField[];
   /** Undefined when it is no transcript. */
   decode(body: unknown): Transcript | undefined;
   event(data: unknown): TranscriptEvent;
