@@ -150,7 +150,7 @@ describe("a declined question", () => {
     const first = await scene.decide(mine.key, body, headers);
     const calls = scene.at("beta").requests.length;
     const again = await scene.decide(mine.key, body, headers);
-    expect([first.status, again.status, again.body.error.code]).toEqual([422, 409, "idempotent_replay"]);
+    expect([first.status, again.status, again.body.error.code]).toEqual([422, 422, "idempotent_replay"]);
     expect(scene.at("beta").requests.length).toBe(calls);
     expect(before - (await scene.balance(mine))).toBeCloseTo(100 * 200e-6, 9);
     const row = await scene.row(first.headers.get("x-svc-request-id") ?? "");

@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene.close());
 
-test("DEC-08 BILL-09 a declined call that is sent again is told as declined, not as cut short by its caller", async () => {
+test("DEC-08 BILL-09 a declined call that is sent again has the status and the id of the first, and is told as declined", async () => {
   const tenant = await scene.gateway.tenant();
   scene.at("beta").next({
     json: { answers: [{ type: "refusal", name: "lit" }], usage: { input_tokens: 10, output_tokens: 0 } },
@@ -15,8 +15,12 @@ test("DEC-08 BILL-09 a declined call that is sent again is told as declined, not
   const body = asked({ model: "lab/beta", questions: { lit: QUESTIONS.lit } });
   const send = () =>
     scene.gateway.call(tenant.key, "/v1/decisions", { body, headers: { "idempotency-key": "declined" } });
-  expect((await send()).status).toBe(422);
+  const first = await send();
+  expect(first.status).toBe(422);
   const again = await send();
-  expect([again.status, again.body.error.code]).toEqual([409, "idempotent_replay"]);
+  expect([again.status, again.body.error.code]).toEqual([422, "idempotent_replay"]);
+  const id = first.headers.get("x-svc-request-id");
+  expect([again.headers.get("x-svc-request-id"), again.body.error.request_id]).toEqual([id, id]);
+  expect(again.headers.get("idempotent-replayed")).toBe("true");
   expect(again.body.error.message).toContain("was declined by the provider");
 });

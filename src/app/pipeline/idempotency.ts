@@ -104,8 +104,8 @@ export async function replay(call: Replayed, first: RememberedUse): Promise<void
   const problem = replayFault(first, surface);
   // Its caller left before it was whole: there is no answer to repeat. Nor is there of speech, which is never kept, and
   // words in the place of audio would be saved and played as such.
-  if (first.status !== 200 || surface === "speech") throw problem;
-  const isStream = trail.streaming;
+  if (first.status === CUT_SHORT || surface === "speech") throw problem;
+  const isStream = trail.streaming && first.status === ANSWERED;
   const kept = isStream ? undefined : await keptAnswer(gateway, first);
   await settleFree(
     gateway,
@@ -129,7 +129,12 @@ function idsOf(id: string): Record<string, string> {
 }
 
 /** How a call can end that is charged; with any other status it was declined, and paid for having been read. */
-const ENDS: Readonly<Record<number, string>> = { 200: "was answered", 499: "was cut short by its caller" };
+const ANSWERED = 200;
+const CUT_SHORT = 499;
+const ENDS: Readonly<Record<number, string>> = {
+  [ANSWERED]: "was answered",
+  [CUT_SHORT]: "was cut short by its caller",
+};
 
 function replayFault({ requestId, status, nanos, currency }: RememberedUse, surface: Surface): Fault {
   const stored =
@@ -150,9 +155,11 @@ async function keptAnswer(gateway: Gateway, { workspaceId, requestId }: Remember
   }
 }
 
-/** It has no `choices`, `content` or `output`, so that nobody takes it for an answer that says nothing. */
-function noticeOf({ message, code }: Fault, first: RememberedUse, surface: Surface): string {
+/** It has no `choices`, `content` or `output`, so that nobody takes it for an answer that says nothing; what was declined is an error. */
+function noticeOf(problem: Fault, first: RememberedUse, surface: Surface): string {
   const { requestId: id, status, nanos, currency } = first;
+  if (status !== ANSWERED) return refusalOf(problem, id, surface);
+  const { message, code } = problem;
   return JSON.stringify({
     id,
     [surface === "messages" ? "type" : "object"]: code,
@@ -166,9 +173,14 @@ function noticeOf({ message, code }: Fault, first: RememberedUse, surface: Surfa
 
 /** A stream that says nothing would look like an empty answer, so it ends with an error at once. */
 function frameOf(problem: Fault, requestId: string, surface: Surface): string {
+  if (surface === "messages") return `event: error\ndata: ${refusalOf(problem, requestId, surface)}\n\n`;
   const envelope = envelopeOf(problem, requestId);
-  if (surface === "messages") return `event: error\ndata: ${JSON.stringify(messagesEnvelopeOf(envelope))}\n\n`;
   if (surface !== "responses") return failedChat(envelope);
   const event = { type: "error", sequence_number: 0, ...errorFields(envelope.error) };
   return `event: error\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+function refusalOf(problem: Fault, requestId: string, surface: Surface): string {
+  const envelope = envelopeOf(problem, requestId);
+  return JSON.stringify(surface === "messages" ? messagesEnvelopeOf(envelope) : envelope);
 }

@@ -68,7 +68,8 @@ test.each([
   [503, "1", 1000, 1000],
   [503, "120", 120_000, undefined],
   [529, "2", 2000, 2000],
-  [429, "999999999", 3_600_000, undefined],
+  [429, "90000", 90_000_000, undefined],
+  [429, "999999999", 2_678_400_000, undefined],
   [429, "garbage", undefined, undefined],
   // Who failed is not believed when it comes to waiting.
   [500, "1", undefined, undefined],
@@ -85,7 +86,7 @@ test.each([
 test.each([
   [{ "retry-after-ms": "1200" }, 2000],
   [{ "retry-after-ms": "350.5" }, 1000],
-  [{ "retry-after-ms": "999999999999" }, 3_600_000],
+  [{ "retry-after-ms": "999999999999" }, 2_678_400_000],
   [{ "retry-after-ms": "soon" }, undefined],
   [{ "retry-after": "3", "retry-after-ms": "1200" }, 3000],
 ])("RATE-07 a wait that is told in milliseconds alone, %j", (headers, asideMs) => {

@@ -40,7 +40,8 @@ export type Verdict =
 /** Refusals of the caller's own request: another endpoint would refuse it too. */
 const CALLERS_FAULT: ReadonlySet<number> = new Set([400, 409, 413, 415, 422]);
 const CONTENT_POLICY = /content[_ -]?(policy|filter)|moderation|safety|policy_violation/i;
-const RETRY_AFTER_SECONDS_MAX = 3600;
+/** A month is as good as for ever. */
+const RETRY_AFTER_SECONDS_MAX = 31 * 86_400;
 /** Those who are busy say when to come back; 529 is one provider's own word for 503. */
 const BUSY: ReadonlySet<number> = new Set([429, 503, 529]);
 const LOOP = 508;
