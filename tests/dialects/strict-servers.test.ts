@@ -8,7 +8,7 @@ let scene: Scene;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  scene = await openScene(["groq", "cerebras", "deepinfra", "openai", "mistral"]);
+  scene = await openScene(["groq", "cerebras", "deepinfra", "openai", "mistral", "google-ai-studio"]);
   tenant = await scene.gateway.tenant();
 });
 afterAll(() => scene.close());
@@ -181,10 +181,41 @@ describe("the caller's own bytes", () => {
 
   test("CHAT-03 the same calls go to other servers as they were written", async () => {
     const calls =
-      '[{"id":"toolu_01ABC","type":"function","function":{"name":"f","arguments":"{}"},"extra_content":{}}]';
+      '[{"id":"toolu_01ABC","type":"function","function":{"name":"f","arguments":"{}"},"x_own":{}}]';
     const result = '{"role":"tool","tool_call_id":"toolu_01ABC","content":"r"}';
     const messages = `[{"role":"user","content":"u"}, {"role":"assistant","content":null,"tool_calls":${calls}},${result}]`;
     const { raw } = await sentBy("deepinfra", `{"model":"alibaba/qwen3.5-397b-a17b","messages":${messages}}`);
     expect(raw).toContain(`"messages":${messages}`);
   });
+});
+
+test("CHAT-05 a signature of Gemini stays behind when its conversation goes on at a server of chat completions", async () => {
+  const signed = {
+    role: "model",
+    parts: [{ functionCall: { id: "c1", name: "f", args: {} }, thoughtSignature: "c2ln" }],
+  };
+  scene.at("google-ai-studio").next({ json: { candidates: [{ content: signed, finishReason: "STOP" }] } });
+  const asked = { role: "user", content: "Go." };
+  const tools = [{ type: "function", function: { name: "f" } }];
+  const gemini = await scene.chat(tenant.key, { model: "google/gemini-3.5-flash", messages: [asked], tools });
+  const { message } = gemini.body.choices[0];
+  expect(message.tool_calls[0].extra_content).toEqual({ google: { thought_signature: "c2ln" } });
+  const { extra_content: _, ...plain } = message.tool_calls[0];
+  const result = { role: "tool", tool_call_id: plain.id, content: "done" };
+  for (const [provider, model] of [
+    ["groq", MODEL],
+    ["openai", "openai/gpt-5-mini"],
+    ["deepinfra", "alibaba/qwen3.5-397b-a17b"],
+  ] as const) {
+    const { status, text, headers } = await scene.chat(tenant.key, {
+      model,
+      provider: { only: [provider] },
+      messages: [asked, message, result],
+      tools,
+    });
+    expect(status, text).toBe(200);
+    expect(receivedBy(provider).messages[1].tool_calls).toEqual([plain]);
+    const row = await scene.row(headers.get("x-svc-request-id") ?? "");
+    expect(row.attempts[0].reason).toContain("left out: messages: tool_calls.extra_content");
+  }
 });

@@ -12,7 +12,7 @@ import {
 import type { Quirk } from "../../canon/quirks.ts";
 import { isSealedElsewhere } from "./details.ts";
 import { NINE, ToolIds } from "./tool-ids.ts";
-import { ALL_ROLES } from "./turns.ts";
+import { ALL_ROLES, SIGNED_CALLS } from "./turns.ts";
 
 /** It refuses answers that are sent back with more than words and calls, thoughts that it was itself heard to think too. */
 const PLAIN_HISTORY = "plain-history";
@@ -24,6 +24,8 @@ type Server = {
   /** How much of an answer stays here. What another API of a provider has sealed is for that API alone, so it does always. */
   readonly kept: "besides" | "thoughts" | "seals";
   readonly developer: "known" | "unknown";
+  /** What stands beside a tool call, signatures of the model that made it. They are for that model alone. */
+  readonly signatures: "wanted" | "foreign";
   /** Undefined: it takes every id. */
   readonly ids: ToolIds | undefined;
 };
@@ -62,6 +64,7 @@ function serverOf(quirks: readonly Quirk[]): Server {
   return {
     kept: keptFrom(quirks),
     developer: quirks.includes(ALL_ROLES) ? "known" : "unknown",
+    signatures: quirks.includes(SIGNED_CALLS) ? "wanted" : "foreign",
     ids: quirks.includes(NINE) ? new ToolIds(quirks) : undefined,
   };
 }
@@ -146,9 +149,8 @@ function callLeft(call: JsonObject, server: Server): JsonObject {
   };
 }
 
-/** Signatures are for the models that gave them. */
-function isSigned(call: unknown, { kept }: Server): boolean {
-  return kept === "besides" && isJsonObject(call) && call["extra_content"] !== undefined;
+function isSigned(call: unknown, { signatures }: Server): boolean {
+  return signatures === "foreign" && isJsonObject(call) && call["extra_content"] !== undefined;
 }
 
 /** Many clients send every member of an answer back, empty ones as well: nothing is lost with those. */

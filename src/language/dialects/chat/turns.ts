@@ -10,7 +10,7 @@ import { ToolIds } from "./tool-ids.ts";
 /** The quirk of servers that want to read again what their model thought, with every answer it gave. */
 const REASONING_IN_HISTORY = "reasoning-in-history";
 /** The quirk of models that want the signatures of their calls back. */
-const SIGNED_CALLS = "signed-tool-calls";
+export const SIGNED_CALLS = "signed-tool-calls";
 /** The quirk of servers that take instructions of every name at every place; others want them in one message, the first. */
 export const ALL_ROLES = "all-roles";
 /** Stands where the server wants the assistant to speak between the results of its calls and the user. */
