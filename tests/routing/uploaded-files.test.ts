@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { messageJson } from "../support/messages.ts";
+import { catalogueWithExtras, perUse } from "../support/priced-extras.ts";
 import { responseJson } from "../support/responses-native.ts";
 import { credentialOf, openScene, type Scene } from "../support/scene.ts";
 import { chatJson } from "../support/upstream.ts";
 
-const ID = "file-of-somebody-else";
+const ID = "id-of-something-of-somebody-else";
 const GPT = "openai/gpt-4.1";
 const CLAUDE = "anthropic/claude-sonnet-4-5";
 
@@ -17,6 +18,11 @@ const response = (...input: Json[]) => ({ model: GPT, input: [{ role: "user", co
 const message = (...content: Json[]) => ({ model: CLAUDE, max_tokens: 9, messages: [{ role: "user", content }] });
 const PAGE = "https://page.example";
 const source = { type: "file", file_id: ID };
+const tools = (...offered: Json[]) => ({ ...response(), tools: offered });
+const code = (container: unknown) => ({ type: "code_interpreter", container });
+const shell = (environment: Json) => ({ type: "shell", environment });
+const files = { type: "auto", file_ids: [ID] };
+const inContainer = (container: unknown) => ({ ...message({ type: "text", text: "x" }), container });
 const called = { type: "function_call", call_id: "c", name: "look", arguments: "{}" };
 
 /** Where it is asked, the field that names the file, the request. */
@@ -70,14 +76,93 @@ const NAMED: readonly [string, string, Json][] = [
     },
   ],
   ["/v1/messages/count_tokens", "messages.0.content.0", message({ type: "document", source })],
+  ["/v1/responses", "tools.0.container.file_ids", tools(code(files))],
+  ["/v1/responses", "tools.0.container", tools(code(ID))],
+  ["/v1/responses", "tools.0.environment.file_ids", tools(shell({ ...files, type: "container_auto" }))],
+  [
+    "/v1/responses",
+    "tools.0.environment.container_id",
+    tools(shell({ type: "container_reference", container_id: ID })),
+  ],
+  [
+    "/v1/responses",
+    "tools.0.environment.skills.0.skill_id",
+    tools(shell({ type: "container_auto", skills: [{ type: "skill_reference", skill_id: ID }] })),
+  ],
+  ["/v1/responses", "tools.0.vector_store_ids", tools({ type: "file_search", vector_store_ids: [ID] })],
+  [
+    "/v1/responses",
+    "tools.0.input_image_mask.file_id",
+    tools({ type: "image_generation", input_image_mask: { file_id: ID } }),
+  ],
+  ["/v1/responses", "tools.0.tunnel_id", tools({ type: "mcp", server_label: "m", tunnel_id: ID })],
+  [
+    "/v1/responses",
+    "tools.1.tools.0.container.file_ids",
+    tools({ type: "web_search" }, { type: "namespace", name: "n", description: "d", tools: [code(files)] }),
+  ],
+  [
+    "/v1/responses",
+    "input.1.tools.0.container.file_ids",
+    response({ type: "tool_search_output", call_id: "c", tools: [code(files)] }),
+  ],
+  ["/v1/responses", "prompt", { ...response(), prompt: { id: ID } }],
+  [
+    "/v1/responses",
+    "prompt",
+    { ...response(), prompt: { id: "p", variables: { x: { type: "input_file", file_id: ID } } } },
+  ],
+  ["/v1/messages", "container", inContainer(ID)],
+  ["/v1/messages", "container.id", inContainer({ id: ID })],
+  [
+    "/v1/messages",
+    "container.skills.1.skill_id",
+    inContainer({
+      skills: [
+        { type: "anthropic", skill_id: "pptx" },
+        { type: "custom", skill_id: ID },
+      ],
+    }),
+  ],
 ];
 
-/** The gateway takes no uploads: an id names a file in the account that a provider is asked in, whosever that is. */
-describe("files by the provider's id", () => {
+/** What a provider offers everybody, or makes for the request, and what only looks like something that is kept. */
+const OPEN: readonly [string, string, Json][] = [
+  ["a new container", "/v1/responses", tools(code({ type: "auto", file_ids: [] }))],
+  ["a shell in a new container", "/v1/responses", tools(shell({ type: "container_auto" }))],
+  [
+    "a skill of the provider's",
+    "/v1/responses",
+    tools(shell({ type: "container_auto", skills: [{ type: "skill_reference", skill_id: "openai-spreadsheets" }] })),
+  ],
+  [
+    "a function that takes ids",
+    "/v1/responses",
+    tools({
+      type: "function",
+      name: "read",
+      parameters: { type: "object", default: { file_id: ID, container: ID } },
+    }),
+  ],
+  ["skills of the provider's", "/v1/messages", inContainer({ skills: [{ type: "anthropic", skill_id: "pptx" }] })],
+];
+
+/** So that nothing is refused for want of a price. */
+const PRICED = Object.fromEntries(
+  ["code_execution", "file_search", "hosted_container", "hosted_tool", "image_generation", "web_search"].map((name) => [
+    name,
+    perUse("0.01"),
+  ]),
+);
+
+/** Nothing is put there through the gateway: an id names what is in the account that a provider is asked in, whosever that is. */
+describe("files and other things by the provider's id", () => {
   let scene: Scene;
   let tenant: Tenant;
   beforeAll(async () => {
-    scene = await openScene(["openai", "anthropic"]);
+    scene = await openScene(["openai", "anthropic"], {
+      GATEWAY_CATALOGUE_DIR: catalogueWithExtras({ openai: PRICED, anthropic: PRICED }),
+    });
   });
   afterAll(() => scene.close());
   beforeEach(async () => {
@@ -122,6 +207,14 @@ describe("files by the provider's id", () => {
       scene.at(provider).always({ json: answerTo(path) });
     },
   );
+
+  test.each(OPEN)("BILL-08 %s goes out on the operator's key", async (_what, path, body) => {
+    const provider = body["model"] === GPT ? "openai" : "anthropic";
+    scene.at(provider).next({ json: answerTo(path) });
+    const answer = await scene.gateway.call(tenant.key, path, { body });
+    expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
+    expect(JSON.stringify(scene.at(provider).requests.at(-1)?.headers)).toContain(credentialOf(provider));
+  });
 
   test("MSG-01 arguments and results that only look like it go through", async () => {
     scene.at("anthropic").next({ json: messageJson([{ type: "text", text: "Hi" }]) });

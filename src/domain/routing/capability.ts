@@ -139,15 +139,15 @@ export function unpricedExtra(
 }
 
 /**
- * A file that a provider keeps: nobody puts one there through the gateway, so in the operator's account it is somebody
- * else's. With the workspace's own key, or on its own machine, it is the workspace's.
+ * A file or another thing that a provider keeps: nobody puts one there through the gateway, so in the operator's account
+ * it is somebody else's. With the workspace's own key, or on its own machine, it is the workspace's.
  */
 export function foreignFile(attempt: Attempt, { needs }: Demand): Shortcoming | undefined {
   if (isOwnResource(attempt)) return undefined;
   const named = needs.find(({ need }) => need === "uploaded_file");
   if (named === undefined) return undefined;
   const reason =
-    "is asked in an account that holds no files of the workspace; with an own key of the workspace at the provider it can be used";
+    "is asked in an account that holds nothing of the workspace; with an own key of the workspace at the provider it can be used";
   return { reason, param: named.param };
 }
 

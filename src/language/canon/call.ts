@@ -34,7 +34,7 @@ export type Call = {
   readonly advisory?: readonly string[];
   /** What is billed apart where it is had; absent for most. */
   readonly extras?: readonly Extra[];
-  /** Where it names files that a provider keeps, of whatever kind; absent where the parts of turns tell all of them. */
+  /** Where it names files and other things that a provider keeps; absent where the parts of turns tell all of them. */
   readonly uploads?: readonly string[];
   /** From so many tokens of input on a provider of the caller's own dialect is to shorten the conversation first. */
   readonly compactsFrom?: number;

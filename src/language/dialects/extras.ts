@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { EXTRAS, type Extra, type ExtraName, NO_EXTRAS } from "../canon/extras.ts";
+import { listOf, offeredTools } from "./offered-tools.ts";
 
 /**
  * The one place that knows what a provider bills apart: how a request asks for it, and where an answer says how often
@@ -82,37 +83,18 @@ function definitionIn(tool: unknown): unknown {
 const LEFT_OUT: ReadonlySet<ExtraName> = new Set(["web_search", "image_generation"]);
 
 const RESPONSES: Reader = (request) => {
-  const { tools, prompt, input } = request;
   const found: Extra[] = [...tierOf(request, "said")];
-  // What stands in a template of the provider's is not seen here.
-  if (prompt != null) found.push({ name: "hosted_tool", field: "prompt", goes: "native" });
-  for (const [at, tool] of listOf(tools).entries())
-    for (const extra of inTool(tool, `tools.${at}`)) {
-      const isOffered = extra.field === `tools.${at}.type` && LEFT_OUT.has(extra.name) && isOnlyOffered(request);
-      found.push(isOffered ? { ...extra, offeredAt: at } : extra);
-    }
-  // Tools can also come in the middle of the conversation, as what a search for tools has found.
-  for (const [at, item] of listOf(input).entries())
-    if (isJsonObject(item) && Array.isArray(item["tools"])) found.push(...inGroup(item, `input.${at}`));
+  for (const { tool, path } of offeredTools(request)) {
+    if (isInContainer(tool)) found.push({ name: "hosted_container", field: `${path}.environment`, goes: "native" });
+    const name = toolOf(tool, RESPONSE_TOOLS);
+    if (name === "tokens") continue;
+    const offeredAt = LEFT_OUT.has(name) && isOnlyOffered(request) ? listOf(request["tools"]).indexOf(tool) : -1;
+    found.push({ name, field: `${path}.type`, goes: "native", ...(offeredAt < 0 ? {} : { offeredAt }) });
+  }
   return found;
 };
 
-/** What one tool asks for, and those that are grouped in it. */
-function inTool(tool: unknown, path: string): Extra[] {
-  const found: Extra[] = [];
-  if (isInContainer(tool)) found.push({ name: "hosted_container", field: `${path}.environment`, goes: "native" });
-  const name = toolOf(tool, RESPONSE_TOOLS);
-  if (name !== "tokens") found.push({ name, field: `${path}.type`, goes: "native" });
-  if (isJsonObject(tool) && tool["type"] === "namespace") found.push(...inGroup(tool, path));
-  return found;
-}
-
-function inGroup({ tools }: JsonObject, path: string): Extra[] {
-  return listOf(tools).flatMap((tool, at) => inTool(tool, `${path}.tools.${at}`));
-}
-
-function isInContainer(tool: unknown): boolean {
-  const environment = isJsonObject(tool) ? tool["environment"] : undefined;
+function isInContainer({ environment }: JsonObject): boolean {
   return isJsonObject(environment) && String(environment["type"]).startsWith("container");
 }
 
@@ -121,10 +103,6 @@ function isOnlyOffered({ tools, tool_choice: choice }: JsonObject): boolean {
   if (choice == null || choice === "auto" || choice === "none") return true;
   if (choice === "required") return listOf(tools).some((tool) => toolOf(tool, RESPONSE_TOOLS) === "tokens");
   return isJsonObject(choice) && (choice["type"] === "function" || choice["type"] === "custom");
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
 }
 
 const READERS = { chat: CHAT, messages: MESSAGES, responses: RESPONSES } as const;

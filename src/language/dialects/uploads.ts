@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { listOf, type OfferedTool } from "./offered-tools.ts";
 
 /** Where a block, a part or an item holds others. */
 const INSIDE = ["content", "output", "source"] as const;
@@ -28,13 +29,48 @@ function namesFile(value: unknown, depth: number): boolean {
   return isNamed || INSIDE.some((name) => namesFile(value[name], depth + 1));
 }
 
-/** Files that are given to a tool of the provider's, in its container or as a mask. */
-export function uploadsInTools(tools: readonly unknown[]): string[] {
-  return tools.flatMap((tool, at) => {
-    const { container, input_image_mask: mask } = isJsonObject(tool) ? tool : NO_TOOL;
-    const ids = isJsonObject(container) ? container["file_ids"] : undefined;
-    if (Array.isArray(ids) && ids.length > 0) return [`tools.${at}.container.file_ids`];
-    return namesFile(mask, 0) ? [`tools.${at}.input_image_mask.file_id`] : [];
+/** Members of a tool that name what an account at the provider keeps, wherever in it they stand. */
+const KEPT: ReadonlySet<string> = new Set([
+  "file_id",
+  "file_ids",
+  "vector_store_ids",
+  "container_id",
+  "skill_id",
+  "tunnel_id",
+]);
+/** Skills that a provider offers everybody. */
+const COMMON_SKILL = /^openai-/;
+/** The caller's own: their schemas may say anything. The tools of a group stand beside it. */
+const CALLERS_OWN: ReadonlySet<unknown> = new Set([undefined, null, "function", "custom", "namespace"]);
+
+/** Where tools of the provider's are given files or other things that an account there keeps. */
+export function keptInTools(tools: readonly OfferedTool[]): string[] {
+  return tools.flatMap(({ tool, path }) => {
+    const place = CALLERS_OWN.has(tool["type"]) ? undefined : keptIn(tool, path, 0);
+    return place === undefined ? [] : [place];
   });
 }
-const NO_TOOL: JsonObject = {};
+
+function keptIn(value: unknown, path: string, depth: number): string | undefined {
+  if (depth > DEPTH_MAX || typeof value !== "object" || value === null) return undefined;
+  for (const [name, inner] of Object.entries(value)) {
+    const place = isKept(name, inner) ? `${path}.${name}` : keptIn(inner, `${path}.${name}`, depth + 1);
+    if (place !== undefined) return place;
+  }
+  return undefined;
+}
+
+function isKept(name: string, value: unknown): boolean {
+  if (value === "" || (typeof value !== "string" && !(Array.isArray(value) && value.length > 0))) return false;
+  if (name === "skill_id") return !COMMON_SKILL.test(String(value));
+  return name === "container" ? typeof value === "string" : KEPT.has(name);
+}
+
+/** A container of the messages dialect that an account keeps, or one with skills that were made there. */
+export function keptInContainer(container: unknown): string[] {
+  if (typeof container === "string") return ["container"];
+  if (!isJsonObject(container)) return [];
+  if (typeof container["id"] === "string") return ["container.id"];
+  const made = listOf(container["skills"]).findIndex((skill) => isJsonObject(skill) && skill["type"] !== "anthropic");
+  return made < 0 ? [] : [`container.skills.${made}.skill_id`];
+}

@@ -6,7 +6,7 @@ import type { Parameter } from "../../canon/parameters.ts";
 import type { Part, Turn } from "../../canon/parts.ts";
 import { decodeWishes } from "../../canon/wishes.ts";
 import { extrasOf } from "../extras.ts";
-import { uploadsIn } from "../uploads.ts";
+import { keptInContainer, uploadsIn } from "../uploads.ts";
 import { cacheMark, decodeMessage } from "./inbound-blocks.ts";
 import { Notes, onlyAs, onlyEmpty, type Rows } from "./inbound-notes.ts";
 import { decodeCompaction, decodeFormat, decodeReasoning, decodeToolChoice, decodeTools } from "./inbound-settings.ts";
@@ -74,7 +74,10 @@ export function decodeMessages(request: CountTokensRequest): Call {
     top_k: request.top_k != null,
   };
   const wishes = decodeWishes(request);
-  const uploads = uploadsIn(request.messages, (at, inside) => `messages.${at}${inside}`);
+  const uploads = [
+    ...uploadsIn(request.messages, (at, inside) => `messages.${at}${inside}`),
+    ...keptInContainer(request["container"]),
+  ];
   return {
     model: request.model,
     turns,

@@ -5,7 +5,8 @@ import type { Call, ResponseFormat } from "../../canon/call.ts";
 import type { Turn } from "../../canon/parts.ts";
 import { decodeWishes } from "../../canon/wishes.ts";
 import { extrasOf } from "../extras.ts";
-import { uploadsIn, uploadsInTools } from "../uploads.ts";
+import { offeredTools } from "../offered-tools.ts";
+import { keptInTools, uploadsIn } from "../uploads.ts";
 import { decodeItems, HISTORY, inputItems, invalid } from "./items.ts";
 import { decodeSettings, PARAMETER_NAMES } from "./settings.ts";
 import { decodeTools } from "./tools.ts";
@@ -22,7 +23,14 @@ export function decodeCall(request: ResponsesRequest, items: readonly JsonObject
   const settings = decodeSettings(request);
   const { effort } = request.reasoning ?? {};
   const wishes = decodeWishes(request);
-  const uploads = [...uploadsIn(items, placeOf), ...uploadsInTools(request.tools ?? [])];
+  const asked = { ...request, input: items };
+  const named = (field: string) => field.replace(/^input\.(\d+)/, (_, index) => pathOf(Number(index)));
+  const uploads = [
+    ...uploadsIn(items, placeOf),
+    ...keptInTools(offeredTools(asked)).map(named),
+    // What stands in a template is not seen here, and the template itself is kept there.
+    ...(request.prompt ? ["prompt"] : []),
+  ];
   return {
     model: request.model,
     turns: [...instructionTurns(request), ...said.turns],
@@ -46,18 +54,16 @@ export function decodeCall(request: ResponsesRequest, items: readonly JsonObject
     chatOnly: settings.chatOnly,
     native: [...settings.native, ...nativeTools, ...said.native],
     advisory: [...settings.advisory, ...leftOutTools, ...said.advisory],
-    ...extrasIn(request, items, pathOf),
+    ...extrasIn(asked, named),
     ...(uploads.length > 0 ? { uploads } : {}),
     ...(wishes === undefined ? {} : { wishes }),
   };
 }
 
 /** Tools of the provider's can also stand in what was stored before. */
-function extrasIn(request: ResponsesRequest, items: readonly JsonObject[], pathOf: (index: number) => string) {
-  const { extras } = extrasOf("responses", { ...request, input: items });
-  if (extras === undefined) return {};
-  const named = (field: string) => field.replace(/^input\.(\d+)/, (_, index) => pathOf(Number(index)));
-  return { extras: extras.map((extra) => ({ ...extra, field: named(extra.field) })) };
+function extrasIn(asked: JsonObject, named: (field: string) => string) {
+  const { extras } = extrasOf("responses", asked);
+  return extras === undefined ? {} : { extras: extras.map((extra) => ({ ...extra, field: named(extra.field) })) };
 }
 
 function refuseConversation({ conversation }: ResponsesRequest): void {
