@@ -83,7 +83,7 @@ describe("a whole answer", () => {
 
 describe("what the provider receives", () => {
   test("CHAT-01 the client's bytes but for the model's name: spacing, escapes, order and unknown fields inside messages", async () => {
-    const body = `{ "messages" : [ {"role":"user", "content":"\\u0041\\/b ü \\ud83d\\ude00","x_own":{"b":1,"a":[9007199254740993, 1.10, -0.0, 1e+2]}} ,\n\t{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{ \\"a\\": 1 }"},"x_own":{"signature":"c2ln"}}],"reasoning_content":"hm"},{"role":"tool","tool_call_id":"call_1","content":"42","cache_control":{"type":"ephemeral"}} ],\r\n "model":"${MODEL}", "tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"constructor":{"type":"string"}},"additionalProperties":false}}}],"temperature" :0.70 }\n`;
+    const body = `{ "messages" : [ {"role":"user", "content":"\\u0041\\/b ü \\ud83d\\ude00","x_own":{"b":1,"a":[9007199254740993, 1.10, -0.0, 1e+2]}} ,\n\t{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"f","arguments":"{ \\"a\\": 1 }"},"x_own":{"signature":"c2ln"}}],"reasoning_content":"hm"},{"role":"tool","tool_call_id":"call_1","content":"42","x_mark":{"type":"ephemeral"}} ],\r\n "model":"${MODEL}", "tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"constructor":{"type":"string"}},"additionalProperties":false}}}],"temperature" :0.70 }\n`;
     const { status } = await scene.chat(tenant.key, body);
     expect(status).toBe(200);
     // deepinfra calls this model by the same name, so nothing differs at all.

@@ -8,7 +8,7 @@ let scene: Scene;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  scene = await openScene(["groq", "cerebras", "deepinfra", "openai", "mistral", "google-ai-studio"]);
+  scene = await openScene(["alibaba", "groq", "cerebras", "deepinfra", "openai", "mistral", "google-ai-studio"]);
   tenant = await scene.gateway.tenant();
 });
 afterAll(() => scene.close());
@@ -180,8 +180,7 @@ describe("the caller's own bytes", () => {
   });
 
   test("CHAT-03 the same calls go to other servers as they were written", async () => {
-    const calls =
-      '[{"id":"toolu_01ABC","type":"function","function":{"name":"f","arguments":"{}"},"x_own":{}}]';
+    const calls = '[{"id":"toolu_01ABC","type":"function","function":{"name":"f","arguments":"{}"},"x_own":{}}]';
     const result = '{"role":"tool","tool_call_id":"toolu_01ABC","content":"r"}';
     const messages = `[{"role":"user","content":"u"}, {"role":"assistant","content":null,"tool_calls":${calls}},${result}]`;
     const { raw } = await sentBy("deepinfra", `{"model":"alibaba/qwen3.5-397b-a17b","messages":${messages}}`);
@@ -218,4 +217,45 @@ test("CHAT-05 a signature of Gemini stays behind when its conversation goes on a
     const row = await scene.row(headers.get("x-svc-request-id") ?? "");
     expect(row.attempts[0].reason).toContain("left out: messages: tool_calls.extra_content");
   }
+});
+
+describe("marks of what is worth caching", () => {
+  const MARK = ',"cache_control":{"type":"ephemeral"}';
+  const said = (mark: string) =>
+    `"messages" : [ {"role":"system","content":[{"type":"text","text":"cache_control"${mark}},{"type":"text","text":"1.0","n":1.0}]${mark}},` +
+    `\n {"role":"user", "content":"plain"},{"role":"user","content":[{"type":"text","text":"u"${mark}}]},` +
+    `{"role":"assistant","content":[{"type":"text","text":"a"${mark}}],"tool_calls":[{"id":"abcDEF123","type":"function","function":{"name":"f","arguments":"{}"}}]},` +
+    `{"role":"tool","tool_call_id":"abcDEF123","content":"r"${mark}} ],` +
+    `"tools" : [ {"type":"function", "function":{"name":"f","parameters":{"type":"object","properties":{"cache_control":{"type":"string"}}}}${mark}},{"type":"function","function":{"name":"g"} } ]`;
+  const asked = async (provider: Provider, model: string, mark: string) => {
+    const { status, text, headers } = await scene.chat(
+      tenant.key,
+      `{"model":"${model}","provider":{"only":["${provider}"]},${said(mark)}}`,
+    );
+    expect(status, text).toBe(200);
+    const row = await scene.row(headers.get("x-svc-request-id") ?? "");
+    const raw = scene.at(provider).requests.at(-1)?.raw.toString() ?? "";
+    return { raw, json: JSON.parse(raw), reason: row.attempts[0].reason };
+  };
+
+  test.each([
+    ["groq", "meta/llama-4-scout-17b-instruct"],
+    ["openai", "openai/gpt-4.1-mini"],
+    ["mistral", "mistral/mistral-large-2512"],
+    ["deepinfra", "alibaba/qwen3.5-397b-a17b"],
+  ] as const)("PARAM-04 are left out for %s, and the log says so", async (provider, model) => {
+    const { json, raw, reason } = await asked(provider, model, MARK);
+    const plain = JSON.parse(`{${said("")}}`);
+    expect([json.messages, json.tools]).toEqual([plain.messages, plain.tools]);
+    expect(raw).toContain('"n":1.0');
+    expect(raw).toContain('},{"type":"function","function":{"name":"g"} } ]');
+    expect(reason).toBe("answered whole; left out: messages: cache_control, tools: cache_control");
+    expect((await asked(provider, model, ',"cache_control":null')).json).toEqual(json);
+  });
+
+  test("PARAM-04 reach a server that has a place for them as they were written", async () => {
+    const { raw, reason } = await asked("alibaba", "alibaba/qwen3.7-max", MARK);
+    expect(raw).toContain(said(MARK));
+    expect(reason).toBe("answered whole");
+  });
 });

@@ -12,6 +12,7 @@ export const MODEL = "openai/gpt-oss-120b";
 
 /** Whom a scene can connect: each gets a scripted upstream. */
 export type Provider =
+  | "alibaba"
   | "deepinfra"
   | "openai"
   | "azure"

@@ -30,7 +30,7 @@ export function directChat({ request, call, body }: InboundChat, { endpoint, mod
     dropped: history?.dropped ?? NOTHING_DROPPED,
     encode() {
       const patches = directPatches(request, call, facts);
-      if (history !== undefined) patches.push({ key: "messages", json: history.messagesText });
+      if (history !== undefined) patches.push(...history.patches);
       return patchMembers(body, patches);
     },
     decodeWhole: (answer) => decodeReply(answer, head.id),

@@ -19,6 +19,9 @@ const PLAIN_HISTORY = "plain-history";
 const BESIDES: ReadonlySet<string> = new Set(["reasoning_content", "reasoning_details", "annotations", "audio"]);
 /** It has no place for thoughts over chat completions, or none of the name that they are given out by. */
 const THOUGHTLESS_HISTORY = "thoughtless-history";
+/** It has a cache that callers fill by marks of the messages dialect. */
+const CACHE_MARKS = "cache-marks";
+const MARK = "cache_control";
 
 type Server = {
   /** How much of an answer stays here. What another API of a provider has sealed is for that API alone, so it does always. */
@@ -26,45 +29,68 @@ type Server = {
   readonly developer: "known" | "unknown";
   /** What stands beside a tool call, signatures of the model that made it. They are for that model alone. */
   readonly signatures: "wanted" | "foreign";
+  /** Of what is worth caching; kept as well where the caller set none, so that nobody looks for them. */
+  readonly marks: "kept" | "cut";
   /** Undefined: it takes every id. */
   readonly ids: ToolIds | undefined;
 };
 
-type FittingHistory = {
-  /** The value of `messages` as the server takes it: only what it refuses is written anew. */
-  readonly messagesText: string;
+type Fitting = {
+  /** Messages and tools as the server takes them: only what it refuses is written anew. */
+  readonly patches: readonly MemberPatch[];
   /** By the names that the log has for it. */
   readonly dropped: readonly string[];
 };
 
-/** The caller's messages without what a server refuses in them. Undefined where there is none of it. */
+/** The caller's conversation without what a server refuses in it. Undefined where there is none of it. */
 export function fittingHistory(
-  { messages }: ChatRequest,
+  { messages, tools }: ChatRequest,
   body: ParsedBody,
   quirks: readonly Quirk[],
-): FittingHistory | undefined {
-  const server = serverOf(quirks);
-  if (!messages.some((message) => isRefused(message, server))) return undefined;
-  const span = body.members.get("messages");
-  if (span === undefined) return undefined;
-  const text = body.text.slice(span.valueStart, span.valueEnd);
+): Fitting | undefined {
+  const server = serverOf(quirks, body);
+  const isOther = (message: JsonObject) => isRefused(message, server);
+  const isMarkedTool = (tool: JsonObject) => server.marks === "cut" && isMarked(tool);
+  if (!messages.some(isOther) && !tools?.some(isMarkedTool)) return undefined;
   const found = new Set<string>();
-  let messagesText = "";
-  let from = 0;
-  for (const [at, { start, end }] of itemSpans(text).entries()) {
-    const message = messages[at];
-    if (message === undefined || !isRefused(message, server)) continue;
-    messagesText += text.slice(from, start) + fitting(text.slice(start, end), server, found);
-    from = end;
-  }
-  return { messagesText: messagesText + text.slice(from), dropped: [...found] };
+  const patches = [
+    ...listPatches(body, "messages", isOther, (message) => patchesFor(message, server, found)),
+    ...listPatches(body, "tools", isMarkedTool, ({ value }) => {
+      if (saysSomething(value[MARK])) found.add(`tools: ${MARK}`);
+      return [{ key: MARK, json: null }];
+    }),
+  ];
+  return { patches, dropped: [...found] };
 }
 
-function serverOf(quirks: readonly Quirk[]): Server {
+/** A list of the body, its refused items written anew. */
+function listPatches(
+  body: ParsedBody,
+  key: "messages" | "tools",
+  isOther: (item: JsonObject) => boolean,
+  patchesOf: (item: ParsedBody) => MemberPatch[],
+): MemberPatch[] {
+  const span = body.members.get(key);
+  const items = body.value[key];
+  if (span === undefined || !Array.isArray(items)) return [];
+  const text = body.text.slice(span.valueStart, span.valueEnd);
+  let json = "";
+  let from = 0;
+  for (const [at, { start, end }] of itemSpans(text).entries()) {
+    const item = isOther(items[at]) ? uniquelyKeyed(text.slice(start, end)) : undefined;
+    if (item === undefined) continue;
+    json += text.slice(from, start) + patchMembers(item, patchesOf(item));
+    from = end;
+  }
+  return from === 0 ? [] : [{ key, json: json + text.slice(from) }];
+}
+
+function serverOf(quirks: readonly Quirk[], { text }: ParsedBody): Server {
   return {
     kept: keptFrom(quirks),
     developer: quirks.includes(ALL_ROLES) ? "known" : "unknown",
     signatures: quirks.includes(SIGNED_CALLS) ? "wanted" : "foreign",
+    marks: quirks.includes(CACHE_MARKS) || !text.includes(MARK) ? "kept" : "cut",
     ids: quirks.includes(NINE) ? new ToolIds(quirks) : undefined,
   };
 }
@@ -75,27 +101,15 @@ function keptFrom(quirks: readonly Quirk[]): Server["kept"] {
 }
 
 function isRefused(message: JsonObject, server: Server): boolean {
-  switch (message["role"]) {
-    case "developer":
-      return server.developer === "unknown";
-    case "tool":
-      return isRenamed(message["tool_call_id"], server);
-    case "assistant":
-      for (const key in message) if (valueLeft(key, message[key], server) !== message[key]) return true;
-      return false;
-    default:
-      return false;
-  }
+  const { role } = message;
+  // Marks alone are ever refused of these.
+  if (server.marks === "kept" && (role === "user" || role === "system")) return false;
+  for (const key in message) if (valueLeft(role, key, message[key], server) !== message[key]) return true;
+  return false;
 }
 
 function isRenamed(id: unknown, { ids }: Server): boolean {
   return ids !== undefined && typeof id === "string" && ids.wire(id) !== id;
-}
-
-/** One message that is refused as it is. */
-function fitting(text: string, server: Server, found: Set<string>): string {
-  const message = uniquelyKeyed(text);
-  return message === undefined ? text : patchMembers(message, patchesFor(message, server, found));
 }
 
 /** Of a key that is given twice the last one counts, as for every reader of the whole. */
@@ -106,22 +120,49 @@ function uniquelyKeyed(text: string): ParsedBody | undefined {
 }
 
 function patchesFor(message: ParsedBody, server: Server, found: Set<string>): MemberPatch[] {
-  const { role, tool_call_id: id } = message.value;
-  if (role === "developer") return [{ key: "role", json: '"system"' }];
-  if (role === "tool") return [{ key: "tool_call_id", json: JSON.stringify(server.ids?.wire(String(id))) }];
+  const { role } = message.value;
   return message.members.spans.flatMap(({ key }) => {
     const value = message.value[key];
-    if (valueLeft(key, value, server) === value) return [];
-    if (key !== "tool_calls" && saysSomething(value)) found.add(`messages: ${key}`);
-    if (Array.isArray(value) && key === "tool_calls" && value.some((call) => isSigned(call, server)))
-      found.add("messages: tool_calls.extra_content");
-    const exact = valueLeft(key, exactMember(message, key), server);
+    if (valueLeft(role, key, value, server) === value) return [];
+    const lost = lostOf(key, value, server);
+    if (lost !== undefined) found.add(`messages: ${lost}`);
+    const exact = valueLeft(role, key, exactMember(message, key), server);
     return [{ key, json: exact === undefined ? null : JSON.stringify(exact) }];
   });
 }
 
+/** What the log says of a member that does not go on as it is; undefined: nothing is lost with it. */
+function lostOf(key: string, value: unknown, server: Server): string | undefined {
+  switch (key) {
+    case "role":
+    case "tool_call_id":
+      return undefined;
+    case "content":
+      return listOf(value).some((part) => isMarked(part) && saysSomething(part[MARK])) ? MARK : undefined;
+    case "tool_calls":
+      return listOf(value).some((call) => isSigned(call, server)) ? "tool_calls.extra_content" : undefined;
+    default:
+      return saysSomething(value) ? key : undefined;
+  }
+}
+
 /** What of a member goes on, the value itself where that is all of it; undefined: nothing. */
-function valueLeft(key: string, value: unknown, server: Server): unknown {
+function valueLeft(role: unknown, key: string, value: unknown, server: Server): unknown {
+  switch (key) {
+    case "role":
+      return value === "developer" && server.developer === "unknown" ? "system" : value;
+    case "tool_call_id":
+      return isRenamed(value, server) ? server.ids?.wire(String(value)) : value;
+    case "content":
+      return server.marks === "cut" ? partsLeft(value) : value;
+    case MARK:
+      return server.marks === "cut" ? undefined : value;
+    default:
+      return role === "assistant" ? answerLeft(key, value, server) : value;
+  }
+}
+
+function answerLeft(key: string, value: unknown, server: Server): unknown {
   if (key === "tool_calls") return callsLeft(value, server);
   if (server.kept === "besides") return BESIDES.has(key) || (key === "refusal" && value === null) ? undefined : value;
   if (key !== "reasoning_content" && key !== "reasoning_details") return value;
@@ -129,6 +170,19 @@ function valueLeft(key: string, value: unknown, server: Server): unknown {
   if (key === "reasoning_content" || !Array.isArray(value) || !value.some(isSealedElsewhere)) return value;
   const others = value.filter((detail) => !isSealedElsewhere(detail));
   return others.length === 0 ? undefined : others;
+}
+
+function partsLeft(value: unknown): unknown {
+  if (!listOf(value).some(isMarked)) return value;
+  return listOf(value).map((part) => {
+    if (!isMarked(part)) return part;
+    const { [MARK]: _, ...plain } = part;
+    return plain;
+  });
+}
+
+function isMarked(value: unknown): value is JsonObject {
+  return isJsonObject(value) && value[MARK] !== undefined;
 }
 
 function callsLeft(value: unknown, server: Server): unknown {
@@ -156,4 +210,8 @@ function isSigned(call: unknown, { signatures }: Server): boolean {
 /** Many clients send every member of an answer back, empty ones as well: nothing is lost with those. */
 function saysSomething(value: unknown): boolean {
   return value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
