@@ -17,6 +17,7 @@ beforeAll(async () => {
   const publicUrl = `http://localhost:${port}`;
   provider = await startIdentityProvider(`${publicUrl}/manage/auth/callback/oidc`, [
     { sub: "victim", email: "victim@example.eu", email_verified: true, name: "Victim" },
+    { sub: "kept", email: "kept@example.eu", email_verified: true, name: "Kept" },
     { sub: "odd", email: "operator", email_verified: true, name: "Odd" },
   ]);
   gateway = await peopleGateway({
@@ -43,6 +44,9 @@ const MEMBERS = "/manage/workspaces/demo/members";
 const TOKEN = { name: "program", access: "write" };
 const signIn = (browser: Browser, email: string, password = PASSWORD) =>
   browser.post("/manage/auth/sign-in/email", { email, password });
+const NEW_PASSWORD = "eight green bicycles";
+const reset = (link: string) =>
+  gateway.browser().post("/manage/auth/reset-password", { token: tokenOf(link), newPassword: NEW_PASSWORD });
 const nobody = async (browser: Browser) => (await browser.get("/manage/me")).body.person === null;
 const lines = async (action: string) => (await gateway.manage("GET", `/audit?action=${action}&limit=1000`)).data;
 
@@ -99,9 +103,7 @@ describe("an invitation", () => {
     const email = "ends@example.eu";
     await gateway.join(email);
     const { link } = (await owner.post(`${MEMBERS}/${email}/reset-link`)).body;
-    const newPassword = "eight green bicycles";
-    const reset = await gateway.browser().post("/manage/auth/reset-password", { token: tokenOf(link), newPassword });
-    expect(reset.status).toBe(200);
+    expect((await reset(link)).status).toBe(200);
     const late = "late@example.eu";
     const { id } = (await owner.post(INVITATIONS, { email: late })).body;
     await owner.post(MEMBERS, { email: late });
@@ -198,12 +200,17 @@ describe("an invitation", () => {
     expect((await take(good.link)).status).toBe(200);
   });
 
-  test("PORTAL-11 that an admin used in another's name is worth nothing once the other comes by single sign-on", async () => {
-    const admin = await gateway.join("mallory@example.eu", "admin");
-    const { link } = (await admin.post(INVITATIONS, { email: "victim@example.eu" })).body;
+  test("PORTAL-11 that an owner used in another's name is worth nothing once the other comes by single sign-on", async () => {
+    const mallory = await gateway.join("mallory@example.eu", "owner");
+    const { id, link } = (await mallory.post(INVITATIONS, { email: "victim@example.eu", role: "owner" })).body;
     const { browser: squatter } = await take(link);
     const device = new Authenticator("localhost", gateway.url);
     await addPasskey(squatter, device);
+    const { token } = await made(squatter);
+    expect(await opens(token)).toBe(200);
+    const friend = (await squatter.post(INVITATIONS, { email: "accomplice@example.eu", role: "admin" })).body;
+    const ready = await mallory.post(`${MEMBERS}/victim@example.eu/reset-link`);
+    expect(ready.status).toBe(201);
     // Nor does the operator draw such an account in.
     const drawn = await owner.post("/manage/workspaces/second/members", { email: "victim@example.eu" });
     expect(drawn.status).toBe(409);
@@ -215,8 +222,43 @@ describe("an invitation", () => {
     expect(await nobody(squatter)).toBe(true);
     expect((await signIn(gateway.browser(), "victim@example.eu")).status).toBe(401);
     expect((await byPasskey(gateway.browser(), device)).status).toBe(401);
+    expect((await reset(ready.body.link)).status).toBe(400);
+    expect(await opens(token)).toBe(401);
+    expect((await take(friend.link)).status).toBe(404);
     expect(await lines("person.start_over")).toMatchObject([{ actor: "victim@example.eu" }]);
+    const removed = { actor: "victim@example.eu", detail: { name: TOKEN.name, of: "victim@example.eu" } };
+    expect((await lines("token.remove"))[0]).toMatchObject(removed);
+    // What was accepted in the other's name is no leave to help with the account.
+    const again = await mallory.post(`${MEMBERS}/victim@example.eu/reset-link`);
+    expect([again.status, again.body.error?.code]).toEqual([403, "not_allowed"]);
+    const { data } = (await owner.get(INVITATIONS)).body;
+    expect(data.find((one: { id: string }) => one.id === id).state).toBe("revoked");
     expect((await owner.post("/manage/workspaces/second/members", { email: "victim@example.eu" })).status).toBe(201);
+  });
+
+  test("PORTAL-11 a password set with an admin's link leaves the address unproven, until its owner comes by single sign-on again", async () => {
+    const email = "kept@example.eu";
+    const admin = await gateway.join("minds@example.eu", "admin");
+    await gateway.join(email);
+    const person = gateway.browser();
+    await throughProvider(person, "kept");
+    expect((await signIn(gateway.browser(), email)).status).toBe(200);
+    const { link } = (await admin.post(`${MEMBERS}/${email}/reset-link`)).body;
+    expect((await reset(link)).status).toBe(200);
+    const draw = async () => (await owner.post("/manage/workspaces/second/members", { email, role: "owner" })).status;
+    expect(await draw()).toBe(409);
+    const thief = gateway.browser();
+    expect((await signIn(thief, email, NEW_PASSWORD)).status).toBe(200);
+    await throughProvider(person, "kept");
+    expect((await person.get("/manage/me")).body.person).toMatchObject({ email, has_password: false });
+    expect(await nobody(thief)).toBe(true);
+    expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(401);
+    expect(await draw()).toBe(201);
+    // Who is proven stays as they are.
+    const { link: ofOperator } = await gateway.manage("POST", `/people/${await idOf(email)}/reset-link`);
+    expect((await reset(ofOperator)).status).toBe(200);
+    await throughProvider(person, "kept");
+    expect((await person.get("/manage/me")).body.person).toMatchObject({ email, has_password: true });
   });
 
   test("PORTAL-11 of an admin reaches one address only so often a day", async () => {

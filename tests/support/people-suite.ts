@@ -56,6 +56,7 @@ const change = <T>(
 export function peopleTests(storeNow: () => Store): void {
   describe("people, as the library of sign-in asks for them", () => libraryTests(storeNow));
   describe("people", () => peopleStoreTests(storeNow));
+  describe("starting over", () => startOverTests(storeNow));
   describe("codes of people", () => codeTests(storeNow));
 }
 
@@ -178,6 +179,33 @@ function peopleStoreTests(storeNow: () => Store): void {
     expect((await store.people.sessions("per_1", 0)).map(({ id }) => id)).toEqual(["ses_new"]);
     expect(await change(store, (people) => people.endSessions("per_1", "ses_new"))).toBe(0);
     expect(await change(store, (people) => people.endSession("per_2", "ses_new"))).toBe(false);
+  });
+}
+
+function startOverTests(storeNow: () => Store): void {
+  test("PORTAL-11 starting over ends what others made in a person's name, and nothing of anybody else's", async () => {
+    const store = storeNow();
+    const [theirs, others] = [person("per_1"), person("per_2")];
+    const invitation = { kind: "invitation", email: theirs.email, usedAtMs: NOW_MS } as const;
+    await change(store, async (people) => {
+      for (const one of [theirs, others]) {
+        await people.addPerson(one);
+        await people.addSession(session(`ses_${one.id}`, one.id, NOW_MS + DAY_MS));
+      }
+      await people.setUnproven("per_1", NOW_MS);
+      await people.addLink({ ...link("lnk_accepted"), ...invitation });
+      await people.addLink({ ...link("lnk_reset"), kind: "reset", email: theirs.email });
+      await people.addLink({ ...link("lnk_made"), kind: "invitation", madeBy: theirs.email });
+      await people.addLink({ ...link("lnk_waiting"), ...invitation, usedAtMs: null });
+      await people.addLink({ ...link("lnk_other"), ...invitation, email: others.email });
+    });
+    expect((await store.people.person("per_1"))?.proven).toBe(false);
+    await change(store, (people) => people.startOver(theirs, NOW_MS + 1));
+    expect(await store.people.listed("per_1")).toMatchObject({ proven: true, hasPassword: false, lastSeenAtMs: null });
+    expect(await store.people.listed("per_2")).toMatchObject({ hasPassword: true, lastSeenAtMs: NOW_MS });
+    const ended = async (id: string) => (await store.people.link(digestOf(id)))?.revokedAtMs;
+    for (const id of ["lnk_accepted", "lnk_reset", "lnk_made"]) expect(await ended(id), id).toBe(NOW_MS + 1);
+    for (const id of ["lnk_waiting", "lnk_other"]) expect(await ended(id), id).toBe(null);
   });
 }
 

@@ -139,8 +139,8 @@ async function standingView(room: PeopleRoom, link: PersonLink) {
 }
 
 function stateOf({ usedAtMs, revokedAtMs, expiresAtMs }: PersonLink, nowMs: number) {
-  if (usedAtMs !== null) return "accepted";
   if (revokedAtMs !== null) return "revoked";
+  if (usedAtMs !== null) return "accepted";
   return expiresAtMs <= nowMs ? "expired" : "open";
 }
 

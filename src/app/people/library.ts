@@ -2,7 +2,9 @@ import type { BetterAuthOptions, BetterAuthPlugin } from "better-auth";
 import { fault } from "../../contract/faults.ts";
 import { ownOrigins } from "../../domain/tenancy/own-origins.ts";
 import { HashingBusy } from "../../kit/password-hash.ts";
+import { change } from "../manage/deps.ts";
 import { FRESH_MS } from "../manage/fresh.ts";
+import { removeToken } from "../manage/tenancy/tokens.ts";
 import { baseOf, type Oidc, type PeopleDeps } from "./deps.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./passwords.ts";
 import { cookiePrefix, isSecure, SESSION_MS } from "./sessions.ts";
@@ -218,18 +220,25 @@ function resetMail(deps: PeopleDeps): Pick<NonNullable<BetterAuthOptions["emailA
 }
 
 /**
- * The provider says whose the address is. An account that somebody was able to make with an admin's link may be another's
- * in this name: what signs in to it goes, before the one who was meant comes in.
+ * The provider says whose the address is. An account that somebody was able to make, or to give a password, with an
+ * admin's link may be another's in this name: what they come in by goes, before the one who was meant comes in.
  */
-async function startOver({ store, clock, ids }: PeopleDeps, userId: string): Promise<void> {
-  const person = await store.people.person(userId);
-  if (person === undefined || person.proven) return;
-  const { id, email } = person;
-  const now = clock.nowMs();
-  await store.change(async ({ people }) => {
-    await people.startOver(id, now);
-    const line = { id: ids.next("aud_"), atMs: now, actor: email, action: "person.start_over", workspaceId: null };
-    return { answer: null, audit: { ...line, target: id, detail: { how: "single sign-on" } } };
+async function startOver(deps: PeopleDeps, userId: string): Promise<void> {
+  const { store, directory, clock, inTurn } = deps;
+  await inTurn(async () => {
+    const person = await store.people.person(userId);
+    if (person === undefined || person.proven) return;
+    const { id, email } = person;
+    const detail = { how: "single sign-on" };
+    // First, as each is a change of its workspace: when one breaks off, the account is as it was, and starts over again.
+    for (const token of directory.tokens.madeBy(email)) await removeToken(deps, token, { of: email }, email);
+    await change(deps, async ({ people }) => {
+      await people.startOver(person, clock.nowMs());
+      return {
+        answer: null,
+        audit: { actor: email, action: "person.start_over", workspaceId: null, target: id, detail },
+      };
+    });
   });
 }
 
@@ -239,6 +248,7 @@ function hooksOf(deps: PeopleDeps): NonNullable<BetterAuthOptions["databaseHooks
     session: {
       create: {
         before: async ({ userId }, context) => {
+          if (context?.path.startsWith("/callback/") === true) await startOver(deps, userId);
           // A person who is disabled gets none, whichever way they came.
           if ((await store.people.person(userId))?.disabled === true) return false;
           // What goes by a session and begins it anew (a factor that is switched, a new password) is no sign-in: it is as
@@ -248,13 +258,12 @@ function hooksOf(deps: PeopleDeps): NonNullable<BetterAuthOptions["databaseHooks
         },
       },
     },
+    // Who is proven is said by `startOver` and by who makes accounts: the library would say it without starting over.
+    user: { update: { before: async (user) => (user.emailVerified === undefined ? undefined : false) } },
     account: {
       create: {
         // The provider's tokens are of no use here: what nobody has, nobody loses.
-        before: async (account) => {
-          if (account.providerId === OIDC_PROVIDER) await startOver(deps, account.userId);
-          return { data: { ...account, accessToken: null, refreshToken: null, idToken: null } };
-        },
+        before: async (account) => ({ data: { ...account, accessToken: null, refreshToken: null, idToken: null } }),
       },
     },
   };

@@ -61,7 +61,7 @@ function isMore(room: PeopleRoom, { operator, email }: PersonRecord, seat: LinkS
 /** Whoever was only written into a workspace has never said that its admins may help with their account. */
 async function hasAccepted({ store }: PeopleRoom, workspaceId: string, email: string): Promise<boolean> {
   const links = await store.people.invitations(workspaceId, INVITATIONS_MAX);
-  return links.some((link) => link.email === email && link.usedAtMs !== null);
+  return links.some((link) => link.email === email && link.usedAtMs !== null && link.revokedAtMs === null);
 }
 
 /**
@@ -79,11 +79,20 @@ export async function refuseOutgrown(room: PeopleRoom, token: string): Promise<v
   throw fault("invalid_value", { message: "This link is not good any more. Ask for a new one.", param: "token" });
 }
 
-/** The library has used the token up: what an admin knows of it says so, too. */
-export async function spendReset({ store, clock }: PeopleRoom, token: string): Promise<void> {
+/**
+ * The library has used the token up: what an admin knows of it says so, too. Who is not the operator, and made it, may
+ * have set the password as well.
+ */
+export async function spendReset(room: PeopleRoom, token: string): Promise<void> {
+  const { store, clock } = room;
   const link = await store.people.link(digestOf(token));
-  if (link?.kind !== "reset") return;
-  await store.change(async ({ people }) => ({ answer: await people.useLink(link.id, clock.nowMs()), audit: null }));
+  if (link?.kind !== "reset" || link.email === null) return;
+  const person = await store.people.personByEmail(link.email);
+  const isDoubtful = (await makerOf(room, link)) !== "operator";
+  await store.change(async ({ people }) => {
+    if (isDoubtful && person !== undefined) await people.setUnproven(person.id, clock.nowMs());
+    return { answer: await people.useLink(link.id, clock.nowMs()), audit: null };
+  });
 }
 
 async function makeReset(

@@ -108,8 +108,13 @@ export type PeopleWriter = {
   setDisabled(id: string, disabled: boolean, nowMs: number): Promise<void>;
   dropSecondFactor(id: string, nowMs: number): Promise<void>;
   dropPasskeys(id: string): Promise<void>;
-  /** Password, passkeys, second factor and sessions: whoever made them signs in no more. The address counts as proven. */
-  startOver(id: string, nowMs: number): Promise<void>;
+  /**
+   * Password, passkeys, second factor and sessions, and links made in their name or to a new password: whoever made them
+   * comes in no more. What was accepted in their name counts as not accepted. The address counts as proven.
+   */
+  startOver(person: Pick<PersonRecord, "id" | "email">, nowMs: number): Promise<void>;
+  /** Somebody else can have set what signs in to it. */
+  setUnproven(id: string, nowMs: number): Promise<void>;
   addSession(session: SessionAdd): Promise<void>;
   /** All of a person's but one, and devices that need no code for a while; answers how many sessions ended. */
   endSessions(userId: string, except: string | null): Promise<number>;

@@ -63,10 +63,14 @@ export async function removeToken(
   deps: Changing & Pick<Room, "directory">,
   { id, workspaceId, name }: ManagementToken,
   why: object = {},
+  actor = actorName(),
 ): Promise<void> {
   await change(deps, async ({ tenancy }) => {
     await tenancy.removeToken(id);
-    return { answer: null, audit: { action: "token.remove", workspaceId, target: id, detail: { name, ...why } } };
+    return {
+      answer: null,
+      audit: { actor, action: "token.remove", workspaceId, target: id, detail: { name, ...why } },
+    };
   });
   deps.directory.tokens.drop(id);
 }

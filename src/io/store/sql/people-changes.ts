@@ -11,7 +11,16 @@ type Changes<Name extends keyof PeopleWriter> = Pick<PeopleWriter, Name>;
 
 function personChanges(
   db: Kysely<Database>,
-): Changes<"addPerson" | "rename" | "setOperator" | "setDisabled" | "dropSecondFactor" | "dropPasskeys" | "startOver"> {
+): Changes<
+  | "addPerson"
+  | "rename"
+  | "setOperator"
+  | "setDisabled"
+  | "dropSecondFactor"
+  | "dropPasskeys"
+  | "startOver"
+  | "setUnproven"
+> {
   const change = async (
     id: string,
     set: { name?: string; operator?: number; disabled?: number; two_factor_enabled?: number; email_verified?: number },
@@ -52,15 +61,33 @@ function personChanges(
     async dropPasskeys(id) {
       await db.deleteFrom("people_passkeys").where("user_id", "=", id).execute();
     },
-    async startOver(id, nowMs) {
+    async startOver({ id, email }, nowMs) {
       for (const table of ["people_two_factors", "people_passkeys", "people_sessions"] as const)
         await db.deleteFrom(table).where("user_id", "=", id).execute();
       const ours = db.deleteFrom("people_accounts").where("user_id", "=", id);
       await ours.where("provider_id", "=", PASSWORD_ACCOUNT).execute();
       await forgetDevices(db, id);
+      await revokeOf(db, email, nowMs);
       await change(id, { two_factor_enabled: 0, email_verified: 1 }, nowMs);
     },
+    setUnproven: (id, nowMs) => change(id, { email_verified: 0 }, nowMs),
   };
+}
+
+/** Invitations that were accepted in a person's name, open links to a new password for them, and what they have made. */
+async function revokeOf(db: Kysely<Database>, email: string, nowMs: number): Promise<void> {
+  await db
+    .updateTable("people_links")
+    .set({ revoked_at_ms: Math.trunc(nowMs) })
+    .where("revoked_at_ms", "is", null)
+    .where((eb) =>
+      eb.or([
+        eb.and([eb("email", "=", email), eb("kind", "=", "invitation"), eb("used_at_ms", "is not", null)]),
+        eb.and([eb("email", "=", email), eb("kind", "=", "reset"), eb("used_at_ms", "is", null)]),
+        eb.and([eb("made_by", "=", email), eb("used_at_ms", "is", null)]),
+      ]),
+    )
+    .execute();
 }
 
 function sessionChanges(db: Kysely<Database>): Changes<"addSession" | "endSessions" | "endSession"> {
