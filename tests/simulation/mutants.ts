@@ -383,8 +383,8 @@ const RETRIES: readonly Mutant[] = [
     "aside-means-out",
     "ROUTE-05",
     "src/domain/routing/rank.ts",
-    "const choices = bestOf(0, pooled, order);",
-    'const choices = bestOf(0, pooled, order).filter((place) => standings?.get(place) !== "aside");',
+    "const choices = listed(0, pooled, order);",
+    'const choices = listed(0, pooled, order).filter((place) => standings?.get(place) !== "aside");',
   ),
   one(
     "queue-ignored",

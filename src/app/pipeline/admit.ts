@@ -68,7 +68,7 @@ export function admit(
     if (verdict.is === "held") trail.heldNanos = nanos;
     else {
       trail.unpaid = refusalOf(verdict, trail);
-      if (!tried.some(isOwnResource)) throw trail.unpaid;
+      if (!plan.attempts.some(isOwnResource)) throw trail.unpaid;
     }
   });
 }

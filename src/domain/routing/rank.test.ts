@@ -9,11 +9,15 @@ import {
   qualityOf,
   refusal,
   requestOf,
+  type WorldDraft,
   worldOf,
 } from "../../../tests/support/routing.ts";
 import type { Wishes } from "../../language/canon/wishes.ts";
+import type { Endpoint } from "../catalogue/catalogue.ts";
+import type { OwnKey } from "../tenancy/own-key.ts";
 import type { RouterSpec } from "../tenancy/router.ts";
-import { planAttempts } from "./plan.ts";
+import type { Attempt } from "./attempt.ts";
+import { planAttempts, type World } from "./plan.ts";
 
 /** Three models: one good and dear, one poor and cheap, one in between and fast. */
 function threeModels() {
@@ -205,6 +209,69 @@ describe("a router's fallbacks", () => {
     });
     const plan = planned(request, world());
     expect([providersOf(plan), plan.reason]).toEqual([["x"], expect.stringContaining("fallback of the router")]);
+  });
+});
+
+describe("what is the workspace's own and a fallback", () => {
+  const PROVIDERS = ["a", "b", "c", "d", "e", "f"];
+  const fallen = ["x", "y"].map((provider) => endpointOf({ provider, model: `acme/${provider}` }));
+  const spec = { models: ["acme/one"], fallback: ["acme/x", "acme/y"] };
+
+  /** The own key or the node of providers that have one. */
+  function owned(endpoints: readonly Endpoint[], of: Record<string, Partial<Attempt>>, draft: WorldDraft = {}): World {
+    const world = worldOf(endpoints, draft);
+    const reach = (modelId: string) => {
+      const reached = world.reach(modelId);
+      return { ...reached, endpoints: reached.endpoints.map((row) => ({ ...row, ...of[row.endpoint.provider] })) };
+    };
+    return { ...world, ownBreakers: () => world.breakers, reach };
+  }
+
+  const keyFor = (use: OwnKey["use"]): Partial<Attempt> => {
+    const of = { workspaceId: "ws_1", provider: "own", kind: "key", hint: null, fingerprint: "" } as const;
+    const kept = {
+      createdAtMs: 0,
+      changedAtMs: 0,
+      changedBy: "operator",
+      result: "accepted",
+      testedAtMs: null,
+    } as const;
+    return { own: { ...of, ...kept, use } };
+  };
+  const KEY = keyFor("fallback");
+  const NODE: Partial<Attempt> = {
+    node: { id: "n", workspaceId: "ws_1", name: "rack", isElsewhere: false },
+  };
+  const endpoints = [...PROVIDERS, "own"].map((provider) => endpointOf({ provider }));
+
+  test("BILL-08 one of the attempts is for an own key that is a fallback, and it stands behind the others", () => {
+    const plan = planned(requestOf(), owned(endpoints, { own: KEY }));
+    expect(providersOf(plan)).toEqual(["a", "b", "c", "d", "own", "e", "f"]);
+    const few = planned(requestOf(), owned(endpoints.slice(-3), { own: KEY }));
+    expect(providersOf(few)).toEqual(["e", "f", "own"]);
+    const aside = planned(requestOf(), owned(endpoints, { own: KEY }, { standings: { own: "aside", a: "aside" } }));
+    expect(providersOf(aside)).toEqual(["b", "c", "d", "e", "f", "a", "own"]);
+  });
+
+  test("BILL-08 a router's fallbacks go before it, and both are within the attempts", () => {
+    const plan = (more: Partial<RouterSpec>, of: Partial<Attempt>) => {
+      const request = requestOf({ route: autoRoute({ ...spec, ...more }) });
+      return providersOf(planned(request, owned([...endpoints, ...fallen], { own: of })));
+    };
+    expect(plan({ fallback: ["acme/x"] }, KEY).slice(0, 5)).toEqual(["a", "b", "c", "x", "own"]);
+    expect(plan({}, KEY)).toEqual(["a", "b", "c", "x", "own", "y", "d", "e", "f"]);
+    expect(plan({ nodes: "fallback" }, NODE)).toEqual(["a", "b", "c", "x", "own", "y", "d", "e", "f"]);
+    const few = owned([...endpoints.slice(-2), ...fallen], { own: KEY });
+    expect(providersOf(planned(requestOf({ route: autoRoute(spec) }), few))).toEqual(["f", "x", "y", "own"]);
+  });
+
+  test("BILL-08 no plan is so long that what is free falls out of it", () => {
+    const many = Array.from({ length: 40 }, (_, at) => endpointOf({ provider: `p${at}` }));
+    const dear = endpointOf({ provider: "own", price: "9" });
+    const request = requestOf({ wishes: { provider: { sort: "price" } } });
+    const plan = planned(request, owned([...many, dear], { own: keyFor("first") }));
+    expect([providersOf(plan).length, providersOf(plan).at(-1)]).toEqual([17, "own"]);
+    expect(plan.decision().candidates[16]?.reason).toContain("choice 17, with the workspace's own key");
   });
 });
 

@@ -1,5 +1,6 @@
 import type { Sort } from "../../language/canon/wishes.ts";
 import type { NodeUse } from "../tenancy/router.ts";
+import { isOwnResource } from "./attempt.ts";
 import { placeIn } from "./preferences.ts";
 import { type Figures, fill, MEDIAN, type Scores } from "./score.ts";
 import type { PlanRequest, Sifted, World } from "./sieve.ts";
@@ -10,7 +11,10 @@ export type Basis = "cost" | "own_key" | "nodes_first" | "score" | "session" | "
 
 /** Places of rows, best first. */
 export type Ranking = {
-  /** Those that may be tried, in order: the best of the pool, then fallbacks, then what is set aside. */
+  /**
+   * Those that may be tried, in order: the best of the pool, then fallbacks, then what is set aside. However much there is
+   * that costs, what is the workspace's own is among them.
+   */
   readonly shortlist: readonly number[];
   readonly basis: Basis;
   /** Of the rows that are not simply in; undefined when all are. */
@@ -21,7 +25,7 @@ export type Ranking = {
 
 /** More than any request tries, so that some may be passed over. */
 const SHORTLIST_MAX = 16;
-/** How many of the attempts are kept for the router's fallbacks when its pool could use them all. */
+/** How many of the attempts are kept for fallbacks when the pool could use them all. */
 const FALLBACK_ATTEMPTS = 2;
 
 export function rank(
@@ -38,13 +42,15 @@ export function rank(
   const tiers = tiersOf(sifted, request, figures.sessionPlace, standings, keys, nodes);
   const order = { rows, tiers, ...measuresOf(sifted, figures, scores, request) };
   const compare = (a: number, b: number) => compared(a, b, order);
-  const choices = bestOf(0, pooled, order);
-  const fallbacks = rows.length === pooled ? [] : bestOf(pooled, rows.length, order);
+  const choices = listed(0, pooled, order);
+  const fallbacks = rows.length === pooled ? [] : listed(pooled, rows.length, order);
   const isAside = (place: number) => standings?.get(place) === "aside";
   // A conversation that a fallback has served stays there too.
   const stays = fallbacks.findIndex((place) => tiers?.[place] === SESSION_FIRST);
   const [ahead, behind] = stays < 0 ? [choices, fallbacks] : [[...fallbacks.splice(stays, 1), ...choices], fallbacks];
-  const shortlist = joined(ahead, behind, isAside, world.attemptsMax);
+  const isLast = (place: number) => rows[place]?.own?.use === "fallback";
+  const isKept = (place: number) => isLast(place) || (nodes === "fallback" && rows[place]?.node !== undefined);
+  const shortlist = joined(ahead, behind, { isAside, isLast, isKept }, world.attemptsMax);
   return {
     shortlist,
     basis: basisOf(shortlist[0], tiers, request, sifted),
@@ -169,10 +175,19 @@ function compared(a: number, b: number, { rows, tiers, primary, best, secondary 
   return one < other ? -1 : 1;
 }
 
-/** The best of a stretch of rows in order, without sorting the rest. */
-function bestOf(from: number, to: number, order: Order): number[] {
+/** The best of a stretch of rows in order, with what is the workspace's own behind them: that costs nothing. */
+function listed(from: number, to: number, order: Order): number[] {
+  const best = bestOf(from, to, order, "all");
+  if (best.length === to - from) return best;
+  const own = bestOf(from, to, order, "own").filter((place) => !best.includes(place));
+  return [...best, ...own];
+}
+
+/** As many as a shortlist takes, without sorting the rest. */
+function bestOf(from: number, to: number, order: Order, of: "all" | "own"): number[] {
   const found: number[] = [];
   for (let place = from; place < to; place += 1) {
+    if (of === "own" && !isOwn(order.rows[place])) continue;
     let at = found.length;
     if (at === SHORTLIST_MAX) {
       at -= 1;
@@ -188,24 +203,38 @@ function bestOf(from: number, to: number, order: Order): number[] {
   return found;
 }
 
-/** The pool, then the fallbacks while there are attempts left for them, then the rest; whoever is set aside is last. */
+const isOwn = (row: Sifted["rows"][number] | undefined) => row !== undefined && isOwnResource(row);
+
+/** What decides where a place stands when lists are joined. */
+type Stands = {
+  readonly isAside: (place: number) => boolean;
+  /** Own keys that are a fallback: behind the router's fallbacks too. */
+  readonly isLast: (place: number) => boolean;
+  /** What is the workspace's own and a fallback: one of them is tried, whoever else there is. */
+  readonly isKept: (place: number) => boolean;
+};
+
+/**
+ * The pool, then the fallbacks while there are attempts left for them, then the rest, then own keys that are a fallback;
+ * whoever is set aside is last.
+ */
 function joined(
   best: readonly number[],
   fallbacks: readonly number[],
-  isAside: (place: number) => boolean,
+  { isAside, isLast, isKept }: Stands,
   attemptsMax: number,
 ): readonly number[] {
-  if (fallbacks.length === 0) return best;
-  const ready = best.filter((place) => !isAside(place));
-  const inReserve = fallbacks.filter((place) => !isAside(place));
-  const before = Math.max(1, attemptsMax - Math.min(inReserve.length, FALLBACK_ATTEMPTS));
-  return [
-    ...ready.slice(0, before),
-    ...inReserve,
-    ...ready.slice(before),
-    ...best.filter(isAside),
-    ...fallbacks.filter(isAside),
-  ];
+  if (fallbacks.length === 0 && !best.some(isLast)) return best;
+  const all = [...best, ...fallbacks];
+  const last = all.filter((place) => isLast(place) && !isAside(place));
+  const ready = best.filter((place) => !isAside(place) && !isLast(place));
+  const inReserve = fallbacks.filter((place) => !isAside(place) && !isLast(place));
+  const wanted = Math.min(inReserve.length + Math.min(last.length, 1), FALLBACK_ATTEMPTS);
+  const before = Math.max(1, attemptsMax - wanted);
+  const planned = [...ready.slice(0, before), ...inReserve, ...ready.slice(before), ...last];
+  const kept = planned.findIndex(isKept);
+  if (kept >= attemptsMax) planned.splice(Math.max(1, attemptsMax - 1), 0, ...planned.splice(kept, 1));
+  return [...planned, ...all.filter(isAside)];
 }
 
 function basisOf(

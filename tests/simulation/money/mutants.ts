@@ -41,7 +41,7 @@ const HOLDS: readonly Mutant[] = [
     "wallet.balanceNanos - wallet.heldNanos;",
     "wallet.balanceNanos;",
   ),
-  one("held-again-when-asked-again", "BILL-03", MEMORY, 'if (this.#holds.has(requestId)) return { is: "held" };', ""),
+  one("held-again-when-asked-again", "BILL-03", MEMORY, 'if (known?.swept === "no") {', "if (known === null) {"),
   one("hold-not-counted-against-members", "BILL-04", SPENDING, "cellOf(member.together, day).heldNanos += nanos;", ";"),
   one(
     "spent-not-counted-against-workspaces",
