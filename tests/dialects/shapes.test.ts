@@ -137,6 +137,41 @@ describe("a list of allowed tools beside a tool choice", () => {
   });
 });
 
+describe("several places that say how hard to think", () => {
+  const DISABLED = { thinking: { type: "disabled" } };
+  test.each<[string, JsonObject]>([
+    ["reasoning_effort", { reasoning_effort: "low", reasoning: { effort: "high" } }],
+    ["reasoning_effort", { reasoning_effort: "low", reasoning: "high" }],
+    ["reasoning_effort", { reasoning_effort: "high", ...DISABLED }],
+    ["reasoning_effort", { reasoning_effort: "low", thinking: { type: "enabled", budget_tokens: 9000 } }],
+    ["reasoning_effort", { reasoning_effort: "none", reasoning: { enabled: true } }],
+    ["reasoning.effort", { reasoning: { effort: "high" }, ...DISABLED }],
+    ["reasoning.effort", { reasoning: { effort: "low", max_tokens: 9000 } }],
+    ["reasoning.enabled", { reasoning: { enabled: false, effort: "high" } }],
+    ["reasoning.max_tokens", { reasoning: { max_tokens: 4000 }, thinking: { type: "enabled", budget_tokens: 5000 } }],
+    ["thinking.type", { thinking: { type: "disabled", budget_tokens: 5000 } }],
+  ])("PARAM-01 reasoning_effort and its aliases that differ are refused by %s: %j", async (param, sent) => {
+    expect(await refused(sent)).toMatchObject({ code: "invalid_value", param });
+  });
+
+  test.each<[string, JsonObject]>([
+    ["low", { reasoning_effort: "low", reasoning: { effort: "low" }, thinking: "low" }],
+    ["high", { reasoning_effort: "high", thinking: { type: "enabled" } }],
+    ["max", { reasoning_effort: "max", thinking: { type: "adaptive" }, reasoning: { enabled: true } }],
+    ["none", { reasoning_effort: "none", reasoning: { enabled: false }, ...DISABLED }],
+    ["low", { reasoning_effort: "low", reasoning: {} }],
+    ["high", { reasoning: { enabled: true, effort: "high", max_tokens: 9000, exclude: false } }],
+    ["medium", { reasoning: { enabled: true, effort: null, max_tokens: 4000 }, thinking: null }],
+    ["medium", { reasoning: { enabled: true } }],
+  ])("PARAM-01 reasoning_effort and its aliases that agree are one wish, %s: %j", async (told, sent) => {
+    await only(CHAT);
+    const { status, text } = await scene.chat(tenant.key, { model: "deepseek/deepseek-v3.2", ...sent });
+    expect(status, text).toBe(200);
+    expect(received(CHAT)).toMatchObject({ reasoning_effort: told });
+    for (const alias of ["reasoning", "thinking"]) expect(received(CHAT)).not.toHaveProperty(alias);
+  });
+});
+
 describe.each(Object.entries(COLUMNS))("%s", (dialect, { provider, model }) => {
   test("PARAM-04 an explicit null of every field is the same as none, also of those that are refused", async () => {
     await only(provider);

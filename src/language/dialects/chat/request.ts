@@ -1,8 +1,8 @@
 import { fault } from "../../../contract/faults.ts";
 import type { ChatMessage, ChatRequest, ChatTool } from "../../../contract/schemas/chat.ts";
 import type { MemberPatch } from "../../../kit/json.ts";
-import type { Call, Effort, ReasoningWish, ResponseFormat, ToolDefinition } from "../../canon/call.ts";
-import { effortFor, effortOfBudget } from "../../canon/effort.ts";
+import type { Call, Effort, ResponseFormat, ToolDefinition } from "../../canon/call.ts";
+import { effortFor } from "../../canon/effort.ts";
 import { isParameter, type Parameter } from "../../canon/parameters.ts";
 import { type CacheMark, imageDetail, type MediaSource, type Part, type Turn } from "../../canon/parts.ts";
 import type { Quirk } from "../../canon/quirks.ts";
@@ -11,6 +11,7 @@ import { extrasOf } from "../extras.ts";
 import { demandLabels } from "../labels.ts";
 import { decodeDetail } from "./details.ts";
 import { ALIASES, CALL_FIELDS } from "./fields.ts";
+import { decodeReasoning } from "./reasoning.ts";
 import { allowedTools, decodeToolChoice, encodeToolChoice } from "./tool-choice.ts";
 
 /** The canonical call behind a chat-completions request. */
@@ -121,33 +122,6 @@ const USUALLY_ONE = ["temperature", "top_p"] as const;
 function usualOf(request: ChatRequest): readonly Parameter[] | undefined {
   if (request.temperature !== 1 && request.top_p !== 1) return undefined;
   return USUALLY_ONE.filter((field) => request[field] === 1);
-}
-
-function ofWord(effort: Effort): ReasoningWish {
-  return { effort, budgetTokens: null };
-}
-
-function ofBudget(tokens: number | null | undefined): ReasoningWish {
-  if (!tokens) return ofWord("medium");
-  return { effort: effortOfBudget(tokens), budgetTokens: tokens };
-}
-
-/** The aliases say the same thing in other words; the plain field wins where several are sent. */
-function decodeReasoning({ model, reasoning_effort, reasoning, thinking }: ChatRequest): ReasoningWish | undefined {
-  if (typeof reasoning === "object" && reasoning?.exclude)
-    throw fault("unsupported_parameter", {
-      message: `${model}: reasoning.exclude cannot be honoured: thoughts come with the answer where the provider sends them. Leave it out.`,
-      param: "reasoning.exclude",
-    });
-  if (reasoning_effort) return ofWord(reasoning_effort);
-  if (typeof reasoning === "string") return ofWord(reasoning);
-  if (reasoning) {
-    if (reasoning.enabled === false) return ofWord("none");
-    return reasoning.effort ? ofWord(reasoning.effort) : ofBudget(reasoning.max_tokens);
-  }
-  if (!thinking) return undefined;
-  if (typeof thinking === "string") return ofWord(thinking);
-  return thinking.type === "disabled" ? ofWord("none") : ofBudget(thinking.budget_tokens);
 }
 
 function decodeTurn(message: ChatMessage): Turn {
