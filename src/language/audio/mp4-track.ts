@@ -1,3 +1,4 @@
+import { nearSeconds } from "./meter.ts";
 import type { SampleKind } from "./mp4-codecs.ts";
 
 /** A track of an MP4 file as far as it has been read. */
@@ -11,6 +12,9 @@ export type Mp4Track = {
   sized: number;
   units: number;
   bytes: number;
+  /** Parts of the media that are played, and how long they are together, in units of the movie. */
+  edits: number;
+  editUnits: number;
   /** How long a sample of a fragment lasts, and its size, where nothing else is said. */
   defaults: SampleSize;
 };
@@ -26,6 +30,7 @@ const SAMPLE_MAX_SECONDS = 10;
 export class Mp4Tracks {
   readonly #all: Mp4Track[] = [];
   #hasMore = false;
+  movieUnitsPerSecond = 0;
   current: Mp4Track = blank();
 
   open(): void {
@@ -49,8 +54,15 @@ export class Mp4Tracks {
    */
   seconds(fileBytes: number): number | undefined {
     const sounds = this.#all.filter(({ isSound }) => isSound);
-    if (this.#hasMore || sounds.length === 0 || !sounds.every((track) => isLikely(track, fileBytes))) return undefined;
+    const isKnown = sounds.every((track) => isLikely(track, fileBytes) && this.#isPlayedOnce(track));
+    if (this.#hasMore || sounds.length === 0 || !isKnown) return undefined;
     return Math.max(...sounds.map(({ units, unitsPerSecond }) => units / unitsPerSecond));
+  }
+
+  /** Not a part of it again and again, and no longer than it is. */
+  #isPlayedOnce({ edits, editUnits, units, unitsPerSecond }: Mp4Track): boolean {
+    const seconds = units / unitsPerSecond;
+    return edits <= 1 && editUnits <= (seconds + nearSeconds(seconds)) * this.movieUnitsPerSecond;
   }
 }
 
@@ -78,6 +90,8 @@ function blank(): Mp4Track {
     sized: 0,
     units: 0,
     bytes: 0,
+    edits: 0,
+    editUnits: 0,
     defaults,
   };
 }

@@ -19,7 +19,7 @@ function box(name: string, ...parts: Buffer[]): Buffer {
   return Buffer.concat([words(8 + body.length), Buffer.from(name, "latin1"), body]);
 }
 
-type Trak = { id?: number; handler?: string; unitsPerSecond?: number; stts?: Buffer; more?: Buffer };
+type Trak = { id?: number; handler?: string; unitsPerSecond?: number; stts?: Buffer; more?: Buffer; edits?: Buffer };
 
 const NOTHING = Buffer.alloc(0);
 /** What the samples are, and how many of them have a size. */
@@ -40,10 +40,11 @@ const alac = (rateHz: number) => box("alac", words(0, 4_096), Buffer.alloc(16), 
 /** A track of sound at 8 kHz unless told. */
 function trak(told: Trak = {}): Buffer {
   const { id = 1, handler = "soun", unitsPerSecond = 8_000, stts = table([100, 1_024]), more = AAC } = told;
+  const { edits = NOTHING } = told;
   const tkhd = box("tkhd", words(0, 0, 0, id));
   const mdhd = box("mdhd", words(0, 0, 0, unitsPerSecond, 999_999_999, 0));
   const hdlr = box("hdlr", words(0, 0), Buffer.from(handler, "latin1"), words(0, 0, 0));
-  return box("trak", tkhd, box("mdia", mdhd, hdlr, box("minf", box("stbl", more, box("stts", stts)))));
+  return box("trak", tkhd, edits, box("mdia", mdhd, hdlr, box("minf", box("stbl", more, box("stts", stts)))));
 }
 
 function table(...entries: [samples: number, units: number][]): Buffer {
@@ -144,6 +145,35 @@ describe("lies", () => {
 
   test("a box of another kind in front: not MP4", () => {
     expect(secondsOf(Buffer.concat([box("abcd"), FTYP, box("moov", trak()), DATA]))).toBeUndefined();
+  });
+});
+
+describe("edit lists", () => {
+  const EMPTY = 0xffffffff;
+  const ONCE = 0x10000;
+  const short = (...entries: [lasts: number, from: number][]) =>
+    box("edts", box("elst", words(0, entries.length, ...entries.flatMap((entry) => [...entry, ONCE]))));
+  const long = (...entries: [lasts: number, from: number][]) => {
+    const wide = entries.flatMap(([lasts, from]) => [0, lasts, from === EMPTY ? EMPTY : 0, from, ONCE]);
+    return box("edts", box("elst", words(0x01000000, entries.length, ...wide)));
+  };
+  const mvhd = box("mvhd", words(0, 0, 0, 1_000, 0));
+  const lasts = (edits: Buffer) => secondsOf(Buffer.concat([FTYP, box("moov", mvhd, trak({ edits })), DATA]));
+
+  test("STT-01 what encoders write changes nothing: a pause in front, and all of the media once", () => {
+    for (const edits of [short, long]) {
+      expect(lasts(edits([12_800, 0]))).toBe(12.8);
+      expect(lasts(edits([2_000, EMPTY], [12_672, 1_024]))).toBe(12.8);
+      expect(lasts(edits([0, 1_024]))).toBe(12.8);
+    }
+  });
+
+  test("STT-01 what plays a part of the media again, or more than there is: not known", () => {
+    for (const edits of [short, long]) {
+      expect(lasts(edits([12_800, 0], [12_800, 0]))).toBeUndefined();
+      expect(lasts(edits([60_000, 0]))).toBeUndefined();
+    }
+    expect(lasts(Buffer.concat([short([12_800, 0]), short([12_800, 0])]))).toBeUndefined();
   });
 });
 

@@ -4,12 +4,14 @@ import { type Mp4Track, Mp4Tracks, type SampleSize } from "./mp4-track.ts";
 import { Scanner, TO_THE_END } from "./scanner.ts";
 
 /** Boxes that hold boxes: their headers are stepped over, so that what they hold is read in its turn. */
-const HOLDERS: ReadonlySet<string> = new Set(["moov", "trak", "mdia", "minf", "stbl", "mvex", "moof", "traf"]);
+const HOLDERS: ReadonlySet<string> = new Set(["moov", "trak", "edts", "mdia", "minf", "stbl", "mvex", "moof", "traf"]);
 /** What such a file can begin with. */
 const OPENERS: ReadonlySet<string> = new Set(["ftyp", "styp", "moov", "moof", "mdat", "free", "skip", "wide", "sidx"]);
 /** Boxes whose fields are read. */
 const FIELDS: ReadonlySet<string> = new Set([
+  "mvhd",
   "tkhd",
+  "elst",
   "hdlr",
   "mdhd",
   "trex",
@@ -78,10 +80,12 @@ export class Mp4Meter implements Meter {
   #fields(box: Box, body: Buffer): number {
     const track = this.#tracks.current;
     const long = body[0] === 1;
-    if (box.name === "tkhd") track.id = u32(body, long ? 20 : 12);
+    if (box.name === "mvhd") this.#tracks.movieUnitsPerSecond = u32(body, long ? 20 : 12);
+    else if (box.name === "tkhd") track.id = u32(body, long ? 20 : 12);
     else if (box.name === "hdlr") track.isSound = body.toString("latin1", 8, 12) === "soun";
     else if (box.name === "mdhd") track.unitsPerSecond = u32(body, long ? 20 : 12);
     else if (box.name === "stsd") track.kind ??= sampleKindOf(body);
+    else if (box.name === "elst") return this.#edits(box, body);
     else if (box.name === "stsz") return this.#sizes(box, body);
     else if (box.name === "stz2") {
       track.sized += u32(body, 8);
@@ -97,6 +101,17 @@ export class Mp4Meter implements Meter {
     } else if (box.name === "tfhd") this.#fragmentOf(body);
     else if (box.name === "trun") return this.#run(box, body);
     return box.bodyBytes;
+  }
+
+  /** What of the media is played, in the order in which it is; an entry without a place in the media is a pause. */
+  #edits(box: Box, body: Buffer): number {
+    const track = this.#tracks.current;
+    const wide = body[0] === 1;
+    return this.#table(box, { at: 8, count: u32(body, 4), bytes: wide ? 20 : 12 }, (bytes, at) => {
+      if (bytes.readInt32BE(at + (wide ? 8 : 4)) < 0) return;
+      track.edits++;
+      track.editUnits += wide ? Number(bytes.readBigUInt64BE(at)) : bytes.readUInt32BE(at);
+    });
   }
 
   #sizes(box: Box, body: Buffer): number {
