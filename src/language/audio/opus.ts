@@ -5,6 +5,7 @@ export const OPUS_HEAD_BYTES = 2;
 
 /** No packet may be longer; a decoder refuses it. */
 const PACKET_MAX_SAMPLES = 5_760;
+export const OPUS_PACKET_MAX_SECONDS = PACKET_MAX_SAMPLES / OPUS_RATE_HZ;
 const SILK_SAMPLES = [480, 960, 1_920, 2_880];
 const HYBRID_SAMPLES = [480, 960];
 const CELT_SAMPLES = [120, 240, 480, 960];

@@ -1,6 +1,6 @@
 import { aacFrameSeconds } from "./adts.ts";
-import { OPUS_RATE_HZ, opusSamples } from "./opus.ts";
-import { RATE_MAX_HZ } from "./pcm.ts";
+import { OPUS_PACKET_MAX_SECONDS, OPUS_RATE_HZ, opusSamples } from "./opus.ts";
+import { CHANNELS_MAX, RATE_MAX_HZ } from "./pcm.ts";
 
 const AUDIO = 2;
 const LACED = 0x06;
@@ -8,6 +8,8 @@ const LACED = 0x06;
 export const BLOCK_HEAD_BYTES = 3;
 /** No block of sound lasts longer. */
 const BLOCK_MAX_NANOS = 10e9;
+/** Times are rounded to a thousandth. */
+const OPUS_PACKED_NANOS = OPUS_PACKET_MAX_SECONDS * 1e9 + 1e6;
 /** The least that a frame lasts, by its codec: a clock that runs faster was made up. */
 const FRAME_MIN_SECONDS: ReadonlyMap<string, number> = new Map([
   ["A_MPEG/L3", 0.024],
@@ -30,7 +32,11 @@ export class WebmTrack {
   rateHz = 8_000;
   channels = 1;
   bits = 0;
+  /** Whether its blocks were coded once more, so that they do not begin with what a packet begins with. */
+  isEncoded = false;
   #opusSamples = 0;
+  /** Between blocks that can be without a pause between them. */
+  #packedNanos = 0;
   #hasLaces = false;
   #frames = 0;
   #bytes = 0;
@@ -54,6 +60,7 @@ export class WebmTrack {
     const isPause = gap < 0 || gap * scaleNanos > BLOCK_MAX_NANOS;
     if (!isPause) this.#pace = gap;
     this.#time += isPause ? 0 : gap;
+    if (gap > 0 && gap * scaleNanos <= OPUS_PACKED_NANOS) this.#packedNanos += gap * scaleNanos;
     this.#lastTime = time;
     this.#bytes += bytes - BLOCK_HEAD_BYTES;
     const isLaced = (head.readUInt8(2) & LACED) !== 0;
@@ -65,17 +72,24 @@ export class WebmTrack {
   /** Undefined when they cannot be known, or what the file says cannot be true. */
   seconds(scaleNanos: number, missingBytes: number): number | undefined {
     const bytes = this.#bytes - missingBytes;
+    if (this.isEncoded) return undefined;
     if (this.codec.startsWith("A_PCM/")) return this.#plainSeconds(bytes);
-    if (this.#opusSamples > 0 && !this.#hasLaces) return this.#opusSamples / OPUS_RATE_HZ;
+    if (this.#opusSamples > 0 && !this.#hasLaces) return this.#packedSeconds();
     const seconds = ((this.#time + this.#pace) * scaleNanos) / 1e9;
     const shortest = this.codec.startsWith("A_AAC") ? aacFrameSeconds(this.config) : FRAME_MIN_SECONDS.get(this.codec);
     if (shortest === undefined || seconds < (this.#frames - 1) * shortest) return undefined;
     return bytes > seconds * BYTES_PER_SECOND_MAX ? undefined : Math.max(seconds, this.#opusSamples / OPUS_RATE_HZ);
   }
 
+  /** Of packets by themselves, where those that follow each other closely last about that long. */
+  #packedSeconds(): number | undefined {
+    const seconds = this.#opusSamples / OPUS_RATE_HZ;
+    return this.#packedNanos / 1e9 > 2 * seconds + 1 ? undefined : seconds;
+  }
+
   #plainSeconds(bytes: number): number | undefined {
     const { rateHz, channels, bits } = this;
-    const isKnown = rateHz >= 1 && rateHz <= RATE_MAX_HZ && channels > 0 && bits > 0 && bits <= 64;
-    return isKnown ? bytes / (channels * Math.ceil(bits / 8)) / rateHz : undefined;
+    const isShape = rateHz >= 1 && rateHz <= RATE_MAX_HZ && channels > 0 && channels <= CHANNELS_MAX;
+    return isShape && bits > 0 && bits <= 64 ? bytes / (channels * Math.ceil(bits / 8)) / rateHz : undefined;
   }
 }

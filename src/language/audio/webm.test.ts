@@ -58,6 +58,24 @@ describe("Opus", () => {
   });
 });
 
+describe("STT-01 what hides how long packets are", () => {
+  const many = (stepMs: number, packet: string) =>
+    Array.from({ length: 100 }, (_, index) => block(1, index * stepMs, 0x80, packet));
+
+  test.each(["A_OPUS", "A_PCM/INT/LIT"])("blocks of %s that are coded once more are not known", (codec) => {
+    const encodings = element("6d80", element("6240", element("5034", element("4254", "\x03"))));
+    const file = (more: Buffer[]) => [START, element("1654ae6b", track(1, 2, codec, samples(), ...more)), cluster(0)];
+    expect(secondsOf(...file([]), ...many(20, "f8fffe"))).toBeGreaterThan(0);
+    expect(secondsOf(...file([encodings]), ...many(20, "f8fffe"))).toBeUndefined();
+  });
+
+  test("packets of Opus that say far less than the times between them are not known, a pause is", () => {
+    expect(secondsOf(OPUS, cluster(0), ...many(30, "f8fffe"))).toBe(2);
+    expect(secondsOf(OPUS, cluster(0), ...many(120, "80fffe"))).toBeUndefined();
+    expect(secondsOf(OPUS, cluster(0), ...many(300, "f8fffe"))).toBe(2);
+  });
+});
+
 describe("tracks of sound beside each other", () => {
   const beside = (...tracks: Buffer[]) =>
     Buffer.concat([START, element("1654ae6b", Buffer.concat(tracks)), cluster(0)]);
@@ -176,6 +194,7 @@ describe("plain samples", () => {
     { bits: "00" },
     { bits: "ff" },
     { channels: "00" },
+    { channels: "09" },
     { rate: "00000000" },
     { rate: "7fc00000" },
     { rate: "01" },

@@ -9,6 +9,7 @@ const NUMBER = 0xd7;
 const TYPE = 0x83;
 const CODEC = 0x86;
 const CODEC_CONFIG = 0x63a2;
+const ENCODINGS = 0x6d80;
 const RATE = 0xb5;
 const CHANNELS = 0x9f;
 const BITS = 0x6264;
@@ -24,6 +25,7 @@ const VALUES: ReadonlySet<number> = new Set([
   TYPE,
   CODEC,
   CODEC_CONFIG,
+  ENCODINGS,
   RATE,
   CHANNELS,
   BITS,
@@ -113,6 +115,7 @@ function describe(track: WebmTrack, id: number, body: Buffer): void {
   else if (id === TYPE) track.type = unsigned(body);
   else if (id === CODEC) track.codec = body.toString("latin1").replace(/\0+$/, "");
   else if (id === CODEC_CONFIG) track.config = Buffer.from(body);
+  else if (id === ENCODINGS) track.isEncoded = true;
   else if (id === CHANNELS) track.channels = unsigned(body);
   else if (id === BITS) track.bits = unsigned(body);
   else if (id === RATE)
