@@ -58,9 +58,11 @@ export class OggLink {
     this.#settled = { played, most: this.#most };
   }
 
-  /** `last`: whether the packet that ended last has come whole. */
-  seconds(last: "whole" | "cut"): number {
-    const since = this.#most - this.#settled.most - (last === "cut" ? this.#last.most : 0);
-    return Math.max(0, this.#settled.played + since - this.codec.preSkip) / this.codec.rateHz;
+  /** What is played, and the least that its packets last. `last`: whether the packet that ended last has come whole. */
+  seconds(last: "whole" | "cut"): { readonly played: number; readonly packed: number } {
+    const cut = last === "cut" ? this.#last : NOTHING;
+    const since = this.#most - this.#settled.most - cut.most;
+    const played = Math.max(0, this.#settled.played + since - this.codec.preSkip);
+    return { played: played / this.codec.rateHz, packed: (this.#least - cut.least) / this.codec.rateHz };
   }
 }

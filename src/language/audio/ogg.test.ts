@@ -98,6 +98,25 @@ describe("positions", () => {
   });
 });
 
+describe("STT-01 what is left out of streams that follow one another", () => {
+  const links = (count: number, preSkip: number, granule: bigint) =>
+    Array.from({ length: count }, (_, serial) =>
+      Buffer.concat([heads(serial, preSkip), audio(50, { serial, granule, flags: LAST })]),
+    );
+
+  test("as encoders do it is not counted", () => {
+    expect(secondsOf(...links(30, 312, 48_000n))).toBeCloseTo(30 * (1 - 312 / 48_000), 9);
+  });
+
+  test.each([
+    ["by what comes before their start", 65_535, 48_000n],
+    ["by a little of that in each", 3_840, 48_000n],
+    ["by where they end", 0, 0n],
+  ])("%s: not known", (_, preSkip, granule) => {
+    expect(secondsOf(...links(30, preSkip, granule))).toBeUndefined();
+  });
+});
+
 describe("structure", () => {
   test("streams one after another add up, also when their numbers are the same", () => {
     expect(secondsOf(silentOpus(1.5), silentOpus(2.25), silentOpus(0.5))).toBe(4.25);

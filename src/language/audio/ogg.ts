@@ -1,4 +1,4 @@
-import type { Meter } from "./meter.ts";
+import { type Meter, nearSeconds } from "./meter.ts";
 import { codecOf, FIRST_PACKET_BYTES, isSilent } from "./ogg-codecs.ts";
 import { OggLink } from "./ogg-link.ts";
 import { Scanner, standsAt } from "./scanner.ts";
@@ -20,8 +20,8 @@ type Page = { readonly granule: number; readonly place: "within" | "last"; reado
 /** Measures Ogg by its packets: Opus, Vorbis and FLAC, also streams that follow one another in one file. */
 export class OggMeter implements Meter {
   readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
-  /** Of the links that are over. */
-  #secondsBefore = 0;
+  /** Of the links that are over: what is played of them, and the least that their packets last. */
+  #before = { played: 0, packed: 0 };
   /** Streams that run beside each other, by their serial number. */
   readonly #links = new Map<number, OggLink | "silent">();
   /** The one whose page is being read, or was last. */
@@ -40,15 +40,21 @@ export class OggMeter implements Meter {
 
   seconds(): number | undefined {
     if (this.#link === undefined || this.#isLost) return undefined;
-    return this.#secondsBefore + this.#longest(this.#isInPacket && this.#scanner.missingBytes > 0 ? this.#link : null);
+    const { played, packed } = this.#until(this.#isInPacket && this.#scanner.missingBytes > 0 ? this.#link : undefined);
+    // Packets that are not to be heard: not every player leaves them out.
+    return packed - played > nearSeconds(played) ? undefined : played;
   }
 
-  /** Of the streams beside each other. */
-  #longest(cut: OggLink | null): number {
-    let seconds = 0;
-    for (const link of this.#links.values())
-      if (link !== "silent") seconds = Math.max(seconds, link.seconds(link === cut ? "cut" : "whole"));
-    return seconds;
+  /** With the longest of the streams beside each other. */
+  #until(cut: OggLink | undefined): { played: number; packed: number } {
+    let [played, packed] = [0, 0];
+    for (const link of this.#links.values()) {
+      if (link === "silent") continue;
+      const seconds = link.seconds(link === cut ? "cut" : "whole");
+      played = Math.max(played, seconds.played);
+      packed = Math.max(packed, seconds.packed);
+    }
+    return { played: this.#before.played + played, packed: this.#before.packed + packed };
   }
 
   #read(bytes: Buffer, at: number): number | undefined {
@@ -118,7 +124,7 @@ export class OggMeter implements Meter {
   /** Streams that open before any goes on run beside each other; those that open later follow them. */
   #open(serial: number, first: Buffer): void {
     if (this.#isUnderway) {
-      this.#secondsBefore += this.#longest(null);
+      this.#before = this.#until(undefined);
       this.#links.clear();
       this.#isUnderway = false;
     }
