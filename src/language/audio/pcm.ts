@@ -7,9 +7,9 @@ export type PcmShape = { readonly rateHz: number; readonly channels: number };
 export const PCM_SPEECH: PcmShape = { rateHz: 24_000, channels: 1 };
 
 const SAMPLE_BYTES = 2;
-/** No recording has more. */
-export const RATE_MAX_HZ = 768_000;
-export const CHANNELS_MAX = 32;
+/** No speech has more. */
+export const RATE_MAX_HZ = 192_000;
+export const CHANNELS_MAX = 8;
 const HEADER_BYTES = 44;
 /** What stands for a length that is not known yet. */
 const UNKNOWN = 0xffffffff;

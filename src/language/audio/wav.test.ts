@@ -70,6 +70,7 @@ describe("lengths that lie", () => {
     fast.writeUInt32LE(2_000_000_000, 12);
     expect(secondsOf(riff([fmt(), chunk("data", SECOND), chunk("LIST", Buffer.from("abcd")), fast]))).toBe(1);
     expect(secondsOf(riff([fmt(), fast, chunk("data", SECOND)]))).toBe(1);
+    expect(secondsOf(riff([fmt({ tag: 0x45, bits: 2 }), fmt(), chunk("data", SECOND)]))).toBeUndefined();
   });
 
   test("data that goes on where its length ends, with bytes like no chunk", () => {
@@ -116,10 +117,11 @@ describe("layouts", () => {
 
   test.each<[string, Fmt]>([
     ["no channels", { channels: 0 }],
-    ["more channels than anything has", { channels: 33 }],
+    ["more channels than speech has", { channels: 9 }],
     ["no bits", { bits: 0 }],
     ["samples wider than any", { bits: 512 }],
     ["a rate that nothing has", { rateHz: 2_000_000_000 }],
+    ["one that no speech has", { rateHz: 192_001 }],
     ["MP3, of which the header tells a byte rate alone", { tag: 0x55, bits: 0, bytesPerSecond: 4_000 }],
     ["G.722", { tag: 0x28f, bits: 4 }],
     ["AAC", { tag: 0xff }],
@@ -130,10 +132,46 @@ describe("layouts", () => {
     expect(secondsOf(riff([fmt(layout), chunk("data", SECOND)]))).toBeUndefined();
   });
 
-  test.each(["mp3", "aac"] as const)("STT-01 frames of %s that call themselves samples: not known", (format) => {
-    const coded = Buffer.concat([Buffer.alloc(9), speechOf(format, 2)]);
-    expect(secondsOf(riff([fmt(), chunk("data", coded)]))).toBeUndefined();
-    expect(secondsOf(riff([fmt(), chunk("data", coded, 4)]))).toBeUndefined();
+  /** A header, and bytes up to the length that it tells. */
+  const frames = (bytes: number, header: string) =>
+    Buffer.concat(
+      Array.from({ length: 20 }, () => Buffer.alloc(bytes, Buffer.from(header.padEnd(bytes * 2, "5a"), "hex"))),
+    );
+
+  test.each<[string, Buffer]>([
+    ["MP3", speechOf("mp3", 2)],
+    ["AAC", speechOf("aac", 2)],
+    ["AAC in LOAS", frames(100, "56e061")],
+    ["AC-3", frames(128, "0b77000000404000")],
+    ["AC-3 at 44.1 kHz", frames(140, "0b77000041404000")],
+    ["AC-3 with its bytes swapped", frames(128, "770b000040000040")],
+    ["E-AC-3", frames(64, "0b77001f00800000")],
+    ["DTS", frames(96, "7ffe8001fc3c05f0")],
+    ["DTS with its bytes swapped", frames(96, "fe7f01803cfcf005")],
+    ["DTS in words of 14 bits", frames(110, "1fffe80007f03c053c00")],
+    ["the same with its bytes swapped", frames(110, "ff1f00e8f007053c003c")],
+  ])("STT-01 frames of %s that call themselves samples: not known", (_, coded) => {
+    for (const data of [coded, Buffer.concat([Buffer.alloc(300_001), coded]), Buffer.concat([SECOND, SECOND, coded])]) {
+      expect(secondsOf(riff([fmt(), chunk("data", data)]))).toBeUndefined();
+      expect(secondsOf(riff([fmt(), chunk("data", data, 4)]))).toBeUndefined();
+    }
+  });
+
+  test("STT-01 the frames that samples begin with are enough when they are three: the others may stand apart", () => {
+    const frame = speechOf("mp3", 0.024);
+    const apart = Array.from({ length: 50 }, () => [frame, Buffer.alloc(1)]).flat();
+    expect(secondsOf(riff([fmt(), chunk("data", Buffer.concat([frame, frame, ...apart]))]))).toBeUndefined();
+    expect(secondsOf(riff([fmt(), chunk("data", Buffer.concat(apart))]))).toBeGreaterThan(0);
+  });
+
+  test.each([8, 64, 500, 8_000, 32_000])("STT-01 noise of samples up to %i is none", (loudness) => {
+    let seed = 1;
+    const noise = Buffer.alloc(1_000_000);
+    for (let at = 0; at < noise.length; at += 2) {
+      seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0;
+      noise.writeInt16LE(Math.round((seed / 2 ** 31 - 1) * loudness), at);
+    }
+    expect(secondsOf(riff([fmt(), chunk("data", noise)]))).toBe(62.5);
   });
 
   test("RF64, whose lengths stand elsewhere", () => {

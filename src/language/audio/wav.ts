@@ -1,6 +1,5 @@
-import { adtsMeter } from "./adts.ts";
+import { CodedProbe } from "./coded.ts";
 import type { Meter } from "./meter.ts";
-import { mp3Meter } from "./mp3.ts";
 import { CHANNELS_MAX, RATE_MAX_HZ } from "./pcm.ts";
 import { Scanner, TO_THE_END } from "./scanner.ts";
 
@@ -29,37 +28,30 @@ const GSM = 0x31;
 const GSM_BLOCK_BYTES = 65;
 const GSM_BLOCK_SAMPLES = 320;
 const FMT_MAX_BYTES = 40;
-/** Players look so far into samples for frames of a codec, and play those when there are some in a row. */
-const PROBED_BYTES = 256 * 1024;
-const FRAMES_MIN_SECONDS = 0.1;
 
 /** Measures a WAV file by the bytes of its data. The lengths in its headers end nothing by themselves. */
 export class WavMeter implements Meter {
   readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
   #at: "start" | "chunks" | "data" | "rest" = "start";
+  /** By the first format in the file, which is the one that counts where it is played. */
   #layout: Layout | undefined;
+  #hasFormat = false;
   #dataBytes = 0;
   /** Of the data as its header says, still to come. */
   #declaredBytes = 0;
   /** An odd chunk is followed by one byte of padding. */
   #isOdd = false;
-  readonly #probes = [mp3Meter(), adtsMeter()];
-  #probedBytes = 0;
+  readonly #coded = new CodedProbe();
 
   push(chunk: Buffer): void {
     this.#scanner.push(chunk);
   }
 
   seconds(): number | undefined {
-    const isCoded = this.#probes.some((probe) => (probe.seconds() ?? 0) >= FRAMES_MIN_SECONDS);
-    if (this.#layout === undefined || isCoded) return undefined;
+    if (this.#layout === undefined || this.#coded.isFound) return undefined;
     const waiting = this.#at === "data" ? this.#scanner.rest.length - (this.#isOdd ? 1 : 0) : 0;
     const bytes = this.#dataBytes + Math.max(0, waiting);
     return Math.floor(bytes / this.#layout.unitBytes) / this.#layout.unitsPerSecond;
-  }
-
-  passedBytes(): number {
-    return 0;
   }
 
   #read(bytes: Buffer, at: number): number | undefined {
@@ -76,9 +68,7 @@ export class WavMeter implements Meter {
   }
 
   #count(bytes: Buffer, at: number, length: number): number {
-    const probed = bytes.subarray(at, at + Math.min(length, PROBED_BYTES - this.#probedBytes));
-    this.#probedBytes += probed.length;
-    for (const probe of this.#probes) probe.push(probed);
+    this.#coded.push(bytes.subarray(at, at + length));
     this.#dataBytes += length;
     return length;
   }
@@ -103,8 +93,8 @@ export class WavMeter implements Meter {
     if (name === "fmt ") {
       const shown = Math.min(length, FMT_MAX_BYTES);
       if (here < 8 + shown) return undefined;
-      // The first one counts, as it does where the file is played.
-      this.#layout ??= layoutOf(bytes.subarray(at + 8, at + 8 + shown));
+      if (!this.#hasFormat) this.#layout = layoutOf(bytes.subarray(at + 8, at + 8 + shown));
+      this.#hasFormat = true;
     }
     return 8 + length + (length % 2);
   }
