@@ -106,6 +106,23 @@ test("a file whose first frame is unlike all the others is not measured by it", 
   ).toBeUndefined();
 });
 
+describe("STT-01 frames that tell their rate, beside frames that leave it to the stream", () => {
+  const info = Buffer.from(file.subarray(0, HEADERS_BYTES));
+  info.writeUInt32BE(((16_000 << 12) | (15 << 4)) >>> 0, 4 + 4 + 10);
+  const body = Buffer.alloc(99);
+  const short = Buffer.concat([withCrc("fff8100801"), body]);
+  const mixed = (long: string) =>
+    Array.from({ length: 30 }, () => [...Array<Buffer>(25).fill(short), withCrc(long), body]).flat();
+
+  test("are of one stream where it is the same", () => {
+    expect(secondsOf(info, ...mixed("fff8750801fffe"))).toBeCloseTo((30 * (25 * 192 + 65_535)) / 16_000, 9);
+  });
+
+  test("and where it is another, few long ones are enough: not known", () => {
+    expect(secondsOf(info, ...mixed("fff8760801fffe"))).toBeUndefined();
+  });
+});
+
 test("only the frames that came count", () => {
   const half = secondsOf(file.subarray(0, file.length / 2)) ?? 0;
   expect(half).toBeGreaterThan(1.1);

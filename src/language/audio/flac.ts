@@ -1,5 +1,5 @@
 import { tagBytes } from "./id3.ts";
-import { type Meter, Tally } from "./meter.ts";
+import { type Meter, nearSeconds, Tally } from "./meter.ts";
 import { Scanner, standsAt, TO_THE_END, toNext } from "./scanner.ts";
 
 /** A frame as its header tells of it; the rate is zero where the header leaves it to the stream's. */
@@ -7,7 +7,7 @@ export type FlacFrame = {
   readonly headerBytes: number;
   readonly samples: number;
   readonly rateHz: number;
-  /** What all frames of a stream have in common. */
+  /** What all frames of a stream have in common, beside their rate. */
   readonly kind: number;
 };
 
@@ -50,8 +50,8 @@ export function flacFrameAt(bytes: Buffer, at: number): FlacFrame | "more" | und
     headerBytes: crcAt + 1 - at,
     samples: blockSamples(blockCode, bytes, blockAt),
     rateHz: rateOf(rateCode, bytes, rateAt),
-    // Blocking, rate and sample size; the channels may be coupled differently from frame to frame.
-    kind: word & 0x00010f0e,
+    // Blocking and sample size; the channels may be coupled differently from frame to frame.
+    kind: word & 0x0001000e,
   };
 }
 
@@ -85,7 +85,6 @@ function rateOf(code: number, bytes: Buffer, at: number): number {
 
 /** A header appears by chance once in ten megabytes or so; more than these are a file that was made to be misread. */
 const STRANGERS_MAX = 8;
-const STRANGERS_SHARE = 0.05;
 
 /** Counts frames by their headers. What the file says of its own length is not read: who streams does not know it yet. */
 export class FlacMeter implements Meter {
@@ -94,10 +93,10 @@ export class FlacMeter implements Meter {
   #at: "start" | "blocks" | "frames" = "start";
   #isFlac = false;
   #streamRateHz = 0;
-  #kind: number | undefined;
-  #frames = 0;
+  #first: Pick<FlacFrame, "kind" | "rateHz"> | undefined;
   /** Headers of another kind: what looks so by chance inside a frame, or frames that a player hears all the same. */
   #strangers = 0;
+  #strangersSeconds = 0;
   /** From each of those to the next frame that counts. */
   #passedBytes = 0;
   #isAstray = false;
@@ -107,8 +106,9 @@ export class FlacMeter implements Meter {
   }
 
   seconds(): number | undefined {
-    const isMixed = this.#strangers > STRANGERS_MAX + this.#frames * STRANGERS_SHARE;
-    return this.#isFlac && !isMixed ? this.#tally.seconds : undefined;
+    const { seconds } = this.#tally;
+    const isMixed = this.#strangers > STRANGERS_MAX && this.#strangersSeconds > nearSeconds(seconds);
+    return this.#isFlac && !isMixed ? seconds : undefined;
   }
 
   passedBytes(): number {
@@ -154,15 +154,17 @@ export class FlacMeter implements Meter {
     const frame = flacFrameAt(bytes, at);
     if (frame === "more") return undefined;
     if (frame === undefined) return this.#pass(bytes, at);
-    if (this.#kind !== undefined && frame.kind !== this.#kind) {
+    const { kind, samples } = frame;
+    const rateHz = frame.rateHz === 0 ? this.#streamRateHz : frame.rateHz;
+    this.#first ??= { kind, rateHz };
+    if (kind !== this.#first.kind || rateHz !== this.#first.rateHz) {
       this.#strangers++;
+      if (rateHz > 0) this.#strangersSeconds += samples / rateHz;
       this.#isAstray = true;
       return this.#pass(bytes, at);
     }
     this.#isAstray = false;
-    this.#kind = frame.kind;
-    this.#frames++;
-    this.#tally.add(frame.samples, frame.rateHz === 0 ? this.#streamRateHz : frame.rateHz);
+    this.#tally.add(samples, rateHz);
     return frame.headerBytes;
   }
 

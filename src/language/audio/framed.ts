@@ -1,8 +1,8 @@
 import { tagBytes } from "./id3.ts";
-import { type Meter, Tally } from "./meter.ts";
+import { type Meter, nearSeconds, Tally } from "./meter.ts";
 import { Scanner, toNext } from "./scanner.ts";
 
-/** A frame as its header tells of it; frames of one stream have the same kind. */
+/** A frame as its header tells of it; frames of one stream have the same kind. Without bytes: of a length it does not tell. */
 export type Frame = {
   readonly bytes: number;
   readonly samples: number;
@@ -31,6 +31,8 @@ export class FrameMeter implements Meter {
   #begun = false;
   #last: Frame | undefined;
   #passedBytes = 0;
+  /** Of headers that were not believed: a player may hear a frame there all the same. */
+  #passedSeconds = 0;
 
   constructor(framing: Framing) {
     this.#framing = framing;
@@ -43,6 +45,7 @@ export class FrameMeter implements Meter {
   seconds(): number | undefined {
     const cut = this.#scanner.missingBytes > 0 ? (this.#last?.samples ?? 0) : 0;
     const counted = this.#tally.secondsWithout(cut);
+    if (this.#passedSeconds > nearSeconds(counted)) return undefined;
     const alone = this.#frameAlone();
     if (alone !== undefined) return counted + alone.samples / alone.rateHz;
     return this.#last === undefined ? undefined : counted;
@@ -72,7 +75,11 @@ export class FrameMeter implements Meter {
     if (frame === undefined) return this.#lost(bytes, at);
     if (frame.kind !== this.#run) {
       if (here < frame.bytes + this.#framing.headerBytes) return undefined;
-      if (this.#framing.frameAt(bytes, at + frame.bytes)?.kind !== frame.kind) return this.#lost(bytes, at);
+      const next = frame.bytes === 0 ? undefined : this.#framing.frameAt(bytes, at + frame.bytes);
+      if (next?.kind !== frame.kind) {
+        this.#passedSeconds += frame.samples / frame.rateHz;
+        return this.#lost(bytes, at);
+      }
       this.#run = frame.kind;
       if (this.#framing.isNote(bytes, at, frame)) return frame.bytes;
     }

@@ -127,6 +127,34 @@ describe("damage", () => {
   });
 });
 
+describe("STT-01 frames that are passed over", () => {
+  const frame = (header: string) => {
+    const bytes = Buffer.alloc(mpegFrameAt(Buffer.from(header, "hex"), 0)?.bytes ?? 100, 0x11);
+    bytes.write(header, "hex");
+    return bytes;
+  };
+  const times = (count: number, ...some: Buffer[]) => Buffer.concat(Array.from({ length: count }, () => some).flat());
+  /** 5.2 s in more bytes than all that follows. */
+  const FAT = times(200, frame("fffbe0c4"));
+
+  test.each([
+    ["of which no two in a row are alike", times(400, frame("fff314c4"), frame("fff318c4"))],
+    ["with a byte between them", times(400, frame("fff314c4"), Buffer.alloc(1))],
+    ["of a free bit rate", times(400, frame("fffb00c4"))],
+  ])("%s are heard all the same: not known", (_, frames) => {
+    expect(frames.length).toBeLessThan(FAT.length);
+    expect(secondsOf(Buffer.concat([FAT, frames]))).toBeUndefined();
+  });
+
+  test("a picture in a closing tag, or between files that were put together, is none", () => {
+    const picture = Buffer.from(Array.from({ length: 60_000 }, (_, at) => (at * at * 31 + at * 7) >>> 5));
+    const closing = Buffer.concat([Buffer.from("APETAGEX"), picture]);
+    const seconds = secondsOf(FAT) ?? 0;
+    expect(secondsOf(Buffer.concat([FAT, closing]))).toBe(seconds);
+    expect(secondsOf(Buffer.concat([FAT, tag(300), picture, FAT]))).toBeCloseTo(2 * seconds, 9);
+  });
+});
+
 describe("ADTS", () => {
   test("counts frames, not the one that was cut", () => {
     const bytes = silentAac(1.024);

@@ -30,18 +30,23 @@ const HEADER_BYTES = 4;
 const NOTE_NAMES = ["Xing", "Info"];
 const VBRI_AT = 36;
 
-const framing: Framing = { headerBytes: HEADER_BYTES, frameAt: mpegFrameAt, isNote };
+const framing: Framing = { headerBytes: HEADER_BYTES, frameAt: headerAt, isNote };
 
 /** Counts frames of MPEG audio: versions 1, 2 and 2.5, layers I to III, any mix of bit rates. */
 export function mp3Meter(): Meter {
   return new FrameMeter(framing);
 }
 
-/** The header of MPEG audio at `at`; the four bytes must be there. */
+/** The header of MPEG audio at `at`, one that tells its length; the four bytes must be there. */
 export function mpegFrameAt(bytes: Buffer, at: number): Frame | undefined {
+  const frame = headerAt(bytes, at);
+  return frame?.bytes === 0 ? undefined : frame;
+}
+
+function headerAt(bytes: Buffer, at: number): Frame | undefined {
   const word = bytes.readUInt32BE(at);
   const [bitrateIndex, rateIndex] = [(word >>> 12) & 15, (word >>> 10) & 3];
-  if (word >>> 21 !== 0x7ff || bitrateIndex === 0 || bitrateIndex === 15 || rateIndex === 3) return undefined;
+  if (word >>> 21 !== 0x7ff || bitrateIndex === 15 || rateIndex === 3) return undefined;
   const version = VERSIONS[(word >>> 19) & 3];
   const layer = LAYERS[(word >>> 17) & 3];
   if (version === undefined || layer === undefined || (word & 3) === RESERVED_EMPHASIS) return undefined;
@@ -52,7 +57,7 @@ export function mpegFrameAt(bytes: Buffer, at: number): Frame | undefined {
   const slotBytes = layer === 1 ? 4 : 1;
   const slots = Math.floor(((samples / 8 / slotBytes) * kbits * 1000) / rateHz) + padding;
   // Version, layer and rate: what no encoder changes within a stream.
-  return { bytes: slots * slotBytes, samples, rateHz, kind: word & 0x001e0c00 };
+  return { bytes: kbits === 0 ? 0 : slots * slotBytes, samples, rateHz, kind: word & 0x001e0c00 };
 }
 
 /** The frame in which encoders say how long the file is; the decoder plays nothing of it. */
