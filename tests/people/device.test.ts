@@ -4,7 +4,15 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runCli } from "../support/gateway.ts";
-import { ageSessions, OWNER, type PeopleGateway, peopleGateway } from "../support/people.ts";
+import {
+  ageSessions,
+  type Browser,
+  OWNER,
+  PASSWORD,
+  type PeopleGateway,
+  peopleGateway,
+  tokenOf,
+} from "../support/people.ts";
 import { COMPILED, PROGRAM } from "../support/program.ts";
 
 let gateway: PeopleGateway;
@@ -129,5 +137,36 @@ describe("the command line", () => {
     expect((await gateway.cli("invitation", "list", "demo")).stdout).toContain("cli@example.eu");
     expect((await gateway.cli("person", "list")).stdout).toContain(OWNER.email);
     expect((await gateway.cli("whoami", "--json")).json).toMatchObject({ who: "a token", operator: null });
+  });
+});
+
+describe("a code that a person has allowed", () => {
+  const newPassword = "eight green bicycles";
+  const id = async (browser: Browser) => (await browser.get("/manage/me")).body.person.id;
+  const ENDINGS: Readonly<Record<string, (browser: Browser) => Promise<unknown>>> = {
+    "a new password by a link": async (browser) => {
+      const { link } = await gateway.manage("POST", `/people/${await id(browser)}/reset-link`);
+      const reset = await gateway.browser().post("/manage/auth/reset-password", { token: tokenOf(link), newPassword });
+      expect(reset.status).toBe(200);
+    },
+    "the end of all sessions": async (browser) => gateway.manage("DELETE", `/people/${await id(browser)}/sessions`),
+    "the end of one's other sessions": (browser) => browser.ask("DELETE", "/manage/me/sessions"),
+    "a change of password": async (browser) => {
+      const changed = { currentPassword: PASSWORD, newPassword };
+      expect((await browser.post("/manage/auth/change-password", changed)).status).toBe(200);
+    },
+  };
+
+  test.each(Object.entries(ENDINGS))("PORTAL-11 signs no device in after %s", async (what, end) => {
+    const browser = await gateway.join(`${what.replaceAll(/\W/g, "-")}@example.eu`);
+    const device = gateway.browser();
+    const { user_code, device_code } = (await device.post("/manage/auth/device/code", { client_id: "gateway-cli" }))
+      .body;
+    await browser.get(`/manage/auth/device?user_code=${user_code}`);
+    expect((await browser.post("/manage/auth/device/approve", { userCode: user_code })).status).toBe(200);
+    await end(browser);
+    const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
+    const asked = await device.post("/manage/auth/device/token", { grant_type, device_code, client_id: "gateway-cli" });
+    expect([asked.status, asked.body.access_token]).toEqual([400, undefined]);
   });
 });

@@ -1,6 +1,10 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { Authenticator, addPasskey, byPasskey } from "../support/authenticator.ts";
 import { type Browser, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
+import { totpOf } from "../support/totp.ts";
 
 let gateway: PeopleGateway;
 let owner: Browser;
@@ -135,5 +139,57 @@ describe("a link to a new password", () => {
     const { link } = await gateway.manage("POST", "/workspaces/demo/members/recovers@example.eu/reset-link");
     expect((await reset(link)).status).toBe(200);
     expect((await byPasskey(gateway.browser(), device)).status).toBe(401);
+  });
+
+  /** A person whose second factor is on. */
+  const secured = async (email: string) => {
+    const browser = await gateway.join(email);
+    const { totpURI } = (await browser.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
+    const on = await browser.post("/manage/auth/two-factor/verify-totp", { code: totpOf(totpURI) });
+    expect(on.status).toBe(200);
+    return browser;
+  };
+
+  test("PORTAL-11 stays good when the second factor is taken off after it, as the guide says", async () => {
+    const guide = readFileSync(path.join(PROJECT_ROOT, "docs/guides/people.md"), "utf8");
+    const [, lines = ""] = /^## A forgotten password$.*?^```sh\n(.*?)^```/ms.exec(guide) ?? [];
+    const email = "lost-both@example.eu";
+    await secured(email);
+    const said: string[] = [];
+    for (const line of lines.trimEnd().split("\n")) {
+      const [program, ...words] = line.replace("per_…", await idOf(email)).split(" ");
+      expect(program).toBe("bin/gateway");
+      const { code, stdout } = await gateway.cli(...words);
+      expect(code, line).toBe(0);
+      said.push(stdout);
+    }
+    const link = /https?:\/\/\S+reset-password\S+/.exec(said.join("\n"))?.[0] ?? "";
+    expect((await reset(link)).status).toBe(200);
+    expect((await signIn(gateway.browser(), email, newPassword)).body.user.email).toBe(email);
+  });
+
+  test("PORTAL-11 ends with a new password and with the account, not with somebody's sessions", async () => {
+    const made = async (email: string) =>
+      (await gateway.manage("POST", `/people/${await idOf(email)}/reset-link`)).link;
+    const email = "holds@example.eu";
+    const browser = await gateway.join(email);
+    const [first, second] = [await made(email), await made(email)];
+    await browser.ask("DELETE", "/manage/me/sessions");
+    await gateway.manage("DELETE", `/people/${await idOf(email)}/sessions`);
+    expect((await reset(first)).status).toBe(200);
+    expect((await reset(second)).status).toBe(400);
+
+    const third = await made(email);
+    await signIn(browser, email, newPassword);
+    const changed = { currentPassword: newPassword, newPassword: "nine yellow bicycles" };
+    expect((await browser.post("/manage/auth/change-password", changed)).status).toBe(200);
+    expect((await reset(third)).status).toBe(400);
+
+    const fourth = await made(email);
+    const disable = async (disabled: boolean) =>
+      gateway.manage("POST", `/people/${await idOf(email)}/disable`, { disabled });
+    await disable(true);
+    await disable(false);
+    expect((await reset(fourth)).status).toBe(400);
   });
 });

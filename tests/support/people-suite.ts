@@ -3,7 +3,7 @@ import { getAuthTables } from "better-auth/db";
 import { deviceAuthorization } from "better-auth/plugins/device-authorization";
 import { twoFactor } from "better-auth/plugins/two-factor";
 import { describe, expect, test } from "vitest";
-import type { PersonLink } from "../../src/domain/tenancy/person.ts";
+import { type PersonLink, RESET_MARK } from "../../src/domain/tenancy/person.ts";
 import { PEOPLE_TABLES } from "../../src/io/store/sql/people-adapter.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { digestOf } from "../../src/kit/secret.ts";
@@ -57,6 +57,7 @@ export function peopleTests(storeNow: () => Store): void {
   describe("people, as the library of sign-in asks for them", () => libraryTests(storeNow));
   describe("people", () => peopleStoreTests(storeNow));
   describe("starting over", () => startOverTests(storeNow));
+  describe("what waits for people", () => forgettingTests(storeNow));
   describe("codes of people", () => codeTests(storeNow));
 }
 
@@ -206,6 +207,36 @@ function startOverTests(storeNow: () => Store): void {
     const ended = async (id: string) => (await store.people.link(digestOf(id)))?.revokedAtMs;
     for (const id of ["lnk_accepted", "lnk_reset", "lnk_made"]) expect(await ended(id), id).toBe(NOW_MS + 1);
     for (const id of ["lnk_waiting", "lnk_other"]) expect(await ended(id), id).toBe(null);
+  });
+}
+
+function forgettingTests(storeNow: () => Store): void {
+  test("PORTAL-11 what devices wait for and links to a new password end apart from each other, of one person alone", async () => {
+    const adapter = (await storeNow().peopleDatabase())(OPTIONS);
+    const { people } = storeNow();
+    const later = new Date(NOW_MS + DAY_MS);
+    for (const userId of ["per_1", "per_2"]) {
+      const code = { deviceCode: `device of ${userId}`, userCode: `code of ${userId}`, userId, status: "approved" };
+      await adapter.create({ model: "deviceCode", data: { ...code, expiresAt: later } });
+      for (const identifier of [`trusted ${userId}`, `${RESET_MARK}${userId}`])
+        await adapter.create({
+          model: "verification",
+          data: { identifier, value: userId, expiresAt: later, createdAt: later, updatedAt: later },
+        });
+    }
+    const left = async (value: string) => [
+      await adapter.count({ model: "deviceCode", where: [{ field: "userId", value }] }),
+      (await adapter.findMany<{ identifier: string }>({ model: "verification", where: [{ field: "value", value }] }))
+        .map(({ identifier }) => identifier)
+        .toSorted(),
+    ];
+    await people.forgetDevices("per_1");
+    expect(await left("per_1")).toEqual([0, ["reset:per_1"]]);
+    await people.endResets("per_1");
+    expect(await left("per_1")).toEqual([0, []]);
+    expect(await left("per_2")).toEqual([1, ["reset:per_2", "trusted per_2"]]);
+    await change(storeNow(), (writer) => writer.startOver(person("per_2"), NOW_MS));
+    expect(await left("per_2")).toEqual([0, []]);
   });
 }
 

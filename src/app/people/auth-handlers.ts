@@ -40,8 +40,8 @@ type Door = {
   readonly once?: true;
   /** What it changes, for the audit log. */
   readonly changes?: string;
-  /** Devices that need no code for a while need one from then on. */
-  readonly forgets?: true;
+  /** Devices that need no code for a while need one from then on; or links to a new password end, too. */
+  readonly forgets?: "devices" | "devices and links";
   /** Through the instance that knows the provider of single sign-on. */
   readonly single?: true;
   /** In the words of RFC 8628, which the command line reads. */
@@ -63,7 +63,7 @@ const PASSWORD_DOORS: Readonly<Record<string, Door>> = {
     tried: {},
     fresh: true,
     newPassword: "newPassword",
-    forgets: true,
+    forgets: "devices and links",
     changes: "person.password_change",
   },
   "request-password-reset": { method: "POST", takes: ["email"], tried: { account: "email" }, makes: true },
@@ -79,7 +79,7 @@ const FACTOR_DOORS: Readonly<Record<string, Door>> = {
     takes: ["password"],
     tried: {},
     fresh: true,
-    forgets: true,
+    forgets: "devices",
     changes: "person.second_factor_off",
   },
   "two-factor/generate-backup-codes": {
@@ -174,7 +174,7 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   if (door.once === true) await refuseUsed(room, begun, textOf(fields, "code"));
   if (path === "reset-password") await spendReset(room, textOf(fields, "token"));
   if (door.makes !== true) trying?.right();
-  if (door.forgets === true && before !== undefined) await room.store.people.forgetDevices(before.held.person.id);
+  if (before !== undefined) await forget(room, door, before.held.person.id);
   await writeDown(room, door, exchange, begun, before?.held);
   if (door.plain === true) return reply;
   const isSame = before !== undefined && before.held.person.email === textOf(fields, "email").toLowerCase();
@@ -223,6 +223,12 @@ function begin(
   if (tried === undefined) return undefined;
   const account = tried.account === undefined ? personId : textOf(fields, tried.account);
   return tries.begin(clientAddress, account === undefined || account === "" ? undefined : account);
+}
+
+async function forget({ store }: PeopleRoom, { forgets }: Door, personId: string): Promise<void> {
+  if (forgets === undefined) return;
+  await store.people.forgetDevices(personId);
+  if (forgets === "devices and links") await store.people.endResets(personId);
 }
 
 function demandFreshSession(room: PeopleRoom, held: Held | undefined): void {

@@ -1,7 +1,9 @@
 import type { BetterAuthOptions, BetterAuthPlugin } from "better-auth";
 import { fault } from "../../contract/faults.ts";
 import { ownOrigins } from "../../domain/tenancy/own-origins.ts";
+import { RESET_MARK } from "../../domain/tenancy/person.ts";
 import { HashingBusy } from "../../kit/password-hash.ts";
+import { digestOf } from "../../kit/secret.ts";
 import { change } from "../manage/deps.ts";
 import { FRESH_MS } from "../manage/fresh.ts";
 import { removeToken } from "../manage/tenancy/tokens.ts";
@@ -184,7 +186,13 @@ async function optionsOf(deps: PeopleDeps, told: Told, plugins: BetterAuthPlugin
       accountLinking: { enabled: true, allowDifferentEmails: false, requireLocalEmailVerified: false },
       updateAccountOnSignIn: false,
     },
-    verification: { storeIdentifier: "hashed" },
+    verification: {
+      storeIdentifier: {
+        default: "hashed",
+        // Told apart from what else waits for a person: links stay good when sessions end.
+        overrides: { "reset-password:": { hash: async (identifier) => `${RESET_MARK}${digestOf(identifier)}` } },
+      },
+    },
     rateLimit: { enabled: false },
     databaseHooks: hooksOf(deps),
     advanced: {

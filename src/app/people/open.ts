@@ -39,6 +39,7 @@ export function openPeople(deps: PeopleDeps): People {
       // Who gets an account back has it alone: a passkey that somebody else added would stay good for ever.
       await deps.store.change(async ({ people }) => ({ answer: await people.dropPasskeys(target), audit: null }));
       await deps.store.people.forgetDevices(target);
+      await deps.store.people.endResets(target);
       await audit.write({ actor, action: "person.password_reset", target, address });
     },
   });

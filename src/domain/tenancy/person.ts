@@ -43,6 +43,9 @@ export type Passkey = {
 /** Who holds a session, and the session. */
 export type Held = { readonly person: PersonRecord; readonly session: PersonSession };
 
+/** What the library of sign-in keeps of a link to a new password begins with this, and is no name that it looks for. */
+export const RESET_MARK = "reset:";
+
 export const LINK_KINDS = ["setup", "invitation", "sign_up", "reset"] as const;
 export type LinkKind = (typeof LINK_KINDS)[number];
 
@@ -94,8 +97,13 @@ export type PeopleStore = {
   prolong(sessionId: string, seenAtMs: number, expiresAtMs: number): Promise<void>;
   /** Takes a code that signed a person in; false: it was taken before, wherever that was, and is not over. */
   useCode(userId: string, code: string, nowMs: number, untilMs: number): Promise<boolean>;
-  /** Devices that need no code for a while need one again; what waits to be confirmed for a person is not good any more. */
+  /**
+   * Devices that need no code for a while need one again; what waits to be confirmed for a person, and what they have
+   * allowed and no device has taken yet, is not good any more.
+   */
   forgetDevices(userId: string): Promise<void>;
+  /** Links to a new password, made here or mailed, are not good any more. */
+  endResets(userId: string): Promise<void>;
   /** What is over leaves. */
   sweep(nowMs: number): Promise<void>;
 };
@@ -105,6 +113,7 @@ export type PeopleWriter = {
   addPerson(person: PersonAdd): Promise<void>;
   rename(id: string, name: string, nowMs: number): Promise<void>;
   setOperator(id: string, operator: boolean, nowMs: number): Promise<void>;
+  /** Links to a new password end with it. */
   setDisabled(id: string, disabled: boolean, nowMs: number): Promise<void>;
   dropSecondFactor(id: string, nowMs: number): Promise<void>;
   dropPasskeys(id: string): Promise<void>;

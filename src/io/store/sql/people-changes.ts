@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import type { PeopleWriter } from "../../../domain/tenancy/person.ts";
-import { forgetDevices, isoOf, PASSWORD_ACCOUNT } from "./people.ts";
+import { endResets, forgetDevices, isoOf, PASSWORD_ACCOUNT } from "./people.ts";
 import type { Database } from "./schema.ts";
 
 export function peopleWriter(db: Kysely<Database>): PeopleWriter {
@@ -52,7 +52,10 @@ function personChanges(
     },
     rename: (id, name, nowMs) => change(id, { name }, nowMs),
     setOperator: (id, operator, nowMs) => change(id, { operator: operator ? 1 : 0 }, nowMs),
-    setDisabled: (id, disabled, nowMs) => change(id, { disabled: disabled ? 1 : 0 }, nowMs),
+    async setDisabled(id, disabled, nowMs) {
+      if (disabled) await endResets(db, id);
+      await change(id, { disabled: disabled ? 1 : 0 }, nowMs);
+    },
     async dropSecondFactor(id, nowMs) {
       await db.deleteFrom("people_two_factors").where("user_id", "=", id).execute();
       await forgetDevices(db, id);
@@ -67,6 +70,7 @@ function personChanges(
       const ours = db.deleteFrom("people_accounts").where("user_id", "=", id);
       await ours.where("provider_id", "=", PASSWORD_ACCOUNT).execute();
       await forgetDevices(db, id);
+      await endResets(db, id);
       await revokeOf(db, email, nowMs);
       await change(id, { two_factor_enabled: 0, email_verified: 1 }, nowMs);
     },

@@ -48,7 +48,7 @@ export type PeopleTables = {
     backed_up: number;
     created_at: string | null;
   };
-  people_devices: { id: string; expires_at: string };
+  people_devices: { id: string; user_id: string | null; expires_at: string };
   people_links: {
     id: string;
     kind: string;

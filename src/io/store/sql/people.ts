@@ -8,6 +8,7 @@ import {
   type PersonListed,
   type PersonRecord,
   type PersonSession,
+  RESET_MARK,
 } from "../../../domain/tenancy/person.ts";
 import { ROLES } from "../../../domain/tenancy/workspace.ts";
 import { digestOf } from "../../../kit/secret.ts";
@@ -114,6 +115,7 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
     },
     useCode: (userId, code, nowMs, untilMs) => useCode(db, `used_${digestOf(`${userId} ${code}`)}`, nowMs, untilMs),
     forgetDevices: (userId) => forgetDevices(db, userId),
+    endResets: (userId) => endResets(db, userId),
     async sweep(nowMs) {
       const now = isoOf(nowMs);
       for (const table of ["people_sessions", "people_verifications", "people_devices"] as const)
@@ -139,7 +141,14 @@ async function useCode(db: Kysely<Database>, id: string, nowMs: number, untilMs:
 
 /** The library keeps what it waits for under the id of whom it is about. */
 export async function forgetDevices(db: Kysely<Database>, userId: string): Promise<void> {
-  await db.deleteFrom("people_verifications").where("value", "=", userId).execute();
+  const kept = db.deleteFrom("people_verifications").where("value", "=", userId);
+  await kept.where("identifier", "not like", `${RESET_MARK}%`).execute();
+  await db.deleteFrom("people_devices").where("user_id", "=", userId).execute();
+}
+
+export async function endResets(db: Kysely<Database>, userId: string): Promise<void> {
+  const kept = db.deleteFrom("people_verifications").where("value", "=", userId);
+  await kept.where("identifier", "like", `${RESET_MARK}%`).execute();
 }
 
 async function held(db: Kysely<Database>, tokenDigest: string): Promise<Held | undefined> {
