@@ -44,8 +44,6 @@ export type Decoded = {
   readonly sink?: Sink;
   /** Called once money is held, before anyone is asked. */
   readonly admitted?: () => Promise<void>;
-  /** Called once nobody is asked any more, before anything is settled: why nothing is charged; undefined: what was used is. */
-  readonly ending?: (made: MadePart) => Promise<Fault | undefined>;
   /**
    * Given the whole answer, as JSON text, and its headers, after it is settled and before its last bytes go out; so it must
    * not fail.
@@ -98,6 +96,7 @@ export async function run(
       if (first !== undefined) {
         capturing?.leaveOut();
         noteAsked(trail, arrived.asked);
+        await gateway.ending?.(trail.requestId, "less");
         return await replay({ gateway, trail, exchange, sink, surface }, first);
       }
     }
@@ -135,7 +134,10 @@ export async function run(
     const found = problemOf(error);
     // What is wrong with the request itself is said before what it wants in money or room.
     const problem = (WANTING.has(found.status) && waiting && unsaidBy(exchange, trail, waiting)) || found;
-    if (!(error instanceof SettledFault)) await settleFree(gateway, trail, trail.refuse(problem));
+    if (!(error instanceof SettledFault)) {
+      await gateway.ending?.(trail.requestId, "less");
+      await settleFree(gateway, trail, trail.refuse(problem));
+    }
     capturing?.answered(JSON.stringify(envelopeOf(problem, trail.requestId)));
     throw decoded?.inCallersWords?.(problem) ?? problem;
   } finally {
@@ -288,7 +290,6 @@ class Request {
   readonly #exchange: Exchange;
   readonly #sink: Sink;
   readonly #errand: Errand;
-  readonly #ending: Decoded["ending"];
   readonly #keep: Decoded["keep"];
   readonly #admitted: Admitted;
   readonly #relay: Relay;
@@ -300,7 +301,7 @@ class Request {
     trail: Trail,
     exchange: Exchange,
     sink: Sink,
-    { errand, ending, keep }: Decoded,
+    { errand, keep }: Decoded,
     admitted: Admitted,
   ) {
     this.#gateway = gateway;
@@ -308,14 +309,13 @@ class Request {
     this.#exchange = exchange;
     this.#sink = sink;
     this.#errand = errand;
-    this.#ending = ending;
     this.#keep = keep;
     this.#admitted = admitted;
     this.#relay = new Relay(sink, gateway, { commit: () => this.#commit(), speak: () => this.#trail.answering() });
   }
 
   async serve(): Promise<void> {
-    const { budget, deadlines } = this.#gateway;
+    const { budget, deadlines, ending } = this.#gateway;
     const { plan, deadlineMs } = this.#admitted;
     const tries = new Tries({
       gateway: this.#gateway,
@@ -331,7 +331,7 @@ class Request {
     budget.enter();
     try {
       const serving = tries.run();
-      const why = this.#ending && (await this.#ending(await serving.then(madeOf, () => "less")));
+      const why = ending && (await ending(this.#trail.requestId, await serving.then(madeOf, () => "less")));
       const { attempt, ended } = await serving;
       await (why === undefined ? this.#conclude(attempt, ended) : this.#leave(ended, why));
     } finally {

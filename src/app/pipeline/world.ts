@@ -1,3 +1,4 @@
+import type { Fault } from "../../contract/faults.ts";
 import type { SharedState } from "../../domain/admission/admission.ts";
 import type { EndpointPlaces } from "../../domain/admission/endpoint-places.ts";
 import type { Idempotency } from "../../domain/admission/idempotency.ts";
@@ -6,6 +7,7 @@ import type { RetryBudget } from "../../domain/admission/retry-budget.ts";
 import type { MarginBook } from "../../domain/billing/margin.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
+import type { MadePart } from "../../domain/responses/stored.ts";
 import type { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import type { Health } from "../../domain/routing/health.ts";
 import type { Learned } from "../../domain/routing/learned.ts";
@@ -73,6 +75,11 @@ export type Gateway = {
   readonly idempotency: Idempotency;
   /** What is kept of requests and answers while someone has opened a window for it. */
   readonly captures: Pick<Captures, "begin">;
+  /**
+   * Asked once nobody is asked any more, before anything is settled, again too: why nothing is charged; undefined: what was
+   * used is. Absent: no request is ever another's.
+   */
+  readonly ending?: (requestId: string, made: MadePart) => Promise<Fault | undefined>;
   /** Told of every finished request, for metrics and the log. */
   readonly finished: (record: RequestRecord) => void;
   /** What providers are told of a request's trace, by what its caller said of it; absent: nothing. */

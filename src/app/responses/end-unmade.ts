@@ -11,7 +11,7 @@ export async function endUnmade(
   stored: StoredResponse,
   end: Unmade,
 ): Promise<void> {
-  const { id, workspaceId, background, runs: run } = stored;
+  const { id, workspaceId, background, runs: lastRun } = stored;
   const status = end.is;
   const error = end.is === "failed" ? { code: "interrupted", message: end.message } : null;
   const response = { ...stored.response, status, error };
@@ -21,5 +21,5 @@ export async function endUnmade(
     ...said.map((fields) => eventOf("error", count, fields)),
     eventOf(`response.${status}`, count + said.length, { response }),
   ];
-  await store.finish({ id, workspaceId, run, status, response, events: background === "streamed" ? events : [] });
+  await store.finish({ id, workspaceId, lastRun, status, response, events: background === "streamed" ? events : [] });
 }

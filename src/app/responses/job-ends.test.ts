@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { begunJob, type JobsRoom, jobsWith, openJobsRoom } from "../../../tests/support/jobs-room.ts";
+import { begunJob, type JobsRoom, jobsWith, openJobsRoom, REQUEST } from "../../../tests/support/jobs-room.ts";
 import { storedResponse } from "../../../tests/support/response-suite.ts";
 import type { ResponseStore } from "../../domain/responses/stored.ts";
 import { systemClock } from "../../kit/clock.ts";
@@ -31,7 +31,7 @@ test("RESP-04 RESP-05 a whole answer is kept whoever made it, whether or not it 
     const job = await begun();
     await store.begin("resp_1");
     if (finds !== "nothing") await jobs.stopUnwanted();
-    expect(await jobs.takeEnd(job, "all")).toBeUndefined();
+    expect(await jobs.takeEnd("resp_1", "all")).toBeUndefined();
     // It is over, so nobody stops it any more.
     await jobs.stopUnwanted();
     expect(jobs.isTakenUp("resp_1")).toBe(false);
@@ -48,10 +48,10 @@ test("RESP-04 RESP-05 a whole answer is kept whoever made it, whether or not it 
 });
 
 test("RESP-05 BILL-02 the end of work is one run's, which is asked before anything is settled: a whole answer's, or the newest one's", async () => {
-  const code = async (job: Job, made: "all" | "less") => (await jobs.takeEnd(job, made))?.code;
+  const code = async (made: "all" | "less") => (await jobs.takeEnd("resp_1", made))?.code;
   const failed = await begun();
   await store.begin("resp_1");
-  expect(await code(failed, "less")).toBe("service_unavailable");
+  expect(await code("less")).toBe("service_unavailable");
   expect([jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([true, true]);
   await jobs.finish(failed, new Error("the provider is away"));
   expect(await store.unfinished()).toMatchObject([{ id: "resp_1", runs: 2, isAnswering: false }]);
@@ -60,7 +60,7 @@ test("RESP-05 BILL-02 the end of work is one run's, which is asked before anythi
   jobs.reopen(second);
   second.begin(2);
   expect(await store.takeEnd({ id: "resp_1", run: 1 }, "all")).toBe("taken");
-  for (const made of ["less", "all"] as const) expect(await code(second, made)).toBe("service_unavailable");
+  for (const made of ["less", "all"] as const) expect(await code(made)).toBe("service_unavailable");
   expect(jobs.isTakenUp("resp_1")).toBe(true);
   await jobs.finish(second, undefined);
   // Whoever deletes it pays for what there is of it.
@@ -68,7 +68,7 @@ test("RESP-05 BILL-02 the end of work is one run's, which is asked before anythi
   jobs.reopen(deleted);
   deleted.begin(2);
   await store.remove("ws_1", "resp_1", 2000);
-  expect(await code(deleted, "less")).toBeUndefined();
+  expect(await code("less")).toBeUndefined();
   await jobs.finish(deleted, undefined);
 });
 
@@ -79,14 +79,14 @@ test("RESP-05 BILL-02 a whole answer is not charged where another end stands, an
   const { takeEnd } = store;
   let away = 2;
   store.takeEnd = (...end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : takeEnd(...end));
-  expect((await jobs.takeEnd(job, "all"))?.code).toBe("service_unavailable");
+  expect((await jobs.takeEnd("resp_1", "all"))?.code).toBe("service_unavailable");
   expect([away, jobs.isTakenUp("resp_1")]).toEqual([-1, false]);
   await jobs.finish(job, undefined);
   await store.remove("ws_1", "resp_1", 2000);
   // A process that ends does not wait: what it could not ask about is the next one's, and is free.
   const last = await begun();
   store.takeEnd = () => Promise.reject(new Error("the store is away"));
-  const asked = jobs.takeEnd(last, "all");
+  const asked = jobs.takeEnd("resp_1", "all");
   last.abandon();
   expect((await asked)?.code).toBe("service_unavailable");
   expect(jobs.isUnrecorded("resp_1")).toBe(true);
@@ -102,7 +102,7 @@ test("BILL-09 BILL-02 RESP-05 the store is not waited for beyond hold and claim:
       const job = await begun();
       const { takeEnd } = store;
       store.takeEnd = unheard;
-      expect((await jobs.takeEnd(job, made))?.code).toBe(code);
+      expect((await jobs.takeEnd("resp_1", made))?.code).toBe(code);
       store.takeEnd = takeEnd;
       expect(jobs.isTakenUp("resp_1")).toBe(made === "less");
       await jobs.finish(job, undefined);
@@ -124,7 +124,7 @@ test("RESP-05 BILL-09 an end that is taken after it was given up, heard of or no
       if (heard === "never") throw new Error("the connection was lost");
       return end;
     };
-    expect((await jobs.takeEnd(job, "less"))?.code).toBe("service_unavailable");
+    expect((await jobs.takeEnd("resp_1", "less"))?.code).toBe("service_unavailable");
     await jobs.finish(job, new Error("the provider is away"));
     silence.resolve();
     expect(await done.promise).toBe("taken");
@@ -141,7 +141,7 @@ test("BILL-09 RESP-05 one of several instances that stops leaves hold and key of
     const job = await begunJob(stopping);
     await store.begin("resp_1");
     stopping.abandon();
-    expect(await stopping.takeEnd(job, "less")).toBeUndefined();
+    expect(await stopping.takeEnd("resp_1", "less")).toBeUndefined();
     expect([stopping.isTakenUp("resp_1"), stopping.isUnrecorded("resp_1")]).toEqual([instances === "several", true]);
     await stopping.finish(job, undefined);
     await store.remove("ws_1", "resp_1", 2000);
@@ -149,14 +149,14 @@ test("BILL-09 RESP-05 one of several instances that stops leaves hold and key of
   // A whole answer is its own to settle.
   const made = await begun();
   jobs.abandon();
-  expect(await jobs.takeEnd(made, "all")).toBeUndefined();
+  expect(await jobs.takeEnd("resp_1", "all")).toBeUndefined();
   expect(jobs.isTakenUp("resp_1")).toBe(false);
   await jobs.finish(made, undefined);
 });
 
 test("RESP-05 BILL-02 whoever comes to begin what a run has taken the end of leaves hold, key and end to that one", async () => {
   const first = await begun();
-  expect(await jobs.takeEnd(first, "less")).toBeUndefined();
+  expect(await jobs.takeEnd("resp_1", "less")).toBeUndefined();
   const others = jobsWith(store);
   const second = new Job({ ...first.stored, runs: 1 });
   others.reopen(second);
@@ -165,6 +165,50 @@ test("RESP-05 BILL-02 whoever comes to begin what a run has taken the end of lea
   await others.finish(second, undefined);
   await jobs.finish(first, new Error("the provider is away"));
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "failed", runs: 1 });
+});
+
+/** Another instance has read the row after its first run, and fails: before it begins, or without hearing that it has. */
+async function failsAnew(how: "unbegun" | "unheard"): Promise<unknown[]> {
+  const others = jobsWith(store);
+  const job = new Job(storedResponse("resp_1", { status: "in_progress", background: "streamed", runs: 1 }));
+  others.reopen(job);
+  const { begin } = store;
+  store.begin = async (id) => Promise.reject(new Error(`the connection was lost: ${(await begin(id)).is}`));
+  if (how === "unheard") await expect(others.begin(job)).rejects.toThrow("lost");
+  store.begin = begin;
+  const why = await others.takeEnd("resp_1", "less");
+  const left = [why?.code, others.isTakenUp("resp_1"), others.isUnrecorded("resp_1")];
+  await others.finish(job, new Error("the queue is full"));
+  return left;
+}
+const LEAVES = ["service_unavailable", true, true];
+const ENDS = [undefined, false, false];
+
+test("RESP-05 BILL-02 whoever fails before it begins leaves hold, key and end to the run that has taken it, asked or not", async () => {
+  const first = await begun();
+  expect(await jobs.takeEnd("resp_1", "all")).toBeUndefined();
+  for (const how of ["unbegun", "unheard"] as const) expect(await failsAnew(how)).toEqual(LEAVES);
+  const others = jobsWith(store);
+  const second = new Job({ ...first.stored, runs: 1 });
+  others.reopen(second);
+  await others.finish(second, new Error("the queue is full"));
+  first.keep(JSON.stringify({ id: "resp_1", status: "completed", created_at: 1, output: [] }));
+  await jobs.finish(first, undefined);
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", runs: 1 });
+});
+
+test("RESP-05 BILL-02 whoever fails before it begins ends what nobody works on, and nothing that another has begun since", async () => {
+  for (const [how, runs, left, status] of [
+    ["unbegun", 1, ENDS, "failed"],
+    ["unheard", 1, ENDS, "failed"],
+    ["unbegun", 2, LEAVES, "in_progress"],
+    ["unheard", 2, LEAVES, "in_progress"],
+  ] as const) {
+    await store.add(storedResponse("resp_1", { status: "in_progress", runs }), REQUEST);
+    expect(await failsAnew(how)).toEqual(left);
+    expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status });
+    await store.remove("ws_1", "resp_1", 2000);
+  }
 });
 
 test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's wish: what was told of it is not charged", async () => {

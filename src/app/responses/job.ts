@@ -98,6 +98,11 @@ export class Job {
     return this.#run;
   }
 
+  /** The same, or the one that it would have begun as. */
+  get ownRun(): number {
+    return this.#run ?? this.stored.runs + 1;
+  }
+
   begin(run: number): void {
     this.#run = run;
   }
@@ -118,6 +123,10 @@ export class Job {
   /** The process ends before it does, and its end is not this run's. */
   get isGivenUp(): boolean {
     return this.#phase === "abandoned" && this.#end === "open";
+  }
+
+  get isTaken(): boolean {
+    return this.#end === "taken";
   }
 
   /** The provider has told the whole answer. */

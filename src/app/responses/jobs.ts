@@ -2,8 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Fault, fault } from "../../contract/faults.ts";
 import {
   type BackgroundRequest,
+  type EndTaking,
   isUnfinished,
   type MadePart,
+  type ResponseRun,
   type StoredResponse,
 } from "../../domain/responses/stored.ts";
 import { counted } from "../../kit/counted.ts";
@@ -86,15 +88,19 @@ export class Jobs {
 
   /** The work begins, or is stopped before it does: it may have been called off since it was taken. */
   async begin(job: Job): Promise<void> {
-    const begun = await this.#deps.store.begin(job.stored.id);
+    const begun = await this.#deps.store.begin(job.stored.id).catch((error: unknown) => {
+      // It may have begun unheard.
+      job.begin(job.ownRun);
+      throw error;
+    });
     if (begun.is === "begun") job.begin(begun.run);
     else if (begun.is === "anothers") job.leave("taken_up");
     else await this.#stop(job);
   }
 
   /** Before anything of it is settled: why that is not for this run to do; undefined: it is. Never rejects. */
-  async takeEnd(job: Job, made: MadePart): Promise<Fault | undefined> {
-    return this.#running.get(job.stored.id)?.takeEnd(made);
+  async takeEnd(id: string, made: MadePart): Promise<Fault | undefined> {
+    return this.#running.get(id)?.takeEnd(made);
   }
 
   /** The work is settled; `failure` is what it threw. Never rejects. */
@@ -210,13 +216,14 @@ class Work {
 
   async takeEnd(made: MadePart): Promise<Fault | undefined> {
     const { store, instances, endWaitMs } = this.#deps;
-    const { stored, run, phase } = this.job;
-    if (instances === "one" || run === undefined) return undefined;
+    const { stored, run, ownRun, phase, isTaken } = this.job;
+    if (instances === "one" || isTaken) return undefined;
     // What was given up is settled as that; but a whole answer is kept, if nobody else has come to an end.
     if (made === "less" && phase !== "running") return phase === "abandoned" ? undefined : LEFT;
+    const own = { id: stored.id, run: ownRun };
     const heard = this.#untilHeard(
       "whose a background response is to end could not be looked up yet",
-      () => store.takeEnd({ id: stored.id, run }, made),
+      () => store.takeEnd(own, run === undefined ? "unbegun" : made),
       endWaitMs,
     );
     // One question alone may go unanswered for longer than that.
@@ -228,16 +235,16 @@ class Work {
       return undefined;
     }
     this.job.leave(end === "over" ? "ended_elsewhere" : "taken_up");
-    if (end === undefined) void heard.then(() => this.#giveEndBack(run));
+    if (end === undefined) void heard.then((late) => this.#giveEndBack(own, late));
     return LEFT;
   }
 
   /** A question that nobody waits for any more takes the end all the same, whether or not that is heard. Never rejects. */
-  async #giveEndBack(run: number): Promise<void> {
-    const { id } = this.job.stored;
+  async #giveEndBack(run: Pick<ResponseRun, "id" | "run">, late: EndTaking | undefined): Promise<void> {
+    if (late !== "taken" && late !== undefined) return;
     await this.#untilHeard(
       "a background response that was left could not be given back",
-      () => this.#deps.store.giveEndBack({ id, run }),
+      () => this.#deps.store.giveEndBack(run),
       SAVE_FOR_MS,
     );
   }
@@ -294,8 +301,7 @@ class Work {
     const { status, response, last } = keeps ? this.job.end(failure) : this.job.unkept(failure);
     const events = keeps ? [...this.job.unstored, ...last] : [];
     // An answer is kept, whoever makes it: it is in the books. Anything else is no end of what a newer run works on.
-    // Without a number it may have begun unheard.
-    const run = this.job.isMade ? undefined : (this.job.run ?? this.job.stored.runs + 1);
+    const run = this.job.isMade ? undefined : this.job.ownRun;
     const { servedBy } = this.job;
     await this.#untilHeard(
       "the end of a background response could not be stored",

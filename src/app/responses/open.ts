@@ -22,6 +22,7 @@ export function openResponses(given: Omit<ResponsesDeps, "mayKeep">, gateway: Ga
           return stored === undefined ? undefined : JSON.stringify(stored.response);
         },
       },
+      ending: (requestId, made) => jobs.takeEnd(requestId, made),
       state: {
         ...state,
         settle: (hold, nanos) =>

@@ -97,7 +97,6 @@ async function runAgain(room: ResponsesRoom, job: Job, exchange: Exchange): Prom
         errand: new ChatErrand(inbound),
         sink: job.sink,
         admitted: () => room.jobs.begin(job),
-        ending: (made) => room.jobs.takeEnd(job, made),
         keep: async (final) => job.keep(final),
       };
     });

@@ -49,7 +49,6 @@ async function createResponse(room: ResponsesRoom, exchange: Exchange, sink: Sin
           answerQueued(room, exchange, sink, job);
           await room.jobs.begin(job);
         },
-        ending: (made) => room.jobs.takeEnd(job, made),
         keep: async (final) => job.keep(final),
       };
     });

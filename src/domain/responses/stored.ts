@@ -59,6 +59,9 @@ export type ResponseRun = { readonly workspaceId: string; readonly id: string; r
 /** What a run has of an answer when it comes to its end. */
 export type MadePart = "all" | "less";
 
+/** `anothers`: that run goes on, or settles its own. */
+export type EndTaking = "taken" | "anothers" | "over" | "deleted";
+
 export type ResponseEvent = { readonly sequence: number; readonly text: string };
 
 /** A conversation as the store has it, oldest first. */
@@ -74,8 +77,13 @@ export type ResponseEnd = {
   readonly status: ResponseStatus;
   readonly response: JsonObject;
   readonly events: readonly ResponseEvent[];
-  /** It is the end of what no run after this one works on, or this one has taken the end of; absent: of whatever works on it. */
+  /**
+   * It is the end that this run has taken; or that nobody has, of what no run after this one works on. Absent: the end of
+   * whatever works on it.
+   */
   readonly run?: number | undefined;
+  /** It is the end of what nobody works on any more, whoever had taken it; unless a run after this one has begun. */
+  readonly lastRun?: number;
   readonly servedBy?: ServedBy | undefined;
 };
 
@@ -104,9 +112,9 @@ export type ResponseStore = {
   callOff(workspaceId: string, id: string): Promise<void>;
   /**
    * Asked before what a run came to is settled, so that one run alone does: a whole answer is the first one's that asks,
-   * anything else no run's after which another has begun. Again is no harm. `anothers`: that one goes on, or settles its own.
+   * anything else no run's after which another has begun. Again is no harm. `unbegun`: by who would have been this run.
    */
-  takeEnd(run: Pick<ResponseRun, "id" | "run">, made: MadePart): Promise<"taken" | "anothers" | "over" | "deleted">;
+  takeEnd(run: Pick<ResponseRun, "id" | "run">, made: MadePart | "unbegun"): Promise<EndTaking>;
   /** What a run has taken the end of, and leaves, is anybody's again. */
   giveEndBack(run: Pick<ResponseRun, "id" | "run">): Promise<void>;
   /**

@@ -105,7 +105,9 @@ function responseRuns({ db }: ResponseEngine): Runs {
         .where("id", "=", id)
         .where("status", "in", UNFINISHED)
         .where("ending", "in", [0, run]);
-      const { numUpdatedRows } = await (made === "all" ? ending : ending.where("runs", "<=", run)).executeTakeFirst();
+      const runsMax = made === "unbegun" ? run - 1 : run;
+      const own = made === "all" ? ending : ending.where("runs", "<=", runsMax);
+      const { numUpdatedRows } = await own.executeTakeFirst();
       if (numUpdatedRows > 0n) return "taken";
       const found = await db.selectFrom("stored_responses").select("status").where("id", "=", id).executeTakeFirst();
       if (found === undefined) return "deleted";
@@ -130,23 +132,24 @@ type Work = Pick<ResponseStore, "finish" | "appendEvents">;
 function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, bytes: StoredBytes): Work {
   return {
     async finish(end) {
-      const { id, workspaceId, status, response, events, run } = end;
+      const { id, workspaceId, status, response, events, run, lastRun } = end;
       const sealed = await rows.seal(end, "response", contentOf(end));
       const last = await rows.sealEvents(end, events);
       const grown = await db.transaction().execute(async (transaction) => {
         const before = await sizesOf(transaction, [id]);
-        const ending = transaction
+        let ending = transaction
           .updateTable("stored_responses")
           .set({ status, response: sealed, request: null })
           .where("id", "=", id)
           .where("status", "in", UNFINISHED);
-        const own =
-          run === undefined
-            ? ending
-            : ending.where(({ eb, or }) => or([eb("runs", "<=", run), eb("ending", "=", run)]));
-        const changed = await own.executeTakeFirst();
-        // Deleted while it was worked on: nothing of it comes back. Ended before: that end was told. Begun anew before
-        // its end was taken: it is another's.
+        if (run !== undefined)
+          ending = ending.where(({ eb, or, and }) =>
+            or([eb("ending", "=", run), and([eb("ending", "=", 0), eb("runs", "<=", run)])]),
+          );
+        if (lastRun !== undefined) ending = ending.where("runs", "<=", lastRun);
+        const changed = await ending.executeTakeFirst();
+        // Deleted while it was worked on: nothing of it comes back. Ended before: that end was told. Taken by another, or
+        // begun anew before its end was taken: it is another's.
         if (changed.numUpdatedRows === 0n) return 0;
         await indexItems(transaction, workspaceId, id, response);
         await putEvents(transaction, last);
