@@ -135,6 +135,28 @@ test("RESP-05 BILL-09 an end that is taken after it was given up, heard of or no
   }
 }, 30_000);
 
+test("RESP-05 BILL-02 a whole answer is not kept where the store fell silent after it had told that another end stands", async () => {
+  const job = await begun();
+  const { takeEnd } = store;
+  store.takeEnd = () => new Promise<never>(() => undefined);
+  const asked = jobs.takeEnd("resp_1", "all");
+  const { response } = storedResponse("resp_1");
+  await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "cancelled", response, events: [] });
+  await jobs.stopUnwanted();
+  expect((await asked)?.code).toBe("service_unavailable");
+  store.takeEnd = takeEnd;
+  await jobs.finish(job, undefined);
+});
+
+test("RESP-05 LOG-01 a run that stops with the end in its hands has its record, hold and end", async () => {
+  const job = await begun();
+  expect(await jobs.takeEnd("resp_1", "less")).toBeUndefined();
+  jobs.abandon();
+  expect([jobs.isTakenUp("resp_1"), jobs.isUnrecorded("resp_1")]).toEqual([false, false]);
+  await jobs.finish(job, new Error("the provider is away"));
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "failed" });
+});
+
 test("BILL-09 RESP-05 one of several instances that stops leaves hold and key of what it gives up to who takes it up; one alone gives them back", async () => {
   for (const instances of ["several", "one"] as const) {
     const stopping = jobsWith(store, { instances });

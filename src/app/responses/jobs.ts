@@ -168,7 +168,7 @@ export class Jobs {
    */
   isUnrecorded(id: string): boolean {
     const job = this.#running.get(id)?.job;
-    return job?.phase === "abandoned" || (job?.isTakenUp === true && !job.sink.started);
+    return job?.isGivenUp === true || (job?.isTakenUp === true && !job.sink.started);
   }
 
   async #idle(timeoutMs: number): Promise<void> {
@@ -228,8 +228,10 @@ class Work {
     );
     // One question alone may go unanswered for longer than that.
     const end = await Promise.race([heard, sleep(endWaitMs, undefined, { ref: false })]);
-    // Nobody answered for so long: a whole answer is kept, and anything else left to who takes it up, as if this had died.
-    const isKept = end === undefined && made === "all" && this.job.phase !== "abandoned";
+    // Nobody answered for so long: a whole answer is kept, unless it is known by now that another end stands, and anything
+    // else left to who takes it up, as if this had died.
+    const isOpen = this.job.phase === "running" || this.job.phase === "taken_up";
+    const isKept = end === undefined && made === "all" && isOpen;
     if (end === "taken" || end === "deleted" || isKept) {
       this.job.take();
       return undefined;
@@ -253,7 +255,7 @@ class Work {
     this.rest();
     await this.#writing;
     // What was given up has no end, unless it came to one after all: then it is in the books, and so it is kept.
-    if (this.job.phase === "running" || this.job.isMade) await this.#save(failure);
+    if (this.job.phase === "running" || this.job.isTaken || this.job.isMade) await this.#save(failure);
   }
 
   #flush(): void {
