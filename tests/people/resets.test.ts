@@ -130,7 +130,13 @@ describe("a link to a new password", () => {
     await gateway.join("written@example.eu", "member", "second");
     await owner.ask("DELETE", "/manage/workspaces/second/members/written@example.eu");
     const refused = await admin.post(`${MEMBERS}/written@example.eu/reset-link`);
-    expect([refused.status, refused.body.error.code]).toEqual([403, "not_allowed"]);
+    expect([refused.status, refused.body.error.code]).toEqual([404, "not_found"]);
+    // Nor for whom the operator has added.
+    await gateway.join("seated@example.eu", "member", "second");
+    await owner.post(MEMBERS, { email: "seated@example.eu" });
+    await owner.ask("DELETE", "/manage/workspaces/second/members/seated@example.eu");
+    const seated = await admin.post(`${MEMBERS}/seated@example.eu/reset-link`);
+    expect([seated.status, seated.body.error.code]).toEqual([403, "not_allowed"]);
   });
 
   test("PORTAL-11 takes away the passkeys that somebody else may have added", async () => {

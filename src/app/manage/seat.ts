@@ -13,7 +13,7 @@ export function seatOf(room: Pick<Room, "directory">, actor: Actor, workspaceId:
     case "token":
       return actor.token.workspaceId === workspaceId ? { workspaceId, role: "admin", memberId: null } : undefined;
     case "person": {
-      const member = room.directory.members(workspaceId).find(({ email }) => email === actor.person.email);
+      const member = room.directory.holder(workspaceId, actor.person.email);
       return member === undefined ? undefined : { workspaceId, role: member.role, memberId: member.id };
     }
   }

@@ -1,4 +1,5 @@
 import { type Fault, fault } from "../../contract/faults.ts";
+import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { PersonAdd, PersonLink } from "../../domain/tenancy/person.ts";
 import type { Member, Role, Workspace } from "../../domain/tenancy/workspace.ts";
 import type { Writers } from "../../io/store/sql/store.ts";
@@ -87,11 +88,17 @@ export async function takeSeat(room: PeopleRoom, exchange: Exchange, link: Perso
   });
 }
 
-/** The membership they get; none when they have one, which stays as it is. */
-function joining({ directory, ids }: PeopleRoom, { workspace, role }: Seat, email: string, now: number) {
-  if (directory.members(workspace.id).some((member) => member.email === email)) return undefined;
-  const joined: Member = { id: ids.next("mem_"), workspaceId: workspace.id, email, role, createdAtMs: now };
-  return joined;
+/** The membership they get: a new one, or the one they were offered; none when they have one, which stays as it is. */
+function joining(room: PeopleRoom, { workspace, role }: Seat, email: string, createdAtMs: number): Member | undefined {
+  const { directory, ids } = room;
+  const workspaceId = workspace.id;
+  const found = directory.members(workspaceId).find((member) => member.email === email);
+  if (found === undefined) return { id: ids.next("mem_"), workspaceId, email, role, createdAtMs, offered: false };
+  if (!found.offered) return undefined;
+  if (isAtLeast(role, found.role)) return { ...found, offered: false };
+  throw fault("not_allowed", {
+    message: `${email} was offered more in ${workspace.slug} than this invitation gives. Ask for a new one.`,
+  });
 }
 
 const seatDetail = (seat: Seat | undefined) => (seat === undefined ? {} : { role: seat.role });

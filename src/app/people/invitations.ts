@@ -81,7 +81,7 @@ async function demandPatience({ store, clock }: PeopleRoom, { id }: Workspace, e
 
 async function invite(room: PeopleRoom, workspace: Workspace, email: string, role: Role): Promise<Reply> {
   const { clock, ids, makeToken, directory, store, mail } = room;
-  const isMember = directory.members(workspace.id).some((member) => member.email === email);
+  const isMember = directory.holder(workspace.id, email) !== undefined;
   if (isMember && (await store.people.personByEmail(email)) !== undefined)
     throw fault("conflict", {
       message: `${short(email)} is a member of ${workspace.slug} already, and can sign in.`,

@@ -40,7 +40,7 @@ export async function makerOf(room: PeopleRoom, { madeBy, seat }: PersonLink): P
   if (person === undefined || person.disabled) return "nobody";
   if (person.operator) return "operator";
   if (seat === null) return "nobody";
-  const member = room.directory.members(seat.workspaceId).find(({ email }) => email === madeBy);
+  const member = room.directory.holder(seat.workspaceId, madeBy);
   const may = member !== undefined && isAtLeast(member.role, "admin") && isAtLeast(member.role, seat.role);
   return may ? "of the workspace" : "nobody";
 }

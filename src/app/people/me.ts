@@ -6,10 +6,10 @@ import { isoTime } from "../manage/views.ts";
 import type { PeopleRoom } from "./room.ts";
 import { isSetupNeeded } from "./setup.ts";
 
-/** The memberships of an address. */
+/** The memberships of an address, without what it was only offered. */
 export function seatsOf({ directory }: Pick<PeopleRoom, "directory">, email: string) {
   return directory.workspaces().flatMap((workspace) => {
-    const member = directory.members(workspace.id).find((one) => one.email === email);
+    const member = directory.holder(workspace.id, email);
     return member === undefined ? [] : [{ workspace, role: member.role }];
   });
 }

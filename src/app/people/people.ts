@@ -100,7 +100,7 @@ async function changed(room: PeopleRoom, exchange: Exchange, said: PersonChange)
     // Before it: when this breaks off, the account is as it was, and the same again ends the rest. New ones wait for
     // their turn. Each is a change of its workspace, which every instance hears of.
     for (const token of room.directory.tokens.madeBy(person.email)) {
-      const seat = room.directory.members(token.workspaceId).find(({ email }) => email === person.email);
+      const seat = room.directory.holder(token.workspaceId, person.email);
       if (!stays(seat)) await removeToken(room, token, { of: person.email });
     }
     await change(room, async ({ people }) => {

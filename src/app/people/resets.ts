@@ -30,7 +30,7 @@ export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
     peopleResetMember: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const email = (exchange.params["email"] ?? "").trim().toLowerCase();
-      const member = room.directory.members(workspace.id).find((one) => one.email === email);
+      const member = room.directory.holder(workspace.id, email);
       const person = member === undefined ? undefined : await room.store.people.personByEmail(email);
       if (member === undefined || person === undefined)
         throw fault("not_found", { message: `${short(email)} has no account in ${workspace.slug}. Invite them.` });

@@ -98,7 +98,10 @@ export const MemberView = z
   .meta({ id: "Member" });
 
 export const MemberListed = MemberView.extend({
-  joined: z.boolean().meta({ description: "Somebody with this address has an account here." }),
+  joined: z.boolean().meta({
+    description:
+      "Somebody with an account holds the seat; false: there is no account yet, or it was offered and not accepted.",
+  }),
   name: z.string().nullable().meta({ description: "Of the person; null until they have joined." }),
   two_factor: z.boolean().nullable().meta({ description: "Whether a second factor is on; null: not for you to know." }),
   passkeys: z.int().nullable().meta({ description: "How many there are; null: not for you to know." }),
@@ -110,7 +113,10 @@ export const MemberAdd = z
     email: z.email("write an e-mail address").max(254),
     role: RoleName.nullish().meta({ description: "Default: member." }),
   })
-  .meta({ id: "MemberAdd" });
+  .meta({
+    id: "MemberAdd",
+    description: "By an admin an offer: nobody holds the seat before they accept an invitation.",
+  });
 
 export const MemberPatch = z.strictObject({ role: RoleName }).meta({ id: "MemberChange" });
 

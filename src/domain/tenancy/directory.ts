@@ -105,6 +105,11 @@ export class Directory {
     return listed(this.#membersOf.get(workspaceId), this.#members);
   }
 
+  /** Who holds the seat of an address; one that is only offered is nobody's. */
+  holder(workspaceId: string, email: string): Member | undefined {
+    return this.members(workspaceId).find((member) => member.email === email && !member.offered);
+  }
+
   member(memberId: string): Member | undefined {
     return this.#members.get(memberId);
   }

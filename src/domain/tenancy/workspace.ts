@@ -22,4 +22,6 @@ export type Member = {
   readonly email: string;
   readonly role: Role;
   readonly createdAtMs: number;
+  /** An admin has written the address: nobody holds the seat before they accept an invitation to it. */
+  readonly offered: boolean;
 };

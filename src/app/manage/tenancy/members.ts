@@ -8,7 +8,7 @@ import type { LinkKind } from "../../../domain/tenancy/person.ts";
 import type { ManagementToken } from "../../../domain/tenancy/token.ts";
 import type { KeyPolicy, Member, Role, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { readBody, readQuery } from "../../body.ts";
-import { type Exchange, type Handler, whole } from "../../exchange.ts";
+import { type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
 import { demandFreshToGive } from "../fresh.ts";
 import { pageOf } from "../page.ts";
@@ -29,23 +29,23 @@ export function newMember({ ids, clock }: TenancyDeps, { id }: Workspace, email:
     email: email.trim().toLowerCase(),
     role,
     createdAtMs: clock.nowMs(),
+    offered: false,
   };
 }
 
-async function addMember(deps: TenancyDeps, workspace: Workspace, email: string, role: Role): Promise<Member> {
+async function addMember(deps: TenancyDeps, workspace: Workspace, member: Member): Promise<void> {
+  const { id, email, role } = member;
   if (memberByEmail(deps, workspace, email) !== undefined)
     throw fault("conflict", {
       message: `${short(email)} is a member of ${workspace.slug} already.`,
       param: "email",
     });
-  const member = newMember(deps, workspace, email, role);
   await change(deps, async ({ tenancy }) => {
     await tenancy.saveMember(member);
-    const detail = { email: member.email, role };
-    return { answer: null, audit: { action: "member.add", workspaceId: workspace.id, target: member.id, detail } };
+    const detail = { email, role };
+    return { answer: null, audit: { action: "member.add", workspaceId: workspace.id, target: id, detail } };
   });
   deps.directory.putMember(member);
-  return member;
 }
 
 /** Management tokens of the workspace that a member made: with one they would come back, or raise themselves again. */
@@ -99,7 +99,8 @@ const othersThan = ({ directory }: TenancyDeps, member: Member): Member[] =>
 
 /** A workspace with members has an owner, always: `others` are those that stay beside this one. */
 function demandAnotherOwner(member: Member, others: readonly Member[]): void {
-  if (member.role !== "owner" || others.some(({ role }) => role === "owner")) return;
+  const owns = ({ role, offered }: Member) => role === "owner" && !offered;
+  if (!owns(member) || others.some(owns)) return;
   throw fault("conflict", { message: `${member.email} is the only owner. Make someone else an owner first.` });
 }
 
@@ -132,20 +133,18 @@ function findMember(deps: TenancyDeps, workspace: Workspace, email: string): Mem
 
 /** Members with the people behind them. Whoever is bound to `own` learns of the others only that they are there. */
 async function listed(room: Room, members: readonly Member[], own: string | undefined) {
-  const people = await room.store.people.withEmails(members.map(({ email }) => email));
+  const held = members.filter(({ offered }) => !offered);
+  const people = await room.store.people.withEmails(held.map(({ email }) => email));
   const byEmail = new Map(people.map((person) => [person.email, person]));
   return members.map((member) =>
     memberListedView(member, byEmail.get(member.email), own === undefined || member.id === own),
   );
 }
 
-/**
- * Whoever has an account joins by accepting: nobody is drawn into a workspace, nor is an account's address believed. The
- * operator adds who is proven to be who they are.
- */
-async function demandInvitation(room: Room, { seat }: Exchange, email: string): Promise<void> {
-  const [person] = await room.store.people.withEmails([email.trim().toLowerCase()]);
-  if (person === undefined || (seat === undefined && person.proven)) return;
+/** Who the operator adds has the seat at once, and so must be proven to be who they are. */
+async function demandProven(room: Room, email: string): Promise<void> {
+  const [person] = await room.store.people.withEmails([email]);
+  if (person === undefined || person.proven) return;
   throw fault("conflict", {
     message: `${short(email)} has an account here: invite them (gateway invitation create), and they accept.`,
     param: "email",
@@ -164,9 +163,12 @@ export function memberHandlers(room: Room): Record<string, Handler> {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { email, role } = await readBody(exchange, MemberAdd);
       demandRank(exchange, role ?? "member");
-      await demandInvitation(room, exchange, email);
-      demandFreshToGive(room, exchange, role ?? "member");
-      const member = await room.inTurn(() => addMember(room, workspace, email, role ?? "member"));
+      const added = newMember(room, workspace, email, role ?? "member");
+      // An admin draws nobody into a workspace, and does not learn whether there is an account.
+      const member = { ...added, offered: exchange.seat !== undefined };
+      if (!member.offered) await demandProven(room, member.email);
+      demandFreshToGive(room, exchange, member.role);
+      await room.inTurn(() => addMember(room, workspace, member));
       return { status: 201, json: memberView(member) };
     }),
     manageRemoveMember: whole(async (exchange) => {

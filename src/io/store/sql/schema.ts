@@ -15,7 +15,7 @@ export type Database = {
     policy: string;
     key_policy: string;
   };
-  members: { id: string; workspace_id: string; email: string; role: string; created_at_ms: number };
+  members: { id: string; workspace_id: string; email: string; role: string; created_at_ms: number; offered: number };
   api_keys: {
     id: string;
     workspace_id: string;

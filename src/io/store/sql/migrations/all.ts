@@ -27,6 +27,7 @@ import { indexBesideCharges, ledgerBesideCharges } from "./0029-ledger-beside-ch
 import { responseWork } from "./0030-response-work.ts";
 import { chargesInRollups } from "./0031-charges-in-rollups.ts";
 import { responseEnd } from "./0032-response-end.ts";
+import { offeredSeats } from "./0033-offered-seats.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = {
@@ -72,4 +73,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 30, name: "response work", statements: responseWork },
   { number: 31, name: "charges in roll-ups", statements: chargesInRollups },
   { number: 32, name: "response end", statements: responseEnd },
+  { number: 33, name: "offered seats", statements: offeredSeats },
 ];
