@@ -116,7 +116,7 @@ export class Process {
       margins: new MarginBook(NO_MARGIN),
       // Nobody brings keys of their own, and nothing is captured.
       ownKeys: { of: () => undefined },
-      nodes: { layerOf: () => undefined, held: () => undefined, lied: () => {}, whyAbsent: () => undefined },
+      nodes: { layerOf: () => undefined, held: () => undefined, lied: () => {}, absent: () => undefined },
       captures: { begin: () => undefined },
       idempotency: {
         ttlMs: 86_400_000,

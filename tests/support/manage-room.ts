@@ -146,7 +146,7 @@ function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }:
     sessions: new Sessions(),
     breakers: ALL_IN,
     ownKeys: ownKeys.held,
-    nodes: { layerOf: () => undefined, whyAbsent: () => undefined },
+    nodes: { layerOf: () => undefined, absent: () => undefined },
     margins: new MarginBook(NO_MARGIN),
     policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
     routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),

@@ -30,7 +30,7 @@ export type Planning = Pick<
   | "margins"
 > & {
   readonly breakers: Breakers;
-  readonly nodes: Pick<Gateway["nodes"], "layerOf" | "whyAbsent">;
+  readonly nodes: Pick<Gateway["nodes"], "layerOf" | "absent">;
   readonly limits: Pick<Gateway["limits"], "attemptsMax">;
 };
 
@@ -100,7 +100,10 @@ function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutli
     snapshot,
     // A machine of its own is as real as any provider: nobody who has one is served by a simulated model unasked.
     anyReal: planning.connections.anyReal || own?.connections.anyReal === true || nodes !== undefined,
-    whyAbsent: (modelId) => planning.nodes.whyAbsent(workspace.id, modelId),
+    absent: (modelId) => {
+      const model = planning.nodes.absent(workspace.id, modelId);
+      return model && { why: model.why, reached: model.reach.of(modelId, surface, currency, nowMs) };
+    },
     reach: (modelId) => reach.of(modelId, surface, currency, nowMs),
     pool: () => reach.pool(surface, currency, nowMs),
     health: nodes === undefined ? planning.health : healthOver(planning.health, nodes),

@@ -42,7 +42,7 @@ export type Gateway = {
   /** Workspaces' own keys at providers. */
   readonly ownKeys: Pick<OwnKeys, "of">;
   /** Workspaces' own machines. */
-  readonly nodes: Pick<Nodes, "layerOf" | "held" | "lied" | "whyAbsent">;
+  readonly nodes: Pick<Nodes, "layerOf" | "held" | "lied" | "absent">;
   readonly health: Health;
   readonly learned: Learned;
   readonly sessions: Sessions;

@@ -9,7 +9,16 @@ import { type Considered, decisionOf, reasonFor, refusedDecision } from "./expla
 import { rank } from "./rank.ts";
 import { type Refused, refusalFor, refusedNow } from "./refusal.ts";
 import { figuresOf, scoresOf, weightsFor } from "./score.ts";
-import { emptySieve, type Judge, judgeOf, type PlanRequest, type Sifted, sift, type World } from "./sieve.ts";
+import {
+  emptySieve,
+  type Judge,
+  judgeOf,
+  type PlanRequest,
+  type Sifted,
+  sift,
+  siftModel,
+  type World,
+} from "./sieve.ts";
 
 export type { PlanRequest, World } from "./sieve.ts";
 
@@ -42,11 +51,10 @@ export type NoPlan = {
 /** Hard filters, then the order of attempts. Pure: the same request in the same world gives the same plan. */
 export function planAttempts(request: PlanRequest, world: World): Plan | NoPlan {
   const judge = judgeOf(request, world);
-  const unknown = unknownModel(request, world);
-  if (unknown !== undefined) return refused(judge, emptySieve(), unknown);
+  const { route, wishes } = request;
+  if (route.is === "model" && !world.snapshot.models.has(route.modelId)) return withoutModel(judge, route.modelId);
   const sifted = sift(judge);
   if (sifted.rows.length === 0) return refused(judge, sifted, refusalFor(judge, sifted));
-  const { route, wishes } = request;
   const spec = route.is === "router" ? route.router?.spec : undefined;
   const figures = figuresOf(sifted, request, world);
   const scores =
@@ -94,15 +102,24 @@ function routerName({ route }: PlanRequest): string | null {
   return route.is === "router" ? route.name : null;
 }
 
-/** A model that does not exist needs no look at endpoints. */
-function unknownModel({ route }: PlanRequest, world: World): Fault | undefined {
-  if (route.is !== "model" || world.snapshot.models.has(route.modelId)) return undefined;
-  const away = world.whyAbsent?.(route.modelId);
-  // It is expected back, so whoever asks may ask again.
-  if (away !== undefined) return fault("upstream_error", { message: away });
-  const meant = likelyMeant(route.modelId, world);
+/** A model that nobody has now. Of one that is expected back the rules are told first, and then that it may be asked again. */
+function withoutModel(judge: Judge, modelId: string): NoPlan {
+  const sifted = emptySieve();
+  const absent = judge.world.absent?.(modelId);
+  if (absent === undefined) return refused(judge, sifted, unknownModel(modelId, judge.world));
+  siftModel(modelId, absent.reached, judge, sifted);
+  const isEligible = sifted.passed > 0;
+  return refused(
+    judge,
+    sifted,
+    isEligible ? fault("upstream_error", { message: absent.why }) : refusalFor(judge, sifted),
+  );
+}
+
+function unknownModel(modelId: string, world: World): Fault {
+  const meant = likelyMeant(modelId, world);
   return fault("model_not_found", {
-    message: `There is no model "${route.modelId.slice(0, 128)}".${meant === undefined ? "" : ` Did you mean "${meant}"?`} GET /v1/models lists the models this key may use.`,
+    message: `There is no model "${modelId.slice(0, 128)}".${meant === undefined ? "" : ` Did you mean "${meant}"?`} GET /v1/models lists the models this key may use.`,
     param: "model",
   });
 }

@@ -39,8 +39,8 @@ export type World = {
   readonly snapshot: Pick<Snapshot, "models">;
   /** True once any provider that is not simulated is connected. */
   readonly anyReal: boolean;
-  /** Why a model that was asked for is not there, where more is known than that. */
-  readonly whyAbsent?: ((modelId: string) => string | undefined) | undefined;
+  /** A model that was asked for and is not there now: why, and what could be called of it otherwise. */
+  readonly absent?: ((modelId: string) => Absent | undefined) | undefined;
   readonly reach: (modelId: string) => Reached;
   /** Everything that can be called on the surface. */
   readonly pool: () => readonly ReachedModel[];
@@ -57,6 +57,8 @@ export type World = {
   /** How many endpoints one request may try. */
   readonly attemptsMax: number;
 };
+
+export type Absent = { readonly why: string; readonly reached: Reached };
 
 /** What passed and what did not. */
 export type Sifted = {
@@ -170,15 +172,14 @@ function siftAll(fallback: readonly string[], judge: Judge, sifted: Sifted): voi
 }
 
 function siftNamed(modelIds: readonly string[], judge: Judge, sifted: Sifted): void {
-  const { request, world } = judge;
-  for (const modelId of modelIds) {
-    const model = world.snapshot.models.get(modelId);
-    if (model === undefined) continue;
-    const { endpoints, obstacles } = world.reach(modelId);
-    if (endpoints.length === 0) sifted.uncallable.push(...obstacles);
-    else if (!permitsModel(modelId, request.policy)) sifted.forbidden.push(modelId);
-    else siftEach(endpoints, judge, sifted);
-  }
+  const { snapshot, reach } = judge.world;
+  for (const modelId of modelIds) if (snapshot.models.has(modelId)) siftModel(modelId, reach(modelId), judge, sifted);
+}
+
+export function siftModel(modelId: string, { endpoints, obstacles }: Reached, judge: Judge, sifted: Sifted): void {
+  if (endpoints.length === 0) sifted.uncallable.push(...obstacles);
+  else if (!permitsModel(modelId, judge.request.policy)) sifted.forbidden.push(modelId);
+  else siftEach(endpoints, judge, sifted);
 }
 
 function siftEach(endpoints: readonly Reachable[], judge: Judge, sifted: Sifted): void {

@@ -103,7 +103,12 @@ export class HeldNode {
 
   /** What it serves now; nothing while it is away or aside. */
   get served(): readonly ServedModel[] {
-    if (this.live === undefined || this.aside !== null) return [];
+    return this.aside === null ? (this.announced ?? []) : [];
+  }
+
+  /** What it says that it serves; undefined while it is away. */
+  get announced(): readonly ServedModel[] | undefined {
+    if (this.live === undefined) return undefined;
     const models = this.live.announcement.models.map((model): [string, ServedModel] => [
       model.id,
       {

@@ -5,6 +5,7 @@ import type { Proven } from "../../domain/catalogue/proofs.ts";
 import type { NodeRef } from "../../domain/routing/attempt.ts";
 import { NodeReach, type Reaching } from "../../domain/routing/node-reach.ts";
 import { Reach } from "../../domain/routing/reach.ts";
+import type { ServedModel } from "../../domain/tenancy/node.ts";
 import type { HeldNode } from "./held-node.ts";
 
 /**
@@ -29,14 +30,20 @@ export class Layer implements NodeLayer {
   readonly connections: Connections;
   readonly #base: () => Snapshot;
   readonly #serving: readonly HeldNode[];
+  readonly #servedBy: (held: HeldNode) => readonly ServedModel[];
   readonly #byProvider: ReadonlyMap<string, HeldNode>;
   readonly #reach: Reach;
   #seen: { readonly base: Snapshot; readonly overlaid: Overlaid } | undefined;
   #joined: { readonly base: Reaching; readonly reach: Reaching } | undefined;
 
-  constructor(serving: readonly HeldNode[], base: () => Snapshot) {
+  constructor(
+    serving: readonly HeldNode[],
+    base: () => Snapshot,
+    servedBy: (held: HeldNode) => readonly ServedModel[] = ({ served }) => served,
+  ) {
     this.#base = base;
     this.#serving = serving;
+    this.#servedBy = servedBy;
     this.#byProvider = new Map(serving.map((held) => [providerOf(held.node), held]));
     this.connections = {
       credential: (provider) => (this.#byProvider.has(provider) ? NO_CREDENTIAL : undefined),
@@ -71,7 +78,7 @@ export class Layer implements NodeLayer {
   get #rows(): Overlaid {
     const base = this.#base();
     if (this.#seen?.base === base) return this.#seen.overlaid;
-    const rows = this.#serving.map((held) => nodeRows(held.node, held.served, (id) => base.models.get(id)));
+    const rows = this.#serving.map((held) => nodeRows(held.node, this.#servedBy(held), (id) => base.models.get(id)));
     this.#seen = { base, overlaid: overlaid(base, rows) };
     return this.#seen.overlaid;
   }

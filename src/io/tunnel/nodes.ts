@@ -4,7 +4,8 @@ import type { Duplex } from "node:stream";
 import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { ownModelId } from "../../domain/catalogue/node-rows.ts";
 import type { BreakerRules } from "../../domain/routing/breakers.ts";
-import type { WorkspaceNode } from "../../domain/tenancy/node.ts";
+import type { Reaching } from "../../domain/routing/node-reach.ts";
+import type { ServedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { stop, type Timer } from "../../kit/timers.ts";
 import type { Transport, UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
@@ -56,6 +57,22 @@ const OFFLINE: NodeState = {
   lastSeenAtMs: null,
   latencyMs: null,
 };
+
+/** A model that would be served: why it is not, and what could be called of it. */
+export type AbsentModel = { readonly why: string; readonly reach: Reaching };
+
+/** What is not known of a node that is away is not held against it. */
+const ANYTHING: Omit<ServedModel, "id"> = {
+  surfaces: ["chat", "embeddings"],
+  contextTokens: null,
+  maxOutputTokens: null,
+  tools: null,
+  jsonSchema: null,
+  imageInput: true,
+  reasoning: null,
+};
+
+const NOBODY_ELSE: Reaching = { of: () => ({ endpoints: [], obstacles: [] }), pool: () => [] };
 
 /** The book of all nodes: who they are, which are there, and what their workspaces can call because of them. */
 export class Nodes implements NodesHere {
@@ -248,14 +265,17 @@ export class Nodes implements NodesHere {
     return held;
   }
 
-  /** Why a model of a node that is known is not there; undefined when the workspace has no such node. */
-  whyAbsent(workspaceId: string, modelId: string): string | undefined {
-    for (const { node, live, aside } of this.#byWorkspace.get(workspaceId) ?? []) {
-      if (!modelId.startsWith(ownModelId(node, ""))) continue;
-      if (live === undefined)
-        return `The node ${node.name} is not connected. Start its agent with \`gateway node connect\`, or try again shortly.`;
-      if (aside !== null)
-        return `The node ${node.name} is set aside until ${new Date(aside.untilMs).toISOString()}: ${aside.reason}. Look after its server, or try again then.`;
+  /** A model of a node that does not serve now; undefined when the workspace has no such node, or the node no such model. */
+  absent(workspaceId: string, modelId: string): AbsentModel | undefined {
+    for (const held of this.#byWorkspace.get(workspaceId) ?? []) {
+      const stem = ownModelId(held.node, "");
+      if (!modelId.startsWith(stem)) continue;
+      const why = whyAway(held);
+      const id = modelId.slice(stem.length);
+      const announced =
+        held.announced === undefined ? { ...ANYTHING, id } : held.announced.find((one) => one.id === id);
+      if (why === undefined || announced === undefined) continue;
+      return { why, reach: new Layer([held], this.#snapshot, () => [announced]).reachOver(NOBODY_ELSE) };
     }
     return undefined;
   }
@@ -311,6 +331,13 @@ export class Nodes implements NodesHere {
     if (serving.length === 0) this.#layers.delete(workspaceId);
     else this.#layers.set(workspaceId, new Layer(serving, this.#snapshot));
   }
+}
+
+function whyAway({ node, live, aside }: HeldNode): string | undefined {
+  if (live === undefined)
+    return `The node ${node.name} is not connected. Start its agent with \`gateway node connect\`, or try again shortly.`;
+  if (aside === null) return undefined;
+  return `The node ${node.name} is set aside until ${new Date(aside.untilMs).toISOString()}: ${aside.reason}. Look after its server, or try again then.`;
 }
 
 /** Nothing else of a node can change; when it was seen is known better here. */
