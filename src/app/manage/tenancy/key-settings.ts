@@ -62,8 +62,7 @@ function allowlistOf(entries: readonly string[] | null): readonly string[] | nul
   if (entries === null || entries.length === 0) return null;
   const list = entries.map((entry) => entry.trim().toLowerCase());
   for (const entry of list) {
-    // Callers are compared in their IPv4 form and without a zone, so these would match nobody.
-    if (!isCidr(entry) || entry.includes("%") || entry.startsWith("::ffff:"))
+    if (!isCidr(entry))
       throw invalidValue("ip_allowlist", `"${short(entry)}" is not an IPv4 or IPv6 address or CIDR block`);
   }
   return [...new Set(list)];
