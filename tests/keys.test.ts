@@ -31,7 +31,7 @@ async function call(key: string, target = "/v1/auth/validate") {
 }
 
 test("PORTAL-02 the list of keys says when each was last used and what it came to this month", async () => {
-  await operator.post("/manage/workspaces", { slug: "used" });
+  await operator.post("/manage/workspaces", { slug: "used", currency: "CHF" });
   await operator.post("/manage/workspaces/used/wallet/credits", { amount: "5" });
   const made = await Promise.all(
     ["busy", "idle"].map((name) => gateway.manage("POST", "/workspaces/used/keys", { name })),
@@ -41,8 +41,13 @@ test("PORTAL-02 the list of keys says when each was last used and what it came t
   await vi.waitFor(async () => {
     const { data } = await gateway.manage("GET", "/workspaces/used/keys");
     expect(Object.fromEntries(data.map((key: Record<string, unknown>) => [key["name"], key]))).toMatchObject({
-      busy: { last_used_at: expect.any(String), requests_month: 1, spent_month: expect.stringMatching(/^0\.0*[1-9]/) },
-      idle: { last_used_at: null, requests_month: 0, spent_month: "0.00" },
+      busy: {
+        last_used_at: expect.any(String),
+        requests_month: 1,
+        spent_month: expect.stringMatching(/^0\.0*[1-9]/),
+        currency: "CHF",
+      },
+      idle: { last_used_at: null, requests_month: 0, spent_month: "0.00", currency: "CHF" },
     });
     for (const { id, ...listed } of data) expect(await gateway.manage("GET", `/keys/${id}`)).toEqual({ id, ...listed });
   });

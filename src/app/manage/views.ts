@@ -109,6 +109,7 @@ export function keyListedView(key: ApiKey, use: KeyUse | undefined, directory: D
     last_used_at: isoTimeOrNull(use?.lastUsedMs ?? null),
     requests_month: use?.requests ?? 0,
     spent_month: formatNanos(use?.costNanos ?? 0n),
+    currency: directory.workspace(key.workspaceId)?.currency ?? "",
   };
 }
 

@@ -57,7 +57,7 @@ export const key = {
   rotated_from: null,
 };
 
-export const keyListed = { ...key, last_used_at: AT, requests_month: 412, spent_month: "1.204" };
+export const keyListed = { ...key, last_used_at: AT, requests_month: 412, spent_month: "1.204", currency: "EUR" };
 
 export const keyIssued = {
   id: key.id,

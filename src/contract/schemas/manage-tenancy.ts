@@ -226,7 +226,8 @@ export const KeyListed = KeyView.extend({
   requests_month: z
     .int()
     .meta({ description: "In this calendar month, in UTC, without those it did not let in (401)." }),
-  spent_month: Money.meta({ description: "In this calendar month, in UTC, in the workspace's currency." }),
+  spent_month: Money.meta({ description: "In this calendar month, in UTC." }),
+  currency: z.string().meta({ description: "The workspace's." }),
 }).meta({ id: "KeyListed", description: "A key, and what it was used for." });
 
 export const KeyIssued = z

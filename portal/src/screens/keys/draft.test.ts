@@ -24,6 +24,7 @@ const KEY: Key = {
   last_used_at: null,
   requests_month: 0,
   spent_month: "0.00",
+  currency: "EUR",
 };
 
 test("a new key is asked for with nothing but what was said", () => {

@@ -6,11 +6,9 @@ import { type Key, type Limits, restrictionsOf, STATES, stopsAt, stopsSoon, unus
 import { type Doing, KeyMenu } from "./key-actions.tsx";
 
 export function keyColumns({
-  currency,
   limits,
   act,
 }: {
-  readonly currency: string;
   readonly limits: ReadonlyMap<string, Limits>;
   readonly act: (doing: Doing) => void;
 }): Column<Key>[] {
@@ -57,7 +55,7 @@ export function keyColumns({
       align: "end",
       cell: (key) => (
         <span className="grid justify-items-end">
-          <Money amount={key.spent_month} currency={currency} />
+          <Money amount={key.spent_month} currency={key.currency} />
           <span className="text-xs text-soft">
             <Num value={key.requests_month} compact unit={key.requests_month === 1 ? "request" : "requests"} />
           </span>

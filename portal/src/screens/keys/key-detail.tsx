@@ -13,7 +13,6 @@ import type { Doing } from "./key-actions.tsx";
 
 type Props = {
   readonly subject: Key;
-  readonly currency: string;
   readonly limits: SpendLimits | undefined;
   readonly at: (path?: string) => string;
   readonly isAdmin: boolean;
@@ -22,7 +21,7 @@ type Props = {
 };
 
 /** Everything that is known of one key, and what can be done with it. */
-export function KeyDetail({ subject, currency, limits, at, isAdmin, act, onClose }: Props) {
+export function KeyDetail({ subject, limits, at, isAdmin, act, onClose }: Props) {
   const { word, tone, says } = STATES[subject.state];
   const footer = isEnded(subject) ? undefined : (
     <>
@@ -55,7 +54,7 @@ export function KeyDetail({ subject, currency, limits, at, isAdmin, act, onClose
       <KeyValue
         rows={[
           ...whoseRows(subject),
-          ...usedRows(subject, currency),
+          ...usedRows(subject),
           { name: "Limits", value: <Limits subject={subject} spend={spendTexts(limits)} /> },
           ...policyRows(subject),
         ]}
@@ -103,7 +102,7 @@ function whoseRows(subject: Key): Rows {
   ];
 }
 
-function usedRows(subject: Key, currency: string): Rows {
+function usedRows(subject: Key): Rows {
   return [
     { name: "Last used", value: <Time at={subject.last_used_at} none={unusedText(subject, Date.now())} /> },
     { name: "Ends", value: <Time at={subject.expires_at} as="short" /> },
@@ -111,7 +110,7 @@ function usedRows(subject: Key, currency: string): Rows {
       name: "This month",
       value: (
         <>
-          <Money amount={subject.spent_month} currency={currency} /> in{" "}
+          <Money amount={subject.spent_month} currency={subject.currency} /> in{" "}
           <Num value={subject.requests_month} unit={subject.requests_month === 1 ? "request" : "requests"} />
         </>
       ),

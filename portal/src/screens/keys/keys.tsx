@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState } from "react";
 import { stringifySearch, useSearchParams, useWorkspace } from "../../address.ts";
 import { usePages } from "../../api/hooks.ts";
 import { useKeyLimits } from "../../api/key-limits.ts";
-import { type Powers, useCurrency, usePowers } from "../../api/powers.ts";
+import { type Powers, usePowers } from "../../api/powers.ts";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
@@ -32,7 +32,6 @@ export function Screen() {
   const { workspace, at } = useWorkspace();
   const search = useSearchParams();
   const powers = usePowers(workspace);
-  const currency = useCurrency(workspace);
   const keys = useKeys(workspace);
   const limits = useKeyLimits(
     workspace,
@@ -57,7 +56,7 @@ export function Screen() {
       <Filters search={search} view={view} typed={typed} />
       <Table<Key>
         label="Keys"
-        columns={keyColumns({ currency, limits, act: setDoing })}
+        columns={keyColumns({ limits, act: setDoing })}
         rows={sorted.slice(0, shown)}
         keyOf={({ id }) => id}
         linkOf={({ id }) => `${at("keys")}${stringifySearch({ ...search.all, key: id })}`}
@@ -83,7 +82,6 @@ export function Screen() {
       {chosen !== undefined && doing === undefined && (
         <KeyDetail
           subject={chosen}
-          currency={currency}
           limits={limits.get(chosen.id)}
           at={at}
           isAdmin={powers.isAdmin}
