@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { speechOf } from "../../src/sandbox/audio/speech.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
-import { transcribe } from "../support/transcriptions.ts";
+import { sound, transcribe } from "../support/transcriptions.ts";
 
 /** Its answers say how long the audio was. */
 const TOLD = "openai/whisper-1";
@@ -195,8 +195,9 @@ test.each(LIES)("BILL-03 %s: what is reserved covers it", async (_, name, bytes)
   expect(scene.at("openai").requests.length).toBe(before);
 });
 
-test("STT-01 a provider is not believed beyond what the frames of a file are, nor beyond its size", async () => {
-  expect(await billed(TOLD, "a.mp3", speechOf("mp3", 24))).toBe(26.2);
+test("STT-01 a provider is not believed beyond what the samples and frames of a file are, nor beyond its size", async () => {
+  expect(await billed(TOLD, "a.wav", sound(2))).toBe(2);
+  expect(await billed(TOLD, "a.mp3", speechOf("mp3", 24))).toBe(24);
   const short = mp4("mp4a", { samples: 16, bytes: 200, units: 1_024, unitsPerSecond: 16_000 });
   expect(await billed(TOLD, "a.m4a", short)).toBeCloseTo(1.024 * 1.05 + 1 + short.length / 500, 3);
 });

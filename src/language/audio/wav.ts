@@ -54,6 +54,11 @@ export class WavMeter implements Meter {
     return Math.floor(bytes / this.#layout.unitBytes) / this.#layout.unitsPerSecond;
   }
 
+  /** Samples that are no frames of a codec are what they look like. */
+  passedBytes(): number {
+    return 0;
+  }
+
   #read(bytes: Buffer, at: number): number | undefined {
     const here = bytes.length - at;
     if (this.#at === "rest") return this.#count(bytes, at, here);

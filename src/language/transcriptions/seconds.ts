@@ -27,15 +27,17 @@ export function secondsAtMost({ bytes, seconds }: Measured): number {
 
 /**
  * How long the audio was: as the provider reports it, where that can be true, else as it was measured. It can have heard
- * what the measure passed over, as much as the size allows: a report of more counts as far as that. Undefined when neither
- * is known: then nothing can be billed by it.
+ * what the measure passed over, as much as the size allows: a report of more counts as far as that where something was
+ * passed over. Undefined when neither is known: then nothing can be billed by it.
  */
 export function secondsHeard(reported: number | undefined, file: Measured): number | undefined {
   const { seconds, passedBytes } = file;
   if (seconds === undefined) return reported !== undefined && reported <= secondsAtMost(file) ? reported : undefined;
   const near = nearSeconds(seconds);
-  if (reported === undefined || reported < seconds - near) return toMillisecond(seconds);
-  return Math.min(reported, toMillisecond(seconds + near + passedBytes / BYTES_PER_SECOND_MIN));
+  const most = seconds + near + passedBytes / BYTES_PER_SECOND_MIN;
+  if (reported !== undefined && reported >= seconds - near && reported <= most) return reported;
+  const isMore = reported !== undefined && reported > most;
+  return toMillisecond(isMore && passedBytes > 0 ? most : seconds);
 }
 
 function toMillisecond(seconds: number): number {
