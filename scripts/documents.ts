@@ -221,7 +221,8 @@ the model takes them.
   \`reasoning: { "max_tokens": 4096 }\` gives a budget, and \`reasoning: { "enabled": false }\` is \`"none"\`.
 - \`thinking: { "type": "enabled", "budget_tokens": 4096 }\` gives a budget, \`{ "type": "disabled" }\` is \`"none"\`. Where a
   model is told by a word and not by a budget, a budget becomes the nearest word.
-- When several are sent, \`reasoning_effort\` wins, then \`reasoning\`. D1 endpoints always receive \`reasoning_effort\`.
+- What several of them say is one wish: a word beside \`thinking: { "type": "enabled" }\`, or a word and the budget that stands
+  for it. Those that differ are refused. D1 endpoints always receive \`reasoning_effort\`.
   Other members of \`reasoning\` and \`thinking\` are refused by name, \`reasoning.exclude: true\` among them.
 - \`tool_choice: { "type": "allowed_tools", … }\` counts as \`allowed_tools\`.
 
@@ -231,6 +232,9 @@ the model takes them.
   in the mode of the \`tool_choice\` that was sent. \`"none"\` and a tool named there stay as they are; a named tool that is not in the
   list, a name that is not in \`tools\`, and two lists that differ, are refused. Without \`tools\` it limits nothing.
 - \`session_id\`: up to 256 characters. \`cost_tier\`: \`low\`, \`medium\` or \`high\`. \`remaining_turns\`: an integer from 0.
+
+\`service_tier\` is one of the words that providers have for it; \`flex\` is served at the usual price where the catalogue has
+none for it, and those that cost more are refused there ([prices](guides/prices.md#what-providers-bill-apart)).
 
 A value out of shape is refused with \`400 invalid_value\` and the field's name in \`param\`.
 

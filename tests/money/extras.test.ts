@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { chatJson } from "../support/chat-bodies.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { messageEvent, messageJson } from "../support/messages.ts";
 import { catalogueWithExtras, perUse, times } from "../support/priced-extras.ts";
@@ -15,6 +16,7 @@ const message = (more: Json) => ({
   ...more,
 });
 const response = (more: Json) => ({ model: GPT, input: "Hi", ...more });
+const chat = (more: Json) => ({ model: MODEL, messages: [{ role: "user", content: "Hi" }], ...more });
 
 const search = { type: "web_search_20260318", name: "web_search", max_uses: 2 };
 
@@ -102,12 +104,8 @@ const EXTRAS: readonly [string, string, Json, string][] = [
   ["other models in other words", "/v1/messages", message({ fallbacks: "auto" }), "fallbacks"],
   ["a template of the provider's", "/v1/responses", response({ prompt: { id: "p" } }), "prompt"],
   ["a better service", "/v1/responses", response({ service_tier: "priority" }), "service_tier"],
-  [
-    "a cheaper service",
-    "/v1/chat/completions",
-    { model: MODEL, messages: [{ role: "user", content: "Hi" }], service_tier: "flex" },
-    "service_tier",
-  ],
+  ["a better service", "/v1/chat/completions", chat({ service_tier: "priority" }), "service_tier"],
+  ["a reserved service", "/v1/chat/completions", chat({ service_tier: "scale" }), "service_tier"],
 ];
 
 describe("what providers bill apart, without a price for it", () => {
@@ -150,6 +148,44 @@ describe("what providers bill apart, without a price for it", () => {
       .next({ json: provider === "anthropic" ? messageJson([{ type: "text", text: "Hi" }]) : responseJson() });
     expect((await scene.gateway.call(tenant.key, path, { body })).status).toBe(200);
     expect(scene.at(provider).requests.at(-1)?.json).toMatchObject({ ...body, model: expect.any(String) });
+  });
+
+  test.each([
+    ["/v1/chat/completions", "deepinfra", chat({}), { ...chatJson(), service_tier: "flex" }],
+    ["/v1/responses", "openai", response({}), { ...responseJson(), service_tier: "flex" }],
+  ] as const)(
+    "BILL-05 PARAM-01 service_tier flex on %s costs what the usual one does",
+    async (path, at, body, json) => {
+      const ask = async (more: Json) => {
+        scene.at(at).next({ json });
+        const answer = await scene.gateway.call(tenant.key, path, { body: { ...body, ...more } });
+        expect(answer.status, answer.text).toBe(200);
+        return answer;
+      };
+      const [plain, flex] = [await ask({}), await ask({ service_tier: "flex" })];
+      expect(scene.at(at).requests.at(-1)?.json).toMatchObject({ service_tier: "flex" });
+      expect(flex.body.service_tier).toBe("flex");
+      const costs = await Promise.all(
+        [plain, flex].map(async ({ headers }) => (await scene.row(String(headers.get("x-svc-request-id")))).cost),
+      );
+      expect(nanosOf(costs[0])).toBeGreaterThan(0n);
+      expect(costs[1]).toBe(costs[0]);
+    },
+  );
+
+  test.each([
+    ["/v1/chat/completions", chat({ service_tier: "bogus" })],
+    ["/v1/responses", response({ service_tier: "bogus" })],
+    ["/v1/chat/completions", chat({ model: "anthropic/claude-sonnet-4-5", service_tier: "bogus" })],
+  ])("PARAM-01 a service_tier on %s that nobody has is refused as a value, and nobody is asked", async (path, body) => {
+    const before = asked();
+    const answer = await scene.gateway.call(tenant.key, path, { body });
+    expect([answer.status, answer.body.error.code, answer.body.error.param]).toEqual([
+      400,
+      "invalid_value",
+      "service_tier",
+    ]);
+    expect(asked()).toEqual(before);
   });
 
   test("BILL-05 a search that is only offered is left out, and the log says so", async () => {
@@ -229,7 +265,7 @@ describe("what providers bill apart, with a price for it", () => {
   let usdPerEur = 0;
   beforeAll(async () => {
     const anthropic = { web_search: perUse("0.01"), fast_mode: times("6") };
-    const openai = { web_search: perUse("0.025"), service_tier_priority: times("2") };
+    const openai = { web_search: perUse("0.025"), service_tier_priority: times("2"), service_tier_flex: times("0.5") };
     scene = await openScene(["anthropic", "openai"], {
       GATEWAY_CATALOGUE_DIR: catalogueWithExtras({ anthropic, openai }),
     });
@@ -269,6 +305,19 @@ describe("what providers bill apart, with a price for it", () => {
     const difference = nanosOf(fast.cost) - 6n * nanosOf(plain.cost);
     expect(difference >= -6n && difference <= 6n).toBe(true);
     expect(nanosOf(plain.cost)).toBeGreaterThan(0n);
+  });
+
+  test("BILL-05 service_tier costs what its own price says, more or less than usual", async () => {
+    const ask = async (more: Json) => {
+      scene.at("openai").next({ json: responseJson() });
+      const answer = await scene.gateway.call(tenant.key, "/v1/responses", { body: response(more) });
+      expect(answer.status, answer.text).toBe(200);
+      return Number(nanosOf((await scene.row(String(answer.headers.get("x-svc-request-id")))).cost));
+    };
+    const plain = await ask({});
+    expect(plain).toBeGreaterThan(100);
+    expect(Math.abs((await ask({ service_tier: "priority" })) - 2 * plain)).toBeLessThanOrEqual(2);
+    expect(Math.abs((await ask({ service_tier: "flex" })) - plain / 2)).toBeLessThanOrEqual(2);
   });
 
   test("BILL-05 items of a response are counted, and a container that is used again is one use", async () => {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ModelName } from "./model-name.ts";
+import { ServiceTier } from "./service-tier.ts";
 import { wishFields } from "./wishes.ts";
 
 /** An explicit null is the same as absent (PARAM-04). */
@@ -181,7 +182,7 @@ export const ChatRequest = z
     prediction: optional(z.looseObject({ type: z.literal("content") })),
     prompt_cache_key: optional(z.string().max(1024)),
     safety_identifier: optional(label),
-    service_tier: optional(z.string().max(64)),
+    service_tier: optional(ServiceTier),
     user: optional(label),
     store: never,
     metadata: never,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ModelName } from "./model-name.ts";
+import { ServiceTier } from "./service-tier.ts";
 import { wishFields } from "./wishes.ts";
 
 /** An explicit null is the same as absent (PARAM-04). */
@@ -197,7 +198,7 @@ export const ResponsesRequest = z
     include: optional(z.array(z.string())),
     truncation: optional(z.enum(["auto", "disabled"])),
     metadata: optional(z.record(z.string().max(64), z.string().max(512))),
-    service_tier: optional(z.string().max(64)),
+    service_tier: optional(ServiceTier),
     prompt_cache_key: optional(z.string().max(1024)),
     prompt_cache_retention: optional(z.string().max(64)),
     safety_identifier: optional(z.string().max(1024)),

@@ -120,7 +120,8 @@ export function shortcomingOf(able: Able, demand: Demand, support: DialectSuppor
 
 /**
  * What the request asks for that the provider bills apart, at a price nobody has written down: on the operator's key
- * that would be given away. What is only offered is left out instead; with the workspace's own key nothing is charged.
+ * that would be given away. What is only offered is left out instead, and what is never dearer than usual is served at
+ * the usual price; with the workspace's own key nothing is charged.
  */
 export function unpricedExtra(
   { endpoint, price, own }: Attempt,
@@ -128,8 +129,8 @@ export function unpricedExtra(
   support: DialectSupport,
 ): Shortcoming | undefined {
   if (extras === undefined || own !== undefined) return undefined;
-  for (const { name, field, goes, offeredAt } of extras) {
-    if (offeredAt !== undefined || isExtraPriced(price, name)) continue;
+  for (const { name, field, goes, isCheaper, offeredAt } of extras) {
+    if (offeredAt !== undefined || isCheaper || isExtraPriced(price, name)) continue;
     if (goes === "native" && !support.isNative(endpoint)) continue;
     const what = name.replaceAll("_", " ");
     const reason = `bills it apart (${what}) at a price this gateway does not have; with an own key of the workspace at the provider it can be used`;

@@ -28,6 +28,8 @@ export type Extra = {
   readonly usesMax?: number;
   /** `said`: also where the request is translated; `native`: only to an endpoint of the caller's own dialect. */
   readonly goes: "said" | "native";
+  /** It is never dearer than the usual price, which is taken where it has none of its own. */
+  readonly isCheaper?: true;
   /** The place in `tools` of one that is only offered, so that it can be left out. */
   readonly offeredAt?: number;
 };

@@ -9,13 +9,22 @@ import { listOf, offeredTools } from "./offered-tools.ts";
 type Reader = (request: JsonObject) => readonly Extra[];
 
 /** Words for the service that everyone gets at the usual price. */
-const USUAL_TIERS: ReadonlySet<unknown> = new Set([undefined, null, "auto", "default", "standard", "standard_only"]);
+const USUAL_TIERS: ReadonlySet<unknown> = new Set([
+  undefined,
+  null,
+  "auto",
+  "default",
+  "standard",
+  "standard_only",
+  "on_demand",
+]);
 
 function tierOf(request: JsonObject, goes: Extra["goes"]): readonly Extra[] {
   const { service_tier: tier } = request;
   if (USUAL_TIERS.has(tier)) return NO_EXTRAS;
-  const name = tier === "priority" || tier === "flex" ? (`service_tier_${tier}` as const) : "service_tier_other";
-  return [{ name, field: "service_tier", goes }];
+  const field = "service_tier";
+  if (tier === "flex") return [{ name: "service_tier_flex", field, goes, isCheaper: true }];
+  return [{ name: tier === "priority" ? "service_tier_priority" : "service_tier_other", field, goes }];
 }
 
 const CHAT: Reader = (request) => tierOf(request, "said");
