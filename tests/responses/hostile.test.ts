@@ -182,6 +182,27 @@ test("RESP-05 POL-02 zero data retention that is demanded while an answer is mad
   }
 });
 
+test("RESP-05 BILL-02 work in the background that nobody could follow, and that must not be kept any more, is not charged", async () => {
+  const strict = await openScene(["scaleway"]);
+  try {
+    const owner = await strict.gateway.tenant();
+    const own = callerWith(strict.gateway, owner.key);
+    const held = gate();
+    strict.at("scaleway").next({ gate: held.closed, frames: framesOf("native", ["Hello"]) });
+    const { id } = (await own.post({ model: MODEL, background: true })).body;
+    await own.once(id, "in_progress");
+    await strict.gateway.manage("PATCH", `/workspaces/${owner.slug}/policy`, { zero_data_retention: true });
+    held.open();
+    const kept = await own.once(id, "failed", "completed");
+    expect(kept).toMatchObject({ status: "failed", output: [], error: { code: "invalid_value" } });
+    const [row] = await strict.rowsOnce(owner, 1);
+    expect(row).toMatchObject({ status: 200, error_code: "invalid_value", cost: "0.00" });
+    expect(await strict.charges(owner)).toEqual([]);
+  } finally {
+    await strict.close();
+  }
+});
+
 test("RESP-04 BILL-07 the end of background work waits for a store that is away for a while", async () => {
   const held = gate();
   scene.at("ovhcloud").next({ gate: held.closed, frames: responseFrames(["Hello", " there"]) });
