@@ -291,6 +291,30 @@ describe("a stream", () => {
     expect(chunksOf(text).at(-1).choices[0].finish_reason).toBe("tool_calls");
   });
 
+  test.each(["whole", "streamed"])(
+    "CHAT-03 calls of two turns have ids of their own though neither they nor their answers came with one: %s",
+    async (form) => {
+      const { responseId: _, ...answer } = whole([{ functionCall: { name: "weather", args: {} } }]);
+      const tools = [{ type: "function", function: { name: "weather" } }];
+      const messages: Json[] = [{ role: "user", content: "Go." }];
+      const ids: string[] = [];
+      for (const _turn of [1, 2, 3]) {
+        const { body, text } =
+          form === "whole"
+            ? await ask({ json: answer }, { tools, messages })
+            : await ask({ frames: [frame(answer)] }, { ...stream, tools, messages });
+        const id: string =
+          form === "whole"
+            ? body.choices[0].message.tool_calls[0].id
+            : chunksOf(text).flatMap((one) => one.choices[0].delta.tool_calls ?? [])[0].id;
+        const call = { id, type: "function", function: { name: "weather", arguments: "{}" } };
+        messages.push({ role: "assistant", tool_calls: [call] }, { role: "tool", tool_call_id: id, content: "Rain." });
+        ids.push(id);
+      }
+      expect(new Set(ids).size, ids.join()).toBe(3);
+    },
+  );
+
   test("ERR-02 BILL-02 an error after words ends the stream with an error and no end marker, free of charge", async () => {
     const error = { code: 503, message: "overloaded", status: "UNAVAILABLE" };
     for (const data of [{ error }, [{ error }], chunk([], { finish: "MALFORMED_FUNCTION_CALL", usage: USAGE })]) {

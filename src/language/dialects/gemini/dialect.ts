@@ -21,6 +21,6 @@ export const geminiDialect: UpstreamDialect = {
   effort: ({ reasoning }, facts) => (reasoning === undefined ? undefined : effectiveEffort(reasoning.effort, facts)),
   encode: encodeRequest,
   decodeReply,
-  openReader: () => new ChunkReader(),
+  openReader: (asked) => new ChunkReader(asked),
   decodeProblem,
 };

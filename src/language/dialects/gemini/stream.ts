@@ -2,7 +2,7 @@ import { isJsonObject, jsonIn } from "../../../kit/json.ts";
 import type { AnswerEvent, FinishReason } from "../../canon/events.ts";
 import type { ReasoningSeal } from "../../canon/parts.ts";
 import { NO_TOKENS } from "../../canon/usage.ts";
-import type { EventReader, Frame } from "../dialect.ts";
+import type { Asked, EventReader, Frame } from "../dialect.ts";
 import { ArgumentsBuilder } from "./arguments.ts";
 import { citationsOf } from "./citations.ts";
 import { decodeProblem } from "./errors.ts";
@@ -15,6 +15,7 @@ type OpenCall = { readonly index: number; readonly builder: ArgumentsBuilder };
 
 /** Reads the chunks of one answer in order. A whole answer is one chunk. */
 export class ChunkReader implements EventReader {
+  readonly #turns: number;
   #upstreamId: string | null | undefined;
   #calls = 0;
   #open: OpenCall | undefined;
@@ -23,6 +24,10 @@ export class ChunkReader implements EventReader {
   #stated: string | undefined;
   #finish: FinishReason | undefined;
   readonly #cited = new Set<string>();
+
+  constructor(asked?: Asked) {
+    this.#turns = asked?.call.turns.length ?? 0;
+  }
 
   read(frame: Frame): readonly AnswerEvent[] | undefined {
     const value = jsonIn(frame.data);
@@ -101,7 +106,7 @@ export class ChunkReader implements EventReader {
       const index = this.#calls;
       this.#calls += 1;
       this.#said = true;
-      const id = call.id || madeCallId(this.#upstreamId ?? null, call.name, index);
+      const id = call.id || madeCallId(this.#upstreamId ?? null, this.#turns, index);
       events.push({ is: "tool_call", index, id, name: call.name, signature });
       this.#open = { index, builder: new ArgumentsBuilder() };
     }
