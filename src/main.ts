@@ -146,7 +146,8 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const money = await openPayments(config, { ...tenancy, store, inTurn: turns, caughtUp: caughtUp.all }, log);
   const inTurn = turnsOfCallers({ directory, clock, store }, turns);
   const rates = openRates(config, { tenancy, store: store.rates, book: rateBook, inTurn, fleet, log, transport });
-  const people = openPeopleRoom(config, { store, vault, directory, ids, log, origin, inTurn, transport, adminToken });
+  const copies = reloading({ ...gateway, ...ground, store, ownKeys, captures, prober, reloadKeys });
+  const people = openPeopleRoom(config, { ...ground, store, vault, copies, origin, inTurn, adminToken });
   const standing = { ready: false };
   const manage: ManageDeps = {
     ...manageSettings(config),
@@ -156,9 +157,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     ...{ masterKey: { rotation, timers: systemTimers }, timers: systemTimers },
     checks: checksNow(config, { ...ground, store, books, bounds, disk, rotation, alerts, prober, sharing, logExport }),
   };
-  const { margins } = gateway;
-  const copies = { store, directory, ownKeys, nodes, watch, captures, margins, rateBook, prober, reloadKeys };
-  await sharing.follow(reloading(copies));
+  await sharing.follow(copies);
   const endpoints = await shareEndpoints(sharing, gateway);
   edge.open(nodes, knownSecrets(connections, held), {
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),

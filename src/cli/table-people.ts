@@ -77,6 +77,13 @@ export const peopleCommands: ApiCommand[] = [
   },
   {
     ...ONCE,
+    words: "person erase",
+    says: "erase a person for good: memberships, personal keys, ways to sign in, name and address",
+    args: [ID],
+    call: { method: "POST", path: `${PERSON}/erase`, sends: "nothing" },
+  },
+  {
+    ...ONCE,
     words: "person sign-out",
     says: "end all sessions of a person",
     args: [ID],

@@ -338,6 +338,19 @@ const operatorRoutes = [
     example: { body: { disabled: true }, answer: { ...examples.person, disabled: true } },
   }),
   managed({
+    id: "peopleErase",
+    method: "POST",
+    path: `${PERSON}/erase`,
+    allows: "operator",
+    tag: "People",
+    summary: "Erase a person, for good",
+    description:
+      "Ends everything they sign in with, their memberships with personal keys, and the management tokens that they made; name and address leave the account, links, nodes and provider keys. The account stays as an id, disabled. Ledger, audit log and request log stay as they are. Not oneself, not the only operator, and not the only owner of a workspace that has other members. It can be asked for again where it broke off.",
+    answer: people.PersonView,
+    faults: ["conflict", "not_allowed", "fresh_sign_in_needed"],
+    example: { answer: examples.erased },
+  }),
+  managed({
     id: "peopleEndAllSessions",
     method: "DELETE",
     path: `${PERSON}/sessions`,
@@ -369,7 +382,7 @@ const operatorRoutes = [
     description: "Not for oneself: that is done in the account, or with the operator token.",
     answer: people.LinkMade,
     status: 201,
-    faults: ["not_allowed", "fresh_sign_in_needed"],
+    faults: ["conflict", "not_allowed", "fresh_sign_in_needed"],
     example: { answer: examples.resetLink },
   }),
   managed({

@@ -1,6 +1,6 @@
 import type { OwnKeyRoom } from "../app/manage/deps.ts";
 import type { Endpoint, Snapshot } from "../domain/catalogue/catalogue.ts";
-import { ownKeySlot, type SealedOwnKey } from "../domain/tenancy/own-key.ts";
+import { type OwnKey, ownKeySlot, type SealedOwnKey } from "../domain/tenancy/own-key.ts";
 import { platformKeySlot } from "../domain/tenancy/platform-key.ts";
 import type { Slot, Vault } from "../domain/tenancy/vault.ts";
 import type { Store } from "../io/store/sql/store.ts";
@@ -88,9 +88,13 @@ async function reloadOwnKeys(store: Store, room: OwnKeyRoom, deps: OwnKeyDeps, w
     const known = before?.get(one.key.provider)?.key;
     // A key that stays keeps its connections, and what is known of how it does.
     if (known?.fingerprint !== one.key.fingerprint) await openOwnKey(one, room, deps);
-    else if (known.changedAtMs !== one.key.changedAtMs || known.testedAtMs !== one.key.testedAtMs)
-      held.describe(one.key);
+    else if (!isDescribed(known, one.key)) held.describe(one.key);
   }
+}
+
+function isDescribed(known: OwnKey, now: OwnKey): boolean {
+  const isAsChanged = known.changedAtMs === now.changedAtMs && known.changedBy === now.changedBy;
+  return isAsChanged && known.testedAtMs === now.testedAtMs;
 }
 
 async function openOwnKey({ key, sealed }: SealedOwnKey, room: OwnKeyRoom, deps: OwnKeyDeps) {

@@ -2,6 +2,7 @@ import type { InTurn } from "../app/manage/deps.ts";
 import type { Oidc, PeopleDeps } from "../app/people/deps.ts";
 import { openPeople, type People } from "../app/people/open.ts";
 import { Tries } from "../app/people/tries.ts";
+import type { Reloading } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { GATEWAY_DATA_KEY, type Slot, type Vault } from "../domain/tenancy/vault.ts";
 import type { MetaStore, Store } from "../io/store/sql/store.ts";
@@ -27,6 +28,7 @@ type Parts = {
   readonly store: Store;
   readonly vault: Vault;
   readonly directory: Directory;
+  readonly copies: Reloading;
   readonly ids: Ids;
   readonly log: Logger;
   readonly origin: string;
@@ -36,10 +38,11 @@ type Parts = {
 };
 
 export function openPeopleRoom(config: Config, parts: Parts): People {
-  const { store, vault, directory, ids, log, origin, inTurn, adminToken } = parts;
+  const { store, vault, directory, copies, ids, log, origin, inTurn, adminToken } = parts;
   return openPeople({
     store,
     directory,
+    copies,
     ids,
     origin,
     inTurn,

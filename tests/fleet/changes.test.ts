@@ -5,6 +5,7 @@ import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, TestGateway } from "../support/gateway.ts";
 import { gate } from "../support/kept.ts";
 import { doorOf, inferences, keyOf, OWN, STREAM } from "../support/own-keys.ts";
+import { Browser, PASSWORD, tokenOf } from "../support/people.ts";
 import { hasPostgres } from "../support/postgres.ts";
 import { hasRedis } from "../support/redis.ts";
 import { connectedTo, credentialOf, MODEL } from "../support/scene.ts";
@@ -165,6 +166,38 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       expect((await look(a)).status).toBe(401);
       await b.manage("PATCH", `/workspaces/${slug}/members/ann@example.eu`, { role: "member" });
       expect((await members(a))[0].role).toBe("member");
+    });
+
+    test("KEY-04 PORTAL-11 a person who is erased", async () => {
+      const { slug } = await a.tenant();
+      const [at, email] = [`/workspaces/${slug}`, "clara@example.eu"];
+      await a.manage("PATCH", `${at}/key-policy`, { personal_keys: true });
+      const { link } = await a.manage("POST", `${at}/invitations`, { email, role: "owner" });
+      const account = { name: "Clara", password: PASSWORD };
+      await new Browser(a.url).post(`/manage/invitations/${tokenOf(link)}/accept`, account);
+      const browser = new Browser(b.url);
+      const signIn = () => browser.post("/manage/auth/sign-in/email", { email, password: PASSWORD });
+      expect((await signIn()).status).toBe(200);
+      const { key } = (await browser.post(`/manage${at}/keys`, { member: email, environment: "live" })).body;
+      const { token } = (await browser.post(`/manage${at}/tokens`, { name: "program", access: "read" })).body;
+      await browser.post(`/manage${at}/nodes`, { name: "rack", country: "DE" });
+      await browser.ask("PUT", `/manage${at}/providers/deepinfra`, { key: own, skip_test: true });
+      const shown = async () => [
+        ...(await b.manage("GET", `${at}/nodes`)).data.map((node: Json) => node.created_by),
+        ...(await b.manage("GET", `${at}/providers`)).data.map((one: Json) => one.changed_by),
+      ];
+      expect([await endOf(chat(b, key)), await shown()]).toEqual([200, [email, email]]);
+      const { id } = (await a.manage("GET", "/people")).data.find((one: Json) => one.email === email);
+      // Also where nobody hears of it.
+      await fleet.redis.ask("CLIENT", "KILL", "TYPE", "pubsub");
+      await a.manage("POST", `/people/${id}/erase`);
+      expect(await endOf(chat(b, key))).toEqual([401, "invalid_api_key"]);
+      expect((await b.call(token, `/manage${at}`)).status).toBe(401);
+      expect((await browser.get(`/manage${at}/keys`)).status).toBe(401);
+      expect((await signIn()).status).toBe(401);
+      const nobody = `erased-${id}@erased.invalid`;
+      expect(await shown()).toEqual([nobody, nobody]);
+      expect((await b.manage("GET", `${at}/members`)).data).toEqual([]);
     });
 
     test("RESP-04 background work of one is followed and ended through another", async () => {

@@ -3,15 +3,14 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
-import { cleanUp, temporaryFolder } from "../edge/child.ts";
 import type { Json } from "../support/gateway.ts";
-import { PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
+import { OWNER, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 
 const guide = readFileSync(path.join(PROJECT_ROOT, "docs/guides/people.md"), "utf8");
 const section = /^## Erasing a person or a customer$.*?^## /ms.exec(guide)?.[0] ?? "";
-const [ofPerson = "", inStore = "", ofCustomer = ""] = [...section.matchAll(/^```(?:sh|sql)\n(.*?)^```/gms)].map(
-  ([, lines = ""]) => lines,
-);
+const [ofPerson = "", ofCustomer = ""] = [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, lines = ""]) => lines);
+
+const CHAT = { model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }] };
 
 /** Lines of the guide, with what a reader has in the place of its examples: once for each where they have several. */
 async function type(gateway: PeopleGateway, lines: string, own: Record<string, readonly string[]>): Promise<void> {
@@ -26,19 +25,186 @@ async function type(gateway: PeopleGateway, lines: string, own: Record<string, r
   }
 }
 
-test("KEY-04 PORTAL-11 a customer who was erased as the guide says has no way in, and no command of it fails", async () => {
-  onTestFinished(cleanUp);
-  const dataDir = temporaryFolder();
-  let gateway = await peopleGateway({ dataDir });
+/** Tables in which a text stands. */
+function tablesWith(dataDir: string, text: string): string[] {
+  const db = new DatabaseSync(path.join(dataDir, "gateway.sqlite"), { readOnly: true });
+  const names = db.prepare("select name from sqlite_master where type = 'table' order by name").all();
+  const found = names.filter(({ name }) => JSON.stringify(db.prepare(`select * from "${name}"`).all()).includes(text));
+  db.close();
+  return found.map(({ name }) => String(name));
+}
+
+async function open(options: Parameters<typeof peopleGateway>[0] = {}) {
+  const gateway = await peopleGateway(options);
   onTestFinished(() => gateway.close());
+  const owner = await gateway.setUp();
+  await gateway.manage("POST", "/workspaces", { slug: "research" });
+  await gateway.manage("POST", "/workspaces/research/wallet/credits", { amount: "10" });
+  await gateway.manage("PATCH", "/workspaces/research/key-policy", { personal_keys: true });
+  const people = async (): Promise<Json[]> => (await gateway.manage("GET", "/people")).data;
+  const idOf = async (email: string): Promise<string> => (await people()).find((one) => one.email === email).id;
+  const erase = (id: string) => gateway.call(gateway.adminToken, `/manage/people/${id}/erase`, { method: "POST" });
+  return { gateway, owner, people, idOf, erase };
+}
+
+/** Clara, with all that a person makes: sessions, keys, tokens, links, a node and keys at providers. */
+async function withClara({ gateway, idOf }: Awaited<ReturnType<typeof open>>) {
+  const email = "clara@example.eu";
+  const research = "/manage/workspaces/research";
+  const clara = await gateway.join(email, "owner", "research");
+  await gateway.manage("POST", "/workspaces/demo/members", { email, role: "admin" });
+  const id = await idOf(email);
+  await gateway.manage("POST", `/people/${id}/operator`, { operator: true });
+  const made = async (path: string, body: object, method = "POST") => {
+    const answer = await clara.ask(method, path, body);
+    expect(answer.status, path).toBeLessThan(300);
+    return answer.body;
+  };
+  const own = { key: "own-key-of-research", skip_test: true };
+  await made(`${research}/nodes`, { name: "rack", country: "DE" });
+  await made(`${research}/providers/deepinfra`, own, "PUT");
+  await made("/manage/providers/nebius", own, "PUT");
+  const keys: string[] = [
+    (await made(`${research}/keys`, { name: "own", member: email, environment: "live" })).key,
+    (await made("/manage/workspaces/demo/keys", { name: "shared", environment: "live" })).key,
+  ];
+  const tokens: string[] = [
+    (await made(`${research}/tokens`, { name: "program", access: "write" })).token,
+    (await made("/manage/workspaces/demo/tokens", { name: "program", access: "read" })).token,
+  ];
+  const links: string[] = [
+    (await made(`${research}/invitations`, { email: "friend@example.eu", role: "owner" })).link,
+    (await gateway.manage("POST", "/workspaces/research/invitations", { email: "next@example.eu" })).link,
+  ];
+  const reset = (await gateway.manage("POST", `/people/${id}/reset-link`)).link;
+  const standing = async () => ({
+    session: (await clara.get(`${research}/keys`)).status,
+    keys: await Promise.all(
+      keys.map(async (key) => (await gateway.call(key, "/v1/chat/completions", { body: CHAT })).status),
+    ),
+    tokens: [
+      (await gateway.call(tokens[0] ?? "", `${research}/keys`)).status,
+      (await gateway.call(tokens[1] ?? "", "/manage/workspaces/demo/keys")).status,
+    ],
+    links: await Promise.all(
+      links.map(async (link) => (await gateway.browser().get(`/manage/invitations/${tokenOf(link)}`)).status),
+    ),
+  });
+  return { id, email, reset, standing };
+}
+
+const IN = { session: 200, keys: [200, 200], tokens: [200, 200], links: [200, 200] };
+/** A key of the workspace is not theirs, nor is an invitation of the operator's to somebody else. */
+const OUT = { session: 401, keys: [401, 200], tokens: [401, 401], links: [404, 200] };
+
+test("KEY-04 PORTAL-08 PORTAL-11 of a person who is erased an id is left: nothing of theirs opens anything, and their address stands nowhere but where the guide says", async () => {
+  const scene = await open();
+  const { gateway, people, erase } = scene;
+  const { id, email, reset, standing } = await withClara(scene);
+  expect(await standing()).toEqual(IN);
+  const nobody = `erased-${id}@erased.invalid`;
+  const left = { id, email: nobody, name: "Erased", operator: false, disabled: true, erased: true, workspaces: [] };
+
+  const erased = await erase(id);
+  expect([erased.status, erased.body]).toMatchObject([200, { ...left, two_factor: false, passkeys: 0 }]);
+  expect(await standing()).toEqual(OUT);
+  expect(tablesWith(gateway.dataDir, email)).toEqual(["audit_log"]);
+  const shown = async (where: string) => (await gateway.manage("GET", where)).data;
+  expect(await shown("/workspaces/research/nodes")).toMatchObject([{ name: "rack", created_by: nobody }]);
+  expect(await shown("/workspaces/research/providers")).toMatchObject([{ provider: "deepinfra", changed_by: nobody }]);
+  const lines: Json[] = await shown("/audit?action=person.erase");
+  expect(lines.map(({ target, workspace }) => [target, workspace])).toEqual([
+    [id, null],
+    [id, "research"],
+  ]);
+  expect(JSON.stringify(lines)).not.toContain(email);
+
+  const again = await erase(id);
+  expect([again.status, again.body]).toMatchObject([200, left]);
+  for (const [where, body] of [
+    ["disable", { disabled: false }],
+    ["operator", { operator: true }],
+    ["reset-link", {}],
+  ] as const) {
+    const refused = await gateway.call(gateway.adminToken, `/manage/people/${id}/${where}`, { body });
+    expect([refused.status, refused.body.error?.message], where).toEqual([409, expect.stringContaining("erased")]);
+  }
+  const body = { token: tokenOf(reset), newPassword: "four blue submarines" };
+  expect((await gateway.browser().post("/manage/auth/reset-password", body)).status).toBeGreaterThanOrEqual(400);
+  expect((await gateway.browser().post("/manage/auth/sign-in/email", { email, password: PASSWORD })).status).toBe(401);
+
+  await gateway.join(email, "owner", "research");
+  expect((await people()).filter((one) => one.email === email || one.id === id)).toHaveLength(2);
+  // What the one before had made is not theirs.
+  expect(await standing()).toEqual(OUT);
+});
+
+test("PORTAL-11 nobody erases themselves, the only operator, or the only owner of a workspace with other members; nothing is changed then", async () => {
+  const scene = await open();
+  const { gateway, owner, people, idOf, erase } = scene;
+  const [ada, email] = [await idOf(OWNER.email), "clara@example.eu"];
+  await gateway.join(email, "owner", "research");
+  const clara = await idOf(email);
+  const before = await people();
+  const refusal = ({ status, body }: { status: number; body: Json }) => [status, body.error.code, body.error.message];
+
+  expect(refusal(await owner.post(`/manage/people/${ada}/erase`))).toEqual([403, "not_allowed", expect.anything()]);
+  expect(refusal(await erase(ada))).toEqual([409, "conflict", expect.stringContaining("is the only operator")]);
+  expect(refusal(await erase("per_nobody"))).toEqual([404, "not_found", expect.anything()]);
+  await gateway.manage("POST", "/workspaces/research/members", { email: "plain@example.eu", role: "admin" });
+  const [status, code, message] = refusal(await erase(clara));
+  expect([status, code]).toEqual([409, "conflict"]);
+  expect(message).toBe(`${email} is the only owner of research. Make someone else an owner first.`);
+  expect(await people()).toEqual(before);
+
+  await gateway.manage("PATCH", "/workspaces/research/members/plain@example.eu", { role: "owner" });
+  expect((await owner.post(`/manage/people/${clara}/erase`)).status).toBe(200);
+});
+
+test("PORTAL-11 erasing that breaks off anywhere leaves nobody who can sign in, and done again it ends the rest", async () => {
+  const nothing = async (): Promise<void> => {};
+  let before = nothing;
+  const scene = await open({
+    prepare: async (store) => {
+      const { change } = store;
+      store.change = async (work) => {
+        await before();
+        return change(work);
+      };
+    },
+  });
+  const { gateway, people, erase } = scene;
+  const { id, email, standing } = await withClara(scene);
+  for (let at = 2; ; at += 1) {
+    let changes = 0;
+    // One change more goes through each time: those that were made are not made again.
+    before = async () => {
+      changes += 1;
+      if (changes === 2) throw new Error("the process has ended");
+    };
+    const { status } = await erase(id);
+    before = nothing;
+    if (status === 200) {
+      expect(at).toBeGreaterThan(5);
+      break;
+    }
+    expect(status).toBe(500);
+    expect((await people()).find((one) => one.id === id)).toMatchObject({ email, disabled: true, erased: false });
+    expect((await standing()).session).toBe(401);
+    const signIn = { email, password: PASSWORD };
+    expect((await gateway.browser().post("/manage/auth/sign-in/email", signIn)).status).toBe(403);
+  }
+  expect(await standing()).toEqual(OUT);
+  expect(tablesWith(gateway.dataDir, email)).toEqual(["audit_log"]);
+});
+
+test("KEY-04 PORTAL-11 a customer who was erased as the guide says has no way in, and no command of it fails", async () => {
+  const { gateway, idOf } = await open();
   const research = "/workspaces/research";
   const post = (where: string, body: Json) => gateway.manage("POST", `${research}${where}`, body);
-  await gateway.setUp();
-  await gateway.manage("POST", "/workspaces", { slug: "research" });
-  await post("/wallet/credits", { amount: "10" });
   const email = "clara@example.eu";
   const clara = await gateway.join(email, "owner", "research");
-  const person = (await gateway.manage("GET", "/people")).data.find((one: Json) => one.email === email).id;
+  const person = await idOf(email);
   const made = await post("/tokens", { name: "operator's", access: "write" });
   const own = (await clara.post(`/manage${research}/tokens`, { name: "clara's", access: "write" })).body;
   const invited = await post("/invitations", { email: "next@example.eu", role: "owner" });
@@ -51,29 +217,22 @@ test("KEY-04 PORTAL-11 a customer who was erased as the guide says has no way in
   const ownKey = { key: "own-key-of-research", skip_test: true };
   expect((await clara.ask("PUT", `/manage${research}/providers/deepinfra`, ownKey)).status).toBe(200);
   await gateway.manage("PUT", `${research}/alerts`, { mail_to: [email] });
-  const chat = { model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }] };
   const opened = () =>
     Promise.all([
       ...[made, own].map(({ token }) => gateway.call(token, `/manage${research}/keys`)),
-      ...keys.map(({ key }) => gateway.call(key, "/v1/chat/completions", { body: chat })),
+      ...keys.map(({ key }) => gateway.call(key, "/v1/chat/completions", { body: CHAT })),
     ]);
   expect((await opened()).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
 
-  await type(gateway, ofPerson, { "key_019a…": [keys[0].id], "ada@example.eu": [email], "per_…": [person] });
-  await gateway.close();
-  const db = new DatabaseSync(path.join(dataDir, "gateway.sqlite"));
-  db.exec(inStore.replaceAll("ada@example.eu", email));
-  const tables = ["people", "people_links", "members", "management_tokens", "nodes", "workspace_credentials"];
-  for (const table of tables)
-    expect(JSON.stringify(db.prepare(`select * from ${table}`).all()), table).not.toContain(email);
-  db.close();
-  gateway = await peopleGateway({ dataDir });
+  await type(gateway, ofPerson, { "key_019a…": [keys[0].id], "per_…": [person] });
+  expect(tablesWith(gateway.dataDir, email)).toEqual(["alert_rules", "audit_log"]);
   await type(gateway, ofCustomer, {
     "tok_…": [made.id],
     "lnk_…": [invited.id],
     "key_019a…": keys.map(({ id }) => id),
   });
 
+  expect(tablesWith(gateway.dataDir, email)).toEqual(["audit_log"]);
   expect((await opened()).map(({ status }) => status)).toEqual([401, 401, 401, 401]);
   const account = { name: "Next", password: PASSWORD };
   expect((await gateway.browser().post(`/manage/invitations/${tokenOf(invited.link)}/accept`, account)).status).toBe(

@@ -121,6 +121,15 @@ describe("a sign-in that is long ago", () => {
       },
     },
     {
+      what: "erases nobody",
+      who: OWNER.email,
+      status: 200,
+      async deed() {
+        await gateway.join("forgotten@example.eu");
+        return ["POST", `/manage/people/${await idOf("forgotten@example.eu")}/erase`];
+      },
+    },
+    {
       what: "takes no second factor off anybody",
       who: OWNER.email,
       status: 200,

@@ -38,6 +38,7 @@ const WAYS: [string, string, boolean, Losing][] = [
   ["removed", "demo", false, (email) => owner.ask("DELETE", `${MEMBERS}/${email}`)],
   ["lowered", "demo", false, (email) => owner.ask("PATCH", `${MEMBERS}/${email}`, { role: "admin" })],
   ["disabled", "demo", false, (_, id) => owner.post(`/manage/people/${id}/disable`, { disabled: true })],
+  ["erased", "demo", false, (_, id) => owner.post(`/manage/people/${id}/erase`)],
   ["no-operator", "second", true, (_, id) => owner.post(`/manage/people/${id}/operator`, { operator: false })],
 ];
 

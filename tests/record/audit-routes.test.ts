@@ -106,7 +106,6 @@ async function* steps(
   if (engine === "SQLite") yield ["manageRotateMasterKey", ["/master-key/rotate"]];
   yield ["manageChangePolicy", [`${ws}/policy`, { floor: "L2" }]];
   yield* stepsOfPeople(gateway, ws);
-  yield ["manageRemoveMember", [`${ws}/members/ada@example.eu`]];
 }
 
 const ACCOUNT = { name: "Grace", password: "three green bicycles" };
@@ -133,6 +132,8 @@ async function* stepsOfPeople(
   yield ["peopleEndAllSessions", [`${person}/sessions`]];
   yield ["peopleSetOperator", [`${person}/operator`, { operator: true }]];
   yield ["peopleSetDisabled", [`${person}/disable`, { disabled: true }]];
+  yield ["manageRemoveMember", [`${ws}/members/ada@example.eu`]];
+  yield ["peopleErase", [`${person}/erase`]];
 }
 
 const changing = ROUTES.filter(({ access, method }) => access.by === "manager" && method !== "GET");

@@ -7,6 +7,7 @@ import { type PersonLink, RESET_MARK } from "../../src/domain/tenancy/person.ts"
 import { PEOPLE_TABLES } from "../../src/io/store/sql/people-adapter.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { digestOf } from "../../src/kit/secret.ts";
+import { withWorkspaces } from "./workspaces.ts";
 
 const OPTIONS = { plugins: [twoFactor(), passkey(), deviceAuthorization()] };
 const DAY_MS = 86_400_000;
@@ -58,6 +59,7 @@ export function peopleTests(storeNow: () => Store): void {
   describe("people", () => peopleStoreTests(storeNow));
   describe("starting over", () => startOverTests(storeNow));
   describe("what waits for people", () => forgettingTests(storeNow));
+  describe("people who are erased", () => erasingTests(storeNow));
   describe("codes of people", () => codeTests(storeNow));
 }
 
@@ -237,6 +239,100 @@ function forgettingTests(storeNow: () => Store): void {
     expect(await left("per_2")).toEqual([1, ["reset:per_2", "trusted per_2"]]);
     await change(storeNow(), (writer) => writer.startOver(person("per_2"), NOW_MS));
     expect(await left("per_2")).toEqual([0, []]);
+  });
+}
+
+function erasingTests(storeNow: () => Store): void {
+  test("PORTAL-11 of somebody who is erased the id is left, and nothing that they sign in with; others keep theirs", async () => {
+    const store = storeNow();
+    const adapter = (await store.peopleDatabase())(OPTIONS);
+    const tables = Object.entries(getAuthTables(OPTIONS)).filter(([, { fields }]) => "userId" in fields);
+    expect(tables).toHaveLength(5);
+    for (const id of ["per_1", "per_2"]) {
+      await change(store, (people) => people.addPerson(person(id, { operator: true })));
+      for (const [model, { fields }] of tables) {
+        const named = Object.entries(valuesOf(fields, id)).map(([name, value]) => [
+          name,
+          `${value}`.startsWith("a ") ? `${value} of ${id}` : value,
+        ]);
+        await adapter.create({ model, data: Object.fromEntries(named) });
+      }
+      await adapter.update({ model: "user", where: [{ field: "id", value: id }], update: { image: "a face" } });
+      const toThem = { email: `${id}@example.eu`, madeBy: "operator" };
+      await change(store, (people) => people.addLink({ ...link(`lnk_to_${id}`), ...toThem }));
+      await change(store, (people) => people.addLink({ ...link(`lnk_used_${id}`), ...toThem, usedAtMs: NOW_MS }));
+      await change(store, (people) => people.addLink({ ...link(`lnk_by_${id}`), madeBy: `${id}@example.eu` }));
+    }
+    const waysOf = (id: string) =>
+      Promise.all(tables.map(([model]) => adapter.count({ model, where: [{ field: "userId", value: id }] })));
+    const linksOf = async (id: string) =>
+      (await Promise.all(["to", "used", "by"].map((kind) => store.people.link(digestOf(`lnk_${kind}_${id}`))))).map(
+        (one) => [one?.email, one?.madeBy, one?.usedAtMs, one?.revokedAtMs],
+      );
+    const others = [await store.people.listed("per_2"), await waysOf("per_2"), await linksOf("per_2")];
+
+    const erase = async () => {
+      const { email = "" } = (await store.people.person("per_1")) ?? {};
+      await change(store, (people) => people.erase({ id: "per_1", email }, NOW_MS + DAY_MS));
+    };
+    await erase();
+    const left = [await store.people.listed("per_1"), await waysOf("per_1"), await linksOf("per_1")];
+    const nobody = "erased-per_1@erased.invalid";
+    expect(left).toEqual([
+      {
+        ...{ id: "per_1", email: nobody, name: "Erased", operator: false, disabled: true, proven: false },
+        ...{ createdAtMs: NOW_MS, twoFactor: false, passkeys: 0, hasPassword: false, lastSeenAtMs: null },
+      },
+      tables.map(() => 0),
+      [
+        [nobody, "operator", null, NOW_MS + DAY_MS],
+        [nobody, "operator", NOW_MS, null],
+        ["a@example.eu", nobody, null, null],
+      ],
+    ]);
+    const row = await adapter.findOne<Record<string, unknown>>({
+      model: "user",
+      where: [{ field: "id", value: "per_1" }],
+    });
+    expect(row?.["image"]).toBeNull();
+    expect([await store.people.listed("per_2"), await waysOf("per_2"), await linksOf("per_2")]).toEqual(others);
+    await erase();
+    expect([await store.people.listed("per_1"), await waysOf("per_1"), await linksOf("per_1")]).toEqual(left);
+    await change(store, (people) => people.addPerson(person("per_3", { email: "per_1@example.eu" })));
+  });
+
+  test("PORTAL-11 nodes and provider keys name nobody in the place of who is erased, in one workspace at a time", async () => {
+    const store = storeNow();
+    const gone = { id: "per_1", email: "per_1@example.eu" };
+    await withWorkspaces(store);
+    const [nobody, other] = ["erased-per_1@erased.invalid", "per_2@example.eu"];
+    const times = { createdAtMs: NOW_MS, changedAtMs: NOW_MS };
+    const kept = { ...times, kind: "key", hint: null, fingerprint: "4bf5122f" } as const;
+    const made = { ...times, country: "DE", mapping: {}, lastSeenAtMs: null };
+    const theirs = [
+      ["ws_1", "mistral", gone.email],
+      ["ws_2", "mistral", gone.email],
+      ["ws_2", "openai", other],
+    ] as const;
+    for (const [at, [workspaceId, provider, by]] of theirs.entries()) {
+      const own = { ...kept, workspaceId, provider, use: "first", result: "untried", testedAtMs: null } as const;
+      await store.ownKeys.save({ ...own, changedBy: by }, Buffer.from([1]));
+      const node = { ...made, id: `node_${at}`, workspaceId, name: `rack-${at}`, digest: digestOf(`${at}`) };
+      await store.nodes.save({ ...node, createdBy: by });
+    }
+    await store.platformKeys.save({ ...kept, provider: "nebius", changedBy: gone.email }, Buffer.from([1]));
+    const named = async () => [
+      ...(await store.nodes.loadAll()).map(({ createdBy }) => createdBy),
+      ...(await store.ownKeys.all()).map(({ key }) => key.changedBy),
+      ...(await store.platformKeys.all()).map(({ key }) => key.changedBy),
+    ];
+    expect((await store.people.workspacesNaming(gone.email)).toSorted()).toEqual(["ws_1", "ws_2"]);
+    await change(store, (people) => people.eraseIn("ws_1", gone));
+    expect(await named()).toEqual([nobody, gone.email, other, nobody, gone.email, other, gone.email]);
+    expect(await store.people.workspacesNaming(gone.email)).toEqual(["ws_2"]);
+    await change(store, (people) => people.eraseIn("ws_2", gone));
+    await change(store, (people) => people.erase(gone, NOW_MS));
+    expect(await named()).toEqual([nobody, nobody, other, nobody, nobody, other, nobody]);
   });
 }
 

@@ -120,6 +120,7 @@ export const OPERATIONS = {
   peopleList: { method: "GET", path: "/manage/people" },
   peopleSetOperator: { method: "POST", path: "/manage/people/{id}/operator" },
   peopleSetDisabled: { method: "POST", path: "/manage/people/{id}/disable" },
+  peopleErase: { method: "POST", path: "/manage/people/{id}/erase" },
   peopleEndAllSessions: { method: "DELETE", path: "/manage/people/{id}/sessions" },
   peopleDropSecondFactor: { method: "DELETE", path: "/manage/people/{id}/second-factor" },
   peopleReset: { method: "POST", path: "/manage/people/{id}/reset-link" },

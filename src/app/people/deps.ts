@@ -1,3 +1,4 @@
+import type { Reloading } from "../../domain/fleet/fleet.ts";
 import type { AuditStore } from "../../domain/record/audit.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import type { PeopleStore } from "../../domain/tenancy/person.ts";
@@ -33,6 +34,8 @@ export type PeopleDeps = {
     readonly change: Store["change"];
   };
   readonly directory: Directory;
+  /** Loads again what is in memory of a workspace too, such as its nodes and provider keys. */
+  readonly copies: Pick<Reloading, "workspace">;
   /** Changes of tenants, one after the other. */
   readonly inTurn: InTurn;
   readonly clock: Clock;

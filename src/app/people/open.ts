@@ -5,6 +5,7 @@ import type { InTurn } from "../manage/deps.ts";
 import { PeopleAudit } from "./audit.ts";
 import { authHandlers } from "./auth-handlers.ts";
 import type { PeopleDeps } from "./deps.ts";
+import { erasingHandlers } from "./erasing.ts";
 import { acceptanceHandlers, invitationHandlers } from "./invitations.ts";
 import { Library } from "./library.ts";
 import { meHandlers } from "./me.ts";
@@ -58,6 +59,7 @@ export function openPeople(deps: PeopleDeps): People {
       ...ownAccountHandlers(room),
       ...invitationHandlers(room),
       ...peopleHandlers(room),
+      ...erasingHandlers(room),
       ...resetHandlers(room),
     },
     inTurn: deps.inTurn,

@@ -1,6 +1,6 @@
 import { fault } from "../../contract/faults.ts";
 import { DisabledBody, OperatorBody, PeopleQuery } from "../../contract/schemas/people.ts";
-import type { PeopleWriter, PersonListed } from "../../domain/tenancy/person.ts";
+import { isErased, type PeopleWriter, type PersonListed, type PersonRecord } from "../../domain/tenancy/person.ts";
 import type { Member } from "../../domain/tenancy/workspace.ts";
 import { invalidValue, readBody, readQuery } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
@@ -29,7 +29,7 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
       const { operator } = await readBody(exchange, OperatorBody);
       return changed(room, exchange, {
         action: operator ? "person.operator_on" : "person.operator_off",
-        demand: async (person) => (operator ? demandFresh(room, exchange) : demandAnotherOperator(room, person)),
+        demand: (person) => (operator ? demandReturn(room, exchange, person) : demandAnotherOperator(room, person)),
         write: (people, { id }) => people.setOperator(id, operator, clock.nowMs()),
         stays: (seat) => operator || seat?.role === "owner",
       });
@@ -38,7 +38,7 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
       const { disabled } = await readBody(exchange, DisabledBody);
       return changed(room, exchange, {
         action: disabled ? "person.disable" : "person.enable",
-        demand: async (person) => (disabled ? demandAnotherOperator(room, person) : demandFresh(room, exchange)),
+        demand: (person) => (disabled ? demandAnotherOperator(room, person) : demandReturn(room, exchange, person)),
         async write(people, { id }) {
           await people.setDisabled(id, disabled, clock.nowMs());
           if (disabled) await people.endSessions(id, null);
@@ -132,13 +132,24 @@ export function refuseOwn({ actor }: Exchange, personId: string): void {
   });
 }
 
+/** Nobody stands behind an account that was erased. */
+export function refuseErased(person: PersonRecord): void {
+  if (!isErased(person)) return;
+  throw fault("conflict", { message: "This account was erased for good. Whoever had it is invited anew." });
+}
+
+async function demandReturn(room: PeopleRoom, exchange: Exchange, person: PersonListed): Promise<void> {
+  refuseErased(person);
+  demandFresh(room, exchange);
+}
+
 /** Without an operator who can sign in, nobody could make another. */
-async function demandAnotherOperator({ store }: PeopleRoom, person: PersonListed): Promise<void> {
+export async function demandAnotherOperator({ store }: PeopleRoom, person: PersonListed): Promise<void> {
   if (!person.operator || person.disabled || (await store.people.operators()) > 1) return;
   throw fault("conflict", { message: `${person.email} is the only operator. Make someone else operator first.` });
 }
 
-function personView(room: PeopleRoom, person: PersonListed) {
+export function personView(room: PeopleRoom, person: PersonListed) {
   const { id, email, name, operator, disabled, twoFactor, passkeys, createdAtMs, lastSeenAtMs } = person;
   return {
     id,
@@ -146,6 +157,7 @@ function personView(room: PeopleRoom, person: PersonListed) {
     name,
     operator,
     disabled,
+    erased: isErased(person),
     two_factor: twoFactor,
     passkeys,
     created_at: isoTime(createdAtMs),

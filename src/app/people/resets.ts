@@ -10,7 +10,7 @@ import { isoTime } from "../manage/views.ts";
 import { baseOf } from "./deps.ts";
 import { makerName, makerOf } from "./makers.ts";
 import { seatsOf } from "./me.ts";
-import { findPerson, refuseOwn } from "./people.ts";
+import { findPerson, refuseErased, refuseOwn } from "./people.ts";
 import type { PeopleRoom } from "./room.ts";
 
 type LinkSeat = NonNullable<PersonLink["seat"]>;
@@ -25,6 +25,7 @@ export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
     peopleReset: whole(async (exchange) => {
       const person = await findPerson(room, exchange);
       refuseOwn(exchange, person.id);
+      refuseErased(person);
       return makeReset(room, exchange, person, null);
     }),
     peopleResetMember: whole(async (exchange) => {

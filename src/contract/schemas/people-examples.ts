@@ -76,9 +76,22 @@ export const person = {
   name: "Ada",
   operator: false,
   disabled: false,
+  erased: false,
   two_factor: true,
   passkeys: 1,
   created_at: AT,
   last_seen_at: AT,
   workspaces: [{ slug: "research", role: "admin" }],
+};
+
+export const erased = {
+  ...person,
+  email: `erased-${person.id}@erased.invalid`,
+  name: "Erased",
+  disabled: true,
+  erased: true,
+  two_factor: false,
+  passkeys: 0,
+  last_seen_at: null,
+  workspaces: [],
 };

@@ -152,6 +152,7 @@ export const PersonView = z
     name: z.string(),
     operator: z.boolean(),
     disabled: z.boolean(),
+    erased: z.boolean(),
     two_factor: z.boolean(),
     passkeys: z.number(),
     created_at: Time,

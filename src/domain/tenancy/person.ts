@@ -15,6 +15,11 @@ export type PersonRecord = {
   readonly createdAtMs: number;
 };
 
+/** Where the address of somebody stood who was erased: their id stays, and nobody can have mail at `.invalid`. */
+export const erasedAddress = (id: string): string => `erased-${id}@erased.invalid`;
+
+export const isErased = ({ id, email }: Pick<PersonRecord, "id" | "email">): boolean => email === erasedAddress(id);
+
 /** A person with what a list of people shows. */
 export type PersonListed = PersonRecord & {
   readonly passkeys: number;
@@ -94,6 +99,8 @@ export type PeopleStore = {
   link(digest: string): Promise<PersonLink | undefined>;
   /** Newest first. */
   invitations(workspaceId: string, limit: number): Promise<PersonLink[]>;
+  /** Workspaces in which a node or a provider key names this address as who made or changed it. */
+  workspacesNaming(email: string): Promise<string[]>;
   prolong(sessionId: string, seenAtMs: number, expiresAtMs: number): Promise<void>;
   /** Takes a code that signed a person in; false: it was taken before, wherever that was, and is not over. */
   useCode(userId: string, code: string, nowMs: number, untilMs: number): Promise<boolean>;
@@ -124,6 +131,13 @@ export type PeopleWriter = {
   startOver(person: Pick<PersonRecord, "id" | "email">, nowMs: number): Promise<void>;
   /** Somebody else can have set what signs in to it. */
   setUnproven(id: string, nowMs: number): Promise<void>;
+  /** Nodes and provider keys of a workspace name nobody any more in the place of a person's address. */
+  eraseIn(workspaceId: string, person: Pick<PersonRecord, "id" | "email">): Promise<void>;
+  /**
+   * Leaves the id of an account that is disabled: no name, no address, nothing to sign in with. Links to the address end,
+   * and links and the platform's keys name nobody in its place.
+   */
+  erase(person: Pick<PersonRecord, "id" | "email">, nowMs: number): Promise<void>;
   addSession(session: SessionAdd): Promise<void>;
   /** All of a person's but one, and devices that need no code for a while; answers how many sessions ended. */
   endSessions(userId: string, except: string | null): Promise<number>;

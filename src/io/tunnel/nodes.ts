@@ -342,7 +342,8 @@ function whyAway({ node, live, aside }: HeldNode): string | undefined {
 
 /** Nothing else of a node can change; when it was seen is known better here. */
 function isSame(one: WorkspaceNode | undefined, other: WorkspaceNode): boolean {
-  const said = ({ name, country, digest, mapping }: WorkspaceNode) => JSON.stringify([name, country, digest, mapping]);
+  const said = ({ name, country, digest, createdBy, mapping }: WorkspaceNode) =>
+    JSON.stringify([name, country, digest, createdBy, mapping]);
   return one !== undefined && said(one) === said(other);
 }
 

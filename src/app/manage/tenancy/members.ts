@@ -9,7 +9,7 @@ import type { ManagementToken } from "../../../domain/tenancy/token.ts";
 import type { KeyPolicy, Member, Role, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { readBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
-import { change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
+import { type Changing, change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
 import { demandFreshToGive } from "../fresh.ts";
 import { pageOf } from "../page.ts";
 import { demandRank, ownOnly } from "../seat.ts";
@@ -49,14 +49,14 @@ async function addMember(deps: TenancyDeps, workspace: Workspace, member: Member
 }
 
 /** Management tokens of the workspace that a member made: with one they would come back, or raise themselves again. */
-const tokensOf = ({ directory }: TenancyDeps, { workspaceId, email }: Member): ManagementToken[] =>
+const tokensOf = ({ directory }: Pick<TenancyDeps, "directory">, { workspaceId, email }: Member): ManagementToken[] =>
   directory.tokens.madeBy(email).filter((token) => token.workspaceId === workspaceId);
 
 /**
  * Ends a membership, every personal key of it, every link to it that is open and every management token that they made.
  * Answers what ended.
  */
-async function removeMember(deps: TenancyDeps, member: Member) {
+export async function removeMember(deps: Changing & Pick<TenancyDeps, "directory">, member: Member) {
   const ended = deps.directory
     .keys(member.workspaceId)
     .filter((key) => key.memberId === member.id && key.state !== "revoked")
@@ -94,20 +94,28 @@ async function changeKeyPolicy(deps: TenancyDeps, workspace: Workspace, said: Pa
   return changed;
 }
 
-const othersThan = ({ directory }: TenancyDeps, member: Member): Member[] =>
+const othersThan = ({ directory }: Pick<TenancyDeps, "directory">, member: Member): Member[] =>
   directory.members(member.workspaceId).filter(({ id }) => id !== member.id);
 
-/** A workspace with members has an owner, always: `others` are those that stay beside this one. */
-function demandAnotherOwner(member: Member, others: readonly Member[]): void {
+/** A workspace with members has an owner, always. */
+function demandAnotherOwner(deps: Pick<TenancyDeps, "directory">, member: Member): void {
   const owns = ({ role, offered }: Member) => role === "owner" && !offered;
-  if (!owns(member) || others.some(owns)) return;
-  throw fault("conflict", { message: `${member.email} is the only owner. Make someone else an owner first.` });
+  if (!owns(member) || othersThan(deps, member).some(owns)) return;
+  const { slug } = findWorkspace(deps, member.workspaceId);
+  throw fault("conflict", {
+    message: `${member.email} is the only owner of ${slug}. Make someone else an owner first.`,
+  });
+}
+
+/** Whoever is alone in a workspace may leave it. */
+export function demandRemovable(deps: Pick<TenancyDeps, "directory">, member: Member): void {
+  if (othersThan(deps, member).length > 0) demandAnotherOwner(deps, member);
 }
 
 /** A role that falls takes the management tokens along that they made. Answers which. */
 async function changeRole(deps: TenancyDeps, member: Member, role: Role) {
   if (member.role === role) return { changed: member, removed_tokens: [] };
-  if (role !== "owner") demandAnotherOwner(member, othersThan(deps, member));
+  if (role !== "owner") demandAnotherOwner(deps, member);
   const changed: Member = { ...member, role };
   const tokens = isAtLeast(role, member.role) ? [] : tokensOf(deps, member);
   const removed_tokens = tokens.map(({ id }) => id);
@@ -177,8 +185,7 @@ export function memberHandlers(room: Room): Record<string, Handler> {
       return room.inTurn(async () => {
         const member = findMember(room, workspace, email);
         demandRank(exchange, member.role);
-        const others = othersThan(room, member);
-        if (others.length > 0) demandAnotherOwner(member, others);
+        demandRemovable(room, member);
         const gone = await removeMember(room, member);
         return { status: 200, json: { id: member.id, email: member.email, removed: true, ...gone } };
       });

@@ -1,10 +1,11 @@
 import type { Kysely } from "kysely";
 import type { PeopleWriter } from "../../../domain/tenancy/person.ts";
 import { endResets, forgetDevices, isoOf, PASSWORD_ACCOUNT } from "./people.ts";
+import { erasing } from "./people-erasing.ts";
 import type { Database } from "./schema.ts";
 
 export function peopleWriter(db: Kysely<Database>): PeopleWriter {
-  return { ...personChanges(db), ...sessionChanges(db), ...linkChanges(db) };
+  return { ...personChanges(db), ...erasing(db), ...sessionChanges(db), ...linkChanges(db) };
 }
 
 type Changes<Name extends keyof PeopleWriter> = Pick<PeopleWriter, Name>;

@@ -106,6 +106,7 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
         .execute();
       return rows.map(toLink);
     },
+    workspacesNaming: (email) => workspacesNaming(db, email),
     async prolong(sessionId, seenAtMs, expiresAtMs) {
       await db
         .updateTable("people_sessions")
@@ -122,6 +123,16 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
         await db.deleteFrom(table).where("expires_at", "<", now).execute();
     },
   };
+}
+
+async function workspacesNaming(db: Kysely<Database>, email: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom("nodes")
+    .select("workspace_id")
+    .where("created_by", "=", email)
+    .union(db.selectFrom("workspace_credentials").select("workspace_id").where("changed_by", "=", email))
+    .execute();
+  return rows.map(({ workspace_id }) => workspace_id);
 }
 
 /** One step, so that it is one who takes it. Beside what the library keeps for a while, and swept with it. */

@@ -1,0 +1,72 @@
+import type { PersonListed } from "../../domain/tenancy/person.ts";
+import type { Member } from "../../domain/tenancy/workspace.ts";
+import { type Exchange, type Handler, whole } from "../exchange.ts";
+import { change } from "../manage/deps.ts";
+import { demandFresh } from "../manage/fresh.ts";
+import { demandRemovable, removeMember } from "../manage/tenancy/members.ts";
+import { removeToken } from "../manage/tenancy/tokens.ts";
+import { demandAnotherOperator, findPerson, personView, refuseOwn } from "./people.ts";
+import type { PeopleRoom } from "./room.ts";
+
+/** Takes out of the store who somebody was. The id stays, so that whatever names it is whole. */
+export function erasingHandlers(room: PeopleRoom): Record<string, Handler> {
+  return {
+    peopleErase: whole((exchange) =>
+      room.inTurn(async () => {
+        const person = await findPerson(room, exchange);
+        const members = membershipsOf(room, person);
+        await demandErasable(room, exchange, person, members);
+        await erase(room, person, members);
+        return { status: 200, json: personView(room, await findPerson(room, exchange)) };
+      }),
+    ),
+  };
+}
+
+const membershipsOf = ({ directory }: PeopleRoom, person: PersonListed): Member[] =>
+  directory
+    .workspaces()
+    .flatMap(({ id }) => directory.members(id))
+    .filter(({ email }) => email === person.email);
+
+/** Asked for all of it before anything is changed. */
+async function demandErasable(
+  room: PeopleRoom,
+  exchange: Exchange,
+  person: PersonListed,
+  members: readonly Member[],
+): Promise<void> {
+  refuseOwn(exchange, person.id);
+  await demandAnotherOperator(room, person);
+  for (const member of members) demandRemovable(room, member);
+  demandFresh(room, exchange);
+}
+
+/**
+ * The account is closed first and loses its address last: when this breaks off, nobody is signed in with it, what is left
+ * is found by the address, and the same again ends the rest. Each step is a change that every instance hears of.
+ */
+async function erase(room: PeopleRoom, person: PersonListed, members: readonly Member[]): Promise<void> {
+  const { store, directory, clock, copies } = room;
+  const { id, email } = person;
+  const erased = (workspaceId: string | null) => ({ action: "person.erase", workspaceId, target: id });
+  if (!person.disabled)
+    await change(room, async ({ people }) => {
+      await people.setDisabled(id, true, clock.nowMs());
+      await people.endSessions(id, null);
+      return { answer: null, audit: { action: "person.disable", workspaceId: null, target: id, detail: { email } } };
+    });
+  for (const member of members) await removeMember(room, member);
+  for (const token of directory.tokens.madeBy(email)) await removeToken(room, token, { of: email });
+  for (const workspaceId of await store.people.workspacesNaming(email)) {
+    await change(room, async ({ people }) => ({
+      answer: await people.eraseIn(workspaceId, person),
+      audit: erased(workspaceId),
+    }));
+    await copies.workspace(workspaceId);
+  }
+  await change(room, async ({ people }) => ({
+    answer: await people.erase(person, clock.nowMs()),
+    audit: erased(null),
+  }));
+}
