@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/gateway.ts";
-import { ageSessions } from "../support/people.ts";
+import { ageSessions, PASSWORD, tokenOf } from "../support/people.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
 import { HELLO, openOperator, rowOf } from "./support/operator.ts";
@@ -100,6 +100,30 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
     await page.getByText("can sign in again").waitFor();
     await expectAccessible(page);
     await screenshot(page, "operator-people");
+  });
+
+  test("PORTAL-08 PORTAL-11 people: one is erased once their address is typed; a row without a name is left", async () => {
+    const { gateway } = portal;
+    const email = "leaving@example.eu";
+    const { link } = await gateway.manage("POST", "/workspaces/demo/invitations", { email, role: "member" });
+    const account = { name: "Lea Ving", password: PASSWORD };
+    await gateway.call("", `/manage/invitations/${tokenOf(link)}/accept`, { body: account });
+    const page = await openOperator(portal, "/people");
+    await rowOf(page, email).waitFor();
+    await page.getByRole("button", { name: "Actions for Lea Ving" }).click();
+    await page.getByRole("menuitem", { name: "Erase" }).click();
+    const dialog = page.getByRole("dialog", { name: "Erase Lea Ving" });
+    const erase = dialog.getByRole("button", { name: "Erase", exact: true });
+    expect(await erase.isDisabled()).toBe(true);
+    await expectAccessible(page);
+    await screenshot(page, "operator-erase");
+    await dialog.getByLabel(`Type ${email} to go on`).fill(email);
+    await erase.click();
+    await page.getByText("The person is erased.").waitFor();
+    const row = rowOf(page, "@erased.invalid");
+    await row.getByText("Erased", { exact: true }).waitFor();
+    expect(await row.getByRole("button").count()).toBe(0);
+    expect(await page.getByText(email).count()).toBe(0);
   });
 
   test("PORTAL-11 who signed in long ago proves that it is still them before somebody gets an admin's role", async () => {

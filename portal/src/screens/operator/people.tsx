@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<Person>[] = [
         <span className="flex flex-wrap items-center gap-x-2">
           <span className="truncate font-medium">{row.name}</span>
           {row.operator && <Badge tone="accent">operator</Badge>}
-          {row.disabled && <Badge tone="bad">disabled</Badge>}
+          {row.disabled && !row.erased && <Badge tone="bad">disabled</Badge>}
         </span>
         <span className="block truncate text-xs text-soft">{row.email}</span>
       </>
@@ -54,6 +54,7 @@ const COLUMNS: readonly Column<Person>[] = [
     id: "protection",
     header: "Protection",
     cell: (row) => {
+      if (row.erased) return <span className="text-faint">none</span>;
       const parts = [
         ...(row.two_factor ? ["second factor"] : []),
         ...(row.passkeys > 0 ? [`${row.passkeys} ${row.passkeys === 1 ? "passkey" : "passkeys"}`] : []),
@@ -66,8 +67,8 @@ const COLUMNS: readonly Column<Person>[] = [
 ];
 
 /**
- * What can be done with somebody. Nobody disables or demotes themselves by mistake; their own password and second factor
- * they change in the account.
+ * What can be done with somebody. Nobody disables, erases or demotes themselves by mistake; their own password and second
+ * factor they change in the account.
  */
 function itemsFor(row: Person, myId: string | undefined, act: (deed: PersonDeed) => void): MenuItem[] {
   const isMe = row.id === myId;
@@ -97,6 +98,7 @@ function itemsFor(row: Person, myId: string | undefined, act: (deed: PersonDeed)
       disabled: isMe,
       onSelect: () => act(row.disabled ? "enable" : "disable"),
     },
+    { label: "Erase", icon: "trash", danger: true, disabled: isMe, onSelect: () => act("erase") },
   ];
 }
 
@@ -112,9 +114,10 @@ export function Screen() {
     id: "actions",
     header: <span className="sr-only">Actions</span>,
     align: "end",
-    cell: (row) => (
-      <Menu label={`Actions for ${row.name}`} items={itemsFor(row, me?.id, (is) => setDeed({ is, of: row }))} />
-    ),
+    cell: (row) =>
+      !row.erased && (
+        <Menu label={`Actions for ${row.name}`} items={itemsFor(row, me?.id, (is) => setDeed({ is, of: row }))} />
+      ),
   };
   return (
     <>

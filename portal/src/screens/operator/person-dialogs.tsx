@@ -9,7 +9,7 @@ import { toast } from "../../ui/toast.tsx";
 import { Time } from "../../ui/values.tsx";
 import type { Person } from "./rows.ts";
 
-export type PersonDeed = "promote" | "demote" | "disable" | "enable" | "sessions" | "second_factor" | "reset";
+export type PersonDeed = "promote" | "demote" | "disable" | "enable" | "erase" | "sessions" | "second_factor" | "reset";
 
 type Props = { readonly deed: PersonDeed; readonly person: Person; readonly onClose: () => void };
 
@@ -22,6 +22,8 @@ export function PersonDialog(props: Props) {
     case "disable":
     case "enable":
       return <Disable {...props} />;
+    case "erase":
+      return <Erase {...props} />;
     case "sessions":
       return <Sessions {...props} />;
     case "second_factor":
@@ -82,6 +84,37 @@ function Disable({ deed, person, onClose }: Props) {
         {disabled
           ? "Their sessions and the management tokens that they made end at once. Memberships and keys stay: revoke keys in each workspace if they should end, too."
           : "They sign in with what they had."}
+      </p>
+    </Confirm>
+  );
+}
+
+function Erase({ person, onClose }: Props) {
+  const erase = useChange("peopleErase", {
+    done: () => {
+      toast("The person is erased.");
+      onClose();
+    },
+  });
+  return (
+    <Confirm
+      open
+      onClose={onClose}
+      onConfirm={() => erase.mutate({ params: { id: person.id } })}
+      title={`Erase ${person.name}`}
+      action="Erase"
+      danger
+      name={person.email}
+      busy={erase.isPending}
+      error={erase.error}
+    >
+      <p>
+        They leave all workspaces. Their personal keys, the management tokens that they made and everything they sign in
+        with end at once. Name and address leave the account, invitations, nodes and provider keys.
+      </p>
+      <p>
+        Ledger, audit log and request log stay as they are. If the name of a key says who they are, change it first.
+        This cannot be undone.
       </p>
     </Confirm>
   );
