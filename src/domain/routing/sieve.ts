@@ -177,8 +177,9 @@ function siftNamed(modelIds: readonly string[], judge: Judge, sifted: Sifted): v
 }
 
 export function siftModel(modelId: string, { endpoints, obstacles }: Reached, judge: Judge, sifted: Sifted): void {
+  const { request } = judge;
   if (endpoints.length === 0) sifted.uncallable.push(...obstacles);
-  else if (!permitsModel(modelId, judge.request.policy)) sifted.forbidden.push(modelId);
+  else if (!permitsModel(modelId, request.policy)) sifted.forbidden.push(modelId);
   else siftEach(endpoints, judge, sifted);
 }
 
