@@ -270,12 +270,11 @@ export class Nodes implements NodesHere {
     for (const held of this.#byWorkspace.get(workspaceId) ?? []) {
       const stem = ownModelId(held.node, "");
       if (!modelId.startsWith(stem)) continue;
-      const why = whyAway(held);
       const id = modelId.slice(stem.length);
       const announced =
         held.announced === undefined ? { ...ANYTHING, id } : held.announced.find((one) => one.id === id);
-      if (why === undefined || announced === undefined) continue;
-      return { why, reach: new Layer([held], this.#snapshot, () => [announced]).reachOver(NOBODY_ELSE) };
+      if (announced === undefined) continue;
+      return { why: whyAway(held), reach: new Layer([held], this.#snapshot, () => [announced]).reachOver(NOBODY_ELSE) };
     }
     return undefined;
   }
@@ -333,10 +332,10 @@ export class Nodes implements NodesHere {
   }
 }
 
-function whyAway({ node, live, aside }: HeldNode): string | undefined {
+function whyAway({ node, live, aside }: HeldNode): string {
   if (live === undefined)
     return `The node ${node.name} is not connected. Start its agent with \`gateway node connect\`, or try again shortly.`;
-  if (aside === null) return undefined;
+  if (aside === null) return `The node ${node.name} is just coming back. Try again shortly.`;
   return `The node ${node.name} is set aside until ${new Date(aside.untilMs).toISOString()}: ${aside.reason}. Look after its server, or try again then.`;
 }
 
