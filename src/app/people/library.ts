@@ -1,5 +1,5 @@
 import type { BetterAuthOptions, BetterAuthPlugin } from "better-auth";
-import { fault } from "../../contract/faults.ts";
+import { Fault, fault } from "../../contract/faults.ts";
 import { ownOrigins } from "../../domain/tenancy/own-origins.ts";
 import { RESET_MARK } from "../../domain/tenancy/person.ts";
 import { HashingBusy } from "../../kit/password-hash.ts";
@@ -194,7 +194,7 @@ async function optionsOf(deps: PeopleDeps, told: Told, plugins: BetterAuthPlugin
       },
     },
     rateLimit: { enabled: false },
-    databaseHooks: hooksOf(deps),
+    databaseHooks: await hooksOf(deps),
     advanced: {
       cookiePrefix: cookiePrefix(publicUrl),
       useSecureCookies: false,
@@ -233,9 +233,15 @@ function resetMail(deps: PeopleDeps): Pick<NonNullable<BetterAuthOptions["emailA
  */
 async function startOver(deps: PeopleDeps, userId: string): Promise<void> {
   const { store, directory, clock, inTurn } = deps;
-  await inTurn(async () => {
+  const unproven = async () => {
     const person = await store.people.person(userId);
-    if (person === undefined || person.proven) return;
+    return person?.proven === false ? person : undefined;
+  };
+  // Who has nothing to start over does not wait: a turn needs what instances share.
+  if ((await unproven()) === undefined) return;
+  await inTurn(async () => {
+    const person = await unproven();
+    if (person === undefined) return;
     const { id, email } = person;
     const detail = { how: "single sign-on" };
     // First, as each is a change of its workspace: when one breaks off, the account is as it was, and starts over again.
@@ -250,13 +256,20 @@ async function startOver(deps: PeopleDeps, userId: string): Promise<void> {
   });
 }
 
-function hooksOf(deps: PeopleDeps): NonNullable<BetterAuthOptions["databaseHooks"]> {
+async function hooksOf(deps: PeopleDeps): Promise<NonNullable<BetterAuthOptions["databaseHooks"]>> {
   const { store } = deps;
+  const { APIError } = await import("better-auth/api");
+  // In the library's own kind the browser comes back to the page of signing in with it.
+  const later = (error: unknown): never => {
+    throw error instanceof Fault && error.code === "service_unavailable"
+      ? new APIError("SERVICE_UNAVAILABLE", { code: error.code, message: error.message })
+      : error;
+  };
   return {
     session: {
       create: {
         before: async ({ userId }, context) => {
-          if (context?.path.startsWith("/callback/") === true) await startOver(deps, userId);
+          if (context?.path.startsWith("/callback/") === true) await startOver(deps, userId).catch(later);
           // A person who is disabled gets none, whichever way they came.
           if ((await store.people.person(userId))?.disabled === true) return false;
           // What goes by a session and begins it anew (a factor that is switched, a new password) is no sign-in: it is as
