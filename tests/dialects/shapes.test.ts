@@ -143,13 +143,10 @@ describe("several places that say how hard to think", () => {
     ["reasoning_effort", { reasoning_effort: "low", reasoning: { effort: "high" } }],
     ["reasoning_effort", { reasoning_effort: "low", reasoning: "high" }],
     ["reasoning_effort", { reasoning_effort: "high", ...DISABLED }],
-    ["reasoning_effort", { reasoning_effort: "low", thinking: { type: "enabled", budget_tokens: 9000 } }],
     ["reasoning_effort", { reasoning_effort: "none", reasoning: { enabled: true } }],
     ["reasoning.effort", { reasoning: { effort: "high" }, ...DISABLED }],
-    ["reasoning.effort", { reasoning: { effort: "low", max_tokens: 9000 } }],
-    ["reasoning.enabled", { reasoning: { enabled: false, effort: "high" } }],
+    ["reasoning.enabled", { reasoning: { enabled: false, effort: "high" }, thinking: { type: "adaptive" } }],
     ["reasoning.max_tokens", { reasoning: { max_tokens: 4000 }, thinking: { type: "enabled", budget_tokens: 5000 } }],
-    ["thinking.type", { thinking: { type: "disabled", budget_tokens: 5000 } }],
   ])("PARAM-01 reasoning_effort and its aliases that differ are refused by %s: %j", async (param, sent) => {
     expect(await refused(sent)).toMatchObject({ code: "invalid_value", param });
   });
@@ -163,6 +160,11 @@ describe("several places that say how hard to think", () => {
     ["high", { reasoning: { enabled: true, effort: "high", max_tokens: 9000, exclude: false } }],
     ["medium", { reasoning: { enabled: true, effort: null, max_tokens: 4000 }, thinking: null }],
     ["medium", { reasoning: { enabled: true } }],
+    ["none", { reasoning: { enabled: false, effort: "high" } }],
+    ["none", { reasoning_effort: "minimal", ...DISABLED }],
+    ["none", { thinking: { type: "disabled", budget_tokens: 5000 } }],
+    ["low", { reasoning: { effort: "low", max_tokens: 9000 } }],
+    ["high", { reasoning_effort: "high", thinking: { type: "enabled", budget_tokens: 4096 } }],
   ])("PARAM-01 reasoning_effort and its aliases that agree are one wish, %s: %j", async (told, sent) => {
     await only(CHAT);
     const { status, text } = await scene.chat(tenant.key, { model: "deepseek/deepseek-v3.2", ...sent });

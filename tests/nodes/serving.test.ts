@@ -70,6 +70,18 @@ describe("what a node serves", () => {
     expect(await scene.charges(tenant)).toEqual([]);
   });
 
+  test("NODE-01 CHAT-05 what its own server signed or is to keep in its cache goes back to it as it was", async () => {
+    const { tenant, local } = await withNode();
+    const call = { id: "call_1", type: "function", function: { name: "look", arguments: "{}" } };
+    const messages = [
+      { role: "user", content: [{ type: "text", text: "Look.", cache_control: { type: "ephemeral" } }] },
+      { role: "assistant", tool_calls: [{ ...call, extra_content: { google: { thought_signature: "SIGNED" } } }] },
+      { role: "tool", tool_call_id: "call_1", content: "Done." },
+    ];
+    expect((await scene.chat(tenant.key, { model: OWN, messages })).status).toBe(200);
+    expect(local.asked).toMatchObject([{ messages }]);
+  });
+
   test("NODE-01 HDR-08 a stream of a node is relayed as it comes, without the headers that only whole answers have", async () => {
     const { tenant } = await withNode({
       local: { answer: (body, response) => streamTo(response, streamed(body.model, ["Hel", "lo."])) },

@@ -100,8 +100,9 @@ function endpointRow(node: WorkspaceNode, local: ServedModel, model: string): En
       logprobs: null,
     },
     supportedParams: null,
-    // The older name of the limit, which every local server understands.
-    quirks: ["max-tokens"],
+    // The older name of the limit, which every local server understands. Whatever stands behind it is the workspace's own:
+    // signatures and marks that it gave out or is sent are its business.
+    quirks: ["max-tokens", "signed-tool-calls", "cache-marks"],
     decisionsInterface: null,
     decisions: null,
     embeddings: local.surfaces.includes("embeddings") ? EMBEDDINGS : null,

@@ -18,6 +18,7 @@ export function decodeReasoning(request: ChatRequest): ReasoningWish | undefined
   if (controls.length === 0) return reasoning || thinking ? { effort: "medium", budgetTokens: null } : undefined;
   demandOneWish(controls);
   const said = controls.map(({ says }) => says);
+  if (said.includes("none")) return { effort: "none", budgetTokens: null };
   const effort = said.find((one): one is Effort => typeof one === "string" && one !== "on");
   const budgetTokens = said.find((one) => typeof one === "number") ?? null;
   return { effort: effort ?? (budgetTokens === null ? "medium" : effortOfBudget(budgetTokens)), budgetTokens };
@@ -25,31 +26,31 @@ export function decodeReasoning(request: ChatRequest): ReasoningWish | undefined
 
 function controlsOf({ reasoning_effort, reasoning, thinking }: ChatRequest): Control[] {
   if (!reasoning && !thinking) return control("reasoning_effort", reasoning_effort);
+  return [...control("reasoning_effort", reasoning_effort), ...inReasoning(reasoning), ...inThinking(thinking)];
+}
+
+/** What is switched off is off, whatever stands beside the switch: some clients always send a word with it. */
+function inReasoning(reasoning: ChatRequest["reasoning"]): Control[] {
+  if (typeof reasoning === "string") return control("reasoning", reasoning);
+  if (reasoning?.enabled === false) return control("reasoning.enabled", "none");
   return [
-    ...control("reasoning_effort", reasoning_effort),
-    ...(typeof reasoning === "string"
-      ? control("reasoning", reasoning)
-      : [
-          ...control("reasoning.enabled", switched(reasoning?.enabled)),
-          ...control("reasoning.effort", reasoning?.effort),
-          ...control("reasoning.max_tokens", reasoning?.max_tokens),
-        ]),
-    ...(typeof thinking === "string"
-      ? control("thinking", thinking)
-      : [
-          ...control("thinking.type", thinking ? switched(thinking.type !== "disabled") : undefined),
-          ...control("thinking.budget_tokens", thinking?.budget_tokens),
-        ]),
+    ...control("reasoning.enabled", reasoning?.enabled ? "on" : undefined),
+    ...control("reasoning.effort", reasoning?.effort),
+    ...control("reasoning.max_tokens", reasoning?.max_tokens),
+  ];
+}
+
+function inThinking(thinking: ChatRequest["thinking"]): Control[] {
+  if (typeof thinking === "string") return control("thinking", thinking);
+  if (thinking?.type === "disabled") return control("thinking.type", "none");
+  return [
+    ...control("thinking.type", thinking ? "on" : undefined),
+    ...control("thinking.budget_tokens", thinking?.budget_tokens),
   ];
 }
 
 function control(field: string, says: Control["says"] | null | undefined): Control[] {
   return says == null ? [] : [{ field, says }];
-}
-
-function switched(on: boolean | null | undefined): "on" | "none" | undefined {
-  if (on == null) return undefined;
-  return on ? "on" : "none";
 }
 
 function demandOneWish(controls: readonly Control[]): void {
@@ -63,15 +64,9 @@ function demandOneWish(controls: readonly Control[]): void {
   }
 }
 
+/** Words and tokens go together: which word an amount stands for is told differently by everyone. */
 function isOneWish(one: Control["says"], other: Control["says"]): boolean {
-  if (one === "none" || other === "none") return one === other;
-  if (one === "on" || other === "on") return true;
-  return typeof one === typeof other ? one === other : degreeOf(one) === degreeOf(other);
-}
-
-/** Tokens and words are compared by the words that tokens stand for, which are three. */
-function degreeOf(says: Effort | number): Effort {
-  if (typeof says === "number") return effortOfBudget(says);
-  if (says === "minimal") return "low";
-  return says === "xhigh" || says === "max" ? "high" : says;
+  if (one === other) return true;
+  if (one === "none" || other === "none") return one === "minimal" || other === "minimal";
+  return one === "on" || other === "on" || typeof one !== typeof other;
 }
