@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/gateway.ts";
-import { type Browser, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
+import {
+  ageSessions,
+  type Browser,
+  OWNER,
+  PASSWORD,
+  type PeopleGateway,
+  peopleGateway,
+  tokenOf,
+} from "../support/people.ts";
 import { bare } from "./matrix-scene.ts";
 
 const MEMBERS = "/manage/workspaces/demo/members";
@@ -9,10 +17,11 @@ const INVITATIONS = "/manage/workspaces/demo/invitations";
 let gateway: PeopleGateway;
 /** An owner and an admin of demo, and an owner of another workspace; none runs the gateway. */
 let [chief, admin, boss]: Browser[] = [];
+let operator: Browser;
 
 beforeAll(async () => {
   gateway = await peopleGateway();
-  await gateway.setUp();
+  operator = await gateway.setUp();
   await gateway.manage("POST", "/workspaces", { slug: "corp" });
   chief = await gateway.join("chief@example.eu", "owner");
   admin = await gateway.join("mallory@example.eu", "admin");
@@ -113,4 +122,50 @@ test("PORTAL-11 whom the operator adds has the seat at once, with an account or 
       ["demo", "admin"],
       ["corp", "member"],
     ]);
+});
+
+describe("an address that an admin has written", () => {
+  const roleBy = (email: string, role: string) =>
+    gateway.cli("member", "role", "demo", email, "--role", role, "--json");
+
+  test("PORTAL-11 has the seat at once when the operator adds it or gives it a role, with the id that it had", async () => {
+    for (const [email, role] of [
+      ["by-add@corp.example", "owner"],
+      ["by-role@corp.example", "member"],
+    ] as const) {
+      const browser = await gateway.join(email, "member", "corp");
+      await write(email);
+      const { id } = await rowOf(email);
+      const given =
+        role === "owner"
+          ? await gateway.cli("member", "add", "demo", email, "--role", role, "--json")
+          : await roleBy(email, role);
+      expect(given.json).toMatchObject({ id, email, role });
+      expect(await slugsOf(browser)).toContainEqual(["demo", role]);
+      expect(await rowOf(email)).toMatchObject({ id, role, joined: true });
+      expect((await gateway.cli("member", "add", "demo", email)).code).not.toBe(0);
+    }
+  });
+
+  test("PORTAL-11 stays an offer when its account was made with an admin's link", async () => {
+    const email = "unproven@corp.example";
+    const browser = gateway.browser();
+    expect((await accept(browser, await invite(boss, email, "corp"))).status).toBe(200);
+    await write(email);
+    const told = [await gateway.cli("member", "add", "demo", email), await roleBy(email, "admin")];
+    for (const { code, stderr } of told) {
+      expect(code).not.toBe(0);
+      expect(stderr).toContain("invite them");
+    }
+    expect(await slugsOf(browser)).toEqual([["corp", "member"]]);
+    expect(await rowOf(email)).toMatchObject({ role: "member", joined: false });
+  });
+
+  test("PORTAL-11 is given the role that it was offered by an operator who has just signed in", async () => {
+    const email = "by-session@corp.example";
+    await write(email, "admin");
+    ageSessions(gateway.dataDir, OWNER.email);
+    const given = await operator.ask("PATCH", `${MEMBERS}/${email}`, { role: "admin" });
+    expect([given.status, given.body.error?.code]).toEqual([403, "fresh_sign_in_needed"]);
+  });
 });

@@ -33,19 +33,24 @@ export function newMember({ ids, clock }: TenancyDeps, { id }: Workspace, email:
   };
 }
 
-async function addMember(deps: TenancyDeps, workspace: Workspace, member: Member): Promise<void> {
-  const { id, email, role } = member;
-  if (memberByEmail(deps, workspace, email) !== undefined)
+/** A seat that was only offered becomes the one that is given, and keeps its id. Answers the membership. */
+async function addMember(room: Room, workspace: Workspace, added: Member): Promise<Member> {
+  const { email, role, offered } = added;
+  const found = memberByEmail(room, workspace, email);
+  if (found !== undefined && (offered || !found.offered))
     throw fault("conflict", {
       message: `${short(email)} is a member of ${workspace.slug} already.`,
       param: "email",
     });
-  await change(deps, async ({ tenancy }) => {
+  if (!offered) await demandProven(room, email);
+  const member: Member = found === undefined ? added : { ...found, role, offered };
+  await change(room, async ({ tenancy }) => {
     await tenancy.saveMember(member);
     const detail = { email, role };
-    return { answer: null, audit: { action: "member.add", workspaceId: workspace.id, target: id, detail } };
+    return { answer: null, audit: { action: "member.add", workspaceId: workspace.id, target: member.id, detail } };
   });
-  deps.directory.putMember(member);
+  room.directory.putMember(member);
+  return member;
 }
 
 /** Management tokens of the workspace that a member made: with one they would come back, or raise themselves again. */
@@ -173,10 +178,9 @@ export function memberHandlers(room: Room): Record<string, Handler> {
       demandRank(exchange, role ?? "member");
       const added = newMember(room, workspace, email, role ?? "member");
       // An admin draws nobody into a workspace, and does not learn whether there is an account.
-      const member = { ...added, offered: exchange.seat !== undefined };
-      if (!member.offered) await demandProven(room, member.email);
-      demandFreshToGive(room, exchange, member.role);
-      await room.inTurn(() => addMember(room, workspace, member));
+      const asked = { ...added, offered: exchange.seat !== undefined };
+      demandFreshToGive(room, exchange, asked.role);
+      const member = await room.inTurn(() => addMember(room, workspace, asked));
       return { status: 201, json: memberView(member) };
     }),
     manageRemoveMember: whole(async (exchange) => {
@@ -197,6 +201,12 @@ export function memberHandlers(room: Room): Record<string, Handler> {
         const member = findMember(room, workspace, exchange.params["email"] ?? "");
         demandRank(exchange, member.role);
         demandRank(exchange, role);
+        // Whom the operator gives a role has the seat, also where it was only offered.
+        if (exchange.seat === undefined && member.offered) {
+          demandFreshToGive(room, exchange, role);
+          const given = await addMember(room, workspace, { ...member, role, offered: false });
+          return { status: 200, json: { ...memberView(given), removed_tokens: [] } };
+        }
         demandFreshToGive(room, exchange, role, member.role);
         const { changed, removed_tokens } = await changeRole(room, member, role);
         return { status: 200, json: { ...memberView(changed), removed_tokens } };
