@@ -182,7 +182,7 @@ test("RESP-05 POL-02 zero data retention that is demanded while an answer is mad
   }
 });
 
-test("RESP-05 BILL-02 work in the background that nobody could follow, and that must not be kept any more, is not charged", async () => {
+test("RESP-05 BILL-02 work in the background that must not be kept any more ends without its answer, and is charged as what is called off", async () => {
   const strict = await openScene(["scaleway"]);
   try {
     const owner = await strict.gateway.tenant();
@@ -195,9 +195,10 @@ test("RESP-05 BILL-02 work in the background that nobody could follow, and that 
     held.open();
     const kept = await own.once(id, "failed", "completed");
     expect(kept).toMatchObject({ status: "failed", output: [], error: { code: "invalid_value" } });
+    expect(kept.error.message).toContain("is charged");
     const [row] = await strict.rowsOnce(owner, 1);
-    expect(row).toMatchObject({ status: 200, error_code: "invalid_value", cost: "0.00" });
-    expect(await strict.charges(owner)).toEqual([]);
+    expect(row).toMatchObject({ id, status: 200, error_code: null });
+    expect(await strict.charges(owner)).toHaveLength(1);
   } finally {
     await strict.close();
   }

@@ -200,7 +200,7 @@ export class Job {
   /** Its end where the workspace has come to let nothing be kept: who follows it has heard it, and that is all. */
   unkept(failure: unknown): Pick<ResponseEnd, "status" | "response"> & { readonly last: readonly ResponseEvent[] } {
     const { last } = this.end(failure);
-    const error = { code: UNKEPT.code, message: UNKEPT.message };
+    const error = { code: "invalid_value", message: this.isMade ? `${UNKEPT} ${CHARGED}` : UNKEPT };
     return { status: "failed", response: { ...this.stored.response, status: "failed", error }, last };
   }
 
@@ -320,10 +320,9 @@ const ELSEWHERE =
 /** Why what was made of it here is not charged. */
 export const LEFT = fault("service_unavailable", { message: ELSEWHERE });
 
-export const UNKEPT = fault("invalid_value", {
-  message:
-    "The workspace or the key has come to demand zero data retention while this response was made, so the answer was not kept.",
-});
+const UNKEPT =
+  "The workspace or the key has come to demand zero data retention while this response was made, so the answer was not kept.";
+const CHARGED = "What was made of it is charged, as where work is cancelled.";
 
 const TOO_LARGE = fault("upstream_error", {
   message: "The answer was larger than this gateway keeps. What was made of it is not charged.",

@@ -10,7 +10,7 @@ import {
 } from "../../domain/responses/stored.ts";
 import { counted } from "../../kit/counted.ts";
 import type { ResponsesDeps } from "./deps.ts";
-import { type Job, LEFT, UNKEPT } from "./job.ts";
+import { type Job, LEFT } from "./job.ts";
 import { noRoomFault, noRoomFor } from "./storage.ts";
 
 /** Events are written together: a commit costs as much for one as for many. */
@@ -215,17 +215,6 @@ class Work {
   }
 
   async takeEnd(made: MadePart): Promise<Fault | undefined> {
-    const refusal = await this.#ownEnd(made);
-    return refusal ?? (made === "all" && this.#isForNobody ? UNKEPT : undefined);
-  }
-
-  /** Nothing may be kept of it any more, and nobody could follow it: the answer reaches no one. */
-  get #isForNobody(): boolean {
-    const { workspaceId, keyId, background } = this.job.stored;
-    return background !== "streamed" && !this.#deps.mayKeep(workspaceId, keyId);
-  }
-
-  async #ownEnd(made: MadePart): Promise<Fault | undefined> {
     const { store, instances, endWaitMs } = this.#deps;
     const { stored, run, ownRun, phase, isTaken } = this.job;
     if (instances === "one" || isTaken) return undefined;
