@@ -176,6 +176,15 @@ test("BILL-09 RESP-05 one of several instances that stops leaves hold and key of
   await jobs.finish(made, undefined);
 });
 
+test("LOG-01 RESP-05 a whole answer has its record where one instance alone stops, whoever paid for it", async () => {
+  const stopping = jobsWith(store, { instances: "one" });
+  const job = await begunJob(stopping);
+  stopping.abandon();
+  expect(await stopping.takeEnd("resp_1", "all")).toBeUndefined();
+  expect(stopping.isUnrecorded("resp_1")).toBe(false);
+  await stopping.finish(job, undefined);
+});
+
 test("RESP-05 BILL-02 whoever comes to begin what a run has taken the end of leaves hold, key and end to that one", async () => {
   const first = await begun();
   expect(await jobs.takeEnd("resp_1", "less")).toBeUndefined();

@@ -217,6 +217,7 @@ class Work {
   async takeEnd(made: MadePart): Promise<Fault | undefined> {
     const { store, instances, endWaitMs } = this.#deps;
     const { stored, run, ownRun, phase, isTaken } = this.job;
+    if (instances === "one" && made === "all") this.job.take();
     if (instances === "one" || isTaken) return undefined;
     // What was given up is settled as that; but a whole answer is kept, if nobody else has come to an end.
     if (made === "less" && phase !== "running") return phase === "abandoned" ? undefined : LEFT;
