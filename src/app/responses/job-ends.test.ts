@@ -135,6 +135,19 @@ test("RESP-05 BILL-09 an end that is taken after it was given up, heard of or no
   }
 }, 30_000);
 
+test("RESP-05 BILL-09 an end that was taken by a question that hangs is given back as soon as it is left", async () => {
+  const job = await begun();
+  const { takeEnd } = store;
+  store.takeEnd = async (...asked) => {
+    await takeEnd(...asked);
+    return new Promise<never>(() => undefined);
+  };
+  expect((await jobs.takeEnd("resp_1", "less"))?.code).toBe("service_unavailable");
+  await expect.poll(() => store.begin("resp_1")).toEqual({ is: "begun", run: 2 });
+  store.takeEnd = takeEnd;
+  await jobs.finish(job, new Error("the provider is away"));
+});
+
 test("RESP-05 BILL-02 a whole answer is not kept where the store fell silent after it had told that another end stands", async () => {
   const job = await begun();
   const { takeEnd } = store;

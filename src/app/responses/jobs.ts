@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Fault, fault } from "../../contract/faults.ts";
 import {
   type BackgroundRequest,
-  type EndTaking,
   isUnfinished,
   type MadePart,
   type ResponseRun,
@@ -238,13 +237,16 @@ class Work {
       return undefined;
     }
     this.job.leave(end === "over" ? "ended_elsewhere" : "taken_up");
-    if (end === undefined) void heard.then((late) => this.#giveEndBack(own, late));
+    if (end !== undefined) return LEFT;
+    // A question that nobody waits for any more takes the end all the same, whether or not that is heard: it may have by
+    // now, or only at its own end. The number of one that has not begun may be another's by now, who has the end by it.
+    if (run !== undefined) void this.#giveEndBack(own);
+    void heard.then((late) => (late === "taken" || late === undefined ? this.#giveEndBack(own) : undefined));
     return LEFT;
   }
 
-  /** A question that nobody waits for any more takes the end all the same, whether or not that is heard. Never rejects. */
-  async #giveEndBack(run: Pick<ResponseRun, "id" | "run">, late: EndTaking | undefined): Promise<void> {
-    if (late !== "taken" && late !== undefined) return;
+  /** Never rejects. */
+  async #giveEndBack(run: Pick<ResponseRun, "id" | "run">): Promise<void> {
     await this.#untilHeard(
       "a background response that was left could not be given back",
       () => this.#deps.store.giveEndBack(run),
