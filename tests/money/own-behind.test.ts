@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
-import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
+import { agentForTest, createNode, type LocalServer, localForTest, nodeIs } from "../support/nodes.ts";
 import { doorOf, inferences, keyOf, OWN, QUIET } from "../support/own-keys.ts";
 import { chatBody, connectedTo, credentialOf, MODEL } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
@@ -49,11 +49,10 @@ async function withKey(use: string, credit: string): Promise<Tenant> {
   return tenant;
 }
 
-async function withNode(): Promise<Tenant> {
+async function withNode(local: LocalServer, capacity = 8): Promise<Tenant> {
   const tenant = await gateway.tenant({ credit: "0" });
-  const local = await localForTest();
   const { token } = await createNode(gateway, tenant.slug, "rack", { mapping: { tiny: MODEL } });
-  agentForTest(gateway.url, token, local.url);
+  agentForTest(gateway.url, token, local.url, { capacity });
   await nodeIs(gateway, tenant.slug, "rack", "connected");
   return tenant;
 }
@@ -120,7 +119,7 @@ describe("BILL-08 what is the workspace's own serves from any place of the plan"
   );
 
   test("NODE-01 with an empty wallet auto comes to a node that is mapped to a model, wherever it stands", async () => {
-    const tenant = await withNode();
+    const tenant = await withNode(await localForTest());
     const dear = { weights: { quality: 1, cost: 0, latency: 0 } };
     await gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/auto`, dear);
     const before = inferences(others).length;
@@ -131,6 +130,18 @@ describe("BILL-08 what is the workspace's own serves from any place of the plan"
       "own-resource",
     ]);
     expect(inferences(others)).toHaveLength(before);
+  });
+
+  test("NODE-01 ERR-05 with an empty wallet a node that is merely busy is worth another try", async () => {
+    const local = await localForTest({ held: true });
+    const tenant = await withNode(local, 1);
+    const first = chat(tenant);
+    await expect.poll(() => local.asked.length).toBe(1);
+    const { status, headers, body } = await chat(tenant);
+    expect([status, body.error.code]).toEqual([429, "rate_limit_exceeded"]);
+    expect([headers.get("retry-after"), headers.get("x-should-retry")]).toEqual(["1", null]);
+    local.release();
+    expect((await first).status).toBe(200);
   });
 
   test("BILL-08 without credit and without anything of its own a workspace is refused before anybody is asked", async () => {

@@ -62,6 +62,8 @@ export class Tries {
   #time: "left" | "up" = "left";
   /** Shut when the workspace's own key failed and it wants no other: the platform's endpoints are not asked then. */
   #platform: "open" | "shut" = "open";
+  /** Busy when something of the workspace's own was passed over as full: it needs no money, only another try. */
+  #own: "free" | "busy" = "free";
 
   constructor(parts: Parts) {
     this.#parts = parts;
@@ -81,7 +83,8 @@ export class Tries {
       const ended = await this.#tryAt(attempt);
       if (ended !== undefined) return { attempt, ended };
     }
-    throw this.#last ?? this.#parts.trail.unpaid ?? allBusy();
+    const unpaid = this.#own === "busy" ? undefined : this.#parts.trail.unpaid;
+    throw this.#last ?? unpaid ?? allBusy();
   }
 
   /** Whose turn it is. */
@@ -164,6 +167,7 @@ export class Tries {
     const { id, provider } = attempt.endpoint;
     if (places?.take(id) === "full") {
       this.#passOver(attempt, "full");
+      if (isOwnResource(attempt)) this.#own = "busy";
       return undefined;
     }
     const isFurther = this.#asked > 0;
@@ -197,6 +201,7 @@ export class Tries {
     if (verdict.is === "busy") {
       trail.untried({ ...record, reason: PASSED_OVER.full });
       gateway.noticed({ is: "passed_over", provider: record.provider, why: "full" });
+      if (isOwnResource(attempt)) this.#own = "busy";
       if (this.#time === "up") throw tooLong();
       return undefined;
     }
