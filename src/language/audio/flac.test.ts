@@ -121,6 +121,38 @@ describe("STT-01 frames that tell their rate, beside frames that leave it to the
   test("and where it is another, few long ones are enough: not known", () => {
     expect(secondsOf(info, ...mixed("fff8760801fffe"))).toBeUndefined();
   });
+
+  const at = (rateHz: number) => {
+    const told = Buffer.from(info);
+    told.writeUInt32BE(rateHz * 4_096 + (15 << 4), 4 + 4 + 10);
+    return told;
+  };
+  const frames = (hex: string, count: number) =>
+    Array<Buffer[]>(count)
+      .fill([withCrc(hex), body])
+      .flat();
+
+  test("behind one at another rate they are heard at that one: not known", () => {
+    const [untold, told] = ["fff8c00801", "fff8c50801"];
+    expect(secondsOf(at(655_350), ...frames(untold, 101))).toBeCloseTo((101 * 4_096) / 655_350, 9);
+    expect(secondsOf(at(655_350), ...frames(untold, 1), ...frames(told, 1), ...frames(untold, 100))).toBeUndefined();
+    const back = withCrc("fff8ce0801ffff");
+    expect(
+      secondsOf(at(655_350), ...frames(untold, 1), ...frames(told, 1), back, body, ...frames(untold, 100)),
+    ).toBeUndefined();
+  });
+
+  test("of a stream that tells none either: not known", () => {
+    expect(secondsOf(at(0), ...frames("fff8c50801", 20))).toBeCloseTo((20 * 4_096) / 16_000, 9);
+    expect(secondsOf(at(0), ...frames("fff8c50801", 20), ...frames("fff8c00801", 100))).toBeUndefined();
+    expect(secondsOf(at(0), ...frames("fff8c00801", 100))).toBeUndefined();
+  });
+
+  test("few of another kind are as long as they are: more than a little is not known", () => {
+    const long = (count: number) => frames("fff8740801fffe", count);
+    expect(secondsOf(info, ...frames("fff8c50801", 800), ...long(1))).toBeCloseTo((800 * 4_096) / 16_000, 9);
+    expect(secondsOf(info, ...frames("fff8c50801", 800), ...long(8))).toBeUndefined();
+  });
 });
 
 test("only the frames that came count", () => {

@@ -83,9 +83,6 @@ function rateOf(code: number, bytes: Buffer, at: number): number {
   return RATES_HZ[code] ?? 0;
 }
 
-/** A header appears by chance once in ten megabytes or so; more than these are a file that was made to be misread. */
-const STRANGERS_MAX = 8;
-
 /** Counts frames by their headers. What the file says of its own length is not read: who streams does not know it yet. */
 export class FlacMeter implements Meter {
   readonly #tally = new Tally();
@@ -93,9 +90,10 @@ export class FlacMeter implements Meter {
   #at: "start" | "blocks" | "frames" = "start";
   #isFlac = false;
   #streamRateHz = 0;
+  /** A frame told another rate than the stream's: players go by it in those that follow and tell none. */
+  #isRateDoubtful = false;
   #first: Pick<FlacFrame, "kind" | "rateHz"> | undefined;
-  /** Headers of another kind: what looks so by chance inside a frame, or frames that a player hears all the same. */
-  #strangers = 0;
+  /** Of headers of another kind: what looks so by chance inside a frame, or frames that a player hears all the same. */
   #strangersSeconds = 0;
   /** From each of those to the next frame that counts. */
   #passedBytes = 0;
@@ -107,7 +105,7 @@ export class FlacMeter implements Meter {
 
   seconds(): number | undefined {
     const { seconds } = this.#tally;
-    const isMixed = this.#strangers > STRANGERS_MAX && this.#strangersSeconds > nearSeconds(seconds);
+    const isMixed = this.#strangersSeconds > nearSeconds(seconds);
     return this.#isFlac && !isMixed ? seconds : undefined;
   }
 
@@ -155,17 +153,24 @@ export class FlacMeter implements Meter {
     if (frame === "more") return undefined;
     if (frame === undefined) return this.#pass(bytes, at);
     const { kind, samples } = frame;
-    const rateHz = frame.rateHz === 0 ? this.#streamRateHz : frame.rateHz;
+    const rateHz = this.#rateOf(frame);
     this.#first ??= { kind, rateHz };
-    if (kind !== this.#first.kind || rateHz !== this.#first.rateHz) {
-      this.#strangers++;
-      if (rateHz > 0) this.#strangersSeconds += samples / rateHz;
+    if (rateHz === 0 || kind !== this.#first.kind || rateHz !== this.#first.rateHz) {
+      // At an unknown rate nobody knows how long: without end.
+      this.#strangersSeconds += samples / rateHz;
       this.#isAstray = true;
       return this.#pass(bytes, at);
     }
     this.#isAstray = false;
     this.#tally.add(samples, rateHz);
     return frame.headerBytes;
+  }
+
+  /** Zero where nobody knows. */
+  #rateOf({ rateHz }: FlacFrame): number {
+    if (rateHz === 0) return this.#isRateDoubtful ? 0 : this.#streamRateHz;
+    this.#isRateDoubtful ||= rateHz !== this.#streamRateHz;
+    return rateHz;
   }
 
   #pass(bytes: Buffer, at: number): number {

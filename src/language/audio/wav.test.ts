@@ -19,6 +19,7 @@ type Fmt = {
   bytesPerSecond?: number;
   blockBytes?: number;
   subFormat?: number;
+  validBits?: number;
 };
 
 /** 8 kHz, mono, 16 bits unless told. */
@@ -31,7 +32,11 @@ function fmt(told: Fmt = {}): Buffer {
   body.writeUInt32LE(bytesPerSecond, 8);
   body.writeUInt16LE(told.blockBytes ?? (channels * bits) / 8, 12);
   body.writeUInt16LE(bits, 14);
-  if (subFormat !== undefined) body.writeUInt16LE(subFormat, 24);
+  if (subFormat !== undefined) {
+    body.writeUInt16LE(22, 16);
+    body.writeUInt16LE(told.validBits ?? 0, 18);
+    body.writeUInt16LE(subFormat, 24);
+  }
   return chunk("fmt ", body);
 }
 
@@ -105,6 +110,9 @@ describe("layouts", () => {
     ["24 bits, two channels", { bits: 24, channels: 2 }, 1 / 3],
     ["floating", { tag: 3, bits: 32 }, 0.5],
     ["extensible", { tag: 0xfffe, bits: 32, subFormat: 3 }, 0.5],
+    ["16 valid bits of 16", { tag: 0xfffe, bits: 16, subFormat: 1, validBits: 16 }, 1],
+    ["20 valid bits of 24", { tag: 0xfffe, bits: 24, subFormat: 1, validBits: 20 }, 2 / 3],
+    ["24 valid bits of 32", { tag: 0xfffe, bits: 32, subFormat: 1, validBits: 24 }, 0.5],
     ["A-law", { tag: 6, bits: 8 }, 2],
     ["mu-law, whatever its header says of bits", { tag: 7, bits: 512 }, 2],
     ["ADPCM of IMA, blocks of 505 samples", { tag: 0x11, bits: 4, blockBytes: 256 }, (62 * 505) / 8_000],
@@ -120,6 +128,9 @@ describe("layouts", () => {
     ["more channels than speech has", { channels: 9 }],
     ["no bits", { bits: 0 }],
     ["samples wider than any", { bits: 512 }],
+    ["samples with fewer valid bytes", { tag: 0xfffe, bits: 64, subFormat: 1, validBits: 8 }],
+    ["the same with two of three", { tag: 0xfffe, bits: 24, subFormat: 1, validBits: 16 }],
+    ["ADPCM with fewer valid bits", { tag: 0xfffe, bits: 4, subFormat: 0x11, validBits: 2, blockBytes: 256 }],
     ["a rate that nothing has", { rateHz: 2_000_000_000 }],
     ["one that no speech has", { rateHz: 192_001 }],
     ["MP3, of which the header tells a byte rate alone", { tag: 0x55, bits: 0, bytesPerSecond: 4_000 }],

@@ -135,11 +135,17 @@ function layoutOf(fmt: Buffer): Layout | undefined {
   const [channels, rateHz] = [fmt.readUInt16LE(2), fmt.readUInt32LE(4)];
   const [blockBytes, bits] = [fmt.readUInt16LE(12), fmt.readUInt16LE(14)];
   if (channels === 0 || channels > CHANNELS_MAX || rateHz === 0 || rateHz > RATE_MAX_HZ) return undefined;
+  if (tag === EXTENSIBLE && fmt.length >= 20 && !isAsWide(bits, fmt.readUInt16LE(18))) return undefined;
   const sampleBytes = PLAIN.has(format) ? Math.ceil(bits / 8) : COMPANDED.has(format) ? 1 : 0;
   if (sampleBytes > 0 && sampleBytes <= SAMPLE_MAX_BYTES)
     return { unitBytes: channels * sampleBytes, unitsPerSecond: rateHz };
-  const blockSamples = blockSamplesOf(format, blockBytes / channels, bits);
+  const blockSamples = blockSamplesOf(tag, blockBytes / channels, bits);
   return blockSamples > 0 ? { unitBytes: blockBytes, unitsPerSecond: rateHz / blockSamples } : undefined;
+}
+
+/** Decoders go by the valid bits where there are any: those of a sample must take the bytes that it has. */
+function isAsWide(bits: number, validBits: number): boolean {
+  return validBits === 0 || Math.ceil(validBits / 8) === Math.ceil(bits / 8) || (validBits === 24 && bits === 32);
 }
 
 /** Samples of each channel in a block: some in its head, the others two in a byte. Zero where nobody knows. */
