@@ -23,7 +23,7 @@ const LOSSLESS_SAMPLE_MAX_BYTES = 8;
  */
 export function sampleKindOf(stsd: Buffer): SampleKind | undefined {
   if (stsd.length < NAME_AT + 4 || stsd.readUInt32BE(4) !== 1) return undefined;
-  const name = stsd.toString("latin1", NAME_AT, NAME_AT + 4);
+  const name = nameAt(stsd, NAME_AT);
   if (name === "mp4a") return aac(stsd);
   return name === "alac" ? alac(stsd) : KINDS.get(name);
 }
@@ -35,13 +35,13 @@ const CONFIG = 5;
 const AAC_TYPES: ReadonlySet<number> = new Set([0x40, 0x66, 0x67, 0x68]);
 
 function aac(stsd: Buffer): SampleKind | undefined {
-  const named = stsd.indexOf("esds", NAME_AT, "latin1");
-  if (named < 0) return undefined;
-  const decoderAt = bodyOf(ES, stsd, named + 8) + 3;
-  const typeAt = bodyOf(DECODER, stsd, decoderAt);
-  const configAt = bodyOf(CONFIG, stsd, typeAt + 13);
-  if (!AAC_TYPES.has(stsd[typeAt] ?? 0)) return undefined;
-  const secondsMin = aacFrameSeconds(stsd.subarray(configAt));
+  const esds = onlyChild("esds", stsd);
+  if (esds === undefined) return undefined;
+  const decoderAt = bodyOf(ES, esds, 4) + 3;
+  const typeAt = bodyOf(DECODER, esds, decoderAt);
+  const configAt = bodyOf(CONFIG, esds, typeAt + 13);
+  if (!AAC_TYPES.has(esds[typeAt] ?? 0)) return undefined;
+  const secondsMin = aacFrameSeconds(esds.subarray(configAt));
   return secondsMin === undefined ? undefined : { secondsMin, bytesMax: AAC_FRAME_MAX_BYTES };
 }
 
@@ -55,9 +55,51 @@ function bodyOf(tag: number, bytes: Buffer, at: number): number {
 
 /** The decoder's own box tells the samples of a frame and their rate. */
 function alac(stsd: Buffer): SampleKind | undefined {
-  const named = stsd.indexOf("alac", NAME_AT + 4, "latin1");
-  if (named < 0 || named + 32 > stsd.length) return undefined;
-  const [samples, rateHz] = [stsd.readUInt32BE(named + 8), stsd.readUInt32BE(named + 28)];
+  const told = onlyChild("alac", stsd);
+  if (told === undefined || told.length < 28) return undefined;
+  const [samples, rateHz] = [told.readUInt32BE(4), told.readUInt32BE(24)];
   if (samples === 0 || rateHz === 0) return undefined;
   return { secondsMin: samples / rateHz, bytesMax: samples * LOSSLESS_SAMPLE_MAX_BYTES };
+}
+
+type Child = { readonly name: string; readonly body: Buffer };
+
+/** The fields of an entry for sound, by its version; QuickTime has more of them. */
+const ENTRY_BYTES = [28, 44, 64] as const;
+const VERSION_AT = NAME_AT + 4 + 8;
+/** Where QuickTime has what the decoder is told, and the name of the codec beside it. */
+const WAVE = "wave";
+const CODEC_NAME = "frma";
+
+/** The body of the one box of that name in the entry. Undefined where another could be taken for it. */
+function onlyChild(name: string, stsd: Buffer): Buffer | undefined {
+  if (stsd[0] !== 0 || stsd.length < VERSION_AT + 2) return undefined;
+  const entryBytes = ENTRY_BYTES[stsd.readUInt16BE(VERSION_AT)];
+  const end = NAME_AT - 4 + stsd.readUInt32BE(NAME_AT - 4);
+  if (entryBytes === undefined || end > stsd.length) return undefined;
+  const children = childrenOf(stsd.subarray(NAME_AT + 4 + entryBytes, end));
+  const all = children?.flatMap((child) => (child.name === WAVE ? (childrenOf(child.body) ?? [child]) : [child]));
+  const [found, ...more] = all?.filter((child) => child.name === name || isHiding(name, child)) ?? [];
+  return found?.name === name && more.length === 0 ? found.body : undefined;
+}
+
+function isHiding(name: string, child: Child): boolean {
+  return child.name !== CODEC_NAME && child.body.includes(name, 0, "latin1");
+}
+
+/** Undefined when they do not follow one another up to the end. */
+function childrenOf(bytes: Buffer): Child[] | undefined {
+  const children: Child[] = [];
+  let at = 0;
+  while (at + 8 <= bytes.length) {
+    const next = at + bytes.readUInt32BE(at);
+    if (next < at + 8 || next > bytes.length) return undefined;
+    children.push({ name: nameAt(bytes, at + 4), body: bytes.subarray(at + 8, next) });
+    at = next;
+  }
+  return children;
+}
+
+function nameAt(bytes: Buffer, at: number): string {
+  return bytes.toString("latin1", at, at + 4);
 }

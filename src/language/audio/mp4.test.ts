@@ -115,6 +115,15 @@ describe("lies", () => {
     ["the same in another table", { more: both(AAC, box("stz2", words(0, 16, 100))) }],
     ["AAC that does not say at which rate", { more: codec("mp4a") }],
     ["AAC that is of another length", { more: codec("mp4a", esds("bd88")) }],
+    ["two rates of AAC", { more: codec("mp4a", both(esds("1008"), esds())) }],
+    ["one of them in room that is free", { more: codec("mp4a", both(box("free", esds("1008")), esds())) }],
+    [
+      "one of them behind much of that",
+      { more: codec("mp4a", both(esds("1008"), box("free", Buffer.alloc(4_096)), esds())) },
+    ],
+    ["a rate that stands only in free room", { more: codec("mp4a", box("free", esds())) }],
+    ["what a decoder is told, cut off", { more: codec("mp4a", both(esds(), words(99, 0))) }],
+    ["two rates without loss", { more: codec("alac", both(box("free", alac(64_000)), alac(8_000))) }],
     ["MP3 that calls itself AAC", { more: codec("mp4a", esds("1588", 0x6b)) }],
     ["frames without loss that do not say how long they are", { more: codec("alac") }],
     ["plain samples, whose clock is all there is", { more: codec("sowt") }],
@@ -132,6 +141,20 @@ describe("lies", () => {
     expect(lasts(both(AAC, sizes(100)))).toBe(12.8);
     expect(lasts(codec("mp4a", esds("1188")), 48_000)).toBeCloseTo(2.13);
     expect(lasts(codec("alac", alac(32_000)))).toBe(12.8);
+  });
+
+  test("what a decoder is told stands behind other boxes too, and in QuickTime in one of its own", () => {
+    const lasts = (more: Buffer) => secondsOf(Buffer.concat([FTYP, box("moov", trak({ more })), DATA]));
+    expect(lasts(codec("mp4a", both(box("btrt", Buffer.alloc(12)), esds(), Buffer.alloc(4))))).toBe(12.8);
+    expect(lasts(codec("mp4a", both(box("chan", Buffer.alloc(400)), esds())))).toBe(12.8);
+    const told = (name: string, inner: Buffer) => {
+      const fields = Buffer.alloc(44);
+      fields.writeUInt16BE(1, 8);
+      const wave = box("wave", box("frma", Buffer.from(name)), box(name, words(0)), inner, words(8, 0));
+      return box("stsd", words(0, 1), box(name, fields, wave));
+    };
+    expect(lasts(told("mp4a", esds()))).toBe(12.8);
+    expect(lasts(told("mp4a", both(esds(), esds("1008"))))).toBeUndefined();
   });
 
   test("one track that cannot be true is enough: nobody knows which one is played", () => {

@@ -23,7 +23,7 @@ const FIELDS: ReadonlySet<string> = new Set([
   "trun",
 ]);
 /** So much of a box is enough to read its fields; lists behind them are read entry by entry. */
-const FIELDS_BYTES = 256;
+const FIELDS_BYTES = 4_096;
 
 /** Entries of a table that are still to come: how wide one is, and what one means. */
 type Entries = {
