@@ -12,17 +12,21 @@ export type Mp4Track = {
   sized: number;
   units: number;
   bytes: number;
-  /** Parts of the media that are played, and how long they are together, in units of the movie. */
-  edits: number;
-  editUnits: number;
+  /** Parts of the media that are played, in their order; one more than are taken stands for all others. */
+  edits: Mp4Edit[];
   /** How long a sample of a fragment lasts, and its size, where nothing else is said. */
   defaults: SampleSize;
 };
+
+/** Where a part begins, in units of the media, and how long it is played, in units of the movie. */
+export type Mp4Edit = { readonly from: number; readonly units: number };
 
 export type SampleSize = { readonly units: number; readonly bytes: number };
 
 /** No file of speech has more. */
 const TRACKS_MAX = 16;
+/** Nobody cuts so many parts out of a recording. */
+export const EDITS_MAX = 256;
 /** No codec puts more into one sample; a file that says so was made up. */
 const SAMPLE_MAX_SECONDS = 10;
 
@@ -54,15 +58,28 @@ export class Mp4Tracks {
    */
   seconds(fileBytes: number): number | undefined {
     const sounds = this.#all.filter(({ isSound }) => isSound);
-    const isKnown = sounds.every((track) => isLikely(track, fileBytes) && this.#isPlayedOnce(track));
-    if (this.#hasMore || sounds.length === 0 || !isKnown) return undefined;
-    return Math.max(...sounds.map(({ units, unitsPerSecond }) => units / unitsPerSecond));
+    if (this.#hasMore || sounds.length === 0) return undefined;
+    const lengths = sounds.flatMap((track) => (isLikely(track, fileBytes) ? (this.#playedSeconds(track) ?? []) : []));
+    return lengths.length === sounds.length ? Math.max(...lengths) : undefined;
   }
 
-  /** Not a part of it again and again, and no longer than it is. */
-  #isPlayedOnce({ edits, editUnits, units, unitsPerSecond }: Mp4Track): boolean {
+  /** Of several parts, as long as they are together. Undefined where one is played again, or more than there is. */
+  #playedSeconds({ edits, units, unitsPerSecond }: Mp4Track): number | undefined {
     const seconds = units / unitsPerSecond;
-    return edits <= 1 && editUnits <= (seconds + nearSeconds(seconds)) * this.movieUnitsPerSecond;
+    const editUnits = edits.reduce((sum, edit) => sum + edit.units, 0);
+    if (edits.length <= 1) {
+      const most = (seconds + nearSeconds(seconds)) * this.movieUnitsPerSecond;
+      return editUnits <= most ? seconds : undefined;
+    }
+    const played = editUnits / this.movieUnitsPerSecond;
+    return edits.length <= EDITS_MAX && played <= seconds && this.#areApart(edits, unitsPerSecond) ? played : undefined;
+  }
+
+  #areApart(edits: readonly Mp4Edit[], unitsPerSecond: number): boolean {
+    // Ends are rounded to units of the movie.
+    const end = ({ from, units }: Mp4Edit) => from + ((units - 1) / this.movieUnitsPerSecond) * unitsPerSecond;
+    const sorted = edits.toSorted((one, other) => one.from - other.from);
+    return sorted.every((edit, i) => edit.units > 0 && end(edit) <= (sorted[i + 1]?.from ?? Number.POSITIVE_INFINITY));
   }
 }
 
@@ -90,8 +107,7 @@ function blank(): Mp4Track {
     sized: 0,
     units: 0,
     bytes: 0,
-    edits: 0,
-    editUnits: 0,
+    edits: [],
     defaults,
   };
 }

@@ -191,6 +191,21 @@ describe("edit lists", () => {
     }
   });
 
+  test("STT-01 parts that are apart are as long as they are together", () => {
+    for (const edits of [short, long]) {
+      expect(lasts(edits([4_000, 0], [6_000, 54_400]))).toBe(10);
+      expect(lasts(edits([6_000, 54_400], [4_000, 0]))).toBe(10);
+      expect(lasts(edits([6_401, 0], [6_399, 51_200]))).toBe(12.8);
+      expect(lasts(edits([4_000, 0], [6_000, 31_000]))).toBeUndefined();
+      expect(lasts(edits([12_000, 0], [1_000, 96_000]))).toBeUndefined();
+      expect(lasts(edits([4_000, 0], [0, 54_400]))).toBeUndefined();
+      const many = (count: number) =>
+        edits(...Array.from({ length: count }, (_, i) => [10, i * 160] as [number, number]));
+      expect(lasts(many(256))).toBe(2.56);
+      expect(lasts(many(257))).toBeUndefined();
+    }
+  });
+
   test("STT-01 what plays a part of the media again, or more than there is: not known", () => {
     for (const edits of [short, long]) {
       expect(lasts(edits([12_800, 0], [12_800, 0]))).toBeUndefined();

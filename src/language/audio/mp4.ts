@@ -1,6 +1,6 @@
 import type { Meter } from "./meter.ts";
 import { sampleKindOf } from "./mp4-codecs.ts";
-import { type Mp4Track, Mp4Tracks, type SampleSize } from "./mp4-track.ts";
+import { EDITS_MAX, type Mp4Track, Mp4Tracks, type SampleSize } from "./mp4-track.ts";
 import { Scanner, TO_THE_END } from "./scanner.ts";
 
 /** Boxes that hold boxes: their headers are stepped over, so that what they hold is read in its turn. */
@@ -108,9 +108,9 @@ export class Mp4Meter implements Meter {
     const track = this.#tracks.current;
     const wide = body[0] === 1;
     return this.#table(box, { at: 8, count: u32(body, 4), bytes: wide ? 20 : 12 }, (bytes, at) => {
-      if (bytes.readInt32BE(at + (wide ? 8 : 4)) < 0) return;
-      track.edits++;
-      track.editUnits += wide ? Number(bytes.readBigUInt64BE(at)) : bytes.readUInt32BE(at);
+      const from = wide ? Number(bytes.readBigInt64BE(at + 8)) : bytes.readInt32BE(at + 4);
+      if (from < 0 || track.edits.length > EDITS_MAX) return;
+      track.edits.push({ from, units: wide ? Number(bytes.readBigUInt64BE(at)) : bytes.readUInt32BE(at) });
     });
   }
 
