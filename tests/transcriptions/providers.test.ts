@@ -329,10 +329,10 @@ describe("money", () => {
   const riddle = { name: "speech.amr", bytes: Buffer.from(`#!AMR\n${"x".repeat(5000)}`) };
 
   test("STT-01 a file that nobody can measure goes to who says how long it was, and to nobody else", async () => {
-    const before = asked("groq") + asked("scaleway");
-    const refused = await send({ model: SHARED }, riddle);
-    expect([refused.status, refused.body.error.code, refused.body.error.param]).toEqual([400, "invalid_value", "file"]);
-    expect(asked("groq") + asked("scaleway")).toBe(before);
+    const before = asked("scaleway");
+    const refused = await send({ model: SHARED, provider: '{"only":["scaleway"]}' }, riddle);
+    expect([refused.status, refused.body.error.code]).toEqual([403, "no_eligible_endpoint"]);
+    expect(asked("scaleway")).toBe(before);
     scene.at("openai").next({ json: { text: "Hi", usage: { type: "duration", seconds: 7 } } });
     expect((await send({ model: WHISPER }, riddle)).body.usage.seconds).toBe(7);
     scene.at("openai").next({ json: { text: "Hi" } });
@@ -340,6 +340,17 @@ describe("money", () => {
     expect([silent.status, silent.body.error.code]).toEqual([502, "upstream_error"]);
     expect(await scene.charges(tenant)).toHaveLength(1);
   });
+
+  test.each(["json", "text", "srt"])(
+    "STT-01 BILL-02 as %s also to who says it only beside times, since those are asked for",
+    async (format) => {
+      const before = asked("scaleway");
+      scene.at("groq").next({ json: { ...verbose, duration: 9 } });
+      const answer = await send({ model: SHARED, response_format: format }, riddle);
+      expect([answer.status, asked("scaleway")]).toEqual([200, before]);
+      expect(await chargedNanos()).toBe(await inEuros((9 * 0.00185) / 60));
+    },
+  );
 
   test("BILL-03 what is reserved covers the file: without credit nobody is asked", async () => {
     const poor = await scene.gateway.tenant({ credit: "0.0001" });

@@ -6,7 +6,7 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Shortcoming } from "../../domain/routing/capability.ts";
 import type { ArrivedFile, ArrivedForm } from "../../io/uploads/form.ts";
 import type { Uploads } from "../../io/uploads/uploads.ts";
-import { excludedByTimes, transcriptionsLane } from "../../io/upstream/transcriptions-lane.ts";
+import { excludedByTimes, tellsSeconds, transcriptionsLane } from "../../io/upstream/transcriptions-lane.ts";
 import { estimateTextTokens } from "../../language/canon/estimate.ts";
 import { decodeWishes } from "../../language/canon/wishes.ts";
 import {
@@ -172,9 +172,8 @@ function shortcomingOf(
   if (excluded !== undefined)
     return { reason: `does not take ${excluded} together with the times that ${ask.format} needs`, param: excluded };
   if (facts.maxBytes !== null && file.bytes > facts.maxBytes) return tooLarge(facts.maxBytes, ask.model);
-  if (file.seconds === undefined && !facts.seconds && prices.some(({ perMinuteAudio }) => perMinuteAudio !== null))
-    return unmeasured();
-  return undefined;
+  const isBySecond = prices.some(({ perMinuteAudio }) => perMinuteAudio !== null);
+  return file.seconds === undefined && isBySecond && !tellsSeconds(facts, ask) ? unmeasured() : undefined;
 }
 
 function tooLarge(maxBytes: number, model: string): Shortcoming {

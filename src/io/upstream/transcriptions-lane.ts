@@ -27,6 +27,11 @@ export function excludedByTimes(facts: TranscriptionFacts, ask: TranscriptionAsk
   return WIRES[facts.interface].noTimesWith.find((name) => Object.hasOwn(ask.parameters, name));
 }
 
+/** Whether the answer that the endpoint will be asked for says how long the audio was. */
+export function tellsSeconds(facts: TranscriptionFacts, ask: TranscriptionAsk): boolean {
+  return facts.seconds || (WIRES[facts.interface].timesTellSeconds && answerFor(ask, "seconds", facts) === "timed");
+}
+
 /** What a transcript is made from, and by what it is billed at this endpoint. */
 export type Transcribing = {
   readonly ask: TranscriptionAsk;

@@ -10,6 +10,7 @@ import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire.ts";
 export const mistralTranscriptions: TranscriptionWire = {
   path: "/audio/transcriptions",
   noTimesWith: ["language"],
+  timesTellSeconds: false,
   fields: (ask, upstreamModel) => [
     ["model", upstreamModel],
     ...parameterFields(ask),

@@ -9,6 +9,7 @@ import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire.ts";
 export const openaiTranscriptions: TranscriptionWire = {
   path: "/audio/transcriptions",
   noTimesWith: [],
+  timesTellSeconds: true,
   fields: (ask, upstreamModel, answer) => [
     ["model", upstreamModel],
     ["response_format", answer === "timed" ? "verbose_json" : "json"],

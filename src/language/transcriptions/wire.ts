@@ -22,6 +22,8 @@ export type TranscriptionWire = {
   readonly path: string;
   /** A parameter that cannot be sent together with a wish for times. */
   readonly noTimesWith: readonly string[];
+  /** Whether an answer with times says how long the audio was, also of who does not say it else. */
+  readonly timesTellSeconds: boolean;
   /** Everything but the file. Timed: with the times of segments, and what is said beside them. */
   fields(ask: TranscriptionAsk, upstreamModel: string, answer: "plain" | "timed"): FormField[];
   /** Undefined when it is no transcript. */
