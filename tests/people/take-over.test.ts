@@ -11,6 +11,9 @@ import { unusedPort } from "../support/upstream.ts";
 let provider: IdentityProvider;
 let gateway: PeopleGateway;
 let owner: Browser;
+const nothing = async (): Promise<void> => {};
+/** What happens before a change is written. */
+let before = nothing;
 
 beforeAll(async () => {
   const port = await unusedPort();
@@ -18,6 +21,7 @@ beforeAll(async () => {
   provider = await startIdentityProvider(`${publicUrl}/manage/auth/callback/oidc`, [
     { sub: "victim", email: "victim@example.eu", email_verified: true, name: "Victim" },
     { sub: "kept", email: "kept@example.eu", email_verified: true, name: "Kept" },
+    { sub: "cut", email: "cut@example.eu", email_verified: true, name: "Cut" },
     { sub: "odd", email: "operator", email_verified: true, name: "Odd" },
   ]);
   gateway = await peopleGateway({
@@ -28,6 +32,13 @@ beforeAll(async () => {
       GATEWAY_OIDC_CLIENT_ID: provider.clientId,
       GATEWAY_OIDC_CLIENT_SECRET: provider.clientSecret,
       GATEWAY_SIGN_IN_ADDRESS_TRIES: "1000",
+    },
+    prepare: async (store) => {
+      const { change } = store;
+      store.change = async (work) => {
+        await before();
+        return change(work);
+      };
     },
   });
   owner = await gateway.setUp();
@@ -257,8 +268,34 @@ describe("an invitation", () => {
     // Who is proven stays as they are.
     const { link: ofOperator } = await gateway.manage("POST", `/people/${await idOf(email)}/reset-link`);
     expect((await reset(ofOperator)).status).toBe(200);
+    expect((await reset(link)).status).toBe(400);
     await throughProvider(person, "kept");
     expect((await person.get("/manage/me")).body.person).toMatchObject({ email, has_password: true });
+  });
+
+  test("PORTAL-11 such a password leaves it unproven, too, when the step breaks off once it is written", async () => {
+    const email = "cut@example.eu";
+    const admin = await gateway.join("cuts@example.eu", "admin");
+    await gateway.join(email);
+    const person = gateway.browser();
+    await throughProvider(person, "cut");
+    const { link } = (await admin.post(`${MEMBERS}/${email}/reset-link`)).body;
+    const db = new DatabaseSync(`${gateway.dataDir}/gateway.sqlite`);
+    const ours = "provider_id = 'credential' and user_id = (select id from people where email = ?)";
+    const password = () => db.prepare(`select password from people_accounts where ${ours}`).get(email)?.["password"];
+    const old = password();
+    before = async () => {
+      if (password() !== old) throw new Error("the process has ended");
+    };
+    expect((await reset(link)).status).toBe(500);
+    before = nothing;
+    db.close();
+    const thief = gateway.browser();
+    expect((await signIn(thief, email, NEW_PASSWORD)).status).toBe(200);
+    await throughProvider(person, "cut");
+    expect((await person.get("/manage/me")).body.person).toMatchObject({ email, has_password: false });
+    expect(await nobody(thief)).toBe(true);
+    expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(401);
   });
 
   test("PORTAL-11 of an admin reaches one address only so often a day", async () => {

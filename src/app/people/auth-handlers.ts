@@ -10,7 +10,7 @@ import { AUTH_PATH, OIDC_PROVIDER } from "./library.ts";
 import { refuseForeign } from "./origin.ts";
 import { passwordFault } from "./passwords.ts";
 import { faultOf, SIGN_IN_AGAIN } from "./refusals.ts";
-import { refuseOutgrown, spendReset } from "./resets.ts";
+import { beginReset, spendReset } from "./resets.ts";
 import type { PeopleRoom } from "./room.ts";
 import type { Try } from "./tries.ts";
 import { replyOf, requestOf } from "./web.ts";
@@ -157,7 +157,7 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   if (door.fresh === true) demandFreshSession(room, before?.held);
   const trying = begin(room, door, exchange, fields, before?.held.person.id);
   refuseWeak(door, fields, before?.held.person.email);
-  if (path === "reset-password") await refuseOutgrown(room, textOf(fields, "token"));
+  if (path === "reset-password") await beginReset(room, textOf(fields, "token"));
   const library = door.single === true ? await room.library.single() : await room.library.plain();
   const isAsked = path === "sign-in/social" && before !== undefined && library.asksAgain;
   const sent = { fields: isAsked ? { ...fields, ...ASKED_AGAIN } : fields, cookie };

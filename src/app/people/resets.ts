@@ -67,22 +67,30 @@ async function hasAccepted({ store }: PeopleRoom, workspaceId: string, email: st
 
 /**
  * A link that an admin has made opens the account as it was then: not one that has become more since, or whose role is
- * higher, nor after it was removed from there. None is good of an admin or an operator who is none any more.
+ * higher, nor after it was removed from there. None is good of an admin or an operator who is none any more. Who made it
+ * and is not the operator may be the one who sets the password.
  */
-export async function refuseOutgrown(room: PeopleRoom, token: string): Promise<void> {
-  const link = await room.store.people.link(digestOf(token));
+export async function beginReset(room: PeopleRoom, token: string): Promise<void> {
+  const { store, clock } = room;
+  const link = await store.people.link(digestOf(token));
   if (link?.kind !== "reset" || link.email === null) return;
-  const person = await room.store.people.personByEmail(link.email);
+  const person = await store.people.personByEmail(link.email);
   const maker = await makerOf(room, link);
-  const isRight = person !== undefined && link.revokedAtMs === null;
+  const isOpen = link.revokedAtMs === null && link.usedAtMs === null && link.expiresAtMs > clock.nowMs();
+  const isRight = person !== undefined && isOpen;
   if (isRight && maker === "operator") return;
-  if (isRight && maker !== "nobody" && link.seat !== null && !isMore(room, person, link.seat)) return;
-  throw fault("invalid_value", { message: "This link is not good any more. Ask for a new one.", param: "token" });
+  if (!isRight || maker === "nobody" || link.seat === null || isMore(room, person, link.seat))
+    throw fault("invalid_value", { message: "This link is not good any more. Ask for a new one.", param: "token" });
+  // Before the library writes the password: whatever breaks off then, the address counts as unproven.
+  await store.change(async ({ people }) => ({
+    answer: await people.setUnproven(person.id, clock.nowMs()),
+    audit: null,
+  }));
 }
 
 /**
- * The library has used the token up: what an admin knows of it says so, too. Who is not the operator, and made it, may
- * have set the password as well.
+ * The library has used the token up: what an admin knows of it says so, too. An account that has started over meanwhile
+ * has the new password all the same.
  */
 export async function spendReset(room: PeopleRoom, token: string): Promise<void> {
   const { store, clock } = room;
