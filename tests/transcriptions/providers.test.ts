@@ -228,6 +228,17 @@ describe("formats", () => {
     expect(await chargedNanos()).toBe(await inEuros(0.004));
   });
 
+  test("CHAT-09 STT-01 a file that could not be measured is not streamed where its length is billed: who left before the end paid nothing", async () => {
+    const file = { name: "x.mp3", bytes: Buffer.alloc(50_000, 7) };
+    const before = asked("mistral");
+    const { status, body } = await send({ model: VOXTRAL, stream: "true" }, file);
+    expect([status, body.error.code, body.error.param]).toEqual([400, "invalid_value", "file"]);
+    expect(body.error.message).toContain("without stream");
+    expect(asked("mistral")).toBe(before);
+    scene.at("mistral").next({ json: { text: "Hi", usage: { prompt_audio_seconds: 7 } } });
+    expect((await send({ model: VOXTRAL }, file)).body.usage.seconds).toBe(7);
+  });
+
   test("STT-01 a stream that breaks ends with an error frame and charges nothing", async () => {
     const first = sse({ type: "transcript.text.delta", delta: "Hel" });
     scene.at("openai").next({ frames: [first], end: { is: "cut", after: Buffer.byteLength(first) } });

@@ -173,7 +173,9 @@ function shortcomingOf(
     return { reason: `does not take ${excluded} together with the times that ${ask.format} needs`, param: excluded };
   if (facts.maxBytes !== null && file.bytes > facts.maxBytes) return tooLarge(facts.maxBytes, ask.model);
   const isBySecond = prices.some(({ perMinuteAudio }) => perMinuteAudio !== null);
-  return file.seconds === undefined && isBySecond && !tellsSeconds(facts, ask) ? unmeasured() : undefined;
+  // Who leaves a stream before its last event would leave before anybody says how long the file was.
+  const isTold = !ask.streaming && tellsSeconds(facts, ask);
+  return file.seconds === undefined && isBySecond && !isTold ? unmeasured(ask) : undefined;
 }
 
 function tooLarge(maxBytes: number, model: string): Shortcoming {
@@ -185,12 +187,12 @@ function tooLarge(maxBytes: number, model: string): Shortcoming {
   };
 }
 
-/** Billed by the second, by somebody who does not say how many there were. */
-function unmeasured(): Shortcoming {
-  const message =
-    "How long this file is could not be measured, and it would be billed by the second. Send it as mp3, flac or ogg, as wav with plain samples, as m4a or mp4 with AAC, or as webm with Opus.";
+/** Billed by the second, by somebody who does not say how many there were, or only at the end of a stream. */
+function unmeasured({ streaming }: TranscriptionAsk): Shortcoming {
+  const whole = streaming ? " Or send it without stream." : "";
+  const message = `How long this file is could not be measured, and it would be billed by the second. Send it as mp3, flac or ogg, as wav with plain samples, as m4a or mp4 with AAC, or as webm with Opus.${whole}`;
   return {
-    reason: "is billed by the second and does not say how many there were, and the file could not be measured",
+    reason: "is billed by the second and does not say in time how many there were, and the file could not be measured",
     param: "file",
     fault: fault("invalid_value", { message: `Field "file": ${message}`, param: "file" }),
   };
