@@ -1,18 +1,44 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { caller } from "../../src/app/manage/acting.ts";
-import { type Asked, type Browser, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
+import { type IdentityProvider, startIdentityProvider } from "../support/oidc.ts";
+import { type Asked, type Browser, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
+import { unusedPort } from "../support/upstream.ts";
 
+let provider: IdentityProvider;
 let gateway: PeopleGateway;
 let owner: Browser;
 const nothing = async (): Promise<void> => {};
 /** What happens before a change is written. */
 let before = nothing;
+/** What happens before a person is looked at. */
+let looking = nothing;
 
 beforeAll(async () => {
+  const port = await unusedPort();
+  const publicUrl = `http://127.0.0.1:${port}`;
+  const known = ["waits", "meanwhile"].map((sub) => ({
+    sub,
+    email: `${sub}@example.eu`,
+    email_verified: true,
+    name: sub,
+  }));
+  provider = await startIdentityProvider(`${publicUrl}/manage/auth/callback/oidc`, known);
   gateway = await peopleGateway({
+    env: {
+      PORT: String(port),
+      GATEWAY_PUBLIC_URL: publicUrl,
+      GATEWAY_OIDC_ISSUER: provider.issuer,
+      GATEWAY_OIDC_CLIENT_ID: provider.clientId,
+      GATEWAY_OIDC_CLIENT_SECRET: provider.clientSecret,
+    },
     prepare: async (store) => {
-      const { change } = store;
+      const { change, people } = store;
+      const { person } = people;
+      people.person = async (id) => {
+        await looking();
+        return person(id);
+      };
       store.change = async (work) => {
         await before();
         return change(work);
@@ -22,7 +48,10 @@ beforeAll(async () => {
   owner = await gateway.setUp();
   await gateway.manage("POST", "/workspaces", { slug: "second" });
 });
-afterAll(() => gateway.close());
+afterAll(async () => {
+  await gateway.close();
+  await provider.close();
+});
 
 const MEMBERS = "/manage/workspaces/demo/members";
 const TOKENS = "/manage/workspaces/demo/tokens";
@@ -116,6 +145,42 @@ test.each(WAYS)(
     );
   },
 );
+
+/** An account in another's name, who is about to come back from the provider of single sign-on. */
+async function squatted(sub: string) {
+  const [email, mallory] = [`${sub}@example.eu`, await gateway.join(`mallory-of-${sub}@example.eu`, "owner")];
+  const { link } = (await mallory.post("/manage/workspaces/demo/invitations", { email, role: "owner" })).body;
+  const [squatter, victim] = [gateway.browser(), gateway.browser()];
+  const account = { name: "Mallory", password: PASSWORD };
+  expect((await squatter.post(`/manage/invitations/${tokenOf(link)}/accept`, account)).status).toBe(200);
+  const { url } = (await victim.post("/manage/auth/sign-in/social", { provider: "oidc", callbackURL: "/app" })).body;
+  const back = new URL(await provider.signIn(url, sub));
+  return { email, squatter, comes: () => victim.get(`${back.pathname}${back.search}`) };
+}
+
+test("PORTAL-11 nothing is changed that waits for its turn while the account starts over", async () => {
+  const { squatter, comes } = await squatted("waits");
+  const friend = { email: "friend-of-squatter@example.eu", role: "admin" };
+  const [came, asked] = await waitingBehind(comes, () => [
+    squatter.post(TOKENS, TOKEN),
+    squatter.post(MEMBERS, friend),
+  ]);
+  expect([came.status, came.headers.get("location")]).toEqual([302, "/app"]);
+  expect(asked.map(({ status, body }) => [status, body.error?.code])).toEqual(asked.map(() => [401, "not_signed_in"]));
+});
+
+test("PORTAL-11 a password that was right signs nobody in once the account has started over meanwhile", async () => {
+  const { email, comes } = await squatted("meanwhile");
+  looking = async () => {
+    looking = nothing;
+    expect((await comes()).status).toBe(302);
+  };
+  const browser = gateway.browser();
+  const answer = await browser.post("/manage/auth/sign-in/email", { email, password: PASSWORD });
+  expect(looking).toBe(nothing);
+  expect([answer.status, answer.body.error?.code]).toEqual([401, "invalid_sign_in"]);
+  expect((await browser.get("/manage/me")).body.person).toBeNull();
+});
 
 test("PORTAL-11 an invitation that waits to be accepted while its maker is removed opens nothing", async () => {
   const [email, maker] = ["elsewhere@example.eu", "inviting@example.eu"];

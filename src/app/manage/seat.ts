@@ -1,5 +1,6 @@
 import { fault } from "../../contract/faults.ts";
 import { type Actor, isAtLeast, type Seat } from "../../domain/tenancy/actor.ts";
+import type { PeopleStore } from "../../domain/tenancy/person.ts";
 import type { Role } from "../../domain/tenancy/workspace.ts";
 import type { Exchange } from "../exchange.ts";
 import { type Caller, caller } from "./acting.ts";
@@ -25,11 +26,13 @@ export function isStillSeated(room: Pick<Room, "directory">, actor: Actor, seat:
   return now?.role === seat.role && now.memberId === seat.memberId;
 }
 
-type Asking = Pick<Room, "directory" | "clock"> & { readonly store: Pick<Room["store"], "people"> };
+type Asking = Pick<Room, "directory" | "clock"> & {
+  readonly store: { readonly people: Pick<PeopleStore, "person" | "sessions"> };
+};
 
 /**
- * Turns for what callers change: a change may have waited behind the one that took away the seat, the account or the
- * token that it goes by. What nobody has called for is not asked.
+ * Turns for what callers change: a change may have waited behind the one that took away the seat, the account, the
+ * session or the token that it goes by. What nobody has called for is not asked.
  */
 export function turnsOfCallers(room: Asking, inTurn: InTurn): InTurn {
   return (change) => {
@@ -50,13 +53,18 @@ async function demandStill(room: Asking, { actor, seat }: Caller): Promise<void>
       if (room.directory.tokens.valid(actor.token.digest, room.clock.nowMs()) !== undefined) return;
       throw fault("invalid_admin_token", { message: "This management token ended while this was waiting." });
     case "person": {
-      const { email, operator } = actor.person;
-      const [now] = await room.store.people.withEmails([email]);
+      const { userId, sessionId, operator } = actor.person;
+      const { people } = room.store;
+      const now = await people.person(userId);
       const isSame = now !== undefined && !now.disabled && now.operator === operator;
-      if (isSame && (seat === undefined || isStillSeated(room, actor, seat))) return;
-      throw fault("insufficient_role", {
-        message: "What you may do was changed while this was waiting. Load the page again.",
-      });
+      if (!isSame || (seat !== undefined && !isStillSeated(room, actor, seat)))
+        throw fault("insufficient_role", {
+          message: "What you may do was changed while this was waiting. Load the page again.",
+        });
+      // An account that has started over is another's than the one who asked.
+      const sessions = await people.sessions(userId, room.clock.nowMs());
+      if (sessions.some(({ id }) => id === sessionId)) return;
+      throw fault("not_signed_in", { message: "Your session ended while this was waiting. Sign in again." });
     }
   }
 }

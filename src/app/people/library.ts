@@ -272,6 +272,9 @@ async function hooksOf(deps: PeopleDeps): Promise<NonNullable<BetterAuthOptions[
           if (context?.path.startsWith("/callback/") === true) await startOver(deps, userId).catch(later);
           // A person who is disabled gets none, whichever way they came.
           if ((await store.people.person(userId))?.disabled === true) return false;
+          // The password was right before the account started over.
+          if (context?.path === "/sign-in/email" && (await store.people.listed(userId))?.hasPassword !== true)
+            throw new APIError("UNAUTHORIZED", { code: "INVALID_EMAIL_OR_PASSWORD", message: "no password" });
           // What goes by a session and begins it anew (a factor that is switched, a new password) is no sign-in: it is as
           // old as before. Signing in goes by none.
           const before = context?.context.session;
