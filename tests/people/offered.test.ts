@@ -101,6 +101,37 @@ describe("an address that an admin writes into the workspace", () => {
     }
   });
 
+  test("PORTAL-11 has the role of the invitation that is accepted, also when that was to more", async () => {
+    for (const [email, browser] of [
+      ["raised@corp.example", await gateway.join("raised@corp.example", "member", "corp")],
+      ["risen@corp.example", gateway.browser()],
+    ] as const) {
+      const link = await invite(chief, email, "demo", "owner");
+      expect((await write(email))?.status).toBe(201);
+      expect((await accept(browser, link)).body).toEqual({ workspace: "demo", role: "owner" });
+      expect(await slugsOf(browser)).toContainEqual(["demo", "owner"]);
+    }
+  });
+
+  test("PORTAL-11 loses its open invitations with a lower role: they gave more", async () => {
+    const email = "lowered@corp.example";
+    await write(email, "admin");
+    const link = await invite(admin, email);
+    expect((await chief?.ask("PATCH", `${MEMBERS}/${email}`, { role: "member" }))?.status).toBe(200);
+    const browser = gateway.browser();
+    expect((await accept(browser, link)).status).toBe(404);
+    expect((await accept(browser, await invite(admin, email))).body).toEqual({ workspace: "demo", role: "member" });
+  });
+
+  test("PORTAL-11 answers the role that is held to who has the seat, whatever the invitation says", async () => {
+    const email = "settled@corp.example";
+    const browser = await gateway.join(email, "member", "corp");
+    const link = await invite(chief, email, "demo", "owner");
+    await gateway.cli("member", "add", "demo", email);
+    expect((await accept(browser, link)).body).toEqual({ workspace: "demo", role: "member" });
+    expect(await slugsOf(browser)).toContainEqual(["demo", "member"]);
+  });
+
   test("PORTAL-11 is no owner who stays: the only one does not leave the workspace to it", async () => {
     const at = "/manage/workspaces/corp/members";
     await boss?.post(at, { email: "nobody@corp.example", role: "owner" });

@@ -28,14 +28,14 @@ type Made = {
 
 /**
  * The only place that makes people, but for single sign-on: through a link that proves the address. Link, person,
- * membership, session and the line about it are written together. Answers the cookie of the session.
+ * membership, session and the line about it are written together. Answers the cookie of the session, and the membership.
  */
 export async function makeAccount(
   room: PeopleRoom,
   exchange: Exchange,
   account: NewAccount,
   made: Made,
-): Promise<string> {
+): Promise<{ readonly cookie: string; readonly joined: Member | undefined }> {
   const email = account.email.trim().toLowerCase();
   const weak = passwordFault(account.password, "password", [email, account.name]);
   if (weak !== undefined) throw weak;
@@ -52,56 +52,58 @@ export async function makeAccount(
     createdAtMs: now,
   };
   const { session, token } = sessions.begin(person, exchange);
-  await room.inTurn(async () => {
+  const joined = await room.inTurn(async () => {
     await made.demand();
     if ((await room.store.people.personByEmail(email)) !== undefined) throw taken(email);
-    const joined = made.seat === undefined ? undefined : joining(room, made.seat, email, now);
+    const member = made.seat === undefined ? undefined : joining(room, made.seat, email, now);
     await room.store.change(async (writers) => {
       await spend(writers, made.link, now);
       await writers.people.addPerson(person);
-      if (joined !== undefined) await writers.tenancy.saveMember(joined);
+      if (member !== undefined) await writers.tenancy.saveMember(member);
       await writers.people.addSession(session);
-      const detail = { email, operator: made.operator, address: exchange.clientAddress, ...seatDetail(made.seat) };
+      const detail = { email, operator: made.operator, address: exchange.clientAddress, ...roleDetail(member) };
       const line = { id: ids.next("aud_"), atMs: now, actor: email, action: made.action, target: person.id };
       return { answer: null, audit: { ...line, workspaceId: made.seat?.workspace.id ?? null, detail } };
     });
-    if (joined !== undefined) room.directory.putMember(joined);
+    if (member !== undefined) room.directory.putMember(member);
+    return member;
   });
-  return sessions.cookie(token);
+  return { cookie: await sessions.cookie(token), joined };
 }
 
-/** Somebody who has an account takes a seat that waited for their address. */
+/** Somebody who has an account takes a seat that waited for their address. Answers the membership. */
 export async function takeSeat(room: PeopleRoom, exchange: Exchange, link: PersonLink, seat: Seat, email: string) {
   const { ids, clock } = room;
   const now = clock.nowMs();
-  await room.inTurn(async () => {
+  return room.inTurn(async () => {
     if ((await makerOf(room, link)) === "nobody") throw noLink();
     const joined = joining(room, seat, email, now);
     await room.store.change(async (writers) => {
       await spend(writers, link, now);
-      if (joined !== undefined) await writers.tenancy.saveMember(joined);
-      const detail = { email, address: exchange.clientAddress, ...seatDetail(seat) };
+      await writers.tenancy.saveMember(joined);
+      const detail = { email, address: exchange.clientAddress, ...roleDetail(joined) };
       const line = { id: ids.next("aud_"), atMs: now, actor: email, action: "invitation.accept", target: link.id };
       return { answer: null, audit: { ...line, workspaceId: seat.workspace.id, detail } };
     });
-    if (joined !== undefined) room.directory.putMember(joined);
+    room.directory.putMember(joined);
+    return joined;
   });
 }
 
-/** The membership they get: a new one, or the one they were offered; none when they have one, which stays as it is. */
-function joining(room: PeopleRoom, { workspace, role }: Seat, email: string, createdAtMs: number): Member | undefined {
+/** The membership they get: a new one, the one they were offered with the role of the link, or theirs as it is. */
+function joining(room: PeopleRoom, { workspace, role }: Seat, email: string, createdAtMs: number): Member {
   const { directory, ids } = room;
   const workspaceId = workspace.id;
   const found = directory.members(workspaceId).find((member) => member.email === email);
   if (found === undefined) return { id: ids.next("mem_"), workspaceId, email, role, createdAtMs, offered: false };
-  if (!found.offered) return undefined;
-  if (isAtLeast(role, found.role)) return { ...found, offered: false };
+  if (!found.offered) return found;
+  if (isAtLeast(role, found.role)) return { ...found, role, offered: false };
   throw fault("not_allowed", {
     message: `${email} was offered more in ${workspace.slug} than this invitation gives. Ask for a new one.`,
   });
 }
 
-const seatDetail = (seat: Seat | undefined) => (seat === undefined ? {} : { role: seat.role });
+const roleDetail = (member: Member | undefined) => (member === undefined ? {} : { role: member.role });
 
 /** Throws when another call was faster: a link is good once. */
 async function spend(writers: Writers, link: PersonLink, nowMs: number): Promise<void> {

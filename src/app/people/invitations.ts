@@ -164,11 +164,10 @@ export function acceptanceHandlers(room: PeopleRoom): Record<string, Handler> {
       refuseForeign(exchange.headers, room.publicUrl);
       const said = await readOptionalBody(exchange, InvitationAccept);
       const { link, email, workspace, role } = await invitationOf(room, exchange);
-      const json = { workspace: workspace.slug, role };
       if ((await room.store.people.personByEmail(email)) !== undefined) {
         await demandSame(room, exchange, email);
-        await takeSeat(room, exchange, link, { workspace, role }, email);
-        return { status: 200, json };
+        const taken = await takeSeat(room, exchange, link, { workspace, role }, email);
+        return { status: 200, json: { workspace: workspace.slug, role: taken.role } };
       }
       const demand = async () => demandUntaken(room, link, email, workspace);
       await demand();
@@ -177,7 +176,8 @@ export function acceptanceHandlers(room: PeopleRoom): Record<string, Handler> {
       const account = { email, name: said.name, password: said.password };
       const proven = (await makerOf(room, link)) === "operator";
       const made = { link, operator: false, proven, seat: { workspace, role }, action: "invitation.accept", demand };
-      return { status: 200, json, cookies: [await makeAccount(room, exchange, account, made)] };
+      const { cookie, joined } = await makeAccount(room, exchange, account, made);
+      return { status: 200, json: { workspace: workspace.slug, role: joined?.role ?? role }, cookies: [cookie] };
     }),
   };
 }

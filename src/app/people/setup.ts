@@ -67,7 +67,7 @@ export function setupHandlers(room: PeopleRoom): Record<string, Handler> {
       const workspace = room.directory.workspace(FIRST_WORKSPACE);
       const seat = workspace === undefined ? undefined : { workspace, role: "owner" as const };
       const made = { link, operator: true, proven: true, seat, action: "person.setup", demand };
-      const cookie = await makeAccount(room, exchange, account, made);
+      const { cookie } = await makeAccount(room, exchange, account, made);
       const json = {
         email: account.email.trim().toLowerCase(),
         name: account.name,

@@ -42,7 +42,7 @@ export function signUpHandlers(room: PeopleRoom): Record<string, Handler> {
       trying.right();
       const demand = async () => undefined;
       const made = { link, operator: false, proven: true, seat: undefined, action: "person.sign_up", demand };
-      const cookie = await makeAccount(room, exchange, { email: link.email, name, password }, made);
+      const { cookie } = await makeAccount(room, exchange, { email: link.email, name, password }, made);
       return { status: 201, json: { email: link.email, name }, cookies: [cookie] };
     }),
   };

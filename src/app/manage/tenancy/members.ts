@@ -117,17 +117,25 @@ export function demandRemovable(deps: Pick<TenancyDeps, "directory">, member: Me
   if (othersThan(deps, member).length > 0) demandAnotherOwner(deps, member);
 }
 
-/** A role that falls takes the management tokens along that they made. Answers which. */
+/**
+ * A role that falls takes the management tokens along that they made, and the open invitations to a seat that was only
+ * offered: they give more. Answers which tokens.
+ */
 async function changeRole(deps: TenancyDeps, member: Member, role: Role) {
   if (member.role === role) return { changed: member, removed_tokens: [] };
   if (role !== "owner") demandAnotherOwner(deps, member);
   const changed: Member = { ...member, role };
-  const tokens = isAtLeast(role, member.role) ? [] : tokensOf(deps, member);
+  const falls = !isAtLeast(role, member.role);
+  const tokens = falls ? tokensOf(deps, member) : [];
   const removed_tokens = tokens.map(({ id }) => id);
-  await change(deps, async ({ tenancy }) => {
+  await change(deps, async ({ tenancy, people }) => {
     await tenancy.saveMember(changed);
     for (const id of removed_tokens) await tenancy.removeToken(id);
-    const detail = { email: member.email, before: member.role, after: role, removed_tokens };
+    const revoked_links =
+      falls && member.offered
+        ? await people.revokeLinks("invitation", member.email, member.workspaceId, deps.clock.nowMs())
+        : [];
+    const detail = { email: member.email, before: member.role, after: role, removed_tokens, revoked_links };
     return {
       answer: null,
       audit: { action: "member.role", workspaceId: member.workspaceId, target: member.id, detail },
