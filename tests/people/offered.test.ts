@@ -132,6 +132,20 @@ describe("an address that an admin writes into the workspace", () => {
     expect(await slugsOf(browser)).toContainEqual(["demo", "member"]);
   });
 
+  test("PORTAL-11 gets no alerts and is named as no owner, until they accept", async () => {
+    const email = "quiet@corp.example";
+    await chief?.post(MEMBERS, { email, role: "owner" });
+    const named = async () => {
+      const { body } = (await chief?.ask("PUT", "/manage/workspaces/demo/alerts", { mail_to: null })) ?? {};
+      const { data } = (await operator.get("/manage/workspace-summaries")).body;
+      const { owners } = data.find(({ slug }: Json) => slug === "demo");
+      return [body.recipients.includes(email), owners.includes(email)];
+    };
+    expect(await named()).toEqual([false, false]);
+    expect((await accept(gateway.browser(), await invite(chief, email))).status).toBe(200);
+    expect(await named()).toEqual([true, true]);
+  });
+
   test("PORTAL-11 is no owner who stays: the only one does not leave the workspace to it", async () => {
     const at = "/manage/workspaces/corp/members";
     await boss?.post(at, { email: "nobody@corp.example", role: "owner" });

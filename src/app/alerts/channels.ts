@@ -9,12 +9,12 @@ import type { AlertDeps } from "./deps.ts";
 /** One receiver: an address of mail, or the webhook by its origin. What follows the origin may be secret. */
 export type Receiver = { readonly channel: Channel; readonly target: string };
 
-/** Who gets mail now: whom the rules name, or the workspace's owners and admins. */
+/** Who gets mail now: whom the rules name, or the workspace's owners and admins who have accepted. */
 export function recipientsOf(rules: AlertRules, directory: Directory): string[] {
   if (rules.mailTo !== null) return [...rules.mailTo];
   return directory
     .members(rules.workspaceId)
-    .filter(({ role }) => role !== "member")
+    .filter(({ role, offered }) => role !== "member" && !offered)
     .map(({ email }) => email);
 }
 

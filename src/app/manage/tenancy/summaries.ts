@@ -32,7 +32,7 @@ async function summaryOf(room: Room, workspace: Workspace, spentNanos: bigint): 
     spent_this_month: formatNanos(spentNanos),
     margin: room.planning.margins.ownOf(id)?.share ?? null,
     members: members.length,
-    owners: members.filter(({ role }) => role === "owner").map(({ email }) => email),
+    owners: members.filter(({ role, offered }) => role === "owner" && !offered).map(({ email }) => email),
     keys: room.directory.keys(id).filter((key) => standingOf(key, nowMs) === "valid").length,
     last_request_at: last === undefined ? null : isoTime(last),
   };
