@@ -174,6 +174,17 @@ describe("a link to a new password", () => {
     expect((await signIn(gateway.browser(), email, newPassword)).body.user.email).toBe(email);
   });
 
+  test("PORTAL-11 of an admin that has ended changes nothing about the account: it stays proven", async () => {
+    const email = "proven@example.eu";
+    const [admin, browser] = [await gateway.join("asking@example.eu", "admin"), await gateway.join(email)];
+    const { link } = (await admin.post(`${MEMBERS}/${email}/reset-link`)).body;
+    const changed = { currentPassword: PASSWORD, newPassword: "nine yellow bicycles" };
+    expect((await browser.post("/manage/auth/change-password", changed)).status).toBe(200);
+    expect((await reset(link)).status).toBe(400);
+    const added = await gateway.call(gateway.adminToken, "/manage/workspaces/second/members", { body: { email } });
+    expect(added.status).toBe(201);
+  });
+
   test("PORTAL-11 ends with a new password and with the account, not with somebody's sessions", async () => {
     const made = async (email: string) =>
       (await gateway.manage("POST", `/people/${await idOf(email)}/reset-link`)).link;

@@ -17,7 +17,7 @@ let looking = nothing;
 beforeAll(async () => {
   const port = await unusedPort();
   const publicUrl = `http://127.0.0.1:${port}`;
-  const known = ["waits", "meanwhile"].map((sub) => ({
+  const known = ["waits", "meanwhile", "accepts"].map((sub) => ({
     sub,
     email: `${sub}@example.eu`,
     email_verified: true,
@@ -167,6 +167,15 @@ test("PORTAL-11 nothing is changed that waits for its turn while the account sta
   ]);
   expect([came.status, came.headers.get("location")]).toEqual([302, "/app"]);
   expect(asked.map(({ status, body }) => [status, body.error?.code])).toEqual(asked.map(() => [401, "not_signed_in"]));
+});
+
+test("PORTAL-11 nor is an invitation accepted by a session that ended while it waited", async () => {
+  const { email, squatter, comes } = await squatted("accepts");
+  const { link } = await gateway.manage("POST", "/workspaces/second/invitations", { email, role: "member" });
+  const accept = () => [squatter.post(`/manage/invitations/${tokenOf(link)}/accept`, {})];
+  const [came, [accepted]] = await waitingBehind(comes, accept, "nobody");
+  expect(came.status).toBe(302);
+  expect([accepted?.status, accepted?.body.error?.code]).toEqual([401, "not_signed_in"]);
 });
 
 test("PORTAL-11 a password that was right signs nobody in once the account has started over meanwhile", async () => {

@@ -72,10 +72,15 @@ export async function makeAccount(
 }
 
 /** Somebody who has an account takes a seat that waited for their address. Answers the membership. */
-export async function takeSeat(room: PeopleRoom, exchange: Exchange, link: PersonLink, seat: Seat, email: string) {
+export async function takeSeat(
+  room: PeopleRoom,
+  exchange: Exchange,
+  { link, seat, email, demand }: { link: PersonLink; seat: Seat; email: string; demand: () => Promise<void> },
+) {
   const { ids, clock } = room;
   const now = clock.nowMs();
   return room.inTurn(async () => {
+    await demand();
     if ((await makerOf(room, link)) === "nobody") throw noLink();
     const joined = joining(room, seat, email, now);
     await room.store.change(async (writers) => {

@@ -165,8 +165,9 @@ export function acceptanceHandlers(room: PeopleRoom): Record<string, Handler> {
       const said = await readOptionalBody(exchange, InvitationAccept);
       const { link, email, workspace, role } = await invitationOf(room, exchange);
       if ((await room.store.people.personByEmail(email)) !== undefined) {
-        await demandSame(room, exchange, email);
-        const taken = await takeSeat(room, exchange, link, { workspace, role }, email);
+        const demand = () => demandSame(room, exchange, email);
+        await demand();
+        const taken = await takeSeat(room, exchange, { link, seat: { workspace, role }, email, demand });
         return { status: 200, json: { workspace: workspace.slug, role: taken.role } };
       }
       const demand = async () => demandUntaken(room, link, email, workspace);

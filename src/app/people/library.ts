@@ -1,14 +1,13 @@
 import type { BetterAuthOptions, BetterAuthPlugin } from "better-auth";
 import { Fault, fault } from "../../contract/faults.ts";
 import { ownOrigins } from "../../domain/tenancy/own-origins.ts";
-import { RESET_MARK } from "../../domain/tenancy/person.ts";
 import { HashingBusy } from "../../kit/password-hash.ts";
-import { digestOf } from "../../kit/secret.ts";
 import { change } from "../manage/deps.ts";
 import { FRESH_MS } from "../manage/fresh.ts";
 import { removeToken } from "../manage/tenancy/tokens.ts";
 import { baseOf, type Oidc, type PeopleDeps } from "./deps.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./passwords.ts";
+import { keptReset, RESET_PREFIX } from "./reset-token.ts";
 import { cookiePrefix, isSecure, SESSION_MS } from "./sessions.ts";
 
 export const AUTH_PATH = "/manage/auth";
@@ -189,8 +188,7 @@ async function optionsOf(deps: PeopleDeps, told: Told, plugins: BetterAuthPlugin
     verification: {
       storeIdentifier: {
         default: "hashed",
-        // Told apart from what else waits for a person: links stay good when sessions end.
-        overrides: { "reset-password:": { hash: async (identifier) => `${RESET_MARK}${digestOf(identifier)}` } },
+        overrides: { [RESET_PREFIX]: { hash: async (identifier) => keptReset(identifier) } },
       },
     },
     rateLimit: { enabled: false },

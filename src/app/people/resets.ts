@@ -11,6 +11,7 @@ import { baseOf } from "./deps.ts";
 import { makerName, makerOf } from "./makers.ts";
 import { seatsOf } from "./me.ts";
 import { findPerson, refuseErased, refuseOwn } from "./people.ts";
+import { keptReset, RESET_PREFIX } from "./reset-token.ts";
 import type { PeopleRoom } from "./room.ts";
 
 type LinkSeat = NonNullable<PersonLink["seat"]>;
@@ -77,7 +78,9 @@ export async function beginReset(room: PeopleRoom, token: string): Promise<void>
   const person = await store.people.personByEmail(link.email);
   const maker = await makerOf(room, link);
   const isOpen = link.revokedAtMs === null && link.usedAtMs === null && link.expiresAtMs > clock.nowMs();
-  const isRight = person !== undefined && isOpen;
+  // A new password, set in another way, has ended what the library keeps of it.
+  const isKept = await store.people.isResetKept(keptReset(`${RESET_PREFIX}${token}`), clock.nowMs());
+  const isRight = person !== undefined && isOpen && isKept;
   if (isRight && maker === "operator") return;
   if (!isRight || maker === "nobody" || link.seat === null || isMore(room, person, link.seat))
     throw fault("invalid_value", { message: "This link is not good any more. Ask for a new one.", param: "token" });

@@ -97,6 +97,8 @@ export type PeopleStore = {
   sessions(userId: string, nowMs: number): Promise<PersonSession[]>;
   passkeys(userId: string): Promise<Passkey[]>;
   link(digest: string): Promise<PersonLink | undefined>;
+  /** Whether the library of sign-in still takes a link to a new password, by what it keeps of it. */
+  isResetKept(identifier: string, nowMs: number): Promise<boolean>;
   /** Newest first. */
   invitations(workspaceId: string, limit: number): Promise<PersonLink[]>;
   /** Workspaces in which a node or a provider key names this address as who made or changed it. */

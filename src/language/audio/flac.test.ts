@@ -153,6 +153,11 @@ describe("STT-01 frames that tell their rate, beside frames that leave it to the
     expect(secondsOf(info, ...frames("fff8c50801", 800), ...long(1))).toBeCloseTo((800 * 4_096) / 16_000, 9);
     expect(secondsOf(info, ...frames("fff8c50801", 800), ...long(8))).toBeUndefined();
   });
+
+  test("what looks like a header by chance, with a rate or without, changes nothing", () => {
+    const chances = [...frames("fff8741801fffe", 1), ...frames("fff8c01801", 2)];
+    expect(secondsOf(info, ...frames("fff8c50801", 800), ...chances)).toBeCloseTo((800 * 4_096) / 16_000, 9);
+  });
 });
 
 test("only the frames that came count", () => {

@@ -83,6 +83,9 @@ function rateOf(code: number, bytes: Buffer, at: number): number {
   return RATES_HZ[code] ?? 0;
 }
 
+/** In a long file a few places look like a header by chance. */
+const CHANCES_MAX = 8;
+
 /** Counts frames by their headers. What the file says of its own length is not read: who streams does not know it yet. */
 export class FlacMeter implements Meter {
   readonly #tally = new Tally();
@@ -95,6 +98,8 @@ export class FlacMeter implements Meter {
   #first: Pick<FlacFrame, "kind" | "rateHz"> | undefined;
   /** Of headers of another kind: what looks so by chance inside a frame, or frames that a player hears all the same. */
   #strangersSeconds = 0;
+  /** Of those, how many are of a rate that nobody knows. */
+  #unknownFrames = 0;
   /** From each of those to the next frame that counts. */
   #passedBytes = 0;
   #isAstray = false;
@@ -105,7 +110,7 @@ export class FlacMeter implements Meter {
 
   seconds(): number | undefined {
     const { seconds } = this.#tally;
-    const isMixed = this.#strangersSeconds > nearSeconds(seconds);
+    const isMixed = this.#strangersSeconds > nearSeconds(seconds) || this.#unknownFrames > CHANCES_MAX;
     return this.#isFlac && !isMixed ? seconds : undefined;
   }
 
@@ -156,8 +161,8 @@ export class FlacMeter implements Meter {
     const rateHz = this.#rateOf(frame);
     this.#first ??= { kind, rateHz };
     if (rateHz === 0 || kind !== this.#first.kind || rateHz !== this.#first.rateHz) {
-      // At an unknown rate nobody knows how long: without end.
-      this.#strangersSeconds += samples / rateHz;
+      if (rateHz === 0) this.#unknownFrames += 1;
+      else this.#strangersSeconds += samples / rateHz;
       this.#isAstray = true;
       return this.#pass(bytes, at);
     }
@@ -167,9 +172,11 @@ export class FlacMeter implements Meter {
   }
 
   /** Zero where nobody knows. */
-  #rateOf({ rateHz }: FlacFrame): number {
+  #rateOf({ kind, rateHz }: FlacFrame): number {
     if (rateHz === 0) return this.#isRateDoubtful ? 0 : this.#streamRateHz;
-    this.#isRateDoubtful ||= rateHz !== this.#streamRateHz;
+    // What only looks like a header is hardly ever of the same kind.
+    const isKin = this.#first === undefined || this.#first.kind === kind;
+    this.#isRateDoubtful ||= isKin && rateHz !== this.#streamRateHz;
     return rateHz;
   }
 

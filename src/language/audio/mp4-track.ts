@@ -63,7 +63,7 @@ export class Mp4Tracks {
     return lengths.length === sounds.length ? Math.max(...lengths) : undefined;
   }
 
-  /** Of several parts, as long as they are together. Undefined where one is played again, or more than there is. */
+  /** All of the media, since not every player goes by the edits. Undefined where a part is played again, or more than there is. */
   #playedSeconds({ edits, units, unitsPerSecond }: Mp4Track): number | undefined {
     const seconds = units / unitsPerSecond;
     const editUnits = edits.reduce((sum, edit) => sum + edit.units, 0);
@@ -72,7 +72,9 @@ export class Mp4Tracks {
       return editUnits <= most ? seconds : undefined;
     }
     const played = editUnits / this.movieUnitsPerSecond;
-    return edits.length <= EDITS_MAX && played <= seconds && this.#areApart(edits, unitsPerSecond) ? played : undefined;
+    return edits.length <= EDITS_MAX && played <= seconds && this.#areApart(edits, unitsPerSecond)
+      ? seconds
+      : undefined;
   }
 
   #areApart(edits: readonly Mp4Edit[], unitsPerSecond: number): boolean {

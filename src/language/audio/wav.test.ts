@@ -130,6 +130,10 @@ describe("layouts", () => {
     ["samples wider than any", { bits: 512 }],
     ["samples with fewer valid bytes", { tag: 0xfffe, bits: 64, subFormat: 1, validBits: 8 }],
     ["the same with two of three", { tag: 0xfffe, bits: 24, subFormat: 1, validBits: 16 }],
+    [
+      "24 valid bits of 32 in blocks of three bytes",
+      { tag: 0xfffe, bits: 32, subFormat: 1, validBits: 24, blockBytes: 3 },
+    ],
     ["ADPCM with fewer valid bits", { tag: 0xfffe, bits: 4, subFormat: 0x11, validBits: 2, blockBytes: 256 }],
     ["a rate that nothing has", { rateHz: 2_000_000_000 }],
     ["one that no speech has", { rateHz: 192_001 }],

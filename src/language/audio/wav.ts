@@ -135,7 +135,8 @@ function layoutOf(fmt: Buffer): Layout | undefined {
   const [channels, rateHz] = [fmt.readUInt16LE(2), fmt.readUInt32LE(4)];
   const [blockBytes, bits] = [fmt.readUInt16LE(12), fmt.readUInt16LE(14)];
   if (channels === 0 || channels > CHANNELS_MAX || rateHz === 0 || rateHz > RATE_MAX_HZ) return undefined;
-  if (tag === EXTENSIBLE && fmt.length >= 20 && !isAsWide(bits, fmt.readUInt16LE(18))) return undefined;
+  if (tag === EXTENSIBLE && fmt.length >= 20 && !isAsWide(bits, fmt.readUInt16LE(18), blockBytes / channels))
+    return undefined;
   const sampleBytes = PLAIN.has(format) ? Math.ceil(bits / 8) : COMPANDED.has(format) ? 1 : 0;
   if (sampleBytes > 0 && sampleBytes <= SAMPLE_MAX_BYTES)
     return { unitBytes: channels * sampleBytes, unitsPerSecond: rateHz };
@@ -143,9 +144,10 @@ function layoutOf(fmt: Buffer): Layout | undefined {
   return blockSamples > 0 ? { unitBytes: blockBytes, unitsPerSecond: rateHz / blockSamples } : undefined;
 }
 
-/** Decoders go by the valid bits where there are any: those of a sample must take the bytes that it has. */
-function isAsWide(bits: number, validBits: number): boolean {
-  return validBits === 0 || Math.ceil(validBits / 8) === Math.ceil(bits / 8) || (validBits === 24 && bits === 32);
+/** Decoders go by the valid bits where there are any: those of a sample must take the bytes that it has, or that blocks show. */
+function isAsWide(bits: number, validBits: number, blockBytes: number): boolean {
+  const isPadded = validBits === 24 && bits === 32 && blockBytes === 4;
+  return validBits === 0 || Math.ceil(validBits / 8) === Math.ceil(bits / 8) || isPadded;
 }
 
 /** Samples of each channel in a block: some in its head, the others two in a byte. Zero where nobody knows. */

@@ -115,6 +115,7 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
         .execute();
     },
     useCode: (userId, code, nowMs, untilMs) => useCode(db, `used_${digestOf(`${userId} ${code}`)}`, nowMs, untilMs),
+    isResetKept: (identifier, nowMs) => isResetKept(db, identifier, nowMs),
     forgetDevices: (userId) => forgetDevices(db, userId),
     endResets: (userId) => endResets(db, userId),
     async sweep(nowMs) {
@@ -155,6 +156,11 @@ export async function forgetDevices(db: Kysely<Database>, userId: string): Promi
   const kept = db.deleteFrom("people_verifications").where("value", "=", userId);
   await kept.where("identifier", "not like", `${RESET_MARK}%`).execute();
   await db.deleteFrom("people_devices").where("user_id", "=", userId).execute();
+}
+
+async function isResetKept(db: Kysely<Database>, identifier: string, nowMs: number): Promise<boolean> {
+  const kept = db.selectFrom("people_verifications").select("id").where("identifier", "=", identifier);
+  return (await kept.where("expires_at", ">", isoOf(nowMs)).executeTakeFirst()) !== undefined;
 }
 
 export async function endResets(db: Kysely<Database>, userId: string): Promise<void> {
