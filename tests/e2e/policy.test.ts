@@ -92,4 +92,21 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await page.getByText("Nothing is left").waitFor();
     expect(await page.getByRole("button", { name: "Save the policy" }).count()).toBe(0);
   });
+
+  test("PORTAL-06 an operator changes everything, whatever seat they hold", async () => {
+    const { slug } = await portal.gateway.tenant();
+    const page = await portal.page("operator");
+    const { email } = await portal.person("operator");
+    await portal.gateway.manage("POST", `/workspaces/${slug}/members`, { email, role: "member" });
+    await page.goto(portal.at("policy", slug));
+    await page.getByLabel("No training").check();
+    await page.getByRole("button", { name: "Save the policy" }).click();
+    await page.getByText("Saved. The next request already follows it.").waitFor();
+    await page.goto(portal.at("routers", slug));
+    await page.getByRole("button", { name: "New router" }).first().waitFor();
+    await page.goto(portal.at("usage", slug));
+    await page.getByText("What was used and spent").waitFor();
+    await page.goto(portal.at("limits", slug));
+    await page.getByRole("button", { name: "Set a limit" }).first().waitFor();
+  });
 });

@@ -36,8 +36,3 @@ export function useMe(): UseQueryResult<Me | null, ApiError> {
 export function useSignInWays(): UseQueryResult<SignInWays, ApiError> {
   return useQuery<Standing, ApiError, SignInWays>({ ...ASKED, select: (standing) => standing.sign_in });
 }
-
-/** The role in a workspace; undefined for an operator who is not a member of it. */
-export function useRole(slug: string): Role | undefined {
-  return useMe().data?.workspaces.find((one) => one.slug === slug)?.role;
-}

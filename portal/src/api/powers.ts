@@ -14,15 +14,22 @@ export type Powers = {
 
 /** What whoever is signed in may do in a workspace: which buttons they see. The server decides again on every call. */
 export function usePowers(workspace: string): Powers {
-  return powersOf(useMe().data ?? null, workspace);
+  const me = useMe().data ?? null;
+  return {
+    role: roleIn(me, workspace),
+    isAdmin: isAtLeast(me, workspace, "admin"),
+    isOwner: isAtLeast(me, workspace, "owner"),
+    isOperator: me?.operator === true,
+    email: me?.email ?? "",
+  };
 }
 
-function powersOf(me: Me | null, workspace: string): Powers {
-  const role = me?.workspaces.find(({ slug }) => slug === workspace)?.role;
-  const isOperator = me?.operator === true;
-  const isAtLeast = (least: Role) => isOperator || (role !== undefined && RANKS[role] >= RANKS[least]);
-  return { role, isAdmin: isAtLeast("admin"), isOwner: isAtLeast("owner"), isOperator, email: me?.email ?? "" };
+export function isAtLeast(me: Me | null, workspace: string, least: Role): boolean {
+  const role = roleIn(me, workspace);
+  return me?.operator === true || (role !== undefined && RANKS[role] >= RANKS[least]);
 }
+
+const roleIn = (me: Me | null, workspace: string) => me?.workspaces.find(({ slug }) => slug === workspace)?.role;
 
 /** The currency that a workspace reckons in. */
 export function useCurrency(workspace: string): string {

@@ -1,7 +1,8 @@
 import { useEffect, useId, useState } from "react";
 import { useParam, useSearchParam, useWorkspace } from "../../address.ts";
 import { useChange, usePublic } from "../../api/hooks.ts";
-import { useMe, useRole } from "../../api/me.ts";
+import { useMe } from "../../api/me.ts";
+import { usePowers } from "../../api/powers.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -131,7 +132,8 @@ type KeyStepProps = {
 function KeyStep({ client, made, onMade }: KeyStepProps) {
   const { workspace, at } = useWorkspace();
   const me = useMe().data ?? null;
-  const isMember = useRole(workspace) === "member" && me?.operator !== true;
+  const { role, isAdmin } = usePowers(workspace);
+  const isMember = role !== undefined && !isAdmin;
   const create = useChange("manageCreateKey", { stale: ["manageListKeys"], done: ({ key }) => onMade(key) });
   const make = () =>
     create.mutate({

@@ -2,7 +2,8 @@ import { useQueries } from "@tanstack/react-query";
 import { useSearchParam, useWorkspace } from "../../address.ts";
 import { call } from "../../api/client.ts";
 import { keyOf, useManage, usePages } from "../../api/hooks.ts";
-import { useMe, useRole } from "../../api/me.ts";
+import { useMe } from "../../api/me.ts";
+import { usePowers } from "../../api/powers.ts";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
@@ -17,7 +18,7 @@ const LOOK_MS = 15_000;
 
 export function Screen() {
   const { workspace } = useWorkspace();
-  return useRole(workspace) === "member" ? <OwnLimits /> : <AllLimits />;
+  return usePowers(workspace).isAdmin ? <AllLimits /> : <OwnLimits />;
 }
 
 function Hard() {

@@ -1,7 +1,8 @@
 import { useCallback, useState } from "react";
 import { call } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
-import { useMe, useRole } from "../../api/me.ts";
+import { useMe } from "../../api/me.ts";
+import { usePowers } from "../../api/powers.ts";
 
 export type Environment = "test" | "live";
 type Kept = { readonly key: string; readonly expiresAtMs: number };
@@ -16,8 +17,8 @@ const nameOf = (person: string, workspace: string, environment: Environment) =>
 /** A key for the page itself: made when it is first needed, for an hour, kept in this tab and nowhere else. */
 export function usePlaygroundKey(workspace: string, environment: Environment) {
   const me = useMe().data ?? null;
-  const role = useRole(workspace);
-  const isMember = role === "member" && me?.operator !== true;
+  const { role, isAdmin } = usePowers(workspace);
+  const isMember = role !== undefined && !isAdmin;
   const policy = useManage("manageShowKeyPolicy", { params: { workspace } }, { enabled: isMember });
   const [pasted, setPasted] = useState("");
   const refusal = isMember && policy.data !== undefined ? refusalOf(policy.data) : undefined;

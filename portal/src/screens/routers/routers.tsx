@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { useGo, useSearchParam, useWorkspace } from "../../address.ts";
 import { usePages } from "../../api/hooks.ts";
-import { useRole } from "../../api/me.ts";
+import { usePowers } from "../../api/powers.ts";
 import { Badge, LevelBadge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -25,7 +25,7 @@ const BUILT_IN: Listed = { ...OPEN_SPEC, slug: AUTO, name: AUTO, version: null, 
 
 export function Screen() {
   const { workspace, at } = useWorkspace();
-  const mayChange = useRole(workspace) !== "member";
+  const { isAdmin: mayChange } = usePowers(workspace);
   const [isNew, setIsNew] = useSearchParam("new");
   const asked = { params: { workspace }, query: { limit: 200 } };
   const routers = usePages("manageListRouters", asked);

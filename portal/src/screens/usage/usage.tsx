@@ -2,7 +2,7 @@ import { useMemo } from "react";
 import { useWorkspace } from "../../address.ts";
 import type { Answer, Args } from "../../api/client.ts";
 import { useManage } from "../../api/hooks.ts";
-import { useRole } from "../../api/me.ts";
+import { usePowers } from "../../api/powers.ts";
 import { csvText, saveText } from "../../format/csv.ts";
 import { moneyText } from "../../format/money.ts";
 import { compactText, numberText, percentText } from "../../format/number.ts";
@@ -51,13 +51,12 @@ function argsOf(workspace: string, { period, group, environment }: Asked): Args<
 export function Screen() {
   const { workspace, at } = useWorkspace();
   const { asked, set } = useAsked();
-  const role = useRole(workspace);
+  const { isAdmin } = usePowers(workspace);
   const args = argsOf(workspace, asked);
   const usage = useManage("manageShowUsage", args, { keep: true });
-  const about =
-    role === "member"
-      ? "What your own keys used and spent. Days are days of UTC."
-      : "What was used and spent, from roll-ups that outlive the log. Days are days of UTC.";
+  const about = isAdmin
+    ? "What was used and spent, from roll-ups that outlive the log. Days are days of UTC."
+    : "What your own keys used and spent. Days are days of UTC.";
   return (
     <>
       <PageHeader
