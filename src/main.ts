@@ -163,7 +163,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
     ...transcriptionHandlers(gateway, await uploadsOf(config, place.dataDir, disk)),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: caughtUp.soon }),
-    ...managementHandlers(manage, people),
+    ...managementHandlers(manage, people, inTurn),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsOf(edge, standing, { metrics, joined, adminToken }),
   });

@@ -3,8 +3,6 @@ import { type Readable, Transform } from "node:stream";
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Intake } from "../contract/route.ts";
 
-export type BodyLimits = { readonly jsonMaxBytes: number; readonly uploadMaxBytes: number };
-
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
 /** The client waits for a word before it sends its body. */
@@ -19,11 +17,10 @@ export function awaitsContinue(request: IncomingMessage): boolean {
 export function readBody(
   request: IncomingMessage,
   intake: Intake,
-  limits: BodyLimits,
+  maxBytes: number,
   wanted: () => void,
 ): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const maxBytes = intake === "multipart" ? limits.uploadMaxBytes : limits.jsonMaxBytes;
     const announced = Number(request.headers["content-length"] ?? 0);
     if (announced > maxBytes) throw tooLarge(maxBytes);
     wanted();

@@ -16,7 +16,7 @@ import { redacted } from "../kit/secret.ts";
 import { after, type Soon } from "../kit/soon.ts";
 import { authenticateActor, type Managers } from "./actor.ts";
 import { clientAddress, peerAddress } from "./address.ts";
-import { awaitsContinue, type BodyLimits, openUpload, readBody } from "./body.ts";
+import { awaitsContinue, openUpload, readBody } from "./body.ts";
 import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-hand.ts";
 import { Callers, type CallersDeps } from "./callers.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
@@ -54,7 +54,7 @@ export type EdgeDeps = CallersDeps & {
   readonly managers: Managers;
   /** What one person, or one management token, may ask of the management API. */
   readonly manageLimit: MinuteLimit;
-  readonly bodyLimits: BodyLimits;
+  readonly bodyLimits: { readonly jsonMaxBytes: number; readonly uploadMaxBytes: number };
   readonly cors: CorsPolicy;
   /** How long a client may take to send its headers and its whole request; looked at every `checkEveryMs`. */
   readonly patience: {
@@ -323,10 +323,9 @@ export class Edge {
   }
 
   #read({ request, response }: Call, { intake, bodyMaxBytes }: Route): Promise<Buffer> {
-    const { bodyLimits: general } = this.#deps;
+    const { jsonMaxBytes } = this.#deps.bodyLimits;
     // A route may take less than what the settings allow, never more.
-    const jsonMaxBytes = Math.min(bodyMaxBytes ?? general.jsonMaxBytes, general.jsonMaxBytes);
-    return readBody(request, intake, { ...general, jsonMaxBytes }, () => {
+    return readBody(request, intake, Math.min(bodyMaxBytes ?? jsonMaxBytes, jsonMaxBytes), () => {
       if (awaitsContinue(request)) response.writeContinue();
     });
   }

@@ -1,6 +1,6 @@
 import path from "node:path";
 import type { Handler } from "../app/exchange.ts";
-import type { ManageDeps } from "../app/manage/deps.ts";
+import type { InTurn, ManageDeps } from "../app/manage/deps.ts";
 import { guarded } from "../app/manage/guard.ts";
 import { manageHandlers } from "../app/manage/handlers.ts";
 import { paymentHandlers } from "../app/manage/money/payments.ts";
@@ -33,9 +33,9 @@ import type { Joined } from "../io/workers/joined.ts";
 import { PROJECT_ROOT } from "../settings/config.ts";
 
 /** What people and operators call, and payment providers. */
-export function managementHandlers(deps: ManageDeps, people: People): Record<string, Handler> {
+export function managementHandlers(deps: ManageDeps, people: People, inTurn: InTurn): Record<string, Handler> {
   const ofPeople = { ...people.openHandlers, ...guarded(deps, PEOPLE_ROUTES, people.managedHandlers) };
-  const room = { ...deps, inTurn: people.inTurn };
+  const room = { ...deps, inTurn };
   return { ...manageHandlers(room), ...paymentHandlers(room), ...ofPeople };
 }
 

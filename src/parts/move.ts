@@ -5,7 +5,6 @@ import { webhookSlot } from "../domain/alerts/rules.ts";
 import { ownKeySlot } from "../domain/tenancy/own-key.ts";
 import { platformKeySlot } from "../domain/tenancy/platform-key.ts";
 import { replayLeft } from "../io/journal/open.ts";
-import type { JournalLog } from "../io/journal/types.ts";
 import type { MasterKeys } from "../io/master-keys.ts";
 import { alertRuleStore } from "../io/store/sql/alerts.ts";
 import { dataKeyStore } from "../io/store/sql/data-keys.ts";
@@ -19,6 +18,7 @@ import { sqlStore } from "../io/store/sql/store.ts";
 import { openVault } from "../io/vault.ts";
 import { workerFolders } from "../io/workers/folders.ts";
 import { systemClock } from "../kit/clock.ts";
+import type { Log } from "../kit/log.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { readConfig } from "../settings/config.ts";
 import { loggedFromMs, openMasterKeys } from "./store.ts";
@@ -35,7 +35,7 @@ export type Move = {
   readonly to: DatabaseAddress;
   readonly dryRun: boolean;
   readonly progress: (table: string, done: number, of: number) => void;
-  readonly log: JournalLog;
+  readonly log: Log;
 };
 
 export type Moved = MoveReport & {

@@ -15,6 +15,7 @@ import type { Logger } from "../io/telemetry/log.ts";
 import { checkMasterKeys, openVault } from "../io/vault.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
+import type { Log } from "../kit/log.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
@@ -67,7 +68,7 @@ export async function openStore(config: Config, parts: SqlParts & { readonly ids
 }
 
 /** From the settings, or from the file that the first start makes. */
-export async function openMasterKeys(config: Config, log: { info(detail: object, message: string): void }) {
+export async function openMasterKeys(config: Config, log: Pick<Log, "info">) {
   const bytesOf = (text: string) => readMasterKey(text) ?? Buffer.alloc(0);
   const previous = config.GATEWAY_MASTER_KEY_PREVIOUS.map(bytesOf);
   const given = config.GATEWAY_MASTER_KEY;

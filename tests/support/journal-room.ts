@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { RecordRejected, type RecordSink, textsOf } from "../../src/domain/record/ingest.ts";
 import { type Disk, realDisk } from "../../src/io/journal/disk.ts";
-import type { JournalLog } from "../../src/io/journal/types.ts";
+import type { Log } from "../../src/kit/log.ts";
 
 /** A folder that is gone when its test is over. */
 export function tempFolder(prefix: string): { readonly path: string; remove(): void } {
@@ -12,7 +12,7 @@ export function tempFolder(prefix: string): { readonly path: string; remove(): v
 }
 
 /** Keeps the lines, to be asked about. */
-export function listeningLog(): JournalLog & { readonly lines: { level: string; detail: object; message: string }[] } {
+export function listeningLog(): Log & { readonly lines: { level: string; detail: object; message: string }[] } {
   const lines: { level: string; detail: object; message: string }[] = [];
   const at = (level: string) => (detail: object, message: string) => {
     lines.push({ level, detail, message });

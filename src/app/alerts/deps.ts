@@ -9,6 +9,7 @@ import type { OwnKeys } from "../../io/upstream/own-keys.ts";
 import type { Patience } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
+import type { Log } from "../../kit/log.ts";
 import type { Timers } from "../../kit/timers.ts";
 
 /** How a try ended: `later` is tried again. */
@@ -34,5 +35,5 @@ export type AlertDeps = {
   /** How often it is looked for something to tell, and to send. */
   readonly everyMs: number;
   readonly tried: (channel: Channel, result: TryResult) => void;
-  readonly warn: (detail: object, message: string) => void;
+  readonly warn: Log["warn"];
 };

@@ -4,6 +4,7 @@ import { parseRecord } from "../../domain/record/record-schema.ts";
 import type { Posting } from "../../io/telemetry/posting.ts";
 import { type Patience, waitAfter } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
 import { Ticker } from "../../kit/ticker.ts";
 import { MINUTE_MS } from "../../kit/time.ts";
 import type { Timers } from "../../kit/timers.ts";
@@ -29,7 +30,7 @@ export type LogExportDeps = {
     /** Given up: too old, or refused for what is in it. */
     lost(target: LogTarget, count: number): void;
   };
-  readonly warn: (detail: object, message: string) => void;
+  readonly warn: Log["warn"];
 };
 
 /** How a target stands, for who runs the gateway. */

@@ -6,6 +6,7 @@ import type { PeopleDatabase } from "../../io/store/sql/people-adapter.ts";
 import type { Store } from "../../io/store/sql/store.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
+import type { Log } from "../../kit/log.ts";
 import type { PasswordHasher } from "../../kit/password-hash.ts";
 import type { InTurn } from "../manage/deps.ts";
 import type { Tries } from "./tries.ts";
@@ -55,7 +56,7 @@ export type PeopleDeps = {
   readonly oidc: Oidc | null;
   /** Null: no mail leaves this gateway. */
   readonly mail: ((mail: PersonMail) => void) | null;
-  readonly warn: (detail: object, message: string) => void;
+  readonly warn: Log["warn"];
 };
 
 export const baseOf = ({ publicUrl, origin }: Pick<PeopleDeps, "publicUrl" | "origin">): string => publicUrl ?? origin;

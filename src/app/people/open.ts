@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Person } from "../../domain/tenancy/actor.ts";
 import type { Handler } from "../exchange.ts";
-import type { InTurn } from "../manage/deps.ts";
 import { PeopleAudit } from "./audit.ts";
 import { authHandlers } from "./auth-handlers.ts";
 import type { PeopleDeps } from "./deps.ts";
@@ -26,8 +25,6 @@ export type People = {
   readonly openHandlers: Record<string, Handler>;
   /** Of routes for people with a session; to be put behind the guard. */
   readonly managedHandlers: Record<string, Handler>;
-  /** Changes of tenants by people wait in it; others do too. */
-  readonly inTurn: InTurn;
   /** What is over leaves. */
   sweep(): Promise<void>;
 };
@@ -62,7 +59,6 @@ export function openPeople(deps: PeopleDeps): People {
       ...erasingHandlers(room),
       ...resetHandlers(room),
     },
-    inTurn: deps.inTurn,
     sweep: () => sweep(deps),
   };
 }

@@ -11,6 +11,7 @@ import {
 import type { Surface } from "../../domain/record/record.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
 import { Capturing, type Heard, ListeningRoom } from "./capturing.ts";
 
 export type CaptureLimits = { readonly itemMaxBytes: number; readonly windowMaxBytes: number };
@@ -21,7 +22,7 @@ export type CaptureDeps = {
   readonly limits: CaptureLimits;
   /** False under a policy of zero data retention: nothing of such a call is kept, whatever window is open. */
   readonly mayKeep: (workspaceId: string, keyId: string) => boolean;
-  readonly warn: (detail: Readonly<Record<string, unknown>>, message: string) => void;
+  readonly warn: Log["warn"];
 };
 
 type CapturedBy = {

@@ -2,6 +2,7 @@ import { fault } from "../../contract/faults.ts";
 import type { SharedState } from "../../domain/admission/admission.ts";
 import type { Idempotency, IdempotencyStore } from "../../domain/admission/idempotency.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
 import { stop, type Timers } from "../../kit/timers.ts";
 
 export type ChargedUsesDeps = {
@@ -11,7 +12,7 @@ export type ChargedUsesDeps = {
   readonly ttlMs: number;
   /** Resolves when everything the journal held at the call can be read from SQL. */
   caughtUp(): Promise<void>;
-  readonly warn: (detail: object, message: string) => void;
+  readonly warn: Log["warn"];
 };
 
 /** A charge of a moment ago is on its way into SQL. */

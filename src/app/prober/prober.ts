@@ -13,6 +13,7 @@ import {
 import { type AskingParts, askLane } from "../../io/upstream/ask-lane.ts";
 import { doubled } from "../../kit/backoff.ts";
 import type { Ids } from "../../kit/ids.ts";
+import type { Log } from "../../kit/log.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
 import { stop, type Timer } from "../../kit/timers.ts";
 import { proveDecisions } from "./decisions-proof.ts";
@@ -34,7 +35,7 @@ export type ProberParts = AskingParts & {
   /** Whether this instance is the one that asks; the others read what it found. */
   readonly leads: () => boolean;
   readonly told: (proof: Proof, candidate: Candidate) => void;
-  readonly warn: (detail: Readonly<Record<string, unknown>>, message: string) => void;
+  readonly warn: Log["warn"];
 };
 
 /** Where an endpoint stands: proven or not, and by what. */

@@ -1,5 +1,6 @@
 import type { ResponseStore } from "../../domain/responses/stored.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
 
 /** What stored responses and background work are given. Built once, in main.ts. */
 export type ResponsesDeps = {
@@ -23,5 +24,5 @@ export type ResponsesDeps = {
   readonly mayKeep: (workspaceId: string, keyId: string) => boolean;
   /** The member whose personal key it is; null for one of the workspace itself. */
   readonly memberOf: (keyId: string) => string | null | undefined;
-  readonly warn: (detail: object, message: string) => void;
+  readonly warn: Log["warn"];
 };

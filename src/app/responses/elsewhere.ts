@@ -4,6 +4,7 @@ import type { Board } from "../../domain/fleet/board.ts";
 import type { Fleet } from "../../domain/fleet/fleet.ts";
 import { isUnfinished, type ResponseStore } from "../../domain/responses/stored.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
 import type { Jobs } from "./jobs.ts";
 
 type Deps = {
@@ -12,7 +13,7 @@ type Deps = {
   readonly store: ResponseStore;
   readonly clock: Clock;
   readonly jobs: Jobs;
-  readonly warn: (detail: object, message: string) => void;
+  readonly warn: Log["warn"];
   /** Takes up work that nobody does any more. */
   resume(ids: ReadonlySet<string>): Promise<void>;
 };

@@ -29,3 +29,8 @@ export type Lock = {
   readonly isHeld: boolean;
   release(): Promise<void>;
 };
+
+/** Whoever changes money has one of these. */
+export function isMoneyLock(name: string): boolean {
+  return name.startsWith("workspace:");
+}

@@ -21,15 +21,7 @@ export type Cause = {
 };
 
 /** An endpoint that fell out, in words. */
-export type Fallen = {
-  readonly endpoint: Endpoint;
-  readonly stage: Stage;
-  readonly rule: string;
-  readonly reason: string;
-  readonly contextTokens?: number | undefined;
-  readonly fault?: Fault | undefined;
-  readonly code?: FaultCode | undefined;
-};
+export type Fallen = Omit<Cause, "reason"> & { readonly endpoint: Endpoint; readonly reason: string };
 
 /** Everything that fell out, with the cause of each at the same place of a second list. */
 export type FallenRows = { readonly fallen: readonly Reachable[]; readonly causes: readonly Cause[] };

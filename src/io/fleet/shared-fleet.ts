@@ -5,6 +5,7 @@ import type { ChangeStore } from "../../domain/fleet/changes.ts";
 import { type Fleet, type Reloading, Unheard } from "../../domain/fleet/fleet.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
+import type { Log } from "../../kit/log.ts";
 import { stop, type Timer, type Timers } from "../../kit/timers.ts";
 import { Shared } from "./shared-run.ts";
 
@@ -18,7 +19,7 @@ export type SharedFleetParts = {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly ids: Ids;
-  readonly warn: (detail: object, message: string) => void;
+  readonly warn: Log["warn"];
 };
 
 /** The lock under which something runs; what it leaves running when it ends runs under none. */

@@ -1,14 +1,14 @@
 import { doubled } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
 import type { JournalFile } from "./journal.ts";
 import type { Mover } from "./mover.ts";
-import type { JournalLog } from "./types.ts";
 
 export type IngesterSettings = {
   readonly journal: JournalFile;
   readonly mover: Mover;
   readonly clock: Clock;
-  readonly log: JournalLog;
+  readonly log: Log;
   readonly batchMax?: number;
   readonly everyMs?: number;
   readonly backoffFirstMs?: number;

@@ -1,19 +1,20 @@
 import path from "node:path";
 import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
 import { type Disk, realDisk } from "./disk.ts";
 import { ENTRY_END, encodeEntry, FILLER } from "./entry-text.ts";
 import { FrameBuffer } from "./frame.ts";
 import { type Segment, SegmentBook } from "./segment-book.ts";
 import { type Load, SegmentReader } from "./segment-reader.ts";
 import { SegmentWriter } from "./segment-writer.ts";
-import type { Journal, JournalEntry, JournalLog } from "./types.ts";
+import type { Journal, JournalEntry } from "./types.ts";
 
 export type JournalSettings = {
   readonly dir: string;
   readonly clock: Clock;
   /** Group fdatasync every so often; 0 syncs every write before it is acknowledged. */
   readonly syncEveryMs: number;
-  readonly log: JournalLog;
+  readonly log: Log;
   readonly disk?: Disk;
   /** A segment is closed when it is this large or this old. */
   readonly segmentMaxBytes?: number;

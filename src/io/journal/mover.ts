@@ -1,8 +1,8 @@
 import path from "node:path";
 import { batchOf, type RecordBatch, RecordRejected, type RecordSink, textsOf } from "../../domain/record/ingest.ts";
+import type { Log } from "../../kit/log.ts";
 import type { Disk } from "./disk.ts";
 import { REJECTED_FILE } from "./set-aside.ts";
-import type { JournalLog } from "./types.ts";
 
 const TEXTS_MAX = 500;
 
@@ -14,9 +14,9 @@ export class Mover {
   readonly #sink: RecordSink;
   readonly #dir: string;
   readonly #disk: Disk;
-  readonly #log: JournalLog;
+  readonly #log: Log;
 
-  constructor(sink: RecordSink, dir: string, disk: Disk, log: JournalLog) {
+  constructor(sink: RecordSink, dir: string, disk: Disk, log: Log) {
     this.#sink = sink;
     this.#dir = dir;
     this.#disk = disk;

@@ -1,13 +1,14 @@
 import path from "node:path";
 import type { RecordSink } from "../../domain/record/ingest.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
 import { type Disk, realDisk } from "./disk.ts";
 import { Ingester, type IngesterSettings } from "./ingester.ts";
 import { type JournalSettings, openJournal, segmentsIn } from "./journal.ts";
 import { Mover } from "./mover.ts";
 import { type ReplayDeps, type ReplayReport, replay, replayAgain } from "./replay.ts";
 import { AsideCount, type SetAside } from "./set-aside.ts";
-import type { Journal, JournalLog } from "./types.ts";
+import type { Journal } from "./types.ts";
 
 export const JOURNAL_FOLDER = "journal";
 
@@ -30,7 +31,7 @@ export type BooksSettings = {
   readonly store: RecordSink;
   readonly clock: Clock;
   readonly syncEveryMs: number;
-  readonly log: JournalLog;
+  readonly log: Log;
   readonly disk?: Disk;
   /** The log keeps requests from this moment on; unless set, all of them. */
   readonly loggedFromMs?: number;

@@ -1,12 +1,12 @@
 import path from "node:path";
 import { z } from "zod";
 import type { RequestRecord } from "../../domain/record/record.ts";
+import type { Log } from "../../kit/log.ts";
 import type { Disk } from "./disk.ts";
 import { type DoneEntry, decodeEntry, doneEntryOf } from "./entry-text.ts";
 import { readFrames, type SegmentEnd } from "./frame.ts";
 import type { Mover, Refused } from "./mover.ts";
 import { AGAIN_FILE } from "./set-aside.ts";
-import type { JournalLog } from "./types.ts";
 
 /** Of what can never be stored, this much waits in memory for the others; more than that may be set aside twice. */
 const HELD_CHARS_MAX = 16 * 1024 * 1024;
@@ -35,7 +35,7 @@ export function readSegment(bytes: Buffer): SegmentContent {
 export type ReplayDeps = {
   readonly disk: Disk;
   readonly mover: Mover;
-  readonly log: JournalLog;
+  readonly log: Log;
   /** The log keeps requests from this moment on. */
   readonly loggedFromMs: number;
 };

@@ -37,10 +37,6 @@ export class SegmentWriter {
     this.#number = settings.firstNumber;
   }
 
-  get segment(): Segment | undefined {
-    return this.#segment;
-  }
-
   /** Begins the first segment, so that a folder that cannot be written is known at the start. */
   async open(): Promise<void> {
     this.#begin();

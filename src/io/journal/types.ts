@@ -19,10 +19,3 @@ export type Journal = {
   /** Flushes and closes. */
   close(): Promise<void>;
 };
-
-/** The lines a journal writes about itself. */
-export type JournalLog = {
-  info(detail: object, message: string): void;
-  warn(detail: object, message: string): void;
-  error(detail: object, message: string): void;
-};

@@ -1,5 +1,6 @@
 import { doubled } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
+import type { Log } from "../../kit/log.ts";
 import type { Up } from "./protocol.ts";
 
 /** One worker process, from its start to its end. */
@@ -21,16 +22,10 @@ export type CrewDeps = {
   /** Books what a worker that has ended left behind; again and again, until it succeeds. */
   readonly bury: (hand: Hand) => Promise<void>;
   readonly clock: Clock;
-  readonly log: CrewLog;
+  readonly log: Log;
   /** A worker that takes longer than this to end is killed. */
   readonly endsWithinMs: number;
   readonly backoffFirstMs?: number;
-};
-
-export type CrewLog = {
-  info(detail: object, message: string): void;
-  warn(detail: object, message: string): void;
-  error(detail: object, message: string): void;
 };
 
 const BACKOFF_MS_MAX = 30_000;

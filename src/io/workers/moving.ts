@@ -1,5 +1,4 @@
-/** Whoever changes money has a lock whose name begins so. */
-const MONEY_LOCKS = "workspace:";
+import { isMoneyLock } from "../../domain/fleet/board.ts";
 
 export type Intended = {
   /** Of the transaction that is about to be written. */
@@ -26,7 +25,7 @@ export class Moving {
   readonly #moved = new Map<string, bigint>();
 
   locked(lock: number, name: string): void {
-    if (name.startsWith(MONEY_LOCKS)) this.#locks.add(lock);
+    if (isMoneyLock(name)) this.#locks.add(lock);
   }
 
   unlocked(lock: number): void {

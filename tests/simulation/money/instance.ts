@@ -4,8 +4,8 @@ import type { Settling } from "../../../src/app/pipeline/settle.ts";
 import { type RecordSink, textsOf } from "../../../src/domain/record/ingest.ts";
 import { Directory } from "../../../src/domain/tenancy/directory.ts";
 import { type Books, openBooks } from "../../../src/io/journal/open.ts";
-import type { JournalLog } from "../../../src/io/journal/types.ts";
 import { type Store, sqlStore } from "../../../src/io/store/sql/store.ts";
+import type { Log } from "../../../src/kit/log.ts";
 import { limitsIn } from "./limits.ts";
 import { MemoryDisk } from "./memory-disk.ts";
 import type { SqlFate } from "./sql.ts";
@@ -18,7 +18,7 @@ export const LONG_DOWN_MS = 23_000;
 const RESTART_MS = 300;
 const RESTART_MAX_MS = 2000;
 const HOLD_OUTPUT_TOKENS = 200;
-const QUIET: JournalLog = { info: () => {}, warn: () => {}, error: () => {} };
+const QUIET: Log = { info: () => {}, warn: () => {}, error: () => {} };
 
 /** One gateway with a disk of its own; its lives come and go. */
 export class Instance {

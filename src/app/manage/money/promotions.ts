@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { expiryOf, type LedgerStore } from "../../../domain/billing/ledger.ts";
 import { leftOf, type Promotion, type PromotionStore, spansOf } from "../../../domain/billing/promotion.ts";
+import type { Log } from "../../../kit/log.ts";
 import { formatNanos, lesser } from "../../../kit/money.ts";
 import { stop, type Timer, type Timers } from "../../../kit/timers.ts";
 import { change, type InTurn, type TenancyDeps } from "../deps.ts";
@@ -60,7 +61,7 @@ export type ExpiryDeps = TenancyDeps &
     readonly requestMaxMs: number;
     /** How long after it arrived, or after a restart, a request can still be charged. */
     readonly lateMaxMs: number;
-    readonly warn: (detail: object, message: string) => void;
+    readonly warn: Log["warn"];
   };
 
 /**

@@ -1,5 +1,6 @@
 import type { RateBook, RateOffer, RateRow, RateSource, RateStore } from "../../../domain/catalogue/rates.ts";
 import { type Judging, judgeRates, type Offered, rateAt } from "../../../domain/catalogue/rates.ts";
+import type { Log } from "../../../kit/log.ts";
 import type { Decimal } from "../../../kit/money.ts";
 import { DAY_MS } from "../../../kit/time.ts";
 import { stop, type Timer, type Timers } from "../../../kit/timers.ts";
@@ -17,7 +18,7 @@ export type RateParts = {
   /** Whether this instance is the one that fetches. */
   readonly leads: () => boolean;
   readonly inTurn: InTurn;
-  readonly warn: (detail: Readonly<Record<string, unknown>>, message: string) => void;
+  readonly warn: Log["warn"];
 };
 
 /** Nobody brings a rate of one currency more often in a day. */

@@ -7,6 +7,7 @@ import type { Store } from "../../../io/store/sql/store.ts";
 import type { OpenVault } from "../../../io/vault.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import type { Ids } from "../../../kit/ids.ts";
+import type { Log } from "../../../kit/log.ts";
 import type { Timers } from "../../../kit/timers.ts";
 
 /** Data keys that are wrapped anew in one transaction: requests that store something wait for no more than these. */
@@ -30,7 +31,7 @@ export type RotationDeps = {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly timers: Timers;
-  readonly warn: (detail: object, message: string) => void;
+  readonly warn: Log["warn"];
 };
 
 /** What became of the last run. */

@@ -1,5 +1,6 @@
 import type { LogStore } from "../../../domain/record/record.ts";
 import type { Clock } from "../../../kit/clock.ts";
+import type { Log } from "../../../kit/log.ts";
 import type { Timers } from "../../../kit/timers.ts";
 
 const BATCH_ROWS = 500;
@@ -13,7 +14,7 @@ export type RetentionDeps = {
   readonly timers: Timers;
   /** Null: requests are kept for ever. */
   readonly keepMs: number | null;
-  readonly warn: (detail: object, message: string) => void;
+  readonly warn: Log["warn"];
 };
 
 /**

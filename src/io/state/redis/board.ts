@@ -1,4 +1,4 @@
-import type { Board, Lock, LockWait } from "../../../domain/fleet/board.ts";
+import { type Board, isMoneyLock, type Lock, type LockWait } from "../../../domain/fleet/board.ts";
 import type { Timers } from "../../../kit/timers.ts";
 import { type Client, type Connection, connectClient } from "./connection.ts";
 import { away, NotSent, Unanswered } from "./failures.ts";
@@ -9,8 +9,6 @@ import { listOf, textOf, textOrNone } from "./replies.ts";
 import type { RedisSettings } from "./shared-redis.ts";
 
 const LOCK_ASK_EVERY_MS = 40;
-/** Whoever changes money holds one of these. */
-const MONEY_LOCKS = "workspace:";
 /**
  * Whoever changes money and is not heard of for this long is gone. Longer than an instance that died counts as alive:
  * wallets are filled again without waiting for it.
@@ -115,7 +113,7 @@ export class RedisBoard implements Board {
 
   async lock(name: string, wait: LockWait): Promise<Lock | undefined> {
     const { clock } = this.#deps;
-    const isMoney = name.startsWith(MONEY_LOCKS);
+    const isMoney = isMoneyLock(name);
     const untilMs = clock.elapsedMs() + wait.waitMs;
     for (;;) {
       const lock = isMoney && !this.moneyMayMove() ? undefined : await this.#tryLock(name, wait.ttlMs, isMoney);

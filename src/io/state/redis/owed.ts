@@ -1,5 +1,6 @@
+import type { Log } from "../../../kit/log.ts";
 import { stop, type Timer, type Timers } from "../../../kit/timers.ts";
-import type { RedisLog, RedisSettings } from "./shared-redis.ts";
+import type { RedisSettings } from "./shared-redis.ts";
 
 /** `done`, or `later`: it is tried again when Redis answers again. */
 export type Step = () => Promise<"done" | "later">;
@@ -17,7 +18,7 @@ export const moneyStep = (id: string) => `${MONEY}${id}`;
  * new request is admitted.
  */
 export class Owed {
-  readonly #log: RedisLog;
+  readonly #log: Log;
   readonly #timers: Timers;
   readonly #steps = new Map<string, Step>();
   #settling: Promise<void> | undefined;

@@ -3,13 +3,8 @@ import type { RememberedUse } from "../../../domain/admission/idempotency.ts";
 import type { Board } from "../../../domain/fleet/board.ts";
 import type { RecordSink } from "../../../domain/record/ingest.ts";
 import type { Clock } from "../../../kit/clock.ts";
+import type { Log } from "../../../kit/log.ts";
 import type { Timers } from "../../../kit/timers.ts";
-
-export type RedisLog = {
-  info(detail: object, message: string): void;
-  warn(detail: object, message: string): void;
-  error(detail: object, message: string): void;
-};
 
 export type RedisSettings = {
   /** `redis://` or `rediss://`, with user, password and number of the database where there are any. */
@@ -27,7 +22,7 @@ export type RedisSettings = {
   readonly timers: Timers;
   /** A new name that nobody can guess and nobody has had before. */
   readonly random: () => string;
-  readonly log: RedisLog;
+  readonly log: Log;
   /** For tests: the time in the place of Redis' own. */
   readonly atMs?: () => number;
 };
@@ -56,8 +51,8 @@ export type Booked = (
 export type SharedRedis = {
   readonly state: SharedState;
   /**
-   * Locks whose names begin with `workspace:` are waited for before wallets are opened, and are not given while they
-   * are: whoever changes money in SQL and in the shared state does so under one.
+   * Locks on money are waited for before wallets are opened, and are not given while they are: whoever changes money in
+   * SQL and in the shared state does so under one.
    */
   readonly board: Board;
   /** `open`: paid work is taken. `opening`: the wallets are being filled. `away`: Redis does not answer. */

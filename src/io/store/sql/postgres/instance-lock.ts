@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
+import type { Log } from "../../../../kit/log.ts";
 import type { DatabaseAddress } from "./address.ts";
 import { wordsOf } from "./failure.ts";
 import { connectionTo, ended, SESSION } from "./pool.ts";
@@ -13,12 +14,6 @@ export class DatabaseInUse extends Error {
     this.name = "DatabaseInUse";
   }
 }
-
-export type LockLog = {
-  info(detail: object, message: string): void;
-  warn(detail: object, message: string): void;
-  error(detail: object, message: string): void;
-};
 
 /** Advisory locks of a database, by two numbers: the first is ours. */
 export const LOCKS = { ours: 0x67617465, instance: 1, migration: 2, change: 3 } as const;
@@ -41,18 +36,18 @@ const HOLDER = `select client_addr::text as address, backend_start::text as sinc
  */
 export class InstanceLock {
   readonly #address: DatabaseAddress;
-  readonly #log: LockLog;
+  readonly #log: Log;
   #client: Client | undefined;
   #again: NodeJS.Timeout | undefined;
   #released = false;
   #taken = false;
 
-  private constructor(address: DatabaseAddress, log: LockLog) {
+  private constructor(address: DatabaseAddress, log: Log) {
     this.#address = address;
     this.#log = log;
   }
 
-  static async take(address: DatabaseAddress, log: LockLog): Promise<InstanceLock> {
+  static async take(address: DatabaseAddress, log: Log): Promise<InstanceLock> {
     const lock = new InstanceLock(address, log);
     const client = await lock.#connect();
     for (let waitedMs = 0; !(await isHeld(client)); waitedMs += TRY_EVERY_MS) {

@@ -1,12 +1,12 @@
 import { CompiledQuery, type Kysely, sql } from "kysely";
 import type { Clock } from "../../../../kit/clock.ts";
+import type { Log } from "../../../../kit/log.ts";
 import { DAY_MS } from "../../../../kit/time.ts";
 import { auditLedger } from "../ledger-audit.ts";
 import type { Database } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 import type { DatabaseAddress } from "./address.ts";
 import { wordsOf } from "./failure.ts";
-import type { LockLog } from "./instance-lock.ts";
 import { addPartsFor } from "./log-parts.ts";
 import { migratePostgres, openDatabase, takeMigrationLock } from "./open.ts";
 import { isReadableJson, readableJson } from "./values.ts";
@@ -35,7 +35,7 @@ export type MoveSettings = {
   /** Looks at what is there before it is there for good; rejects when that must not be. */
   readonly check: (moved: Kysely<Database>) => Promise<void>;
   readonly progress: (table: string, done: number, of: number) => void;
-  readonly log: Pick<LockLog, "warn">;
+  readonly log: Pick<Log, "warn">;
 };
 
 type Table = { readonly name: string; readonly columns: readonly Column[]; readonly key: readonly string[] };

@@ -2,6 +2,7 @@ import { mkdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Kysely, sql } from "kysely";
 import type { Clock } from "../../../../kit/clock.ts";
+import type { Log } from "../../../../kit/log.ts";
 import { MINUTE_MS } from "../../../../kit/time.ts";
 import { lockDataDir } from "../data-lock.ts";
 import type { Engine } from "../engine.ts";
@@ -16,7 +17,7 @@ import type { DatabaseAddress } from "./address.ts";
 import { postgresDdl } from "./ddl.ts";
 import { poolDialect } from "./dialect.ts";
 import { wordsOf } from "./failure.ts";
-import { DatabaseInUse, InstanceLock, LOCKS, type LockLog } from "./instance-lock.ts";
+import { DatabaseInUse, InstanceLock, LOCKS } from "./instance-lock.ts";
 import { logParts } from "./log-parts.ts";
 import { ended, openPool } from "./pool.ts";
 import { Pulse } from "./pulse.ts";
@@ -55,7 +56,7 @@ export type PostgresSettings = {
   /** Whether other gateways may work on the database: those that share their state. */
   readonly shared?: "yes" | "no";
   readonly clock: Clock;
-  readonly log: LockLog;
+  readonly log: Log;
 };
 
 const VERSION_LEAST = 13;
@@ -124,7 +125,7 @@ async function migrateAsOwner(owner: DatabaseAddress, settings: PostgresSettings
  */
 export async function migratePostgres(
   address: DatabaseAddress,
-  { clock, log }: { readonly clock: Clock; readonly log?: Pick<LockLog, "warn"> },
+  { clock, log }: { readonly clock: Clock; readonly log?: Pick<Log, "warn"> },
   app?: string,
 ): Promise<void> {
   const db = openDatabase(address, 1, "patient");
