@@ -6,7 +6,7 @@ let scene: Scene;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  scene = await openScene(["scaleway", "ionos", "openai"]);
+  scene = await openScene(["scaleway", "ionos", "openai", "deepseek", "zai", "together", "deepinfra", "cohere"]);
   tenant = await scene.gateway.tenant();
 });
 afterAll(() => scene.close());
@@ -23,9 +23,7 @@ test.each(["user", "seed", "logit_bias", "frequency_penalty", "parallel_tool_cal
       service_tier: "auto",
     };
     for (const provider of ["scaleway", "ionos"] as const) {
-      const other = provider === "scaleway" ? "ionos" : "scaleway";
-      await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: [other] });
-      const { status, body } = await scene.chat(tenant.key, { [name]: values[name] });
+      const { status, body } = await scene.chat(tenant.key, { provider: { only: [provider] }, [name]: values[name] });
       expect(status, JSON.stringify(body)).toBe(200);
       const received: Json = scene.at(provider).requests.at(-1)?.json;
       expect(received[name]).toEqual(values[name]);
@@ -37,11 +35,15 @@ describe("the two names of the output limit", () => {
   const LIMITS: readonly (readonly [Provider, string, "max_tokens" | "max_completion_tokens"])[] = [
     ["scaleway", MODEL, "max_tokens"],
     ["openai", "openai/gpt-5-mini", "max_completion_tokens"],
+    ["deepseek", "deepseek/deepseek-v4-pro", "max_tokens"],
+    ["zai", "zhipuai/glm-5.3", "max_tokens"],
+    ["together", MODEL, "max_tokens"],
+    ["deepinfra", MODEL, "max_tokens"],
+    ["cohere", "cohere/command-a-03-2025", "max_tokens"],
   ];
   test.each(LIMITS)("PARAM-01 max_tokens under either name reaches %s (%s) as %s", async (provider, model, name) => {
-    await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: ["ionos"] });
     for (const sent of ["max_tokens", "max_completion_tokens"]) {
-      const { status, body } = await scene.chat(tenant.key, { model, [sent]: 33 });
+      const { status, body } = await scene.chat(tenant.key, { model, provider: { only: [provider] }, [sent]: 33 });
       expect(status, JSON.stringify(body)).toBe(200);
       const received: Json = scene.at(provider).requests.at(-1)?.json;
       expect({ max_tokens: received.max_tokens, max_completion_tokens: received.max_completion_tokens }).toEqual({

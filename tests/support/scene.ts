@@ -13,7 +13,9 @@ export const MODEL = "openai/gpt-oss-120b";
 /** Whom a scene can connect: each gets a scripted upstream. */
 export type Provider =
   | "alibaba"
+  | "cohere"
   | "deepinfra"
+  | "deepseek"
   | "openai"
   | "azure"
   | "groq"
@@ -23,6 +25,8 @@ export type Provider =
   | "ionos"
   | "nebius"
   | "cerebras"
+  | "together"
+  | "zai"
   | "google-ai-studio"
   | "anthropic"
   | "aws-bedrock";
