@@ -1,6 +1,14 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { begunJob, type JobsRoom, jobsWith, openJobsRoom, REQUEST } from "../../../tests/support/jobs-room.ts";
+import {
+  begunJob,
+  type JobsRoom,
+  jobsWith,
+  openJobsRoom,
+  queuedJob,
+  REQUEST,
+} from "../../../tests/support/jobs-room.ts";
 import { storedResponse } from "../../../tests/support/response-suite.ts";
+import { fault } from "../../contract/faults.ts";
 import type { ResponseStore } from "../../domain/responses/stored.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { Job } from "./job.ts";
@@ -253,6 +261,43 @@ test("RESP-05 BILL-02 whoever fails before it begins ends what nobody works on, 
     expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status });
     await store.remove("ws_1", "resp_1", 2000);
   }
+});
+
+test("RESP-04 RESP-05 work that the store could not begin ends as failed, and is not stopped as unwanted while its end is asked for", async () => {
+  for (const [status, runs] of [
+    ["queued", 0],
+    ["in_progress", 1],
+  ] as const) {
+    const row = storedResponse("resp_1", { status, runs });
+    await store.add(row, REQUEST);
+    const job = new Job(row);
+    jobs.reopen(job);
+    const { begin, takeEnd } = store;
+    store.begin = () => Promise.reject(new Error("the connection was lost"));
+    await expect(jobs.begin(job)).rejects.toThrow("lost");
+    store.begin = begin;
+    store.takeEnd = () => Promise.reject(new Error("the store is away"));
+    const asked = jobs.takeEnd("resp_1", "less");
+    store.takeEnd = takeEnd;
+    await jobs.stopUnwanted();
+    expect(await asked).toBeUndefined();
+    await jobs.finish(job, fault("service_unavailable", { message: "The store is away." }));
+    const stored = await store.find("ws_1", "resp_1", 2000);
+    expect(stored).toMatchObject({ status: "failed", runs, response: { error: { code: "service_unavailable" } } });
+    await store.remove("ws_1", "resp_1", 2000);
+  }
+});
+
+test("RESP-04 work that was called off while the store could not say whether it had begun is stopped", async () => {
+  const job = await queuedJob(jobs);
+  const { begin } = store;
+  store.begin = () => Promise.reject(new Error("the connection was lost"));
+  await expect(jobs.begin(job)).rejects.toThrow("lost");
+  store.begin = begin;
+  await store.callOff("ws_1", "resp_1");
+  await jobs.stopUnwanted();
+  await jobs.finish(job, new Error("the store was away"));
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", response: { error: null } });
 });
 
 test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's wish: what was told of it is not charged", async () => {

@@ -124,7 +124,11 @@ export class Jobs {
     const begun = [...this.#running.values()].map(({ job }) => job).filter(({ run }) => run !== undefined);
     if (begun.length === 0) return;
     const wanted = await this.#deps.store.wanted();
-    for (const job of begun) if (wanted.get(job.stored.id) !== job.run) await this.#stop(job);
+    for (const job of begun) {
+      const newest = wanted.get(job.stored.id);
+      // An older run is the newest where this one could not begin: it comes to its own end.
+      if (newest === undefined || newest > job.ownRun) await this.#stop(job);
+    }
   }
 
   /** Only who calls it off, or deletes it, pays for what there is of it: an end that stands may have its own charge. */
