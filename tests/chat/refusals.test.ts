@@ -68,6 +68,22 @@ describe("a provider refuses the caller's own request", () => {
     expect(body.error.message).toBe("messages.0 is odd");
   });
 
+  const PLACES = [
+    { type: "extra_forbidden", loc: ["body", "x"], msg: "Extra inputs are not permitted", input: "the caller's own" },
+    { type: "missing", loc: ["body", "messages", 0, "user", "content"], msg: "Field required", input: {} },
+  ];
+  const PLACED = "x: Extra inputs are not permitted; messages.0.user.content: Field required";
+
+  test.each([
+    ["a detail", { detail: PLACES }],
+    ["a message with a detail", { object: "error", message: { detail: PLACES }, type: "invalid_request_error" }],
+    ["a message and a detail", { object: "Error", detail: PLACES, message: PLACES, code: 3001 }],
+  ])("ERR-06 a list of places in %s names each of them, and nothing of what stood there", async (_, json) => {
+    scene.at("deepinfra").next({ status: 422, json });
+    const { body } = await scene.chat(tenant.key);
+    expect(body.error.message).toBe(PLACED);
+  });
+
   test("ERR-06 a refusal without a reason, or in HTML, is a refusal all the same", async () => {
     for (const script of [
       { status: 400, body: "" },

@@ -179,6 +179,19 @@ describe("the caller's own bytes", () => {
     expect(reason).toBe("answered whole; left out: messages: tool_calls.extra_content");
   });
 
+  test("CHAT-02 PARAM-04 the name of who speaks stays behind where it is refused, that of a tool does not", async () => {
+    const call = '{"id":"abcDEF123","type":"function","function":{"name":"f","arguments":"{}"}}';
+    const list = (name: string, none: string) =>
+      `[ {"role":"system"${name},"content":"s","n":1.0}, {"role":"user"${none},"content":"u"},{"role":"user","content":"v"${name}},` +
+      `{"role":"assistant"${name},"content":null,"tool_calls":[${call}]}, {"role":"tool","name":"f","tool_call_id":"abcDEF123","content":"r"} ]`;
+    const body = (model: string) => `{"model":"${model}","messages":${list(',"name":"ann"', ',"name":null')}}`;
+    const { raw, reason } = await sentBy("mistral", body("mistral/mistral-large-2512"));
+    expect(raw).toContain(`"messages":${list("", "")}`);
+    expect(reason).toBe("answered whole; left out: messages: name");
+    const other = await sentBy("deepinfra", body("alibaba/qwen3.5-397b-a17b"));
+    expect(other.raw).toContain(`"messages":${list(',"name":"ann"', ',"name":null')}`);
+  });
+
   test("CHAT-03 the same calls go to other servers as they were written", async () => {
     const calls = '[{"id":"toolu_01ABC","type":"function","function":{"name":"f","arguments":"{}"},"x_own":{}}]';
     const result = '{"role":"tool","tool_call_id":"toolu_01ABC","content":"r"}';

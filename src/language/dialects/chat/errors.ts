@@ -1,4 +1,4 @@
-import { isJsonObject } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { UpstreamProblem } from "../../canon/problem.ts";
 
 const MESSAGE_CHARS_MAX = 2000;
@@ -21,8 +21,7 @@ export function decodeProblem(body: unknown, status: number | null): UpstreamPro
   const first = Array.isArray(body) ? body[0] : body;
   if (!isJsonObject(first)) return problem(null, null, null, status);
   const inner = isJsonObject(first["error"]) ? first["error"] : first;
-  const detail = first["detail"];
-  const message = textOf(inner["message"]) ?? textOf(first["error"]) ?? textOf(detail) ?? detailList(detail);
+  const message = wordsIn(inner["message"]) ?? wordsIn(first["error"]) ?? wordsIn(first["detail"]);
   const code = textOf(inner["code"]);
   const type = textOf(inner["type"]);
   const said = statusIn(inner["code"]) ?? statusIn(inner["status_code"]) ?? status;
@@ -63,9 +62,17 @@ function textOf(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value : null;
 }
 
-/** Validation errors as a list of places and sentences. */
-function detailList(detail: unknown): string | null {
-  if (!Array.isArray(detail)) return null;
-  const lines = detail.flatMap((item) => (isJsonObject(item) && typeof item["msg"] === "string" ? [item["msg"]] : []));
+/** A sentence, or what a validator says: a list of places, which some have in a `detail` of its own. */
+function wordsIn(said: unknown): string | null {
+  const places = isJsonObject(said) ? said["detail"] : said;
+  if (!Array.isArray(places)) return textOf(said);
+  const lines = places.flatMap((item) => (isJsonObject(item) ? lineOf(item) : []));
   return lines.length === 0 ? null : lines.join("; ");
+}
+
+/** The place as callers know it and the sentence, and never what stood there. */
+function lineOf({ loc, msg }: JsonObject): string[] {
+  if (typeof msg !== "string") return [];
+  const place = Array.isArray(loc) ? loc.slice(loc[0] === "body" ? 1 : 0).join(".") : "";
+  return [place === "" ? msg : `${place}: ${msg}`];
 }

@@ -14,7 +14,10 @@ import { isSealedElsewhere } from "./details.ts";
 import { NINE, ToolIds } from "./tool-ids.ts";
 import { ALL_ROLES, SIGNED_CALLS } from "./turns.ts";
 
-/** It refuses answers that are sent back with more than words and calls, thoughts that it was itself heard to think too. */
+/**
+ * It refuses answers that are sent back with more than words and calls, thoughts that it was itself heard to think too, and
+ * knows no name but a tool's.
+ */
 const PLAIN_HISTORY = "plain-history";
 const BESIDES: ReadonlySet<string> = new Set(["reasoning_content", "reasoning_details", "annotations", "audio"]);
 /** It has no place for thoughts over chat completions, or none of the name that they are given out by. */
@@ -102,8 +105,8 @@ function keptFrom(quirks: readonly Quirk[]): Server["kept"] {
 
 function isRefused(message: JsonObject, server: Server): boolean {
   const { role } = message;
-  // Marks alone are ever refused of these.
-  if (server.marks === "kept" && (role === "user" || role === "system")) return false;
+  // Marks and names alone are ever refused of these.
+  if (server.marks === "kept" && server.kept !== "besides" && (role === "user" || role === "system")) return false;
   for (const key in message) if (valueLeft(role, key, message[key], server) !== message[key]) return true;
   return false;
 }
@@ -157,6 +160,8 @@ function valueLeft(role: unknown, key: string, value: unknown, server: Server): 
       return server.marks === "cut" ? partsLeft(value) : value;
     case MARK:
       return server.marks === "cut" ? undefined : value;
+    case "name":
+      return server.kept === "besides" && role !== "tool" ? undefined : value;
     default:
       return role === "assistant" ? answerLeft(key, value, server) : value;
   }
