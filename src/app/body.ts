@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { type Fault, fault } from "../contract/faults.ts";
+import { type Fault, fault, invalidValue, unknownField } from "../contract/faults.ts";
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonObject } from "../kit/json.ts";
 import { someOf } from "../kit/some-items.ts";
 import type { Exchange } from "./exchange.ts";
@@ -67,18 +67,13 @@ export function readQuery<T>(exchange: Pick<Exchange, "query">, schema: z.ZodTyp
   return decodeWith(schema, value);
 }
 
-export function invalidValue(param: string, problem: string): Fault {
-  return fault("invalid_value", { message: `Field "${param}": ${problem}.`, param });
-}
-
 type Issue = z.core.$ZodIssue;
 
 /** An unknown field is named before a missing or bad one (ERR-10). */
 function faultOf(found: readonly Found[], value: unknown): Fault {
   for (const { issue, path } of found) {
     if (issue.code !== "unrecognized_keys") continue;
-    const param = nameOf([...path, issue.keys[0] ?? ""]);
-    return fault("unsupported_parameter", { message: `Field "${param}" is not known here: remove it.`, param });
+    return unknownField(nameOf([...path, issue.keys[0] ?? ""]));
   }
   const first = found[0];
   if (first === undefined) return fault("invalid_value", { message: "The request is not valid." });

@@ -295,6 +295,14 @@ export function fault(code: FaultCode, said: FaultDetail): Fault {
   return new Fault(code, said);
 }
 
+export function invalidValue(param: string, problem: string): Fault {
+  return fault("invalid_value", { message: `Field "${param}": ${problem}.`, param });
+}
+
+export function unknownField(param: string): Fault {
+  return fault("unsupported_parameter", { message: `Field "${param}" is not known here: remove it.`, param });
+}
+
 export type ErrorEnvelope = {
   readonly error: {
     readonly message: string;

@@ -1,4 +1,4 @@
-import { type Fault, fault } from "../../contract/faults.ts";
+import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import type { Allowed, Belonging, Route } from "../../contract/route.ts";
 import { type Actor, isAtLeast, isOperatorActor, type Seat } from "../../domain/tenancy/actor.ts";
 import type { Role } from "../../domain/tenancy/workspace.ts";
@@ -84,12 +84,7 @@ const FOUND: Readonly<Record<Belonging, (room: Guarded, exchange: Exchange) => T
   query(room, { query }) {
     const named = query.get("workspace");
     if (named !== null) return workspaceNamed(room, named);
-    return {
-      missing: fault("invalid_value", {
-        message: 'Field "workspace": it is required, unless you are the operator.',
-        param: "workspace",
-      }),
-    };
+    return { missing: invalidValue("workspace", "it is required, unless you are the operator") };
   },
   key(room, { params }) {
     const id = params["id"] ?? "";

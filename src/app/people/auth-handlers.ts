@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Fault, fault } from "../../contract/faults.ts";
+import { type Fault, fault, unknownField } from "../../contract/faults.ts";
 import type { Held } from "../../domain/tenancy/person.ts";
 import { isJsonObject, jsonIn } from "../../kit/json.ts";
 import { parseJson } from "../body.ts";
@@ -200,10 +200,7 @@ async function fieldsOf(exchange: Exchange, { takes = [], sets }: Door): Promise
   const bytes = await exchange.body();
   const fields = bytes.length === 0 ? {} : parseJson(bytes).value;
   const unknown = [...exchange.query.keys(), ...Object.keys(fields).filter((name) => !takes.includes(name))][0];
-  if (unknown !== undefined) {
-    const param = unknown.slice(0, 100);
-    throw fault("unsupported_parameter", { message: `Field "${param}" is not known here: remove it.`, param });
-  }
+  if (unknown !== undefined) throw unknownField(unknown.slice(0, 100));
   return { ...fields, ...sets };
 }
 

@@ -1,11 +1,11 @@
-import { type Fault, fault } from "../../contract/faults.ts";
+import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import { InvitationAccept, InvitationBody } from "../../contract/schemas/people.ts";
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { PersonLink } from "../../domain/tenancy/person.ts";
 import type { Role, Workspace } from "../../domain/tenancy/workspace.ts";
 import { digestOf } from "../../kit/secret.ts";
 import { DAY_MS } from "../../kit/time.ts";
-import { invalidValue, readBody, readOptionalBody } from "../body.ts";
+import { readBody, readOptionalBody } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { change, findWorkspace, short } from "../manage/deps.ts";
 import { demandFresh, demandFreshToGive } from "../manage/fresh.ts";

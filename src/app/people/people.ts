@@ -1,8 +1,8 @@
-import { fault } from "../../contract/faults.ts";
+import { fault, invalidValue } from "../../contract/faults.ts";
 import { DisabledBody, OperatorBody, PeopleQuery } from "../../contract/schemas/people.ts";
 import { isErased, type PeopleWriter, type PersonListed, type PersonRecord } from "../../domain/tenancy/person.ts";
 import type { Member } from "../../domain/tenancy/workspace.ts";
-import { invalidValue, readBody, readQuery } from "../body.ts";
+import { readBody, readQuery } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { actorName } from "../manage/acting.ts";
 import { change, short } from "../manage/deps.ts";

@@ -1,4 +1,4 @@
-import { type Fault, fault } from "../../contract/faults.ts";
+import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import { outputOf } from "../../domain/responses/items.ts";
 import type { ResponseStore } from "../../domain/responses/stored.ts";
 import type { JsonObject } from "../../kit/json.ts";
@@ -47,17 +47,13 @@ async function historyOf(
   const chain = await store.chain(workspaceId, previousId, nowMs);
   if (chain.is === "broken") throw notFound(previousId);
   if (chain.is === "too_long")
-    throw fault("invalid_value", {
-      message:
-        'Field "previous_response_id": the conversation is longer than this gateway puts together. Begin a new one with a summary of it.',
-      param: "previous_response_id",
-    });
+    throw invalidValue(
+      "previous_response_id",
+      "the conversation is longer than this gateway puts together. Begin a new one with a summary of it",
+    );
   const last = chain.links.at(-1);
   if (last?.status === "queued" || last?.status === "in_progress")
-    throw fault("invalid_value", {
-      message: 'Field "previous_response_id": that response is still being made. Wait until it is completed.',
-      param: "previous_response_id",
-    });
+    throw invalidValue("previous_response_id", "that response is still being made. Wait until it is completed");
   return chain.links.flatMap(({ input, response }) => [...input, ...outputOf(response)]);
 }
 
@@ -78,15 +74,10 @@ function notFound(id: string): Fault {
 }
 
 function tooManyReferences(problem: string): Fault {
-  return fault("invalid_value", {
-    message: `Field "input": ${problem}. Send the items themselves.`,
-    param: "input",
-  });
+  return invalidValue("input", `${problem}. Send the items themselves`);
 }
 
 function noSuchItem(at: number, id: string): Fault {
-  return fault("invalid_value", {
-    message: `Field "input.${at}.id": there is no stored item "${id.replace(/\p{Cc}/gu, "?").slice(0, 100)}". Send the item itself.`,
-    param: `input.${at}.id`,
-  });
+  const said = id.replace(/\p{Cc}/gu, "?").slice(0, 100);
+  return invalidValue(`input.${at}.id`, `there is no stored item "${said}". Send the item itself`);
 }

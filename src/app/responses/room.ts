@@ -1,4 +1,4 @@
-import { type Fault, fault } from "../../contract/faults.ts";
+import { type Fault, invalidValue } from "../../contract/faults.ts";
 import { ResponsesRequest } from "../../contract/schemas/responses.ts";
 import {
   type BackgroundKind,
@@ -81,8 +81,8 @@ function stateOf(
   noRoom: NoRoom | undefined,
 ): Pick<Asked, "store" | "background"> {
   if (mayKeep === "nothing") {
-    if (store === true) throw mayNotKeep("store", "Send store: false, or leave it out.");
-    if (background === true) throw mayNotKeep("background", "Leave it out, and stream the answer instead.");
+    if (store === true) throw mayNotKeep("store", "Send store: false, or leave it out");
+    if (background === true) throw mayNotKeep("background", "Leave it out, and stream the answer instead");
     return { store: false, background: "none" };
   }
   if (noRoom !== undefined && background === true) throw noRoomFault(noRoom, "background");
@@ -90,18 +90,18 @@ function stateOf(
   // Who did not ask for it is served all the same, and told by the answer's `store`.
   if (background !== true) return { store: store ?? noRoom === undefined, background: "none" };
   if (store === false)
-    throw fault("invalid_value", {
-      message: 'Field "background": the answer is found in the store later, so it needs store: true. Leave store out.',
-      param: "background",
-    });
+    throw invalidValue(
+      "background",
+      "the answer is found in the store later, so it needs store: true. Leave store out",
+    );
   return { store: true, background: stream === true ? "streamed" : "polled" };
 }
 
 function mayNotKeep(param: string, advice: string): Fault {
-  return fault("invalid_value", {
-    message: `Field "${param}": zero data retention is demanded, by the workspace, by its key or by "provider", so no answer may be kept. ${advice}`,
+  return invalidValue(
     param,
-  });
+    `zero data retention is demanded, by the workspace, by its key or by "provider", so no answer may be kept. ${advice}`,
+  );
 }
 
 function streamedBody(sent: ParsedBody): ParsedBody {

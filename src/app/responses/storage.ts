@@ -1,4 +1,4 @@
-import { type Fault, fault } from "../../contract/faults.ts";
+import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import type { ResponsesDeps } from "./deps.ts";
 
 /** Why nothing more is stored now. */
@@ -36,8 +36,8 @@ export function noRoomFault(why: NoRoom, param: keyof typeof INSTEAD): Fault {
       param,
       headers: { "retry-after": String(FULL_RETRY_AFTER_SECONDS) },
     });
-  return fault("invalid_value", {
-    message: `Field "${param}": the stored responses of this workspace take ${why.usedBytes} bytes and this answer does not fit into its ${why.maxBytes} (GATEWAY_RESPONSES_MAX_BYTES). Delete responses, or ${INSTEAD[param]}.`,
+  return invalidValue(
     param,
-  });
+    `the stored responses of this workspace take ${why.usedBytes} bytes and this answer does not fit into its ${why.maxBytes} (GATEWAY_RESPONSES_MAX_BYTES). Delete responses, or ${INSTEAD[param]}`,
+  );
 }

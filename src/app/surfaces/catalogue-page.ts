@@ -1,5 +1,5 @@
+import { invalidValue } from "../../contract/faults.ts";
 import { digestOf } from "../../kit/secret.ts";
-import { invalidValue } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
 
 export type Page<T> = { readonly data: readonly T[]; readonly next: string | null };

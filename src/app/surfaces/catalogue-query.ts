@@ -1,12 +1,12 @@
 import type { z } from "zod";
-import { fault } from "../../contract/faults.ts";
+import { fault, invalidValue } from "../../contract/faults.ts";
 import { FILTER_NAMES, type FilterName } from "../../contract/schemas/catalogue-values.ts";
 import { rateBetween } from "../../domain/billing/rate.ts";
 import { knownCountries, type Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { SURFACES, type Surface } from "../../domain/record/record.ts";
 import { LEVELS } from "../../domain/tenancy/policy.ts";
 import { divideHalfUp, parseNanos } from "../../kit/money.ts";
-import { invalidValue, readQuery } from "../body.ts";
+import { readQuery } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
 
 /** What a list is narrowed to; what is undefined does not narrow. */

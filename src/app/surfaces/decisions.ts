@@ -1,4 +1,4 @@
-import { type Fault, fault } from "../../contract/faults.ts";
+import { type Fault, fault, invalidValue, unknownField } from "../../contract/faults.ts";
 import { CRITERIA_MAX, DecisionRequest, QUESTIONS_MAX } from "../../contract/schemas/decisions.ts";
 import { OpenaiDecisionRequest } from "../../contract/schemas/openai-decisions.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
@@ -8,7 +8,7 @@ import type { DecisionAsk } from "../../language/decisions/ask.ts";
 import { decodeOpenaiDecision } from "../../language/decisions/openai-request.ts";
 import { type DecisionClient, decisionClient } from "../../language/decisions/render.ts";
 import { decodeDecision } from "../../language/decisions/request.ts";
-import { decodeWith, invalidValue, parseJson } from "../body.ts";
+import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
 import { DecisionsErrand } from "../pipeline/decisions-errand.ts";
 import { type Decoded, principalOf, run } from "../pipeline/run.ts";
@@ -105,10 +105,7 @@ function requireKnownFields(questions: unknown): void {
   }
 }
 
-function notKnown(name: string): Fault {
-  const param = name.slice(0, 200);
-  return fault("unsupported_parameter", { message: `Field "${param}" is not known here: remove it.`, param });
-}
+const notKnown = (name: string) => unknownField(name.slice(0, 200));
 
 function decoded({ snapshot }: Gateway, { ask, client }: Asked): Decoded {
   const unserved = () =>

@@ -1,4 +1,4 @@
-import { fault } from "../../contract/faults.ts";
+import { fault, invalidValue } from "../../contract/faults.ts";
 import { EmbeddingsFields } from "../../contract/schemas/embeddings.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
@@ -54,8 +54,7 @@ async function inputsOf(input: unknown, tokens: Gateway["tokens"]): Promise<Embe
     });
   if (words.is === "unknown") {
     const param = form === "one" ? "input" : `input.${words.list}`;
-    const message = `Field "${param}": ${words.token} is no token of cl100k_base. Send texts instead.`;
-    throw fault("invalid_value", { message, param });
+    throw invalidValue(param, `${words.token} is no token of cl100k_base. Send texts instead`);
   }
   return { is: "tokens", lists, texts: words.texts };
 }

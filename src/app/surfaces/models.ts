@@ -1,4 +1,4 @@
-import { fault } from "../../contract/faults.ts";
+import { fault, invalidValue } from "../../contract/faults.ts";
 import { type ModelList, ModelListQuery } from "../../contract/schemas/models.ts";
 import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import { servesSurface, usability } from "../../domain/catalogue/callable.ts";
@@ -7,7 +7,6 @@ import { asProven, type Proven } from "../../domain/catalogue/proofs.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
-import { invalidValue } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { listKey, type Page, type PageRequest, pageOf } from "./catalogue-page.ts";
 import { readLenientQuery, readSelection } from "./catalogue-query.ts";

@@ -1,8 +1,8 @@
-import { type Fault, fault } from "../../contract/faults.ts";
+import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import { InputItemsQuery, RetrieveQuery } from "../../contract/schemas/stored-responses.ts";
 import { isUnfinished, type ServedBy, type StoredResponse } from "../../domain/responses/stored.ts";
 import { mayHearOf } from "../../domain/tenancy/key.ts";
-import { invalidValue, readQuery } from "../body.ts";
+import { readQuery } from "../body.ts";
 import { type Exchange, type Handler, type Sink, streamed, whole } from "../exchange.ts";
 import { eventsAfter } from "../responses/event-log.ts";
 import { followJob, followStored, sendEvents } from "../responses/follow.ts";

@@ -1,6 +1,5 @@
-import { fault } from "../../contract/faults.ts";
+import { invalidValue, unknownField } from "../../contract/faults.ts";
 import type { JsonObject } from "../../kit/json.ts";
-import { invalidValue } from "../body.ts";
 
 type Fields = readonly (readonly [name: string, value: string])[];
 
@@ -44,7 +43,7 @@ export function valuesOf(fields: Fields): Record<string, unknown> {
       const members = objects.get(base) ?? [];
       if (members.some(([known]) => known === key)) throw invalidValue(name, "it is given twice");
       objects.set(base, [...members, [key, read(key, value)]]);
-    } else throw unknownField(name);
+    } else throw unknownField(name.slice(0, 200));
   }
   for (const base of objects.keys()) if (singles.has(base)) throw invalidValue(base, "it is given twice");
   return Object.fromEntries<unknown>([
@@ -70,11 +69,6 @@ function parsed(text: string): unknown {
   } catch {
     return text;
   }
-}
-
-function unknownField(name: string) {
-  const param = name.slice(0, 200);
-  return fault("unsupported_parameter", { message: `Field "${param}" is not known here: remove it.`, param });
 }
 
 /** What a capture window may keep of a form: its fields, and of files nothing but that they were there. */

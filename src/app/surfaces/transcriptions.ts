@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { fault } from "../../contract/faults.ts";
+import { fault, invalidValue } from "../../contract/faults.ts";
 import { TranscriptionRequest } from "../../contract/schemas/transcriptions.ts";
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
@@ -18,7 +18,7 @@ import {
   type TranscriptionParameter,
 } from "../../language/transcriptions/ask.ts";
 import { secondsAtMost, transcriptTokens } from "../../language/transcriptions/seconds.ts";
-import { decodeWith, invalidValue } from "../body.ts";
+import { decodeWith } from "../body.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
 import type { Bound, Errand } from "../pipeline/errand.ts";
 import type { Outline } from "../pipeline/plan.ts";
@@ -189,11 +189,11 @@ function tooLarge(maxBytes: number, model: string): Shortcoming {
 
 /** Billed by the second, by somebody who does not say how many there were, or only at the end of a stream. */
 function unmeasured({ streaming }: TranscriptionAsk): Shortcoming {
-  const whole = streaming ? " Or send it without stream." : "";
-  const message = `How long this file is could not be measured, and it would be billed by the second. Send it as mp3, flac or ogg, as wav with plain samples, as m4a or mp4 with AAC, or as webm with Opus.${whole}`;
+  const whole = streaming ? ". Or send it without stream" : "";
+  const problem = `How long this file is could not be measured, and it would be billed by the second. Send it as mp3, flac or ogg, as wav with plain samples, as m4a or mp4 with AAC, or as webm with Opus${whole}`;
   return {
     reason: "is billed by the second and does not say in time how many there were, and the file could not be measured",
     param: "file",
-    fault: fault("invalid_value", { message: `Field "file": ${message}`, param: "file" }),
+    fault: invalidValue("file", problem),
   };
 }

@@ -1,4 +1,4 @@
-import { type Fault, fault } from "../../contract/faults.ts";
+import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import type { Extra } from "../../language/canon/extras.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
@@ -187,8 +187,8 @@ function untoldOf(endpoint: Endpoint, demand: Demand, support: DialectSupport): 
 /** To warm a cache, the messages dialect can ask for no answer at all. */
 function noAnswer({ model }: Endpoint): Shortcoming {
   const param = "max_tokens";
-  const message = `Field "${param}": ${model} writes an answer, and must be allowed one token at least. Send 1 or more.`;
-  return { reason: "always writes an answer", param, fault: fault("invalid_value", { message, param }) };
+  const problem = `${model} writes an answer, and must be allowed one token at least. Send 1 or more`;
+  return { reason: "always writes an answer", param, fault: invalidValue(param, problem) };
 }
 
 /** What a router wants of a call that says nothing of thinking, and what the call asks for that may exclude it. */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { Busboy, type BusboyFileStream, type BusboyInstance } from "@fastify/busboy";
-import { type Fault, fault } from "../../contract/faults.ts";
+import { type Fault, fault, invalidValue, unknownField } from "../../contract/faults.ts";
 import { fileMeter } from "../../language/audio/file.ts";
 import { Spool, type SpoolRoom } from "./spool.ts";
 
@@ -110,11 +110,11 @@ class FormReader {
 
   field(name: string | undefined, value: string, end: "whole" | "cut"): Fault | undefined {
     if (name === undefined || name === "") return malformed("one of its parts has no name");
-    if (name === "file") return bad(name, "it must be sent as a file, with a file name");
+    if (name === "file") return invalidValue(name, "it must be sent as a file, with a file name");
     const param = name.slice(0, NAME_CHARS_MAX);
     if (name.length > NAME_CHARS_MAX) return unknownField(param);
-    if (end === "cut") return bad(param, `it is longer than ${FIELD_MAX_BYTES} bytes`);
-    if (name.includes(REPLACEMENT) || value.includes(REPLACEMENT)) return bad(param, "it is not valid UTF-8");
+    if (end === "cut") return invalidValue(param, `it is longer than ${FIELD_MAX_BYTES} bytes`);
+    if (name.includes(REPLACEMENT) || value.includes(REPLACEMENT)) return invalidValue(param, "it is not valid UTF-8");
     this.#fields.push([name, value]);
     return undefined;
   }
@@ -126,7 +126,7 @@ class FormReader {
     fail: (problem: unknown) => void,
   ): Fault | undefined {
     if (name !== "file") return unknownField((name ?? "").slice(0, NAME_CHARS_MAX));
-    if (this.#named !== undefined) return bad(name, "it is given twice");
+    if (this.#named !== undefined) return invalidValue(name, "it is given twice");
     this.#named = { filename: filenameOf(told.filename), type: told.type };
     stream.on("data", (chunk: Buffer) => {
       this.#hash.update(chunk);
@@ -184,12 +184,4 @@ function filenameOf(name: string): string {
 
 function malformed(why: string): Fault {
   return fault("invalid_request", { message: `The form cannot be read: ${why}.` });
-}
-
-function bad(param: string, why: string): Fault {
-  return fault("invalid_value", { message: `Field "${param}": ${why}.`, param });
-}
-
-function unknownField(param: string): Fault {
-  return fault("unsupported_parameter", { message: `Field "${param}" is not known here: remove it.`, param });
 }

@@ -1,4 +1,4 @@
-import { fault } from "../../contract/faults.ts";
+import { invalidValue } from "../../contract/faults.ts";
 import { IMAGES_MAX } from "../../contract/schemas/decisions.ts";
 import type {
   OpenaiDecisionItem,
@@ -31,11 +31,7 @@ export function decodeOpenaiDecision(request: OpenaiDecisionRequest): { ask: Dec
   });
   const pictures: DecisionImage[] = [];
   const state = typeof input === "string" ? input : stateOf(input, pictures);
-  if (pictures.length > IMAGES_MAX)
-    throw fault("invalid_value", {
-      message: `Field "input": it may have ${IMAGES_MAX} images at most.`,
-      param: "input",
-    });
+  if (pictures.length > IMAGES_MAX) throw invalidValue("input", `it may have ${IMAGES_MAX} images at most`);
   if (typeof state === "string" && state.trim() === "" && pictures.length === 0) throw empty("input");
   return {
     ask: {
@@ -66,15 +62,12 @@ function advisoryOf(request: OpenaiDecisionRequest): Pick<DecisionAsk, "advisory
   return advisory.length === 0 ? {} : { advisory };
 }
 
-function empty(param: string) {
-  return fault("invalid_value", { message: `Field "${param}": must not be empty.`, param });
-}
+const empty = (param: string) => invalidValue(param, "must not be empty");
 
 function requireUnique(names: readonly (string | null)[]): void {
   for (const [place, name] of names.entries()) {
     if (name === null || names.indexOf(name) === place) continue;
-    const param = `questions.${place}.name`;
-    throw fault("invalid_value", { message: `Field "${param}": another question has the same name.`, param });
+    throw invalidValue(`questions.${place}.name`, "another question has the same name");
   }
 }
 
@@ -119,7 +112,7 @@ function optionNames(values: readonly (string | boolean)[], param: string): stri
     typeof value === "string" ? value : values.includes(String(value)) ? `${value} (boolean)` : String(value),
   );
   if (new Set(names).size === names.length) return names;
-  throw fault("invalid_value", { message: `Field "${param}": a choice is there twice.`, param });
+  throw invalidValue(param, "a choice is there twice");
 }
 
 function instructionsOf(instructions: OpenaiInstructions): string {

@@ -1,4 +1,4 @@
-import { fault } from "../../contract/faults.ts";
+import { invalidValue } from "../../contract/faults.ts";
 import type { DecisionRequest, Question } from "../../contract/schemas/decisions.ts";
 import { type DecisionAsk, type DecisionQuestion, idsFor } from "./ask.ts";
 import { type DecisionImage, readImage } from "./image.ts";
@@ -31,6 +31,6 @@ function decodeQuestion(question: Question, names: Pick<DecisionQuestion, "key" 
 
 export function imageAt(url: string, param: string): DecisionImage {
   const image = readImage(url);
-  if ("problem" in image) throw fault("invalid_value", { message: `Field "${param}": ${image.problem}.`, param });
+  if ("problem" in image) throw invalidValue(param, image.problem);
   return image;
 }

@@ -1,4 +1,4 @@
-import { fault } from "../../contract/faults.ts";
+import { invalidValue } from "../../contract/faults.ts";
 import { EMBEDDING_INPUTS_MAX } from "../../contract/schemas/embeddings.ts";
 
 /** The inputs of a request as they were sent: one list of numbers, or many. */
@@ -13,33 +13,29 @@ const FORMS = "a text, a list of texts, a list of token numbers, or a list of su
  * numbers, and a schema of four forms would try each of them four times.
  */
 export function readInputs(input: unknown): GivenInputs {
-  if (input === undefined || input === null) throw invalid("input", "it is required");
+  if (input === undefined || input === null) throw invalidValue("input", "it is required");
   if (typeof input === "string") return { is: "texts", texts: [textAt(input, "input")] };
-  if (!Array.isArray(input)) throw invalid("input", `must be ${FORMS}`);
+  if (!Array.isArray(input)) throw invalidValue("input", `must be ${FORMS}`);
   const [first] = input;
   if (typeof first === "number") return { is: "tokens", lists: [numbersAt(input, "input")], form: "one" };
   if (input.length > EMBEDDING_INPUTS_MAX)
-    throw invalid("input", `must have at most ${EMBEDDING_INPUTS_MAX} items, and has ${input.length}`);
+    throw invalidValue("input", `must have at most ${EMBEDDING_INPUTS_MAX} items, and has ${input.length}`);
   if (typeof first === "string") return { is: "texts", texts: input.map((one, at) => textAt(one, `input.${at}`)) };
-  if (!Array.isArray(first)) throw invalid("input", input.length === 0 ? "must not be empty" : `must be ${FORMS}`);
+  if (!Array.isArray(first)) throw invalidValue("input", input.length === 0 ? "must not be empty" : `must be ${FORMS}`);
   return { is: "tokens", lists: input.map((one, at) => numbersAt(one, `input.${at}`)), form: "many" };
 }
 
 function textAt(value: unknown, param: string): string {
-  if (typeof value !== "string") throw invalid(param, "must be a text, as the first item is");
-  if (value === "") throw invalid(param, "must not be empty");
+  if (typeof value !== "string") throw invalidValue(param, "must be a text, as the first item is");
+  if (value === "") throw invalidValue(param, "must not be empty");
   return value;
 }
 
 function numbersAt(value: unknown, param: string): number[] {
-  if (!Array.isArray(value)) throw invalid(param, "must be a list of token numbers, as the first item is");
-  if (value.length === 0) throw invalid(param, "must not be empty");
+  if (!Array.isArray(value)) throw invalidValue(param, "must be a list of token numbers, as the first item is");
+  if (value.length === 0) throw invalidValue(param, "must not be empty");
   return value.map((one: unknown, at) => {
     if (typeof one === "number" && Number.isSafeInteger(one) && one >= 0) return one;
-    throw invalid(`${param}.${at}`, "must be a token number, as the first item is");
+    throw invalidValue(`${param}.${at}`, "must be a token number, as the first item is");
   });
-}
-
-function invalid(param: string, problem: string) {
-  return fault("invalid_value", { message: `Field "${param}": ${problem}.`, param });
 }

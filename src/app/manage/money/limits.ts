@@ -1,4 +1,4 @@
-import { fault } from "../../../contract/faults.ts";
+import { fault, invalidValue } from "../../../contract/faults.ts";
 import { LimitsPut, LimitsQuery } from "../../../contract/schemas/manage-limits.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import type { SpendState } from "../../../domain/admission/admission.ts";
@@ -7,7 +7,7 @@ import { SPENDERS, type SpenderKind, type SpendLimits, unlimited } from "../../.
 import type { Member, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type CalendarUnit, dayStartMs, spanOf } from "../../../kit/calendar.ts";
 import { formatNanos, parseNanos } from "../../../kit/money.ts";
-import { invalidValue, readBody, readQuery } from "../../body.ts";
+import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { change, findKey, findWorkspace, noKey, type Room, short, type TenancyDeps } from "../deps.ts";
 import { pageOf } from "../page.ts";

@@ -1,7 +1,8 @@
+import { invalidValue } from "../../../contract/faults.ts";
 import { MarginPut } from "../../../contract/schemas/manage-rates.ts";
 import { MARGIN_WORDS, readMargin } from "../../../domain/billing/margin.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import { invalidValue, readBody } from "../../body.ts";
+import { readBody } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room } from "../deps.ts";
 

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { fault } from "../../../contract/faults.ts";
+import { fault, invalidValue } from "../../../contract/faults.ts";
 import { RateHistoryQuery, RatesDocument, RatesPost } from "../../../contract/schemas/manage-rates.ts";
 import { readEcbRates } from "../../../domain/catalogue/ecb-rates.ts";
 import type { Offered, RateOffer, RateRow } from "../../../domain/catalogue/rates.ts";
@@ -7,7 +7,7 @@ import { staleRates } from "../../../domain/catalogue/rates.ts";
 import { counted } from "../../../kit/counted.ts";
 import { parseJsonText } from "../../../kit/json.ts";
 import { formatDecimal } from "../../../kit/money.ts";
-import { invalidValue, readBody, readQuery } from "../../body.ts";
+import { readBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import type { Check, Room, TenancyDeps } from "../deps.ts";
 import { isoTime } from "../views.ts";

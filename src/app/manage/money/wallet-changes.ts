@@ -1,4 +1,4 @@
-import { fault } from "../../../contract/faults.ts";
+import { fault, invalidValue } from "../../../contract/faults.ts";
 import {
   PromotionView,
   WalletAdjustment,
@@ -18,7 +18,7 @@ import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import type { Writers } from "../../../io/store/sql/store.ts";
 import { timeOfId } from "../../../kit/ids.ts";
 import { formatNanos } from "../../../kit/money.ts";
-import { invalidValue, readBody } from "../../body.ts";
+import { readBody } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room, short } from "../deps.ts";
 import { timeOf } from "../tenancy/key-settings.ts";

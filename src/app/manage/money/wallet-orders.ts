@@ -1,10 +1,10 @@
-import { fault } from "../../../contract/faults.ts";
+import { fault, invalidValue } from "../../../contract/faults.ts";
 import { OrderCreate } from "../../../contract/schemas/manage-money.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import { ORDER_PREFIX, type PaymentAdapter, type PaymentOrder, payAddress } from "../../../domain/billing/payment.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { formatNanos } from "../../../kit/money.ts";
-import { invalidValue, readBody, readQuery } from "../../body.ts";
+import { readBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room, short } from "../deps.ts";
 import { isoTime } from "../views.ts";

@@ -1,3 +1,4 @@
+import { invalidValue } from "../../../contract/faults.ts";
 import { EntryExportQuery, EntryQuery, StatementQuery, WalletKind } from "../../../contract/schemas/manage-money.ts";
 import {
   type LedgerFilter,
@@ -8,7 +9,7 @@ import {
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { csvLine } from "../../../kit/csv.ts";
 import { formatNanos } from "../../../kit/money.ts";
-import { invalidValue, readQuery } from "../../body.ts";
+import { readQuery } from "../../body.ts";
 import { type Exchange, type Handler, type Sink, streamed, whole } from "../../exchange.ts";
 import { findWorkspace, type Room } from "../deps.ts";
 import { sendPages } from "../records/log-export.ts";

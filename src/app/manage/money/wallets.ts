@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Fault, fault } from "../../../contract/faults.ts";
+import { Fault, fault, invalidValue } from "../../../contract/faults.ts";
 import { WalletCredit } from "../../../contract/schemas/manage-records.ts";
 import { type Transaction, topupOf, walletNanosOf } from "../../../domain/billing/ledger.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { formatNanos, parseNanos } from "../../../kit/money.ts";
-import { invalidValue, readBody } from "../../body.ts";
+import { readBody } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
 import { transactionView } from "../views.ts";

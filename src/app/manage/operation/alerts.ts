@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { fault } from "../../../contract/faults.ts";
+import { fault, invalidValue } from "../../../contract/faults.ts";
 import { AlertRulesPut } from "../../../contract/schemas/manage-alerts.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import { readEvent } from "../../../domain/alerts/event.ts";
@@ -8,7 +8,7 @@ import type { Delivery } from "../../../domain/alerts/store.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { formatNanos, parseNanos } from "../../../kit/money.ts";
 import { randomToken } from "../../../kit/secret.ts";
-import { invalidValue, readBody, readQuery } from "../../body.ts";
+import { readBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room } from "../deps.ts";
 import { isoTime } from "../views.ts";

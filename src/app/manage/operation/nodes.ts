@@ -1,4 +1,4 @@
-import { type Fault, fault } from "../../../contract/faults.ts";
+import { type Fault, fault, invalidValue } from "../../../contract/faults.ts";
 import { NodeCreate, NodePatch } from "../../../contract/schemas/manage-nodes.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import { ownModelId } from "../../../domain/catalogue/node-rows.ts";
@@ -6,7 +6,7 @@ import { NODE_TOKEN_PREFIX, type WorkspaceNode } from "../../../domain/tenancy/n
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { counted } from "../../../kit/counted.ts";
 import { digestOf, randomToken } from "../../../kit/secret.ts";
-import { invalidValue, readBody, readQuery } from "../../body.ts";
+import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { actorName } from "../acting.ts";
 import { change, findWorkspace, type Room, short } from "../deps.ts";

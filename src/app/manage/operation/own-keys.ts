@@ -1,10 +1,10 @@
-import { fault } from "../../../contract/faults.ts";
+import { fault, invalidValue } from "../../../contract/faults.ts";
 import { OwnKeyPatch, OwnKeyPut, ProviderTest } from "../../../contract/schemas/manage-providers.ts";
 import { type OwnKey, ownKeySlot } from "../../../domain/tenancy/own-key.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import type { HeldKey } from "../../../io/upstream/own-keys.ts";
 import type { Probed } from "../../../io/upstream/probe-key.ts";
-import { invalidValue, readBody, readOptionalBody } from "../../body.ts";
+import { readBody, readOptionalBody } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { actorName } from "../acting.ts";
 import { change, findWorkspace, type Room, short } from "../deps.ts";

@@ -1,7 +1,7 @@
-import { fault } from "../../../contract/faults.ts";
+import { fault, invalidValue } from "../../../contract/faults.ts";
 import { PlatformKeyPut } from "../../../contract/schemas/manage-providers.ts";
 import { type PlatformKey, platformKeySlot } from "../../../domain/tenancy/platform-key.ts";
-import { invalidValue, readBody } from "../../body.ts";
+import { readBody } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { actorName } from "../acting.ts";
 import { change, type Room } from "../deps.ts";

@@ -1,8 +1,8 @@
-import { fault } from "../../../contract/faults.ts";
+import { fault, invalidValue } from "../../../contract/faults.ts";
 import { ProbeQuery, ProbeRun } from "../../../contract/schemas/manage-proofs.ts";
 import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
 import type { Proof } from "../../../domain/catalogue/proofs.ts";
-import { invalidValue, readOptionalBody, readQuery } from "../../body.ts";
+import { readOptionalBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import type { Proved } from "../../prober/prober.ts";
 import { change, type Room, short } from "../deps.ts";

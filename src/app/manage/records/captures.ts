@@ -1,11 +1,11 @@
 import type { z } from "zod";
-import { type Fault, fault } from "../../../contract/faults.ts";
+import { type Fault, fault, invalidValue } from "../../../contract/faults.ts";
 import { CaptureClose, CaptureOpen, CaptureQuery } from "../../../contract/schemas/manage-capture.ts";
 import type { Captured, CaptureWindow, CaptureWindowRow } from "../../../domain/record/capture.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { parseJsonText } from "../../../kit/json.ts";
 import { DAY_MS, formatDuration, parseDurationMs } from "../../../kit/time.ts";
-import { invalidValue, readBody, readOptionalBody, readQuery } from "../../body.ts";
+import { readBody, readOptionalBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { actorName } from "../acting.ts";
 import { change, findWorkspace, type Room, short } from "../deps.ts";

@@ -1,6 +1,7 @@
+import { invalidValue } from "../../../contract/faults.ts";
 import { EvidenceQuery } from "../../../contract/schemas/manage-evidence.ts";
 import { DAY_MS } from "../../../kit/time.ts";
-import { invalidValue, readQuery } from "../../body.ts";
+import { readQuery } from "../../body.ts";
 import { type Handler, type Reply, whole } from "../../exchange.ts";
 import { findWorkspace, type Room } from "../deps.ts";
 import { timeOf } from "../tenancy/key-settings.ts";

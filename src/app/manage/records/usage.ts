@@ -1,10 +1,11 @@
 import type { z } from "zod";
+import { invalidValue } from "../../../contract/faults.ts";
 import { type UsageReport, UsageReportQuery, type UsageRowView } from "../../../contract/schemas/manage-log.ts";
 import type { UsageGroup, UsageRow } from "../../../domain/record/rollup.ts";
 import type { Directory } from "../../../domain/tenancy/directory.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import { DAY_MS, HOUR_MS } from "../../../kit/time.ts";
-import { invalidValue, readQuery } from "../../body.ts";
+import { readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { findWorkspace, type Room } from "../deps.ts";
 import { timeOf } from "../tenancy/key-settings.ts";

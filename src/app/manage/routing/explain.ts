@@ -1,12 +1,12 @@
 import type { z } from "zod";
-import { Fault } from "../../../contract/faults.ts";
+import { Fault, invalidValue } from "../../../contract/faults.ts";
 import { ExplainAsk } from "../../../contract/schemas/manage-routing.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
 import { AUTO_ROUTER, type Router } from "../../../domain/tenancy/router.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type ParsedBody, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import { formatNanos } from "../../../kit/money.ts";
-import { decodeWith, invalidValue, readJson } from "../../body.ts";
+import { decodeWith, readJson } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import type { ChatErrand } from "../../pipeline/chat-errand.ts";
 import { type Explained, explain } from "../../pipeline/explain.ts";

@@ -1,10 +1,11 @@
 import { setImmediate } from "node:timers/promises";
 import type { z } from "zod";
+import { invalidValue } from "../../../contract/faults.ts";
 import { ReplayAsk } from "../../../contract/schemas/manage-routing.ts";
 import type { LogFilter } from "../../../domain/record/record.ts";
 import { AUTO_ROUTER, type Router } from "../../../domain/tenancy/router.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import { invalidValue, readOptionalBody } from "../../body.ts";
+import { readOptionalBody } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { planningWith, replayOne } from "../../pipeline/replay.ts";
 import { findWorkspace, makeTurns, type Room } from "../deps.ts";

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
-import { fault } from "../../../contract/faults.ts";
+import { fault, invalidValue } from "../../../contract/faults.ts";
 import { RouterPut, RouterRestore } from "../../../contract/schemas/manage-routing.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import {
@@ -11,7 +11,7 @@ import {
   type Weights,
 } from "../../../domain/tenancy/router.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import { invalidValue, readBody, readQuery } from "../../body.ts";
+import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { type Change, change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
 import { type Names, namesFor } from "../names.ts";

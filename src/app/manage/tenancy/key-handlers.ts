@@ -1,10 +1,10 @@
-import { type Fault, fault } from "../../../contract/faults.ts";
+import { type Fault, fault, invalidValue } from "../../../contract/faults.ts";
 import { KeyCreate, KeyPatch, KeyRotate } from "../../../contract/schemas/manage-tenancy.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
 import { dayName, spanOf } from "../../../kit/calendar.ts";
 import { parseDurationMs } from "../../../kit/time.ts";
-import { invalidValue, readBody, readOptionalBody, readQuery } from "../../body.ts";
+import { readBody, readOptionalBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../../exchange.ts";
 import { findKey, findWorkspace, type Room } from "../deps.ts";
 import { namesFor } from "../names.ts";

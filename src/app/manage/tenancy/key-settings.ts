@@ -1,10 +1,10 @@
 import type { z } from "zod";
+import { invalidValue } from "../../../contract/faults.ts";
 import type { KeyPatch } from "../../../contract/schemas/manage-tenancy.ts";
 import type { ApiKey, Scope } from "../../../domain/tenancy/key.ts";
 import { OPEN_POLICY, type Policy } from "../../../domain/tenancy/policy.ts";
 import { isCidr } from "../../../kit/cidr.ts";
 import { parseTimeMs } from "../../../kit/time.ts";
-import { invalidValue } from "../../body.ts";
 import { short } from "../deps.ts";
 import type { Names } from "../names.ts";
 import { policyChange } from "./policies.ts";

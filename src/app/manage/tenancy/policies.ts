@@ -1,8 +1,9 @@
 import type { z } from "zod";
+import { invalidValue } from "../../../contract/faults.ts";
 import { PolicyPatch } from "../../../contract/schemas/manage-tenancy.ts";
 import { type Policy, tightened } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import { invalidValue, readBody } from "../../body.ts";
+import { readBody } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
 import { type Names, namesFor } from "../names.ts";

@@ -1,11 +1,11 @@
-import { fault } from "../../../contract/faults.ts";
+import { fault, invalidValue } from "../../../contract/faults.ts";
 import { WorkspaceCreate, WorkspacePatch } from "../../../contract/schemas/manage-tenancy.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import type { AuditStore } from "../../../domain/record/audit.ts";
 import { isOperatorActor } from "../../../domain/tenancy/actor.ts";
 import { OPEN_POLICY } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import { invalidValue, readBody, readQuery } from "../../body.ts";
+import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
 import { pageOf } from "../page.ts";

@@ -1,4 +1,4 @@
-import { type Fault, fault } from "../../../contract/faults.ts";
+import { fault, invalidValue } from "../../../contract/faults.ts";
 import type { ChatRequest } from "../../../contract/schemas/chat.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { ToolChoice } from "../../canon/call.ts";
@@ -24,9 +24,7 @@ function modeOf({ mode }: JsonObject): "auto" | "required" {
   return mode === "required" ? "required" : "auto";
 }
 
-function cannotChoose(why: string): Fault {
-  return fault("invalid_value", { message: `Field "tool_choice": ${why}.`, param: "tool_choice" });
-}
+const cannotChoose = (why: string) => invalidValue("tool_choice", why);
 
 /** By their names. Without tools it limits nothing; beside tools a name that none of them has is a slip. */
 export function allowedTools(request: ChatRequest): readonly string[] | undefined {
@@ -35,10 +33,10 @@ export function allowedTools(request: ChatRequest): readonly string[] | undefine
   const unknown = tools.size === 0 ? undefined : allowed?.find((name) => !tools.has(name));
   if (unknown === undefined) return allowed;
   const param = request.allowed_tools ? "allowed_tools" : "tool_choice";
-  throw fault("invalid_value", {
-    message: `Field "${param}": there is no tool "${unknown.slice(0, 64)}" in "tools". Name only those that are sent there.`,
+  throw invalidValue(
     param,
-  });
+    `there is no tool "${unknown.slice(0, 64)}" in "tools". Name only those that are sent there`,
+  );
 }
 
 /** In whichever of its two forms the list was sent. */

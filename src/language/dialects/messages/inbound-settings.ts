@@ -1,4 +1,4 @@
-import { type Fault, fault } from "../../../contract/faults.ts";
+import { invalidValue } from "../../../contract/faults.ts";
 import type { CountTokensRequest, CustomTool, MessageTool } from "../../../contract/schemas/messages.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import {
@@ -69,12 +69,12 @@ export function decodeToolChoice(
       return { is: choice.type };
     case "any":
       if (notes.native.length === 0 && tools.length === 0)
-        throw bad("tool_choice", "it demands a tool, and tools has none");
+        throw invalidValue("tool_choice", "it demands a tool, and tools has none");
       return { is: "required" };
     case "tool":
-      if (!choice.name) throw bad("tool_choice.name", "it is required with type tool: name the tool to call");
+      if (!choice.name) throw invalidValue("tool_choice.name", "it is required with type tool: name the tool to call");
       if (notes.native.length === 0 && !tools.some(({ name }) => name === choice.name))
-        throw bad("tool_choice.name", `there is no tool "${choice.name.slice(0, 64)}" in tools`);
+        throw invalidValue("tool_choice.name", `there is no tool "${choice.name.slice(0, 64)}" in tools`);
       return { is: "named", name: choice.name };
     default:
       notes.note("native", "tool_choice.type");
@@ -156,7 +156,8 @@ function formatOf(format: Format, path: string, notes: Notes): ResponseFormat {
     return TEXT;
   }
   notes.sort(format, FORMAT_ROWS, path);
-  if (!isJsonObject(format.schema)) throw bad(`${path}.schema`, "it is required: the JSON schema of the answer");
+  if (!isJsonObject(format.schema))
+    throw invalidValue(`${path}.schema`, "it is required: the JSON schema of the answer");
   const strict = isClosed(format.schema) ? true : null;
   return { is: "json_schema", name: FORMAT_NAME, description: null, schema: format.schema, strict };
 }
@@ -175,10 +176,6 @@ function saysAll(schema: JsonObject, properties: JsonObject): boolean {
   const { required } = { required: schema["required"] };
   if (schema["additionalProperties"] !== false || !Array.isArray(required)) return false;
   return Object.keys(properties).every((name) => required.includes(name));
-}
-
-function bad(param: string, problem: string): Fault {
-  return fault("invalid_value", { message: `Field "${param}": ${problem}.`, param });
 }
 
 /** Where a request does not say when a conversation is to be shortened. */

@@ -1,4 +1,4 @@
-import { fault } from "../../../contract/faults.ts";
+import { invalidValue } from "../../../contract/faults.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 
 /** The beginning of everything sealed that went through this gateway; behind it stands who made the seal. */
@@ -48,18 +48,18 @@ const KNOWN_BY_ID: ReadonlySet<unknown> = new Set([
 function outgoingItem(item: JsonObject, at: number, provider: string): JsonObject | undefined {
   const { type } = item;
   if (type === "item_reference")
-    throw fault("invalid_value", {
-      message: `Field "input.${at}": there is no stored item "${String(item["id"]).slice(0, 128)}". Send the item itself.`,
-      param: `input.${at}`,
-    });
+    throw invalidValue(
+      `input.${at}`,
+      `there is no stored item "${String(item["id"]).slice(0, 128)}". Send the item itself`,
+    );
   if (type === "reasoning") return outgoingReasoning(item, provider);
   const sealed = item["encrypted_content"];
   const opened = typeof sealed === "string" ? openedFor(provider, sealed) : undefined;
   if (typeof sealed === "string" && opened === undefined)
-    throw fault("invalid_value", {
-      message: `Field "input.${at}.encrypted_content": another provider made it, and only that one can read it. Leave the item out, or choose a model of that provider.`,
-      param: `input.${at}.encrypted_content`,
-    });
+    throw invalidValue(
+      `input.${at}.encrypted_content`,
+      "another provider made it, and only that one can read it. Leave the item out, or choose a model of that provider",
+    );
   const unsealed = opened === sealed ? item : { ...item, encrypted_content: opened };
   // Nothing is stored there, so an id of the item would be looked up in vain.
   if (unsealed["id"] === undefined || KNOWN_BY_ID.has(type)) return unsealed;

@@ -1,4 +1,4 @@
-import { type Fault, fault } from "../../../contract/faults.ts";
+import { invalidValue } from "../../../contract/faults.ts";
 import {
   type ContentPart,
   ITEM_TYPES,
@@ -75,7 +75,10 @@ class ItemReader {
         this.#readReasoning(item, path);
         return;
       case "item_reference":
-        throw invalid(path, "it refers to an item that is not stored here; send the item, or previous_response_id");
+        throw invalidValue(
+          path,
+          "it refers to an item that is not stored here; send the item, or previous_response_id",
+        );
       case "message":
       case undefined:
       case null:
@@ -121,7 +124,7 @@ class ItemReader {
       return;
     }
     if (role !== "user" && parts.some(({ is }) => is !== "text"))
-      throw invalid(inside(path, "content"), `a ${role} message takes text only`);
+      throw invalidValue(inside(path, "content"), `a ${role} message takes text only`);
     if (parts.length > 0) this.turns.push({ role, parts, partPaths });
   }
 
@@ -160,7 +163,7 @@ function parseItem(raw: JsonObject, path: string): KnownItem {
   const parsed = KnownItem.safeParse(raw);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw invalid(inside(path, ...(issue?.path ?? []).map(String)), "it is not an item of this dialect");
+  throw invalidValue(inside(path, ...(issue?.path ?? []).map(String)), "it is not an item of this dialect");
 }
 
 function calledBy(item: CallItem): { name: string; argumentsText: string } {
@@ -179,7 +182,7 @@ function decodePart(part: KnownPart, path: string): Part {
       const { image_url, file_id } = part;
       const detail = imageDetail(part.detail);
       if (file_id) return { is: "image", source: { is: "uploaded", id: file_id }, ...detail };
-      if (!image_url) throw invalid(path, "it has no image: send image_url, an address or a data URL");
+      if (!image_url) throw invalidValue(path, "it has no image: send image_url, an address or a data URL");
       return { is: "image", source: inlineSource(image_url) ?? { is: "url", url: image_url }, ...detail };
     }
     case "input_file":
@@ -191,9 +194,9 @@ function fileSource(part: Extract<KnownPart, { type: "input_file" }>, path: stri
   const { file_id, file_data, file_url } = part;
   if (file_id) return { is: "uploaded", id: file_id };
   if (file_url) return { is: "url", url: file_url };
-  if (!file_data) throw invalid(path, "it has no file: send file_data as a data URL, file_url or file_id");
+  if (!file_data) throw invalidValue(path, "it has no file: send file_data as a data URL, file_url or file_id");
   const inline = inlineSource(file_data);
-  if (inline === undefined) throw invalid(`${path}.file_data`, "it must be a data URL with its type, in base64");
+  if (inline === undefined) throw invalidValue(`${path}.file_data`, "it must be a data URL with its type, in base64");
   return inline;
 }
 
@@ -204,8 +207,4 @@ function inlineSource(url: string): MediaSource | undefined {
   const match = DATA_URL.exec(url.slice(0, 256));
   if (match === null) return undefined;
   return { is: "inline", mediaType: match[1] ?? "", base64: url.slice(match[0].length) };
-}
-
-export function invalid(param: string, problem: string): Fault {
-  return fault("invalid_value", { message: `Field "${param}": ${problem}.`, param });
 }

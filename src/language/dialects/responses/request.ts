@@ -1,4 +1,4 @@
-import { fault } from "../../../contract/faults.ts";
+import { fault, invalidValue } from "../../../contract/faults.ts";
 import type { ResponsesRequest } from "../../../contract/schemas/responses.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { Call, ResponseFormat } from "../../canon/call.ts";
@@ -7,7 +7,7 @@ import { decodeWishes } from "../../canon/wishes.ts";
 import { extrasOf } from "../extras.ts";
 import { offeredTools } from "../offered-tools.ts";
 import { keptInTools, uploadsIn } from "../uploads.ts";
-import { decodeItems, HISTORY, inputItems, invalid } from "./items.ts";
+import { decodeItems, HISTORY, inputItems } from "./items.ts";
 import { decodeSettings, PARAMETER_NAMES } from "./settings.ts";
 import { decodeTools } from "./tools.ts";
 
@@ -18,7 +18,8 @@ export function decodeCall(request: ResponsesRequest, items: readonly JsonObject
   const pathOf = (index: number) => (index < earlier ? HISTORY : `input.${index - earlier}`);
   const placeOf = (index: number, inside: string) => (index < earlier ? HISTORY : `${pathOf(index)}${inside}`);
   const said = decodeItems(items, pathOf);
-  if (items.length === 0 && !request.prompt) throw invalid("input", "it is required, and must have at least one item");
+  if (items.length === 0 && !request.prompt)
+    throw invalidValue("input", "it is required, and must have at least one item");
   const { tools, choice, native: nativeTools, advisory: leftOutTools } = decodeTools(request);
   const settings = decodeSettings(request);
   const { effort } = request.reasoning ?? {};
