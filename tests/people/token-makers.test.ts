@@ -17,7 +17,7 @@ let looking = nothing;
 beforeAll(async () => {
   const port = await unusedPort();
   const publicUrl = `http://127.0.0.1:${port}`;
-  const known = ["waits", "meanwhile", "accepts"].map((sub) => ({
+  const known = ["waits", "meanwhile", "accepts", "changes"].map((sub) => ({
     sub,
     email: `${sub}@example.eu`,
     email_verified: true,
@@ -178,17 +178,37 @@ test("PORTAL-11 nor is an invitation accepted by a session that ended while it w
   expect([accepted?.status, accepted?.body.error?.code]).toEqual([401, "not_signed_in"]);
 });
 
-test("PORTAL-11 a password that was right signs nobody in once the account has started over meanwhile", async () => {
-  const { email, comes } = await squatted("meanwhile");
+/** The call is under way when whoever is meant comes, and the account starts over. */
+async function underWay(ask: () => Promise<Asked>, comes: () => Promise<Asked>): Promise<Asked> {
   looking = async () => {
     looking = nothing;
-    expect((await comes()).status).toBe(302);
+    expect((await comes()).headers.get("location")).toBe("/app");
   };
-  const browser = gateway.browser();
-  const answer = await browser.post("/manage/auth/sign-in/email", { email, password: PASSWORD });
+  const answer = await ask();
   expect(looking).toBe(nothing);
-  expect([answer.status, answer.body.error?.code]).toEqual([401, "invalid_sign_in"]);
+  return answer;
+}
+
+const OVER = [401, "not_signed_in"];
+
+test("PORTAL-11 a password that was right signs nobody in once the account has started over meanwhile", async () => {
+  const { email, comes } = await squatted("meanwhile");
+  const browser = gateway.browser();
+  const signIn = { email, password: PASSWORD };
+  const answer = await underWay(() => browser.post("/manage/auth/sign-in/email", signIn), comes);
+  expect([answer.status, answer.body.error?.code]).toEqual(OVER);
   expect((await browser.get("/manage/me")).body.person).toBeNull();
+});
+
+test("PORTAL-11 nor does a new password that was on its way", async () => {
+  const { email, squatter, comes } = await squatted("changes");
+  const newPassword = "nine yellow bicycles";
+  const change = { currentPassword: PASSWORD, newPassword };
+  const answer = await underWay(() => squatter.post("/manage/auth/change-password", change), comes);
+  expect([answer.status, answer.body.error?.code]).toEqual(OVER);
+  expect((await squatter.get("/manage/me")).body.person).toBeNull();
+  const browser = gateway.browser();
+  expect((await browser.post("/manage/auth/sign-in/email", { email, password: newPassword })).status).toBe(401);
 });
 
 test("PORTAL-11 an invitation that waits to be accepted while its maker is removed opens nothing", async () => {

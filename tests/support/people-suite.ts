@@ -280,7 +280,15 @@ function erasingTests(storeNow: () => Store): void {
     const nobody = "erased-per_1@erased.invalid";
     expect(left).toEqual([
       {
-        ...{ id: "per_1", email: nobody, name: "Erased", operator: false, disabled: true, proven: false },
+        ...{
+          id: "per_1",
+          email: nobody,
+          name: "Erased",
+          operator: false,
+          disabled: true,
+          proven: false,
+          startedOverAtMs: null,
+        },
         ...{ createdAtMs: NOW_MS, twoFactor: false, passkeys: 0, hasPassword: false, lastSeenAtMs: null },
       },
       tables.map(() => 0),

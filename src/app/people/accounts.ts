@@ -8,6 +8,7 @@ import { digestOf } from "../../kit/secret.ts";
 import type { Exchange } from "../exchange.ts";
 import { makerOf } from "./makers.ts";
 import { passwordFault } from "./passwords.ts";
+import { tooBusy } from "./refusals.ts";
 import type { PeopleRoom } from "./room.ts";
 
 export type NewAccount = { readonly email: string; readonly name: string; readonly password: string };
@@ -136,9 +137,5 @@ function taken(email: string): Fault {
 }
 
 function busy(error: unknown): never {
-  if (!(error instanceof HashingBusy)) throw error;
-  throw fault("service_unavailable", {
-    message: "Too many people sign in at this moment. Try again in a few seconds.",
-    headers: { "retry-after": "5" },
-  });
+  throw error instanceof HashingBusy ? tooBusy() : error;
 }

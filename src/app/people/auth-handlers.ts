@@ -9,9 +9,10 @@ import { baseOf } from "./deps.ts";
 import { AUTH_PATH, OIDC_PROVIDER } from "./library.ts";
 import { refuseForeign } from "./origin.ts";
 import { passwordFault } from "./passwords.ts";
-import { faultOf, SIGN_IN_AGAIN } from "./refusals.ts";
+import { faultOf, SIGN_IN_AGAIN, tooBusy } from "./refusals.ts";
 import { beginReset, spendReset } from "./resets.ts";
 import type { PeopleRoom } from "./room.ts";
+import { undoLate } from "./start-over.ts";
 import type { Try } from "./tries.ts";
 import { replyOf, requestOf } from "./web.ts";
 
@@ -143,6 +144,7 @@ export function authHandlers(room: PeopleRoom): Record<string, Handler> {
 }
 
 async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
+  const begunAtMs = room.clock.nowMs();
   const path = exchange.params["rest"] ?? "";
   const door = Object.hasOwn(DOORS, path) ? DOORS[path] : undefined;
   if (door === undefined || door.method !== exchange.route.method || isClosed(room, path)) throw noDoor(path);
@@ -157,12 +159,18 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   if (door.fresh === true) demandFreshSession(room, before?.held);
   const trying = begin(room, door, exchange, fields, before?.held.person.id);
   refuseWeak(door, fields, before?.held.person.email);
-  if (path === "reset-password") await beginReset(room, textOf(fields, "token"));
+  // Before a link is used up by it.
+  if (door.newPassword !== undefined && room.hasher.isFull) throw tooBusy();
+  const reset = path === "reset-password" ? await beginReset(room, textOf(fields, "token")) : undefined;
   const library = door.single === true ? await room.library.single() : await room.library.plain();
   const isAsked = path === "sign-in/social" && before !== undefined && library.asksAgain;
   const sent = { fields: isAsked ? { ...fields, ...ASKED_AGAIN } : fields, cookie };
   const request = requestOf(exchange, `${AUTH_PATH}/${path}`, new URL(baseOf(room)).origin, sent);
   const reply = await replyOf(await library.handle(request));
+  const begun = door.signsIn === undefined ? undefined : await begunIn(room, reply, before?.held);
+  const who = begun?.person ?? before?.held.person ?? reset;
+  // Who comes back from the provider is the one for whom it started over.
+  if (who !== undefined && door.single !== true) await undoLate(room, who.id, begunAtMs);
   if (reply.status >= 400) {
     if (reply.status === 401 && door.signsIn !== undefined)
       await room.audit.failed(textOf(fields, "email"), exchange.clientAddress, door.signsIn);
@@ -170,7 +178,6 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
     if (door.plain === true) return reply;
     throw faultOf(reply.status, reply.bytes);
   }
-  const begun = door.signsIn === undefined ? undefined : await begunIn(room, reply, before?.held);
   if (door.once === true) await refuseUsed(room, begun, textOf(fields, "code"));
   if (path === "reset-password") await spendReset(room, textOf(fields, "token"));
   if (door.makes !== true) trying?.right();

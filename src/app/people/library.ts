@@ -2,13 +2,12 @@ import type { BetterAuthOptions, BetterAuthPlugin } from "better-auth";
 import { Fault, fault } from "../../contract/faults.ts";
 import { ownOrigins } from "../../domain/tenancy/own-origins.ts";
 import { HashingBusy } from "../../kit/password-hash.ts";
-import { change } from "../manage/deps.ts";
 import { FRESH_MS } from "../manage/fresh.ts";
-import { removeToken } from "../manage/tenancy/tokens.ts";
 import { baseOf, type Oidc, type PeopleDeps } from "./deps.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./passwords.ts";
 import { keptReset, RESET_PREFIX } from "./reset-token.ts";
 import { cookiePrefix, isSecure, SESSION_MS } from "./sessions.ts";
+import { startOver } from "./start-over.ts";
 
 export const AUTH_PATH = "/manage/auth";
 /** Carries the caller's address to the library; what a caller sends under this name does not get that far. */
@@ -116,7 +115,7 @@ export class Library {
       async addReset(userId, token, expiresAt) {
         await internalAdapter.createVerificationValue({
           value: userId,
-          identifier: `reset-password:${token}`,
+          identifier: `${RESET_PREFIX}${token}`,
           expiresAt,
         });
       },
@@ -225,35 +224,6 @@ function resetMail(deps: PeopleDeps): Pick<NonNullable<BetterAuthOptions["emailA
   };
 }
 
-/**
- * The provider says whose the address is. An account that somebody was able to make, or to give a password, with an
- * admin's link may be another's in this name: what they come in by goes, before the one who was meant comes in.
- */
-async function startOver(deps: PeopleDeps, userId: string): Promise<void> {
-  const { store, directory, clock, inTurn } = deps;
-  const unproven = async () => {
-    const person = await store.people.person(userId);
-    return person?.proven === false ? person : undefined;
-  };
-  // Who has nothing to start over does not wait: a turn needs what instances share.
-  if ((await unproven()) === undefined) return;
-  await inTurn(async () => {
-    const person = await unproven();
-    if (person === undefined) return;
-    const { id, email } = person;
-    const detail = { how: "single sign-on" };
-    // First, as each is a change of its workspace: when one breaks off, the account is as it was, and starts over again.
-    for (const token of directory.tokens.madeBy(email)) await removeToken(deps, token, { of: email }, email);
-    await change(deps, async ({ people }) => {
-      await people.startOver(person, clock.nowMs());
-      return {
-        answer: null,
-        audit: { actor: email, action: "person.start_over", workspaceId: null, target: id, detail },
-      };
-    });
-  });
-}
-
 async function hooksOf(deps: PeopleDeps): Promise<NonNullable<BetterAuthOptions["databaseHooks"]>> {
   const { store } = deps;
   const { APIError } = await import("better-auth/api");
@@ -270,9 +240,6 @@ async function hooksOf(deps: PeopleDeps): Promise<NonNullable<BetterAuthOptions[
           if (context?.path.startsWith("/callback/") === true) await startOver(deps, userId).catch(later);
           // A person who is disabled gets none, whichever way they came.
           if ((await store.people.person(userId))?.disabled === true) return false;
-          // The password was right before the account started over.
-          if (context?.path === "/sign-in/email" && (await store.people.listed(userId))?.hasPassword !== true)
-            throw new APIError("UNAUTHORIZED", { code: "INVALID_EMAIL_OR_PASSWORD", message: "no password" });
           // What goes by a session and begins it anew (a factor that is switched, a new password) is no sign-in: it is as
           // old as before. Signing in goes by none.
           const before = context?.context.session;

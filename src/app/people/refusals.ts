@@ -10,6 +10,11 @@ type Words = {
 };
 
 export const SIGN_IN_AGAIN = "The sign-in took too long, or was begun elsewhere. Sign in again.";
+const BUSY: Words = {
+  code: "service_unavailable",
+  message: "Too many people sign in at this moment. Try again in a few seconds.",
+  retryAfter: "5",
+};
 const WRONG_CODE = "This code is not right. Look at the app again, or use one of your backup codes.";
 
 /** The library's codes in our words. What is not here is told by its status. */
@@ -58,11 +63,7 @@ const KNOWN: Readonly<Record<string, Words>> = {
   },
   AUTHENTICATION_FAILED: { code: "invalid_sign_in", message: "The passkey was not accepted. Try again." },
   FAILED_TO_VERIFY_REGISTRATION: { code: "invalid_value", message: "The passkey could not be added. Try again." },
-  BUSY: {
-    code: "service_unavailable",
-    message: "Too many people sign in at this moment. Try again in a few seconds.",
-    retryAfter: "5",
-  },
+  BUSY,
   PROVIDER_NOT_FOUND: { code: "not_found", message: "There is no single sign-on here." },
 };
 
@@ -84,17 +85,22 @@ const BY_WORDS: Readonly<Record<string, string>> = {
 const Refused = z.object({ code: z.string().optional(), message: z.string().optional() });
 const DeviceRefused = z.object({ error: z.string(), error_description: z.string().optional() });
 
+function inWords({ code, message, param, retryAfter }: Words): Fault {
+  return fault(code, {
+    message,
+    param,
+    ...(retryAfter === undefined ? {} : { headers: { "retry-after": retryAfter } }),
+  });
+}
+
+export const tooBusy = (): Fault => inWords(BUSY);
+
 /** What the library refused with, as a fault of ours. */
 export function faultOf(status: number, bytes: Buffer | string | undefined): Fault {
   const said = jsonIn(bytes ?? "");
   const { code = "", message } = Refused.catch({}).parse(said);
   const words = KNOWN[code] ?? BY_STATUS[status];
-  if (words !== undefined)
-    return fault(words.code, {
-      message: words.message,
-      param: words.param,
-      ...(words.retryAfter === undefined ? {} : { headers: { "retry-after": words.retryAfter } }),
-    });
+  if (words !== undefined) return inWords(words);
   if (status >= 500)
     return fault("internal_error", { message: "Signing in failed here. Try again.", detail: { code } });
   const device = DeviceRefused.safeParse(said);

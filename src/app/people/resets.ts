@@ -71,17 +71,17 @@ async function hasAccepted({ store }: PeopleRoom, workspaceId: string, email: st
  * higher, nor after it was removed from there. None is good of an admin or an operator who is none any more. Who made it
  * and is not the operator may be the one who sets the password.
  */
-export async function beginReset(room: PeopleRoom, token: string): Promise<void> {
+export async function beginReset(room: PeopleRoom, token: string): Promise<PersonRecord | undefined> {
   const { store, clock } = room;
   const link = await store.people.link(digestOf(token));
-  if (link?.kind !== "reset" || link.email === null) return;
+  if (link?.kind !== "reset" || link.email === null) return undefined;
   const person = await store.people.personByEmail(link.email);
   const maker = await makerOf(room, link);
   const isOpen = link.revokedAtMs === null && link.usedAtMs === null && link.expiresAtMs > clock.nowMs();
   // A new password, set in another way, has ended what the library keeps of it.
   const isKept = await store.people.isResetKept(keptReset(`${RESET_PREFIX}${token}`), clock.nowMs());
   const isRight = person !== undefined && isOpen && isKept;
-  if (isRight && maker === "operator") return;
+  if (isRight && maker === "operator") return person;
   if (!isRight || maker === "nobody" || link.seat === null || isMore(room, person, link.seat))
     throw fault("invalid_value", { message: "This link is not good any more. Ask for a new one.", param: "token" });
   // Before the library writes the password: whatever breaks off then, the address counts as unproven.
@@ -89,11 +89,12 @@ export async function beginReset(room: PeopleRoom, token: string): Promise<void>
     answer: await people.setUnproven(person.id, clock.nowMs()),
     audit: null,
   }));
+  return person;
 }
 
 /**
- * The library has used the token up: what an admin knows of it says so, too. An account that has started over meanwhile
- * has the new password all the same.
+ * The library has used the token up: what an admin knows of it says so, too. Whatever was said of the address meanwhile,
+ * it counts as unproven.
  */
 export async function spendReset(room: PeopleRoom, token: string): Promise<void> {
   const { store, clock } = room;

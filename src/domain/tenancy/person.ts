@@ -12,6 +12,8 @@ export type PersonRecord = {
   readonly twoFactor: boolean;
   /** Nobody else can have made the account in their name. */
   readonly proven: boolean;
+  /** When whoever had it lost every way in: what they had begun before is undone. */
+  readonly startedOverAtMs: number | null;
   readonly createdAtMs: number;
 };
 

@@ -1,7 +1,8 @@
-import type { Kysely } from "kysely";
+import type { Kysely, Selectable } from "kysely";
 import type { PeopleWriter } from "../../../domain/tenancy/person.ts";
 import { endResets, forgetDevices, isoOf, PASSWORD_ACCOUNT } from "./people.ts";
 import { erasing } from "./people-erasing.ts";
+import type { PeopleTables } from "./people-schema.ts";
 import type { Database } from "./schema.ts";
 
 export function peopleWriter(db: Kysely<Database>): PeopleWriter {
@@ -24,7 +25,12 @@ function personChanges(
 > {
   const change = async (
     id: string,
-    set: { name?: string; operator?: number; disabled?: number; two_factor_enabled?: number; email_verified?: number },
+    set: Partial<
+      Pick<
+        Selectable<PeopleTables["people"]>,
+        "name" | "operator" | "disabled" | "two_factor_enabled" | "email_verified" | "started_over_at_ms"
+      >
+    >,
     nowMs: number,
   ) => {
     await db
@@ -73,7 +79,8 @@ function personChanges(
       await forgetDevices(db, id);
       await endResets(db, id);
       await revokeOf(db, email, nowMs);
-      await change(id, { two_factor_enabled: 0, email_verified: 1 }, nowMs);
+      const overAtMs = Math.trunc(nowMs);
+      await change(id, { two_factor_enabled: 0, email_verified: 1, started_over_at_ms: overAtMs }, nowMs);
     },
     setUnproven: (id, nowMs) => change(id, { email_verified: 0 }, nowMs),
   };

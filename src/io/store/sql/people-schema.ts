@@ -1,3 +1,5 @@
+import type { Generated } from "kysely";
+
 /** Tables of people. Those that the library of sign-in writes have times as ISO 8601 text, and 0 or 1 for booleans. */
 export type PeopleTables = {
   people: {
@@ -9,6 +11,7 @@ export type PeopleTables = {
     two_factor_enabled: number | null;
     operator: number;
     disabled: number;
+    started_over_at_ms: Generated<number | null>;
     created_at: string;
     updated_at: string;
   };

@@ -186,6 +186,7 @@ async function held(db: Kysely<Database>, tokenDigest: string): Promise<Held | u
       "person.disabled",
       "person.two_factor_enabled",
       "person.email_verified",
+      "person.started_over_at_ms",
       "person.created_at as person_created_at",
     ])
     .where("session.token", "=", tokenDigest)
@@ -226,7 +227,15 @@ async function createdAt(db: Kysely<Database>, id: string): Promise<string | und
 
 type PersonRow = Pick<
   Selectable<PeopleTables["people"]>,
-  "id" | "email" | "name" | "operator" | "disabled" | "two_factor_enabled" | "email_verified" | "created_at"
+  | "id"
+  | "email"
+  | "name"
+  | "operator"
+  | "disabled"
+  | "two_factor_enabled"
+  | "email_verified"
+  | "started_over_at_ms"
+  | "created_at"
 >;
 
 function toPerson(row: PersonRow): PersonRecord {
@@ -238,6 +247,7 @@ function toPerson(row: PersonRow): PersonRecord {
     disabled: row.disabled === 1,
     twoFactor: row.two_factor_enabled === 1,
     proven: row.email_verified === 1,
+    startedOverAtMs: row.started_over_at_ms,
     createdAtMs: Date.parse(row.created_at),
   };
 }

@@ -28,6 +28,7 @@ import { responseWork } from "./0030-response-work.ts";
 import { chargesInRollups } from "./0031-charges-in-rollups.ts";
 import { responseEnd } from "./0032-response-end.ts";
 import { offeredSeats } from "./0033-offered-seats.ts";
+import { startedOver } from "./0034-started-over.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = {
@@ -74,4 +75,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 31, name: "charges in roll-ups", statements: chargesInRollups },
   { number: 32, name: "response end", statements: responseEnd },
   { number: 33, name: "offered seats", statements: offeredSeats },
+  { number: 34, name: "started over", statements: startedOver },
 ];
