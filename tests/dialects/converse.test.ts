@@ -229,6 +229,44 @@ describe("errors", () => {
     expect(bedrock().requests).toHaveLength(before);
   });
 
+  test.each([
+    [{ max_tokens: 500 }, "medium", { maxTokens: 500 }],
+    [{ temperature: 0.2 }, "medium", { temperature: 0.2 }],
+    [{ top_p: 0.5 }, "medium", { topP: 0.5 }],
+    [{}, "high", undefined],
+  ])(
+    "CHAT-05 PARAM-01 Nova is told high where nothing else is asked of it: beside %j it is %s",
+    async (more, word, told) => {
+      for (const reasoning_effort of ["high", "max"]) {
+        bedrock().next({ json: replyOf(ANSWER) });
+        const { status, headers } = await ask({ reasoning_effort, ...more });
+        expect([status, headers.get("x-svc-reasoning-effort")]).toEqual([200, word]);
+        const received: Json = bedrock().requests.at(-1)?.json;
+        expect(received.additionalModelRequestFields.reasoningConfig.maxReasoningEffort).toBe(word);
+        expect(received.inferenceConfig).toEqual(told);
+      }
+    },
+  );
+
+  test("PARAM-04 marks of what is worth caching, which Nova refuses among tools, are left out, and the log says so", async () => {
+    const cache_control = { type: "ephemeral", ttl: "1h" };
+    const messages = [{ role: "user", content: [{ type: "text", text: "Hi", cache_control }] }];
+    const tools = [{ type: "function", function: { name: "f" }, cache_control }];
+    for (const more of [{ messages }, { tools }, { messages, tools }]) {
+      bedrock().next({ json: replyOf(ANSWER) });
+      const { status, headers } = await ask(more);
+      expect(status).toBe(200);
+      expect(bedrock().requests.at(-1)?.raw.toString()).not.toContain("cachePoint");
+      expect((await rowOf(headers)).attempts[0].reason).toBe("answered whole; left out: cache_control");
+    }
+    bedrock().next({ json: replyOf(ANSWER) });
+    const { headers } = await ask({ model: CLAUDE, messages, tools });
+    expect(bedrock().requests.at(-1)?.json).toMatchObject({
+      toolConfig: { tools: [{}, { cachePoint: { ttl: "1h" } }] },
+    });
+    expect((await rowOf(headers)).attempts[0].reason).toBe("answered whole");
+  });
+
   test("CHAT-02 a picture that has to be fetched is refused by its place, and nobody is called", async () => {
     const before = bedrock().requests.length;
     const content = [{ type: "image_url", image_url: { url: "https://example.com/a.png" } }];

@@ -13,7 +13,7 @@ export type Told = { readonly call: Call; readonly dropped: readonly string[] };
 /** `most`: how long an answer can get at all; null: nobody knows. */
 export function leavingOut(
   asked: Call,
-  { fields, temperatureMax, imageDetails }: UpstreamDialect,
+  { fields, temperatureMax, imageDetails, takesMarks }: UpstreamDialect,
   facts: ModelFacts,
   most: number | null = facts.maxOutputTokens,
 ): Told {
@@ -26,7 +26,8 @@ export function leavingOut(
     (field) => !(isParameter(field) && fields[field] === "yes" && call.chatOnly?.[field] !== undefined),
   );
   const overlooked = detailsUnsaid(call, imageDetails);
-  const more = [...unheard, ...cut, ...overlooked];
+  const unmarked = takesMarks === undefined || takesMarks(facts) ? NOTHING_DROPPED : marksOf(call);
+  const more = [...unheard, ...cut, ...overlooked, ...unmarked];
   const unsaid = more.length === 0 ? advisory : [...advisory, ...more];
   // Where sampling is a demand, the planner has kept such a model out; elsewhere it is asked without.
   const refused = sampling === false ? sampled(call) : NOTHING_DROPPED;
@@ -60,6 +61,14 @@ function detailsUnsaid({ turns }: Call, words: ReadonlySet<string> | undefined):
     return part.is === "image" && part.detail !== undefined && !words?.has(part.detail);
   };
   return turns.some(({ parts }) => parts.some(isUnsaid)) ? ["detail"] : NOTHING_DROPPED;
+}
+
+/** What is worth caching is not said to a model that has no such cache. */
+function marksOf({ turns, tools }: Call): readonly string[] {
+  const isMarked = (part: Part): boolean =>
+    ("cache" in part && part.cache !== undefined) || (part.is === "tool_result" && part.content.some(isMarked));
+  const marked = tools.some(({ cache }) => cache !== undefined) || turns.some(({ parts }) => parts.some(isMarked));
+  return marked ? ["cache_control"] : NOTHING_DROPPED;
 }
 
 /** Who wants it hotter than the dialect can say gets it as hot as it can. */

@@ -4,7 +4,7 @@ import { TOOL_NAME_MAX } from "../tool-names.ts";
 import { decodeProblem } from "./errors.ts";
 import { FIELDS } from "./fields.ts";
 import { decodeReply } from "./reply.ts";
-import { encodeCall, pathOf } from "./request.ts";
+import { encodeCall, pathOf, takesMarks } from "./request.ts";
 import { ConverseReader } from "./stream.ts";
 import { isInTheWay, planThinking } from "./thinking.ts";
 
@@ -17,6 +17,7 @@ export const converseDialect: UpstreamDialect = {
   auth: "bearer",
   headers: {},
   framing: "event-stream",
+  takesMarks,
   temperatureMax: 1,
   path: pathOf,
   effort: (call, facts) => planThinking(call, facts).received,

@@ -13,12 +13,16 @@ export function pathOf(call: Call, { upstreamModel }: ModelFacts): string {
   return `/model/${encodeStrictly(upstreamModel)}/${call.stream ? "converse-stream" : "converse"}`;
 }
 
+export function takesMarks({ promptCaching }: ModelFacts): boolean {
+  return promptCaching === true;
+}
+
 const JSON_ONLY = "Answer with one JSON object and nothing else: no words around it, no code fence.";
 
 export function encodeCall(call: Call, facts: ModelFacts): string {
   const conversation = encodeConversation(call.turns, {
     seals: opensSeals(facts) ? "opened" : "foreign",
-    cacheMarks: facts.promptCaching === true ? "understood" : "unknown",
+    cacheMarks: takesMarks(facts) ? "understood" : "unknown",
   });
   const { toolConfig, instruction } = planTools(call, facts);
   const thinking = planThinking(call, facts);

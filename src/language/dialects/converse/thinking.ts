@@ -30,7 +30,7 @@ export function planThinking(call: Call, facts: ModelFacts): ThinkingPlan {
   switch (facts.thinking) {
     case "nova": {
       if (effort === "none") return { fields: {}, maxTokens, received: effort };
-      const word = WORDS[effort];
+      const word = isTooHigh(call, effort) ? "medium" : WORDS[effort];
       return { fields: { reasoningConfig: { type: "enabled", maxReasoningEffort: word } }, maxTokens, received: word };
     }
     case "effort": {
@@ -44,14 +44,16 @@ export function planThinking(call: Call, facts: ModelFacts): ThinkingPlan {
   }
 }
 
-/** Nova at its highest decides on its own how long it writes and how it chooses its words. */
+/** Nova at its highest decides on its own how long it writes and how it chooses its words, and refuses to be told. */
+function isTooHigh({ maxOutputTokens, temperature, topP }: Call, effort: Exclude<Effort, "none">): boolean {
+  return WORDS[effort] === "high" && [maxOutputTokens, temperature, topP].some((asked) => asked !== undefined);
+}
+
 export function isInTheWay(call: Call, facts: ModelFacts): boolean {
   if (opensSeals(facts)) return isInClaudesWay(call, facts);
-  const { reasoning, maxOutputTokens, temperature, topP } = call;
+  const { reasoning } = call;
   if (facts.thinking !== "nova" || reasoning === undefined || reasoning.effort === "none") return false;
-  return (
-    WORDS[reasoning.effort] === "high" && [maxOutputTokens, temperature, topP].some((asked) => asked !== undefined)
-  );
+  return isTooHigh(call, reasoning.effort);
 }
 
 function unheard({ model }: ModelFacts, why: string) {
