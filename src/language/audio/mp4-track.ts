@@ -59,22 +59,20 @@ export class Mp4Tracks {
   seconds(fileBytes: number): number | undefined {
     const sounds = this.#all.filter(({ isSound }) => isSound);
     if (this.#hasMore || sounds.length === 0) return undefined;
-    const lengths = sounds.flatMap((track) => (isLikely(track, fileBytes) ? (this.#playedSeconds(track) ?? []) : []));
+    const lengths = sounds.flatMap((track) => (isLikely(track, fileBytes) ? (this.#mediaSeconds(track) ?? []) : []));
     return lengths.length === sounds.length ? Math.max(...lengths) : undefined;
   }
 
   /** All of the media, since not every player goes by the edits. Undefined where a part is played again, or more than there is. */
-  #playedSeconds({ edits, units, unitsPerSecond }: Mp4Track): number | undefined {
+  #mediaSeconds({ edits, units, unitsPerSecond }: Mp4Track): number | undefined {
     const seconds = units / unitsPerSecond;
+    const near = nearSeconds(seconds);
     const editUnits = edits.reduce((sum, edit) => sum + edit.units, 0);
-    if (edits.length <= 1) {
-      const most = (seconds + nearSeconds(seconds)) * this.movieUnitsPerSecond;
-      return editUnits <= most ? seconds : undefined;
-    }
-    const played = editUnits / this.movieUnitsPerSecond;
-    return edits.length <= EDITS_MAX && played <= seconds && this.#areApart(edits, unitsPerSecond)
-      ? seconds
-      : undefined;
+    const isOne = edits.length <= 1;
+    // Each of several parts is rounded to units of the movie; where those are coarse, no part played again is to hide in it.
+    const most = seconds + (isOne ? near : Math.min(edits.length / this.movieUnitsPerSecond, near));
+    const isOnce = isOne || (edits.length <= EDITS_MAX && this.#areApart(edits, unitsPerSecond));
+    return isOnce && editUnits <= most * this.movieUnitsPerSecond ? seconds : undefined;
   }
 
   #areApart(edits: readonly Mp4Edit[], unitsPerSecond: number): boolean {

@@ -206,6 +206,19 @@ describe("edit lists", () => {
     }
   });
 
+  test("STT-01 parts may each be longer by the rounding to a unit of the movie, and by no more than a report may be", () => {
+    const parts = (unitsPerSecond: number, stts: Buffer, ...entries: [lasts: number, from: number][]) => {
+      const movie = box("mvhd", words(0, 0, 0, unitsPerSecond, 0));
+      return secondsOf(Buffer.concat([FTYP, box("moov", movie, trak({ stts, edits: short(...entries) })), DATA]));
+    };
+    const stts = table([79, 1_024]);
+    expect(parts(600, stts, [3_000, 0], [3_067, 40_000])).toBe(10.112);
+    expect(parts(600, stts, [3_000, 0], [3_069, 40_000])).toBe(10.112);
+    expect(parts(600, stts, [3_000, 0], [3_070, 40_000])).toBeUndefined();
+    const again = Array.from({ length: 100 }, (): [number, number] => [1, 0]);
+    expect(parts(1, stts, ...again)).toBeUndefined();
+  });
+
   test("STT-01 what plays a part of the media again, or more than there is: not known", () => {
     for (const edits of [short, long]) {
       expect(lasts(edits([12_800, 0], [12_800, 0]))).toBeUndefined();
