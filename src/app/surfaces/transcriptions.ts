@@ -17,7 +17,7 @@ import {
   type TranscriptionAsk,
   type TranscriptionParameter,
 } from "../../language/transcriptions/ask.ts";
-import { secondsAtMost, transcriptTokens } from "../../language/transcriptions/seconds.ts";
+import { secondsAtMost, secondsHeld, transcriptTokens } from "../../language/transcriptions/seconds.ts";
 import { decodeWith } from "../body.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
 import type { Bound, Errand } from "../pipeline/errand.ts";
@@ -95,9 +95,6 @@ const AUDIO_TOKENS_PER_SECOND = 12.5;
 const WINDOW_SECONDS = 30;
 /** Nobody speaks so fast. */
 const WRITTEN_TOKENS_PER_SECOND = 8;
-/** How much longer than it was measured audio may be reported to be. */
-const REPORT_SHARE = 1.05;
-const REPORT_SECONDS = 1;
 
 class TranscriptionErrand implements Errand {
   readonly outline: Outline;
@@ -105,14 +102,12 @@ class TranscriptionErrand implements Errand {
   readonly inputTokens: number;
   readonly #ask: TranscriptionAsk;
   readonly #file: ArrivedFile;
-  readonly #secondsMax: number;
 
   constructor(ask: TranscriptionAsk, file: ArrivedFile) {
     this.#ask = ask;
     this.#file = file;
     this.streaming = ask.streaming;
     const seconds = secondsAtMost(file);
-    this.#secondsMax = seconds;
     const { prompt } = ask.parameters;
     const heard = Math.ceil(Math.max(WINDOW_SECONDS, seconds) * AUDIO_TOKENS_PER_SECOND);
     this.inputTokens = heard + (typeof prompt === "string" ? estimateTextTokens(prompt) : 0);
@@ -136,7 +131,7 @@ class TranscriptionErrand implements Errand {
   }
 
   boundAt({ price }: Attempt): Bound {
-    const seconds = Math.ceil(this.#secondsMax * REPORT_SHARE) + REPORT_SECONDS;
+    const seconds = secondsHeld(this.#file);
     if (price.perMinuteAudio !== null) return { inputTokens: 0, outputTokens: 0, seconds };
     return { inputTokens: this.inputTokens, outputTokens: seconds * WRITTEN_TOKENS_PER_SECOND };
   }

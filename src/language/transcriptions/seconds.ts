@@ -25,10 +25,16 @@ export function secondsAtMost({ bytes, seconds }: Measured): number {
   return seconds ?? Math.ceil(bytes / BYTES_PER_SECOND_MIN);
 }
 
+/** What is reserved of it: as long as a provider may report it to be where nothing was passed over. */
+export function secondsHeld(file: Measured): number {
+  const most = secondsAtMost(file);
+  return Math.ceil(most + nearSeconds(most));
+}
+
 /**
  * How long the audio was: as the provider reports it, where that can be true, else as it was measured. It can have heard
- * what the measure passed over, as much as the size allows: a report of more counts as far as that where something was
- * passed over. Undefined when neither is known: then nothing can be billed by it.
+ * what the measure passed over, as much as the size allows: a report of more counts as far as what is reserved where
+ * something was passed over. Undefined when neither is known: then nothing can be billed by it.
  */
 export function secondsHeard(reported: number | undefined, file: Measured): number | undefined {
   const { seconds, passedBytes } = file;
@@ -37,7 +43,7 @@ export function secondsHeard(reported: number | undefined, file: Measured): numb
   const most = seconds + near + passedBytes / BYTES_PER_SECOND_MIN;
   if (reported !== undefined && reported >= seconds - near && reported <= most) return reported;
   const isMore = reported !== undefined && reported > most;
-  return toMillisecond(isMore && passedBytes > 0 ? most : seconds);
+  return toMillisecond(isMore && passedBytes > 0 ? Math.min(most, secondsHeld(file)) : seconds);
 }
 
 function toMillisecond(seconds: number): number {
