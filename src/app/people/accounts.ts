@@ -28,8 +28,9 @@ type Made = {
 };
 
 /**
- * The only place that makes people, but for single sign-on: through a link that proves the address. Link, person,
- * membership, session and the line about it are written together. Answers the cookie of the session, and the membership.
+ * The only place that makes people, but for single sign-on: through a link. `made.proven` says whether the link proves
+ * the address. Link, person, membership, session and the line about it are written together. Answers the cookie of the
+ * session, and the membership.
  */
 export async function makeAccount(
   room: PeopleRoom,

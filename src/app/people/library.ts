@@ -157,7 +157,7 @@ async function optionsOf(deps: PeopleDeps, told: Told, plugins: BetterAuthPlugin
     trustedOrigins: (request) => ownOrigins(publicUrl, request?.headers.get("host") ?? undefined),
     emailAndPassword: {
       enabled: true,
-      // People are made by `accounts.ts` alone, where their address is proven.
+      // People are made by `accounts.ts` alone.
       disableSignUp: true,
       minPasswordLength: PASSWORD_CHARS_MIN,
       maxPasswordLength: PASSWORD_CHARS_MAX,

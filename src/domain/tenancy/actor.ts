@@ -1,7 +1,7 @@
 import type { ManagementToken } from "./token.ts";
 import type { Role } from "./workspace.ts";
 
-/** Someone who has signed in; their address was proven, for memberships hang on it. */
+/** Someone who has signed in; memberships hang on their address. */
 export type Person = {
   readonly userId: string;
   readonly email: string;
