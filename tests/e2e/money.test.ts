@@ -33,6 +33,16 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     const { data } = await portal.gateway.manage("GET", "/workspaces/demo/wallet/entries?limit=3");
     for (const entry of data)
       expect(await ledger.getByTitle(`${entry.balance_after} EUR`).count(), entry.id).toBeGreaterThan(0);
+    const charged = ledger.getByRole("row").filter({ has: page.getByRole("link", { name: /chatcmpl-past/ }) });
+    const shown = async (row: number) => {
+      const cells = await charged.nth(row).getByRole("cell").allTextContents();
+      const [amount = 0, after = 0] = cells
+        .slice(-2)
+        .map((text) => Math.round(Number(text.replaceAll(/[^\d.-]/g, "")) * 1e9));
+      return { amount, after };
+    };
+    const [newer, older] = [await shown(0), await shown(1)];
+    expect(older.after + newer.amount).toBe(newer.after);
     const { balance } = await portal.gateway.manage("GET", "/workspaces/demo/wallet");
     expect(data[0].balance_after).toBe(balance);
     expect(await page.getByTitle(`${balance} EUR`).first().isVisible()).toBe(true);

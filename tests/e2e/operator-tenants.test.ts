@@ -40,22 +40,30 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
       await page.getByRole("menuitem", { name: item }).click();
     };
     await act("Put money in");
+    for (const unclear of ["1,234", "1.234,50"]) {
+      await page.getByLabel("Amount in EUR").fill(unclear);
+      await page.getByRole("button", { name: "Put money in" }).click();
+      expect(await page.locator("input:user-invalid").inputValue()).toBe(unclear);
+    }
+    await page.getByLabel("Amount in EUR").fill("1.234");
+    await page.getByRole("button", { name: "Put €1.234 in" }).waitFor();
     await page.getByLabel("Amount in EUR").fill("25,50");
-    await page.getByLabel("Note").fill("Invoice 17");
+    await page.getByRole("textbox", { name: "Note optional", exact: true }).fill("Invoice 17");
     await expectAccessible(page);
-    await page.getByRole("button", { name: "Put money in" }).click();
+    await screenshot(page, "operator-credit");
+    await page.getByRole("button", { name: "Put €25.50 in" }).click();
     await page.getByText("€25.50 are in the wallet of Books.").waitFor();
     await rowOf(page, "Books").getByText("€25.50").waitFor();
 
     await act("Give promotional credit");
     await page.getByLabel("Amount in EUR").fill("5");
-    await page.getByRole("button", { name: "Give credit" }).click();
+    await page.getByRole("button", { name: "Give €5.00" }).click();
     await rowOf(page, "Books").getByText("€30.50").waitFor();
 
     await act("Correct the balance");
     await page.getByLabel("Amount in EUR").fill("0.5");
     await page.getByLabel("Reason").fill("A wrong booking");
-    await page.getByRole("button", { name: "Correct", exact: true }).click();
+    await page.getByRole("button", { name: "Take €0.50 out" }).click();
     await rowOf(page, "Books").getByText("€30.00").waitFor();
 
     await act("Set the margin");

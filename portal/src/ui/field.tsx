@@ -36,7 +36,7 @@ export function Field({ label, hint, error, optional = false, hideLabel = false,
     <div className={cx("grid min-w-0 content-start gap-1", className)}>
       <label htmlFor={id} className={cx("font-medium text-ink", hideLabel && "sr-only")}>
         {label}
-        {optional && <span className="ml-1.5 font-normal text-faint">optional</span>}
+        {optional && <span className="font-normal text-faint"> optional</span>}
       </label>
       <FieldContext value={{ id, describedBy, isWrong }}>{children}</FieldContext>
       {hasHint && (

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { moneyText } from "../format/money.ts";
+import { type MoneyAs, moneyText } from "../format/money.ts";
 import { compactText, numberText } from "../format/number.ts";
 import { dayText, exactText, relativeText, shortText } from "../format/time.ts";
 import { cx } from "./class-names.ts";
@@ -17,6 +17,7 @@ export function Unknown() {
 type MoneyProps = {
   readonly amount: string | null | undefined;
   readonly currency: string;
+  readonly as?: MoneyAs | undefined;
   readonly signed?: boolean | undefined;
   readonly className?: string | undefined;
 };
@@ -25,11 +26,11 @@ type MoneyProps = {
 const LONG_MONEY = 12;
 
 /** An exact decimal string in the reader's locale; the exact amount is its title. */
-export function Money({ amount, currency, signed = false, className }: MoneyProps) {
+export function Money({ amount, currency, as, signed = false, className }: MoneyProps) {
   if (amount === null || amount === undefined) return <Unknown />;
   const isNegative = amount.startsWith("-");
   const sign = signed && !isNegative && Number(amount) > 0 ? "+" : "";
-  const text = moneyText(amount, currency);
+  const text = moneyText(amount, currency, as);
   const isLong = text.length > LONG_MONEY;
   return (
     <span

@@ -56,7 +56,7 @@ export function Overview({ workspace, currency, powers, at, requests }: Props) {
               wallet.data === undefined ? (
                 <Skeleton className="h-6 w-24" />
               ) : (
-                <Money amount={wallet.data.balance} currency={wallet.data.currency} />
+                <Money amount={wallet.data.balance} currency={wallet.data.currency} as="balance" />
               )
             }
             note={<Link to={at("wallet")}>Wallet</Link>}

@@ -1,10 +1,12 @@
 import { type ReactNode, useState } from "react";
 import type { ApiError } from "../../api/error.ts";
 import { useChange, useManage } from "../../api/hooks.ts";
+import { decimalOf } from "../../format/decimal.ts";
 import { moneyText } from "../../format/money.ts";
 import { percentText } from "../../format/number.ts";
 import { DAY_MS } from "../../format/time.ts";
 import { Button } from "../../ui/button.tsx";
+import { DecimalInput } from "../../ui/decimal-input.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input, Select } from "../../ui/field.tsx";
@@ -83,18 +85,17 @@ type AmountProps = {
 function Amount({ currency, value, onChange, optional }: AmountProps) {
   return (
     <Field label={`Amount in ${currency}`} optional={optional !== undefined} hint={optional}>
-      <Input
-        required={optional === undefined}
-        inputMode="decimal"
-        placeholder="25.00"
-        pattern="\d{1,15}(\.\d{1,9})?"
-        title="A positive number with at most 9 places, such as 25.00"
-        value={value}
-        onChange={(event) => onChange(event.target.value.trim().replace(",", "."))}
-        className="figures"
-      />
+      <DecimalInput required={optional === undefined} placeholder="1250.00" value={value} onChange={onChange} />
     </Field>
   );
+}
+
+/** What was typed, as it is sent and as it will be booked; no text until it is an amount. */
+function useAmount(currency: string) {
+  const [typed, setTyped] = useState("");
+  const amount = decimalOf(typed);
+  const text = amount === undefined ? undefined : moneyText(amount, currency, "exact");
+  return { amount: amount ?? typed, text, field: { currency, value: typed, onChange: setTyped } };
 }
 
 function Reason({
@@ -116,12 +117,12 @@ function Reason({
 }
 
 function Credit({ workspace: { slug, name, currency, balance }, onClose }: Props) {
-  const [amount, setAmount] = useState("");
+  const { amount, text, field } = useAmount(currency);
   const [note, setNote] = useState("");
   const reference = useReference();
   const credit = useChange("manageCreditWallet", {
     done: (booked) => {
-      toast(`${moneyText(booked.amount, booked.currency)} are in the wallet of ${name}.`);
+      toast(`${moneyText(booked.amount, booked.currency, "exact")} are in the wallet of ${name}.`);
       onClose();
     },
   });
@@ -129,27 +130,27 @@ function Credit({ workspace: { slug, name, currency, balance }, onClose }: Props
   return (
     <Frame
       title={`Put money into ${name}`}
-      action="Put money in"
+      action={text === undefined ? "Put money in" : `Put ${text} in`}
       onClose={onClose}
       onSubmit={() => credit.mutate({ params: { workspace: slug }, body })}
       busy={credit.isPending}
       error={credit.error}
     >
-      <p className="text-soft">The balance is {moneyText(balance, currency)} now.</p>
-      <Amount currency={currency} value={amount} onChange={setAmount} />
+      <p className="text-soft">The balance is {moneyText(balance, currency, "balance")} now.</p>
+      <Amount {...field} />
       <Reason label="Note" value={note} onChange={setNote} required={false} />
     </Frame>
   );
 }
 
 function Promotion({ workspace: { slug, name, currency }, onClose }: Props) {
-  const [amount, setAmount] = useState("");
+  const { amount, text, field } = useAmount(currency);
   const [until, setUntil] = useState(() => new Date(Date.now() + 90 * DAY_MS).toISOString().slice(0, 10));
   const [note, setNote] = useState("");
   const reference = useReference();
   const grant = useChange("manageGrantPromotion", {
     done: (booked) => {
-      toast(`${name} has ${moneyText(booked.amount, booked.currency)} of promotional credit.`);
+      toast(`${name} has ${moneyText(booked.amount, booked.currency, "exact")} of promotional credit.`);
       onClose();
     },
   });
@@ -157,7 +158,7 @@ function Promotion({ workspace: { slug, name, currency }, onClose }: Props) {
   return (
     <Frame
       title={`Promotional credit for ${name}`}
-      action="Give credit"
+      action={text === undefined ? "Give credit" : `Give ${text}`}
       onClose={onClose}
       onSubmit={() => grant.mutate({ params: { workspace: slug }, body })}
       busy={grant.isPending}
@@ -166,7 +167,7 @@ function Promotion({ workspace: { slug, name, currency }, onClose }: Props) {
       <p className="text-soft">
         It is spent before money that was paid in. What is unused at its date leaves the wallet.
       </p>
-      <Amount currency={currency} value={amount} onChange={setAmount} />
+      <Amount {...field} />
       <Field label="Ends on" hint="At midnight, UTC.">
         <Input type="date" required value={until} onChange={(event) => setUntil(event.target.value)} />
       </Field>
@@ -177,12 +178,12 @@ function Promotion({ workspace: { slug, name, currency }, onClose }: Props) {
 
 function Refund({ workspace: { slug, name, currency }, onClose }: Props) {
   const [request, setRequest] = useState("");
-  const [amount, setAmount] = useState("");
+  const { amount, text, field } = useAmount(currency);
   const [reason, setReason] = useState("");
   const reference = useReference();
   const refund = useChange("manageRefund", {
     done: (booked) => {
-      toast(`${moneyText(booked.amount, booked.currency)} went back into the wallet of ${name}.`);
+      toast(`${moneyText(booked.amount, booked.currency, "exact")} went back into the wallet of ${name}.`);
       onClose();
     },
   });
@@ -190,7 +191,7 @@ function Refund({ workspace: { slug, name, currency }, onClose }: Props) {
   return (
     <Frame
       title={`Refund a request of ${name}`}
-      action="Refund"
+      action={text === undefined ? "Refund" : `Refund ${text}`}
       onClose={onClose}
       onSubmit={() => refund.mutate({ params: { workspace: slug }, body })}
       busy={refund.isPending}
@@ -199,7 +200,7 @@ function Refund({ workspace: { slug, name, currency }, onClose }: Props) {
       <Field label="Request id" hint="Of a request that was charged; it stands in the log of the workspace.">
         <Input required mono value={request} onChange={(event) => setRequest(event.target.value)} />
       </Field>
-      <Amount currency={currency} value={amount} onChange={setAmount} optional="Empty: all that it was charged." />
+      <Amount {...field} optional="Empty: all that it was charged." />
       <Reason label="Reason" value={reason} onChange={setReason} />
     </Frame>
   );
@@ -207,25 +208,27 @@ function Refund({ workspace: { slug, name, currency }, onClose }: Props) {
 
 function Adjustment({ workspace: { slug, name, currency, balance }, onClose }: Props) {
   const [direction, setDirection] = useState<"up" | "down">("down");
-  const [amount, setAmount] = useState("");
+  const { amount, text, field } = useAmount(currency);
   const [reason, setReason] = useState("");
   const reference = useReference();
   const adjust = useChange("manageAdjustWallet", {
     done: (booked) => {
-      toast(`The balance of ${name} is ${moneyText(booked.wallet.balance, booked.currency)} now.`);
+      toast(`The balance of ${name} is ${moneyText(booked.wallet.balance, booked.currency, "balance")} now.`);
       onClose();
     },
   });
   return (
     <Frame
       title={`Correct the balance of ${name}`}
-      action="Correct"
+      action={text === undefined ? "Correct" : direction === "up" ? `Put ${text} in` : `Take ${text} out`}
       onClose={onClose}
       onSubmit={() => adjust.mutate({ params: { workspace: slug }, body: { direction, amount, reference, reason } })}
       busy={adjust.isPending}
       error={adjust.error}
     >
-      <p className="text-soft">The balance is {moneyText(balance, currency)} now. It never goes below zero.</p>
+      <p className="text-soft">
+        The balance is {moneyText(balance, currency, "balance")} now. It never goes below zero.
+      </p>
       <Field label="Direction">
         <Select
           value={direction}
@@ -236,7 +239,7 @@ function Adjustment({ workspace: { slug, name, currency, balance }, onClose }: P
           ]}
         />
       </Field>
-      <Amount currency={currency} value={amount} onChange={setAmount} />
+      <Amount {...field} />
       <Reason label="Reason" value={reason} onChange={setReason} />
     </Frame>
   );

@@ -2,9 +2,11 @@ import { useState } from "react";
 import { useSearchParams } from "../../address.ts";
 import type { Answer, Row } from "../../api/client.ts";
 import { useChange, useManage, usePages } from "../../api/hooks.ts";
+import { decimalOf } from "../../format/decimal.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
+import { DecimalInput } from "../../ui/decimal-input.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -203,7 +205,7 @@ function GiveRate({ open, onClose, done }: GiveProps) {
     post.reset();
     onClose();
   };
-  const body = { rates: { [currency]: rate }, date, ...(jumps ? { accept_jumps: true } : {}) };
+  const body = { rates: { [currency]: decimalOf(rate) ?? rate }, date, ...(jumps ? { accept_jumps: true } : {}) };
   return (
     <FormDialog
       open={open}
@@ -231,14 +233,7 @@ function GiveRate({ open, onClose, done }: GiveProps) {
         />
       </Field>
       <Field label="Units for one euro">
-        <Input
-          required
-          inputMode="decimal"
-          placeholder="1.0812"
-          value={rate}
-          onChange={(event) => setRate(event.target.value.trim().replace(",", "."))}
-          className="figures"
-        />
+        <DecimalInput placeholder="1.0812" value={rate} onChange={setRate} />
       </Field>
       <Field label="Of the day">
         <Input type="date" required value={date} onChange={(event) => setDate(event.target.value)} />

@@ -44,6 +44,7 @@ const COLUMNS: readonly Column<Summary>[] = [
       <Money
         amount={row.balance}
         currency={row.currency}
+        as="balance"
         className={Number(row.balance) <= 0 ? "font-medium text-bad" : "font-medium"}
       />
     ),

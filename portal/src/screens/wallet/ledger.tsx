@@ -136,13 +136,13 @@ const COLUMNS: readonly Column<Entry>[] = [
     id: "amount",
     header: "Amount",
     align: "end",
-    cell: (entry) => <Money amount={entry.amount} currency={entry.currency} signed />,
+    cell: (entry) => <Money amount={entry.amount} currency={entry.currency} as="exact" signed />,
   },
   {
     id: "balance",
     header: "Balance after",
     align: "end",
-    cell: (entry) => <Money amount={entry.balance_after} currency={entry.currency} />,
+    cell: (entry) => <Money amount={entry.balance_after} currency={entry.currency} as="exact" />,
   },
 ];
 

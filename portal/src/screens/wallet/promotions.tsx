@@ -67,7 +67,7 @@ const COLUMNS: readonly Column<Promotion>[] = [
     id: "left",
     header: "Left",
     align: "end",
-    cell: ({ left, currency }) => <Money amount={left} currency={currency} className="font-medium" />,
+    cell: ({ left, currency }) => <Money amount={left} currency={currency} as="balance" className="font-medium" />,
   },
   {
     id: "expired",

@@ -137,7 +137,7 @@ function Balances({ currency, opening, closing }: BalancesProps) {
         <div key={label}>
           <dt className="label-mark">{label}</dt>
           <dd className="text-lg font-semibold">
-            <Money amount={amount} currency={currency} signed={signed} />
+            <Money amount={amount} currency={currency} as="exact" signed={signed} />
           </dd>
         </div>
       ))}

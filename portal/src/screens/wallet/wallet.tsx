@@ -81,11 +81,15 @@ function Balance({ wallet }: { readonly wallet: Answer<"manageShowWallet"> }) {
       <StatRow>
         <Stat
           label="Spendable"
-          value={<Money amount={spendable} currency={currency} />}
+          value={<Money amount={spendable} currency={currency} as="balance" />}
           note="The balance without what is held"
           {...(freeNanos <= 0n ? { tone: "bad" as const } : {})}
         />
-        <Stat label="Balance" value={<Money amount={balance} currency={currency} />} note="All that is in the wallet" />
+        <Stat
+          label="Balance"
+          value={<Money amount={balance} currency={currency} as="balance" />}
+          note="All that is in the wallet"
+        />
         <Stat
           label="Held"
           value={<Money amount={held} currency={currency} />}

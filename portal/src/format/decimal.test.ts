@@ -1,0 +1,15 @@
+import { expect, test } from "vitest";
+import { decimalOf } from "./decimal.ts";
+
+test("PORTAL-10 a comma before one or two digits is a decimal comma, and what may be of thousands is nothing", () => {
+  for (const [typed, decimal] of Object.entries({
+    "25": "25",
+    "25.5": "25.5",
+    "25,5": "25.5",
+    "25,50": "25.50",
+    "1.234": "1.234",
+  }))
+    expect(decimalOf(typed), typed).toBe(decimal);
+  for (const typed of ["1,234", "1,234.50", "1.234,50", "1 234", "25,", "-3", "1e3", "", "0.1234567891"])
+    expect(decimalOf(typed), typed).toBeUndefined();
+});
