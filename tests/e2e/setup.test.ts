@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
@@ -31,8 +31,12 @@ describe.skipIf(!hasChromium)("the first start", () => {
       .filter({ hasText: /password/i })
       .waitFor();
     await page.getByLabel("Password").fill(PASSWORD);
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
     await page.getByRole("button", { name: "Create the account" }).click();
     await page.waitForURL(portal.at());
+    await page.getByRole("heading", { name: "Your first request" }).waitFor();
+    expect(asked).not.toContain("GET /manage/setup");
     await page.goto(new URL(String(link), portal.origin).href);
     await page.getByRole("heading", { name: "This gateway is set up" }).waitFor();
   });

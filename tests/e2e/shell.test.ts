@@ -85,15 +85,15 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
   test("an unknown address and a workspace of others are not found, a screen above one's role is refused", async () => {
     const operator = await portal.page("operator");
     await operator.goto(`${portal.origin}/app/nowhere`);
-    await operator.getByText("There is no such page").waitFor();
+    await operator.getByRole("heading", { level: 1, name: "There is no such page" }).waitFor();
     expect(await operator.title()).toContain("Not found");
     const member = await portal.page("member");
     await member.goto(portal.at("", "somebody-elses"));
-    await member.getByText("There is no such workspace here").waitFor();
+    await member.getByRole("heading", { level: 1, name: "There is no such workspace here" }).waitFor();
     await member.goto(portal.at("audit"));
-    await member.getByText("This is for admins and owners").waitFor();
+    await member.getByRole("heading", { level: 1, name: "This is for admins and owners" }).waitFor();
     await member.goto(`${portal.origin}/app/operator`);
-    await member.getByText("This is for the operator of this gateway").waitFor();
+    await member.getByRole("heading", { level: 1, name: "This is for the operator of this gateway" }).waitFor();
     expect(await member.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Audit" }).count()).toBe(0);
   });
 

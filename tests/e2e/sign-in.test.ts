@@ -165,8 +165,12 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await screenshot(page, "invitation");
     await page.getByLabel("Your name").fill("Grace Weber");
     await page.getByLabel("Password").fill(GRACE.password);
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
     await page.getByRole("button", { name: "Create the account and join" }).click();
     await page.waitForURL(portal.at());
+    await page.getByRole("heading", { name: "Your first request" }).waitFor();
+    expect(asked.filter((one) => one.startsWith("GET /manage/invitations/"))).toEqual([]);
     await page.goto(link);
     await page.getByText("This invitation is not good any more").waitFor();
   });

@@ -23,6 +23,9 @@ export type Passkey = z.output<typeof PasskeyView>;
 const get = <T>(path: string, query: Record<string, string> = {}) =>
   send<T>("GET", `${path}?${new URLSearchParams(query)}`);
 
+/** For what a link stands for: once it is used there is nothing behind it. */
+export const ASKED_ONCE = { staleTime: "static" } as const;
+
 export const setupStanding = (token: string) => get<z.output<typeof SetupStanding>>("/manage/setup", { token });
 export const setUp = (body: NewAccount & { readonly token: string; readonly email: string }) =>
   send<z.output<typeof SetupDone>>("POST", "/manage/setup", body);
@@ -110,10 +113,10 @@ export const deviceCode = (code: string) =>
 export const decideDevice = (decision: "approve" | "deny", userCode: string) =>
   auth(`device/${decision}`, { userCode });
 
-/** After somebody came in: what was read as nobody is forgotten. */
+/** After somebody came in: what was read as nobody is forgotten, but for the link that they came with. */
 export function useSignedIn(): () => Promise<void> {
   const client = useQueryClient();
-  return useCallback(() => client.resetQueries(), [client]);
+  return useCallback(() => client.resetQueries({ predicate: (query) => !query.isStatic() }), [client]);
 }
 
 /** Where to go after signing in: a path of this gateway and nothing else, whatever the address says. */

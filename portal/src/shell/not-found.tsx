@@ -6,6 +6,7 @@ export function NotFound() {
   return (
     <EmptyState
       icon="search"
+      heading="h1"
       title="There is no such page"
       hint="The address may be mistyped, or what it led to is gone."
     >
@@ -20,6 +21,7 @@ export function NoWorkspace() {
   return (
     <EmptyState
       icon="search"
+      heading="h1"
       title="There is no such workspace here"
       hint="You may not be a member of it. Ask one of its owners for an invitation, or choose another one."
     >
@@ -34,5 +36,5 @@ export function NotAllowed({ allows }: { readonly allows: Viewer }) {
   const who =
     allows === "operator" ? "the operator of this gateway" : allows === "owner" ? "owners" : "admins and owners";
   const whom = allows === "operator" ? "whoever runs this gateway" : "an owner of the workspace";
-  return <EmptyState icon="lock" title={`This is for ${who}`} hint={`Ask ${whom} if you need it.`} />;
+  return <EmptyState icon="lock" heading="h1" title={`This is for ${who}`} hint={`Ask ${whom} if you need it.`} />;
 }

@@ -30,6 +30,7 @@ export function Screen() {
     return (
       <EmptyState
         icon="plug"
+        heading="h1"
         title="This client is not here"
         hint="Any client that takes a base address and a key works the same way."
       >

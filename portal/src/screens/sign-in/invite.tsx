@@ -1,7 +1,8 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { pathIn, useGo, useHere, useSearchParams } from "../../address.ts";
 import { useMe } from "../../api/me.ts";
-import { acceptInvitation, showInvitation, useSignedIn } from "../../api/people.ts";
+import { ASKED_ONCE, acceptInvitation, showInvitation, useSignedIn } from "../../api/people.ts";
 import { useSignOut } from "../../shell/account-menu.tsx";
 import { Button } from "../../ui/button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
@@ -15,14 +16,16 @@ type Invitation = Awaited<ReturnType<typeof showInvitation>>;
 
 /** An invitation: for somebody new, for somebody who has an account, and for somebody who is signed in already. */
 export function Screen() {
-  const token = useSearchParams().get("token");
+  // Not in the address any more while one is led on.
+  const [token] = useState(useSearchParams().get("token"));
   const me = useMe();
-  const invitation = useQuery({ queryKey: ["invitation", token], queryFn: () => showInvitation(token) });
+  const invitation = useQuery({ queryKey: ["invitation", token], queryFn: () => showInvitation(token), ...ASKED_ONCE });
   if (invitation.isPending) return <SkeletonLines count={5} />;
   if (invitation.error !== null && /not_found/.test(String(Reflect.get(invitation.error, "code"))))
     return (
       <EmptyState
         icon="people"
+        heading="h1"
         title="This invitation is not good any more"
         hint="It was used, withdrawn, or is too old. Ask whoever invited you for a new one."
       >

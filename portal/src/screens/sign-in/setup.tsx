@@ -1,6 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import { useGo, useSearchParams } from "../../address.ts";
-import { setUp, setupStanding, useSignedIn } from "../../api/people.ts";
+import { ASKED_ONCE, setUp, setupStanding, useSignedIn } from "../../api/people.ts";
 import { CodeBlock } from "../../ui/code-block.tsx";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { LinkButton } from "../../ui/link.tsx";
@@ -10,10 +11,11 @@ import { AuthCard } from "./auth-card.tsx";
 
 /** The first person, who runs this gateway; guarded by the link that was printed at the start. */
 export function Screen() {
-  const token = useSearchParams().get("token");
+  // Not in the address any more while one is led on.
+  const [token] = useState(useSearchParams().get("token"));
   const go = useGo();
   const signedIn = useSignedIn();
-  const standing = useQuery({ queryKey: ["setup", token], queryFn: () => setupStanding(token) });
+  const standing = useQuery({ queryKey: ["setup", token], queryFn: () => setupStanding(token), ...ASKED_ONCE });
   const make = useMutation({
     mutationFn: (account: NewAccount) => setUp({ token, ...account }),
     onSuccess: async () => {

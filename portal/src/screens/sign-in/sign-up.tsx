@@ -1,7 +1,7 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useGo, useSearchParams } from "../../address.ts";
 import { useSignInWays } from "../../api/me.ts";
-import { askToSignUp, finishSignUp, safeNext, signUpStanding, useSignedIn } from "../../api/people.ts";
+import { ASKED_ONCE, askToSignUp, finishSignUp, safeNext, signUpStanding, useSignedIn } from "../../api/people.ts";
 import { ErrorState } from "../../ui/error-state.tsx";
 import { Link, LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
@@ -43,7 +43,7 @@ function Finish({ token }: { readonly token: string }) {
   const go = useGo();
   const next = safeNext(useSearchParams().get("next"));
   const signedIn = useSignedIn();
-  const standing = useQuery({ queryKey: ["sign-up", token], queryFn: () => signUpStanding(token) });
+  const standing = useQuery({ queryKey: ["sign-up", token], queryFn: () => signUpStanding(token), ...ASKED_ONCE });
   const finish = useMutation({
     mutationFn: ({ name, password }: NewAccount) => finishSignUp({ token, name, password }),
     onSuccess: async () => {

@@ -74,7 +74,7 @@ function NoWorkspaceYet({ me }: { readonly me: Me }) {
     ? "Create one: it has its own wallet, keys and policy, and you own it. Or wait for an invitation to another one."
     : `Ask an owner or admin to invite ${me.email}; then come back here.`;
   return (
-    <EmptyState icon="grid" title="You are in no workspace yet" hint={hint}>
+    <EmptyState icon="grid" heading="h1" title="You are in no workspace yet" hint={hint}>
       {me.may_create_workspace && (
         <Button look="primary" icon="plus" onClick={() => setIsOpen(true)}>
           Create a workspace
