@@ -23,6 +23,13 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     await page.goto(portal.at("policy"));
     const remains = page.getByRole("region", { name: "What remains" });
     await remains.getByText("No rule keeps anything out").waitFor();
+    const ladder = page.getByRole("group", { name: "Sovereignty floor" });
+    const left = async () =>
+      (await ladder.getByText(/^\d+ remain/).allTextContents()).map((text) => Number.parseInt(text, 10));
+    const rungs = await left();
+    expect(rungs).toHaveLength(6);
+    expect(rungs).toEqual(rungs.toSorted((a, b) => b - a));
+    expect(rungs[0]).toBeGreaterThan(rungs[5] ?? 0);
     const before = Number(await remains.locator('[data-figure="models"]').textContent());
     await page.getByRole("radio", { name: /EU\/EEA operation/ }).click();
     await remains.getByText("Sovereignty floor").waitFor();

@@ -107,8 +107,14 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     expect(await page.getByText("backend").count()).toBe(0);
   });
 
-  test("PORTAL-05 without a payment adapter the wallet says whom to ask", async () => {
-    const page = await portal.page("operator");
+  test("PORTAL-05 without a payment adapter the wallet says whom to ask, and leads the operator to where it is done", async () => {
+    const operator = await portal.page("operator");
+    await operator.goto(portal.at("wallet?new=1"));
+    await screenshot(operator, "top-up-operator");
+    await operator.getByRole("dialog").getByRole("link", { name: "Put money in" }).click();
+    await operator.getByRole("button", { name: "Actions for demo" }).waitFor();
+    expect(await operator.getByText("bin/gateway wallet credit").count()).toBe(0);
+    const page = await portal.page("admin");
     await page.goto(portal.at("wallet?tab=orders"));
     const contact = page.getByRole("link", { name: "billing@example.eu" });
     expect(await contact.getAttribute("href")).toBe("mailto:billing@example.eu");

@@ -25,7 +25,7 @@ export function LevelScale({
   readonly value: Level | null;
   readonly onChange: (level: Level | null) => void;
   readonly disabled?: boolean | undefined;
-  /** How much stands on each rung; `none` is what has no level. */
+  /** How many endpoints stand on each rung; `none` is what has no level. */
   readonly counts?: Readonly<Record<string, number>> | undefined;
 }) {
   const name = useId();
@@ -35,7 +35,7 @@ export function LevelScale({
       <legend className="sr-only">{label}</legend>
       {RUNGS.map(({ level, title, says }, at) => {
         const isIn = at >= floor;
-        const count = counts?.[level ?? "none"];
+        const remain = counts && sumOf(RUNGS.slice(at).map((rung) => counts[rung.level ?? "none"]));
         return (
           <label
             key={title}
@@ -59,15 +59,16 @@ export function LevelScale({
               <span className="font-medium">{title}</span>
               <span className="block text-xs text-soft">{says}</span>
             </span>
-            {count !== undefined && (
-              <span className={cx("figures text-xs whitespace-nowrap", isIn ? "text-soft" : "text-faint line-through")}>
-                {count}
-                <span className="sr-only"> endpoints{isIn ? "" : ", kept out"}</span>
-              </span>
+            {remain !== undefined && (
+              <span className="figures text-xs whitespace-nowrap text-soft">{remain} remain</span>
             )}
           </label>
         );
       })}
     </fieldset>
   );
+}
+
+function sumOf(counts: readonly (number | undefined)[]): number {
+  return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
 }

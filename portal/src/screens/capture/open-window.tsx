@@ -9,6 +9,7 @@ import { Checkbox, Field, Input, Select, Textarea } from "../../ui/field.tsx";
 import { Logged } from "../../ui/logged.tsx";
 import { Segments } from "../../ui/tabs.tsx";
 import { toast } from "../../ui/toast.tsx";
+import { keyLabels } from "../keys/key.ts";
 import { ENVIRONMENTS, SURFACES } from "../requests/filters.ts";
 
 const MINUTES = ["15", "30", "60", "240"].map((value) => ({
@@ -76,7 +77,7 @@ export function OpenWindow({ open, onClose }: { readonly open: boolean; readonly
       <Picks
         label="Keys"
         none="every key"
-        options={(all.data?.data ?? []).map(({ id, name }) => ({ id, name }))}
+        options={[...keyLabels(all.data?.data ?? [])].map(([id, name]) => ({ id, name }))}
         chosen={keys}
         choose={setKeys}
       />

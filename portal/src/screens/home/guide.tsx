@@ -169,7 +169,7 @@ function FirstKey({ workspace, powers, at, secret, onMade }: KeyProps) {
   if (secret !== undefined)
     return (
       <>
-        <ShownOnce secret={secret} label="first key" />
+        <ShownOnce secret={secret} label="key of the guide" />
         {!powers.isAdmin && policy?.approval === true && (
           <Callout tone="warn" title="It waits for approval">
             An admin or an owner has to approve it before it works.
@@ -184,7 +184,7 @@ function FirstKey({ workspace, powers, at, secret, onMade }: KeyProps) {
       </Callout>
     );
   const working = keys.filter(({ state }) => state === "active").length;
-  const body = { name: "first key", ...(powers.isAdmin ? {} : { member: powers.email }) };
+  const body = { name: "key of the guide", ...(powers.isAdmin ? {} : { member: powers.email }) };
   return (
     <>
       <p className="text-soft">

@@ -1,7 +1,7 @@
 import type { Answer, Row } from "../../api/client.ts";
 import { moneyText } from "../../format/money.ts";
 import { counted } from "../../format/number.ts";
-import { DAY_MS } from "../../format/time.ts";
+import { DAY_MS, shortText } from "../../format/time.ts";
 import type { Tone } from "../../ui/badge.tsx";
 
 export type Key = Row<"manageListKeys">;
@@ -27,6 +27,17 @@ export const SCOPES = [
   { value: "inference:decisions", label: "Decisions", hint: "Typed questions and answers" },
 ] as const;
 export type Scope = (typeof SCOPES)[number]["value"];
+
+/** What a key is called in a list to choose from: where a name repeats, with what tells it apart. */
+export function keyLabels(keys: readonly Key[]): ReadonlyMap<string, string> {
+  const named = Map.groupBy(keys, ({ name }) => name);
+  return new Map(keys.map((key) => [key.id, named.get(key.name)?.length === 1 ? key.name : apartOf(key)]));
+}
+
+function apartOf({ name, environment, state, created_at }: Key): string {
+  const word = state === "active" ? [] : [STATES[state].word];
+  return `${name} (${[environment, ...word, shortText(Date.parse(created_at))].join(", ")})`;
+}
 
 export function isEnded({ state }: Pick<Key, "state">): boolean {
   return state === "revoked" || state === "expired";

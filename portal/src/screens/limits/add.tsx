@@ -7,6 +7,7 @@ import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Select } from "../../ui/field.tsx";
 import { Segments } from "../../ui/tabs.tsx";
 import { toast } from "../../ui/toast.tsx";
+import { isEnded, keyLabels } from "../keys/key.ts";
 import { changedLimits, LimitFields } from "./edit.tsx";
 
 type Props = { readonly open: boolean; readonly onClose: () => void; readonly currency: string };
@@ -80,7 +81,6 @@ function useChoices(of: string, enabled: boolean) {
   const keys = useManage("manageListKeys", args, { enabled: enabled && of === "key" });
   const members = useManage("manageListMembers", args, { enabled: enabled && of === "member" });
   if (of === "member") return (members.data?.data ?? []).map(({ email }) => ({ value: email, label: email }));
-  return (keys.data?.data ?? [])
-    .filter(({ state }) => state !== "revoked" && state !== "expired")
-    .map(({ id, name, prefix }) => ({ value: id, label: `${name ?? "Key"} (${prefix}…)` }));
+  const inUse = (keys.data?.data ?? []).filter((key) => !isEnded(key));
+  return [...keyLabels(inUse)].map(([value, label]) => ({ value, label }));
 }

@@ -22,7 +22,10 @@ export function Rules({ draft, setDraft, problems, preview }: Props) {
   const put = (change: Partial<Policy>) => setDraft({ ...draft, ...change });
   return (
     <Stack>
-      <Card title="Sovereignty floor" about="The least level of an endpoint. What is below it is never asked.">
+      <Card
+        title="Sovereignty floor"
+        about="The least level of an endpoint. What is below it is never asked; other rules may keep more out."
+      >
         <LevelScale
           label="Sovereignty floor"
           value={draft.floor}

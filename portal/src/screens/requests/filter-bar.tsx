@@ -6,6 +6,7 @@ import { Button } from "../../ui/button.tsx";
 import { cx } from "../../ui/class-names.ts";
 import { Field, Input, type Option, Select } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
+import { keyLabels } from "../keys/key.ts";
 import { ENVIRONMENTS, FILTERS, PERIOD, SURFACES } from "./filters.ts";
 
 const PERIODS: readonly Option[] = [
@@ -163,7 +164,7 @@ export function FilterBar() {
   const active = [...FILTERS, ...PERIOD].filter((name) => get(name) !== "");
   const keyOptions = [
     { value: "", label: "Any key" },
-    ...(keys.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name })),
+    ...[...keyLabels(keys.data?.data ?? [])].map(([value, label]) => ({ value, label })),
   ];
   return (
     <search aria-label="Filters" className="mb-4 flex flex-wrap items-end gap-2">

@@ -10,6 +10,7 @@ import { ErrorNote } from "../../ui/error-state.tsx";
 import { Checkbox, Field, Input, Select, Textarea } from "../../ui/field.tsx";
 import { Card } from "../../ui/layout.tsx";
 import { Segments } from "../../ui/tabs.tsx";
+import { keyLabels } from "../keys/key.ts";
 import { type Composing, composed, EMPTY, requestIn, surfaceOf } from "./compose.ts";
 import { ExplainedView } from "./explained.tsx";
 import type { Edited } from "./spec.ts";
@@ -150,7 +151,7 @@ function KeyField({ value, onChange }: { readonly value: string; readonly onChan
         onChange={(event) => onChange(event.target.value)}
         options={[
           { value: "", label: "None: the workspace's policy alone" },
-          ...(keys.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name })),
+          ...[...keyLabels(keys.data?.data ?? [])].map(([value, label]) => ({ value, label })),
         ]}
       />
     </Field>

@@ -1,6 +1,6 @@
 import type { Row } from "../../api/client.ts";
 import { amountOf, nanosOf } from "../../format/nanos.ts";
-import { counted } from "../../format/number.ts";
+import { counted, numberText } from "../../format/number.ts";
 
 export type UsageRow = Row<"manageShowUsage">;
 
@@ -121,4 +121,13 @@ export function seriesOf(rows: readonly UsageRow[], { steps, totals, picked, met
     label,
     values: steps.map((startMs) => figureOf(addUp(places.get(`${startMs} ${id}`) ?? []), metric)),
   }));
+}
+
+const TENTHS_BELOW = 10;
+
+/** How many on a day: few with a tenth, so that some are never none. */
+export function perDayText(count: number, days: number): string {
+  const mean = count / Math.max(1, days);
+  if (mean > 0 && mean < 0.1) return `under ${numberText(0.1)} a day`;
+  return `${numberText(mean < TENTHS_BELOW ? Math.round(mean * 10) / 10 : Math.round(mean))} a day`;
 }

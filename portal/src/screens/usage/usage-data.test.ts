@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY_MS, HOUR_MS } from "../../format/time.ts";
-import { addUp, OTHERS, seriesOf, totalsOf, type UsageRow } from "./figures.ts";
+import { addUp, OTHERS, perDayText, seriesOf, totalsOf, type UsageRow } from "./figures.ts";
 import { periodOf, stepsOf } from "./period.ts";
 
 const NOW_MS = Date.parse("2026-11-15T09:30:00Z");
@@ -68,4 +68,10 @@ test("PORTAL-04 the time in the address is whole steps, own ranges include both 
   // A day that is not over ends with the hour that runs.
   expect(periodOf({ ...own, from: "2026-11-15", to: "2026-11-15" }, NOW_MS).toMs).toBe(NOW_MS + HOUR_MS / 2);
   expect(periodOf({ ...said, range: "nonsense", from: "x" }, NOW_MS).range).toBe("30d");
+});
+
+test("PORTAL-04 few requests a day are told with a tenth, and some are never none", () => {
+  const said = [8, 2, 0, 300, 298].map((requests) => perDayText(requests, 30));
+  expect(said).toEqual(["0.3 a day", "under 0.1 a day", "0 a day", "10 a day", "9.9 a day"]);
+  expect(perDayText(7, 0.5)).toBe("7 a day");
 });

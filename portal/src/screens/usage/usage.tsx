@@ -5,7 +5,7 @@ import { useManage } from "../../api/hooks.ts";
 import { usePowers } from "../../api/powers.ts";
 import { csvText, saveText } from "../../format/csv.ts";
 import { moneyText } from "../../format/money.ts";
-import { compactText, numberText, percentText } from "../../format/number.ts";
+import { compactText, percentText } from "../../format/number.ts";
 import { DAY_MS, durationText } from "../../format/time.ts";
 import { Button } from "../../ui/button.tsx";
 import { CallButton } from "../../ui/call-button.tsx";
@@ -25,6 +25,7 @@ import {
   isAverage,
   METRICS,
   type Metric,
+  perDayText,
   seriesOf,
   type Total,
   totalsOf,
@@ -198,7 +199,6 @@ type SumsProps = { readonly sums: Figures; readonly currency: string; readonly d
 
 function Sums({ sums, currency, days }: SumsProps) {
   const { requests, errors } = sums;
-  const perDay = `${numberText(Math.round(requests / Math.max(1, days)))} a day`;
   return (
     <div className="grid grid-cols-2 gap-3 md:grid-cols-3 xl:grid-cols-6">
       <Stat
@@ -206,7 +206,11 @@ function Sums({ sums, currency, days }: SumsProps) {
         value={<Money amount={sums.cost} currency={currency} />}
         note={requests === 0 ? "no requests" : `${moneyText(String(Number(sums.cost) / requests), currency)} a request`}
       />
-      <Stat label="Requests" value={<Num value={requests} compact={requests >= EXACT_BELOW} />} note={perDay} />
+      <Stat
+        label="Requests"
+        value={<Num value={requests} compact={requests >= EXACT_BELOW} />}
+        note={perDayText(requests, days)}
+      />
       <Stat
         label="Errors"
         value={<Num value={errors} compact />}

@@ -2,6 +2,7 @@ import { useMemo, useState } from "react";
 import { useWorkspace } from "../../address.ts";
 import type { Answer } from "../../api/client.ts";
 import { useChange, useManage } from "../../api/hooks.ts";
+import { usePowers } from "../../api/powers.ts";
 import { moneyText } from "../../format/money.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
@@ -11,6 +12,7 @@ import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input, Select } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Callout, KeyValue } from "../../ui/layout.tsx";
+import { LinkButton } from "../../ui/link.tsx";
 import { SkeletonLines } from "../../ui/skeleton.tsx";
 
 export type Ways = Answer<"manageShowTopUp">;
@@ -42,6 +44,15 @@ export function TopUp({ open, onClose, ways }: Props) {
 
 export function AskOperator({ ways }: { readonly ways: Ways }) {
   const { workspace } = useWorkspace();
+  if (usePowers(workspace).isOperator)
+    return (
+      <div className="grid justify-items-start gap-3">
+        <p>Nothing can be paid from here: as the operator, you put money into wallets among the workspaces.</p>
+        <LinkButton to={`/app/operator/workspaces?${new URLSearchParams({ q: workspace })}`} look="primary">
+          Put money in
+        </LinkButton>
+      </div>
+    );
   return (
     <div className="grid gap-3">
       <p>
