@@ -31,6 +31,12 @@ export type Exchange = {
   upload(): Promise<Readable>;
 };
 
+/** Who calls, on routes that need a key. */
+export function principalOf({ principal, route }: Exchange): Principal {
+  if (principal === undefined) throw new Error(`route ${route.id} is served without a key`);
+  return principal;
+}
+
 /** For calls that did not come over a connection of their own. */
 export async function noUpload(): Promise<Readable> {
   throw new Error("there is no upload in this call");

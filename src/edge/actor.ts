@@ -3,6 +3,7 @@ import { type Fault, fault } from "../contract/faults.ts";
 import type { Actor, Person } from "../domain/tenancy/actor.ts";
 import { ownOrigins } from "../domain/tenancy/own-origins.ts";
 import { TOKEN_PREFIX, type TokenBook } from "../domain/tenancy/token.ts";
+import { bearerIn } from "../kit/bearer.ts";
 import { digestOf } from "../kit/secret.ts";
 import { isOperator } from "./authenticate.ts";
 
@@ -25,7 +26,7 @@ export async function authenticateActor(request: IncomingMessage, managers: Mana
   const { authorization } = headers;
   if (isOperator(authorization, managers.adminToken)) return { is: "operator" };
   if (authorization === undefined && headers.cookie === undefined) throw nobody();
-  const bearer = /^bearer[ \t]+(\S+)$/i.exec(authorization?.trim() ?? "")?.[1];
+  const bearer = bearerIn(authorization);
   if (bearer?.startsWith(TOKEN_PREFIX) === true) {
     const token = managers.tokens.valid(digestOf(bearer), nowMs);
     if (token === undefined) throw wrongToken();

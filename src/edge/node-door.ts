@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { Fault, fault } from "../contract/faults.ts";
 import { NODE_TOKEN_PREFIX, type WorkspaceNode } from "../domain/tenancy/node.ts";
 import { SUBPROTOCOL } from "../io/tunnel/protocol.ts";
+import { bearerIn } from "../kit/bearer.ts";
 import { digestOf } from "../kit/secret.ts";
 
 /** Who is let in, and where they go then. */
@@ -31,7 +32,7 @@ export function admit(door: NodeDoor, { request, socket, head, address }: Arrive
 function nodeAt(door: Pick<NodeDoor, "byDigest">, { headers }: IncomingMessage): WorkspaceNode | Fault {
   // A page cannot be a node, and a browser sends this with whatever a page asks for.
   if (headers.origin !== undefined) return fromPage();
-  const token = /^bearer[ \t]+(\S+)$/i.exec(headers.authorization?.trim() ?? "")?.[1];
+  const token = bearerIn(headers.authorization);
   const node = token?.startsWith(NODE_TOKEN_PREFIX) === true ? door.byDigest(digestOf(token)) : undefined;
   if (node === undefined) return unknownToken();
   const offered = (headers["sec-websocket-protocol"] ?? "").split(",").map((name) => name.trim());

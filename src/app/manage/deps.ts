@@ -35,6 +35,7 @@ import type { Captures } from "../pipeline/captures.ts";
 import type { Planning } from "../pipeline/plan.ts";
 import type { DecodedChat } from "../pipeline/run.ts";
 import type { Prober } from "../prober/prober.ts";
+import { short } from "../short.ts";
 import { actorName } from "./acting.ts";
 import type { Bookings } from "./money/bookings.ts";
 import type { MasterKeyDeps } from "./operation/master-key-rotation.ts";
@@ -240,9 +241,4 @@ export function findKey(deps: Pick<TenancyDeps, "directory">, id: string | undef
 
 export function noKey(id: string | undefined): Fault {
   return fault("not_found", { message: `There is no key with the id "${short(id)}". List the keys of its workspace.` });
-}
-
-/** A caller's value inside a message: bounded and without characters that draw. */
-export function short(text: string | undefined): string {
-  return (text ?? "").replace(/\p{Cc}/gu, "?").slice(0, 100);
 }

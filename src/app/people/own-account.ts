@@ -4,8 +4,9 @@ import type { Person } from "../../domain/tenancy/actor.ts";
 import type { PersonSession } from "../../domain/tenancy/person.ts";
 import { readBody } from "../body.ts";
 import { type Exchange, type Handler, whole } from "../exchange.ts";
-import { change, short } from "../manage/deps.ts";
+import { change } from "../manage/deps.ts";
 import { isoTime } from "../manage/views.ts";
+import { short } from "../short.ts";
 import { showMe } from "./me.ts";
 import type { PeopleRoom } from "./room.ts";
 

@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Person } from "../../domain/tenancy/actor.ts";
 import { type Held, type PersonRecord, personOf, type SessionAdd } from "../../domain/tenancy/person.ts";
+import { bearerIn } from "../../kit/bearer.ts";
 import { digestOf, sameSecret } from "../../kit/secret.ts";
 import { DAY_MS } from "../../kit/time.ts";
 import type { Exchange } from "../exchange.ts";
@@ -124,7 +125,7 @@ export class Sessions {
   }
 
   async #presented({ authorization, cookie = "" }: IncomingHttpHeaders): Promise<Presented | undefined> {
-    const bearer = /^bearer[ \t]+(\S+)$/i.exec(authorization?.trim() ?? "")?.[1];
+    const bearer = bearerIn(authorization);
     if (bearer !== undefined) return TOKEN_FORM.test(bearer) ? { token: bearer, via: "bearer" } : undefined;
     const token = await this.#first(pairsOf(cookie));
     return token === undefined ? undefined : { token, via: "cookie" };

@@ -4,7 +4,6 @@ import type { RequestRecord, Surface, UsageRecord } from "../../domain/record/re
 import type { MadePart } from "../../domain/responses/stored.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
-import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Verdict } from "../../io/upstream/classify.ts";
 import type { Inbound, Lane } from "../../io/upstream/lane.ts";
 import type { Soon } from "../../kit/soon.ts";
@@ -12,7 +11,7 @@ import { stop } from "../../kit/timers.ts";
 import type { Sent } from "../../language/canon/answer.ts";
 import type { AnswerHead } from "../../language/dialects/client.ts";
 import { saidIn } from "../body.ts";
-import type { Exchange, Sink } from "../exchange.ts";
+import { type Exchange, principalOf, type Sink } from "../exchange.ts";
 import { faultOf } from "../fault-of.ts";
 import { admit, neededFor } from "./admit.ts";
 import { type Tried, tryOnce, untold } from "./attempt.ts";
@@ -224,11 +223,6 @@ function termsOf(gateway: Gateway, workspaceId: string, { outline: { demand } }:
 
 function gone(trail: Trail): RequestRecord {
   return trail.finish({ ...GONE, usage: null, charge: null });
-}
-
-export function principalOf(exchange: Exchange): Principal {
-  if (exchange.principal === undefined) throw new Error(`route ${exchange.route.id} runs the pipeline without a key`);
-  return exchange.principal;
 }
 
 /** A refusal that was paid for: the request is over and in the books. */

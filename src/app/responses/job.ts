@@ -1,12 +1,11 @@
 import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
-import type {
-  ResponseEnd,
-  ResponseEvent,
-  ResponseStatus,
-  ServedBy,
-  StoredResponse,
+import {
+  type ResponseEnd,
+  type ResponseEvent,
+  type ServedBy,
+  type StoredResponse,
+  statusIn,
 } from "../../domain/responses/stored.ts";
-import { RESPONSE_STATUSES } from "../../domain/responses/stored.ts";
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody, patchMembers } from "../../kit/json.ts";
 import { errorFields } from "../../language/dialects/responses/errors.ts";
 import { eventOf } from "./event-log.ts";
@@ -131,7 +130,7 @@ export class Job {
 
   /** The provider has told the whole answer. */
   get isMade(): boolean {
-    return this.#final !== undefined && statusOf(this.#final) !== "failed";
+    return this.#final !== undefined && statusIn(this.#final) !== "failed";
   }
 
   /** Resolves when its answer begins. */
@@ -186,7 +185,7 @@ export class Job {
     const final = this.#final;
     if (final !== undefined) {
       const last = this.#keepsEvents ? this.#last.map((event) => this.#numbered(event)) : [];
-      return { status: statusOf(final), response: final, last };
+      return { status: statusIn(final), response: final, last };
     }
     const problem = this.#cancelled === "yes" ? null : (this.sink.refusal ?? problemOf(failure));
     const status = problem === null ? "cancelled" : "failed";
@@ -337,8 +336,4 @@ function answerChars({ text, value: { type, delta } }: ParsedBody): number {
 function problemOf(failure: unknown): Fault {
   if (failure instanceof Fault) return failure;
   return fault("internal_error", { message: "The gateway failed on this response. Try again." });
-}
-
-function statusOf(response: JsonObject): ResponseStatus {
-  return RESPONSE_STATUSES.find((status) => status === response["status"]) ?? "completed";
 }

@@ -3,17 +3,16 @@ import { ResponsesRequest } from "../../contract/schemas/responses.ts";
 import {
   type BackgroundKind,
   type BackgroundRequest,
-  RESPONSE_STATUSES,
   type StoredResponse,
+  statusIn,
 } from "../../domain/responses/stored.ts";
-import type { Principal } from "../../domain/tenancy/key.ts";
 import type { InboundResponses } from "../../io/upstream/lane.ts";
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonText, patchMembers } from "../../kit/json.ts";
 import { echoOf } from "../../language/dialects/responses/echo.ts";
 import { inputItems } from "../../language/dialects/responses/items.ts";
 import { decodeCall } from "../../language/dialects/responses/request.ts";
 import { decodeWith, parseJson } from "../body.ts";
-import type { Exchange } from "../exchange.ts";
+import { type Exchange, principalOf } from "../exchange.ts";
 import type { Gateway } from "../pipeline/world.ts";
 import { conversationOf } from "./conversation.ts";
 import type { ResponsesDeps } from "./deps.ts";
@@ -39,11 +38,6 @@ export type Asked = {
   readonly background: BackgroundKind;
 };
 
-export function callerOf({ principal, route }: Exchange): Principal {
-  if (principal === undefined) throw new Error(`route ${route.id} is served without a key`);
-  return principal;
-}
-
 /** `row`: whether it is stored already, as work that is taken up again after a restart is. */
 export async function askedOf(
   room: ResponsesRoom,
@@ -53,7 +47,7 @@ export async function askedOf(
 ): Promise<Asked> {
   const sent = parseJson(bytes);
   const request = decodeWith(ResponsesRequest, sent.value);
-  const { workspace, key } = callerOf(exchange);
+  const { workspace, key } = principalOf(exchange);
   // A request may demand of itself what its workspace does not, and then the gateway is no exception.
   const demandsNone = request.provider?.zdr === true;
   const mayKeep = room.mayKeep(workspace.id, key.id) && !demandsNone ? "anything" : "nothing";
@@ -114,8 +108,7 @@ function streamedBody(sent: ParsedBody): ParsedBody {
 export function rowOf(room: ResponsesRoom, exchange: Exchange, asked: Asked, final: string): StoredResponse {
   const response: unknown = JSON.parse(final);
   if (!isJsonObject(response)) throw new Error("the answer is not a JSON object");
-  const status = RESPONSE_STATUSES.find((one) => one === response["status"]) ?? "completed";
-  return { ...baseRow(room, exchange, asked), status, model: String(response["model"]), response };
+  return { ...baseRow(room, exchange, asked), status: statusIn(response), model: String(response["model"]), response };
 }
 
 /** The row of an answer that is to be made. */
@@ -137,7 +130,7 @@ export function queuedResponse(room: ResponsesRoom, exchange: Exchange, asked: A
 }
 
 function baseRow(room: ResponsesRoom, exchange: Exchange, { request, input, background }: Asked) {
-  const { workspace, key } = callerOf(exchange);
+  const { workspace, key } = principalOf(exchange);
   return {
     id: exchange.requestId,
     workspaceId: workspace.id,

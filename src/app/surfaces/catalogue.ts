@@ -5,6 +5,7 @@ import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import type { Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { dayOf } from "../../domain/catalogue/levels.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
+import { short } from "../short.ts";
 import { listKey, pageOf } from "./catalogue-page.ts";
 import {
   picksOffers,
@@ -111,8 +112,9 @@ function oneModel({ snapshot, nowMs, exchange, margin }: Desk) {
 }
 
 function missing(what: string, name: string, list: string) {
-  const shown = name.replace(/\p{Cc}/gu, "?").slice(0, 128);
-  return fault("not_found", { message: `There is no ${what} "${shown}" in the catalogue. GET ${list} lists them.` });
+  return fault("not_found", {
+    message: `There is no ${what} "${short(name, 128)}" in the catalogue. GET ${list} lists them.`,
+  });
 }
 
 type Named = { readonly slug: string; readonly name: string };

@@ -9,9 +9,9 @@ import { decodeOpenaiDecision } from "../../language/decisions/openai-request.ts
 import { type DecisionClient, decisionClient } from "../../language/decisions/render.ts";
 import { decodeDecision } from "../../language/decisions/request.ts";
 import { decodeWith, parseJson } from "../body.ts";
-import { type Handler, streamed } from "../exchange.ts";
+import { type Handler, principalOf, streamed } from "../exchange.ts";
 import { DecisionsErrand } from "../pipeline/decisions-errand.ts";
-import { type Decoded, principalOf, run } from "../pipeline/run.ts";
+import { type Decoded, run } from "../pipeline/run.ts";
 import type { Gateway } from "../pipeline/world.ts";
 import { noInterface } from "./no-interface.ts";
 

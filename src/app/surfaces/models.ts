@@ -7,7 +7,8 @@ import { asProven, type Proven } from "../../domain/catalogue/proofs.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
-import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
+import { type Exchange, type Handler, principalOf, type Reply, whole } from "../exchange.ts";
+import { short } from "../short.ts";
 import { listKey, type Page, type PageRequest, pageOf } from "./catalogue-page.ts";
 import { readLenientQuery, readSelection } from "./catalogue-query.ts";
 import { type Offer, select, sortOffers } from "./catalogue-select.ts";
@@ -49,11 +50,6 @@ function tagged(exchange: Exchange, body: unknown): Reply {
     bytes: text,
     headers: { "content-type": "application/json" },
   }));
-}
-
-function principalOf({ principal }: Exchange): Principal {
-  if (principal === undefined) throw fault("internal_error", { message: "The route was called without a key." });
-  return principal;
 }
 
 function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
@@ -165,8 +161,8 @@ function oneModel(deps: ModelDeps, exchange: Exchange) {
   const context = contextOf(deps, workspace);
   const id = exchange.params["id"] ?? "";
   const model = context.snapshot.models.get(id);
-  const shown = id.replace(/\p{Cc}/gu, "?").slice(0, 128);
-  if (model === undefined) throw noModel(`There is no model "${shown}". GET /v1/models lists the models of this key.`);
+  if (model === undefined)
+    throw noModel(`There is no model "${short(id, 128)}". GET /v1/models lists the models of this key.`);
   if (callableEndpoints(model, deps, context).length === 0)
     throw noModel(`The model ${model.id} is in the catalogue, but no connected provider serves it here.`);
   if (!deps.permits(model.id, policy))

@@ -5,7 +5,8 @@ import type { LogStore, RequestRecord } from "../../domain/record/record.ts";
 import { mayHearOf, type Principal } from "../../domain/tenancy/key.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { stop, type Timers } from "../../kit/timers.ts";
-import { type Handler, whole } from "../exchange.ts";
+import { type Handler, principalOf, whole } from "../exchange.ts";
+import { short } from "../short.ts";
 
 export type RequestsDeps = {
   readonly log: Pick<LogStore, "find">;
@@ -20,10 +21,10 @@ const WAIT_MS_MAX = 2_000;
 /** `GET /v1/requests/{id}`: what became of a request and what it cost, for the keys of its workspace. */
 export function requestHandlers(deps: RequestsDeps): Record<string, Handler> {
   return {
-    getRequest: whole(async ({ params, principal }) => {
-      if (principal === undefined) throw fault("internal_error", { message: "The route was called without a key." });
+    getRequest: whole(async (exchange) => {
+      const principal = principalOf(exchange);
       mayCall(principal);
-      const record = await find(deps, params["id"] ?? "", principal);
+      const record = await find(deps, exchange.params["id"] ?? "", principal);
       return { status: 200, json: requestCost(record, principal.workspace.currency) };
     }),
   };
@@ -47,7 +48,7 @@ async function find(deps: RequestsDeps, id: string, principal: Principal): Promi
   const record = isFor(principal, known) ? known : await findLater(deps, id);
   if (!isFor(principal, record))
     throw fault("not_found", {
-      message: `There is no finished request with the id "${id.replace(/\p{Cc}/gu, "?").slice(0, 100)}". Use X-Svc-Request-Id of an answer that is complete.`,
+      message: `There is no finished request with the id "${short(id)}". Use X-Svc-Request-Id of an answer that is complete.`,
       param: "id",
     });
   return record;

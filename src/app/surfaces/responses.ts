@@ -4,21 +4,12 @@ import { inputItems } from "../../language/dialects/responses/items.ts";
 import { inCallersWords } from "../../language/dialects/responses/param-names.ts";
 import { decodeCall } from "../../language/dialects/responses/request.ts";
 import { decodeWith, parseJson } from "../body.ts";
-import type { Exchange, Handler, Sink } from "../exchange.ts";
-import { streamed } from "../exchange.ts";
+import { type Exchange, type Handler, principalOf, type Sink, streamed } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-errand.ts";
 import { type Decoded, type DecodedChat, run } from "../pipeline/run.ts";
 import { followJob } from "../responses/follow.ts";
 import { Job } from "../responses/job.ts";
-import {
-  type Asked,
-  askedOf,
-  callerOf,
-  queuedResponse,
-  type ResponsesRoom,
-  requestOf,
-  rowOf,
-} from "../responses/room.ts";
+import { type Asked, askedOf, queuedResponse, type ResponsesRoom, requestOf, rowOf } from "../responses/room.ts";
 import { servedByIn } from "../responses/served-by.ts";
 import { noRoomFor } from "../responses/storage.ts";
 import { sendFailed, tooLongForCodex } from "../responses/too-long.ts";
@@ -83,7 +74,7 @@ function keeping(room: ResponsesRoom, exchange: Exchange, asked: Asked): Pick<De
   return {
     async keep(final, headers) {
       // The policy may have changed since it was asked for.
-      const { workspace, key } = callerOf(exchange);
+      const { workspace, key } = principalOf(exchange);
       if (!room.mayKeep(workspace.id, key.id)) return;
       // What was asked at the same time may have taken the room since.
       const noRoom = noRoomFor(room, workspace.id, asked.inbound.body.text.length + final.length);

@@ -3,12 +3,13 @@ import { InputItemsQuery, RetrieveQuery } from "../../contract/schemas/stored-re
 import { isUnfinished, type ServedBy, type StoredResponse } from "../../domain/responses/stored.ts";
 import { mayHearOf } from "../../domain/tenancy/key.ts";
 import { readQuery } from "../body.ts";
-import { type Exchange, type Handler, type Sink, streamed, whole } from "../exchange.ts";
+import { type Exchange, type Handler, principalOf, type Sink, streamed, whole } from "../exchange.ts";
 import { eventsAfter } from "../responses/event-log.ts";
 import { followJob, followStored, sendEvents } from "../responses/follow.ts";
 import { inputPage } from "../responses/input-items.ts";
 import { endWork, removeResponse } from "../responses/removal.ts";
-import { callerOf, type ResponsesRoom } from "../responses/room.ts";
+import type { ResponsesRoom } from "../responses/room.ts";
+import { short } from "../short.ts";
 
 /** GET, DELETE, cancel and input_items of responses that are kept. */
 export function storedResponseHandlers(room: ResponsesRoom): Record<string, Handler> {
@@ -16,7 +17,7 @@ export function storedResponseHandlers(room: ResponsesRoom): Record<string, Hand
     getResponse: streamed((exchange, sink) => retrieve(room, exchange, sink)),
     deleteResponse: whole(async (exchange) => {
       const id = exchange.params["response_id"] ?? "";
-      if (!(await removeResponse(room, callerOf(exchange).workspace.id, id))) throw noSuchResponse(id);
+      if (!(await removeResponse(room, principalOf(exchange).workspace.id, id))) throw noSuchResponse(id);
       return { status: 200, json: { id, object: "response", deleted: true } };
     }),
     cancelResponse: whole(async (exchange) => {
@@ -59,13 +60,13 @@ async function retrieve(room: ResponsesRoom, exchange: Exchange, sink: Sink): Pr
 
 /** Who served it, for those who may find that in the log. While it is being made it is known where that is done. */
 function servedBy(room: ResponsesRoom, exchange: Exchange, stored: StoredResponse): ServedBy | undefined {
-  if (!mayHearOf(callerOf(exchange), room.memberOf(stored.keyId))) return undefined;
+  if (!mayHearOf(principalOf(exchange), room.memberOf(stored.keyId))) return undefined;
   return isUnfinished(stored) ? room.jobs.find(stored.workspaceId, stored.id)?.servedBy : stored.servedBy;
 }
 
 async function find(room: ResponsesRoom, exchange: Exchange): Promise<StoredResponse> {
   const id = exchange.params["response_id"] ?? "";
-  const stored = await room.store.find(callerOf(exchange).workspace.id, id, room.clock.nowMs());
+  const stored = await room.store.find(principalOf(exchange).workspace.id, id, room.clock.nowMs());
   if (stored === undefined) throw noSuchResponse(id);
   return stored;
 }
@@ -73,7 +74,7 @@ async function find(room: ResponsesRoom, exchange: Exchange): Promise<StoredResp
 /** Unknown, expired, deleted or another workspace's: nobody can tell which. */
 function noSuchResponse(id: string): Fault {
   return fault("not_found", {
-    message: `There is no stored response with the id "${id.replace(/\p{Cc}/gu, "?").slice(0, 100)}". It may have expired or been deleted.`,
+    message: `There is no stored response with the id "${short(id)}". It may have expired or been deleted.`,
     param: "response_id",
   });
 }

@@ -1,11 +1,9 @@
-import { fault } from "../../contract/faults.ts";
 import { prefixOf } from "../../domain/tenancy/key.ts";
-import { type Handler, whole } from "../exchange.ts";
+import { type Handler, principalOf, whole } from "../exchange.ts";
 
 /** `GET /auth/validate`: who the key belongs to. It costs nothing and needs no scope. */
-export const validateHandler: Handler = whole(async ({ principal }) => {
-  if (principal === undefined) throw fault("internal_error", { message: "The route was called without a key." });
-  const { key, workspace } = principal;
+export const validateHandler: Handler = whole(async (exchange) => {
+  const { key, workspace } = principalOf(exchange);
   return {
     status: 200,
     json: {

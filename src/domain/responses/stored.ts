@@ -3,6 +3,11 @@ import type { JsonObject } from "../../kit/json.ts";
 export const RESPONSE_STATUSES = ["queued", "in_progress", "completed", "failed", "incomplete", "cancelled"] as const;
 export type ResponseStatus = (typeof RESPONSE_STATUSES)[number];
 
+/** The status that a response object says; what says none is a whole answer. */
+export function statusIn(response: JsonObject): ResponseStatus {
+  return RESPONSE_STATUSES.find((status) => status === response["status"]) ?? "completed";
+}
+
 export function isUnfinished({ status }: { readonly status: ResponseStatus }): boolean {
   return status === "queued" || status === "in_progress";
 }

@@ -9,7 +9,8 @@ import { type CalendarUnit, dayStartMs, spanOf } from "../../../kit/calendar.ts"
 import { formatNanos, parseNanos } from "../../../kit/money.ts";
 import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import { change, findKey, findWorkspace, noKey, type Room, short, type TenancyDeps } from "../deps.ts";
+import { short } from "../../short.ts";
+import { change, findKey, findWorkspace, noKey, type Room, type TenancyDeps } from "../deps.ts";
 import { pageOf } from "../page.ts";
 import { ownOnly } from "../seat.ts";
 import { memberByEmail } from "../tenancy/members.ts";

@@ -10,7 +10,8 @@ import {
 import type { PaymentEvent, PaymentOrder } from "../../../domain/billing/payment.ts";
 import { formatNanos, lesser } from "../../../kit/money.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import { change, type ManageDeps, type Room, short } from "../deps.ts";
+import { short } from "../../short.ts";
+import { change, type ManageDeps, type Room } from "../deps.ts";
 import { unsignedMessages } from "./unsigned.ts";
 
 type Outcome = "credited" | "taken_back" | "repeated" | "ignored";

@@ -6,7 +6,8 @@ import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import { readBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
-import { change, findWorkspace, type Room, short } from "../deps.ts";
+import { short } from "../../short.ts";
+import { change, findWorkspace, type Room } from "../deps.ts";
 import { isoTime } from "../views.ts";
 import { amountOf } from "./wallets.ts";
 

@@ -6,8 +6,9 @@ import type { HeldKey } from "../../../io/upstream/own-keys.ts";
 import type { Probed } from "../../../io/upstream/probe-key.ts";
 import { readBody, readOptionalBody } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
+import { short } from "../../short.ts";
 import { actorName } from "../acting.ts";
-import { change, findWorkspace, type Room, short } from "../deps.ts";
+import { change, findWorkspace, type Room } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
 function ownKeyView({ key, breakers }: HeldKey) {

@@ -5,7 +5,8 @@ import type { Proof } from "../../../domain/catalogue/proofs.ts";
 import { readOptionalBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import type { Proved } from "../../prober/prober.ts";
-import { change, type Room, short } from "../deps.ts";
+import { short } from "../../short.ts";
+import { change, type Room } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
 export function proofHandlers(room: Room): Record<string, Handler> {

@@ -7,8 +7,9 @@ import { parseJsonText } from "../../../kit/json.ts";
 import { DAY_MS, formatDuration, parseDurationMs } from "../../../kit/time.ts";
 import { readBody, readOptionalBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
+import { short } from "../../short.ts";
 import { actorName } from "../acting.ts";
-import { change, findWorkspace, type Room, short } from "../deps.ts";
+import { change, findWorkspace, type Room } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
 const RETENTION_DEFAULT_MS = 7 * DAY_MS;

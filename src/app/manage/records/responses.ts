@@ -2,7 +2,8 @@ import { fault } from "../../../contract/faults.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import { readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
-import { change, findWorkspace, type Room, short } from "../deps.ts";
+import { short } from "../../short.ts";
+import { change, findWorkspace, type Room } from "../deps.ts";
 import { responseView } from "../views.ts";
 
 /** Stored responses: that they are there, never what is in them. */

@@ -13,7 +13,8 @@ import {
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import { type Change, change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
+import { short } from "../../short.ts";
+import { type Change, change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
 import { type Names, namesFor } from "../names.ts";
 import { pageOf } from "../page.ts";
 import { countriesOf, known, orNull } from "../tenancy/policies.ts";

@@ -5,7 +5,8 @@ import { type Policy, tightened } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { readBody } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
-import { change, findWorkspace, type Room, short, type TenancyDeps } from "../deps.ts";
+import { short } from "../../short.ts";
+import { change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
 import { type Names, namesFor } from "../names.ts";
 import { policyView } from "../views.ts";
 
