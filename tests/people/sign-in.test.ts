@@ -69,6 +69,8 @@ describe("a password", () => {
     const said = ({ status, body }: typeof wrong) => [status, body.error.code, body.error.message];
     expect(said(wrong)).toEqual([401, "invalid_sign_in", expect.stringContaining("is not right")]);
     expect(said(unknown)).toEqual(said(wrong));
+    // Without mails nobody can ask for a new password by one.
+    expect(wrong.body.error.message).toContain("ask the operator for a link");
   });
 
   test("PORTAL-11 the cookie is for no script and no other site; every sign-in begins another session", async () => {

@@ -176,7 +176,7 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
       await room.audit.failed(textOf(fields, "email"), exchange.clientAddress, door.signsIn);
     if (reply.status >= 500) trying?.right();
     if (door.plain === true) return reply;
-    throw faultOf(reply.status, reply.bytes);
+    throw faultOf(room, reply.status, reply.bytes);
   }
   if (door.once === true) await refuseUsed(room, begun, textOf(fields, "code"));
   if (path === "reset-password") await spendReset(room, textOf(fields, "token"));

@@ -5,6 +5,8 @@ import { jsonIn } from "../../kit/json.ts";
 type Words = {
   readonly code: FaultCode;
   readonly message: string;
+  /** Where no mail leaves. */
+  readonly withoutMail?: string;
   readonly param?: string;
   readonly retryAfter?: string;
 };
@@ -22,6 +24,8 @@ const KNOWN: Readonly<Record<string, Words>> = {
   INVALID_EMAIL_OR_PASSWORD: {
     code: "invalid_sign_in",
     message: "The address or the password is not right. Check both, or ask for a new password.",
+    withoutMail:
+      "The address or the password is not right. Check both, or ask the operator for a link to set a new password.",
   },
   INVALID_EMAIL: { code: "invalid_value", message: "This is not an e-mail address. Check it.", param: "email" },
   INVALID_PASSWORD: { code: "invalid_value", message: "This is not your password. Check it.", param: "password" },
@@ -96,11 +100,16 @@ function inWords({ code, message, param, retryAfter }: Words): Fault {
 export const tooBusy = (): Fault => inWords(BUSY);
 
 /** What the library refused with, as a fault of ours. */
-export function faultOf(status: number, bytes: Buffer | string | undefined): Fault {
+export function faultOf(
+  { mail }: { readonly mail: object | null },
+  status: number,
+  bytes: Buffer | string | undefined,
+): Fault {
   const said = jsonIn(bytes ?? "");
   const { code = "", message } = Refused.catch({}).parse(said);
   const words = KNOWN[code] ?? BY_STATUS[status];
-  if (words !== undefined) return inWords(words);
+  if (words !== undefined)
+    return inWords(mail === null ? { ...words, message: words.withoutMail ?? words.message } : words);
   if (status >= 500)
     return fault("internal_error", { message: "Signing in failed here. Try again.", detail: { code } });
   const device = DeviceRefused.safeParse(said);
