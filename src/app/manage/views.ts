@@ -1,11 +1,5 @@
 import type { Transaction } from "../../domain/billing/ledger.ts";
-import type {
-  AttemptRecord,
-  DecisionRecord,
-  DemandRecord,
-  RequestRecord,
-  UsageRecord,
-} from "../../domain/record/record.ts";
+import type { AttemptRecord, DecisionRecord, DemandRecord, RequestRecord } from "../../domain/record/record.ts";
 import type { KeyUse } from "../../domain/record/rollup.ts";
 import type { ResponseSummary } from "../../domain/responses/stored.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
@@ -16,6 +10,7 @@ import { AUTO_ROUTER, type Router, type RouterSpec, type RouterVersion } from ".
 import type { KeyPolicy, Member, Workspace } from "../../domain/tenancy/workspace.ts";
 import { formatNanos } from "../../kit/money.ts";
 import type { ProviderPreferences } from "../../language/canon/wishes.ts";
+import { usageView } from "../usage-view.ts";
 
 export const isoTime = (ms: number): string => new Date(ms).toISOString();
 const isoTimeOrNull = (ms: number | null): string | null => (ms === null ? null : isoTime(ms));
@@ -193,19 +188,6 @@ export function responseView(response: ResponseSummary) {
     status: response.status,
     model: response.model,
     background: response.background !== "none",
-  };
-}
-
-function usageView(usage: UsageRecord | null) {
-  return {
-    input_tokens: usage?.inputTokens ?? null,
-    cached_tokens: usage?.cachedTokens ?? null,
-    cache_write_tokens: usage?.cacheWriteTokens ?? null,
-    output_tokens: usage?.outputTokens ?? null,
-    reasoning_tokens: usage?.reasoningTokens ?? null,
-    characters: usage?.characters ?? null,
-    seconds: usage?.seconds ?? null,
-    estimated: usage?.estimated ?? false,
   };
 }
 

@@ -1,22 +1,16 @@
-import { fault } from "../../contract/faults.ts";
 import type { SharedState } from "../../domain/admission/admission.ts";
 import type { Idempotency, IdempotencyStore } from "../../domain/admission/idempotency.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
-import { stop, type Timers } from "../../kit/timers.ts";
+import { type CatchingUp, demandCaughtUp } from "../caught-up.ts";
 
-export type ChargedUsesDeps = {
+export type ChargedUsesDeps = CatchingUp & {
   readonly store: IdempotencyStore;
   readonly clock: Clock;
-  readonly timers: Timers;
   readonly ttlMs: number;
-  /** Resolves when everything the journal held at the call can be read from SQL. */
-  caughtUp(): Promise<void>;
   readonly warn: Log["warn"];
 };
 
-/** A charge of a moment ago is on its way into SQL. */
-const WAIT_MS_MAX = 2_000;
 const SWEPT_ROWS_MAX = 10_000;
 
 type Remembering = Pick<ChargedUsesDeps, "store" | "clock"> & {
@@ -40,7 +34,11 @@ export function chargedUses(deps: ChargedUsesDeps): Idempotency {
     async find(key) {
       const known = await store.find(key, clock.nowMs());
       if (known !== undefined) return known;
-      await caughtUpSoon(deps);
+      // Who cannot be told apart from a charged call is refused: a second charge would be worse.
+      await demandCaughtUp(
+        deps,
+        "The books are behind at the moment, so it is not known whether this Idempotency-Key was charged before. Try again shortly.",
+      );
       return store.find(key, clock.nowMs());
     },
     kept: async () => undefined,
@@ -52,22 +50,4 @@ export function chargedUses(deps: ChargedUsesDeps): Idempotency {
       }
     },
   };
-}
-
-/** Who cannot be told apart from a charged call is refused: a second charge would be worse. */
-async function caughtUpSoon({ caughtUp, timers }: ChargedUsesDeps): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<"late">();
-  const timer = timers.after(WAIT_MS_MAX, () => resolve("late"));
-  const flushed = caughtUp().then(
-    () => "caught up" as const,
-    () => "late" as const,
-  );
-  const end = await Promise.race([flushed, promise]);
-  stop(timer);
-  if (end === "late")
-    throw fault("service_unavailable", {
-      message:
-        "The books are behind at the moment, so it is not known whether this Idempotency-Key was charged before. Try again shortly.",
-      headers: { "retry-after": "5" },
-    });
 }

@@ -4,19 +4,12 @@ import type { RequestCost } from "../../contract/schemas/requests.ts";
 import type { LogStore, RequestRecord } from "../../domain/record/record.ts";
 import { mayHearOf, type Principal } from "../../domain/tenancy/key.ts";
 import { formatNanos } from "../../kit/money.ts";
-import { stop, type Timers } from "../../kit/timers.ts";
+import { type CatchingUp, demandCaughtUp } from "../caught-up.ts";
 import { type Handler, principalOf, whole } from "../exchange.ts";
 import { short } from "../short.ts";
+import { usageView } from "../usage-view.ts";
 
-export type RequestsDeps = {
-  readonly log: Pick<LogStore, "find">;
-  readonly timers: Timers;
-  /** Resolves when everything the journal held at the call can be read from the log. */
-  caughtUp(): Promise<void>;
-};
-
-/** A request that was answered a moment ago is on its way into the log. */
-const WAIT_MS_MAX = 2_000;
+export type RequestsDeps = CatchingUp & { readonly log: Pick<LogStore, "find"> };
 
 /** `GET /v1/requests/{id}`: what became of a request and what it cost, for the keys of its workspace. */
 export function requestHandlers(deps: RequestsDeps): Record<string, Handler> {
@@ -55,24 +48,15 @@ async function find(deps: RequestsDeps, id: string, principal: Principal): Promi
 }
 
 async function findLater(deps: RequestsDeps, id: string): Promise<RequestRecord | undefined> {
-  const { promise, resolve } = Promise.withResolvers<"late">();
-  const timer = deps.timers.after(WAIT_MS_MAX, () => resolve("late"));
-  const flushed = deps.caughtUp().then(
-    () => "caught up" as const,
-    () => "late" as const,
+  await demandCaughtUp(
+    deps,
+    "The log is behind at the moment, so it is not known yet what became of this request. Ask again soon.",
   );
-  const end = await Promise.race([flushed, promise]);
-  stop(timer);
-  if (end === "late")
-    throw fault("service_unavailable", {
-      message: "The log is behind at the moment, so it is not known yet what became of this request. Ask again soon.",
-      headers: { "retry-after": "5" },
-    });
   return deps.log.find(id);
 }
 
 function requestCost(record: RequestRecord, walletCurrency: string): z.infer<typeof RequestCost> {
-  const { usage, charge } = record;
+  const { charge } = record;
   return {
     id: record.id,
     object: "request",
@@ -88,16 +72,7 @@ function requestCost(record: RequestRecord, walletCurrency: string): z.infer<typ
     streaming: record.streaming,
     status: record.status,
     error_code: record.errorCode,
-    usage: {
-      input_tokens: usage?.inputTokens ?? null,
-      cached_tokens: usage?.cachedTokens ?? null,
-      cache_write_tokens: usage?.cacheWriteTokens ?? null,
-      output_tokens: usage?.outputTokens ?? null,
-      reasoning_tokens: usage?.reasoningTokens ?? null,
-      characters: usage?.characters ?? null,
-      seconds: usage?.seconds ?? null,
-      estimated: usage?.estimated ?? false,
-    },
+    usage: usageView(record.usage),
     cost: record.ownKey === true ? null : formatNanos(BigInt(charge?.nanos ?? "0")),
     currency: charge?.currency ?? walletCurrency,
     attempts: record.attempts.length,

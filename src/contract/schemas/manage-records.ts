@@ -2,6 +2,7 @@ import { z } from "zod";
 import { CapturedView } from "./manage-capture.ts";
 import { PolicyView } from "./manage-tenancy.ts";
 import { AmountInput, Label, Money, PageQuery, Time, TimeInput } from "./manage-values.ts";
+import { UsageView } from "./requests.ts";
 
 export const WalletView = z
   .object({
@@ -53,17 +54,6 @@ export const WalletEntry = z
       .meta({ description: "The double entry; it sums to zero." }),
   })
   .meta({ id: "WalletEntry" });
-
-const UsageView = z.object({
-  input_tokens: z.number().nullable(),
-  cached_tokens: z.number().nullable(),
-  cache_write_tokens: z.number().nullable(),
-  output_tokens: z.number().nullable(),
-  reasoning_tokens: z.number().nullable(),
-  characters: z.number().nullable(),
-  seconds: z.number().nullable(),
-  estimated: z.boolean().meta({ description: "True when the provider reported nothing and the gateway counted." }),
-});
 
 const AttemptView = z.object({
   endpoint: z.string(),

@@ -1,5 +1,16 @@
 import { z } from "zod";
 
+export const UsageView = z.object({
+  input_tokens: z.number().nullable(),
+  cached_tokens: z.number().nullable(),
+  cache_write_tokens: z.number().nullable(),
+  output_tokens: z.number().nullable(),
+  reasoning_tokens: z.number().nullable(),
+  characters: z.number().nullable(),
+  seconds: z.number().nullable(),
+  estimated: z.boolean().meta({ description: "True when the provider reported nothing and the gateway counted." }),
+});
+
 export const RequestCost = z
   .object({
     id: z.string(),
@@ -19,18 +30,7 @@ export const RequestCost = z
     streaming: z.boolean(),
     status: z.number(),
     error_code: z.string().nullable(),
-    usage: z
-      .object({
-        input_tokens: z.number().nullable(),
-        cached_tokens: z.number().nullable(),
-        cache_write_tokens: z.number().nullable(),
-        output_tokens: z.number().nullable(),
-        reasoning_tokens: z.number().nullable(),
-        characters: z.number().nullable(),
-        seconds: z.number().nullable(),
-        estimated: z.boolean().describe("True when the provider reported nothing and the gateway counted."),
-      })
-      .describe("What is not known is null."),
+    usage: UsageView.describe("What is not known is null."),
     cost: z
       .string()
       .nullable()

@@ -1,0 +1,17 @@
+import type { z } from "zod";
+import type { UsageView } from "../contract/schemas/requests.ts";
+import type { UsageRecord } from "../domain/record/record.ts";
+
+/** The figures of a request as callers and managers read them. */
+export function usageView(usage: UsageRecord | null): z.infer<typeof UsageView> {
+  return {
+    input_tokens: usage?.inputTokens ?? null,
+    cached_tokens: usage?.cachedTokens ?? null,
+    cache_write_tokens: usage?.cacheWriteTokens ?? null,
+    output_tokens: usage?.outputTokens ?? null,
+    reasoning_tokens: usage?.reasoningTokens ?? null,
+    characters: usage?.characters ?? null,
+    seconds: usage?.seconds ?? null,
+    estimated: usage?.estimated ?? false,
+  };
+}
