@@ -6,7 +6,7 @@ let scene: Scene;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  scene = await openScene(["scaleway", "ionos", "openai", "deepseek", "zai", "together", "deepinfra", "cohere"]);
+  scene = await openScene(["scaleway", "ionos", "openai", "deepseek", "zai", "together", "cohere"]);
   tenant = await scene.gateway.tenant();
 });
 afterAll(() => scene.close());
@@ -38,7 +38,6 @@ describe("the two names of the output limit", () => {
     ["deepseek", "deepseek/deepseek-v4-pro", "max_tokens"],
     ["zai", "zhipuai/glm-5.3", "max_tokens"],
     ["together", MODEL, "max_tokens"],
-    ["deepinfra", MODEL, "max_tokens"],
     ["cohere", "cohere/command-a-03-2025", "max_tokens"],
   ];
   test.each(LIMITS)("PARAM-01 max_tokens under either name reaches %s (%s) as %s", async (provider, model, name) => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { MODEL, openScene, type Provider, type Scene } from "../support/scene.ts";
+import { responseFrames, responseJson } from "../support/responses-native.ts";
+import { MODEL, openScene, type Provider, type Scene, saidIn } from "../support/scene.ts";
 import { chatFrames, chatJson } from "../support/upstream.ts";
 
 /** Servers of chat completions that refuse what others take: what they receive of conversations that clients do send. */
@@ -8,7 +9,16 @@ let scene: Scene;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  scene = await openScene(["alibaba", "groq", "cerebras", "deepinfra", "openai", "mistral", "google-ai-studio"]);
+  scene = await openScene([
+    "alibaba",
+    "groq",
+    "cerebras",
+    "deepinfra",
+    "openai",
+    "mistral",
+    "google-ai-studio",
+    "deepseek",
+  ]);
   tenant = await scene.gateway.tenant();
 });
 afterAll(() => scene.close());
@@ -270,5 +280,40 @@ describe("marks of what is worth caching", () => {
     const { raw, reason } = await asked("alibaba", "alibaba/qwen3.7-max", MARK);
     expect(raw).toContain(said(MARK));
     expect(reason).toBe("answered whole");
+  });
+});
+
+describe("an answer by a schema at DeepSeek, which refuses it over chat completions", () => {
+  const model = "deepseek/deepseek-v4-pro";
+  const provider = { only: ["deepseek"] };
+  const schema = {
+    type: "object",
+    properties: { a: { type: "number" } },
+    required: ["a"],
+    additionalProperties: false,
+  };
+  const response_format = { type: "json_schema", json_schema: { name: "n", strict: true, schema } };
+  const path = () => scene.at("deepseek").requests.at(-1)?.path;
+
+  test("CHAT-04 goes over its responses API, whole and in a stream, and everything else as before", async () => {
+    scene.at("deepseek").next({ json: responseJson() });
+    const whole = await scene.chat(tenant.key, { model, provider, response_format, max_completion_tokens: 50 });
+    expect([whole.status, whole.body.object, path()]).toEqual([200, "chat.completion", "/v1/responses"]);
+    expect(receivedBy("deepseek")).toMatchObject({
+      text: { format: { type: "json_schema", name: "n", strict: true, schema } },
+      max_output_tokens: 50,
+    });
+    scene.at("deepseek").next({ frames: responseFrames(["{", "}"]) });
+    expect(saidIn((await scene.chat(tenant.key, { model, provider, response_format, stream: true })).text)).toBe("{}");
+    for (const more of [{}, { response_format: { type: "json_object" } }]) {
+      expect((await scene.chat(tenant.key, { model, provider, ...more })).status).toBe(200);
+      expect(path()).toBe("/v1/chat/completions");
+    }
+  });
+
+  test("PARAM-03 goes elsewhere beside what the responses format has no word for", async () => {
+    const { status, headers } = await scene.chat(tenant.key, { model, response_format, stop: ["x"] });
+    expect([status, headers.get("x-svc-provider")]).toEqual([200, "deepinfra"]);
+    expect(receivedBy("deepinfra")).toMatchObject({ response_format, stop: ["x"] });
   });
 });

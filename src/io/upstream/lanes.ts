@@ -35,6 +35,7 @@ import { leavingOut, roomFor } from "./leaving-out.ts";
 import {
   goesThroughResponses,
   needsResponses,
+  SCHEMALESS_CHAT,
   sealsThoughts,
   TOOLLESS_CHAT,
   throughResponses,
@@ -110,6 +111,7 @@ const CHAT_SUPPORT: DialectSupport = {
     const dialect = dialectFor(endpoint, needs);
     if (dialect === chatDialect && need === "thinking_with_tools") return !endpoint.quirks?.includes(TOOLS_OR_THINKING);
     if (dialect === chatDialect && need === "tools" && endpoint.quirks?.includes(TOOLLESS_CHAT)) return false;
+    if (dialect === chatDialect && need === "json_schema" && endpoint.quirks?.includes(SCHEMALESS_CHAT)) return false;
     const media = NEEDED_MEDIA[need];
     return media === undefined || dialect.media.has(media);
   },

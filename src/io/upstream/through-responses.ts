@@ -8,7 +8,10 @@ import { unsaidOf } from "../../language/dialects/responses/unsaid.ts";
 /** Over chat completions it takes no tools at all. */
 export const TOOLLESS_CHAT = "toolless-chat";
 
-type When = "never" | "always" | "tools" | "tools_and_thinking";
+/** Over chat completions it is held to no schema. */
+export const SCHEMALESS_CHAT = "schemaless-chat";
+
+type When = "never" | "always" | "tools" | "tools_and_thinking" | "schema";
 
 /**
  * The one place that decides which of two formats an endpoint is asked in, for callers of any dialect but responses. The
@@ -20,21 +23,24 @@ function whenThrough({ responsesApi, dialects, quirks }: Endpoint): When {
   if (dialects.length === 0) return "always";
   if (quirks === undefined) return "never";
   if (quirks.includes(TOOLLESS_CHAT)) return "tools";
+  if (quirks.includes(SCHEMALESS_CHAT)) return "schema";
   return quirks.includes(TOOLS_OR_THINKING) ? "tools_and_thinking" : "never";
 }
+
+const DECIDING = { tools: "tools", tools_and_thinking: "thinking_with_tools", schema: "json_schema" } as const;
 
 /** As the planner sees it: what is demanded decides. A wish that can be done without keeps nobody out. */
 export function needsResponses(endpoint: Endpoint, needs: readonly NeedSource[]): boolean {
   const when = whenThrough(endpoint);
   if (when === "never" || when === "always") return when === "always";
-  const deciding = when === "tools" ? "tools" : "thinking_with_tools";
-  return needs.some(({ need }) => need === deciding);
+  return needs.some(({ need }) => need === DECIDING[when]);
 }
 
 /** As it is sent: a wish to think that can be done without is heard where nothing else is lost for it. */
 export function goesThroughResponses(endpoint: Endpoint, call: Call, facts: () => ModelFacts): boolean {
   const when = whenThrough(endpoint);
   if (when === "never" || when === "always") return when === "always";
+  if (when === "schema") return call.responseFormat.is === "json_schema";
   if (call.tools.length === 0) return false;
   return when === "tools" || isToThink(call, facts);
 }

@@ -13,6 +13,7 @@ export const QUIRKS = [
   "raw-predict",
   "reasoning-in-history",
   "sampling-or-thinking",
+  "schemaless-chat",
   "signed-tool-calls",
   "stops-4",
   "strict-turns",
