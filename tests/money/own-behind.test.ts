@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { agentForTest, createNode, type LocalServer, localForTest, nodeIs } from "../support/nodes.ts";
-import { doorOf, inferences, keyOf, OWN, QUIET } from "../support/own-keys.ts";
-import { chatBody, connectedTo, credentialOf, MODEL } from "../support/scene.ts";
+import { doorOf, inferences, keyOf, OWN } from "../support/own-keys.ts";
+import { chatBody, connectedTo, credentialOf, MODEL, QUIET } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 
 /** Ten providers of one model, the dearest of them last: more than a request tries. */

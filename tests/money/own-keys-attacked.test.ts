@@ -6,8 +6,8 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { DATABASE_FILE } from "../../src/io/store/sql/sqlite/open.ts";
 import { type Json, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { gate } from "../support/kept.ts";
-import { doorOf, inferences, keyOf, OWN, openPlace, type Place, QUIET } from "../support/own-keys.ts";
-import { chatBody, connectedTo, credentialOf } from "../support/scene.ts";
+import { doorOf, inferences, keyOf, OWN, openPlace, type Place } from "../support/own-keys.ts";
+import { chatBody, connectedTo, credentialOf, QUIET } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 
 let place: Place;

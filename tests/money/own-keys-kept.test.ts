@@ -3,8 +3,8 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { cleanUp, filesWith, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { type Json, startGateway } from "../support/gateway.ts";
-import { doorOf, inferences, keyOf, OWN, openPlace, QUIET } from "../support/own-keys.ts";
-import { chatBody } from "../support/scene.ts";
+import { doorOf, inferences, keyOf, OWN, openPlace } from "../support/own-keys.ts";
+import { chatBody, QUIET } from "../support/scene.ts";
 import { startUpstream } from "../support/upstream.ts";
 
 test("BILL-08 Bedrock: a key pair signs, and nothing of the secret half is kept in the clear", async () => {

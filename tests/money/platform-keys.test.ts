@@ -3,8 +3,8 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cleanUp, filesWith, temporaryFolder } from "../edge/child.ts";
 import { type Json, startGateway, type Tenant } from "../support/gateway.ts";
-import { doorOf, inferences, keyOf, openPlace, type Place, QUIET } from "../support/own-keys.ts";
-import { chatBody, connectedTo, credentialOf } from "../support/scene.ts";
+import { doorOf, inferences, keyOf, openPlace, type Place } from "../support/own-keys.ts";
+import { chatBody, connectedTo, credentialOf, QUIET } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 
 /** A credential of the platform's, which may never be seen again. */

@@ -5,7 +5,7 @@ import type { EndpointEntry } from "../../src/domain/catalogue/schema.ts";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { type Called, type Json, startGateway, type Tenant, type TestGateway } from "./gateway.ts";
 import { allProven } from "./proofs.ts";
-import { connectedTo } from "./scene.ts";
+import { connectedTo, QUIET } from "./scene.ts";
 import { type Answering, type Script, startUpstream, type Upstream } from "./upstream.ts";
 
 /** Providers that decide, cheapest first, each in an interface of its own; `zeta` only chats. */
@@ -171,15 +171,6 @@ export async function openDecisions(env: Record<string, string> = {}): Promise<D
     },
   };
 }
-
-const QUIET = {
-  GATEWAY_ASIDE_FAILURES: "0",
-  GATEWAY_RETRY_PERCENT: "100",
-  GATEWAY_SANDBOX: "off",
-  GATEWAY_RPM_LIVE: "1000000",
-  GATEWAY_RPM_IP: "0",
-  GATEWAY_DRAIN_TIMEOUT_MS: "1000",
-};
 
 /** A question of each type. */
 export const STATE = "The light in the kitchen is switched on.";

@@ -4,7 +4,7 @@ import path from "node:path";
 import type { EmbeddingsEntry } from "../../src/domain/catalogue/facts-embeddings.ts";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { type Called, type Json, startGateway, type Tenant, type TestGateway } from "./gateway.ts";
-import { connectedTo } from "./scene.ts";
+import { connectedTo, QUIET } from "./scene.ts";
 import { type Answering, startUpstream, type Upstream } from "./upstream.ts";
 
 /** One scripted provider: how it is asked, and what it costs per million tokens in EUR. */
@@ -40,13 +40,8 @@ export async function openEmbeddings(
   const gateway = await startGateway({
     env: {
       ...connectedTo(upstreams),
+      ...QUIET,
       GATEWAY_CATALOGUE_DIR: folder,
-      GATEWAY_SANDBOX: "off",
-      GATEWAY_ASIDE_FAILURES: "0",
-      GATEWAY_RETRY_PERCENT: "100",
-      GATEWAY_RPM_LIVE: "1000000",
-      GATEWAY_RPM_IP: "0",
-      GATEWAY_DRAIN_TIMEOUT_MS: "1000",
       ...given.env,
     },
   });

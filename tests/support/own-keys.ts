@@ -1,5 +1,5 @@
 import { type Json, startGateway, type Tenant, type TestGateway } from "./gateway.ts";
-import { chatBody, connectedTo, credentialOf } from "./scene.ts";
+import { chatBody, connectedTo, credentialOf, QUIET } from "./scene.ts";
 import { type Script, startUpstream, type Upstream } from "./upstream.ts";
 
 export const USAGE = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 };
@@ -41,14 +41,6 @@ export function doorOf(upstream: Upstream, keys: Set<string>): void {
 
 /** A key of a workspace's own, which may never be seen again. */
 export const OWN = (name: string) => `own-canary-${name}-81f3b0c2d4e5`;
-export const QUIET = {
-  GATEWAY_ASIDE_FAILURES: "0",
-  GATEWAY_RETRY_PERCENT: "100",
-  GATEWAY_SANDBOX: "off",
-  GATEWAY_RPM_LIVE: "1000000",
-  GATEWAY_RPM_IP: "0",
-  GATEWAY_DRAIN_TIMEOUT_MS: "1000",
-};
 
 export type Place = {
   readonly gateway: TestGateway;
