@@ -136,11 +136,15 @@ function decisive({
   return { ...rest, price };
 }
 
-/** What the import did not know and the provider's own guide says: who of IONOS calls tools, who of Mistral thinks. */
+/**
+ * What the import did not know: who of IONOS calls tools and who of Mistral thinks, by the provider's own guide, and that
+ * Nova 2 Lite takes no marks for its cache.
+ */
 function withoutCorrected(id: string, features: Partial<Endpoint["features"]>) {
-  const { tools, reasoning, ...rest } = features;
-  if (id.startsWith("ionos:")) return { ...rest, reasoning };
-  return id.startsWith("mistral:") && id.endsWith("/mistral-small-2603") ? { ...rest, tools } : features;
+  const { tools, reasoning, promptCaching, ...rest } = features;
+  if (id.startsWith("ionos:")) return { ...rest, promptCaching, reasoning };
+  if (id.endsWith(":amazon/nova-2-lite")) return { ...rest, tools, reasoning };
+  return id.startsWith("mistral:") && id.endsWith("/mistral-small-2603") ? { ...rest, promptCaching, tools } : features;
 }
 
 /** Nor has it one for how hard a model can be told to think. */
