@@ -47,6 +47,8 @@ export type Sharing = {
   readonly sink: (inner: RecordSink, store: Store) => RecordSink;
   /** Resolves when the wallets are open; tenants are loaded and the journal is replayed by then. */
   open(store: Store, directory: Directory, books: Books): Promise<void>;
+  /** As `SharedRedis.endEarlier`; undefined where what is shared ends with the process, or who keeps it sees to that. */
+  endEarlier?(kept: readonly string[]): Promise<void>;
   /** Everything is loaded: what others change from here on is loaded anew. */
   follow(reload: Reloading): Promise<void>;
   /** How what was finished anywhere before gets into SQL. */
@@ -131,6 +133,7 @@ async function onRedis(config: Config, url: string, parts: InstanceParts): Promi
           return fleet.unheardMs;
         },
       }),
+    endEarlier: (kept) => redis.endEarlier(kept),
     async close() {
       await among.close();
       await redis.close();

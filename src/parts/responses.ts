@@ -29,7 +29,11 @@ type KeptParts = {
   readonly directory: Directory;
   readonly vault: Vault;
   readonly disk: DiskSpace;
-  readonly sharing: { readonly fleet: Pick<Fleet, "id" | "leads">; readonly board: Board | undefined };
+  readonly sharing: {
+    readonly fleet: Pick<Fleet, "id" | "leads">;
+    readonly board: Board | undefined;
+    endEarlier?(kept: readonly string[]): Promise<void>;
+  };
   readonly log: Logger;
 };
 
@@ -40,6 +44,7 @@ export async function openKept(parts: KeptParts, gateway: Gateway): Promise<Kept
   const { config, store, vault, directory, disk, log, sharing } = parts;
   const kept = store.responses(vault);
   await kept.count();
+  await sharing.endEarlier?.([...(await kept.wanted()).keys()]);
   const given = {
     store: kept,
     clock: gateway.clock,

@@ -143,13 +143,14 @@ const holdOf = (requestId: string, nanos: bigint) => ({
 });
 
 export function recordOf(id: string, nanos: bigint | null): string {
-  const charge = nanos === null ? null : { nanos: nanos.toString() };
+  const charge = nanos === null ? null : { nanos: nanos.toString(), currency: "EUR" };
   return JSON.stringify({
     id,
     workspaceId: "ws",
     keyId: "key",
     memberId: null,
     createdAtMs: Date.parse(DAY),
+    status: nanos === null ? 499 : 200,
     charge,
   });
 }

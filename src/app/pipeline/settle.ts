@@ -1,4 +1,5 @@
 import { type Fault, fault } from "../../contract/faults.ts";
+import { rememberedUse } from "../../domain/admission/idempotency.ts";
 import { type Charge, chargeFor, ImpossibleUsage } from "../../domain/billing/price.ts";
 import { inputAlone } from "../../domain/billing/tariff.ts";
 import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
@@ -7,7 +8,6 @@ import type { ShownCost, Units } from "../../language/canon/answer.ts";
 import { tokensOfWeight } from "../../language/canon/estimate.ts";
 import { NO_TOKENS, restOf, type Tokens, type Usage } from "../../language/canon/usage.ts";
 import { usedExtras } from "./extras.ts";
-import { rememberedUse } from "./key-use.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 

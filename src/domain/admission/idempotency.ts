@@ -13,6 +13,21 @@ export type RememberedUse = KeyUse & {
   readonly expiresAtMs: number;
 };
 
+/** What the record of a request tells of the use of a key. */
+type Using = Pick<RememberedUse, "workspaceId" | "status"> & {
+  readonly id: string;
+  readonly charge?: { readonly nanos: string; readonly currency: string } | null | undefined;
+  readonly idempotency?: (KeyUse & { readonly untilMs: number }) | undefined;
+};
+
+/** The use of a key that a record tells of; undefined for one that nothing was charged for. */
+export function rememberedUse({ id, workspaceId, status, charge, idempotency }: Using): RememberedUse | undefined {
+  if (idempotency === undefined || charge === null || charge === undefined) return undefined;
+  const { key, body, untilMs: expiresAtMs } = idempotency;
+  const { currency } = charge;
+  return { key, body, workspaceId, requestId: id, status, nanos: BigInt(charge.nanos), currency, expiresAtMs };
+}
+
 export type ClaimVerdict =
   /** The caller is the first. `known`: whether all charged uses are in memory, or older ones only in SQL. */
   | { readonly is: "claimed"; readonly known: "all" | "newest" }

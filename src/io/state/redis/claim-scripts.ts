@@ -1,8 +1,8 @@
 import { script } from "./script.ts";
 
 /*
- * A use of an Idempotency-Key is a hash: who runs under it (rb body, rr request, ru until when), and the call that was
- * charged under it (cb body, cr request, cx until when, cv the rest of it).
+ * A use of an Idempotency-Key is a hash: who runs under it (rb body, rr request, ru until when, rl in which life), and
+ * the call that was charged under it (cb body, cr request, cx until when, cv the rest of it).
  */
 const WORDS = `
 local function now_ms(told)
@@ -17,30 +17,31 @@ local function keep(now)
 end
 `;
 
-/** ARGV: body, request, how long a claim lasts that nobody ends, time. */
+/** ARGV: body, request, how long a claim lasts that nobody ends, time, life. */
 export const CLAIM = script(`${WORDS}
 local body, id = ARGV[1], ARGV[2]
 local now = now_ms(ARGV[4])
-local rb, rr, ru, cb, cr, cx, cv = unpack(redis.call('HMGET', KEYS[1], 'rb', 'rr', 'ru', 'cb', 'cr', 'cx', 'cv'))
-if rr and rr ~= id and tonumber(ru) > now then return { rb == body and 'running' or 'other', rr } end
+local rb, rr, ru, rl, cb, cr, cx, cv =
+  unpack(redis.call('HMGET', KEYS[1], 'rb', 'rr', 'ru', 'rl', 'cb', 'cr', 'cx', 'cv'))
+if rr and rr ~= id and tonumber(ru) > now then return { rb == body and 'running' or 'other', rr, rl } end
 if cx and tonumber(cx) > now then
   if cb == body then return { 'remembered', cr, cx, cv } end
   return { 'other', cr }
 end
-redis.call('HSET', KEYS[1], 'rb', body, 'rr', id, 'ru', string.format('%.0f', now + ARGV[3]))
+redis.call('HSET', KEYS[1], 'rb', body, 'rr', id, 'ru', string.format('%.0f', now + ARGV[3]), 'rl', ARGV[5])
 keep(now)
 return { 'claimed' }
 `);
 
 /** ARGV: body, request, until when, the rest, time. */
 export const REMEMBER = script(`${WORDS}
-if redis.call('HGET', KEYS[1], 'rr') == ARGV[2] then redis.call('HDEL', KEYS[1], 'rb', 'rr', 'ru') end
+if redis.call('HGET', KEYS[1], 'rr') == ARGV[2] then redis.call('HDEL', KEYS[1], 'rb', 'rr', 'ru', 'rl') end
 redis.call('HSET', KEYS[1], 'cb', ARGV[1], 'cr', ARGV[2], 'cx', ARGV[3], 'cv', ARGV[4])
 keep(now_ms(ARGV[5]))
 return 1
 `);
 
 export const RELEASE = script(`
-if redis.call('HGET', KEYS[1], 'rr') == ARGV[1] then redis.call('HDEL', KEYS[1], 'rb', 'rr', 'ru') end
+if redis.call('HGET', KEYS[1], 'rr') == ARGV[1] then redis.call('HDEL', KEYS[1], 'rb', 'rr', 'ru', 'rl') end
 return 1
 `);

@@ -2,6 +2,7 @@ import type { ClaimVerdict, KeyUse, RememberedUse } from "../../../domain/admiss
 import { CLAIM, RELEASE, REMEMBER } from "./claim-scripts.ts";
 import type { Connection } from "./connection.ts";
 import { away } from "./failures.ts";
+import type { Lives } from "./lives.ts";
 import type { Names } from "./names.ts";
 import type { Owed } from "./owed.ts";
 import { listOf, textOf, textOrNone } from "./replies.ts";
@@ -11,12 +12,16 @@ type Deps = Pick<RedisSettings, "holdMaxMs"> & {
   readonly connection: Connection;
   readonly names: Names;
   readonly owed: Owed;
+  readonly lives: Lives;
   /** Empty: that of Redis. */
   readonly time: () => string;
   readonly epoch: () => string | undefined;
 };
 
-/** Uses of `Idempotency-Key`. A claim that nobody ends is over when its request must be. */
+/** What Redis says, and of a claim that stands in the way in which life it was made. */
+type Asked = { readonly verdict: ClaimVerdict; readonly life?: string | undefined };
+
+/** Uses of `Idempotency-Key`. A claim that nobody ends is over with the life that made it, or when its request must be. */
 export class RedisClaims {
   readonly #deps: Deps;
 
@@ -24,26 +29,41 @@ export class RedisClaims {
     this.#deps = deps;
   }
 
-  async claim({ key, body }: KeyUse, requestId: string): Promise<ClaimVerdict> {
-    const { connection, names, holdMaxMs, time, epoch } = this.#deps;
-    const args = [body, requestId, String(2 * holdMaxMs), time()];
+  async claim(use: KeyUse, requestId: string): Promise<ClaimVerdict> {
+    try {
+      const { verdict, life } = await this.#ask(use, requestId);
+      if (life === undefined || !("requestId" in verdict)) return verdict;
+      const { connection, names, lives } = this.#deps;
+      if ((await lives.standingOf(life, verdict.requestId)) === "goes on") return verdict;
+      await connection.run(RELEASE, [names.use(use.key)], [verdict.requestId]);
+      const { verdict: again } = await this.#ask(use, requestId);
+      // Whether it was charged, SQL knows: its journal was replayed.
+      return again.is === "claimed" ? { ...again, known: "newest" } : again;
+    } catch (error) {
+      throw away(error);
+    }
+  }
+
+  async #ask({ key, body }: KeyUse, requestId: string): Promise<Asked> {
+    const { connection, names, holdMaxMs, time, epoch, lives } = this.#deps;
+    const args = [body, requestId, String(2 * holdMaxMs), time(), lives.own];
     // In one go and in this order: what is complete after the claim was complete at it.
     const [reply, complete] = await Promise.all([
       connection.run(CLAIM, [names.use(key)], args),
       connection.send(["GET", names.fleet("uses")]),
-    ]).catch((error: unknown) => {
-      throw away(error);
-    });
-    const [is, first, expiresAtMs, rest] = listOf(reply);
-    if (is === "running" || is === "other")
-      return { is: is === "running" ? is : "other_body", requestId: textOf(first) };
+    ]);
+    const [is, first, second, rest] = listOf(reply);
+    if (is === "running" || is === "other") {
+      const verdict = { is: is === "running" ? is : "other_body", requestId: textOf(first) } as const;
+      return { verdict, life: textOrNone(second) };
+    }
     if (is === "remembered") {
       const { workspaceId, status, nanos, currency } = JSON.parse(textOf(rest));
       const use = { key, body, workspaceId, status, nanos: BigInt(nanos), currency };
-      return { is, first: { ...use, requestId: textOf(first), expiresAtMs: Number(expiresAtMs) } };
+      return { verdict: { is, first: { ...use, requestId: textOf(first), expiresAtMs: Number(second) } } };
     }
     const known = textOrNone(complete);
-    return { is: "claimed", known: known !== undefined && known === epoch() ? "all" : "newest" };
+    return { verdict: { is: "claimed", known: known !== undefined && known === epoch() ? "all" : "newest" } };
   }
 
   remember(use: RememberedUse): Promise<void> {

@@ -3,6 +3,7 @@ import { RedisClaims } from "./claims.ts";
 import { Connection } from "./connection.ts";
 import { Epochs } from "./epochs.ts";
 import { Holdings } from "./holdings.ts";
+import { Lives } from "./lives.ts";
 import { Names } from "./names.ts";
 import { Owed } from "./owed.ts";
 import type { RedisSettings, SharedRedis } from "./shared-redis.ts";
@@ -23,7 +24,8 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
   const shared = { ...settings, connection, names, owed, holdings, time };
   const wallets = new RedisWallets({ ...shared, epochs });
   const windows = new Windows(shared);
-  const claims = new RedisClaims({ ...shared, epoch: () => epochs.token });
+  const lives = new Lives({ ...shared, wallets });
+  const claims = new RedisClaims({ ...shared, lives, epoch: () => epochs.token });
   try {
     await board.open();
   } catch (error) {
@@ -35,6 +37,7 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
   connection.onChange((is) => {
     if (is === "up") void owed.settle();
   });
+  await lives.begin();
   await warnOfEviction(connection, settings);
   await epochs.look();
   return {
@@ -67,8 +70,9 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
     get filling() {
       return epochs.lastToken;
     },
-    sink: (store, booked) => sharedSink({ epochs, wallets, holdings, owed, store, booked }),
+    sink: (store, booked) => sharedSink({ epochs, wallets, claims, holdings, owed, store, booked }),
     open: (opening) => epochs.open(opening),
+    endEarlier: (kept) => lives.endEarlier(kept),
     async close() {
       await epochs.close();
       await owed.close();

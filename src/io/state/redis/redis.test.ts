@@ -172,6 +172,40 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 5n * EUR, heldNanos: 0n });
   });
 
+  test("BILL-09 BILL-03 an instance that starts again ends holds and claims of its earlier life alone: not its own, not another's, not those that somebody goes on with", async () => {
+    const prefix = ids.next("p");
+    const use = (key: string) => ({ key, body: "b" });
+    const [stays, before] = [await instance({ prefix }), await instance({ prefix, instanceId: "ins_b" })];
+    await before.endEarlier([]);
+    await stays.endEarlier([]);
+    await stays.state.credit("ws", 10n * EUR);
+    const begin = async ({ state }: SharedRedis, requestId: string) => [
+      (await state.hold(holdOf(requestId, EUR))).is,
+      (await state.claim(use(requestId), requestId)).is,
+    ];
+    for (const id of ["left", "charged", "background", "taken_up"])
+      expect(await begin(before, id)).toEqual(["held", "claimed"]);
+    expect(await begin(stays, "anothers")).toEqual(["held", "claimed"]);
+    expect(await begin(stays, "taken_up")).toEqual(["held", "claimed"]);
+
+    const after = await instance({ prefix, instanceId: "ins_b" });
+    expect(await begin(after, "soon")).toEqual(["held", "claimed"]);
+    await after.endEarlier(["background"]);
+    expect(await begin(after, "own")).toEqual(["held", "claimed"]);
+    await vi.waitFor(async () => expect((await stays.state.wallet("ws")).heldNanos).toBe(5n * EUR));
+    for (const id of ["background", "taken_up", "anothers", "soon", "own"])
+      expect(await stays.state.claim(use(id), "again")).toEqual({ is: "running", requestId: id });
+    expect(await stays.state.claim({ key: "left", body: "other" }, "again")).toEqual({
+      is: "claimed",
+      known: "newest",
+    });
+    // Its charge comes all the same, once.
+    for (const { state } of [after, stays]) await state.settle(holdOf("charged", EUR), EUR);
+    await vi.waitFor(async () =>
+      expect(await stays.state.wallet("ws")).toEqual({ balanceNanos: 9n * EUR, heldNanos: 5n * EUR }),
+    );
+  });
+
   test("BILL-03 a workspace that is new has an empty wallet for all who ask at once, and nobody takes it for one that was lost", async () => {
     const prefix = ids.next("p");
     const [one, two] = [await instance({ prefix }), await instance({ prefix })];

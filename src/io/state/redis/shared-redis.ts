@@ -66,5 +66,10 @@ export type SharedRedis = {
    * has lost them. The journal must have been replayed before, through `sink`.
    */
   open(deps: OpeningDeps): Promise<void>;
+  /**
+   * Ends holds and claims that earlier processes of this instance left, but for those of these requests: somebody goes
+   * on with them. Once `open` has resolved; resolves when it is done, or has to wait for Redis.
+   */
+  endEarlier(kept: readonly string[]): Promise<void>;
   close(): Promise<void>;
 };

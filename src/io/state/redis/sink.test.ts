@@ -37,7 +37,15 @@ async function started(before: (store: Store) => Promise<void>) {
   await redis.open(emptyBooks({ balances: () => store.ledger.wallets() }));
   const sink = redis.sink(store, (charges) => store.ledger.charged(charges));
   return {
+    state: redis.state,
     replay: (records: readonly RequestRecord[]) => sink.ingestBatch(batchOf(records.map((one) => JSON.stringify(one)))),
+    /** Another one, which was killed and comes back with these in its journal. */
+    async replayElsewhere(records: readonly RequestRecord[]) {
+      const other = await redisState(server?.url ?? "", { prefix: `sink${names}:` });
+      const elsewhere = other.sink(store, (charges) => store.ledger.charged(charges));
+      await elsewhere.ingestBatch(batchOf(records.map((one) => JSON.stringify(one))));
+      await other.close();
+    },
     async balances() {
       const live = await redis.state.wallet("ws_1");
       return { sql: (await store.ledger.wallet("ws_1"))?.balanceNanos, live: live.balanceNanos, held: live.heldNanos };
@@ -80,6 +88,20 @@ describe.skipIf(!hasRedis || !hasPostgres)("records of an earlier life", () => {
     await gateway.replay([again]);
     expect(await gateway.balances()).toEqual({ sql: 90n, live: 90n, held: 0n });
     expect(await gateway.books()).toEqual({ counted: 1, rolledUp: 10n, stated: 10n, audit: [] });
+    await gateway.close();
+  });
+
+  test("BILL-09 BILL-02 one that was charged under an Idempotency-Key, of which Redis was not told before the instance was killed, answers for the key everywhere", async () => {
+    const gateway = await started(async () => undefined);
+    const [first, use] = ["r_key", { key: "k", body: "b" }];
+    expect(await gateway.state.claim(use, first)).toEqual({ is: "claimed", known: "all" });
+    const idempotency = { ...use, untilMs: NOW_MS + DAY_MS };
+    await gateway.replayElsewhere([chargedRecord(first, 10n, { createdAtMs: NOW_MS, idempotency })]);
+    expect(await gateway.state.claim(use, "r_again")).toMatchObject({
+      is: "remembered",
+      first: { requestId: first, nanos: 10n, status: 200 },
+    });
+    expect(await gateway.balances()).toEqual({ sql: 90n, live: 90n, held: 0n });
     await gateway.close();
   });
 

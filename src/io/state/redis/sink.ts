@@ -1,5 +1,7 @@
 import { z } from "zod";
+import { rememberedUse } from "../../../domain/admission/idempotency.ts";
 import { type RecordBatch, RecordRejected, type RecordSink } from "../../../domain/record/ingest.ts";
+import type { RedisClaims } from "./claims.ts";
 import type { Epochs, Ingested } from "./epochs.ts";
 import type { Holding, Holdings } from "./holdings.ts";
 import type { Owed } from "./owed.ts";
@@ -9,6 +11,7 @@ import type { RedisWallets } from "./wallets.ts";
 type Deps = {
   readonly epochs: Epochs;
   readonly wallets: RedisWallets;
+  readonly claims: RedisClaims;
   readonly holdings: Holdings;
   readonly owed: Owed;
   readonly store: RecordSink;
@@ -22,7 +25,9 @@ const Ended = z.object({
   keyId: z.string(),
   memberId: z.string().nullable(),
   createdAtMs: z.number(),
-  charge: z.object({ nanos: z.string() }).nullish(),
+  status: z.number(),
+  charge: z.object({ nanos: z.string(), currency: z.string() }).nullish(),
+  idempotency: z.object({ key: z.string(), body: z.string(), untilMs: z.number() }).optional(),
 });
 type Ended = z.infer<typeof Ended>;
 
@@ -100,7 +105,7 @@ async function adoptLost({ booked, wallets, holdings }: Deps, others: readonly E
 }
 
 async function settleAll(deps: Deps, own: readonly Holding[], others: readonly Ended[]): Promise<void> {
-  const { wallets, owed, epochs, holdings } = deps;
+  const { wallets, claims, owed, epochs, holdings } = deps;
   const paid = new Map<string, string[]>();
   const inSql = (workspaceId: string, id: string) => {
     const ids = paid.get(workspaceId) ?? [];
@@ -115,6 +120,9 @@ async function settleAll(deps: Deps, own: readonly Holding[], others: readonly E
     if (end === "opening") throw new Error("the wallets are not open any more: records are sent again");
     if (end !== "none" && nanosOf(charge) > 0n) inSql(workspaceId, requestId);
   });
+  // An earlier life may have died before it could tell.
+  const uses = epochs.isReplayed ? [] : others.flatMap((record) => rememberedUse(record) ?? []);
+  await abreast(uses, (use) => claims.remember(use));
   if ([...own.map(({ requestId }) => requestId), ...others.map(({ id }) => id)].some((id) => owed.has(`use ${id}`)))
     await owed.settle();
   for (const [workspaceId, ids] of paid) await wallets.booked(workspaceId, ids);

@@ -40,6 +40,13 @@ local function spend(prefix, month, day, spenders, kind, nanos)
   if redis.call('PTTL', key) == -1 then redis.call('PEXPIRE', key, 6048000000) end
 end
 local HOLD = '^(%a)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|'
+-- What it held is free; a charge that comes all the same finds it.
+local function give_back(wallet, holds, prefix, workspace, id, hold)
+  local _, nanos, _, month, day, key, member = string.match(hold, HOLD)
+  add(wallet, 'f', nanos)
+  spend(prefix, month, day, { workspace, key, member }, 'h', negative(nanos))
+  redis.call('HSET', holds, id, 's|0' .. string.sub(hold, 3 + #nanos))
+end
 `;
 
 /**
@@ -199,18 +206,36 @@ local now, age = now_ms(ARGV[4]), tonumber(ARGV[2])
 local all = redis.call('HGETALL', holds)
 local given = 0
 for at = 1, #all, 2 do
-  local id = all[at]
-  local kind, nanos, since, month, day, key, member = string.match(all[at + 1], HOLD)
+  local id, hold = all[at], all[at + 1]
+  local kind, _, since = string.match(hold, HOLD)
   local old = now - since
-  if kind ~= 'a' and old >= 2 * age then redis.call('HDEL', holds, id) end
   if kind == 'h' and old >= age then
     given = given + 1
-    add(wallet, 'f', nanos)
-    spend(prefix, month, day, { ARGV[3], key, member }, 'h', negative(nanos))
-    if old < 2 * age then redis.call('HSET', holds, id, 's|0' .. string.sub(all[at + 1], 3 + #nanos)) end
+    give_back(wallet, holds, prefix, ARGV[3], id, hold)
   end
+  if kind ~= 'a' and old >= 2 * age then redis.call('HDEL', holds, id) end
 end
 return given
+`);
+
+/**
+ * Gives back what an instance held before a moment. A wallet that was filled since then has none of it. ARGV: epoch,
+ * workspace, instance, moment, then requests that keep it.
+ */
+export const END_BEFORE = script(`${WORDS}
+local wallet, holds, prefix = KEYS[1], KEYS[2], KEYS[3]
+local epoch, workspace, instance, moment = unpack(ARGV, 1, 4)
+if redis.call('HGET', wallet, 'e') ~= epoch then return 0 end
+local kept = {}
+for at = 5, #ARGV do kept[ARGV[at]] = true end
+local all = redis.call('HGETALL', holds)
+for at = 1, #all, 2 do
+  local id, hold = all[at], all[at + 1]
+  local kind, _, since = string.match(hold, HOLD)
+  local is_its = string.match(hold, '|([^|]*)$') == instance and tonumber(since) < tonumber(moment)
+  if kind == 'h' and is_its and not kept[id] then give_back(wallet, holds, prefix, workspace, id, hold) end
+end
+return 1
 `);
 
 /**

@@ -21,6 +21,7 @@ import {
   ADOPT,
   CHANGE_MARK_MS,
   CREDIT,
+  END_BEFORE,
   HOLD,
   SETTLE,
   SPENDING,
@@ -295,6 +296,19 @@ export class RedisWallets {
       given += Number(await connection.run(SWEEP, [wallet, holds, spent], args));
     }
     return given;
+  }
+
+  /** Holds that this instance made before a moment, by the time of Redis, are given back, but for those of these requests. */
+  async endBefore(momentMs: number, kept: readonly string[]): Promise<"done" | "later"> {
+    const { connection, names, epochs, instanceId } = this.#deps;
+    const epoch = epochs.token;
+    if (epoch === undefined) return "later";
+    for (const workspaceId of await epochs.workspaces()) {
+      const { wallet, holds, spent } = names.wallet(workspaceId);
+      const args = [epoch, workspaceId, instanceId, String(momentMs), ...kept];
+      await connection.run(END_BEFORE, [wallet, holds, spent], args);
+    }
+    return "done";
   }
 
   async #inEpoch<T>(workspaceId: string, ask: (epoch: string) => Promise<T | "opening">): Promise<T> {

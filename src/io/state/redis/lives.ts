@@ -1,0 +1,77 @@
+import { z } from "zod";
+import type { Connection } from "./connection.ts";
+import type { Names } from "./names.ts";
+import type { Owed } from "./owed.ts";
+import { listOf, textOrNone } from "./replies.ts";
+import type { RedisSettings } from "./shared-redis.ts";
+import type { RedisWallets } from "./wallets.ts";
+
+type Deps = Pick<RedisSettings, "instanceId" | "holdMaxMs" | "atMs"> & {
+  readonly connection: Connection;
+  readonly names: Names;
+  readonly owed: Owed;
+  readonly wallets: Pick<RedisWallets, "endBefore">;
+};
+
+/** Since when the newest life of an instance goes on, and which requests of those before it do. */
+const Note = z.object({ sinceMs: z.number(), kept: z.array(z.string()) });
+
+/**
+ * From the start of an instance to its end. Two lives of one instance are never at the same time, so that what the one
+ * before was serving is over once the next has replayed its journal.
+ */
+export class Lives {
+  readonly #deps: Deps;
+  /** By the time of Redis; undefined: it did not say. */
+  #sinceMs: number | undefined;
+  /** Written to claims, once others can find out that this life has followed those before it. */
+  #own = "";
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
+
+  get own(): string {
+    return this.#own;
+  }
+
+  async begin(): Promise<void> {
+    const { connection, atMs } = this.#deps;
+    if (atMs !== undefined) this.#sinceMs = atMs();
+    else {
+      const time = await connection.send(["TIME"]).catch(() => []);
+      const [seconds, micros] = listOf(time).map(Number);
+      if (seconds !== undefined && micros !== undefined) this.#sinceMs = seconds * 1000 + Math.floor(micros / 1000);
+    }
+  }
+
+  /**
+   * What lives before this one left is over, but for these requests, which somebody takes up. Where Redis does not answer it
+   * is tried again. A claim is ended by who finds it in the way.
+   */
+  async endEarlier(kept: readonly string[]): Promise<void> {
+    const { connection, names, owed, wallets, instanceId, holdMaxMs } = this.#deps;
+    const sinceMs = this.#sinceMs;
+    if (sinceMs === undefined) return;
+    await owed.add("claims of earlier lives", async () => {
+      // For as long as a claim can be there that an earlier one made.
+      const forMs = ["PX", String(2 * holdMaxMs)];
+      await connection.send(["SET", names.fleet(`life:${instanceId}`), JSON.stringify({ sinceMs, kept }), ...forMs]);
+      this.#own = `${sinceMs} ${instanceId}`;
+      return "done";
+    });
+    // One step for each workspace: nobody waits for them.
+    void owed.add("holds of earlier lives", () => wallets.endBefore(sinceMs, kept));
+  }
+
+  /** Of a request that was begun in this life. */
+  async standingOf(life: string, requestId: string): Promise<"goes on" | "is over"> {
+    const { connection, names } = this.#deps;
+    const [sinceMs, instanceId] = life.split(" ");
+    if (instanceId === undefined) return "goes on";
+    const text = textOrNone(await connection.send(["GET", names.fleet(`life:${instanceId}`)]));
+    if (text === undefined) return "goes on";
+    const newest = Note.parse(JSON.parse(text));
+    return newest.sinceMs > Number(sinceMs) && !newest.kept.includes(requestId) ? "is over" : "goes on";
+  }
+}

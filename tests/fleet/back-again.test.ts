@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
+import { startFleet, type TestFleet } from "../support/fleet.ts";
+import type { Json, Tenant, TestGateway } from "../support/gateway.ts";
+import { framesOf, gate, saying } from "../support/kept.ts";
+import { hasPostgres } from "../support/postgres.ts";
+import { hasRedis } from "../support/redis.ts";
+import { connectedTo, MODEL } from "../support/scene.ts";
+import { chatJson, startUpstream, type Upstream } from "../support/upstream.ts";
+
+const WHOLE = { model: MODEL, messages: [{ role: "user", content: "Hello!" }] };
+const BACKGROUND = { model: MODEL, input: "Say hello.", background: true };
+
+describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is back on its folder", () => {
+  let fleet: TestFleet;
+  let upstream: Upstream;
+  let stays: TestGateway;
+  let tenant: Tenant;
+  beforeAll(async () => {
+    [fleet, upstream] = await Promise.all([startFleet(), startUpstream(saying("translated", ["Hello", " there"]))]);
+    stays = await fleet.add(connectedTo(new Map([["ionos", upstream]])));
+  }, 60_000);
+  beforeEach(async () => {
+    tenant = await stays.tenant({ credit: "5" });
+  });
+  afterAll(async () => {
+    await cleanUp();
+    await fleet?.close();
+    await upstream?.close();
+  });
+
+  const held = async () => (await stays.manage("GET", `/workspaces/${tenant.slug}/wallet`)).held;
+  const charges = async () =>
+    (await stays.manage("GET", `/workspaces/${tenant.slug}/wallet/entries?kind=charge`)).data.map(({ id }: Json) => id);
+  const at = (path: string, body: object) => async (key: string) =>
+    (await stays.call(tenant.key, path, { body, headers: { "idempotency-key": key } })).status;
+  const whole = at("/v1/chat/completions", WHOLE);
+  const background = at("/v1/responses", BACKGROUND);
+
+  /** Serves one request, and dies over it. */
+  const killedOver = async (path: string, body: object, key: string) => {
+    const env = { ...fleet.env, ...connectedTo(new Map([["ionos", upstream]])), DATA_DIR: temporaryFolder() };
+    const dies = spawnGateway(env);
+    const url = await dies.ready();
+    const before = upstream.requests.length;
+    const rest = gate();
+    upstream.next({ gate: rest.closed });
+    const asked = fetch(`${url}${path}`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${tenant.key}`,
+        "content-type": "application/json",
+        "idempotency-key": key,
+      },
+      body: JSON.stringify(body),
+    }).catch(() => "cut");
+    await upstream.arrived(before + 1);
+    dies.child.kill("SIGKILL");
+    await dies.exited;
+    await asked;
+    rest.open();
+    return { back: () => spawnGateway(env).ready() };
+  };
+
+  test("BILL-09 BILL-03 SCALE-03 hold and Idempotency-Key of what it was serving are free; those of what runs on another stay", async () => {
+    const rest = gate();
+    const before = upstream.requests.length;
+    upstream.next({ gate: rest.closed, json: chatJson({ content: "Hello there" }) });
+    const runs = whole("runs");
+    await upstream.arrived(before + 1);
+    const heldByRunning = await held();
+    const { back } = await killedOver("/v1/chat/completions", WHOLE, "killed");
+    expect(await whole("killed")).toBe(409);
+    expect(await held()).not.toBe(heldByRunning);
+
+    await back();
+    await expect.poll(held, { timeout: 10_000 }).toBe(heldByRunning);
+    expect([await whole("killed"), await whole("runs")]).toEqual([200, 409]);
+    rest.open();
+    expect(await runs).toBe(200);
+    expect(await held()).toBe("0.00");
+    expect(await charges()).toHaveLength(2);
+  }, 60_000);
+
+  test("RESP-05 BILL-09 the background response that it was making keeps hold and key for whoever takes it up", async () => {
+    const { back } = await killedOver("/v1/responses", BACKGROUND, "taken-up");
+    const kept = await held();
+    expect(kept).not.toBe("0.00");
+    const rest = gate();
+    upstream.next({ frames: framesOf("translated", ["Hello", " there"]), gate: rest.closed });
+    const before = upstream.requests.length;
+    await back();
+    expect([await background("taken-up"), await held()]).toEqual([409, kept]);
+    await upstream.arrived(before + 1);
+    expect([await background("taken-up"), await held()]).toEqual([409, kept]);
+    rest.open();
+    await expect.poll(charges, { timeout: 15_000 }).toHaveLength(1);
+    expect(await held()).toBe("0.00");
+  }, 90_000);
+});
