@@ -6,7 +6,6 @@ import type { KeyOf, SharedState, WindowVerdict } from "../domain/admission/admi
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
-import type { Clock } from "../kit/clock.ts";
 import { after, type Soon } from "../kit/soon.ts";
 import { authenticateKey, keyFault, scopeFault } from "./authenticate.ts";
 import { switchedOffFault } from "./refusals.ts";
@@ -23,7 +22,6 @@ export type CallersDeps = {
   /** Surfaces that are switched off here. */
   readonly switchedOff: ReadonlySet<Switch>;
   readonly rpmDefaults: { readonly live: number; readonly test: number };
-  readonly clock: Clock;
 };
 
 /** A call of somebody with a key. */
@@ -152,6 +150,6 @@ export class Callers {
   }
 
   #over(verdict: WindowVerdict, { counted }: Route): Fault | undefined {
-    return verdict.allowed || !counted ? undefined : overLimit(verdict, this.#deps.clock.nowMs());
+    return verdict.allowed || !counted ? undefined : overLimit(verdict);
   }
 }

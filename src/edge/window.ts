@@ -17,8 +17,8 @@ export function dropRateHeaders(headers: Headers): void {
   delete headers["x-ratelimit-reset"];
 }
 
-export function overLimit(verdict: WindowVerdict, nowMs: number): Fault {
-  const waitSeconds = Math.max(1, Math.ceil((verdict.resetAtMs - nowMs) / 1000));
+export function overLimit(verdict: WindowVerdict): Fault {
+  const waitSeconds = Math.max(1, Math.ceil(verdict.waitMs / 1000));
   const headers: Headers = { "retry-after": String(waitSeconds) };
   addRateHeaders(headers, verdict);
   return fault("rate_limit_exceeded", {

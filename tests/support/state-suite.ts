@@ -87,6 +87,7 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.window(keyOf("k"), 2)).toMatchObject({
         allowed: false,
         resetAtMs: startedMs + 3000 + WINDOW_MS,
+        waitMs: WINDOW_MS - 2000,
       });
     });
 

@@ -9,6 +9,8 @@ export type WindowVerdict = {
   readonly remaining: number;
   /** When the oldest counted request leaves the window: milliseconds since the Unix epoch. */
   readonly resetAtMs: number;
+  /** How long it is until then, by the clock that judged: that of this machine may say otherwise. */
+  readonly waitMs: number;
   /** Of the workspace, where several instances must know when something of it changes. */
   readonly version?: string;
 };

@@ -67,31 +67,32 @@ export class RateWindows {
   }
 
   count(keyId: string, limit: number): WindowVerdict {
-    // Durations come from the clock that never jumps; only the answer is told in calendar time.
     const elapsedMs = this.#clock.elapsedMs();
-    const toEpochMs = this.#clock.nowMs() - elapsedMs;
     const window = this.#windows.get(keyId) ?? this.#open(keyId);
     const counted = window.countAt(elapsedMs);
     if (counted >= limit) {
       // With a limit that was lowered meanwhile, more than the oldest call has to leave before one fits.
-      const resetAtMs = Math.ceil(toEpochMs + window.leavesAtMs(counted - limit));
-      return { allowed: false, limit, remaining: 0, resetAtMs };
+      return { allowed: false, limit, remaining: 0, ...this.#resetAt(window.leavesAtMs(counted - limit), elapsedMs) };
     }
     window.add(elapsedMs);
-    const resetAtMs = Math.ceil(toEpochMs + window.leavesAtMs(0));
-    return { allowed: true, limit, remaining: limit - counted - 1, resetAtMs };
+    return { allowed: true, limit, remaining: limit - counted - 1, ...this.#resetAt(window.leavesAtMs(0), elapsedMs) };
   }
 
   /** As `count`, for a call that does not count: with an empty window the reset is now. */
   look(keyId: string, limit: number): WindowVerdict {
     const elapsedMs = this.#clock.elapsedMs();
-    const toEpochMs = this.#clock.nowMs() - elapsedMs;
     const window = this.#windows.get(keyId);
     const counted = window?.countAt(elapsedMs) ?? 0;
     const place = Math.max(0, counted - limit);
     const leavesAtMs = window === undefined || counted === 0 ? elapsedMs : window.leavesAtMs(place);
-    const resetAtMs = Math.ceil(toEpochMs + leavesAtMs);
-    return { allowed: counted < limit, limit, remaining: Math.max(0, limit - counted), resetAtMs };
+    const remaining = Math.max(0, limit - counted);
+    return { allowed: counted < limit, limit, remaining, ...this.#resetAt(leavesAtMs, elapsedMs) };
+  }
+
+  /** Durations come from the clock that never jumps; only the answer is told in calendar time. */
+  #resetAt(leavesAtMs: number, elapsedMs: number): Pick<WindowVerdict, "resetAtMs" | "waitMs"> {
+    const waitMs = leavesAtMs - elapsedMs;
+    return { resetAtMs: Math.ceil(this.#clock.nowMs() + waitMs), waitMs };
   }
 
   /** Only keys that called within the last minute keep a window, so the map is bounded by them. */

@@ -39,5 +39,5 @@ if not version then
   version = ARGV[3]
   redis.call('SET', KEYS[2], version)
 end
-return { allowed, remaining, math.ceil(resets / 1000), version }
+return { allowed, remaining, math.ceil(resets / 1000), math.ceil((resets - now) / 1000), version }
 `);

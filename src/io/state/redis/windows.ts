@@ -37,12 +37,13 @@ export class Windows {
     } catch (error) {
       throw away(error);
     }
-    const [allowed, remaining, resetAtMs, version] = listOf(reply);
+    const [allowed, remaining, resetAtMs, waitMs, version] = listOf(reply);
     return {
       allowed: allowed === 1,
       limit,
       remaining: Number(remaining),
       resetAtMs: Number(resetAtMs),
+      waitMs: Number(waitMs),
       version: textOf(version),
     };
   }
