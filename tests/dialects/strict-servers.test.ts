@@ -311,6 +311,24 @@ describe("an answer by a schema at DeepSeek, which refuses it over chat completi
     }
   });
 
+  test("LOG-04 thoughts of earlier turns, for which there is no place there, are named in the log", async () => {
+    const call = { id: "call_1", type: "function", function: { name: "look", arguments: "{}" } };
+    const messages = [
+      { role: "user", content: "hi" },
+      { role: "assistant", content: null, reasoning_content: "I look.", tool_calls: [call] },
+      { role: "tool", tool_call_id: "call_1", content: "seen" },
+    ];
+    const tools = [{ type: "function", function: { name: "look", parameters: { type: "object", properties: {} } } }];
+    const asked = { model, provider, messages, tools };
+    expect((await scene.chat(tenant.key, asked)).status).toBe(200);
+    expect(receivedBy("deepseek").messages[1].reasoning_content).toBe("I look.");
+    scene.at("deepseek").next({ json: responseJson() });
+    const { status, headers } = await scene.chat(tenant.key, { ...asked, response_format });
+    expect([status, path()]).toEqual([200, "/v1/responses"]);
+    const row = await scene.row(headers.get("x-svc-request-id") ?? "");
+    expect(row.attempts[0].reason).toBe("answered whole; left out: earlier reasoning");
+  });
+
   test("PARAM-03 goes elsewhere beside what the responses format has no word for", async () => {
     const { status, headers } = await scene.chat(tenant.key, { model, response_format, stop: ["x"] });
     expect([status, headers.get("x-svc-provider")]).toEqual([200, "deepinfra"]);

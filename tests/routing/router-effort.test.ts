@@ -170,10 +170,10 @@ describe("what the caller asked for goes before it", () => {
     ["high", { max_tokens: 500 }],
     ["max", { temperature: 0.2 }],
     ["xhigh", { top_p: 0.5 }],
-  ])("ROUTE-06 HDR-06 Nova, which a router wants at %s, is asked without it for %j", async (effort, more) => {
+  ])("ROUTE-06 HDR-06 Nova, which a router wants at %s, is told medium beside %j", async (effort, more) => {
     const name = await routed("amazon/nova-2-lite", effort);
-    expect(heard(await scene.chat(tenant.key, { model: name, ...more }))).toEqual([...UNTOLD, "chat"]);
-    expect(told("aws-bedrock")).not.toHaveProperty("additionalModelRequestFields");
+    expect(heard(await scene.chat(tenant.key, { model: name, ...more }))).toEqual([200, "medium", "router", "chat"]);
+    expect(told("aws-bedrock").additionalModelRequestFields.reasoningConfig.maxReasoningEffort).toBe("medium");
     expect(Object.values(told("aws-bedrock").inferenceConfig)).toEqual(Object.values(more));
   });
 

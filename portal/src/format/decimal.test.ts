@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 import { decimalOf } from "./decimal.ts";
 
-test("PORTAL-10 a comma before one or two digits is a decimal comma, and what may be of thousands is nothing", () => {
+test("PORTAL-10 a comma is a decimal comma where it cannot be of thousands, and what may be of thousands is nothing", () => {
   for (const [typed, decimal] of Object.entries({
     "25": "25",
     "25.5": "25.5",
     "25,5": "25.5",
     "25,50": "25.50",
+    "1,0812": "1.0812",
     "1.234": "1.234",
   }))
     expect(decimalOf(typed), typed).toBe(decimal);

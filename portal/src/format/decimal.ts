@@ -1,5 +1,5 @@
-/** A number as it is typed: a decimal point, or a comma before one or two digits. Other commas may be of thousands. */
-export const TYPED = String.raw`\d{1,15}(\.\d{1,9}|,\d{1,2})?`;
+/** A number as it is typed: a decimal point, or a comma. One before three digits may be of thousands. */
+export const TYPED = String.raw`\d{1,15}(\.\d{1,9}|,(\d{1,2}|\d{4,9}))?`;
 
 const WHOLE = new RegExp(`^${TYPED}$`);
 

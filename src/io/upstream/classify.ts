@@ -58,10 +58,11 @@ export function classifyStatus(
   problem: UpstreamProblem,
   provider: string,
 ): Verdict {
-  if (CALLERS_FAULT.has(status) && !isBadCredential(problem) && !isSpent(problem)) return passedOn(status, problem);
+  if (CALLERS_FAULT.has(status) && !isBadCredential(status, problem) && !isSpent(problem))
+    return passedOn(status, problem);
   if (status === 403 && CONTENT_POLICY.test(`${problem.code ?? ""} ${problem.type ?? ""}`))
     return passedOn(status, problem);
-  if (isOperatorsFault(status) || isSpent(problem) || isBadCredential(problem)) {
+  if (isOperatorsFault(status) || isSpent(problem) || isBadCredential(status, problem)) {
     const why = `provider refused the gateway's own credential or deployment (${status})`;
     const last = brokenFault(provider);
     return { is: "next", why, maybeAccepted: false, last, blame: { on: "operator" }, againAfterMs: undefined };
@@ -239,13 +240,17 @@ function passedOn(status: number, problem: UpstreamProblem): Verdict {
   };
 }
 
-/** Some providers answer a bad key or account of the operator with 400; that is nobody's business but the operator's. */
-function isBadCredential(problem: UpstreamProblem): boolean {
+const BAD_KEY = /api[_ -]?key[_ ]?(not valid|invalid)|(incorrect|invalid)[_ -]?api[_ -]?key/i;
+const INVALID_BODY = 422;
+
+/**
+ * Some providers answer a bad key or account of the operator with 400; that is nobody's business but the operator's. Of
+ * their words only how they begin counts, and none about the body: further on a caller's own stand in them.
+ */
+function isBadCredential(status: number, { code, message }: UpstreamProblem): boolean {
   // Google's word for an account without billing, or in a country that is not served.
-  if (problem.code === "FAILED_PRECONDITION") return true;
-  return /api[_ -]?key[_ ]?(not valid|invalid)|invalid[_ -]?api[_ -]?key/i.test(
-    `${problem.code ?? ""} ${problem.message}`,
-  );
+  if (code === "FAILED_PRECONDITION" || BAD_KEY.test(code ?? "")) return true;
+  return status !== INVALID_BODY && message.trimStart().search(BAD_KEY) === 0;
 }
 
 /** The operator's account is used up: told as a rate limit by some, but waiting does not help. */

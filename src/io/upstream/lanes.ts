@@ -12,6 +12,7 @@ import type { Call } from "../../language/canon/call.ts";
 import { TOOLS_OR_THINKING } from "../../language/canon/effort.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
+import type { Part } from "../../language/canon/parts.ts";
 import { chatClient } from "../../language/dialects/chat/answer.ts";
 import { chatDialect } from "../../language/dialects/chat/dialect.ts";
 import { type ClientDialect, TranslatedStream, translatedReply } from "../../language/dialects/client.ts";
@@ -30,7 +31,7 @@ import { decisionsPath } from "./decision-wires.ts";
 import { directChat, outputLimitOf } from "./direct-chat.ts";
 import { directMessages, messagesDoor } from "./direct-messages.ts";
 import { directResponses, isInTheWayOfTools } from "./direct-responses.ts";
-import type { Inbound, Lane, Probe, Target } from "./lane.ts";
+import { type Inbound, type Lane, NOTHING_DROPPED, type Probe, type Target } from "./lane.ts";
 import { leavingOut, roomFor } from "./leaving-out.ts";
 import {
   goesThroughResponses,
@@ -188,6 +189,14 @@ function toldEffort(asked: Call, told: Call): "untold" | undefined {
   return asked.reasoning !== undefined && told.reasoning === undefined ? "untold" : undefined;
 }
 
+/** Who wants to read again what it thought reads it in the usual format alone. */
+function thoughtsUntold({ turns }: Call, { quirks }: ModelFacts): readonly string[] {
+  const isLost = quirks.includes("reasoning-in-history") && turns.some(({ parts }) => parts.some(isThought));
+  return isLost ? ["earlier reasoning"] : NOTHING_DROPPED;
+}
+
+const isThought = ({ is }: Part) => is === "reasoning";
+
 function translatedLane(inbound: Inbound, dialect: UpstreamDialect, { endpoint, model, head }: Target): Lane {
   const own = factsOf(endpoint, model);
   const facts = dialect === responsesDialect ? throughResponses(own, inbound.call) : own;
@@ -204,7 +213,7 @@ function translatedLane(inbound: Inbound, dialect: UpstreamDialect, { endpoint, 
     streamType: dialect.framing === "sse" ? "text/event-stream" : "application/vnd.amazon.eventstream",
     keepAlive: client.keepAlive,
     effort: toldEffort(inbound.call, call) ?? dialect.effort?.(call, facts),
-    dropped,
+    dropped: dialect === responsesDialect ? [...dropped, ...thoughtsUntold(call, own)] : dropped,
     encode: () => dialect.encode(named.call, facts),
     decodeWhole(bytes) {
       const events = dialect.decodeReply(bytes, { call: named.call, facts });

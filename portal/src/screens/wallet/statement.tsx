@@ -170,10 +170,10 @@ function Kinds({ kinds, currency }: Pick<Statement, "kinds" | "currency">) {
                 <Num value={row.transactions} />
               </td>
               <td className={`${CELL} text-right`}>
-                <Money amount={row.in} currency={currency} />
+                <Money amount={row.in} currency={currency} as="exact" />
               </td>
               <td className={`${CELL} text-right`}>
-                <Money amount={row.out} currency={currency} />
+                <Money amount={row.out} currency={currency} as="exact" />
               </td>
             </tr>
           ))}
@@ -204,7 +204,7 @@ function Models({ models, currency }: Pick<Statement, "models" | "currency">) {
                 <Num value={row.requests} />
               </td>
               <td className={`${CELL} text-right`}>
-                <Money amount={row.cost} currency={currency} />
+                <Money amount={row.cost} currency={currency} as="exact" />
               </td>
             </tr>
           ))}

@@ -52,10 +52,10 @@ function statedSeconds(message: string): number | undefined {
   return Math.ceil(seconds);
 }
 
-/** A number, or the same as text. */
+/** As a number or as text; some have numbers of their own in its place. */
 function statusIn(value: unknown): number | undefined {
-  if (typeof value === "string" && /^\d{3}$/.test(value)) return Number(value);
-  return typeof value === "number" ? value : undefined;
+  const status = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value;
+  return typeof status === "number" && status >= 400 && status <= 599 ? status : undefined;
 }
 
 function textOf(value: unknown): string | null {

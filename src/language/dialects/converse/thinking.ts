@@ -50,10 +50,7 @@ function isTooHigh({ maxOutputTokens, temperature, topP }: Call, effort: Exclude
 }
 
 export function isInTheWay(call: Call, facts: ModelFacts): boolean {
-  if (opensSeals(facts)) return isInClaudesWay(call, facts);
-  const { reasoning } = call;
-  if (facts.thinking !== "nova" || reasoning === undefined || reasoning.effort === "none") return false;
-  return isTooHigh(call, reasoning.effort);
+  return opensSeals(facts) && isInClaudesWay(call, facts);
 }
 
 function unheard({ model }: ModelFacts, why: string) {

@@ -19,7 +19,7 @@ const STATUSES: Readonly<Record<string, number>> = {
 };
 
 /** An empty account of the operator comes as if the request were at fault; only its words tell. */
-const NO_CREDIT = /credit balance is too low/i;
+const NO_CREDIT = /^your credit balance is too low/i;
 
 /** Reads the errors of this dialect, as a body or as an event of a stream; never fails. */
 export function decodeProblem(body: unknown, status: number | null): UpstreamProblem {
