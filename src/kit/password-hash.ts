@@ -22,8 +22,6 @@ export class HashingBusy extends Error {
 }
 
 export type PasswordHasher = {
-  /** Who comes now is sent away. */
-  readonly isFull: boolean;
   hash(password: string): Promise<string>;
   verify(password: string, hash: string): Promise<boolean>;
 };
@@ -41,9 +39,6 @@ export function passwordHasher(cost: HashCost = HASH_COST): PasswordHasher {
         }),
     );
   return {
-    get isFull() {
-      return places.isFull;
-    },
     async hash(password) {
       const salt = randomBytes(SALT_BYTES);
       return written({ cost, salt, tag: await tagOf(password, salt, cost, TAG_BYTES) });
@@ -78,13 +73,9 @@ class Places {
   #taken = 0;
   readonly #waiting: (() => void)[] = [];
 
-  get isFull(): boolean {
-    return this.#taken >= AT_ONCE && this.#waiting.length >= WAITING_MAX;
-  }
-
   async pass<T>(work: () => Promise<T>): Promise<T> {
-    if (this.isFull) throw new HashingBusy();
     if (this.#taken >= AT_ONCE) {
+      if (this.#waiting.length >= WAITING_MAX) throw new HashingBusy();
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     } else this.#taken += 1;
     try {

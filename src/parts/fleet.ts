@@ -48,7 +48,7 @@ export type Sharing = {
   /** Resolves when the wallets are open; tenants are loaded and the journal is replayed by then. */
   open(store: Store, directory: Directory, books: Books): Promise<void>;
   /** As `SharedRedis.endEarlier`; undefined where what is shared ends with the process, or who keeps it sees to that. */
-  endEarlier?(kept: readonly string[]): Promise<void>;
+  endEarlier?: SharedRedis["endEarlier"];
   /** Everything is loaded: what others change from here on is loaded anew. */
   follow(reload: Reloading): Promise<void>;
   /** How what was finished anywhere before gets into SQL. */
@@ -133,7 +133,7 @@ async function onRedis(config: Config, url: string, parts: InstanceParts): Promi
           return fleet.unheardMs;
         },
       }),
-    endEarlier: (kept) => redis.endEarlier(kept),
+    endEarlier: redis.endEarlier,
     async close() {
       await among.close();
       await redis.close();

@@ -19,6 +19,7 @@ import { systemClock } from "../kit/clock.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import type { Config } from "../settings/config.ts";
 import { END_WAIT_MS } from "./bounds.ts";
+import type { Sharing } from "./fleet.ts";
 
 /** Others store as well: what a workspace takes is counted anew now and again. */
 const COUNT_EVERY_MS = 300_000;
@@ -32,7 +33,7 @@ type KeptParts = {
   readonly sharing: {
     readonly fleet: Pick<Fleet, "id" | "leads">;
     readonly board: Board | undefined;
-    endEarlier?(kept: readonly string[]): Promise<void>;
+    readonly endEarlier?: Sharing["endEarlier"];
   };
   readonly log: Logger;
 };
@@ -44,7 +45,7 @@ export async function openKept(parts: KeptParts, gateway: Gateway): Promise<Kept
   const { config, store, vault, directory, disk, log, sharing } = parts;
   const kept = store.responses(vault);
   await kept.count();
-  await sharing.endEarlier?.([...(await kept.wanted()).keys()]);
+  await sharing.endEarlier?.([...(await kept.wanted()).keys()], async (id) => (await kept.wanted()).has(id));
   const given = {
     store: kept,
     clock: gateway.clock,

@@ -1,3 +1,4 @@
+import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
@@ -37,14 +38,16 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
   const whole = at("/v1/chat/completions", WHOLE);
   const background = at("/v1/responses", BACKGROUND);
 
-  /** Serves one request, and dies over it. */
-  const killedOver = async (path: string, body: object, key: string) => {
+  /** Serves one request, and dies over it: before the provider says anything, or in the middle of its words. */
+  const killedOver = async (path: string, body: object, key: string, isHalfMade?: () => Promise<boolean>) => {
     const env = { ...fleet.env, ...connectedTo(new Map([["ionos", upstream]])), DATA_DIR: temporaryFolder() };
     const dies = spawnGateway(env);
     const url = await dies.ready();
     const before = upstream.requests.length;
     const rest = gate();
-    upstream.next({ gate: rest.closed });
+    const frames = framesOf("translated", ["Hello", " there"]);
+    const stalling = frames.map((data, at) => ({ data, afterMs: 0, ...(at < 2 ? {} : { gate: rest.closed }) }));
+    upstream.next(isHalfMade === undefined ? { gate: rest.closed } : { frames: stalling });
     const asked = fetch(`${url}${path}`, {
       method: "POST",
       headers: {
@@ -55,6 +58,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
       body: JSON.stringify(body),
     }).catch(() => "cut");
     await upstream.arrived(before + 1);
+    if (isHalfMade !== undefined) await expect.poll(isHalfMade, { timeout: 10_000 }).toBe(true);
     dies.child.kill("SIGKILL");
     await dies.exited;
     await asked;
@@ -96,5 +100,28 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     rest.open();
     await expect.poll(charges, { timeout: 15_000 }).toHaveLength(1);
     expect(await held()).toBe("0.00");
+  }, 90_000);
+
+  test("RESP-05 BILL-09 of one that it had half made, and that nobody makes again, hold and key are free once it has failed", async () => {
+    const unfinished = async (columns: string) => {
+      const database = new Client({ connectionString: fleet.env["DATABASE_URL"] });
+      await database.connect();
+      const { rows } = await database
+        .query(`select 1 from stored_responses where status in ('queued', 'in_progress') ${columns}`)
+        .finally(() => database.end());
+      return rows.length;
+    };
+    const { back } = await killedOver(
+      "/v1/responses",
+      BACKGROUND,
+      "half",
+      async () => (await unfinished("and answering = 1")) > 0,
+    );
+    await back();
+    await expect.poll(() => unfinished(""), { timeout: 40_000 }).toBe(0);
+    await expect.poll(held, { timeout: 10_000 }).toBe("0.00");
+    upstream.next({ frames: framesOf("translated", ["Hello", " there"]) });
+    expect(await background("half")).toBe(200);
+    await expect.poll(charges, { timeout: 15_000 }).toHaveLength(1);
   }, 90_000);
 });

@@ -13,11 +13,13 @@ const nothing = async (): Promise<void> => {};
 let before = nothing;
 /** What happens before a person is looked at. */
 let looking = nothing;
+/** What happens before it is looked whether somebody has a password. */
+let writing = nothing;
 
 beforeAll(async () => {
   const port = await unusedPort();
   const publicUrl = `http://127.0.0.1:${port}`;
-  const known = ["waits", "meanwhile", "accepts", "changes"].map((sub) => ({
+  const known = ["waits", "meanwhile", "accepts", "changes", "link", "own-link"].map((sub) => ({
     sub,
     email: `${sub}@example.eu`,
     email_verified: true,
@@ -33,7 +35,26 @@ beforeAll(async () => {
       GATEWAY_OIDC_CLIENT_SECRET: provider.clientSecret,
     },
     prepare: async (store) => {
-      const { change, people } = store;
+      const { change, people, peopleDatabase } = store;
+      store.peopleDatabase = async () => {
+        const open = await peopleDatabase();
+        return (options) => {
+          const adapter = open(options);
+          const { findOne, findMany } = adapter;
+          const lookedAt = async (model: string) => (model === "account" ? writing() : undefined);
+          return {
+            ...adapter,
+            findOne: async <T>(query: Parameters<typeof findOne>[0]) => {
+              await lookedAt(query.model);
+              return findOne<T>(query);
+            },
+            findMany: async <T>(query: Parameters<typeof findMany>[0]) => {
+              await lookedAt(query.model);
+              return findMany<T>(query);
+            },
+          };
+        };
+      };
       const { person } = people;
       people.person = async (id) => {
         await looking();
@@ -147,15 +168,15 @@ test.each(WAYS)(
 );
 
 /** An account in another's name, who is about to come back from the provider of single sign-on. */
-async function squatted(sub: string) {
+async function squatted(sub: string, role = "owner") {
   const [email, mallory] = [`${sub}@example.eu`, await gateway.join(`mallory-of-${sub}@example.eu`, "owner")];
-  const { link } = (await mallory.post("/manage/workspaces/demo/invitations", { email, role: "owner" })).body;
+  const { link } = (await mallory.post("/manage/workspaces/demo/invitations", { email, role })).body;
   const [squatter, victim] = [gateway.browser(), gateway.browser()];
   const account = { name: "Mallory", password: PASSWORD };
   expect((await squatter.post(`/manage/invitations/${tokenOf(link)}/accept`, account)).status).toBe(200);
   const { url } = (await victim.post("/manage/auth/sign-in/social", { provider: "oidc", callbackURL: "/app" })).body;
   const back = new URL(await provider.signIn(url, sub));
-  return { email, squatter, comes: () => victim.get(`${back.pathname}${back.search}`) };
+  return { email, mallory, squatter, comes: () => victim.get(`${back.pathname}${back.search}`) };
 }
 
 test("PORTAL-11 nothing is changed that waits for its turn while the account starts over", async () => {
@@ -209,6 +230,24 @@ test("PORTAL-11 nor does a new password that was on its way", async () => {
   expect((await squatter.get("/manage/me")).body.person).toBeNull();
   const browser = gateway.browser();
   expect((await browser.post("/manage/auth/sign-in/email", { email, password: newPassword })).status).toBe(401);
+});
+
+test.each([
+  ["link", "nobody"],
+  ["own-link", "its maker"],
+])("PORTAL-11 nor does a link to a new password (%s) that is used by %s, who is signed in", async (sub, by) => {
+  const { email, mallory, comes } = await squatted(sub, "member");
+  const { link } = (await mallory.post(`${MEMBERS}/${email}/reset-link`)).body;
+  const [token, newPassword] = [new URL(link).searchParams.get("token"), "nine yellow bicycles"];
+  writing = async () => {
+    writing = nothing;
+    expect((await comes()).headers.get("location")).toBe("/app");
+  };
+  const browser = by === "nobody" ? gateway.browser() : mallory;
+  const answer = await browser.post("/manage/auth/reset-password", { newPassword, token });
+  expect([writing, answer.status, answer.body.error?.code]).toEqual([nothing, ...OVER]);
+  const signIn = { email, password: newPassword };
+  expect((await gateway.browser().post("/manage/auth/sign-in/email", signIn)).status).toBe(401);
 });
 
 test("PORTAL-11 an invitation that waits to be accepted while its maker is removed opens nothing", async () => {

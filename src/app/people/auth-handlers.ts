@@ -1,15 +1,17 @@
 import { z } from "zod";
 import { type Fault, fault, unknownField } from "../../contract/faults.ts";
-import type { Held } from "../../domain/tenancy/person.ts";
+import type { Held, PersonRecord } from "../../domain/tenancy/person.ts";
 import { isJsonObject, jsonIn } from "../../kit/json.ts";
+import { HashingBusy } from "../../kit/password-hash.ts";
 import { parseJson } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { refuseStale } from "../manage/fresh.ts";
 import { baseOf } from "./deps.ts";
-import { AUTH_PATH, OIDC_PROVIDER } from "./library.ts";
+import { AUTH_PATH, type Hashed, OIDC_PROVIDER } from "./library.ts";
 import { refuseForeign } from "./origin.ts";
 import { passwordFault } from "./passwords.ts";
 import { faultOf, SIGN_IN_AGAIN, tooBusy } from "./refusals.ts";
+import { keptReset, RESET_PREFIX } from "./reset-token.ts";
 import { beginReset, spendReset } from "./resets.ts";
 import type { PeopleRoom } from "./room.ts";
 import { undoLate } from "./start-over.ts";
@@ -144,7 +146,6 @@ export function authHandlers(room: PeopleRoom): Record<string, Handler> {
 }
 
 async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
-  const begunAtMs = room.clock.nowMs();
   const path = exchange.params["rest"] ?? "";
   const door = Object.hasOwn(DOORS, path) ? DOORS[path] : undefined;
   if (door === undefined || door.method !== exchange.route.method || isClosed(room, path)) throw noDoor(path);
@@ -159,18 +160,17 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   if (door.fresh === true) demandFreshSession(room, before?.held);
   const trying = begin(room, door, exchange, fields, before?.held.person.id);
   refuseWeak(door, fields, before?.held.person.email);
-  // Before a link is used up by it.
-  if (door.newPassword !== undefined && room.hasher.isFull) throw tooBusy();
+  const made = path === "reset-password" ? await hashedFirst(room, fields, trying) : undefined;
   const reset = path === "reset-password" ? await beginReset(room, textOf(fields, "token")) : undefined;
+  const signing = path === "sign-in/email" ? await personNamed(room, fields) : undefined;
   const library = door.single === true ? await room.library.single() : await room.library.plain();
   const isAsked = path === "sign-in/social" && before !== undefined && library.asksAgain;
   const sent = { fields: isAsked ? { ...fields, ...ASKED_AGAIN } : fields, cookie };
   const request = requestOf(exchange, `${AUTH_PATH}/${path}`, new URL(baseOf(room)).origin, sent);
-  const reply = await replyOf(await library.handle(request));
+  const reply = await replyOf(await library.handle(request, made));
   const begun = door.signsIn === undefined ? undefined : await begunIn(room, reply, before?.held);
-  const who = begun?.person ?? before?.held.person ?? reset;
   // Who comes back from the provider is the one for whom it started over.
-  if (who !== undefined && door.single !== true) await undoLate(room, who.id, begunAtMs);
+  if (door.single !== true) await undoLate(room, [before?.held.person, reset, signing]);
   if (reply.status >= 400) {
     if (reply.status === 401 && door.signsIn !== undefined)
       await room.audit.failed(textOf(fields, "email"), exchange.clientAddress, door.signsIn);
@@ -186,6 +186,24 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   if (door.plain === true) return reply;
   const isSame = before !== undefined && before.held.person.email === textOf(fields, "email").toLowerCase();
   return isSame ? stillIn(room, withoutToken(reply)) : withoutToken(reply);
+}
+
+/** The library uses a link up before it hashes: who is sent away because too many are being hashed keeps the link. */
+async function hashedFirst(room: PeopleRoom, fields: unknown, trying: Try | undefined): Promise<Hashed | undefined> {
+  const { store, clock, hasher } = room;
+  const [token, password] = [textOf(fields, "token"), textOf(fields, "newPassword")];
+  if (!(await store.people.isResetKept(keptReset(`${RESET_PREFIX}${token}`), clock.nowMs()))) return undefined;
+  try {
+    return { password, hash: await hasher.hash(password) };
+  } catch (error) {
+    if (!(error instanceof HashingBusy)) throw error;
+    trying?.right();
+    throw tooBusy();
+  }
+}
+
+function personNamed({ store }: PeopleRoom, fields: unknown): Promise<PersonRecord | undefined> {
+  return store.people.personByEmail(textOf(fields, "email").trim().toLowerCase());
 }
 
 /** A code that comes too late after the password would be used up, and prove nothing. */

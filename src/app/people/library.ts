@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { BetterAuthOptions, BetterAuthPlugin } from "better-auth";
 import { Fault, fault } from "../../contract/faults.ts";
 import { ownOrigins } from "../../domain/tenancy/own-origins.ts";
@@ -30,8 +31,12 @@ const ID_PREFIXES: Readonly<Record<string, string>> = {
   passkey: "pk_",
 };
 
+/** A password with its hash, made before the library is asked. */
+export type Hashed = { readonly password: string; readonly hash: string };
+const hashed = new AsyncLocalStorage<Hashed | undefined>();
+
 export type Opened = {
-  handle(request: Request): Promise<Response>;
+  handle(request: Request, made?: Hashed): Promise<Response>;
   /** The provider of single sign-on says that it can ask again who it knows. Another may refuse to be told to. */
   readonly asksAgain: boolean;
   /** Makes a link good for setting a new password. */
@@ -110,7 +115,7 @@ export class Library {
     if (more.length > 0 && !socialProviders.some(({ id }) => id === OIDC_PROVIDER))
       throw new Error("its discovery document could not be read");
     return {
-      handle: (request) => auth.handler(request),
+      handle: (request, made) => hashed.run(made, () => auth.handler(request)),
       asksAgain: false,
       async addReset(userId, token, expiresAt) {
         await internalAdapter.createVerificationValue({
@@ -162,7 +167,10 @@ async function optionsOf(deps: PeopleDeps, told: Told, plugins: BetterAuthPlugin
       minPasswordLength: PASSWORD_CHARS_MIN,
       maxPasswordLength: PASSWORD_CHARS_MAX,
       password: {
-        hash: (password) => hasher.hash(password).catch(busy),
+        async hash(password) {
+          const made = hashed.getStore();
+          return made?.password === password ? made.hash : hasher.hash(password).catch(busy);
+        },
         verify: ({ password, hash }) => hasher.verify(password, hash).catch(busy),
       },
       revokeSessionsOnPasswordReset: true,
@@ -240,6 +248,9 @@ async function hooksOf(deps: PeopleDeps): Promise<NonNullable<BetterAuthOptions[
           if (context?.path.startsWith("/callback/") === true) await startOver(deps, userId).catch(later);
           // A person who is disabled gets none, whichever way they came.
           if ((await store.people.person(userId))?.disabled === true) return false;
+          // The password was right before the account started over.
+          if (context?.path === "/sign-in/email" && (await store.people.listed(userId))?.hasPassword !== true)
+            throw new APIError("UNAUTHORIZED", { code: "INVALID_EMAIL_OR_PASSWORD", message: "no password" });
           // What goes by a session and begins it anew (a factor that is switched, a new password) is no sign-in: it is as
           // old as before. Signing in goes by none.
           const before = context?.context.session;

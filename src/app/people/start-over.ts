@@ -28,14 +28,18 @@ export async function startOver(deps: PeopleDeps, userId: string): Promise<void>
 }
 
 /**
- * What was under way when the account started over was begun by whoever had it: it may have written a password, a
- * passkey, a second factor or a session after all of them were taken away.
+ * What was under way when an account started over was begun by whoever had it: it may have written a password, a
+ * passkey, a second factor or a session after all of them were taken away. `before`: the accounts as it began.
  */
-export async function undoLate(deps: PeopleDeps, personId: string, begunAtMs: number): Promise<void> {
-  const person = await deps.store.people.person(personId);
-  if (person === undefined || (person.startedOverAtMs ?? 0) < Math.trunc(begunAtMs)) return;
-  await takeAway(deps, person, { how: "a call that had begun before" });
-  throw fault("not_signed_in", { message: SIGN_IN_AGAIN });
+export async function undoLate(deps: PeopleDeps, before: readonly (PersonRecord | undefined)[]): Promise<void> {
+  let isLate = false;
+  for (const { id, startedOverAtMs } of before.filter((one) => one !== undefined)) {
+    const person = await deps.store.people.person(id);
+    if (person === undefined || person.startedOverAtMs === startedOverAtMs) continue;
+    await takeAway(deps, person, { how: "a call that had begun before" });
+    isLate = true;
+  }
+  if (isLate) throw fault("not_signed_in", { message: SIGN_IN_AGAIN });
 }
 
 function takeAway(deps: PeopleDeps, person: PersonRecord, detail: { readonly how: string }): Promise<null> {

@@ -33,9 +33,11 @@ keep(now)
 return { 'claimed' }
 `);
 
-/** ARGV: body, request, until when, the rest, time. */
+/** Of two the one that lasts longer, as in SQL. ARGV: body, request, until when, the rest, time. */
 export const REMEMBER = script(`${WORDS}
 if redis.call('HGET', KEYS[1], 'rr') == ARGV[2] then redis.call('HDEL', KEYS[1], 'rb', 'rr', 'ru', 'rl') end
+local cx = redis.call('HGET', KEYS[1], 'cx')
+if cx and tonumber(cx) > tonumber(ARGV[3]) then return 1 end
 redis.call('HSET', KEYS[1], 'cb', ARGV[1], 'cr', ARGV[2], 'cx', ARGV[3], 'cv', ARGV[4])
 keep(now_ms(ARGV[5]))
 return 1

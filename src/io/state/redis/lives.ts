@@ -3,7 +3,7 @@ import type { Connection } from "./connection.ts";
 import type { Names } from "./names.ts";
 import type { Owed } from "./owed.ts";
 import { listOf, textOrNone } from "./replies.ts";
-import type { RedisSettings } from "./shared-redis.ts";
+import type { IsWanted, RedisSettings } from "./shared-redis.ts";
 import type { RedisWallets } from "./wallets.ts";
 
 type Deps = Pick<RedisSettings, "instanceId" | "holdMaxMs" | "atMs"> & {
@@ -24,6 +24,7 @@ export class Lives {
   readonly #deps: Deps;
   /** By the time of Redis; undefined: it did not say. */
   #sinceMs: number | undefined;
+  #isWanted: IsWanted = async () => true;
   /** Written to claims, once others can find out that this life has followed those before it. */
   #own = "";
 
@@ -49,7 +50,8 @@ export class Lives {
    * What lives before this one left is over, but for these requests, which somebody takes up. Where Redis does not answer it
    * is tried again. A claim is ended by who finds it in the way.
    */
-  async endEarlier(kept: readonly string[]): Promise<void> {
+  async endEarlier(kept: readonly string[], isWanted: IsWanted): Promise<void> {
+    this.#isWanted = isWanted;
     const { connection, names, owed, wallets, instanceId, holdMaxMs } = this.#deps;
     const sinceMs = this.#sinceMs;
     if (sinceMs === undefined) return;
@@ -72,6 +74,7 @@ export class Lives {
     const text = textOrNone(await connection.send(["GET", names.fleet(`life:${instanceId}`)]));
     if (text === undefined) return "goes on";
     const newest = Note.parse(JSON.parse(text));
-    return newest.sinceMs > Number(sinceMs) && !newest.kept.includes(requestId) ? "is over" : "goes on";
+    if (newest.sinceMs <= Number(sinceMs)) return "goes on";
+    return newest.kept.includes(requestId) && (await this.#isWanted(requestId)) ? "goes on" : "is over";
   }
 }

@@ -72,7 +72,7 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
     },
     sink: (store, booked) => sharedSink({ epochs, wallets, claims, holdings, owed, store, booked }),
     open: (opening) => epochs.open(opening),
-    endEarlier: (kept) => lives.endEarlier(kept),
+    endEarlier: (kept, isWanted) => lives.endEarlier(kept, isWanted),
     async close() {
       await epochs.close();
       await owed.close();

@@ -175,26 +175,28 @@ describe.skipIf(!hasRedis)("on Redis", () => {
   test("BILL-09 BILL-03 an instance that starts again ends holds and claims of its earlier life alone: not its own, not another's, not those that somebody goes on with", async () => {
     const prefix = ids.next("p");
     const use = (key: string) => ({ key, body: "b" });
+    const never = async () => false;
     const [stays, before] = [await instance({ prefix }), await instance({ prefix, instanceId: "ins_b" })];
-    await before.endEarlier([]);
-    await stays.endEarlier([]);
+    await before.endEarlier([], never);
+    await stays.endEarlier([], async (id) => id === "background");
     await stays.state.credit("ws", 10n * EUR);
     const begin = async ({ state }: SharedRedis, requestId: string) => [
       (await state.hold(holdOf(requestId, EUR))).is,
       (await state.claim(use(requestId), requestId)).is,
     ];
-    for (const id of ["left", "charged", "background", "taken_up"])
+    for (const id of ["left", "charged", "background", "given_up", "taken_up"])
       expect(await begin(before, id)).toEqual(["held", "claimed"]);
     expect(await begin(stays, "anothers")).toEqual(["held", "claimed"]);
     expect(await begin(stays, "taken_up")).toEqual(["held", "claimed"]);
 
     const after = await instance({ prefix, instanceId: "ins_b" });
     expect(await begin(after, "soon")).toEqual(["held", "claimed"]);
-    await after.endEarlier(["background"]);
+    await after.endEarlier(["background", "given_up"], never);
     expect(await begin(after, "own")).toEqual(["held", "claimed"]);
-    await vi.waitFor(async () => expect((await stays.state.wallet("ws")).heldNanos).toBe(5n * EUR));
+    await vi.waitFor(async () => expect((await stays.state.wallet("ws")).heldNanos).toBe(6n * EUR));
     for (const id of ["background", "taken_up", "anothers", "soon", "own"])
       expect(await stays.state.claim(use(id), "again")).toEqual({ is: "running", requestId: id });
+    expect(await stays.state.claim(use("given_up"), "again")).toEqual({ is: "claimed", known: "newest" });
     expect(await stays.state.claim({ key: "left", body: "other" }, "again")).toEqual({
       is: "claimed",
       known: "newest",
@@ -202,7 +204,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     // Its charge comes all the same, once.
     for (const { state } of [after, stays]) await state.settle(holdOf("charged", EUR), EUR);
     await vi.waitFor(async () =>
-      expect(await stays.state.wallet("ws")).toEqual({ balanceNanos: 9n * EUR, heldNanos: 5n * EUR }),
+      expect(await stays.state.wallet("ws")).toEqual({ balanceNanos: 9n * EUR, heldNanos: 6n * EUR }),
     );
   });
 

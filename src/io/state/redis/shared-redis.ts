@@ -48,6 +48,9 @@ export type Booked = (
 ) => Promise<ReadonlySet<string>>;
 
 /** Everything that instances share by way of one Redis. */
+/** Whether somebody goes on with a request that an earlier life has left, or will. */
+export type IsWanted = (requestId: string) => Promise<boolean>;
+
 export type SharedRedis = {
   readonly state: SharedState;
   /**
@@ -68,8 +71,8 @@ export type SharedRedis = {
   open(deps: OpeningDeps): Promise<void>;
   /**
    * Ends holds and claims that earlier processes of this instance left, but for those of these requests: somebody goes
-   * on with them. Once `open` has resolved; resolves when it is done, or has to wait for Redis.
+   * on with them, as long as they are wanted. Once `open` has resolved; resolves when it is done, or has to wait for Redis.
    */
-  endEarlier(kept: readonly string[]): Promise<void>;
+  endEarlier(kept: readonly string[], isWanted: IsWanted): Promise<void>;
   close(): Promise<void>;
 };

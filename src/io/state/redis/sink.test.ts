@@ -91,6 +91,21 @@ describe.skipIf(!hasRedis || !hasPostgres)("records of an earlier life", () => {
     await gateway.close();
   });
 
+  test.each([
+    ["is over", -1000],
+    ["lasts less long", DAY_MS / 2],
+  ])("BILL-09 one that %s takes nothing from what was charged under its key since", async (_, forMs) => {
+    const gateway = await started(async () => undefined);
+    const [key, again] = ["k", { key: "k", body: "b2" }];
+    await gateway.state.claim(again, "r2");
+    const charged = { workspaceId: "ws_1", requestId: "r2", status: 200, nanos: 10n, currency: "EUR" };
+    await gateway.state.remember({ ...again, ...charged, expiresAtMs: NOW_MS + DAY_MS });
+    const idempotency = { key, body: "b1", untilMs: NOW_MS + forMs };
+    await gateway.replayElsewhere([chargedRecord("r1", 10n, { createdAtMs: NOW_MS, idempotency })]);
+    expect(await gateway.state.claim(again, "r3")).toMatchObject({ is: "remembered", first: { requestId: "r2" } });
+    await gateway.close();
+  });
+
   test("BILL-09 BILL-02 one that was charged under an Idempotency-Key, of which Redis was not told before the instance was killed, answers for the key everywhere", async () => {
     const gateway = await started(async () => undefined);
     const [first, use] = ["r_key", { key: "k", body: "b" }];
