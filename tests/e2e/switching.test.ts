@@ -90,7 +90,7 @@ describe.skipIf(!hasChromium)("another workspace on the same screen", () => {
     await expect.poll(() => switcher.textContent(), { timeout: 10_000 }).toContain("Of others");
     await page.goto(portal.at("", "nope"));
     await page.getByText("There is no such workspace here").waitFor();
-    expect(await switcher.textContent()).toContain("Of others");
+    await expect.poll(() => switcher.textContent(), { timeout: 10_000 }).toContain("Of others");
     await page.getByRole("link", { name: "Your workspaces" }).click();
     await page.waitForURL(/\/app\/w\/theirs/);
     await page.evaluate("localStorage.setItem('workspace', 'nope')");
