@@ -129,6 +129,13 @@ describe("a provider refuses the operator", () => {
       "400 for a bad key",
       { status: 400, json: { error: { message: "API key not valid. Please pass a valid API key." } } },
     ],
+    [
+      "400 for a key that is not right",
+      {
+        status: 400,
+        json: { code: "Client specified an invalid argument", error: "Incorrect API key provided: ab***cd." },
+      },
+    ],
   ];
   test.each(FOR_THE_OPERATOR)("ERR-06 %s moves on, then 502 without the provider's words", async (_, script) => {
     scene.at("deepinfra").next(script);

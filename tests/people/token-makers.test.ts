@@ -13,13 +13,15 @@ const nothing = async (): Promise<void> => {};
 let before = nothing;
 /** What happens before a person is looked at. */
 let looking = nothing;
+/** What happens once an address was looked up. */
+let named = nothing;
 /** What happens before it is looked whether somebody has a password. */
 let writing = nothing;
 
 beforeAll(async () => {
   const port = await unusedPort();
   const publicUrl = `http://127.0.0.1:${port}`;
-  const known = ["waits", "meanwhile", "accepts", "changes", "link", "own-link"].map((sub) => ({
+  const known = ["waits", "meanwhile", "accepts", "changes", "link", "own-link", "device", "stranger"].map((sub) => ({
     sub,
     email: `${sub}@example.eu`,
     email_verified: true,
@@ -55,7 +57,12 @@ beforeAll(async () => {
           };
         };
       };
-      const { person } = people;
+      const { person, personByEmail } = people;
+      people.personByEmail = async (email) => {
+        const found = await personByEmail(email);
+        await named();
+        return found;
+      };
       people.person = async (id) => {
         await looking();
         return person(id);
@@ -217,7 +224,7 @@ test("PORTAL-11 a password that was right signs nobody in once the account has s
   const browser = gateway.browser();
   const signIn = { email, password: PASSWORD };
   const answer = await underWay(() => browser.post("/manage/auth/sign-in/email", signIn), comes);
-  expect([answer.status, answer.body.error?.code]).toEqual(OVER);
+  expect([answer.status, answer.body.error?.code]).toEqual([401, "invalid_sign_in"]);
   expect((await browser.get("/manage/me")).body.person).toBeNull();
 });
 
@@ -248,6 +255,32 @@ test.each([
   expect([writing, answer.status, answer.body.error?.code]).toEqual([nothing, ...OVER]);
   const signIn = { email, password: newPassword };
   expect((await gateway.browser().post("/manage/auth/sign-in/email", signIn)).status).toBe(401);
+});
+
+test("PORTAL-11 nor does a device that was allowed", async () => {
+  const { squatter, comes } = await squatted("device");
+  const device = gateway.browser();
+  const client_id = "gateway-cli";
+  const { user_code, device_code } = (await device.post("/manage/auth/device/code", { client_id })).body;
+  await squatter.get(`/manage/auth/device?user_code=${user_code}`);
+  expect((await squatter.post("/manage/auth/device/approve", { userCode: user_code })).status).toBe(200);
+  const asked = { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code, client_id };
+  const answer = await underWay(() => device.post("/manage/auth/device/token", asked), comes);
+  expect([answer.status, answer.body.access_token]).toEqual([401, undefined]);
+});
+
+test("PORTAL-11 who does not know the password takes nothing away", async () => {
+  const { email, comes } = await squatted("stranger");
+  named = async () => {
+    named = nothing;
+    expect((await comes()).headers.get("location")).toBe("/app");
+  };
+  const wrong = { email, password: "not at all the password" };
+  expect((await gateway.browser().post("/manage/auth/sign-in/email", wrong)).status).toBe(401);
+  expect(named).toBe(nothing);
+  const { data } = await gateway.manage("GET", "/audit?action=person.start_over&limit=100");
+  const { id } = await personOf(email);
+  expect(data.filter(({ target }: { target: string }) => target === id)).toHaveLength(1);
 });
 
 test("PORTAL-11 an invitation that waits to be accepted while its maker is removed opens nothing", async () => {

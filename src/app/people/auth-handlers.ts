@@ -146,6 +146,7 @@ export function authHandlers(room: PeopleRoom): Record<string, Handler> {
 }
 
 async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
+  const cameAtMs = room.clock.nowMs();
   const path = exchange.params["rest"] ?? "";
   const door = Object.hasOwn(DOORS, path) ? DOORS[path] : undefined;
   if (door === undefined || door.method !== exchange.route.method || isClosed(room, path)) throw noDoor(path);
@@ -170,7 +171,12 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   const reply = await replyOf(await library.handle(request, made));
   const begun = door.signsIn === undefined ? undefined : await begunIn(room, reply, before?.held);
   // Who comes back from the provider is the one for whom it started over.
-  if (door.single !== true) await undoLate(room, [before?.held.person, reset, signing]);
+  if (door.single !== true) {
+    const isSigned = begun !== undefined && before === undefined && signing === undefined;
+    const earlier = isSigned ? asItWas(begun.person, cameAtMs) : undefined;
+    // A sign-in that is refused has written nothing.
+    await undoLate(room, [before?.held.person, reset, reply.status < 400 ? signing : undefined, earlier]);
+  }
   if (reply.status >= 400) {
     if (reply.status === 401 && door.signsIn !== undefined)
       await room.audit.failed(textOf(fields, "email"), exchange.clientAddress, door.signsIn);
@@ -200,6 +206,12 @@ async function hashedFirst(room: PeopleRoom, fields: unknown, trying: Try | unde
     trying?.right();
     throw tooBusy();
   }
+}
+
+/** Whose call it is was not known when it came: by the clock the account has started over since then, or has not. */
+function asItWas(person: PersonRecord, cameAtMs: number): PersonRecord {
+  const isSince = (person.startedOverAtMs ?? 0) >= Math.trunc(cameAtMs);
+  return isSince ? { ...person, startedOverAtMs: null } : person;
 }
 
 function personNamed({ store }: PeopleRoom, fields: unknown): Promise<PersonRecord | undefined> {

@@ -54,11 +54,11 @@ test.each(STATUSES)("ROUTE-04 ERR-06 ERR-07 status %i: who is blamed, and what f
 test.each([
   [403, { code: "content_policy_violation" }, stop(403)],
   [400, { code: "invalid_api_key" }, next(502, "upstream_error", "operator")],
-  [400, { message: "API key not valid. Please pass a valid API key." }, next(502, "upstream_error", "operator")],
-  [400, { message: "Incorrect API key provided: ab***cd." }, next(502, "upstream_error", "operator")],
   [400, { message: "Invalid schema for function 'invalid_api_key'." }, stop(400)],
-  [422, { message: "messages.0.user.invalid_api_key: Extra inputs are not permitted" }, stop(422)],
+  [400, { message: "invalid_api_key: Extra inputs are not permitted" }, stop(400)],
   [422, { message: "invalid api key: Extra inputs are not permitted" }, stop(422)],
+  [400, { code: "Arrearage" }, next(502, "upstream_error", "operator")],
+  [400, { code: "organization_restricted" }, next(502, "upstream_error", "operator")],
   [400, { code: "FAILED_PRECONDITION" }, next(502, "upstream_error", "operator")],
   [429, { code: "insufficient_quota" }, next(502, "upstream_error", "operator")],
 ])("ERR-06 status %i with %j is told by the provider's own words", (status, words, expected) => {

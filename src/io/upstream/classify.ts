@@ -58,11 +58,10 @@ export function classifyStatus(
   problem: UpstreamProblem,
   provider: string,
 ): Verdict {
-  if (CALLERS_FAULT.has(status) && !isBadCredential(status, problem) && !isSpent(problem))
-    return passedOn(status, problem);
+  if (CALLERS_FAULT.has(status) && !isBadCredential(problem) && !isSpent(problem)) return passedOn(status, problem);
   if (status === 403 && CONTENT_POLICY.test(`${problem.code ?? ""} ${problem.type ?? ""}`))
     return passedOn(status, problem);
-  if (isOperatorsFault(status) || isSpent(problem) || isBadCredential(status, problem)) {
+  if (isOperatorsFault(status) || isSpent(problem) || isBadCredential(problem)) {
     const why = `provider refused the gateway's own credential or deployment (${status})`;
     const last = brokenFault(provider);
     return { is: "next", why, maybeAccepted: false, last, blame: { on: "operator" }, againAfterMs: undefined };
@@ -240,17 +239,12 @@ function passedOn(status: number, problem: UpstreamProblem): Verdict {
   };
 }
 
-const BAD_KEY = /api[_ -]?key[_ ]?(not valid|invalid)|(incorrect|invalid)[_ -]?api[_ -]?key/i;
-const INVALID_BODY = 422;
+const BAD_KEY = /^(api[_ -]?key[_ ]?(not valid|invalid)|(incorrect|invalid)[_ -]?api[_ -]?key)/i;
 
-/**
- * Some providers answer a bad key or account of the operator with 400; that is nobody's business but the operator's. Of
- * their words only how they begin counts, and none about the body: further on a caller's own stand in them.
- */
-function isBadCredential(status: number, { code, message }: UpstreamProblem): boolean {
+/** Some providers answer a bad key or account of the operator with 400; that is nobody's business but the operator's. */
+function isBadCredential({ code }: UpstreamProblem): boolean {
   // Google's word for an account without billing, or in a country that is not served.
-  if (code === "FAILED_PRECONDITION" || BAD_KEY.test(code ?? "")) return true;
-  return status !== INVALID_BODY && message.trimStart().search(BAD_KEY) === 0;
+  return code === "FAILED_PRECONDITION" || BAD_KEY.test(code ?? "");
 }
 
 /** The operator's account is used up: told as a rate limit by some, but waiting does not help. */
@@ -258,6 +252,8 @@ const SPENT: ReadonlySet<string | null> = new Set([
   "insufficient_quota",
   "enforced_spend_limit_reached",
   "ServiceQuotaExceededException",
+  "Arrearage",
+  "organization_restricted",
 ]);
 
 function isSpent({ code }: UpstreamProblem): boolean {

@@ -16,13 +16,17 @@ const STATUSES: ReadonlyMap<string | null, number> = new Map([
   ["rate_limit_error", 429],
 ]);
 
+/** Some answer a bad key with 400, and only their words tell. Further on, and in lists of places, a caller's own stand. */
+const BAD_KEY = /^\s*(api key not valid|(incorrect|invalid) api key)/i;
+
 /** Reads every error shape that servers of this dialect are known to send; never fails. */
 export function decodeProblem(body: unknown, status: number | null): UpstreamProblem {
   const first = Array.isArray(body) ? body[0] : body;
   if (!isJsonObject(first)) return problem(null, null, null, status);
   const inner = isJsonObject(first["error"]) ? first["error"] : first;
   const message = wordsIn(inner["message"]) ?? wordsIn(first["error"]) ?? wordsIn(first["detail"]);
-  const code = textOf(inner["code"]);
+  const words = textOf(inner["message"]) ?? textOf(first["error"]) ?? textOf(first["detail"]) ?? "";
+  const code = BAD_KEY.test(words) ? "invalid_api_key" : textOf(inner["code"]);
   const type = textOf(inner["type"]);
   const said = statusIn(inner["code"]) ?? statusIn(inner["status_code"]) ?? status;
   return problem(message, code, type, said ?? STATUSES.get(code) ?? STATUSES.get(type) ?? null);

@@ -18,8 +18,12 @@ const STATUSES: Readonly<Record<string, number>> = {
   overloaded_error: 529,
 };
 
-/** An empty account of the operator comes as if the request were at fault; only its words tell. */
-const NO_CREDIT = /^your credit balance is too low/i;
+/**
+ * An empty or closed account of the operator comes as if the request were at fault; only its words tell. A field that a caller
+ * named so has a colon behind it.
+ */
+const NO_CREDIT =
+  /^(your credit balance is too low|you have reached your specified api usage limits|this organization has been disabled)[^:]*(:\d\d UTC\.)?$/i;
 
 /** Reads the errors of this dialect, as a body or as an event of a stream; never fails. */
 export function decodeProblem(body: unknown, status: number | null): UpstreamProblem {
