@@ -221,16 +221,3 @@ function readIfThere(file) {
     return undefined;
   }
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  // Not awaited: the scripts below import this one, and would wait for its end.
-  setUp("develop")
-    .then(() => import("./portal.mjs"))
-    .then(({ buildPortal }) => buildPortal())
-    .then(() => import("./bundle.mjs"))
-    .then(({ bundle }) => bundle())
-    .catch((error) => {
-      process.stderr.write(`${error.message}\n`);
-      process.exit(1);
-    });
-}

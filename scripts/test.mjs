@@ -2,9 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { bundle } from "./bundle.mjs";
-import { buildPortal } from "./portal.mjs";
-import { setUp } from "./setup.mjs";
+import "./prepare.mjs";
 import { CHECKS, close, runSteps, tests } from "./steps.mjs";
 
 /** Programs that tests run, and the Debian packages that have them: the first that there is. */
@@ -22,9 +20,6 @@ const PROGRAMS = [
 
 const only = process.argv.slice(2);
 
-await setUp("develop");
-await buildPortal();
-await bundle();
 installPrograms();
 close("Tests", await runSteps(only.length > 0 ? [tests(only)] : [...CHECKS, tests([])]));
 
