@@ -1,5 +1,6 @@
 import {
   keepPreviousData,
+  type UseInfiniteQueryResult,
   type UseMutationResult,
   type UseQueryResult,
   useInfiniteQuery,
@@ -67,6 +68,12 @@ export function usePages<Id extends OperationId>(id: Id, args: Args<Id>, look: L
     getNextPageParam: (last) => last.next,
     ...options(look),
   });
+  return pagesOf(asked);
+}
+
+export function pagesOf<T>(
+  asked: UseInfiniteQueryResult<{ pages: { readonly data: readonly T[] }[] }, ApiError>,
+): Pages<T> {
   return {
     rows: asked.data?.pages.flatMap((page) => page.data) ?? [],
     isPending: asked.isPending,

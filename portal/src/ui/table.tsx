@@ -20,6 +20,16 @@ export type Column<T> = {
 
 export type Sort = { readonly by: string; readonly order: "asc" | "desc" };
 
+/** Whether the rows are on their way, what went wrong, and whether there are more: what `usePages` and `useManage` answer. */
+export type Asked = {
+  readonly isPending: boolean;
+  readonly error?: unknown;
+  readonly refetch?: () => unknown;
+  readonly hasMore?: boolean;
+  readonly isLoadingMore?: boolean;
+  readonly loadMore?: () => void;
+};
+
 type Props<T> = {
   /** What the table shows; for screen readers. */
   readonly label: string;
@@ -28,36 +38,22 @@ type Props<T> = {
   readonly keyOf: (row: T) => string;
   /** The row leads there; the first column carries the link. */
   readonly linkOf?: ((row: T) => string) | undefined;
-  readonly isPending?: boolean | undefined;
-  readonly error?: unknown | undefined;
-  readonly onRetry?: (() => void) | undefined;
+  /** How the rows were asked for; absent: they are all here. */
+  readonly asked?: Asked | undefined;
   /** Shown in the place of rows when there are none. */
   readonly empty: ReactNode;
   readonly sort?: Sort | undefined;
   readonly onSort?: ((sort: Sort) => void) | undefined;
-  readonly hasMore?: boolean | undefined;
-  readonly isLoadingMore?: boolean | undefined;
-  readonly onMore?: (() => void) | undefined;
 };
 
 /** Rows of the server: states of loading, error and emptiness inside; on a phone each row is a card. */
 export function Table<T>(props: Props<T>) {
-  const {
-    label,
-    columns,
-    rows,
-    isPending = false,
-    error,
-    onRetry,
-    empty,
-    hasMore = false,
-    isLoadingMore = false,
-    onMore,
-  } = props;
+  const { label, columns, rows, asked, empty } = props;
+  const { isPending, error, refetch, hasMore = false, isLoadingMore = false, loadMore } = asked ?? { isPending: false };
   if (error !== null && error !== undefined && rows.length === 0)
     return (
       <div className="rounded-lg border bg-card">
-        <ErrorState error={error} {...(onRetry === undefined ? {} : { onRetry })} />
+        <ErrorState error={error} {...(refetch === undefined ? {} : { onRetry: () => void refetch() })} />
       </div>
     );
   if (!isPending && rows.length === 0) return <div className="rounded-lg border bg-card">{empty}</div>;
@@ -82,7 +78,7 @@ export function Table<T>(props: Props<T>) {
         </table>
       </div>
       {hasMore && (
-        <Button onClick={onMore} busy={isLoadingMore} className="justify-self-center">
+        <Button onClick={loadMore} busy={isLoadingMore} className="justify-self-center">
           Load more
         </Button>
       )}

@@ -24,12 +24,7 @@ export function Deliveries() {
       columns={COLUMNS}
       rows={deliveries.rows}
       keyOf={({ id }) => id}
-      isPending={deliveries.isPending}
-      error={deliveries.error}
-      onRetry={deliveries.refetch}
-      hasMore={deliveries.hasMore}
-      isLoadingMore={deliveries.isLoadingMore}
-      onMore={deliveries.loadMore}
+      asked={deliveries}
       empty={
         <EmptyState
           icon="bell"

@@ -88,12 +88,7 @@ export function Screen() {
         rows={lines.rows}
         keyOf={({ id }) => id}
         linkOf={({ id }) => `${at("audit")}${stringifySearch({ ...search.all, entry: id })}`}
-        isPending={lines.isPending}
-        error={lines.error}
-        onRetry={lines.refetch}
-        hasMore={lines.hasMore}
-        isLoadingMore={lines.isLoadingMore}
-        onMore={lines.loadMore}
+        asked={lines}
         empty={
           isFiltered ? (
             <EmptyState icon="search" title="No line is like that" hint="Widen the time, or leave a filter out.">

@@ -71,12 +71,7 @@ export function Screen() {
           columns={COLUMNS}
           rows={windows.rows}
           keyOf={({ id }) => id}
-          isPending={windows.isPending}
-          error={windows.error}
-          onRetry={windows.refetch}
-          hasMore={windows.hasMore}
-          isLoadingMore={windows.isLoadingMore}
-          onMore={windows.loadMore}
+          asked={windows}
           empty={
             <EmptyState
               icon="record"

@@ -12,7 +12,7 @@ import { useAsk } from "../../api/ask.ts";
 import type { Answer } from "../../api/client.ts";
 import { send } from "../../api/client.ts";
 import type { ApiError } from "../../api/error.ts";
-import { usePublic } from "../../api/hooks.ts";
+import { type Pages, pagesOf, usePublic } from "../../api/hooks.ts";
 import { useMe } from "../../api/me.ts";
 import { useLastWorkspace } from "../../shell/last-workspace.ts";
 
@@ -38,7 +38,7 @@ export function modelsPath(query: URLSearchParams): string {
 }
 
 /** Models page by page, as the filters have them. */
-export function useModels(query: URLSearchParams) {
+export function useModels(query: URLSearchParams): Pages<PublicModel> {
   const path = modelsPath(query);
   const asked = useInfiniteQuery<
     Page<PublicModel>,
@@ -54,7 +54,7 @@ export function useModels(query: URLSearchParams) {
     getNextPageParam: (last) => last.next,
     placeholderData: keepPreviousData,
   });
-  return { ...asked, rows: asked.data?.pages.flatMap(({ data }) => data) ?? [] };
+  return pagesOf(asked);
 }
 
 /** The workspace that is looked from, if anyone is signed in: outside of one the catalogue is the same without it. */

@@ -46,12 +46,7 @@ export function Screen() {
         rows={models.rows}
         keyOf={({ id }) => id}
         linkOf={({ id }) => `${modelPath(id)}${suffix}`}
-        isPending={models.isPending}
-        error={models.error}
-        onRetry={() => void models.refetch()}
-        hasMore={models.hasNextPage}
-        isLoadingMore={models.isFetchingNextPage}
-        onMore={() => void models.fetchNextPage()}
+        asked={models}
         empty={
           <EmptyState icon="cube" title="No model is like that" hint="Take a filter away, or lower the level.">
             <Button onClick={() => set(NO_FILTERS)}>Clear all filters</Button>

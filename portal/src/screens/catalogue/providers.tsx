@@ -65,9 +65,7 @@ export function Screen() {
         rows={rows}
         keyOf={({ slug }) => slug}
         linkOf={({ slug }) => providerPath(slug)}
-        isPending={providers.isPending}
-        error={providers.error}
-        onRetry={() => void providers.refetch()}
+        asked={providers}
         sort={sort}
         onSort={(next) => set({ sort: sortText(next) === "name" ? null : sortText(next) })}
         empty={

@@ -60,13 +60,9 @@ export function Screen() {
         rows={sorted.slice(0, shown)}
         keyOf={({ id }) => id}
         linkOf={({ id }) => `${at("keys")}${stringifySearch({ ...search.all, key: id })}`}
-        isPending={keys.isPending}
-        error={keys.error}
-        onRetry={keys.refetch}
+        asked={{ ...keys, hasMore: sorted.length > shown, loadMore: () => setShown(shown + SHOWN_STEP) }}
         sort={sort}
         onSort={(next) => search.set({ sort: sortText(next) })}
-        hasMore={sorted.length > shown}
-        onMore={() => setShown(shown + SHOWN_STEP)}
         empty={<Nothing hasAny={keys.rows.length > 0} onCreate={() => search.set({ new: "1" })} search={search} />}
       />
       <p className="mt-4 max-w-2xl text-xs text-soft">

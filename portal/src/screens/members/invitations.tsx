@@ -53,8 +53,7 @@ export function Invitations({ workspace }: { readonly workspace: string }) {
         columns={columns}
         rows={rows}
         keyOf={({ id }) => id}
-        error={invitations.error}
-        onRetry={() => void invitations.refetch()}
+        asked={invitations}
         empty={<EmptyState title="Nobody is invited" />}
       />
       <Confirm

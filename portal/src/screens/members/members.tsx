@@ -38,7 +38,7 @@ export function Screen() {
   const powers = usePowers(workspace);
   const currency = useCurrency(workspace);
   const [doing, setDoing] = useState<Doing>();
-  const { lines, isPending, error, refetch, hasMore, isLoadingMore, loadMore } = useLines(workspace);
+  const { lines, ...asked } = useLines(workspace);
   const sort = sortOf(search.get("sort", "person"));
   const typed = search.get("q").trim().toLowerCase();
   const meant = lines.filter(({ email, name, role }) => `${email} ${name ?? ""} ${role}`.toLowerCase().includes(typed));
@@ -62,14 +62,9 @@ export function Screen() {
             columns={memberColumns({ currency, powers, at, act: setDoing })}
             rows={sortRows(meant, sort, sortValueOf)}
             keyOf={({ id }) => id}
-            isPending={isPending}
-            error={error}
-            onRetry={refetch}
+            asked={asked}
             sort={sort}
             onSort={(next) => search.set({ sort: sortText(next) })}
-            hasMore={hasMore}
-            isLoadingMore={isLoadingMore}
-            onMore={loadMore}
             empty={<Nobody hasAny={lines.length > 0} powers={powers} search={search} />}
           />
         </div>

@@ -43,12 +43,7 @@ export function Screen() {
         columns={columnsFor(open)}
         rows={nodes.rows}
         keyOf={({ id }) => id}
-        isPending={nodes.isPending}
-        error={nodes.error}
-        onRetry={nodes.refetch}
-        hasMore={nodes.hasMore}
-        isLoadingMore={nodes.isLoadingMore}
-        onMore={nodes.loadMore}
+        asked={nodes}
         empty={<NoNodes isAdmin={isAdmin} add={add} />}
       />
       {chosen !== "" && <NodeDrawer key={chosen} name={chosen} isAdmin={isAdmin} close={() => open(null)} />}

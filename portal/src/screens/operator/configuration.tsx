@@ -143,9 +143,7 @@ export function Screen() {
             columns={COLUMNS}
             rows={rows}
             keyOf={(row) => row.name}
-            isPending={asked.isPending}
-            error={asked.error}
-            onRetry={() => void asked.refetch()}
+            asked={asked}
             empty={
               <EmptyState icon="settings" title="No setting fits" hint="Search for another word, or show all of them.">
                 <Button onClick={() => search.set({ q: null, from: null })}>Show all</Button>

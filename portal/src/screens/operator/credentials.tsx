@@ -239,9 +239,7 @@ export function Screen() {
         columns={columnsFor(open)}
         rows={rows}
         keyOf={(row) => row.slug}
-        isPending={asked.isPending}
-        error={asked.error}
-        onRetry={() => void asked.refetch()}
+        asked={asked}
         empty={
           <EmptyState icon="vault" title="No provider fits" hint="Take a filter out.">
             <Button onClick={() => search.set({ q: null, state: null })}>Show all</Button>

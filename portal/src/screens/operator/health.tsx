@@ -232,13 +232,9 @@ export function Screen() {
             rows={rows.slice(0, most)}
             keyOf={(row) => row.id}
             linkOf={(row) => `/app/operator/health?${new URLSearchParams({ ...search.all, endpoint: row.id })}`}
-            isPending={asked.isPending}
-            error={asked.error}
-            onRetry={() => void asked.refetch()}
+            asked={{ ...asked, hasMore: rows.length > most, loadMore: () => setMost(most + SHOWN) }}
             sort={sortOf(sort)}
             onSort={(next) => setSort(sortText(next))}
-            hasMore={rows.length > most}
-            onMore={() => setMost(most + SHOWN)}
             empty={<Nothing show={show} clear={() => search.set({ q: null, provider: null, show: null })} />}
           />
         </div>

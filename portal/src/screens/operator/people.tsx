@@ -150,12 +150,7 @@ export function Screen() {
         columns={[...COLUMNS, actions]}
         rows={rows}
         keyOf={(row) => row.id}
-        isPending={list.isPending}
-        error={list.error}
-        onRetry={list.refetch}
-        hasMore={list.hasMore}
-        isLoadingMore={list.isLoadingMore}
-        onMore={list.loadMore}
+        asked={list}
         empty={
           <EmptyState
             icon="people"

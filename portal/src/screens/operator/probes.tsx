@@ -11,7 +11,7 @@ import { Confirm } from "../../ui/confirm.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
 import { Field, Select } from "../../ui/field.tsx";
 import { Callout, PageHeader, Progress, Stack, Toolbar } from "../../ui/layout.tsx";
-import { type Column, Table } from "../../ui/table.tsx";
+import { type Asked, type Column, Table } from "../../ui/table.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { Num, Time } from "../../ui/values.tsx";
@@ -82,15 +82,7 @@ export function Screen() {
             {
               id: "now",
               label: "Now",
-              content: () => (
-                <Now
-                  rows={rows}
-                  isPending={standing.isPending}
-                  error={standing.error}
-                  refetch={() => void standing.refetch()}
-                  runner={runner}
-                />
-              ),
+              content: () => <Now rows={rows} asked={standing} runner={runner} />,
             },
             { id: "history", label: "History", content: () => <History isRunning={isRunning} /> },
           ]}
@@ -150,9 +142,7 @@ function Run({ runner: { run, made, asked }, rows }: { readonly runner: Runner; 
 
 type NowProps = {
   readonly rows: readonly Standing[];
-  readonly isPending: boolean;
-  readonly error: unknown;
-  readonly refetch: () => void;
+  readonly asked: Asked;
   readonly runner: Runner;
 };
 
@@ -211,16 +201,14 @@ function nowColumns({ run, begin }: Runner): readonly Column<Standing>[] {
   ];
 }
 
-function Now({ rows, isPending, error, refetch, runner }: NowProps) {
+function Now({ rows, asked, runner }: NowProps) {
   return (
     <Table
       label="Endpoints that can be proven"
       columns={nowColumns(runner)}
       rows={rows}
       keyOf={(row) => `${row.endpoint} ${row.surface}`}
-      isPending={isPending}
-      error={error}
-      onRetry={refetch}
+      asked={asked}
       empty={
         <EmptyState
           icon="pulse"
@@ -317,12 +305,7 @@ function History({ isRunning }: { readonly isRunning: boolean }) {
         columns={HISTORY}
         rows={list.rows}
         keyOf={(row) => row.id}
-        isPending={list.isPending}
-        error={list.error}
-        onRetry={list.refetch}
-        hasMore={list.hasMore}
-        isLoadingMore={list.isLoadingMore}
-        onMore={list.loadMore}
+        asked={list}
         empty={<EmptyState icon="pulse" title="No proof was made yet" hint="Run the probes to make the first ones." />}
       />
     </div>

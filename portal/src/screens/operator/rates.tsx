@@ -126,9 +126,7 @@ export function Screen() {
                   columns={COLUMNS}
                   rows={rates.data?.data ?? []}
                   keyOf={(row) => row.currency}
-                  isPending={rates.isPending}
-                  error={rates.error}
-                  onRetry={() => void rates.refetch()}
+                  asked={rates}
                   empty={
                     <EmptyState icon="chart" title="There is no rate" hint="Give one, or set GATEWAY_RATES_URL." />
                   }
@@ -168,12 +166,7 @@ function History({ currencies }: { readonly currencies: readonly Rate[] }) {
         columns={HISTORY}
         rows={list.rows}
         keyOf={(row) => row.id}
-        isPending={list.isPending}
-        error={list.error}
-        onRetry={list.refetch}
-        hasMore={list.hasMore}
-        isLoadingMore={list.isLoadingMore}
-        onMore={list.loadMore}
+        asked={list}
         empty={
           <EmptyState
             icon="clock"

@@ -142,12 +142,7 @@ export function Screen() {
         rows={list.rows}
         keyOf={(row) => row.id}
         linkOf={(row) => pathIn(row.slug)}
-        isPending={list.isPending}
-        error={list.error}
-        onRetry={list.refetch}
-        hasMore={list.hasMore}
-        isLoadingMore={list.isLoadingMore}
-        onMore={list.loadMore}
+        asked={list}
         empty={
           words === "" ? (
             <EmptyState icon="grid" title="There is no workspace yet" hint="Create one, then invite its owner.">

@@ -36,12 +36,7 @@ export function History({ mayChange, use }: { readonly mayChange: boolean; reado
       columns={columnsFor(mayChange, take)}
       rows={rows}
       keyOf={({ version }) => String(version)}
-      isPending={versions.isPending}
-      error={versions.error}
-      onRetry={versions.refetch}
-      hasMore={versions.hasMore}
-      isLoadingMore={versions.isLoadingMore}
-      onMore={versions.loadMore}
+      asked={versions}
       empty={
         <EmptyState icon="clock" title="No version was kept yet" hint="The next change of the policy is the first." />
       }

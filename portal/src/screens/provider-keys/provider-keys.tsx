@@ -64,9 +64,11 @@ export function Screen() {
         columns={columnsFor(open)}
         rows={rows}
         keyOf={({ provider }) => provider.slug}
-        isPending={providers.isPending || keys.isPending}
-        error={providers.error ?? keys.error}
-        onRetry={retry}
+        asked={{
+          isPending: providers.isPending || keys.isPending,
+          error: providers.error ?? keys.error,
+          refetch: retry,
+        }}
         empty={<NoRows state={state} showAll={() => set({ state: null, q: null })} />}
       />
       <ProviderDrawer key={chosen?.provider.slug} row={chosen} close={() => open(null)} />

@@ -91,13 +91,8 @@ function List({ query, isLive }: { readonly query: RequestQuery; readonly isLive
         rows={rows}
         keyOf={({ id }) => id}
         linkOf={({ id }) => at(`requests/${encodeURIComponent(id)}`)}
-        isPending={log.isPending}
-        error={log.error}
-        onRetry={log.refetch}
+        asked={log}
         empty={<Nothing isLive={isLive} />}
-        hasMore={log.hasMore}
-        isLoadingMore={log.isLoadingMore}
-        onMore={log.loadMore}
       />
     </div>
   );

@@ -53,12 +53,7 @@ export function Screen() {
           columns={columnsFor(isAdmin)}
           rows={stored.rows}
           keyOf={({ id }) => id}
-          isPending={stored.isPending}
-          error={stored.error}
-          onRetry={stored.refetch}
-          hasMore={stored.hasMore}
-          isLoadingMore={stored.isLoadingMore}
-          onMore={stored.loadMore}
+          asked={stored}
           empty={
             <EmptyState
               icon="scroll"

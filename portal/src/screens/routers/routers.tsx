@@ -53,12 +53,7 @@ export function Screen() {
         rows={routers.isPending ? [] : [auto, ...own]}
         keyOf={({ slug }) => slug}
         linkOf={({ slug }) => at(`routers/${slug}`)}
-        isPending={routers.isPending}
-        error={routers.error}
-        onRetry={routers.refetch}
-        hasMore={routers.hasMore}
-        isLoadingMore={routers.isLoadingMore}
-        onMore={routers.loadMore}
+        asked={routers}
         empty={<EmptyState icon="route" title="No router yet" hint="Make one with New router." />}
       />
       <NewRouter isOpen={isNew === "1"} close={() => setIsNew("")} known={[AUTO, ...own.map(({ slug }) => slug)]} />

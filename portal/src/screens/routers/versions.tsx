@@ -39,12 +39,7 @@ export function Versions({ edited }: { readonly edited: Edited }) {
         columns={columnsFor(newest, edited.mayChange, setChosen)}
         rows={versions.rows}
         keyOf={({ version }) => String(version)}
-        isPending={versions.isPending}
-        error={versions.error?.status === 404 ? null : versions.error}
-        onRetry={versions.refetch}
-        hasMore={versions.hasMore}
-        isLoadingMore={versions.isLoadingMore}
-        onMore={versions.loadMore}
+        asked={{ ...versions, error: versions.error?.status === 404 ? null : versions.error }}
         empty={
           <EmptyState
             icon="clock"

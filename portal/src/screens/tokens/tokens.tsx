@@ -50,9 +50,7 @@ export function Screen() {
           columns={columnsFor(powers, choose)}
           rows={sortRows(tokens.rows, sort, sortValueOf)}
           keyOf={({ id }) => id}
-          isPending={tokens.isPending}
-          error={tokens.error}
-          onRetry={tokens.refetch}
+          asked={tokens}
           sort={sort}
           onSort={(next) => search.set({ sort: sortText(next) })}
           empty={

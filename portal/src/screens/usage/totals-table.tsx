@@ -33,7 +33,7 @@ export function TotalsTable(props: Props) {
       columns={columnsOf(props)}
       rows={rows}
       keyOf={({ id }) => id}
-      isPending={isPending}
+      asked={{ isPending }}
       sort={sort}
       onSort={(next) => setSorted(sortText(next))}
       empty={null}

@@ -55,12 +55,7 @@ export function Ledger() {
         columns={COLUMNS}
         rows={entries.rows}
         keyOf={({ id }) => id}
-        isPending={entries.isPending}
-        error={entries.error}
-        onRetry={entries.refetch}
-        hasMore={entries.hasMore}
-        isLoadingMore={entries.isLoadingMore}
-        onMore={entries.loadMore}
+        asked={entries}
         empty={
           isFiltered ? (
             <EmptyState

@@ -33,12 +33,7 @@ export function Orders({ ways, onTopUp }: Props) {
           columns={COLUMNS}
           rows={orders.rows}
           keyOf={({ id }) => id}
-          isPending={orders.isPending}
-          error={orders.error}
-          onRetry={orders.refetch}
-          hasMore={orders.hasMore}
-          isLoadingMore={orders.isLoadingMore}
-          onMore={orders.loadMore}
+          asked={orders}
           empty={
             <EmptyState
               icon="wallet"

@@ -18,9 +18,7 @@ export function Promotions() {
       columns={COLUMNS}
       rows={promotions.rows}
       keyOf={({ id }) => id}
-      isPending={promotions.isPending}
-      error={promotions.error}
-      onRetry={promotions.refetch}
+      asked={promotions}
       empty={
         <EmptyState
           icon="spark"
