@@ -69,16 +69,17 @@ function ByPassword({ me, onDone, onClose, onCode }: ProveProps & { readonly onC
     onSuccess: ({ twoFactorRedirect }) => (twoFactorRedirect === true ? onCode() : onDone()),
   });
   const byPasskey = useMutation({ mutationFn: () => proveByPasskey(me), onSuccess: onDone });
-  const footer = (
-    <>
-      {me.passkeys > 0 && <PasskeyButton byPasskey={byPasskey} />}
-      <Button type="submit" look="primary" busy={give.isPending}>
-        Go on
-      </Button>
-    </>
-  );
   return (
-    <FormDialog open onClose={onClose} title={TITLE} size="small" footer={footer} onSubmit={give.mutate}>
+    <FormDialog
+      open
+      onClose={onClose}
+      title={TITLE}
+      size="small"
+      action="Go on"
+      busy={give.isPending}
+      otherwise={me.passkeys > 0 ? <PasskeyButton byPasskey={byPasskey} /> : undefined}
+      onSubmit={give.mutate}
+    >
       <Why />
       <ErrorNote error={give.error ?? passkeyError(byPasskey.error)} />
       <OwnPassword value={password} onChange={setPassword} />

@@ -1,5 +1,4 @@
 import { type ReactNode, useState } from "react";
-import { Button } from "./button.tsx";
 import { FormDialog } from "./dialog.tsx";
 import { ErrorNote } from "./error-state.tsx";
 import { Field, Input } from "./field.tsx";
@@ -38,16 +37,17 @@ export function Confirm({
     setTyped("");
     onClose();
   };
-  const footer = (
-    <>
-      <Button onClick={close}>Cancel</Button>
-      <Button type="submit" look={danger ? "danger" : "primary"} disabled={!isReady} busy={busy}>
-        {action}
-      </Button>
-    </>
-  );
   return (
-    <FormDialog open={open} onClose={close} title={title} footer={footer} onSubmit={() => isReady && onConfirm()}>
+    <FormDialog
+      open={open}
+      onClose={close}
+      title={title}
+      action={action}
+      busy={busy}
+      disabled={!isReady}
+      danger={danger}
+      onSubmit={() => isReady && onConfirm()}
+    >
       <div className="grid gap-2 text-soft">{children}</div>
       {name !== undefined && (
         <Field label={`Type ${name} to go on`}>

@@ -1,5 +1,5 @@
 import { type ReactNode, type SyntheticEvent, useEffect, useId, useRef } from "react";
-import { IconButton } from "./button.tsx";
+import { Button, IconButton } from "./button.tsx";
 import { cx } from "./class-names.ts";
 
 type Props = {
@@ -70,10 +70,20 @@ export function Drawer(props: Omit<Props, "side">) {
   return <Dialog size="wide" {...props} side />;
 }
 
-type FormProps = Omit<Props, "footer" | "side"> & { readonly onSubmit: () => void; readonly footer: ReactNode };
+type FormProps = Omit<Props, "footer" | "side"> & {
+  readonly onSubmit: () => void;
+  /** What the button says that sends it. */
+  readonly action: string;
+  readonly busy?: boolean | undefined;
+  readonly disabled?: boolean | undefined;
+  readonly danger?: boolean | undefined;
+  /** In the place of "Cancel". */
+  readonly otherwise?: ReactNode | undefined;
+};
 
-/** A dialog that is a form: Enter sends it. Give the footer a `type="submit"` button. */
-export function FormDialog({ onSubmit, children, footer, ...rest }: FormProps) {
+/** A dialog that is a form: Enter sends it. */
+export function FormDialog(props: FormProps) {
+  const { onSubmit, children, action, busy, disabled, danger = false, otherwise, ...rest } = props;
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     onSubmit();
@@ -83,7 +93,10 @@ export function FormDialog({ onSubmit, children, footer, ...rest }: FormProps) {
       <form onSubmit={submit} className="grid gap-4">
         {children}
         <div className="sticky -bottom-4 -mx-5 -mb-4 flex flex-wrap justify-end gap-2 border-t bg-raised px-5 py-3">
-          {footer}
+          {otherwise === undefined ? <Button onClick={rest.onClose}>Cancel</Button> : otherwise}
+          <Button type="submit" look={danger ? "danger" : "primary"} busy={busy} disabled={disabled}>
+            {action}
+          </Button>
         </div>
       </form>
     </Dialog>

@@ -87,21 +87,14 @@ function Name({ passkey, onClose }: { readonly passkey: Passkey | null; readonly
       await client.invalidateQueries();
     },
   });
-  const footer = (
-    <>
-      <Button onClick={onClose}>Cancel</Button>
-      <Button type="submit" look="primary" busy={save.isPending}>
-        {passkey === null ? "Go on" : "Save"}
-      </Button>
-    </>
-  );
   return (
     <FormDialog
       open
       onClose={onClose}
       title={passkey === null ? "Add a passkey" : "Rename the passkey"}
       size="small"
-      footer={footer}
+      action={passkey === null ? "Go on" : "Save"}
+      busy={save.isPending}
       onSubmit={save.mutate}
     >
       <ErrorNote error={passkeyError(save.error)} />

@@ -43,21 +43,14 @@ function Change({ onClose }: { readonly onClose: () => void }) {
   });
   const error = change.error === null ? undefined : apiErrorOf(change.error);
   const isNew = error?.param === "newPassword" || error?.param === "password";
-  const footer = (
-    <>
-      <Button onClick={onClose}>Cancel</Button>
-      <Button type="submit" look="primary" busy={change.isPending}>
-        Change the password
-      </Button>
-    </>
-  );
   return (
     <FormDialog
       open
       onClose={onClose}
       title="Change the password"
       size="small"
-      footer={footer}
+      action="Change the password"
+      busy={change.isPending}
       onSubmit={change.mutate}
     >
       {!isNew && <ErrorNote error={error} />}

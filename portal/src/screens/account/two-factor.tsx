@@ -100,16 +100,17 @@ function AskPassword({
         }
       }),
   });
-  const footer = (
-    <>
-      <Button onClick={onClose}>Cancel</Button>
-      <Button type="submit" look={purpose === "off" ? "danger" : "primary"} busy={go.isPending}>
-        {purpose === "off" ? "Turn off" : "Go on"}
-      </Button>
-    </>
-  );
   return (
-    <FormDialog open onClose={onClose} title={TITLES[purpose]} size="small" footer={footer} onSubmit={go.mutate}>
+    <FormDialog
+      open
+      onClose={onClose}
+      title={TITLES[purpose]}
+      size="small"
+      action={purpose === "off" ? "Turn off" : "Go on"}
+      busy={go.isPending}
+      danger={purpose === "off"}
+      onSubmit={go.mutate}
+    >
       {purpose === "off" && <p className="text-soft">Whoever knows your password can then sign in as you.</p>}
       {purpose === "codes" && <p className="text-soft">The codes until now stop working.</p>}
       <ErrorNote error={go.error} />
@@ -135,16 +136,15 @@ function Scan({
       onDone();
     },
   });
-  const footer = (
-    <>
-      <Button onClick={onClose}>Cancel</Button>
-      <Button type="submit" look="primary" busy={confirm.isPending}>
-        Turn on
-      </Button>
-    </>
-  );
   return (
-    <FormDialog open onClose={onClose} title="Scan this with your app" footer={footer} onSubmit={confirm.mutate}>
+    <FormDialog
+      open
+      onClose={onClose}
+      title="Scan this with your app"
+      action="Turn on"
+      busy={confirm.isPending}
+      onSubmit={confirm.mutate}
+    >
       <TotpKey uri={uri} />
       <ErrorNote error={confirm.error} />
       <Field label="Code" hint="Six digits that the app shows now: they prove that it works.">

@@ -2,7 +2,6 @@ import { useState } from "react";
 import { useWorkspace } from "../../address.ts";
 import { useChange, useManage } from "../../api/hooks.ts";
 import { counted } from "../../format/number.ts";
-import { Button } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Checkbox, Field, Input, Select, Textarea } from "../../ui/field.tsx";
@@ -51,14 +50,8 @@ export function OpenWindow({ open, onClose }: { readonly open: boolean; readonly
       onClose={onClose}
       onSubmit={submit}
       title="Open a capture window"
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={start.isPending}>
-            Open the window
-          </Button>
-        </>
-      }
+      action="Open the window"
+      busy={start.isPending}
     >
       <p className="text-soft">
         What is asked and answered is kept, sealed with a key of this workspace. Audio never is. It closes by itself.

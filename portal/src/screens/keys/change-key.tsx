@@ -1,7 +1,6 @@
 import { useState } from "react";
 import { useChange, useManage } from "../../api/hooks.ts";
 import { dayText } from "../../format/time.ts";
-import { Button } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
@@ -33,21 +32,15 @@ export function ChangeKey({ subject, isAdmin, onClose }: Props) {
     expires_at === null
       ? NEW_EXPIRIES
       : [{ value: "same", label: `As it is: ${dayText(Date.parse(expires_at))}` }, ...NEW_EXPIRIES];
-  const footer = (
-    <>
-      <Button onClick={onClose}>Cancel</Button>
-      <Button type="submit" look="primary" busy={save.isPending} disabled={!isChanged}>
-        Save
-      </Button>
-    </>
-  );
   return (
     <FormDialog
       open
       onClose={onClose}
       title={`Settings of ${subject.name}`}
       onSubmit={() => isChanged && save.mutate({ params: { id: subject.id }, body })}
-      footer={footer}
+      action="Save"
+      busy={save.isPending}
+      disabled={!isChanged}
     >
       <Field label="Name" error={wrongIn(save.error, "name")}>
         <Input

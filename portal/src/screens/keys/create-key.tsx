@@ -47,21 +47,14 @@ export function CreateKey({ workspace, powers, open, onClose }: Props) {
     );
   const change = (changed: Partial<KeyDraft>) => setDraft({ ...draft, ...changed });
   const body = createBody({ ...draft, member }, powers.isAdmin, Date.now());
-  const footer = (
-    <>
-      <Button onClick={close}>Cancel</Button>
-      <Button type="submit" look="primary" busy={create.isPending}>
-        Create the key
-      </Button>
-    </>
-  );
   return (
     <FormDialog
       open={open}
       onClose={close}
       title="Create a key"
       onSubmit={() => create.mutate({ params: { workspace }, body })}
-      footer={footer}
+      action="Create the key"
+      busy={create.isPending}
     >
       <Basics {...{ draft, change }} error={create.error} />
       {powers.isAdmin ? (

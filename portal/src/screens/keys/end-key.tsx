@@ -97,21 +97,14 @@ export function RotateKey({ subject, onClose }: Props) {
         </Callout>
       </Dialog>
     );
-  const footer = (
-    <>
-      <Button onClick={onClose}>Cancel</Button>
-      <Button type="submit" look="primary" busy={rotate.isPending}>
-        Rotate the key
-      </Button>
-    </>
-  );
   return (
     <FormDialog
       open
       onClose={onClose}
       title={`Rotate ${subject.name}`}
       onSubmit={() => rotate.mutate({ params: { id: subject.id }, body: { grace } })}
-      footer={footer}
+      action="Rotate the key"
+      busy={rotate.isPending}
     >
       <p className="text-soft">A new key takes over its name, settings and spend limits.</p>
       <Field label="How long the old one keeps working">

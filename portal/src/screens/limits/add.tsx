@@ -1,7 +1,6 @@
 import { useState } from "react";
 import { useWorkspace } from "../../address.ts";
 import { useChange, useManage } from "../../api/hooks.ts";
-import { Button } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Select } from "../../ui/field.tsx";
@@ -38,21 +37,16 @@ export function AddLimit({ open, onClose, currency }: Props) {
       params: { workspace },
       body: { [of === "key" ? "key" : "member"]: chosen, ...changedLimits({ day: "", month: "" }, { day, month }) },
     });
-  const footer = (
-    <>
-      <Button onClick={onClose}>Cancel</Button>
-      <Button
-        type="submit"
-        look="primary"
-        busy={save.isPending}
-        disabled={chosen === "" || (day.trim() === "" && month.trim() === "")}
-      >
-        Set the limit
-      </Button>
-    </>
-  );
   return (
-    <FormDialog open={open} onClose={onClose} title="Set a limit" footer={footer} onSubmit={submit}>
+    <FormDialog
+      open={open}
+      onClose={onClose}
+      title="Set a limit"
+      action="Set the limit"
+      busy={save.isPending}
+      disabled={chosen === "" || (day.trim() === "" && month.trim() === "")}
+      onSubmit={submit}
+    >
       <Segments label="Whose limit" options={KINDS} value={of} onChange={setOf} />
       <Field
         label={of === "key" ? "Key" : "Member"}

@@ -55,21 +55,14 @@ export function Invite({ workspace, powers, open, onClose }: Props) {
         </ShownOnce>
       </Dialog>
     );
-  const footer = (
-    <>
-      <Button onClick={close}>Cancel</Button>
-      <Button type="submit" look="primary" busy={invite.isPending}>
-        Invite
-      </Button>
-    </>
-  );
   return (
     <FormDialog
       open={open}
       onClose={close}
       title="Invite somebody"
       onSubmit={() => invite.mutate({ params: { workspace }, body: { email: email.trim(), role } })}
-      footer={footer}
+      action="Invite"
+      busy={invite.isPending}
     >
       <Field label="E-mail address" error={invite.error?.param === "email" ? invite.error.message : undefined}>
         <Input type="email" autoFocus required value={email} onChange={(event) => setEmail(event.target.value)} />

@@ -40,21 +40,15 @@ function ChangeRole({ workspace, subject, powers, onClose }: Props) {
       onClose();
     },
   });
-  const footer = (
-    <>
-      <Button onClick={onClose}>Cancel</Button>
-      <Button type="submit" look="primary" busy={change.isPending} disabled={role === subject.role}>
-        Change the role
-      </Button>
-    </>
-  );
   return (
     <FormDialog
       open
       onClose={onClose}
       title={`The role of ${subject.email}`}
       onSubmit={() => change.mutate({ params: { workspace, email: subject.email }, body: { role } })}
-      footer={footer}
+      action="Change the role"
+      busy={change.isPending}
+      disabled={role === subject.role}
     >
       <Field label="Role" hint={ROLES.find(({ value }) => value === role)?.may}>
         <Select

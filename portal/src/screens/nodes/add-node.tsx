@@ -1,6 +1,5 @@
 import { useState } from "react";
 import { useChange } from "../../api/hooks.ts";
-import { Button } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input } from "../../ui/field.tsx";
@@ -22,14 +21,8 @@ export function AddNode({ workspace, close }: { readonly workspace: string; read
       onClose={close}
       title="Add a node"
       onSubmit={() => create.mutate({ params: { workspace }, body: { name, country: country || null } })}
-      footer={
-        <>
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" look="primary" busy={create.isPending}>
-            Add the node
-          </Button>
-        </>
-      }
+      action="Add the node"
+      busy={create.isPending}
     >
       <Field
         label="Name"

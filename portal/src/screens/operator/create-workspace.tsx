@@ -1,7 +1,6 @@
 import { useState } from "react";
 import { pathIn, useGo } from "../../address.ts";
 import { useChange, usePublic } from "../../api/hooks.ts";
-import { Button } from "../../ui/button.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Input, Select } from "../../ui/field.tsx";
@@ -54,14 +53,8 @@ export function CreateWorkspace({ open, onClose, onMade }: Props) {
       onClose={close}
       title="Create a workspace"
       onSubmit={() => create.mutate({ body: { slug: said, name, currency } })}
-      footer={
-        <>
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" look="primary" busy={create.isPending}>
-            Create
-          </Button>
-        </>
-      }
+      action="Create"
+      busy={create.isPending}
     >
       <Field label="Name" error={wrong("name")}>
         <Input required value={name} onChange={(event) => setName(event.target.value)} maxLength={100} />

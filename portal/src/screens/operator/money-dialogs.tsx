@@ -5,7 +5,6 @@ import { decimalOf } from "../../format/decimal.ts";
 import { moneyText } from "../../format/money.ts";
 import { percentText } from "../../format/number.ts";
 import { DAY_MS } from "../../format/time.ts";
-import { Button } from "../../ui/button.tsx";
 import { DecimalInput } from "../../ui/decimal-input.tsx";
 import { FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
@@ -55,20 +54,7 @@ type FrameProps = {
 
 function Frame({ title, action, onClose, onSubmit, busy, error, children }: FrameProps) {
   return (
-    <FormDialog
-      open
-      onClose={onClose}
-      title={title}
-      onSubmit={onSubmit}
-      footer={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" look="primary" busy={busy}>
-            {action}
-          </Button>
-        </>
-      }
-    >
+    <FormDialog open onClose={onClose} title={title} onSubmit={onSubmit} action={action} busy={busy}>
       {children}
       <ErrorNote error={error} />
     </FormDialog>

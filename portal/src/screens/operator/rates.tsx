@@ -205,14 +205,8 @@ function GiveRate({ open, onClose, done }: GiveProps) {
       onClose={close}
       title="Give a rate"
       onSubmit={() => post.mutate({ body })}
-      footer={
-        <>
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" look="primary" busy={post.isPending}>
-            Give the rate
-          </Button>
-        </>
-      }
+      action="Give the rate"
+      busy={post.isPending}
     >
       <Field label="Currency">
         <Input

@@ -128,14 +128,8 @@ function NewRouter({
       onClose={close}
       onSubmit={start}
       title="New router"
-      footer={
-        <>
-          <Button onClick={close}>Cancel</Button>
-          <Button type="submit" look="primary" disabled={slug === "" || problem !== undefined}>
-            Design it
-          </Button>
-        </>
-      }
+      action="Design it"
+      disabled={slug === "" || problem !== undefined}
     >
       <Field
         label="Name"

@@ -51,21 +51,14 @@ export function CreateToken({ workspace, open, onClose }: Props) {
     );
   const expires_at = days === "never" ? undefined : new Date(Date.now() + Number(days) * DAY_MS).toISOString();
   const body = { name: name.trim(), access, ...(expires_at === undefined ? {} : { expires_at }) };
-  const footer = (
-    <>
-      <Button onClick={close}>Cancel</Button>
-      <Button type="submit" look="primary" busy={create.isPending}>
-        Create the token
-      </Button>
-    </>
-  );
   return (
     <FormDialog
       open={open}
       onClose={close}
       title="Create a management token"
       onSubmit={() => create.mutate({ params: { workspace }, body })}
-      footer={footer}
+      action="Create the token"
+      busy={create.isPending}
     >
       <Field label="Name" hint="The program that uses it: terraform, nightly report.">
         <Input autoFocus required maxLength={100} value={name} onChange={(event) => setName(event.target.value)} />

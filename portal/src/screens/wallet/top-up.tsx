@@ -96,16 +96,15 @@ function OrderForm({ open, onClose, ways, onMade }: FormProps) {
   const isOfAmount = param === "amount";
   const submit = () =>
     create.mutate({ params: { workspace }, body: { amount: amount.trim(), currency, reference, adapter } });
-  const footer = (
-    <>
-      <Button onClick={onClose}>Cancel</Button>
-      <Button type="submit" look="primary" busy={create.isPending}>
-        Make an order
-      </Button>
-    </>
-  );
   return (
-    <FormDialog open={open} onClose={onClose} title="Top up the wallet" footer={footer} onSubmit={submit}>
+    <FormDialog
+      open={open}
+      onClose={onClose}
+      title="Top up the wallet"
+      action="Make an order"
+      busy={create.isPending}
+      onSubmit={submit}
+    >
       <Field
         label={`Amount in ${currency}`}
         hint="The money is in the wallet when the payment has arrived."
