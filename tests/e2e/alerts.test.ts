@@ -30,7 +30,7 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
     const page = await portal.page("admin", { allow: [/status of 400/] });
     await page.goto(portal.at("alerts"));
     await page.getByText("Nobody is told anything yet").waitFor();
-    await page.getByLabel("The balance is below, in EUR").fill("25.00");
+    await page.getByLabel("The balance is below, in EUR").fill("25,00");
     await page.getByLabel("These shares of a spend limit are spent, in percent").fill("80, 200");
     await page.getByRole("radio", { name: "These addresses" }).click();
     await page.getByLabel("Addresses, one on each line").fill("ops@example.eu");

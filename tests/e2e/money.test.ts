@@ -61,7 +61,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
   test("PORTAL-05 a top-up is an order with the operator's page, and the wallet has the money when it is paid", async () => {
     const page = await portal.page("admin");
     await page.goto(portal.at("wallet?new=1"));
-    await page.getByLabel("Amount in EUR").fill("12.50");
+    await page.getByLabel("Amount in EUR").fill("12,50");
     await page.getByLabel("Paid through").selectOption("The operator's shop");
     await page.getByRole("button", { name: "Make an order" }).click();
     const pay = page.getByRole("link", { name: "Go to the payment page" });
@@ -137,10 +137,13 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
       await dialog.waitFor({ state: "hidden" });
     }
     await page.getByRole("button", { name: "Change limits of All of demo" }).click();
-    await page.getByLabel("A day, in EUR").fill("not a number");
+    await page.getByLabel("A day, in EUR").fill("1,000");
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByRole("alert").filter({ hasText: "write a decimal of at most" }).waitFor();
-    await page.getByLabel("A day, in EUR").fill("5.00");
+    expect(await page.locator("input:user-invalid").inputValue()).toBe("1,000");
+    await page.getByLabel("A day, in EUR").fill("2000000000");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("alert").filter({ hasText: "from 0 to 1000000000" }).waitFor();
+    await page.getByLabel("A day, in EUR").fill("5,00");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("progressbar", { name: "Limit of the day: All of demo" }).waitFor();
     const items = page.getByRole("main").getByRole("listitem");

@@ -16,15 +16,13 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
   let provider: IdentityProvider;
   beforeAll(async () => {
     portal = await openPortal(async (origin) => {
-      provider = await startIdentityProvider(`${origin}/manage/auth/callback/oidc`, [
+      provider = await startIdentityProvider(origin, [
         { sub: "ada", email: "ada@example.eu", email_verified: true, name: "Ada" },
         { sub: "sol", email: "sol@example.eu", email_verified: true, name: "Sol" },
         { sub: "unproven", email: "unproven@example.eu", email_verified: false, name: "Unproven" },
       ]);
       return {
-        GATEWAY_OIDC_ISSUER: provider.issuer,
-        GATEWAY_OIDC_CLIENT_ID: provider.clientId,
-        GATEWAY_OIDC_CLIENT_SECRET: provider.clientSecret,
+        ...provider.env,
         GATEWAY_OIDC_NAME: "Example ID",
       };
     });

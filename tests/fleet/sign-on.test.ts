@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { TestGateway } from "../support/gateway.ts";
-import { type IdentityProvider, startIdentityProvider } from "../support/oidc.ts";
+import { type IdentityProvider, proven, startIdentityProvider } from "../support/oidc.ts";
 import { Browser, PASSWORD, tokenOf } from "../support/people.ts";
 import { hasPostgres } from "../support/postgres.ts";
 import { hasRedis } from "../support/redis.ts";
@@ -12,25 +12,9 @@ describe.skipIf(!hasPostgres || !hasRedis)("single sign-on while Redis is away",
   let provider: IdentityProvider;
   let gateway: TestGateway;
   beforeAll(async () => {
-    const port = await unusedPort();
-    const publicUrl = `http://127.0.0.1:${port}`;
-    const people = ["proven", "taken"].map((sub) => ({
-      sub,
-      email: `${sub}@example.eu`,
-      email_verified: true,
-      name: sub,
-    }));
-    [fleet, provider] = await Promise.all([
-      startFleet(),
-      startIdentityProvider(`${publicUrl}/manage/auth/callback/oidc`, people),
-    ]);
-    gateway = await fleet.add({
-      PORT: String(port),
-      GATEWAY_PUBLIC_URL: publicUrl,
-      GATEWAY_OIDC_ISSUER: provider.issuer,
-      GATEWAY_OIDC_CLIENT_ID: provider.clientId,
-      GATEWAY_OIDC_CLIENT_SECRET: provider.clientSecret,
-    });
+    const publicUrl = `http://127.0.0.1:${await unusedPort()}`;
+    [fleet, provider] = await Promise.all([startFleet(), startIdentityProvider(publicUrl, proven("proven", "taken"))]);
+    gateway = await fleet.add(provider.env);
   }, 60_000);
   afterAll(async () => {
     await fleet?.close();

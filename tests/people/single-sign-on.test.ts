@@ -15,19 +15,8 @@ const PEOPLE = [
 
 /** A provider that knows some values of `prompt`, and a gateway beside it. */
 async function startBoth(prompts?: readonly string[]): Promise<[IdentityProvider, PeopleGateway]> {
-  const port = await unusedPort();
-  const publicUrl = `http://127.0.0.1:${port}`;
-  const started = await startIdentityProvider(`${publicUrl}/manage/auth/callback/oidc`, PEOPLE, prompts);
-  const beside = await peopleGateway({
-    env: {
-      PORT: String(port),
-      GATEWAY_PUBLIC_URL: publicUrl,
-      GATEWAY_OIDC_ISSUER: started.issuer,
-      GATEWAY_OIDC_CLIENT_ID: started.clientId,
-      GATEWAY_OIDC_CLIENT_SECRET: started.clientSecret,
-      GATEWAY_OIDC_NAME: "Example ID",
-    },
-  });
+  const started = await startIdentityProvider(`http://127.0.0.1:${await unusedPort()}`, PEOPLE, prompts);
+  const beside = await peopleGateway({ env: { ...started.env, GATEWAY_OIDC_NAME: "Example ID" } });
   return [started, beside];
 }
 

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { Authenticator, addPasskey, byPasskey } from "../support/authenticator.ts";
-import { type IdentityProvider, startIdentityProvider } from "../support/oidc.ts";
+import { type IdentityProvider, proven, startIdentityProvider } from "../support/oidc.ts";
 import { type Browser, OWNER, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 import { totpOf } from "../support/totp.ts";
 import { unusedPort } from "../support/upstream.ts";
@@ -16,21 +16,13 @@ const nothing = async (): Promise<void> => {};
 let before = nothing;
 
 beforeAll(async () => {
-  const port = await unusedPort();
-  const publicUrl = `http://localhost:${port}`;
-  provider = await startIdentityProvider(`${publicUrl}/manage/auth/callback/oidc`, [
-    { sub: "victim", email: "victim@example.eu", email_verified: true, name: "Victim" },
-    { sub: "kept", email: "kept@example.eu", email_verified: true, name: "Kept" },
-    { sub: "cut", email: "cut@example.eu", email_verified: true, name: "Cut" },
+  provider = await startIdentityProvider(`http://localhost:${await unusedPort()}`, [
+    ...proven("victim", "kept", "cut"),
     { sub: "odd", email: "operator", email_verified: true, name: "Odd" },
   ]);
   gateway = await peopleGateway({
     env: {
-      PORT: String(port),
-      GATEWAY_PUBLIC_URL: publicUrl,
-      GATEWAY_OIDC_ISSUER: provider.issuer,
-      GATEWAY_OIDC_CLIENT_ID: provider.clientId,
-      GATEWAY_OIDC_CLIENT_SECRET: provider.clientSecret,
+      ...provider.env,
       GATEWAY_SIGN_IN_ADDRESS_TRIES: "1000",
     },
     prepare: async (store) => {

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { caller } from "../../src/app/manage/acting.ts";
-import { type IdentityProvider, startIdentityProvider } from "../support/oidc.ts";
+import { type IdentityProvider, proven, startIdentityProvider } from "../support/oidc.ts";
 import { type Asked, type Browser, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 import { unusedPort } from "../support/upstream.ts";
 
@@ -19,23 +19,10 @@ let named = nothing;
 let writing = nothing;
 
 beforeAll(async () => {
-  const port = await unusedPort();
-  const publicUrl = `http://127.0.0.1:${port}`;
-  const known = ["waits", "meanwhile", "accepts", "changes", "link", "own-link", "device", "stranger"].map((sub) => ({
-    sub,
-    email: `${sub}@example.eu`,
-    email_verified: true,
-    name: sub,
-  }));
-  provider = await startIdentityProvider(`${publicUrl}/manage/auth/callback/oidc`, known);
+  const known = proven("waits", "meanwhile", "accepts", "changes", "link", "own-link", "device", "stranger");
+  provider = await startIdentityProvider(`http://127.0.0.1:${await unusedPort()}`, known);
   gateway = await peopleGateway({
-    env: {
-      PORT: String(port),
-      GATEWAY_PUBLIC_URL: publicUrl,
-      GATEWAY_OIDC_ISSUER: provider.issuer,
-      GATEWAY_OIDC_CLIENT_ID: provider.clientId,
-      GATEWAY_OIDC_CLIENT_SECRET: provider.clientSecret,
-    },
+    env: provider.env,
     prepare: async (store) => {
       const { change, people, peopleDatabase } = store;
       store.peopleDatabase = async () => {

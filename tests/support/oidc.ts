@@ -10,17 +10,21 @@ export type Identity = {
 };
 
 export type IdentityProvider = {
-  readonly issuer: string;
-  readonly clientId: string;
-  readonly clientSecret: string;
+  /** What a gateway at that address is told, to listen there and to know it. */
+  readonly env: Readonly<Record<string, string>>;
   /** Signs in there as somebody and answers where the browser is sent back to. */
   signIn(authorizationUrl: string, sub: string): Promise<string>;
   close(): Promise<void>;
 };
 
-/** A real OpenID Connect provider on loopback, whose people are given, and what it says that it can be told to ask. */
+/** People whom a provider knows, each by the part of their address before the @. */
+export function proven(...names: readonly string[]): Identity[] {
+  return names.map((sub) => ({ sub, email: `${sub}@example.eu`, email_verified: true, name: sub }));
+}
+
+/** A real OpenID Connect provider on loopback for a gateway at this address, whose people are given, and what it says that it can be told to ask. */
 export async function startIdentityProvider(
-  redirectUri: string,
+  publicUrl: string,
   people: readonly Identity[],
   prompts: readonly string[] = ["none", "login", "consent"],
 ): Promise<IdentityProvider> {
@@ -28,7 +32,9 @@ export async function startIdentityProvider(
   const issuer = `http://127.0.0.1:${port}`;
   const [clientId, clientSecret] = ["gateway", "a-secret-of-the-client-that-is-long"];
   const provider = new Provider(issuer, {
-    clients: [{ client_id: clientId, client_secret: clientSecret, redirect_uris: [redirectUri] }],
+    clients: [
+      { client_id: clientId, client_secret: clientSecret, redirect_uris: [`${publicUrl}/manage/auth/callback/oidc`] },
+    ],
     claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
     conformIdTokenClaims: false,
     pkce: { required: () => true },
@@ -44,9 +50,13 @@ export async function startIdentityProvider(
     server.listen(port, "127.0.0.1", resolve);
   });
   return {
-    issuer,
-    clientId,
-    clientSecret,
+    env: {
+      PORT: new URL(publicUrl).port,
+      GATEWAY_PUBLIC_URL: publicUrl,
+      GATEWAY_OIDC_ISSUER: issuer,
+      GATEWAY_OIDC_CLIENT_ID: clientId,
+      GATEWAY_OIDC_CLIENT_SECRET: clientSecret,
+    },
     signIn: (url, sub) => walk(issuer, url, sub),
     close: () =>
       new Promise((resolve) => {

@@ -5,19 +5,20 @@ type Props = {
   /** As it was typed; `decimalOf` reads it. */
   readonly value: string;
   readonly onChange: (typed: string) => void;
-  readonly placeholder: string;
-  readonly required?: boolean | undefined;
+  readonly example?: string | undefined;
+  /** What it means that nothing was typed; absent: something must be. */
+  readonly empty?: string | undefined;
 };
 
 /** A positive number; what may be meant in two ways is refused, never guessed. */
-export function DecimalInput({ value, onChange, placeholder, required = true }: Props) {
+export function DecimalInput({ value, onChange, example = "1250.00", empty }: Props) {
   return (
     <Input
-      required={required}
+      required={empty === undefined}
       inputMode="decimal"
-      placeholder={placeholder}
+      placeholder={empty ?? example}
       pattern={TYPED}
-      title={`A positive number with at most 9 places and nothing between thousands, such as ${placeholder}`}
+      title={`A positive number with at most 9 places and nothing between thousands, such as ${example}`}
       value={value}
       onChange={(event) => onChange(event.target.value.trim())}
       className="figures"

@@ -1,4 +1,5 @@
 import type { Answer, Args } from "../../api/client.ts";
+import { decimalOf } from "../../format/decimal.ts";
 
 export type Rules = Answer<"manageShowAlerts">;
 type Put = NonNullable<Args<"managePutAlerts">["body"]>;
@@ -42,7 +43,7 @@ const partsOf = (text: string) => text.split(/[\s,;]+/).filter((part) => part !=
 /** What is wrong is said by the gateway, at its field: a share that is no number is sent as it is read. */
 export function putOf(draft: Draft): Put {
   return {
-    low_balance: draft.lowBalance.trim() === "" ? null : draft.lowBalance.trim(),
+    low_balance: draft.lowBalance === "" ? null : (decimalOf(draft.lowBalance) ?? draft.lowBalance),
     limit_percents: partsOf(draft.percents.replaceAll("%", " ")).map(Number),
     credential_refused: draft.credentialRefused,
     mail_to: draft.mailTo === "admins" ? null : draft.mailTo === "nobody" ? [] : partsOf(draft.addresses),

@@ -3,6 +3,7 @@ import { useWorkspace } from "../../address.ts";
 import type { Answer } from "../../api/client.ts";
 import { useChange } from "../../api/hooks.ts";
 import { Button } from "../../ui/button.tsx";
+import { DecimalInput } from "../../ui/decimal-input.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Checkbox, Field, Input, Textarea } from "../../ui/field.tsx";
 import { Callout, Card, Stack } from "../../ui/layout.tsx";
@@ -73,12 +74,7 @@ function Told({ draft, change, wrong, currency }: PartProps & { readonly currenc
           hint="Empty: never. Told once, and again after the balance was back above it."
           error={wrong("low_balance")}
         >
-          <Input
-            inputMode="decimal"
-            value={draft.lowBalance}
-            placeholder="never"
-            onChange={(event) => change({ lowBalance: event.target.value })}
-          />
+          <DecimalInput empty="never" value={draft.lowBalance} onChange={(lowBalance) => change({ lowBalance })} />
         </Field>
         <Field
           label="These shares of a spend limit are spent, in percent"

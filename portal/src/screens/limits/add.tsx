@@ -44,7 +44,7 @@ export function AddLimit({ open, onClose, currency }: Props) {
       title="Set a limit"
       action="Set the limit"
       busy={save.isPending}
-      disabled={chosen === "" || (day.trim() === "" && month.trim() === "")}
+      disabled={chosen === "" || (day === "" && month === "")}
       onSubmit={submit}
     >
       <Segments label="Whose limit" options={KINDS} value={of} onChange={setOf} />

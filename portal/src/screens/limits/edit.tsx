@@ -1,9 +1,11 @@
 import { type SyntheticEvent, useState } from "react";
 import { useWorkspace } from "../../address.ts";
 import { useChange } from "../../api/hooks.ts";
+import { decimalOf } from "../../format/decimal.ts";
 import { Button } from "../../ui/button.tsx";
+import { DecimalInput } from "../../ui/decimal-input.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
-import { Field, Input } from "../../ui/field.tsx";
+import { Field } from "../../ui/field.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { type Limits, nameOf } from "./share.ts";
 
@@ -12,7 +14,7 @@ type Periods = { readonly day: string; readonly month: string };
 /** What of a form is sent: the periods that were changed in it. An empty field lifts the limit. */
 export function changedLimits(began: Periods, now: Periods) {
   const said = (name: keyof Periods) =>
-    now[name].trim() === began[name] ? {} : { [name]: now[name].trim() === "" ? null : now[name].trim() };
+    now[name] === began[name] ? {} : { [name]: now[name] === "" ? null : (decimalOf(now[name]) ?? now[name]) };
   return { ...said("day"), ...said("month") };
 }
 
@@ -74,20 +76,10 @@ export function LimitFields({ currency, day, month, setDay, setMonth, wrong }: F
   return (
     <div className="grid gap-3 sm:grid-cols-2">
       <Field label={`A day, in ${currency}`} hint="Empty: no limit" error={wrong.day}>
-        <Input
-          inputMode="decimal"
-          value={day}
-          onChange={(event) => setDay(event.target.value)}
-          placeholder="no limit"
-        />
+        <DecimalInput empty="no limit" value={day} onChange={setDay} />
       </Field>
       <Field label={`A month, in ${currency}`} hint="Empty: no limit" error={wrong.month}>
-        <Input
-          inputMode="decimal"
-          value={month}
-          onChange={(event) => setMonth(event.target.value)}
-          placeholder="no limit"
-        />
+        <DecimalInput empty="no limit" value={month} onChange={setMonth} />
       </Field>
     </div>
   );

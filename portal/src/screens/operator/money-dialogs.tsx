@@ -65,13 +65,18 @@ type AmountProps = {
   readonly currency: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
-  readonly optional?: string | undefined;
+  /** May be left empty, which is all that a request was charged. */
+  readonly mayBeAll?: boolean | undefined;
 };
 
-function Amount({ currency, value, onChange, optional }: AmountProps) {
+function Amount({ currency, value, onChange, mayBeAll = false }: AmountProps) {
   return (
-    <Field label={`Amount in ${currency}`} optional={optional !== undefined} hint={optional}>
-      <DecimalInput required={optional === undefined} placeholder="1250.00" value={value} onChange={onChange} />
+    <Field
+      label={`Amount in ${currency}`}
+      optional={mayBeAll}
+      hint={mayBeAll ? "Empty: all that it was charged." : undefined}
+    >
+      <DecimalInput empty={mayBeAll ? "all" : undefined} value={value} onChange={onChange} />
     </Field>
   );
 }
@@ -186,7 +191,7 @@ function Refund({ workspace: { slug, name, currency }, onClose }: Props) {
       <Field label="Request id" hint="Of a request that was charged; it stands in the log of the workspace.">
         <Input required mono value={request} onChange={(event) => setRequest(event.target.value)} />
       </Field>
-      <Amount {...field} optional="Empty: all that it was charged." />
+      <Amount {...field} mayBeAll />
       <Reason label="Reason" value={reason} onChange={setReason} />
     </Frame>
   );

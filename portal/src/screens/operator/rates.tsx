@@ -220,7 +220,7 @@ function GiveRate({ open, onClose, done }: GiveProps) {
         />
       </Field>
       <Field label="Units for one euro">
-        <DecimalInput placeholder="1.0812" value={rate} onChange={setRate} />
+        <DecimalInput example="1.0812" value={rate} onChange={setRate} />
       </Field>
       <Field label="Of the day">
         <Input type="date" required value={date} onChange={(event) => setDate(event.target.value)} />

@@ -3,13 +3,15 @@ import { useWorkspace } from "../../address.ts";
 import type { Answer } from "../../api/client.ts";
 import { useChange, useManage } from "../../api/hooks.ts";
 import { usePowers } from "../../api/powers.ts";
+import { decimalOf } from "../../format/decimal.ts";
 import { moneyText } from "../../format/money.ts";
 import { Button, buttonClass } from "../../ui/button.tsx";
 import { CodeBlock } from "../../ui/code-block.tsx";
 import { CopyButton } from "../../ui/copy-button.tsx";
+import { DecimalInput } from "../../ui/decimal-input.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
 import { ErrorNote } from "../../ui/error-state.tsx";
-import { Field, Input, Select } from "../../ui/field.tsx";
+import { Field, Select } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Callout, KeyValue } from "../../ui/layout.tsx";
 import { LinkButton } from "../../ui/link.tsx";
@@ -95,7 +97,10 @@ function OrderForm({ open, onClose, ways, onMade }: FormProps) {
   const { param, message } = create.error ?? {};
   const isOfAmount = param === "amount";
   const submit = () =>
-    create.mutate({ params: { workspace }, body: { amount: amount.trim(), currency, reference, adapter } });
+    create.mutate({
+      params: { workspace },
+      body: { amount: decimalOf(amount) ?? amount, currency, reference, adapter },
+    });
   return (
     <FormDialog
       open={open}
@@ -110,7 +115,7 @@ function OrderForm({ open, onClose, ways, onMade }: FormProps) {
         hint="The money is in the wallet when the payment has arrived."
         error={isOfAmount ? message : undefined}
       >
-        <Input inputMode="decimal" value={amount} onChange={(event) => setAmount(event.target.value)} required />
+        <DecimalInput value={amount} onChange={setAmount} />
       </Field>
       <div className="flex flex-wrap gap-2">
         {AMOUNTS.map((one) => (
