@@ -336,11 +336,27 @@ describe("errors", () => {
     expect(decodeProblem(JSON.parse(data), 418, {})).toEqual({ ...problem, status: 418 });
   });
 
-  test("ERR-07 a limit that waiting does not lift has its own code, and so has an empty account", () => {
+  test("ERR-07 a limit that waiting does not lift has its own code", () => {
     const spent = { type: "rate_limit_error", message: "m", details: { error_code: "enforced_spend_limit_reached" } };
     expect(decodeProblem({ type: "error", error: spent }, 429, {}).code).toBe("enforced_spend_limit_reached");
-    const poor = { type: "invalid_request_error", message: "Your credit balance is too low to access the API." };
-    expect(decodeProblem({ type: "error", error: poor }, 400, {}).code).toBe("insufficient_quota");
+  });
+
+  test("ERR-06 an account that is empty, over its own limit or closed is known by whole sentences, and no field of a caller's reads so", () => {
+    const codeOf = (message: string) =>
+      decodeProblem({ type: "error", error: { type: "invalid_request_error", message } }, 400, {}).code;
+    for (const message of [
+      "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing.",
+      "You have reached your specified API usage limits. You will regain access on 2027-01-01 at 00:00 UTC.",
+      "You have reached your specified workspace API usage limits. You will regain access on 2027-01-01 at 00:00 UTC.",
+      "This organization has been disabled.",
+    ])
+      expect(codeOf(message), message).toBe("insufficient_quota");
+    for (const message of [
+      "your credit balance is too low: Extra inputs are not permitted",
+      "tools.0.this organization has been disabled: Extra inputs are not permitted",
+      "messages.0.content: your credit balance is too low",
+    ])
+      expect(codeOf(message), message).toBeNull();
   });
 
   test("ERR-07 anything can be read as an error", () => {

@@ -23,7 +23,7 @@ const STATUSES: Readonly<Record<string, number>> = {
  * named so has a colon behind it.
  */
 const NO_CREDIT =
-  /^(your credit balance is too low|you have reached your specified api usage limits|this organization has been disabled)[^:]*(:\d\d UTC\.)?$/i;
+  /^(your credit balance is too low|you have reached your specified (workspace )?api usage limits|this organization has been disabled)[^:]*(:\d\d UTC\.)?$/i;
 
 /** Reads the errors of this dialect, as a body or as an event of a stream; never fails. */
 export function decodeProblem(body: unknown, status: number | null): UpstreamProblem {
