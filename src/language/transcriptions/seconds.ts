@@ -33,17 +33,23 @@ export function secondsHeld(file: Measured): number {
 
 /**
  * How long the audio was: as the provider reports it, where that can be true, else as it was measured. It can have heard
- * what the measure passed over, as much as the size allows: a report of more counts as far as what is reserved where
- * something was passed over. Undefined when neither is known: then nothing can be billed by it.
+ * what the measure passed over, as much as the size allows: a report of more counts as that much where something was
+ * passed over, so that no longer one is cheaper, unless it is the measured length in milliseconds. Undefined when neither
+ * is known: then nothing can be billed by it.
  */
 export function secondsHeard(reported: number | undefined, file: Measured): number | undefined {
   const { seconds, passedBytes } = file;
   if (seconds === undefined) return reported !== undefined && reported <= secondsAtMost(file) ? reported : undefined;
   const near = nearSeconds(seconds);
   const most = seconds + near + passedBytes / BYTES_PER_SECOND_MIN;
-  if (reported !== undefined && reported >= seconds - near && reported <= most) return reported;
-  const isMore = reported !== undefined && reported > most;
-  return toMillisecond(isMore && passedBytes > 0 ? Math.min(most, secondsHeld(file)) : seconds);
+  if (reported === undefined || reported < seconds - near) return toMillisecond(seconds);
+  if (reported <= most) return reported;
+  return toMillisecond(passedBytes === 0 || isInMilliseconds(reported, seconds) ? seconds : most);
+}
+
+/** Near what was measured; of a moment, which anything is near, no more than half of it away. */
+function isInMilliseconds(reported: number, seconds: number): boolean {
+  return Math.abs(reported / 1000 - seconds) <= Math.min(nearSeconds(seconds), seconds / 2);
 }
 
 function toMillisecond(seconds: number): number {

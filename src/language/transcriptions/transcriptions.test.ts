@@ -87,13 +87,25 @@ describe("how long it was", () => {
     ["a report that is far too short", 1, measured, 10],
     ["no report", undefined, measured, 10],
     ["a report of more than was measured, where the file may have more in it", 45, byItsClock, 45],
-    ["one of more than its size allows", 60, byItsClock, 12],
+    ["one of more than its size allows", 60, byItsClock, 51.5],
+    ["one in milliseconds", 10_400, byItsClock, 10],
+    ["one in milliseconds that its size allows", 10_000, { ...byItsClock, passedBytes: 6_000_000 }, 10_000],
+    ["one of a moment that is not of that many milliseconds", 400, { ...byItsClock, seconds: 1 }, 42.05],
     ["one of less than was measured", 5, byItsClock, 10],
     ["a report where nothing could be measured", 9.5, unmeasured, 9.5],
     ["one that the size makes impossible", 3600, unmeasured, undefined],
     ["nothing at all", undefined, unmeasured, undefined],
   ] as const)("STT-01 %s", (_what, reported, file, seconds) => {
     expect(secondsHeard(reported, file)).toBe(seconds);
+  });
+
+  test("STT-01 BILL-02 the bill never falls as a report grows, where the file may have more in it", () => {
+    for (const bytes of [1, 3_200, 20_000, 1_200_000]) {
+      const clock = { bytes, seconds: 51.2, passedBytes: bytes };
+      const reports = Array.from({ length: 6_000 }, (_, at) => 48 + at);
+      const bills = reports.map((one) => secondsHeard(one, clock) ?? 0);
+      expect(bills).toEqual(bills.toSorted((one, other) => one - other));
+    }
   });
 
   test("STT-01 without a measure the size is the bound", () => {
