@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { speechOf } from "../../src/sandbox/audio/speech.ts";
+import { mp4, words } from "../support/audio/mp4.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 import { sound, transcribe } from "../support/transcriptions.ts";
@@ -47,39 +48,6 @@ function wav(fmt: Partial<Fmt>, dataBytes: number): Buffer {
   header.write("data", 40, "latin1");
   header.writeUInt32LE(dataBytes, 44);
   return Buffer.concat([header, Buffer.alloc(dataBytes, 0x11)]);
-}
-
-function words(...values: number[]): Buffer {
-  const bytes = Buffer.alloc(values.length * 4);
-  for (const [index, value] of values.entries()) bytes.writeUInt32BE(value, index * 4);
-  return bytes;
-}
-
-function box(name: string, ...parts: Buffer[]): Buffer {
-  const body = Buffer.concat(parts);
-  return Buffer.concat([words(8 + body.length), Buffer.from(name, "latin1"), body]);
-}
-
-/** What the decoder is told of AAC: LC at 16 kHz, mono. */
-const ESDS = box("esds", words(0), Buffer.from(`03160000000411${"40".padEnd(26, "0")}05021408`, "hex"));
-
-function mp4(codec: string, track: { samples: number; bytes: number; units: number; unitsPerSecond: number }): Buffer {
-  const { samples, bytes, units, unitsPerSecond } = track;
-  const entry = box(codec, Buffer.alloc(28), codec === "mp4a" ? ESDS : Buffer.alloc(0));
-  const stbl = box(
-    "stbl",
-    box("stsd", words(0, 1), entry),
-    box("stts", words(0, 1, samples, units)),
-    box("stsz", words(0, bytes, samples)),
-  );
-  const mdhd = box("mdhd", words(0, 0, 0, unitsPerSecond, 0, 0));
-  const hdlr = box("hdlr", words(0, 0), Buffer.from("soun"), words(0, 0, 0));
-  const trak = box("trak", box("tkhd", words(0, 0, 0, 1)), box("mdia", mdhd, hdlr, box("minf", stbl)));
-  return Buffer.concat([
-    box("ftyp", Buffer.from("M4A ")),
-    box("moov", trak),
-    box("mdat", Buffer.alloc(samples * bytes, 1)),
-  ]);
 }
 
 function element(id: string, ...parts: Buffer[]): Buffer {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { speechOf } from "../../src/sandbox/audio/speech.ts";
+import { mp4 } from "../support/audio/mp4.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { FIXTURES_ABSENT, fixturesPresent, loadExchange, scriptOf } from "../support/replay.ts";
 import { chunksOf, openScene, type Provider, type Scene } from "../support/scene.ts";
@@ -210,23 +211,38 @@ describe("formats", () => {
     expect(answer.text.endsWith("data: [DONE]\n\n")).toBe(true);
   });
 
-  test("CHAT-09 STT-01 who hangs up in a transcript that is billed by its length pays for that, and for no tokens", async () => {
-    const event = { type: "transcription.text.delta", text: "Hello" };
-    const { promise: gate } = Promise.withResolvers<void>();
-    scene.at("mistral").next({ frames: [sse(event), { data: "never", afterMs: 0, gate }], headers: EVENTS });
-    const request = startUpload(scene.gateway, tenant.key);
-    const heard = new Promise((resolve) => {
-      request.on("response", (answer) => answer.on("error", () => undefined).once("data", resolve));
-    });
-    const fields = Object.entries({ model: "mistral/voxtral-small-2507", stream: "true" });
-    request.end(formBytes([...fields.map(([name, value]) => fieldPart(name, value)), filePart(sound(60))]));
-    await heard;
-    request.destroy();
-    const [row] = await scene.rowsOnce(tenant, 1);
-    const { usage } = await scene.row(row.id);
-    expect(usage).toMatchObject({ input_tokens: 0, seconds: 60, estimated: false });
-    expect(await chargedNanos()).toBe(await inEuros(0.004));
-  });
+  const delta = (text: string) => sse({ type: "transcription.text.delta", text });
+  const segment = (start: number, end: number) => sse({ type: "transcription.segment", start, end, text: " words" });
+  const byItsClock = mp4("mp4a", { samples: 150, bytes: 1_200, units: 1_024, unitsPerSecond: 16_000 });
+
+  test.each([
+    ["what was measured", sound(60), [delta("words ".repeat(1_000))], 60, false],
+    ["what was measured, where little was written", byItsClock, [delta("Hello"), segment(0, 4)], 9.6, false],
+    ["as far as the last segment goes, in a file that may have more in it", byItsClock, [segment(0, 60)], 60, true],
+    ["what as many words take at least", byItsClock, [delta("words ".repeat(319))], 60, true],
+    ["no more than its size allows", byItsClock, [segment(0, 9), segment(9, 5_000)], 371.64, true],
+  ])(
+    "CHAT-09 STT-01 who hangs up in a transcript that is billed by its length pays for %s, and for no tokens",
+    async (_, file, events, seconds, estimated) => {
+      const { promise: gate } = Promise.withResolvers<void>();
+      const frames = [...events, delta("last"), { data: "never", afterMs: 0, gate }];
+      scene.at("mistral").next({ frames, headers: EVENTS });
+      const request = startUpload(scene.gateway, tenant.key);
+      const heard = new Promise<void>((resolve) => {
+        request.on("response", (answer) =>
+          answer.on("error", () => undefined).on("data", (chunk) => String(chunk).includes("last") && resolve()),
+        );
+      });
+      const fields = Object.entries({ model: "mistral/voxtral-small-2507", stream: "true" });
+      request.end(formBytes([...fields.map(([name, value]) => fieldPart(name, value)), filePart(file)]));
+      await heard;
+      request.destroy();
+      const [row] = await scene.rowsOnce(tenant, 1);
+      const { usage } = await scene.row(row.id);
+      expect(usage).toMatchObject({ input_tokens: 0, seconds, estimated });
+      expect(await chargedNanos()).toBe(await inEuros((0.004 * seconds) / 60));
+    },
+  );
 
   test("CHAT-09 STT-01 a file that could not be measured is not streamed where its length is billed: who left before the end paid nothing", async () => {
     const file = { name: "x.mp3", bytes: Buffer.alloc(50_000, 7) };

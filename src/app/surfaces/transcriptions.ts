@@ -17,7 +17,12 @@ import {
   type TranscriptionAsk,
   type TranscriptionParameter,
 } from "../../language/transcriptions/ask.ts";
-import { secondsAtMost, secondsHeld, transcriptTokens } from "../../language/transcriptions/seconds.ts";
+import {
+  secondsAtMost,
+  secondsHeld,
+  transcriptTokens,
+  WRITTEN_TOKENS_PER_SECOND,
+} from "../../language/transcriptions/seconds.ts";
 import { decodeWith } from "../body.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
 import type { Bound, Errand } from "../pipeline/errand.ts";
@@ -93,8 +98,6 @@ function formValueOf(value: TranscriptionRequest[TranscriptionParameter]): FormV
 /** The most that models make of a second of audio, and of the least that they listen to at once. */
 const AUDIO_TOKENS_PER_SECOND = 12.5;
 const WINDOW_SECONDS = 30;
-/** Nobody speaks so fast. */
-const WRITTEN_TOKENS_PER_SECOND = 8;
 
 class TranscriptionErrand implements Errand {
   readonly outline: Outline;

@@ -6,6 +6,8 @@ const BYTES_PER_SECOND_MIN = 500;
 /** Of a second that is heard: what models commonly make of it, and how many tokens are said in it. */
 const HEARD_TOKENS_PER_SECOND = 10;
 const SAID_TOKENS_PER_SECOND = 3.75;
+/** Nobody speaks so fast. */
+export const WRITTEN_TOKENS_PER_SECOND = 8;
 
 /** What a transcript is expected to take where tokens are billed. */
 export function transcriptTokens(seconds: number): { readonly heardTokens: number; readonly writtenTokens: number } {
@@ -45,6 +47,17 @@ export function secondsHeard(reported: number | undefined, file: Measured): numb
   if (reported === undefined || reported < seconds - near) return toMillisecond(seconds);
   if (reported <= most) return reported;
   return toMillisecond(passedBytes === 0 || isInMilliseconds(reported, seconds) ? seconds : most);
+}
+
+/** What went out of a transcript before its caller left: the end of the last segment, and the tokens of its words. */
+export type Written = { readonly untilSeconds: number; readonly tokens: number };
+
+/** How long the audio of a transcript without its end was: as measured, unless more went out than was said in that time. */
+export function secondsWritten({ untilSeconds, tokens }: Written, file: Measured): number | undefined {
+  const { seconds } = file;
+  if (seconds === undefined) return undefined;
+  const shown = Math.max(untilSeconds, tokens / WRITTEN_TOKENS_PER_SECOND);
+  return secondsHeard(shown > seconds + nearSeconds(seconds) ? shown : undefined, file);
 }
 
 /** Near what was measured; of a moment, which anything is near, no more than half of it away. */

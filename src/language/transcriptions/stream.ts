@@ -1,11 +1,11 @@
 import type { ErrorEnvelope } from "../../contract/faults.ts";
 import { type JsonObject, jsonIn } from "../../kit/json.ts";
 import type { AnswerStream, Piece, ShownCost, Units } from "../canon/answer.ts";
-import { weightOf } from "../canon/estimate.ts";
+import { tokensOfWeight, weightOf } from "../canon/estimate.ts";
 import { NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { usageOf } from "./render.ts";
-import { type Measured, secondsHeard } from "./seconds.ts";
-import type { Transcript } from "./transcript.ts";
+import { type Measured, secondsHeard, secondsWritten } from "./seconds.ts";
+import { secondsOf, type Transcript } from "./transcript.ts";
 import type { TranscriptionWire } from "./wire.ts";
 
 const END = "[DONE]";
@@ -17,6 +17,7 @@ export class TranscriptStream implements AnswerStream {
   readonly #billedBy: "seconds" | "tokens";
   readonly #file: Measured;
   #weight = 0;
+  #untilSeconds = 0;
   #done: Transcript | undefined;
 
   constructor(wire: TranscriptionWire, billedBy: "seconds" | "tokens", file: Measured) {
@@ -29,9 +30,14 @@ export class TranscriptStream implements AnswerStream {
     return this.#done !== undefined;
   }
 
-  /** Where seconds are billed tokens are not, and nothing may be guessed from what was written. */
+  /** Where seconds are billed tokens are not. */
   get usage(): Usage | undefined {
-    return this.#billedBy === "seconds" ? NO_TOKENS : this.#done?.figures.tokens;
+    if (this.#billedBy === "tokens") return this.#done?.figures.tokens;
+    return this.#isGuessed ? undefined : NO_TOKENS;
+  }
+
+  get estimate(): Usage | undefined {
+    return this.#billedBy === "seconds" ? NO_TOKENS : undefined;
   }
 
   get outputWeight(): number {
@@ -47,7 +53,14 @@ export class TranscriptStream implements AnswerStream {
   }
 
   get #seconds(): number | undefined {
-    return secondsHeard(this.#done?.figures.seconds, this.#file);
+    if (this.#done !== undefined) return secondsHeard(this.#done.figures.seconds, this.#file);
+    const tokens = tokensOfWeight(this.#weight);
+    return secondsWritten({ untilSeconds: this.#untilSeconds, tokens }, this.#file);
+  }
+
+  /** Not as it was measured, and nobody has said it. */
+  get #isGuessed(): boolean {
+    return !this.finished && this.#seconds !== secondsHeard(undefined, this.#file);
   }
 
   read({ data }: { readonly data: string }): Piece {
@@ -60,6 +73,7 @@ export class TranscriptStream implements AnswerStream {
         this.#weight += weightOf(event.text);
         return { is: "content", text: frame({ type: "transcript.text.delta", delta: event.text, ...event.said }) };
       case "segment":
+        this.#untilSeconds = Math.max(this.#untilSeconds, secondsOf(event.event["end"]) ?? 0);
         return { is: "content", text: frame(event.event) };
       case "done":
         this.#done = event.transcript;
