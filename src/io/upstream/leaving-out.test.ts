@@ -2,6 +2,9 @@ import { describe, expect, test } from "vitest";
 import { callOf, FACTS } from "../../../tests/support/messages.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { chatDialect } from "../../language/dialects/chat/dialect.ts";
+import { geminiDialect } from "../../language/dialects/gemini/dialect.ts";
+import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
+import { responsesDialect } from "../../language/dialects/responses/dialect.ts";
 import { leavingOut, roomFor } from "./leaving-out.ts";
 
 const toldOf = (more: Partial<Call>, maxOutputTokens: number | null) =>
@@ -46,4 +49,13 @@ describe("a limit on the answer", () => {
   ])("of %s stays as it is where the model writes %s", (asked, most) => {
     expect(told({ maxOutputTokens: asked }, most).maxOutputTokens).toBe(asked);
   });
+});
+
+test("PARAM-04 marks of what is worth caching are named where the dialect has no word for them", () => {
+  const turns: Call["turns"] = [{ role: "user", parts: [{ is: "text", text: "Hi", cache: { ttl: null } }] }];
+  for (const dialect of [chatDialect, geminiDialect, responsesDialect]) {
+    expect(leavingOut({ ...callOf({}), turns }, dialect, FACTS).dropped).toEqual(["cache_control"]);
+    expect(leavingOut(callOf({}), dialect, FACTS).dropped).toEqual([]);
+  }
+  expect(leavingOut({ ...callOf({}), turns }, messagesDialect, FACTS).dropped).toEqual([]);
 });

@@ -26,7 +26,7 @@ export function leavingOut(
     (field) => !(isParameter(field) && fields[field] === "yes" && call.chatOnly?.[field] !== undefined),
   );
   const overlooked = detailsUnsaid(call, imageDetails);
-  const unmarked = takesMarks === undefined || takesMarks(facts) ? NOTHING_DROPPED : marksOf(call);
+  const unmarked = takesMarks?.(facts) === true ? NOTHING_DROPPED : marksOf(call);
   const more = [...unheard, ...cut, ...overlooked, ...unmarked];
   const unsaid = more.length === 0 ? advisory : [...advisory, ...more];
   // Where sampling is a demand, the planner has kept such a model out; elsewhere it is asked without.

@@ -63,7 +63,7 @@ export type UpstreamDialect = {
   /** Headers that every request of the dialect carries. */
   readonly headers: Readonly<Record<string, string>>;
   readonly framing: "sse" | "event-stream";
-  /** Where only some models take marks for the prompt cache: whether this one does. */
+  /** Whether this model is told what is worth caching; absent: none is. */
   takesMarks?(facts: ModelFacts): boolean;
   /** Where the scale of temperatures ends; absent: where the caller's does. */
   readonly temperatureMax?: number;

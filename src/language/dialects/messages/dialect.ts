@@ -15,6 +15,7 @@ export const messagesDialect: UpstreamDialect = {
   auth: "x-api-key",
   headers: { "anthropic-version": "2023-06-01" },
   framing: "sse",
+  takesMarks: () => true,
   temperatureMax: 1,
   path: () => "/messages",
   effort: (call, facts) => planThinking(call, facts).received,
