@@ -69,6 +69,7 @@ afterAll(async () => {
 });
 
 const MEMBERS = "/manage/workspaces/demo/members";
+const INVITATIONS = "/manage/workspaces/demo/invitations";
 const TOKENS = "/manage/workspaces/demo/tokens";
 const TOKEN = { name: "program", access: "write" };
 
@@ -148,6 +149,7 @@ test.each(WAYS)(
         gateway.call(token, MEMBERS, { body: friend("program") }),
         browser.ask("PATCH", `${MEMBERS}/${email}`, { role: "owner" }),
         browser.post(MEMBERS, friend("other")),
+        browser.post(INVITATIONS, friend("invited")),
         browser.post("/manage/workspaces/demo/keys", { name: "own", environment: "live" }),
         browser.post(TOKENS, TOKEN),
         browser.post(`/manage/people/${id}/operator`, { operator: true }),
@@ -164,7 +166,7 @@ test.each(WAYS)(
 /** An account in another's name, who is about to come back from the provider of single sign-on. */
 async function squatted(sub: string, role = "owner") {
   const [email, mallory] = [`${sub}@example.eu`, await gateway.join(`mallory-of-${sub}@example.eu`, "owner")];
-  const { link } = (await mallory.post("/manage/workspaces/demo/invitations", { email, role })).body;
+  const { link } = (await mallory.post(INVITATIONS, { email, role })).body;
   const [squatter, victim] = [gateway.browser(), gateway.browser()];
   const account = { name: "Mallory", password: PASSWORD };
   expect((await squatter.post(`/manage/invitations/${tokenOf(link)}/accept`, account)).status).toBe(200);
@@ -176,9 +178,15 @@ async function squatted(sub: string, role = "owner") {
 test("PORTAL-11 nothing is changed that waits for its turn while the account starts over", async () => {
   const { squatter, comes } = await squatted("waits");
   const friend = { email: "friend-of-squatter@example.eu", role: "admin" };
+  const colleague = "colleague@example.eu";
+  await gateway.join(colleague);
+  const { id } = (await owner.post(INVITATIONS, { email: "awaited@example.eu" })).body;
   const [came, asked] = await waitingBehind(comes, () => [
     squatter.post(TOKENS, TOKEN),
     squatter.post(MEMBERS, friend),
+    squatter.post(INVITATIONS, friend),
+    squatter.ask("DELETE", `${INVITATIONS}/${id}`),
+    squatter.post(`${MEMBERS}/${colleague}/reset-link`),
   ]);
   expect([came.status, came.headers.get("location")]).toEqual([302, "/app"]);
   expect(asked.map(({ status, body }) => [status, body.error?.code])).toEqual(asked.map(() => [401, "not_signed_in"]));
@@ -273,7 +281,7 @@ test("PORTAL-11 who does not know the password takes nothing away", async () => 
 test("PORTAL-11 an invitation that waits to be accepted while its maker is removed opens nothing", async () => {
   const [email, maker] = ["elsewhere@example.eu", "inviting@example.eu"];
   const [second, admin] = [await gateway.join(email, "member", "second"), await gateway.join(maker, "admin")];
-  const { link } = (await admin.post("/manage/workspaces/demo/invitations", { email, role: "admin" })).body;
+  const { link } = (await admin.post(INVITATIONS, { email, role: "admin" })).body;
   const [, [accepted]] = await waitingBehind(
     () => owner.ask("DELETE", `${MEMBERS}/${maker}`),
     () => [second.post(`/manage/invitations/${tokenOf(link)}/accept`)],

@@ -40,27 +40,36 @@ export function invitationHandlers(room: PeopleRoom): Record<string, Handler> {
       const { email, role } = await readBody(exchange, InvitationBody);
       demandRank(exchange, role ?? "member");
       const address = email.trim().toLowerCase();
-      // Whoever has the link makes the account, and with it takes the seat that waits for the address.
-      const waiting = room.directory.members(workspace.id).find((member) => member.email === address);
-      if (waiting !== undefined) demandRank(exchange, waiting.role);
-      if (exchange.seat !== undefined) await demandPatience(room, workspace, address);
-      // It stays as it is: the invitation says so.
-      const given = waiting?.role ?? role ?? "member";
-      // The operator's link is believed: it takes what waits for the address elsewhere, too, now or later.
-      if (exchange.seat === undefined) demandFresh(room, exchange);
-      else demandFreshToGive(room, exchange, given);
-      return invite(room, workspace, address, given);
+      return room.inTurn(async () => {
+        // Whoever has the link makes the account, and with it takes the seat that waits for the address.
+        const waiting = room.directory.members(workspace.id).find((member) => member.email === address);
+        if (waiting !== undefined) demandRank(exchange, waiting.role);
+        if (exchange.seat !== undefined) await demandPatience(room, workspace, address);
+        // It stays as it is: the invitation says so.
+        const given = waiting?.role ?? role ?? "member";
+        // The operator's link is believed: it takes what waits for the address elsewhere, too, now or later.
+        if (exchange.seat === undefined) demandFresh(room, exchange);
+        else demandFreshToGive(room, exchange, given);
+        return invite(room, workspace, address, given);
+      });
     }),
     peopleRevokeInvitation: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const id = exchange.params["id"] ?? "";
       const link = (await room.store.people.invitations(workspace.id, SHOWN_MAX)).find((one) => one.id === id);
       if (link === undefined) throw fault("not_found", { message: `There is no invitation "${short(id)}".` });
-      await change(room, async ({ people }) => {
-        if (!(await people.revokeLink(id, room.clock.nowMs()))) throw notOpen();
-        const detail = { email: link.email };
-        return { answer: null, audit: { action: "invitation.revoke", workspaceId: workspace.id, target: id, detail } };
-      });
+      const audit = {
+        action: "invitation.revoke",
+        workspaceId: workspace.id,
+        target: id,
+        detail: { email: link.email },
+      };
+      await room.inTurn(() =>
+        change(room, async ({ people }) => {
+          if (!(await people.revokeLink(id, room.clock.nowMs()))) throw notOpen();
+          return { answer: null, audit };
+        }),
+      );
       return { status: 200, json: { id, revoked: true } };
     }),
   };

@@ -24,33 +24,37 @@ const INVITATIONS_MAX = 10_000;
 /** Links to set a new password, handed over by whoever made them: for where no mail leaves. */
 export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
   return {
-    peopleReset: whole(async (exchange) => {
-      const person = await findPerson(room, exchange);
-      refuseOwn(exchange, person.id);
-      refuseErased(person);
-      return makeReset(room, exchange, person, null);
-    }),
-    peopleResetMember: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
-      const email = (exchange.params["email"] ?? "").trim().toLowerCase();
-      const member = room.directory.holder(workspace.id, email);
-      const person = member === undefined ? undefined : await room.store.people.personByEmail(email);
-      if (member === undefined || person === undefined)
-        throw fault("not_found", { message: `${short(email)} has no account in ${workspace.slug}. Invite them.` });
-      refuseOwn(exchange, person.id);
-      demandRank(exchange, member.role);
-      const seat = { workspaceId: workspace.id, role: member.role };
-      // Who sets the password of an account is that person everywhere.
-      if (exchange.seat !== undefined && isMore(room, person, seat))
-        throw fault("not_allowed", {
-          message: `${email} belongs to more than this workspace: only the operator makes a link for them.`,
-        });
-      if (exchange.seat !== undefined && !(await hasAccepted(room, workspace.id, email)))
-        throw fault("not_allowed", {
-          message: `${email} has made the account in another way than by an invitation to ${workspace.slug}: only the operator makes a link for them.`,
-        });
-      return makeReset(room, exchange, person, seat);
-    }),
+    peopleReset: whole((exchange) =>
+      room.inTurn(async () => {
+        const person = await findPerson(room, exchange);
+        refuseOwn(exchange, person.id);
+        refuseErased(person);
+        return makeReset(room, exchange, person, null);
+      }),
+    ),
+    peopleResetMember: whole((exchange) =>
+      room.inTurn(async () => {
+        const workspace = findWorkspace(room, exchange.params["workspace"]);
+        const email = (exchange.params["email"] ?? "").trim().toLowerCase();
+        const member = room.directory.holder(workspace.id, email);
+        const person = member === undefined ? undefined : await room.store.people.personByEmail(email);
+        if (member === undefined || person === undefined)
+          throw fault("not_found", { message: `${short(email)} has no account in ${workspace.slug}. Invite them.` });
+        refuseOwn(exchange, person.id);
+        demandRank(exchange, member.role);
+        const seat = { workspaceId: workspace.id, role: member.role };
+        // Who sets the password of an account is that person everywhere.
+        if (exchange.seat !== undefined && isMore(room, person, seat))
+          throw fault("not_allowed", {
+            message: `${email} belongs to more than this workspace: only the operator makes a link for them.`,
+          });
+        if (exchange.seat !== undefined && !(await hasAccepted(room, workspace.id, email)))
+          throw fault("not_allowed", {
+            message: `${email} has made the account in another way than by an invitation to ${workspace.slug}: only the operator makes a link for them.`,
+          });
+        return makeReset(room, exchange, person, seat);
+      }),
+    ),
   };
 }
 
