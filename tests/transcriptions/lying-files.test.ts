@@ -132,6 +132,7 @@ const LIES: readonly (readonly [string, string, Buffer])[] = [
     "a.m4a",
     mp4("mp4a", { samples: 1, bytes: 187_400, units: 1_024, unitsPerSecond: 16_000 }),
   ],
+  ["Opus in MP4 by its clock", "a.m4a", mp4("Opus", { samples: 500, bytes: 240, units: 960, unitsPerSecond: 48_000 })],
   ["plain samples in WebM by their times", "a.webm", webm("A_PCM/INT/LIT", 32_000, 60)],
   ["FLAC in WebM by its times", "a.webm", webm("A_FLAC", 4_000, 240)],
   ["Vorbis in WebM by its times", "a.webm", webm("A_VORBIS", 120, 3_000)],

@@ -4,14 +4,13 @@ import { aacFrameSeconds } from "./adts.ts";
 export type SampleKind = { readonly secondsMin: number; readonly bytesMax: number };
 
 const NAME_AT = 12;
-/** Frames of fixed length: MP3 at its highest rate, AMR, AC-3, the shortest of E-AC-3, what is usual of Opus. */
+/** Frames of fixed length: MP3 at its highest rate, AMR, AC-3, and E-AC-3 with all of its blocks, as is usual. */
 const KINDS: ReadonlyMap<string, SampleKind> = new Map([
   [".mp3", { secondsMin: 0.024, bytesMax: 1_441 }],
   ["samr", { secondsMin: 0.02, bytesMax: 32 }],
   ["sawb", { secondsMin: 0.02, bytesMax: 61 }],
   ["ac-3", { secondsMin: 0.032, bytesMax: 3_840 }],
-  ["ec-3", { secondsMin: 0.005, bytesMax: 4_096 }],
-  ["Opus", { secondsMin: 0.01, bytesMax: 1_275 }],
+  ["ec-3", { secondsMin: 0.032, bytesMax: 4_096 }],
 ]);
 /** What two channels can have in a frame; more of them share their bits. */
 const AAC_FRAME_MAX_BYTES = 1_536;
@@ -19,7 +18,7 @@ const LOSSLESS_SAMPLE_MAX_BYTES = 8;
 
 /**
  * What the samples of a track are, by the body of its `stsd`. Undefined where that does not bound how long they last: in
- * codecs without frames of a known length, and where there is more than one kind.
+ * codecs without frames of a known length, as packets of Opus, which are not read here, and where there is more than one kind.
  */
 export function sampleKindOf(stsd: Buffer): SampleKind | undefined {
   if (stsd.length < NAME_AT + 4 || stsd.readUInt32BE(4) !== 1) return undefined;

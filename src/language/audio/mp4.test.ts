@@ -104,7 +104,7 @@ describe("lies", () => {
     ["no units at all", { unitsPerSecond: 0 }],
     ["a clock that runs a thousand times too fast", { unitsPerSecond: 8_000_000 }],
     ["one that is a little faster than its codec", { unitsPerSecond: 9_000 }],
-    ["the same with packets of Opus", { unitsPerSecond: 8_000_000, more: codec("Opus") }],
+    ["one that leaves room for less than all blocks of E-AC-3", { unitsPerSecond: 48_000, more: codec("ec-3") }],
     ["the same with frames without loss", { unitsPerSecond: 64_000, more: codec("alac", alac(8_000)) }],
     ["more samples with a size than with a time", { stts: table([1, 1_024]), more: both(AAC, sizes(100)) }],
     ["samples so large that there are several in one", { more: both(AAC, sizes(100, 1_537)) }],
@@ -129,6 +129,7 @@ describe("lies", () => {
     ["plain samples, whose clock is all there is", { more: codec("sowt") }],
     ["the same in mu-law", { more: codec("ulaw") }],
     ["FLAC", { more: codec("fLaC") }],
+    ["packets of Opus, each of any length up to 120 ms", { more: codec("Opus") }],
     ["no codec at all", { more: NOTHING }],
     ["two codecs", { more: box("stsd", words(0, 2), box("mp4a", Buffer.alloc(28), esds()), box("mp4a")) }],
   ])("STT-01 %s: not known", (_, told) => {
@@ -141,6 +142,7 @@ describe("lies", () => {
     expect(lasts(both(AAC, sizes(100)))).toBe(12.8);
     expect(lasts(codec("mp4a", esds("1188")), 48_000)).toBeCloseTo(2.13);
     expect(lasts(codec("alac", alac(32_000)))).toBe(12.8);
+    expect(lasts(codec("ec-3"), 32_000)).toBe(3.2);
   });
 
   test("what a decoder is told stands behind other boxes too, and in QuickTime in one of its own", () => {

@@ -14,7 +14,6 @@ const OPUS_PACKED_NANOS = OPUS_PACKET_MAX_SECONDS * 1e9 + 1e6;
 const FRAME_MIN_SECONDS: ReadonlyMap<string, number> = new Map([
   ["A_MPEG/L3", 0.024],
   ["A_AC3", 0.032],
-  ["A_OPUS", 0.01],
   ["A_VORBIS", 0.001],
 ]);
 /** None of those codecs, nor AAC, makes more of a second. */
@@ -74,14 +73,14 @@ export class WebmTrack {
     const bytes = this.#bytes - missingBytes;
     if (this.isEncoded) return undefined;
     if (this.codec.startsWith("A_PCM/")) return this.#plainSeconds(bytes);
-    if (this.#opusSamples > 0 && !this.#hasLaces) return this.#packedSeconds();
+    if (this.codec === "A_OPUS") return this.#hasLaces ? undefined : this.#packedSeconds();
     const seconds = ((this.#time + this.#pace) * scaleNanos) / 1e9;
     const shortest = this.codec.startsWith("A_AAC") ? aacFrameSeconds(this.config) : FRAME_MIN_SECONDS.get(this.codec);
     if (shortest === undefined || seconds < (this.#frames - 1) * shortest) return undefined;
-    return bytes > seconds * BYTES_PER_SECOND_MAX ? undefined : Math.max(seconds, this.#opusSamples / OPUS_RATE_HZ);
+    return bytes > seconds * BYTES_PER_SECOND_MAX ? undefined : seconds;
   }
 
-  /** Of packets by themselves, where those that follow each other closely last about that long. */
+  /** Of packets of Opus by themselves, where those that follow each other closely last about that long. */
   #packedSeconds(): number | undefined {
     const seconds = this.#opusSamples / OPUS_RATE_HZ;
     return this.#packedNanos / 1e9 > 2 * seconds + 1 ? undefined : seconds;

@@ -135,10 +135,10 @@ describe("other codecs", () => {
     ).toBeCloseTo(0.06, 9);
   });
 
-  test("laced packets of Opus go by their times, where those have room for all of them", () => {
-    const laced = (time: number, packet: string) => block(1, time, 0x82, packet);
-    expect(secondsOf(OPUS, cluster(0), laced(0, "04f8"), laced(100, "04f8"))).toBeCloseTo(0.2, 9);
-    expect(secondsOf(OPUS, cluster(0), laced(0, "fff8"), laced(100, "fff8"))).toBeUndefined();
+  test("STT-01 laced packets of Opus, each of any length up to 120 ms, are not known by their times", () => {
+    const laced = (time: number) => block(1, time, 0x82, "04f8");
+    expect(secondsOf(OPUS, cluster(0), laced(0), laced(100))).toBeUndefined();
+    expect(secondsOf(OPUS, cluster(0), block(1, 0), laced(20), block(1, 120))).toBeUndefined();
   });
 
   const clocked = (step: number, packet: string, ...told: [codec: string, ...more: Buffer[]]) =>
