@@ -64,6 +64,7 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await page.getByRole("heading", { name: "Account" }).waitFor();
     await expectAccessible(page);
     await screenshot(page, "account");
+    ageSessions(portal.gateway.dataDir, bruno?.email ?? "");
     await page.getByRole("button", { name: "Turn on" }).click();
     await page
       .getByRole("dialog")

@@ -2,7 +2,7 @@ import { type UseMutationResult, useMutation } from "@tanstack/react-query";
 import { type ReactNode, useCallback, useState } from "react";
 import { useHere } from "../address.ts";
 import { ApiError } from "../api/error.ts";
-import { FreshContext, type Run } from "../api/fresh.ts";
+import { FreshContext, proving, type Run } from "../api/fresh.ts";
 import { askMe, type Me, useSignInWays } from "../api/me.ts";
 import { signInByOidc, signInByPasskey, signInByPassword } from "../api/people.ts";
 import { CodeStep } from "../screens/sign-in/code-step.tsx";
@@ -18,16 +18,11 @@ export function FreshProvider({ me, children }: { readonly me: Me; readonly chil
   const [isOpen, setIsOpen] = useState(false);
   const [proof] = useState(() => new Proof());
   const run: Run = useCallback(
-    async (work) => {
-      try {
-        return await work();
-      } catch (thrown) {
-        if (!(thrown instanceof ApiError) || thrown.code !== "fresh_sign_in_needed") throw thrown;
+    (work) =>
+      proving(work, () => {
         setIsOpen(true);
-        await proof.ask();
-        return work();
-      }
-    },
+        return proof.ask();
+      }),
     [proof],
   );
   const end = (how: "again" | "giveUp") => {

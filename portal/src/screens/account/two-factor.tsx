@@ -1,8 +1,8 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { useFresh } from "../../api/fresh.ts";
+import { proving, useFresh } from "../../api/fresh.ts";
 import type { Me } from "../../api/me.ts";
-import { beginTotp, endTotp, giveCode, newBackupCodes } from "../../api/people.ts";
+import { beginTotp, endTotp, giveCode, newBackupCodes, signInByPassword } from "../../api/people.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
@@ -51,7 +51,9 @@ export function TwoFactor({ me }: { readonly me: Me }) {
         about="Six digits from an app on your phone, asked after your password."
         actions={me.has_password && actions}
       />
-      {step?.is === "password" && <AskPassword purpose={step.purpose} onStep={setStep} onClose={close} />}
+      {step?.is === "password" && (
+        <AskPassword email={me.email} purpose={step.purpose} onStep={setStep} onClose={close} />
+      )}
       {step?.is === "scan" && (
         <Scan uri={step.uri} onDone={() => setStep({ is: "codes", codes: step.codes })} onClose={close} />
       )}
@@ -76,29 +78,33 @@ const TITLES = {
 } as const;
 
 function AskPassword({
+  email,
   purpose,
   onStep,
   onClose,
 }: {
+  readonly email: string;
   readonly purpose: keyof typeof TITLES;
   readonly onStep: (step: Step) => void;
   readonly onClose: () => void;
 }) {
   const fresh = useFresh();
   const [password, setPassword] = useState("");
+  const turnOn = async () => {
+    const { totpURI, backupCodes } = await beginTotp(password);
+    onStep({ is: "scan", uri: totpURI, codes: backupCodes });
+  };
+  const change = async () => {
+    if (purpose === "codes") onStep({ is: "codes", codes: (await newBackupCodes(password)).backupCodes });
+    else {
+      await endTotp(password);
+      toast("The second factor is off");
+      onClose();
+    }
+  };
   const go = useMutation({
-    mutationFn: () =>
-      fresh(async () => {
-        if (purpose === "on") {
-          const { totpURI, backupCodes } = await beginTotp(password);
-          onStep({ is: "scan", uri: totpURI, codes: backupCodes });
-        } else if (purpose === "codes") onStep({ is: "codes", codes: (await newBackupCodes(password)).backupCodes });
-        else {
-          await endTotp(password);
-          toast("The second factor is off");
-          onClose();
-        }
-      }),
+    // As long as the password is all there is, the one that was just typed is the proof.
+    mutationFn: () => (purpose === "on" ? proving(turnOn, () => signInByPassword(email, password)) : fresh(change)),
   });
   return (
     <FormDialog
