@@ -86,7 +86,8 @@ async function prepare(bench: Bench, { name, title, version, store }: Kind): Pro
     GATEWAY_ADMIN_TOKEN: token,
     GATEWAY_RPM_IP: "0",
     GATEWAY_UPSTREAM_CONNECTIONS: String(UPSTREAM_CONNECTIONS),
-    // Thousands of streams go to one endpoint here, which is what the bound is against.
+    // Thousands of streams at once go to one endpoint here, which is what the bounds are against.
+    GATEWAY_QUEUE_CONCURRENCY: String(UPSTREAM_CONNECTIONS),
     GATEWAY_ENDPOINT_CONCURRENCY: "0",
     LOG_LEVEL: "warn",
     GATEWAY_PROOF_EVERY: "never",
