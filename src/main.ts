@@ -97,7 +97,8 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const ground = await openGround(config);
   const { log, ids, rateBook, snapshot, transport, directory, watch, metrics, nodes } = ground;
   const { adminToken, instanceId } = await openSecrets(config);
-  const sharing = await openSharing(config, { instanceId, ids, log, joined });
+  const place = placeOf({ dataDir: config.DATA_DIR, instanceId }, joined);
+  const sharing = await openSharing(config, { place, ids, log, joined });
   const { fleet } = sharing;
   const state = watchedState(sharing.state, watch);
   const turns = fleetTurns(fleet);
@@ -109,7 +110,6 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const platform = await openPlatform(config, { ...ground, fleet });
   const { sandbox, connections, proofs, routing, observed } = platform;
 
-  const place = placeOf(config.DATA_DIR, joined);
   const { store, vault, rotation, masterKeys, reloadKeys } = await openStore(config, { ids, log, fleet, ...place });
   await prepare?.(store, platform);
   await sharing.begin(store);

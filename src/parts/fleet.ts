@@ -22,6 +22,7 @@ import type { SharedRedis } from "../io/state/redis/shared-redis.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/log.ts";
 import type { Nodes } from "../io/tunnel/nodes.ts";
+import type { Home, Place } from "../io/workers/folders.ts";
 import type { Joined } from "../io/workers/joined.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
@@ -65,7 +66,7 @@ export type CaughtUp = {
 };
 
 type SharingParts = {
-  readonly instanceId: string;
+  readonly place: Pick<Place, "instanceId" | "left">;
   readonly ids: Ids;
   readonly log: Logger;
   /** What a worker is given by the process that started it. */
@@ -77,18 +78,17 @@ const PREFIX = "gateway:";
 
 export function openSharing(config: Config, { joined, ...parts }: SharingParts): Sharing | Promise<Sharing> {
   const { REDIS_URL: url } = config;
-  if (joined === undefined) return url === null ? alone(config, parts) : onRedis(config, url, parts);
-  const worker = { ...parts, instanceId: `${parts.instanceId}-${joined.slot}` };
-  return url === null ? besidePrimary(joined, worker) : onRedis(config, url, worker);
+  if (url !== null) return onRedis(config, url, parts);
+  return joined === undefined ? alone(config, parts) : besidePrimary(joined, parts);
 }
 
 type InstanceParts = Omit<SharingParts, "joined">;
 
-function alone(config: Config, { instanceId }: InstanceParts): Sharing {
+function alone(config: Config, { place }: InstanceParts): Sharing {
   const state = memoryState(systemClock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
   return {
     state,
-    fleet: loneFleet(instanceId),
+    fleet: loneFleet(place.instanceId),
     board: undefined,
     standing: "alone",
     begin: async () => undefined,
@@ -107,7 +107,7 @@ function besidePrimary({ state, board }: Joined, parts: InstanceParts): Sharing 
 }
 
 async function onRedis(config: Config, url: string, parts: InstanceParts): Promise<Sharing> {
-  const redis = await openRedis(config, url, parts.instanceId, parts.log);
+  const redis = await openRedis(config, url, parts);
   const { state, board } = redis;
   const { fleet, ...among } = amongOthers(redis, parts);
   return {
@@ -144,10 +144,11 @@ async function onRedis(config: Config, url: string, parts: InstanceParts): Promi
 type Common = Pick<SharedRedis, "state" | "board"> & Partial<Pick<SharedRedis, "filling">>;
 
 /** One of several, wherever they share things. */
-function amongOthers(shared: Common, { instanceId, ids, log }: InstanceParts) {
+function amongOthers(shared: Common, { place, ids, log }: InstanceParts) {
   const { state, board } = shared;
   const fleet = new SharedFleet({
-    id: instanceId,
+    id: place.instanceId,
+    left: idsOf(place.left),
     board,
     touch: (workspaceId) => state.touch(workspaceId),
     filling: () => shared.filling,
@@ -173,7 +174,9 @@ function amongOthers(shared: Common, { instanceId, ids, log }: InstanceParts) {
   };
 }
 
-async function openRedis(config: Config, url: string, instanceId: string, log: Logger): Promise<SharedRedis> {
+const idsOf = (homes: readonly Home[]) => homes.map(({ instanceId }) => instanceId);
+
+async function openRedis(config: Config, url: string, { place, log }: InstanceParts): Promise<SharedRedis> {
   try {
     // Loaded only where it is used: a gateway that is alone carries no driver for it.
     const { openRedisState } = await import("../io/state/redis/open.ts");
@@ -181,7 +184,8 @@ async function openRedis(config: Config, url: string, instanceId: string, log: L
       url,
       ca: config.REDIS_CA ?? undefined,
       prefix: PREFIX,
-      instanceId,
+      instanceId: place.instanceId,
+      left: idsOf(place.left),
       timeoutMs: config.GATEWAY_REDIS_TIMEOUT_MS,
       holdMaxMs: holdMaxMs(config),
       clock: systemClock,

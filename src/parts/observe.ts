@@ -165,7 +165,7 @@ export async function openRecords(config: Config, parts: LogExportParts) {
   const logExport = openLogExport(config, parts);
   const store = parts.sink(logExport.sink, parts.store);
   const way = { store, log, loggedFromMs: loggedFromMs(config) };
-  for (const folder of place.left) await replayLeft(folder, way);
+  for (const { dataDir } of place.left) await replayLeft(dataDir, way);
   const homes = () => [config.DATA_DIR, ...workerFolders(config.DATA_DIR)];
   const books = await openBooks({ ...way, dataDir: place.dataDir, homes, clock: systemClock, syncEveryMs });
   return { books, logExport };

@@ -38,30 +38,35 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
   const whole = at("/v1/chat/completions", WHOLE);
   const background = at("/v1/responses", BACKGROUND);
 
-  /** Serves one request, and dies over it: before the provider says anything, or in the middle of its words. */
-  const killedOver = async (path: string, body: object, key: string, isHalfMade?: () => Promise<boolean>) => {
+  type Asked = {
+    readonly path: string;
+    readonly body: object;
+    readonly key: string;
+    readonly by?: string;
+    /** Killed in the middle of the provider's words, and not before it says anything. */
+    readonly isHalfMade?: () => Promise<boolean>;
+  };
+
+  /** Serves these requests, and dies over them. */
+  const killedOver = async (requests: readonly Asked[], more: Record<string, string> = {}) => {
     const env = { ...fleet.env, ...connectedTo(new Map([["ionos", upstream]])), DATA_DIR: temporaryFolder() };
-    const dies = spawnGateway(env);
+    const dies = spawnGateway({ ...env, ...more });
     const url = await dies.ready();
-    const before = upstream.requests.length;
     const rest = gate();
     const frames = framesOf("translated", ["Hello", " there"]);
     const stalling = frames.map((data, at) => ({ data, afterMs: 0, ...(at < 2 ? {} : { gate: rest.closed }) }));
-    upstream.next(isHalfMade === undefined ? { gate: rest.closed } : { frames: stalling });
-    const asked = fetch(`${url}${path}`, {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${tenant.key}`,
-        "content-type": "application/json",
-        "idempotency-key": key,
-      },
-      body: JSON.stringify(body),
-    }).catch(() => "cut");
-    await upstream.arrived(before + 1);
-    if (isHalfMade !== undefined) await expect.poll(isHalfMade, { timeout: 10_000 }).toBe(true);
+    const cut: Promise<unknown>[] = [];
+    for (const { path, body, key, by = tenant.key, isHalfMade } of requests) {
+      const before = upstream.requests.length;
+      upstream.next(isHalfMade === undefined ? { gate: rest.closed } : { frames: stalling });
+      const headers = { authorization: `Bearer ${by}`, "content-type": "application/json", "idempotency-key": key };
+      cut.push(fetch(`${url}${path}`, { method: "POST", headers, body: JSON.stringify(body) }).catch(() => "cut"));
+      await upstream.arrived(before + 1);
+      if (isHalfMade !== undefined) await expect.poll(isHalfMade, { timeout: 10_000 }).toBe(true);
+    }
     dies.child.kill("SIGKILL");
     await dies.exited;
-    await asked;
+    await Promise.all(cut);
     rest.open();
     return { back: () => spawnGateway(env).ready() };
   };
@@ -73,7 +78,9 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     const runs = whole("runs");
     await upstream.arrived(before + 1);
     const heldByRunning = await held();
-    const { back } = await killedOver("/v1/chat/completions", WHOLE, "killed");
+    // A worker then, and back as the one process of its machine.
+    const workers = { GATEWAY_WORKERS: "2" };
+    const { back } = await killedOver([{ path: "/v1/chat/completions", body: WHOLE, key: "killed" }], workers);
     expect(await whole("killed")).toBe(409);
     expect(await held()).not.toBe(heldByRunning);
 
@@ -87,7 +94,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
   }, 60_000);
 
   test("RESP-05 BILL-09 the background response that it was making keeps hold and key for whoever takes it up", async () => {
-    const { back } = await killedOver("/v1/responses", BACKGROUND, "taken-up");
+    const { back } = await killedOver([{ path: "/v1/responses", body: BACKGROUND, key: "taken-up" }]);
     const kept = await held();
     expect(kept).not.toBe("0.00");
     const rest = gate();
@@ -102,7 +109,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     expect(await held()).toBe("0.00");
   }, 90_000);
 
-  test("RESP-05 BILL-09 of one that it had half made, and that nobody makes again, hold and key are free once it has failed", async () => {
+  test("RESP-05 BILL-09 of one that it had half made, or whose key was revoked, nobody makes it again: hold and key are free once it has failed", async () => {
     const unfinished = async (columns: string) => {
       const database = new Client({ connectionString: fleet.env["DATABASE_URL"] });
       await database.connect();
@@ -111,17 +118,18 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
         .finally(() => database.end());
       return rows.length;
     };
-    const { back } = await killedOver(
-      "/v1/responses",
-      BACKGROUND,
-      "half",
-      async () => (await unfinished("and answering = 1")) > 0,
-    );
+    const revoked = await stays.manage("POST", `/workspaces/${tenant.slug}/keys`, { name: "r", environment: "live" });
+    const asked = { path: "/v1/responses", body: BACKGROUND };
+    const { back } = await killedOver([
+      { ...asked, key: "revoked", by: revoked.key },
+      { ...asked, key: "half", isHalfMade: async () => (await unfinished("and answering = 1")) > 0 },
+    ]);
+    await stays.manage("POST", `/keys/${revoked.id}/revoke`);
     await back();
     await expect.poll(() => unfinished(""), { timeout: 40_000 }).toBe(0);
     await expect.poll(held, { timeout: 10_000 }).toBe("0.00");
-    upstream.next({ frames: framesOf("translated", ["Hello", " there"]) });
-    expect(await background("half")).toBe(200);
-    await expect.poll(charges, { timeout: 15_000 }).toHaveLength(1);
+    for (let turn = 0; turn < 2; turn += 1) upstream.next({ frames: framesOf("translated", ["Hello", " there"]) });
+    expect([await background("half"), await background("revoked")]).toEqual([200, 200]);
+    await expect.poll(charges, { timeout: 15_000 }).toHaveLength(2);
   }, 90_000);
 });

@@ -207,9 +207,9 @@ function workTests(current: () => Store): void {
     await responses.finish({ ...failed, id: "resp_newer", run: 1 });
     expect(await responses.find("ws_1", "resp_newer", NOW)).toMatchObject({ status: "failed", runs: 2 });
     // One that died with the end in its hands is ended by who finds it.
-    await responses.finish({ ...failed, run: other });
+    expect(await responses.finish({ ...failed, run: other })).toBe("unchanged");
     expect(await responses.find("ws_1", "resp_whole", NOW)).toMatchObject({ status: "in_progress" });
-    await responses.finish({ ...failed, lastRun: 2 });
+    expect(await responses.finish({ ...failed, lastRun: 2 })).toBe("ended");
     expect(await responses.find("ws_1", "resp_whole", NOW)).toMatchObject({ status: "failed" });
     expect(await end("resp_none", 1, "all")).toBe("deleted");
   });

@@ -258,12 +258,25 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 7n * EUR, heldNanos: 0n });
     });
 
+    test("BILL-03 a hold that no run goes on with is given back to wallet and spender, and its late end is still charged once", async () => {
+      const { state } = await open();
+      await state.credit("ws", 10n * EUR);
+      for (const id of ["r1", "r2"]) await state.hold(holdOf(id, 4n * EUR));
+      for (const requestId of ["r1", "r1", "never"]) await state.giveBack({ requestId, workspaceId: "ws" });
+      expect(await state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: 4n * EUR });
+      const spender = { id: "key", workspaceId: "ws" };
+      expect((await state.spending(spender, 1_800_000_000_000)).day).toEqual({ spentNanos: 0n, heldNanos: 4n * EUR });
+      for (let time = 0; time < 2; time += 1) await state.settle({ requestId: "r1", workspaceId: "ws" }, 3n * EUR);
+      expect(await state.wallet("ws")).toEqual({ balanceNanos: 7n * EUR, heldNanos: 4n * EUR });
+    });
+
     test("BILL-03 whatever happens in whatever order: balance = credits − charges, held = open holds, and no hold is overdrawn", () => {
       const ids = fc.integer({ min: 0, max: 12 }).map((n) => `r${n}`);
       const amounts = fc.bigInt({ min: 0n, max: 50n });
       const step = fc.oneof(
         fc.record({ do: fc.constant("hold" as const), id: ids, nanos: amounts }),
         fc.record({ do: fc.constant("settle" as const), id: ids, nanos: amounts }),
+        fc.record({ do: fc.constant("give back" as const), id: ids }),
         fc.record({ do: fc.constant("credit" as const), nanos: amounts }),
         fc.record({ do: fc.constant("sweep" as const), passMs: fc.nat(900) }),
       );
@@ -291,6 +304,9 @@ export function stateTests(open: OpenState, runs: number): void {
             } else if (action.do === "settle") {
               await state.settle({ requestId: action.id, workspaceId: "ws" }, action.nanos);
               if (running.delete(action.id)) balance -= action.nanos;
+            } else if (action.do === "give back") {
+              await state.giveBack({ requestId: action.id, workspaceId: "ws" });
+              Object.assign(running.get(action.id) ?? {}, { nanos: 0n, swept: true });
             } else {
               clock.pass(action.passMs);
               await state.sweep(1000);

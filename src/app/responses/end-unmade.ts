@@ -1,3 +1,4 @@
+import type { SharedState } from "../../domain/admission/admission.ts";
 import type { StoredResponse } from "../../domain/responses/stored.ts";
 import { errorFields } from "../../language/dialects/responses/errors.ts";
 import type { ResponsesDeps } from "./deps.ts";
@@ -5,9 +6,13 @@ import { eventOf, eventsOf } from "./event-log.ts";
 
 type Unmade = { readonly is: "cancelled" } | { readonly is: "failed"; readonly message: string };
 
-/** Ends a response that nobody works on any more, behind the events there are of it. */
+export type Unmaking = Pick<ResponsesDeps, "store"> & {
+  readonly gateway: { readonly state: Pick<SharedState, "giveBack"> };
+};
+
+/** Ends a response that nobody works on any more, behind the events there are of it, and frees what was held for it. */
 export async function endUnmade(
-  { store }: Pick<ResponsesDeps, "store">,
+  { store, gateway: { state } }: Unmaking,
   stored: StoredResponse,
   end: Unmade,
 ): Promise<void> {
@@ -21,5 +26,7 @@ export async function endUnmade(
     ...said.map((fields) => eventOf("error", count, fields)),
     eventOf(`response.${status}`, count + said.length, { response }),
   ];
-  await store.finish({ id, workspaceId, lastRun, status, response, events: background === "streamed" ? events : [] });
+  const kept = background === "streamed" ? events : [];
+  const is = await store.finish({ id, workspaceId, lastRun, status, response, events: kept });
+  if (is === "ended") await state.giveBack({ requestId: id, workspaceId });
 }

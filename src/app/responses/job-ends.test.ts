@@ -10,6 +10,7 @@ import {
 import { storedResponse } from "../../../tests/support/response-suite.ts";
 import { fault } from "../../contract/faults.ts";
 import type { ResponseStore } from "../../domain/responses/stored.ts";
+import { memoryState } from "../../io/state/memory.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { Job } from "./job.ts";
 import type { Jobs } from "./jobs.ts";
@@ -318,6 +319,7 @@ test("RESP-04 cancelling where work was begun that another instance has begun an
   const job = await begun();
   await store.begin("resp_1");
   job.sink.onGone(() => void jobs.finish(job, undefined));
-  await endWork({ jobs, store, clock: { ...systemClock, nowMs: () => 2000 } }, "ws_1", "resp_1");
+  const gateway = { state: memoryState(systemClock) };
+  await endWork({ jobs, store, clock: { ...systemClock, nowMs: () => 2000 }, gateway }, "ws_1", "resp_1");
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", runs: 2 });
 });

@@ -9,6 +9,7 @@ import {
 } from "../../../tests/support/jobs-room.ts";
 import { runOf, storedResponse } from "../../../tests/support/response-suite.ts";
 import type { ResponseStore } from "../../domain/responses/stored.ts";
+import { memoryState } from "../../io/state/memory.ts";
 import { memoryBoard } from "../../io/workers/memory-board.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
@@ -193,7 +194,7 @@ test("RESP-04 work that was called off before it begins is not begun", async () 
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", runs: 0 });
 });
 
-test("RESP-04 cancelling what nobody works on any more ends it; where somebody is silent, it is known to whoever takes it up", async () => {
+test("RESP-04 BILL-03 cancelling what nobody works on any more ends it with its hold; where somebody is silent, it is known to whoever takes it up", async () => {
   const request = { status: "in_progress", background: "streamed" } as const;
   for (const id of ["resp_1", "resp_2", "resp_3"]) await store.add(storedResponse(id, request), REQUEST);
   await store.appendEvents(runOf("resp_1"), [{ sequence: 0, text: "event: response.created\ndata: {}\n\n" }]);
@@ -206,10 +207,21 @@ test("RESP-04 cancelling what nobody works on any more ends it; where somebody i
   const fleet = { id: "asks", leads: false };
   const resume = async () => undefined;
   const elsewhere = new WorkElsewhere({ board, fleet, store, clock: hurried, jobs, warn: () => undefined, resume });
-  await endWork({ jobs, store, clock, elsewhere }, "ws_1", "resp_1");
-  await endWork({ jobs, store, clock, elsewhere }, "ws_1", "resp_2");
+  const state = memoryState(clock);
+  await state.credit("ws_1", 7n);
+  const hold = { workspaceId: "ws_1", keyId: "key_1", memberId: null, atMs: 2000, limits: [] };
+  for (const [requestId, nanos] of [
+    ["resp_1", 1n],
+    ["resp_2", 2n],
+    ["resp_3", 4n],
+  ] as const)
+    await state.hold({ ...hold, requestId, nanos });
+  const ending = { jobs, store, clock, gateway: { state } };
+  await endWork({ ...ending, elsewhere }, "ws_1", "resp_1");
+  await endWork({ ...ending, elsewhere }, "ws_1", "resp_2");
   // Alone, there is nobody else who could work on it.
-  await endWork({ jobs, store, clock }, "ws_1", "resp_3");
+  await endWork(ending, "ws_1", "resp_3");
+  expect(await state.wallet("ws_1")).toEqual({ balanceNanos: 7n, heldNanos: 2n });
   const [one, two, three] = await Promise.all(["resp_1", "resp_2", "resp_3"].map((id) => store.find("ws_1", id, 2000)));
   expect([one?.status, two?.status, three?.status]).toEqual(["cancelled", "in_progress", "cancelled"]);
   expect(one?.response).toMatchObject({ status: "cancelled", error: null });

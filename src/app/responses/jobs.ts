@@ -73,7 +73,8 @@ export class Jobs {
     for (const waitMs of REFUSE_WAITS_MS) {
       await sleep(waitMs);
       try {
-        return await store.finish({ id, workspaceId, status: "failed", response: failed, events: [] });
+        await store.finish({ id, workspaceId, status: "failed", response: failed, events: [] });
+        return;
       } catch (error) {
         warn({ err: error, requestId: id }, "a background response that was refused could not be ended yet");
       }

@@ -1,5 +1,5 @@
 import { isUnfinished, type ResponseSummary } from "../../domain/responses/stored.ts";
-import { endUnmade } from "./end-unmade.ts";
+import { endUnmade, type Unmaking } from "./end-unmade.ts";
 import type { ResponsesRoom } from "./room.ts";
 
 /** Deletes a response, whatever is still being made of it. False: there is none. */
@@ -8,7 +8,7 @@ export async function removeResponse(room: ResponsesRoom, workspaceId: string, i
   return room.store.remove(workspaceId, id, room.clock.nowMs());
 }
 
-type Ending = Pick<ResponsesRoom, "jobs" | "store" | "clock" | "elsewhere">;
+type Ending = Pick<ResponsesRoom, "jobs" | "store" | "clock" | "elsewhere"> & Unmaking;
 
 /**
  * Ends what is still being made of a response, on whichever instance, and resolves when its end is in the store. One that

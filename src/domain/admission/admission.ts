@@ -85,6 +85,8 @@ export type SharedState = {
   settle(hold: HoldOf, chargedNanos: bigint): Soon<void>;
   /** Another run of the same request goes on: hold and claim, which both have by its id, are for that one to end. */
   leave(hold: HoldOf): Soon<void>;
+  /** No run of the request goes on: what one before held is free, as if it were swept. A charge that comes all the same counts. */
+  giveBack(hold: HoldOf): Soon<void>;
   /**
    * Money that came in: from top-ups, and at start from SQL and the journal. A negative amount is money that was taken
    * back from outside, whatever the balance. `booking`: with this the one that `intend` named is over.

@@ -124,9 +124,9 @@ export type ResponseStore = {
   giveEndBack(run: Pick<ResponseRun, "id" | "run">): Promise<void>;
   /**
    * Its end, together with its last events, in place of those that another run has of the same numbers; the request it
-   * could have been run again by goes. What is over already stays as it is.
+   * could have been run again by goes. What is over already stays as it is, and so does what is another run's: `unchanged`.
    */
-  finish(end: ResponseEnd): Promise<void>;
+  finish(end: ResponseEnd): Promise<"ended" | "unchanged">;
   /** `unwanted`: it is over, is not there any more, or another run has begun since. */
   appendEvents(run: ResponseRun, events: readonly ResponseEvent[]): Promise<"stored" | "unwanted">;
   /** The next events after one sequence number, in order, as many as are read at once; none: those were all. */

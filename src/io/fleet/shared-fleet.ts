@@ -11,6 +11,8 @@ import { Shared } from "./shared-run.ts";
 
 export type SharedFleetParts = {
   readonly id: string;
+  /** As `RedisSettings.left`: nobody waits for them any more once this one follows. */
+  readonly left?: readonly string[];
   readonly board: Board;
   /** Gives a workspace another version in the shared state. */
   touch(workspaceId: string): Promise<void>;
@@ -115,6 +117,7 @@ export class SharedFleet implements Fleet {
       for (const one of deaf) one();
     };
     await this.#pulling.run();
+    for (const id of this.#parts.left ?? []) await this.#gone(id);
   }
 
   /** Ids of those that are alive, also when the board has just lost everything. */
@@ -135,9 +138,7 @@ export class SharedFleet implements Fleet {
     await this.#beating;
     await this.#looking;
     await this.#leading?.release().catch(() => undefined);
-    const { board } = this.#parts;
-    await board.drop(`${INSTANCE}${this.id}`).catch(() => undefined);
-    await board.tell(GONE, this.id).catch(() => undefined);
+    await this.#gone(this.id);
   }
 
   async alone<T>(name: string, work: () => Promise<T>): Promise<T> {
@@ -233,6 +234,12 @@ export class SharedFleet implements Fleet {
       for (const workspaceId of of) await (workspaceId === null ? reload.deployment() : reload.workspace(workspaceId));
     this.#seq = seq;
     this.#pulledAtMs = nowMs;
+  }
+
+  async #gone(id: string): Promise<void> {
+    const { board } = this.#parts;
+    await board.drop(`${INSTANCE}${id}`).catch(() => undefined);
+    await board.tell(GONE, id).catch(() => undefined);
   }
 
   /** Tells what is owed. What is told twice is loaded twice, and no harm. */

@@ -27,6 +27,7 @@ export function memoryState(clock: Clock, { claimsMax = CLAIMS_MAX }: MemoryLimi
     settle: ({ requestId }, chargedNanos) => wallets.settle(requestId, chargedNanos),
     // Nobody is asked for what it holds.
     leave: () => undefined,
+    giveBack: ({ requestId }) => void wallets.giveBack(requestId),
     credit: async (workspaceId, nanos) => wallets.credit(workspaceId, nanos),
     take: async (taking) => wallets.take(taking),
     wallet: async (workspaceId) => wallets.state(workspaceId),
@@ -131,14 +132,18 @@ class Wallets {
       const ageMs = elapsedMs - hold.sinceMs;
       // Holds stand in the order they were taken, so the rest is younger.
       if (ageMs < maxAgeMs) break;
-      if (hold.swept === "no") {
-        release(hold);
-        hold.swept = "yes";
-        given += 1;
-      }
+      if (this.giveBack(requestId) === "given") given += 1;
       if (ageMs >= 2 * maxAgeMs) this.#holds.delete(requestId);
     }
     return given;
+  }
+
+  giveBack(requestId: string): "given" | undefined {
+    const hold = this.#holds.get(requestId);
+    if (hold?.swept !== "no") return undefined;
+    release(hold);
+    hold.swept = "yes";
+    return "given";
   }
 
   #firstReached({ limits, nanos, atMs }: HoldRequest, place: SpendPlace): HoldVerdict | undefined {

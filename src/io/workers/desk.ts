@@ -144,6 +144,7 @@ export class Desk {
           for (const [key, claimant] of this.#claims) if (claimant === requestId) this.#claims.delete(key);
           return null;
         }),
+      giveBack: ([requestId, workspaceId]) => after(state.giveBack({ requestId, workspaceId }), () => null),
       credit: ([workspaceId, nanos, booking]) => {
         this.#moving.moved(workspaceId, BigInt(nanos));
         if (booking !== null) this.#moving.booked(booking);

@@ -22,19 +22,28 @@ export function workerFolders(dataDir: string): string[] {
   }
 }
 
-export type Place = {
+/** Where a process keeps what is its own, and which instance it is there. */
+export type Home = {
   readonly dataDir: string;
+  readonly instanceId: string;
+};
+
+export type Place = Home & {
   /** Whether the data directory is to be taken, or another process of this gateway has it. */
   readonly directory: "take" | "taken";
   /** Nobody serves yet. */
   readonly isFirst: boolean;
-  /** Folders of processes that do not come back. */
-  readonly left: readonly string[];
+  /** Homes of processes that have ended and do not come back. */
+  readonly left: readonly Home[];
 };
 
 /** Where a process is at home: alone in the data directory, or in a folder of its own beside others of its machine. */
-export function placeOf(dataDir: string, joined: Welcome | undefined): Place {
-  if (joined === undefined) return { dataDir, directory: "take", isFirst: true, left: workerFolders(dataDir) };
+export function placeOf(gateway: Home, joined: Welcome | undefined): Place {
+  const { dataDir, instanceId } = gateway;
+  const homeIn = (folder: string): Home =>
+    folder === dataDir ? gateway : { dataDir: folder, instanceId: `${instanceId}-${path.basename(folder)}` };
+  if (joined === undefined)
+    return { ...gateway, directory: "take", isFirst: true, left: workerFolders(dataDir).map(homeIn) };
   const { folder, origin, left } = joined;
-  return { dataDir: folder, directory: "taken", isFirst: origin === null, left };
+  return { ...homeIn(folder), directory: "taken", isFirst: origin === null, left: left.map(homeIn) };
 }

@@ -34,6 +34,7 @@ export type Asks = {
   hold: { ask: HoldWire; answer: HoldVerdictWire };
   settle: { ask: readonly [requestId: string, workspaceId: string, nanos: string]; answer: null };
   leave: { ask: readonly [requestId: string, workspaceId: string]; answer: null };
+  giveBack: { ask: readonly [requestId: string, workspaceId: string]; answer: null };
   credit: { ask: readonly [workspaceId: string, nanos: string, booking: string | null]; answer: null };
   intend: { ask: Intended; answer: null };
   take: { ask: Written<Taking>; answer: string };
@@ -59,7 +60,7 @@ export type Asks = {
 };
 
 /** Workers of another version of this would misread what they are told. Raised with every change of `Asks` or `News`. */
-export const PROTOCOL = 4;
+export const PROTOCOL = 5;
 
 export type Welcome = {
   readonly slot: number;

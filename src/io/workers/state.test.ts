@@ -64,6 +64,8 @@ test("SCALE-04 what workers ask through the pipe is answered as it is in one pro
     (of) => of.hold(holdOf("r1", 5n * EUR)),
     (of) => of.hold(holdOf("r2", 2n * HUGE)),
     (of) => of.hold(holdOf("r3", 5n * EUR, [limit])),
+    (of) => of.giveBack({ requestId: "r3", workspaceId: "ws" }),
+    (of) => of.wallet("ws"),
     (of) => of.settle({ requestId: "r1", workspaceId: "ws" }, 7n),
     (of) => of.spending(spentBy, NOW_MS),
     (of) => of.restoreSpend([{ workspaceId: "ws", keyId: "key", memberId: null, nanos: HUGE, day: "2026-11-15" }]),

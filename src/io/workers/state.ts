@@ -17,6 +17,9 @@ export function stateOfPrimary(primary: Primary): SharedState {
     leave: async ({ requestId, workspaceId }) => {
       await primary.ask("leave", [requestId, workspaceId]);
     },
+    giveBack: async ({ requestId, workspaceId }) => {
+      await primary.ask("giveBack", [requestId, workspaceId]);
+    },
     credit: async (workspaceId, nanos, booking) => {
       await primary.ask("credit", [workspaceId, String(nanos), booking ?? null]);
     },

@@ -6,7 +6,7 @@ import { listOf, textOrNone } from "./replies.ts";
 import type { IsWanted, RedisSettings } from "./shared-redis.ts";
 import type { RedisWallets } from "./wallets.ts";
 
-type Deps = Pick<RedisSettings, "instanceId" | "holdMaxMs" | "atMs"> & {
+type Deps = Pick<RedisSettings, "instanceId" | "left" | "holdMaxMs" | "atMs"> & {
   readonly connection: Connection;
   readonly names: Names;
   readonly owed: Owed;
@@ -47,23 +47,25 @@ export class Lives {
   }
 
   /**
-   * What lives before this one left is over, but for these requests, which somebody takes up. Where Redis does not answer it
-   * is tried again. A claim is ended by who finds it in the way.
+   * What lives before this one left is over, and what instances left that do not come back, but for these requests, which
+   * somebody takes up. Where Redis does not answer it is tried again. A claim is ended by who finds it in the way.
    */
   async endEarlier(kept: readonly string[], isWanted: IsWanted): Promise<void> {
     this.#isWanted = isWanted;
-    const { connection, names, owed, wallets, instanceId, holdMaxMs } = this.#deps;
+    const { connection, names, owed, wallets, instanceId, left = [], holdMaxMs } = this.#deps;
     const sinceMs = this.#sinceMs;
     if (sinceMs === undefined) return;
+    const ended = [instanceId, ...left];
     await owed.add("claims of earlier lives", async () => {
       // For as long as a claim can be there that an earlier one made.
       const forMs = ["PX", String(2 * holdMaxMs)];
-      await connection.send(["SET", names.fleet(`life:${instanceId}`), JSON.stringify({ sinceMs, kept }), ...forMs]);
+      const note = JSON.stringify({ sinceMs, kept });
+      for (const id of ended) await connection.send(["SET", names.fleet(`life:${id}`), note, ...forMs]);
       this.#own = `${sinceMs} ${instanceId}`;
       return "done";
     });
     // One step for each workspace: nobody waits for them.
-    void owed.add("holds of earlier lives", () => wallets.endBefore(sinceMs, kept));
+    void owed.add("holds of earlier lives", () => wallets.endBefore(ended, sinceMs, kept));
   }
 
   /** Of a request that was begun in this life. */

@@ -48,6 +48,7 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
       hold: (request) => wallets.hold(request),
       settle: (hold, chargedNanos) => wallets.settle(hold, chargedNanos),
       leave: (hold) => wallets.leave(hold),
+      giveBack: (hold) => wallets.giveBack(hold),
       credit: (workspaceId, nanos, booking) => {
         const credited = wallets.credit(workspaceId, nanos);
         if (booking !== undefined) board.booked(booking);

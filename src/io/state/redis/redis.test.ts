@@ -172,12 +172,13 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 5n * EUR, heldNanos: 0n });
   });
 
-  test("BILL-09 BILL-03 an instance that starts again ends holds and claims of its earlier life alone: not its own, not another's, not those that somebody goes on with", async () => {
+  test("BILL-09 BILL-03 an instance that starts again ends holds and claims of its earlier life, and of processes of its machine that do not come back: not its own, not another's, not those that somebody goes on with", async () => {
     const prefix = ids.next("p");
     const use = (key: string) => ({ key, body: "b" });
     const never = async () => false;
-    const [stays, before] = [await instance({ prefix }), await instance({ prefix, instanceId: "ins_b" })];
-    await before.endEarlier([], never);
+    const [stays, before] = [await instance({ prefix }), await instance({ prefix, instanceId: "ins_b-1" })];
+    const beside = await instance({ prefix, instanceId: "ins_b-3" });
+    for (const one of [before, beside]) await one.endEarlier([], never);
     await stays.endEarlier([], async (id) => id === "background");
     await stays.state.credit("ws", 10n * EUR);
     const begin = async ({ state }: SharedRedis, requestId: string) => [
@@ -186,17 +187,19 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     ];
     for (const id of ["left", "charged", "background", "given_up", "taken_up"])
       expect(await begin(before, id)).toEqual(["held", "claimed"]);
+    expect(await begin(beside, "beside")).toEqual(["held", "claimed"]);
     expect(await begin(stays, "anothers")).toEqual(["held", "claimed"]);
     expect(await begin(stays, "taken_up")).toEqual(["held", "claimed"]);
 
-    const after = await instance({ prefix, instanceId: "ins_b" });
+    const after = await instance({ prefix, instanceId: "ins_b-1", left: ["ins_b", "ins_b-3"] });
     expect(await begin(after, "soon")).toEqual(["held", "claimed"]);
     await after.endEarlier(["background", "given_up"], never);
     expect(await begin(after, "own")).toEqual(["held", "claimed"]);
     await vi.waitFor(async () => expect((await stays.state.wallet("ws")).heldNanos).toBe(6n * EUR));
     for (const id of ["background", "taken_up", "anothers", "soon", "own"])
       expect(await stays.state.claim(use(id), "again")).toEqual({ is: "running", requestId: id });
-    expect(await stays.state.claim(use("given_up"), "again")).toEqual({ is: "claimed", known: "newest" });
+    for (const id of ["given_up", "beside"])
+      expect(await stays.state.claim(use(id), "again")).toEqual({ is: "claimed", known: "newest" });
     expect(await stays.state.claim({ key: "left", body: "other" }, "again")).toEqual({
       is: "claimed",
       known: "newest",

@@ -14,6 +14,8 @@ export type RedisSettings = {
   /** Begins every name in Redis, so that two gateways can share one. */
   readonly prefix: string;
   readonly instanceId: string;
+  /** Instances that have ended and do not come back: this one has replayed their journals, and speaks for them. */
+  readonly left?: readonly string[];
   /** How long a step may take before it is refused. */
   readonly timeoutMs: number;
   /** The age at which `sweep` gives holds back: what a dead instance left here is kept twice as long. */
@@ -70,8 +72,9 @@ export type SharedRedis = {
    */
   open(deps: OpeningDeps): Promise<void>;
   /**
-   * Ends holds and claims that earlier processes of this instance left, but for those of these requests: somebody goes
-   * on with them, as long as they are wanted. Once `open` has resolved; resolves when it is done, or has to wait for Redis.
+   * Ends holds and claims that earlier processes of this instance left, and those it speaks for, but for those of these
+   * requests: somebody goes on with them, as long as they are wanted. Once `open` has resolved; resolves when it is done,
+   * or has to wait for Redis.
    */
   endEarlier(kept: readonly string[], isWanted: IsWanted): Promise<void>;
   close(): Promise<void>;

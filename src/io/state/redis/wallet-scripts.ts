@@ -218,22 +218,35 @@ end
 return given
 `);
 
+/** Gives back what a request holds. ARGV: epoch, workspace, request. */
+export const GIVE_BACK = script(`${WORDS}
+local wallet, holds, prefix = KEYS[1], KEYS[2], KEYS[3]
+local epoch, workspace, id = unpack(ARGV)
+if redis.call('HGET', wallet, 'e') ~= epoch then return 0 end
+local hold = redis.call('HGET', holds, id)
+if hold and string.sub(hold, 1, 1) == 'h' then give_back(wallet, holds, prefix, workspace, id, hold) end
+return 1
+`);
+
 /**
- * Gives back what an instance held before a moment. A wallet that was filled since then has none of it. ARGV: epoch,
- * workspace, instance, moment, then requests that keep it.
+ * Gives back what instances held before a moment. A wallet that was filled since then has none of it. ARGV: epoch,
+ * workspace, moment, how many instances, these, then requests that keep it.
  */
 export const END_BEFORE = script(`${WORDS}
 local wallet, holds, prefix = KEYS[1], KEYS[2], KEYS[3]
-local epoch, workspace, instance, moment = unpack(ARGV, 1, 4)
+local epoch, workspace, moment, count = unpack(ARGV, 1, 4)
 if redis.call('HGET', wallet, 'e') ~= epoch then return 0 end
-local kept = {}
-for at = 5, #ARGV do kept[ARGV[at]] = true end
+local ended, kept = {}, {}
+for at = 5, #ARGV do
+  local named = at <= 4 + count and ended or kept
+  named[ARGV[at]] = true
+end
 local all = redis.call('HGETALL', holds)
 for at = 1, #all, 2 do
   local id, hold = all[at], all[at + 1]
   local kind, _, since = string.match(hold, HOLD)
-  local is_its = string.match(hold, '|([^|]*)$') == instance and tonumber(since) < tonumber(moment)
-  if kind == 'h' and is_its and not kept[id] then give_back(wallet, holds, prefix, workspace, id, hold) end
+  local is_theirs = ended[string.match(hold, '|([^|]*)$')] and tonumber(since) < tonumber(moment)
+  if kind == 'h' and is_theirs and not kept[id] then give_back(wallet, holds, prefix, workspace, id, hold) end
 end
 return 1
 `);

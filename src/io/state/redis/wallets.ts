@@ -22,6 +22,7 @@ import {
   CHANGE_MARK_MS,
   CREDIT,
   END_BEFORE,
+  GIVE_BACK,
   HOLD,
   SETTLE,
   SPENDING,
@@ -135,6 +136,18 @@ export class RedisWallets {
     const { holdings } = this.#deps;
     const holding = holdings.of(requestId);
     if (holding !== undefined && holding.chargedNanos === undefined) holdings.forget(holding);
+  }
+
+  /** Resolves when it is done, or has to wait for Redis. A wallet that was filled meanwhile has none of it. */
+  giveBack({ requestId, workspaceId }: HoldOf): Promise<void> {
+    const { connection, names, epochs, owed } = this.#deps;
+    const { wallet, holds, spent } = names.wallet(workspaceId);
+    return owed.add(`give back ${requestId}`, async () => {
+      const epoch = epochs.token;
+      if (epoch === undefined) return "later";
+      await connection.run(GIVE_BACK, [wallet, holds, spent], [epoch, workspaceId, requestId]);
+      return "done";
+    });
   }
 
   #end(holding: Holding, chargedNanos: bigint, hold: "is there" | "may come"): Promise<void> {
@@ -298,14 +311,14 @@ export class RedisWallets {
     return given;
   }
 
-  /** Holds that this instance made before a moment, by the time of Redis, are given back, but for those of these requests. */
-  async endBefore(momentMs: number, kept: readonly string[]): Promise<"done" | "later"> {
-    const { connection, names, epochs, instanceId } = this.#deps;
+  /** Holds that these instances made before a moment, by the time of Redis, are given back, but for those of these requests. */
+  async endBefore(instances: readonly string[], momentMs: number, kept: readonly string[]): Promise<"done" | "later"> {
+    const { connection, names, epochs } = this.#deps;
     const epoch = epochs.token;
     if (epoch === undefined) return "later";
     for (const workspaceId of await epochs.workspaces()) {
       const { wallet, holds, spent } = names.wallet(workspaceId);
-      const args = [epoch, workspaceId, instanceId, String(momentMs), ...kept];
+      const args = [epoch, workspaceId, String(momentMs), String(instances.length), ...instances, ...kept];
       await connection.run(END_BEFORE, [wallet, holds, spent], args);
     }
     return "done";

@@ -150,12 +150,14 @@ function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, by
         const changed = await ending.executeTakeFirst();
         // Deleted while it was worked on: nothing of it comes back. Ended before: that end was told. Taken by another, or
         // begun anew before its end was taken: it is another's.
-        if (changed.numUpdatedRows === 0n) return 0;
+        if (changed.numUpdatedRows === 0n) return undefined;
         await indexItems(transaction, workspaceId, id, response);
         await putEvents(transaction, last);
         return total(await sizesOf(transaction, [id])) - total(before);
       });
+      if (grown === undefined) return "unchanged";
       bytes.change(workspaceId, grown);
+      return "ended";
     },
 
     async appendEvents({ workspaceId, id, run }, events) {
