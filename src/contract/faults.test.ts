@@ -12,6 +12,15 @@ test("ERR-11 whoever is refused for now hears when to come back, also from who n
   expect(fault("not_found", { message }).headers).toBeUndefined();
 });
 
+test("AUTH-06 whoever is not known hears how to authenticate, whatever else a refusal says", () => {
+  const challenge = { "www-authenticate": "Bearer" };
+  expect(fault("not_signed_in", { message }).headers).toEqual(challenge);
+  expect(fault("invalid_api_key", { message, headers: { "x-should-retry": "false" } }).headers).toEqual({
+    ...challenge,
+    "x-should-retry": "false",
+  });
+});
+
 test("ERR-01 a fault in other words is the same in all else", () => {
   const said = { message, status: 429, param: "model", headers: { "retry-after": "7" }, detail: { walletId: "w" } };
   const { code, status, headers, detail } = fault("provider_error", said);

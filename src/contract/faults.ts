@@ -260,9 +260,11 @@ export type FaultDetail = {
   readonly detail?: Readonly<Record<string, unknown>> | undefined;
 };
 
-const UNAVAILABLE = 503;
-/** For who knows no better: whoever is refused for now always hears when to come back. */
-const COME_BACK: Readonly<Record<string, string>> = { "retry-after": "5" };
+/** What refusals of a status always say, for who knows no better: how to authenticate, and when to come back. */
+const ALWAYS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
+  401: { "www-authenticate": "Bearer" },
+  503: { "retry-after": "5" },
+};
 
 export class Fault extends Error {
   readonly code: FaultCode;
@@ -280,7 +282,8 @@ export class Fault extends Error {
     this.status = said.status ?? entry.status;
     this.type = entry.type;
     this.param = said.param;
-    this.headers = this.status === UNAVAILABLE ? { ...COME_BACK, ...said.headers } : said.headers;
+    const always = ALWAYS[this.status];
+    this.headers = always === undefined ? said.headers : { ...always, ...said.headers };
     this.detail = said.detail;
   }
 

@@ -17,7 +17,6 @@ export type Managers = {
   personOf(headers: IncomingHttpHeaders): Promise<Person | undefined>;
 };
 
-const CHALLENGE = { "www-authenticate": "Bearer" } as const;
 const SAFE_METHODS: readonly (string | undefined)[] = ["GET", "HEAD"];
 
 /** The operator's token or a management token in `Authorization`, else the session of a person. */
@@ -51,7 +50,6 @@ function nobody(): Fault {
   return fault("invalid_admin_token", {
     message:
       "The management API needs the operator token or a management token as `Authorization: Bearer <token>`, or a session of the portal.",
-    headers: CHALLENGE,
   });
 }
 
@@ -59,7 +57,6 @@ function wrongToken(): Fault {
   return fault("invalid_admin_token", {
     message:
       "This is not the operator token, and no valid management token or session. The operator's is in the file admin-token of DATA_DIR, or in GATEWAY_ADMIN_TOKEN.",
-    headers: CHALLENGE,
   });
 }
 

@@ -6,7 +6,6 @@ import type { Directory } from "../domain/tenancy/directory.ts";
 import { KEY_PREFIXES, type Principal, standingOf } from "../domain/tenancy/key.ts";
 import { digestOf, sameSecret } from "../kit/secret.ts";
 
-const CHALLENGE = { "www-authenticate": "Bearer" } as const;
 const PREFIXES = Object.values(KEY_PREFIXES).flatMap((kind) => Object.values(kind));
 const KEY_CHARS_MAX = 256;
 /** Stands for credentials of another scheme beside an `x-api-key`: they win, and are not valid here. Nothing can spell it. */
@@ -27,7 +26,6 @@ export function authenticateKey(headers: IncomingHttpHeaders, directory: Directo
   if (token === "") {
     throw fault("missing_api_key", {
       message: "No API key was sent. Send it as `Authorization: Bearer <key>` or as `x-api-key: <key>`.",
-      headers: CHALLENGE,
     });
   }
   const principal =
@@ -54,14 +52,14 @@ function invalidKey(): Fault {
   return fault("invalid_api_key", {
     message:
       "The API key is not valid here: it is unknown, revoked, or not a key of this service. Check it, or create a new one.",
-    headers: { ...CHALLENGE, "x-should-retry": "false" },
+    headers: { "x-should-retry": "false" },
   });
 }
 
 function expiredKey(): Fault {
   return fault("expired_api_key", {
     message: "The API key has expired. Use its successor, or create a new one.",
-    headers: { ...CHALLENGE, "x-should-retry": "false" },
+    headers: { "x-should-retry": "false" },
   });
 }
 

@@ -46,7 +46,6 @@ function unknownToken(): Fault {
   return fault("invalid_node_token", {
     message:
       "This is no valid token of a node: it was replaced, or its node was removed. Rotate the node's token, and connect with the new one.",
-    headers: { "www-authenticate": "Bearer" },
   });
 }
 

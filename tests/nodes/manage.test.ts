@@ -220,7 +220,7 @@ describe("the door of nodes", () => {
     expect(await knock(gateway.url, { authorization: `Bearer ${token}` })).toBe("open");
   });
 
-  test("NODE-01 no token, another's kind of token, or one that was changed by a letter: 401 in an envelope", async () => {
+  test("NODE-01 AUTH-06 no token, another's kind of token, or one that was changed by a letter: 401 in an envelope", async () => {
     const { key } = await gateway.tenant();
     for (const said of [
       undefined,
@@ -235,7 +235,9 @@ describe("the door of nodes", () => {
         status: 401,
         body: { error: { code: "invalid_node_token", type: "authentication_error" } },
       });
-      if (answer !== "open") expect(answer.headers["x-svc-request-id"]).toMatch(/^req_/);
+      if (answer === "open") continue;
+      expect(answer.headers["x-svc-request-id"]).toMatch(/^req_/);
+      expect(answer.headers["www-authenticate"]).toBe("Bearer");
     }
   });
 

@@ -12,6 +12,7 @@ const CHAT = ["POST", "/v1/chat/completions"] as const;
 test.each([
   ["a code that the route does not have", CHAT, answer(404, { error: { code: "conflict" } })],
   ["no code at all", CHAT, answer(500, {})],
+  ["a 401 that names no way to authenticate", CHAT, answer(401, { error: { code: "missing_api_key" } })],
   ["another shape", CHAT, answer(200, { id: "x" })],
   ["another status", CHAT, answer(201, {})],
   ["another type", CHAT, answer(200, {}, { "content-type": "text/html" })],

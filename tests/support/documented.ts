@@ -17,8 +17,9 @@ export function expectDocumented(method: string, where: string, answer: Called):
   throw new Error(`${method} ${where}: the OpenAPI document has no such answer of ${route.id}: ${wrong}`);
 }
 
-function wrongRefusal(route: Route, { status, body }: Called): string | undefined {
+function wrongRefusal(route: Route, { status, headers, body }: Called): string | undefined {
   const code: unknown = body?.error?.code;
+  if (status === 401 && headers.get("www-authenticate") !== "Bearer") return "401 without WWW-Authenticate: Bearer";
   return faultsOf(route).some((one) => one === code) ? undefined : `${status} ${code}`;
 }
 

@@ -32,7 +32,6 @@ export function operationsHandlers(deps: OperationsDeps): Record<string, Handler
         throw fault("invalid_admin_token", {
           message:
             "Metrics are shown on the machine itself, or with the operator token as `Authorization: Bearer <token>`.",
-          headers: { "www-authenticate": "Bearer" },
         });
       }
       const { contentType, body } = await deps.metricsText();
