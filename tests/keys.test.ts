@@ -177,13 +177,19 @@ describe("personal keys", () => {
     expect((await call(key)).code).toBe("invalid_api_key");
   });
 
-  test("KEY-07 wait for approval when the key policy requires it", async () => {
-    await operator.patch("/manage/workspaces/keys/key-policy", { approval: true });
+  test("KEY-07 wait for approval when the key policy requires it, and nobody approves one while they are switched off", async () => {
+    const policy = (body: object) => operator.patch("/manage/workspaces/keys/key-policy", body);
+    await policy({ approval: true });
     const waiting = await create({ member: "ada@example.eu" });
     expect((await call(waiting.key)).code).toBe("invalid_api_key");
+    // Keys of the workspace wait for nobody.
+    expect((await call((await create()).key)).status).toBe(200);
+    await policy({ personal_keys: false });
+    expect((await operator.post(`/manage/keys/${waiting.id}/approve`)).code).toBe("not_allowed");
+    await policy({ personal_keys: true });
     expect((await operator.post(`/manage/keys/${waiting.id}/approve`)).json["state"]).toBe("active");
     expect((await call(waiting.key)).status).toBe(200);
-    await operator.patch("/manage/workspaces/keys/key-policy", { approval: false });
+    await policy({ approval: false });
   });
 
   test("KEY-08 stop on the next request when the member leaves", async () => {

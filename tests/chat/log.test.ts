@@ -150,6 +150,7 @@ describe("a row of the log", () => {
     };
     expect(await labelled(Buffer.from("Büro für Öffentlichkeit 東京 🌧"))).toBe("Büro für Öffentlichkeit 東京 🌧");
     expect(await labelled(Buffer.from("Büro", "latin1"))).toBe("Büro");
+    expect(await labelled(Buffer.from("one\u2028 \u202eline\u200b"))).toBe("one line");
     const cut = await labelled(Buffer.from(`a${"🌧".repeat(100)}`));
     expect(cut).toBe(`a${"🌧".repeat(63)}`);
   });

@@ -44,10 +44,10 @@ describe("the model", () => {
     await refusedBefore(asked({ model: "auto", stream: true, state: 7 }), 400, "unsupported_parameter", "stream");
   });
 
-  test("DEC-01 a deployment without decisions answers 404 decisions_not_enabled, lists none, and still asks for the key and its scope first", async () => {
+  test("DEC-01 ERR-10 a deployment without decisions answers 404 decisions_not_enabled, lists none, and asks for the key and its scope before, for its window after", async () => {
     const off = await openDecisions({ GATEWAY_DECISIONS: "off" });
     try {
-      const mine = await off.gateway.tenant();
+      const mine = await off.gateway.tenant({ key: { rpm: 1 } });
       const narrow = await off.gateway.tenant({ key: { scopes: ["inference:chat"] } });
       for (const path of ["/v1/decisions", "/openai/v1/decisions"]) {
         const answer = await off.gateway.call(mine.key, path, { body: "no JSON at all" });
@@ -56,7 +56,8 @@ describe("the model", () => {
         expect([scoped.status, scoped.body.error.code]).toEqual([403, "insufficient_scope"]);
         expect((await off.gateway.call("", path, { body: asked() })).status).toBe(401);
       }
-      expect((await off.gateway.call(mine.key, "/v1/models/lab/judge")).status).toBe(404);
+      expect((await off.gateway.call(mine.key, "/v1/models/lab/judge")).status).toBe(429);
+      expect((await off.gateway.call(off.gateway.key, "/v1/models/lab/judge")).status).toBe(404);
     } finally {
       await off.close();
     }

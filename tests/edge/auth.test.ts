@@ -289,8 +289,9 @@ describe("allowlist", () => {
     expect([inside.status, inside.headers.get("x-ratelimit-remaining")]).toEqual([200, "999"]);
   });
 
-  test("AUTH-07 over IPv6 and over a mapped socket the caller is known by its plain address", async () => {
-    const dual = await startGateway({ env: { HOST: "::", GATEWAY_RPM_IP: "0" } });
+  test("AUTH-07 over IPv6 and over a mapped socket the caller is known by its plain address, and who is no trusted proxy forwards nobody", async () => {
+    const env = { HOST: "::", GATEWAY_RPM_IP: "0", GATEWAY_TRUSTED_PROXIES: "10.0.0.0/8" };
+    const dual = await startGateway({ env });
     try {
       const { port } = new URL(dual.url);
       const { key } = await issue(dual, { ip_allowlist: ["127.0.0.1", "::1"] });
@@ -301,7 +302,7 @@ describe("allowlist", () => {
       ] as const) {
         const at = `http://${host}:${port}${VALIDATE}`;
         expect((await fetch(at, { headers: { "x-api-key": key } })).status).toBe(200);
-        const refused = await fetch(at, { headers: { "x-api-key": nobody.key } });
+        const refused = await fetch(at, { headers: { "x-api-key": nobody.key, "x-forwarded-for": "192.0.2.255" } });
         expect(await refused.text()).toContain(`The address ${seen} is not`);
       }
     } finally {
