@@ -37,7 +37,7 @@ describe("the public catalogue", () => {
     const answer = await open(where);
     expect(answer.status).toBe(200);
     expect(answer.headers.get("content-type")).toMatch(/^application\/json/);
-    expect(answer.headers.get("cache-control")).toMatch(/max-age=\d+/);
+    expect(answer.headers.get("cache-control")).toMatch(/^public, max-age=[1-9]\d*$/);
     const tag = answer.headers.get("etag") ?? "";
     expect(tag).not.toBe("");
     const again = await open(where, { "if-none-match": tag });
@@ -128,6 +128,20 @@ describe("the public catalogue", () => {
     }
   });
 
+  test("PUB-01 lists of names go by name or by slug, both ways, and every short list is narrowed by words", async () => {
+    const rows = async (list: string, query: string) =>
+      named((await open(`/v1/public/${list}?limit=1000&${query}`)).body.data);
+    const slugs = await rows("providers", "sort=slug");
+    expect(slugs).toEqual(slugs.toSorted());
+    expect(await rows("providers", "sort=-slug")).toEqual(slugs.toReversed());
+    // "Amazon Bedrock" comes before "Anthropic", and its slug after.
+    const byName = await rows("providers", "sort=name");
+    expect(byName.indexOf("aws-bedrock")).toBe(byName.indexOf("anthropic") - 1);
+    expect(await rows("currencies", "q=swiss")).toEqual(["CHF"]);
+    expect(await rows("sovereignty", "q=eea+soil")).toEqual(["L1"]);
+    expect(await rows("capabilities", "q=mouse")).toEqual(["computer_use"]);
+  });
+
   test("PUB-01 nothing public tells which providers are connected", async () => {
     const bare = await startGateway();
     try {
@@ -160,6 +174,9 @@ describe("the public catalogue", () => {
       input_per_1m_tokens: "0.14201535",
       converted: { from: "EUR", rate: "0.946769", rate_date: "2026-09-29" },
     });
+    const { endpoints } = (await open("/v1/public/providers/scaleway?currency=CHF")).body;
+    const ofProvider = endpoints.find(({ model }: Json) => model === "mistral/mistral-small-2506");
+    expect(ofProvider.price).toEqual(scaleway);
   });
 
   test("PUB-03 each provider endpoint shows level, countries, retention, training and the evidence for its level", async () => {
@@ -264,6 +281,12 @@ describe("the models of a key", () => {
     const plain = await gateway.call(key, "/v1/models/sandbox/chat");
     expect(plain).toMatchObject({ status: 200, body: { id: "sandbox/chat", object: "model", svc_sandbox: true } });
     expect((await gateway.call(key, "/v1/models/sandbox%2Fchat")).body).toEqual(plain.body);
+    const { release_date } = (await open("/v1/public/models/mistral/mistral-small-2506")).body;
+    expect((await gateway.call(key, "/v1/models/mistral/mistral-small-2506")).body).toMatchObject({
+      created: Date.parse(release_date) / 1000,
+      created_at: new Date(release_date).toISOString(),
+      owned_by: "mistral",
+    });
     expect((await gateway.call(key, "/v1/models/nobody/nothing")).body.error).toMatchObject({
       code: "model_not_found",
     });

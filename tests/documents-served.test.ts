@@ -1,5 +1,6 @@
+import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { startGateway, type TestGateway } from "./support/gateway.ts";
+import { type Json, startGateway, type TestGateway } from "./support/gateway.ts";
 
 let gateway: TestGateway;
 
@@ -63,6 +64,26 @@ describe("documents, served to anyone", () => {
       expect(await answer.text()).toBe(plain);
     }
     expect((await get(file, { "accept-encoding": "br;q=0" })).headers.get("content-encoding")).toBeNull();
+  });
+
+  test("GEN-03 the page draws the documents of this gateway, and asks nobody else for anything", async () => {
+    const html = await (await get("/docs")).text();
+    const file = /src="(\/docs\/assets\/start-[^"]+)"/.exec(html)?.[1] ?? "";
+    const drawn: Json[] = [];
+    const Scalar = { createApiReference: (at: string, shown: Json) => void drawn.push({ at, ...shown }) };
+    runInNewContext(await (await get(file)).text(), { Scalar, location: { origin: gateway.url } });
+    expect(drawn).toMatchObject([
+      { telemetry: false, withDefaultFonts: false, agent: { disabled: true }, mcp: { disabled: true } },
+    ]);
+    const [{ at, sources }] = drawn;
+    expect(html).toContain(`id="${at.slice(1)}"`);
+    for (const [shown, where] of [
+      [sources[0], "/docs/api/spec"],
+      [sources[1], "/docs/manage/spec"],
+    ]) {
+      expect(shown.url).toBe(`${gateway.url}${where}`);
+      expect(await (await fetch(shown.url)).json()).toMatchObject({ servers: shown.servers });
+    }
   });
 
   test.each(["/docs/assets/nothing.js", "/docs/assets/..%2f..%2fpackage.json", "/docs/assets/%2e%2e/spec"])(

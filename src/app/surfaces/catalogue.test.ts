@@ -206,10 +206,16 @@ describe("filters", () => {
 type Lowest = { readonly input_per_1m_tokens: string; readonly output_per_1m_tokens: string };
 
 describe("order", () => {
-  const SORTS = { created: "release_date", quality: "quality", context: "context_tokens", name: "name" } as const;
+  const SORTS = {
+    id: "id",
+    created: "release_date",
+    quality: "quality",
+    context: "context_tokens",
+    name: "name",
+  } as const;
 
   test.each(Object.entries(SORTS))(
-    "sort=%s goes up by %s and down with a minus, and unknown comes last both ways",
+    "PUB-01 sort=%s goes up by %s and down with a minus, and unknown comes last both ways",
     async (sort, field) => {
       for (const sign of ["", "-"]) {
         const rows = (await list(`sort=${sign}${sort}&limit=1000`)).body.data;
@@ -226,15 +232,17 @@ describe("order", () => {
     },
   );
 
-  test("sort=price compares prices of several currencies at the cheapest endpoint", async () => {
-    const rows = (await list("sort=price&currency=EUR&surface=chat&limit=1000")).body.data;
+  test("PUB-01 sort=price compares prices of several currencies at the cheapest endpoint, also turned round", async () => {
     const nanos = (text: string) => Math.round(Number(text) * 1e9);
-    const sums = rows
-      .map((row: { lowest_price: Lowest | null }) => row.lowest_price)
-      .filter((price: Lowest | null) => price !== null)
-      .map((price: Lowest) => nanos(price.input_per_1m_tokens) + nanos(price.output_per_1m_tokens));
+    const sumsBy = async (sort: string): Promise<number[]> =>
+      (await list(`sort=${sort}&currency=EUR&surface=chat&limit=1000`)).body.data
+        .map((row: { lowest_price: Lowest | null }) => row.lowest_price)
+        .filter((price: Lowest | null) => price !== null)
+        .map((price: Lowest) => nanos(price.input_per_1m_tokens) + nanos(price.output_per_1m_tokens));
+    const sums = await sumsBy("price");
     expect(sums.length).toBeGreaterThan(100);
-    expect(sums).toEqual(sums.toSorted((a: number, b: number) => a - b));
+    expect(sums).toEqual(sums.toSorted((a, b) => a - b));
+    expect(await sumsBy("-price")).toEqual(sums.toReversed());
   });
 
   test("an order that does not exist is refused with those that do", async () => {
@@ -272,14 +280,15 @@ describe("prices", () => {
     });
   });
 
-  test("the row in force is shown, and the rows to come beside it; the tag turns with the day", async () => {
+  test("PUB-01 the row in force is shown, and the rows to come beside it; the tag turns with the day and with the catalogue", async () => {
     const rows = [
       { currency: "EUR", input_per_1m_tokens: 1, output_per_1m_tokens: 1 },
       { from: "2026-11-16", currency: "EUR", input_per_1m_tokens: 2, output_per_1m_tokens: 2 },
     ];
     const small = await load(["cat"], memoryFiles("cat", firstEndpoint({ prices: rows })));
-    const at = (time: string) =>
-      ask(catalogueHandlers({ snapshot: () => small, nowMs: () => Date.parse(time) }), {
+    const changed = await load(["cat"], memoryFiles("cat", firstEndpoint({ prices: rows.slice(0, 1) })));
+    const at = (time: string, from = small) =>
+      ask(catalogueHandlers({ snapshot: () => from, nowMs: () => Date.parse(time) }), {
         id: "getPublicModel",
         params: { slug: "lab/writer" },
       });
@@ -293,6 +302,7 @@ describe("prices", () => {
       upcoming_prices: [],
     });
     expect(after.headers["etag"]).not.toBe(before.headers["etag"]);
+    expect((await at("2026-11-15T23:59:59Z", changed)).headers["etag"]).not.toBe(before.headers["etag"]);
   });
 
   test("an unknown price is null", async () => {
