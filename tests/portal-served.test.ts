@@ -26,7 +26,7 @@ const filesOf = (html: string) =>
 
 describe("the portal, served", () => {
   test.each(["/", "/app", "/app/", "/app/models", "/app/w/demo/keys", "/device", "/app/no/such/page"])(
-    "PORTAL-12 %s is the page: no redirect, a strict policy, nothing from elsewhere",
+    "PORTAL-12 PORTAL-11 %s is the page: no redirect, a strict policy, nothing from elsewhere",
     async (at) => {
       const answer = await get(at);
       const html = await answer.text();
@@ -34,6 +34,7 @@ describe("the portal, served", () => {
       expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
       expect(answer.headers.get("cache-control")).toBe("no-cache");
       expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+      expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
       expect(answer.headers.get("cross-origin-opener-policy")).toBe("same-origin");
       expect(answer.headers.get("permissions-policy")).toContain("camera=()");
       const policy = answer.headers.get("content-security-policy") ?? "";
@@ -41,7 +42,7 @@ describe("the portal, served", () => {
       expect(policy).toContain("script-src 'self';");
       expect(policy).toContain("style-src 'self';");
       expect(policy).toContain("connect-src 'self';");
-      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).toContain("base-uri 'none'; form-action 'self'; frame-ancestors 'none'");
       expect(policy).not.toMatch(/unsafe|https?:|\*/);
       expect(html).toContain('id="root"');
       expect(html).toContain(`content="${gateway.url}/v1"`);

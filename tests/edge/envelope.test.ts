@@ -17,6 +17,11 @@ beforeAll(async () => {
       PROVIDER_SCALEWAY_API_KEY: "k",
       PROVIDER_SCALEWAY_BASE_URL: upstream.baseUrl,
     },
+    prepare: async ({ log }) => {
+      const find = log.find.bind(log);
+      const broken = async () => Promise.reject(new Error("no such table: the secrets of another"));
+      log.find = (id) => (id === "broken" ? broken() : find(id));
+    },
   });
   ({ slug, key } = await gateway.tenant({ key: { rpm: 100_000 } }));
 });
@@ -48,6 +53,12 @@ describe("the envelope", () => {
       expectRefusal(await gateway.call("", "/v1/public/models?limit=x"), 400, "invalid_value"),
     ];
     expect(new Set(refused.map((error) => error["request_id"])).size).toBe(refused.length);
+  });
+
+  test("ERR-09 a fault of the gateway itself says nothing of what it was", async () => {
+    const answer = await gateway.call(gateway.adminToken, "/manage/requests/broken");
+    expect(expectRefusal(answer, 500, "internal_error")["type"]).toBe("api_error");
+    expect(answer.text).not.toMatch(/table|secret|\.ts|\bat /);
   });
 
   test("ERR-01 what is not even HTTP is answered in the same envelope", async () => {

@@ -144,11 +144,23 @@ describe("codes of an app", () => {
     expect((await browser.get("/manage/me")).body.person).toBeNull();
   });
 
-  test("PORTAL-11 taking it off needs a fresh sign-in and the password; the operator can take it off who lost it", async () => {
+  test("PORTAL-11 taking it off needs a fresh sign-in, as every change of how one signs in does, and the password; the operator can take it off who lost it", async () => {
     const { browser } = await secured("off@example.eu");
     age("off@example.eu");
-    const stale = await browser.post("/manage/auth/two-factor/disable", { password: PASSWORD });
-    expect([stale.status, stale.body.error.code]).toEqual([403, "fresh_sign_in_needed"]);
+    for (const door of [
+      "two-factor/disable",
+      "two-factor/enable",
+      "two-factor/generate-backup-codes",
+      "passkey/generate-register-options",
+      "passkey/verify-registration",
+      "passkey/delete-passkey",
+      "change-password",
+      "device/approve",
+    ]) {
+      const method = door.endsWith("options") ? "GET" : "POST";
+      const stale = await browser.ask(method, `/manage/auth/${door}`);
+      expect([door, stale.status, stale.body.error?.code]).toEqual([door, 403, "fresh_sign_in_needed"]);
+    }
     expect((await browser.get("/manage/me")).body.person.session.fresh).toBe(false);
     const { data } = await gateway.manage("GET", "/people?limit=1000");
     const { id, two_factor } = data.find(({ email }: { email: string }) => email === "off@example.eu");

@@ -63,12 +63,13 @@ describe("a password", () => {
     expect((await browser.get("/manage/workspaces")).status).toBe(401);
   });
 
-  test("PORTAL-11 a wrong password and an unknown address are refused in the same words", async () => {
+  test("PORTAL-11 AUTH-06 a wrong password and an unknown address are refused in the same words", async () => {
     const wrong = await signIn(gateway.browser(), OWNER.email, "three red bicycles");
     const unknown = await signIn(gateway.browser(), "nobody@example.eu", "three red bicycles");
     const said = ({ status, body }: typeof wrong) => [status, body.error.code, body.error.message];
     expect(said(wrong)).toEqual([401, "invalid_sign_in", expect.stringContaining("is not right")]);
     expect(said(unknown)).toEqual(said(wrong));
+    expect(wrong.headers.get("www-authenticate")).toBe("Bearer");
     // Without mails nobody can ask for a new password by one.
     expect(wrong.body.error.message).toContain("ask the operator for a link");
   });
@@ -190,7 +191,12 @@ describe("what is closed", () => {
 describe("tries", () => {
   test("PORTAL-11 an account and an address can be guessed at so often, and a refusal says when to come back", async () => {
     const small = await peopleGateway({
-      env: { GATEWAY_SIGN_IN_ACCOUNT_TRIES: "3", GATEWAY_SIGN_IN_ADDRESS_TRIES: "6", GATEWAY_SIGN_IN_WINDOW: "10m" },
+      env: {
+        GATEWAY_SIGN_IN_ACCOUNT_TRIES: "3",
+        GATEWAY_SIGN_IN_ADDRESS_TRIES: "6",
+        GATEWAY_SIGN_IN_WINDOW: "10m",
+        GATEWAY_TRUSTED_PROXIES: "127.0.0.1",
+      },
     });
     await small.setUp();
     // What is right uses no try up.
@@ -208,6 +214,25 @@ describe("tries", () => {
     for (const name of ["a", "b", "c", "d"]) others.push((await signIn(small.browser(), `${name}@example.eu`)).status);
     expect(others.at(-1)).toBe(429);
     expect(others[0]).toBe(401);
+    // Codes and links are guessed at no oftener.
+    const guesses: [door: string, body?: object][] = [
+      ["auth/two-factor/verify-totp", { code: "000000" }],
+      ["auth/two-factor/verify-backup-code", { code: "wrong" }],
+      ["auth/reset-password", { token: "wrong", newPassword: "four green bicycles" }],
+      ["auth/device?user_code=WRONGONE"],
+      ["auth/device/deny", { userCode: "WRONGONE" }],
+      ["setup", { ...OWNER, token: "wrong" }],
+      ["setup?token=wrong"],
+      ["invitations/wrong"],
+      ["invitations/wrong/accept", {}],
+    ];
+    for (const [at, [door, body]] of guesses.entries()) {
+      const browser = small.browser({ "x-forwarded-for": `203.0.113.${at}` });
+      const said: number[] = [];
+      for (let guess = 0; guess < 7; guess += 1)
+        said.push((await browser.ask(body === undefined ? "GET" : "POST", `/manage/${door}`, body)).status);
+      expect([door, said.indexOf(429)]).toEqual([door, 6]);
+    }
     await small.close();
   });
 });

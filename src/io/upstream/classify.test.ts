@@ -53,6 +53,10 @@ test.each(STATUSES)("ROUTE-04 ERR-06 ERR-07 status %i: who is blamed, and what f
 
 test.each([
   [403, { code: "content_policy_violation" }, stop(403)],
+  [403, { type: "content_filter" }, stop(403)],
+  [403, { code: "moderation_blocked" }, stop(403)],
+  [403, { code: "safety_violations" }, stop(403)],
+  [403, { message: "Account suspended: content policy." }, next(502, "upstream_error", "operator")],
   [400, { code: "invalid_api_key" }, next(502, "upstream_error", "operator")],
   [400, { message: "Invalid schema for function 'invalid_api_key'." }, stop(400)],
   [400, { message: "invalid_api_key: Extra inputs are not permitted" }, stop(400)],
