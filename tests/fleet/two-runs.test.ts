@@ -1,6 +1,8 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, Tenant, TestGateway } from "../support/gateway.ts";
@@ -49,68 +51,102 @@ describe.skipIf(!hasPostgres || !hasRedis)(
     const problems = async () =>
       (await stays.manage("GET", "/doctor")).checks.filter(({ status }: Json) => status === "fail");
 
-    /** One instance asks with this answer and stands still; the other asks again, with that one. */
-    const takenUp = async (answers: { readonly first: Script; readonly second: Script }) => {
+    /** The answers to come, by what is asked: two runs of several responses come in any order. */
+    const scripts = new Map<string, Script[]>();
+    const asksFor = (input: string) => (received: { readonly raw: Buffer }) => received.raw.includes(input);
+    const arrived = (input: string, count: number) =>
+      vi.waitFor(
+        () => {
+          const received = upstream.requests.filter(asksFor(input))[count - 1];
+          if (received === undefined) throw new Error(`"${input}" was not asked ${count} times`);
+          return received;
+        },
+        { timeout: 60_000 },
+      );
+
+    /** One instance asks and stands still, and the other asks again. All of a file at once: that takes its time. */
+    const takenUp = async (input: string, answers: { readonly first?: Script; readonly second: Script }) => {
+      const [first, second] = [gate(), gate()];
+      scripts.set(input, [
+        { gate: first.closed, ...answers.first },
+        { gate: second.closed, ...answers.second },
+      ]);
+      const by = await stays.tenant({ credit: "5" });
       const sleeps = spawnGateway({
         ...fleet.env,
         ...connectedTo(new Map([["ionos", upstream]])),
         DATA_DIR: temporaryFolder(),
       });
       const url = await sleeps.ready();
-      const before = upstream.requests.length;
-      upstream.next(answers.first);
       const made = await fetch(`${url}/v1/responses`, {
         method: "POST",
         headers: {
-          authorization: `Bearer ${tenant.key}`,
+          authorization: `Bearer ${by.key}`,
           "content-type": "application/json",
           "idempotency-key": "two-runs",
         },
-        body: JSON.stringify({ model: MODEL, input: "Say hello.", background: true }),
+        body: JSON.stringify({ model: MODEL, input, background: true }),
       });
       const id = made.headers.get("x-svc-request-id") ?? "";
-      const unheard = await upstream.arrived(before + 1);
+      const unheard = await arrived(input, 1);
       sleeps.child.kill("SIGSTOP");
-      upstream.next(answers.second);
-      await upstream.arrived(before + 2);
-      return { id, unheard, wake: () => sleeps.child.kill("SIGCONT") };
+      // It may have said that it works on it: the time for which that counts is over now.
+      const word = `gateway:{board}:note:working:${readFileSync(path.join(sleeps.dataDir, "instance-id"), "utf8").trim()}`;
+      await fleet.redis.ask("DEL", word);
+      await arrived(input, 2);
+      return { input, by, id, unheard, first, second, wake: () => sleeps.child.kill("SIGCONT") };
     };
-    const again = async () => {
+    type TakenUp = Awaited<ReturnType<typeof takenUp>>;
+    const HELLO = { frames: framesOf("translated", ["Hello", " there"]) };
+    const REFUSED = { status: 400, json: { error: { message: "no", type: "invalid_request_error" } } };
+    const usage = { prompt_tokens: 9, completion_tokens: 700, total_tokens: 709 };
+    let stopping: TakenUp;
+    let failing: TakenUp;
+    let whole: TakenUp;
+    beforeAll(async () => {
+      const usual = saying("translated", ["Hello", " there"]);
+      upstream.always((received) => {
+        const [, script] = [...scripts].find(([input]) => asksFor(input)(received)) ?? [];
+        return script?.shift() ?? (typeof usual === "function" ? usual(received) : usual);
+      });
+      [stopping, failing, whole] = await Promise.all([
+        takenUp("Stop without a word.", { second: HELLO }),
+        takenUp("Fail without a word.", { first: REFUSED, second: HELLO }),
+        takenUp("Be whole twice.", { first: { frames: chatFrames(["Much"], { usage }) }, second: HELLO }),
+      ]);
+    });
+    const use = (one: TakenUp): TakenUp => {
+      tenant = one.by;
+      caller = callerWith(stays, tenant.key);
+      return one;
+    };
+    const again = async (input: string) => {
       const { status, body } = await stays.call(tenant.key, "/v1/responses", {
-        body: { model: MODEL, input: "Say hello.", background: true },
+        body: { model: MODEL, input, background: true },
         headers: { "idempotency-key": "two-runs" },
       });
       return [status, body.error?.code];
     };
 
     test("RESP-05 RESP-04 BILL-02 one that wakes up finds its work taken up: it stops without a word, and the other makes the answer, which is paid for once", async () => {
-      const [first, second] = [gate(), gate()];
-      const before = upstream.requests.length;
-      const { id, unheard, wake } = await takenUp({
-        first: { gate: first.closed },
-        second: { frames: framesOf("translated", ["Hello", " there"]), gate: second.closed },
-      });
+      const { input, id, unheard, first, second, wake } = use(stopping);
       wake();
       expect(await unheard.over).toBe("aborted");
       expect((await caller.get(id)).body.status).toBe("in_progress");
       expect(await rows(id)).toEqual([]);
       // Hold and key are the other one's now.
       expect(await held()).not.toBe("0.00");
-      expect(await again()).toEqual([409, "idempotency_key_in_use"]);
+      expect(await again(input)).toEqual([409, "idempotency_key_in_use"]);
       second.open();
       expect((await caller.once(id, "completed")).output.at(-1).content[0].text).toBe("Hello there");
       await expect.poll(charges).toEqual([`charge:${id}`]);
       expect([await rows(id), await held(), await problems()]).toEqual([[200], "0.00", []]);
-      expect(upstream.requests).toHaveLength(before + 2);
+      expect(upstream.requests.filter(asksFor(input))).toHaveLength(2);
       first.open();
     }, 90_000);
 
     test("RESP-05 BILL-09 BILL-02 one that wakes up to a failure ends neither hold nor key of the other, and has no word in the log", async () => {
-      const [first, second] = [gate(), gate()];
-      const { id, unheard, wake } = await takenUp({
-        first: { gate: first.closed, status: 400, json: { error: { message: "no", type: "invalid_request_error" } } },
-        second: { frames: framesOf("translated", ["Hello", " there"]), gate: second.closed },
-      });
+      const { input, id, unheard, first, second, wake } = use(failing);
       // It is there before the first look at SQL.
       first.open();
       await unheard.over;
@@ -118,7 +154,7 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       await sleep(LOOK_MS);
       expect([(await caller.get(id)).body.status, await rows(id)]).toEqual(["in_progress", []]);
       expect(await held()).not.toBe("0.00");
-      expect(await again()).toEqual([409, "idempotency_key_in_use"]);
+      expect(await again(input)).toEqual([409, "idempotency_key_in_use"]);
       second.open();
       await caller.once(id, "completed");
       await expect.poll(charges).toEqual([`charge:${id}`]);
@@ -126,12 +162,7 @@ describe.skipIf(!hasPostgres || !hasRedis)(
     }, 90_000);
 
     test("RESP-05 BILL-02 two that have the whole answer at once: one of them ends it, and is paid for", async () => {
-      const [first, second] = [gate(), gate()];
-      const usage = { prompt_tokens: 9, completion_tokens: 700, total_tokens: 709 };
-      const { id, unheard, wake } = await takenUp({
-        first: { gate: first.closed, frames: chatFrames(["Much"], { usage }) },
-        second: { gate: second.closed, frames: framesOf("translated", ["Little"]) },
-      });
+      const { id, unheard, first, second, wake } = use(whole);
       // Neither can end it before both are there.
       const guard = new Client({ connectionString: fleet.env["DATABASE_URL"] });
       await guard.connect();
@@ -145,7 +176,7 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       const { output, usage: told } = await caller.once(id, "completed");
       await sleep(LOOK_MS);
       const kept = output.at(-1).content[0].text;
-      expect([kept, told.output_tokens === 700]).toEqual(kept === "Much" ? ["Much", true] : ["Little", false]);
+      expect([kept, told.output_tokens === 700]).toEqual(kept === "Much" ? ["Much", true] : ["Hello there", false]);
       const logged = (await of("requests")).filter((row: Json) => row.id === id);
       expect(logged).toMatchObject([{ status: 200, usage: { output_tokens: told.output_tokens } }]);
       expect([await charges(), await held(), await problems()]).toEqual([[`charge:${id}`], "0.00", []]);

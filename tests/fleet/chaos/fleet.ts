@@ -51,7 +51,7 @@ export async function startFleet({
   env?: Record<string, string>;
 }): Promise<TestFleet> {
   const [cluster, redis] = await Promise.all([startCluster(), startRedis()]);
-  const address = await cluster.database("empty");
+  const address = await cluster.database("migrated");
   const shared = {
     DATABASE_URL: address.url,
     REDIS_URL: redis.url,
@@ -74,9 +74,7 @@ export async function startFleet({
   };
   let balancer: Balancer;
   try {
-    // The first makes the tables; the others would only wait for it.
-    instances.push(await startInstance("gateway-1", shared));
-    const names = Array.from({ length: count - 1 }, (_, at) => `gateway-${at + 2}`);
+    const names = Array.from({ length: count }, (_, at) => `gateway-${at + 1}`);
     instances.push(...(await Promise.all(names.map((name) => startInstance(name, shared)))));
     balancer = await startHaproxy(instances.map(({ port }) => port));
   } catch (error) {
