@@ -13,43 +13,31 @@ const nothing = async (): Promise<void> => {};
 let before = nothing;
 /** What happens before a person is looked at. */
 let looking = nothing;
-/** What happens once an address was looked up. */
-let named = nothing;
-/** What happens before it is looked whether somebody has a password. */
+/** What happens before the library writes a password. */
 let writing = nothing;
 
 beforeAll(async () => {
-  const known = proven("waits", "meanwhile", "accepts", "changes", "link", "own-link", "device", "stranger");
+  const known = proven("waits", "meanwhile", "accepts", "changes", "link", "device", "device-2", "returns");
   provider = await startIdentityProvider(`http://127.0.0.1:${await unusedPort()}`, known);
   gateway = await peopleGateway({
-    env: provider.env,
+    env: { ...provider.env, GATEWAY_SIGN_IN_ADDRESS_TRIES: "1000" },
     prepare: async (store) => {
       const { change, people, peopleDatabase } = store;
-      store.peopleDatabase = async () => {
-        const open = await peopleDatabase();
+      store.peopleDatabase = async (fence) => {
+        const open = await peopleDatabase(fence);
         return (options) => {
           const adapter = open(options);
-          const { findOne, findMany } = adapter;
-          const lookedAt = async (model: string) => (model === "account" ? writing() : undefined);
+          const { update } = adapter;
           return {
             ...adapter,
-            findOne: async <T>(query: Parameters<typeof findOne>[0]) => {
-              await lookedAt(query.model);
-              return findOne<T>(query);
-            },
-            findMany: async <T>(query: Parameters<typeof findMany>[0]) => {
-              await lookedAt(query.model);
-              return findMany<T>(query);
+            update: async <T>(query: Parameters<typeof update>[0]) => {
+              if (query.model === "account") await writing();
+              return update<T>(query);
             },
           };
         };
       };
-      const { person, personByEmail } = people;
-      people.personByEmail = async (email) => {
-        const found = await personByEmail(email);
-        await named();
-        return found;
-      };
+      const { person } = people;
       people.person = async (id) => {
         await looking();
         return person(id);
@@ -167,12 +155,19 @@ test.each(WAYS)(
 async function squatted(sub: string, role = "owner") {
   const [email, mallory] = [`${sub}@example.eu`, await gateway.join(`mallory-of-${sub}@example.eu`, "owner")];
   const { link } = (await mallory.post(INVITATIONS, { email, role })).body;
-  const [squatter, victim] = [gateway.browser(), gateway.browser()];
+  const squatter = gateway.browser();
   const account = { name: "Mallory", password: PASSWORD };
   expect((await squatter.post(`/manage/invitations/${tokenOf(link)}/accept`, account)).status).toBe(200);
-  const { url } = (await victim.post("/manage/auth/sign-in/social", { provider: "oidc", callbackURL: "/app" })).body;
+  const { browser: victim, comes } = await throughProvider(sub);
+  return { email, mallory, squatter, victim, comes };
+}
+
+/** Somebody who is about to come back from the provider of single sign-on. */
+async function throughProvider(sub: string) {
+  const browser = gateway.browser();
+  const { url } = (await browser.post("/manage/auth/sign-in/social", { provider: "oidc", callbackURL: "/app" })).body;
   const back = new URL(await provider.signIn(url, sub));
-  return { email, mallory, squatter, comes: () => victim.get(`${back.pathname}${back.search}`) };
+  return { browser, comes: () => browser.get(`${back.pathname}${back.search}`) };
 }
 
 test("PORTAL-11 nothing is changed that waits for its turn while the account starts over", async () => {
@@ -201,81 +196,136 @@ test("PORTAL-11 nor is an invitation accepted by a session that ended while it w
   expect([accepted?.status, accepted?.body.error?.code]).toEqual([401, "not_signed_in"]);
 });
 
-/** The call is under way when whoever is meant comes, and the account starts over. */
-async function underWay(ask: () => Promise<Asked>, comes: () => Promise<Asked>): Promise<Asked> {
+const OVER = [401, "not_signed_in"];
+const NEW_PASSWORD = "nine yellow bicycles";
+const signIn = (browser: Browser, email: string, password = PASSWORD) =>
+  browser.post("/manage/auth/sign-in/email", { email, password });
+const changePassword = (browser: Browser, newPassword: string) =>
+  browser.post("/manage/auth/change-password", { currentPassword: PASSWORD, newPassword });
+const reset = (link: string) =>
+  gateway.browser().post("/manage/auth/reset-password", { newPassword: NEW_PASSWORD, token: tokenOf(link) });
+const nobody = async (browser: Browser) => (await browser.get("/manage/me")).body.person === null;
+
+/** Something happens once, when a call is under way that has passed what it goes by, and is about to begin a session. */
+async function underWay(ask: () => Promise<Asked>, meanwhile: () => Promise<unknown>): Promise<Asked> {
   looking = async () => {
     looking = nothing;
-    expect((await comes()).headers.get("location")).toBe("/app");
+    await meanwhile();
   };
   const answer = await ask();
   expect(looking).toBe(nothing);
   return answer;
 }
 
-const OVER = [401, "not_signed_in"];
-
 test("PORTAL-11 a password that was right signs nobody in once the account has started over meanwhile", async () => {
-  const { email, comes } = await squatted("meanwhile");
+  const { email, victim, comes } = await squatted("meanwhile");
   const browser = gateway.browser();
-  const signIn = { email, password: PASSWORD };
-  const answer = await underWay(() => browser.post("/manage/auth/sign-in/email", signIn), comes);
-  expect([answer.status, answer.body.error?.code]).toEqual([401, "invalid_sign_in"]);
-  expect((await browser.get("/manage/me")).body.person).toBeNull();
+  const answer = await underWay(() => signIn(browser, email), comes);
+  expect([answer.status, answer.body.error?.code]).toEqual(OVER);
+  expect([await nobody(browser), await nobody(victim)]).toEqual([true, false]);
 });
 
 test("PORTAL-11 nor does a new password that was on its way", async () => {
-  const { email, squatter, comes } = await squatted("changes");
-  const newPassword = "nine yellow bicycles";
-  const change = { currentPassword: PASSWORD, newPassword };
-  const answer = await underWay(() => squatter.post("/manage/auth/change-password", change), comes);
+  const { email, squatter, victim, comes } = await squatted("changes");
+  const answer = await underWay(() => changePassword(squatter, NEW_PASSWORD), comes);
   expect([answer.status, answer.body.error?.code]).toEqual(OVER);
-  expect((await squatter.get("/manage/me")).body.person).toBeNull();
-  const browser = gateway.browser();
-  expect((await browser.post("/manage/auth/sign-in/email", { email, password: newPassword })).status).toBe(401);
+  expect([await nobody(squatter), await nobody(victim)]).toEqual([true, false]);
+  expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(401);
+});
+
+test("PORTAL-11 nor does a link to a new password that waits for its turn", async () => {
+  const { email, mallory, victim, comes } = await squatted("link", "member");
+  const { link } = (await mallory.post(`${MEMBERS}/${email}/reset-link`)).body;
+  const [, [answer]] = await waitingBehind(comes, () => [reset(link)], "nobody");
+  expect([answer?.status, answer?.body.error?.param]).toEqual([400, "token"]);
+  expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(401);
+  expect(await nobody(victim)).toBe(false);
 });
 
 test.each([
-  ["link", "nobody"],
-  ["own-link", "its maker"],
-])("PORTAL-11 nor does a link to a new password (%s) that is used by %s, who is signed in", async (sub, by) => {
-  const { email, mallory, comes } = await squatted(sub, "member");
-  const { link } = (await mallory.post(`${MEMBERS}/${email}/reset-link`)).body;
-  const [token, newPassword] = [new URL(link).searchParams.get("token"), "nine yellow bicycles"];
-  writing = async () => {
-    writing = nothing;
-    expect((await comes()).headers.get("location")).toBe("/app");
-  };
-  const browser = by === "nobody" ? gateway.browser() : mallory;
-  const answer = await browser.post("/manage/auth/reset-password", { newPassword, token });
-  expect([writing, answer.status, answer.body.error?.code]).toEqual([nothing, ...OVER]);
-  const signIn = { email, password: newPassword };
-  expect((await gateway.browser().post("/manage/auth/sign-in/email", signIn)).status).toBe(401);
-});
-
-test("PORTAL-11 nor does a device that was allowed", async () => {
-  const { squatter, comes } = await squatted("device");
-  const device = gateway.browser();
+  ["device", "nobody"],
+  ["device-2", "somebody else"],
+])("PORTAL-11 nor does a device that was allowed (%s), and asks with the session of %s", async (sub, by) => {
+  const { email, squatter, mallory, victim, comes } = await squatted(sub);
   const client_id = "gateway-cli";
-  const { user_code, device_code } = (await device.post("/manage/auth/device/code", { client_id })).body;
-  await squatter.get(`/manage/auth/device?user_code=${user_code}`);
-  expect((await squatter.post("/manage/auth/device/approve", { userCode: user_code })).status).toBe(200);
-  const asked = { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code, client_id };
-  const answer = await underWay(() => device.post("/manage/auth/device/token", asked), comes);
+  const allowed = async (person: Browser) => {
+    const { user_code, device_code } = (await gateway.browser().post("/manage/auth/device/code", { client_id })).body;
+    await person.get(`/manage/auth/device?user_code=${user_code}`);
+    expect((await person.post("/manage/auth/device/approve", { userCode: user_code })).status).toBe(200);
+    const asked = { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code, client_id };
+    return (device: Browser) => device.post("/manage/auth/device/token", asked);
+  };
+  const ask = await allowed(squatter);
+  const answer = await underWay(() => ask(by === "nobody" ? gateway.browser() : mallory), comes);
   expect([answer.status, answer.body.access_token]).toEqual([401, undefined]);
+  // Whoever was meant goes on.
+  const { access_token } = (await (await allowed(victim))(gateway.browser())).body;
+  const device = gateway.browser({ authorization: `Bearer ${access_token}` });
+  expect((await device.get("/manage/me")).body.person.email).toBe(email);
 });
 
-test("PORTAL-11 who does not know the password takes nothing away", async () => {
-  const { email, comes } = await squatted("stranger");
-  named = async () => {
-    named = nothing;
-    expect((await comes()).headers.get("location")).toBe("/app");
-  };
-  const wrong = { email, password: "not at all the password" };
-  expect((await gateway.browser().post("/manage/auth/sign-in/email", wrong)).status).toBe(401);
-  expect(named).toBe(nothing);
-  const { data } = await gateway.manage("GET", "/audit?action=person.start_over&limit=100");
+type Ending = (email: string, id: string, browser: Browser) => Promise<Asked>;
+const ENDINGS: [string, Ending][] = [
+  ["a new password by a link", async (_, id) => reset((await owner.post(`/manage/people/${id}/reset-link`)).body.link)],
+  ["a new password", (_email, _id, browser) => changePassword(browser, NEW_PASSWORD)],
+  ["the end of all other sessions", (_email, _id, browser) => browser.ask("DELETE", "/manage/me/sessions")],
+  ["the end of all sessions", (_, id) => owner.ask("DELETE", `/manage/people/${id}/sessions`)],
+];
+
+test.each(ENDINGS)("PORTAL-11 a sign-in that is under way does not outlive %s", async (name, end) => {
+  const email = `${name.replaceAll(" ", "-")}@example.eu`;
+  const [browser, thief] = [await gateway.join(email), gateway.browser()];
   const { id } = await personOf(email);
-  expect(data.filter(({ target }: { target: string }) => target === id)).toHaveLength(1);
+  const answer = await underWay(
+    () => signIn(thief, email),
+    async () => expect((await end(email, id, browser)).status).toBe(200),
+  );
+  expect([answer.status, answer.body.error?.code, await nobody(thief)]).toEqual([...OVER, true]);
+});
+
+test("PORTAL-11 nor does a single sign-on, which comes back to the page of signing in", async () => {
+  const email = "returns@example.eu";
+  await gateway.join(email);
+  const { id } = await personOf(email);
+  const { browser, comes } = await throughProvider("returns");
+  const answer = await underWay(comes, () => owner.ask("DELETE", `/manage/people/${id}/sessions`));
+  expect([answer.status, await nobody(browser)]).toEqual([302, true]);
+  expect(answer.headers.get("location")).toMatch(/\/app\/sign-in\?error=/);
+});
+
+test.each(["before", "while"])(
+  "PORTAL-11 a change of the password does not outlive a link to a new one that is used %s it is written",
+  async (when) => {
+    const email = `used-${when}@example.eu`;
+    const thief = await gateway.join(email);
+    const { id } = await personOf(email);
+    const meanwhile = async () => {
+      [before, writing] = [nothing, nothing];
+      const { link } = await gateway.manage("POST", `/people/${id}/reset-link`);
+      expect((await reset(link)).status).toBe(200);
+    };
+    if (when === "before") before = meanwhile;
+    else writing = meanwhile;
+    const answer = await changePassword(thief, "thief has the bicycles");
+    expect([before, writing, answer.status, answer.body.error?.code]).toEqual([nothing, nothing, ...OVER]);
+    expect(await nobody(thief)).toBe(true);
+    expect((await signIn(gateway.browser(), email, "thief has the bicycles")).status).toBe(401);
+    expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(200);
+  },
+);
+
+test("PORTAL-11 an admin's link to a new password does not take a seat that is given while it waits", async () => {
+  const email = "both@example.eu";
+  const admin = await gateway.join("wants-more@example.eu", "admin");
+  await gateway.join(email);
+  const { link } = (await admin.post(`${MEMBERS}/${email}/reset-link`)).body;
+  const [given, [answer]] = await waitingBehind(
+    () => owner.post("/manage/workspaces/second/members", { email, role: "owner" }),
+    () => [reset(link)],
+    "nobody",
+  );
+  expect([given.status, answer?.status, answer?.body.error?.param]).toEqual([201, 400, "token"]);
+  expect((await signIn(gateway.browser(), email)).status).toBe(200);
 });
 
 test("PORTAL-11 an invitation that waits to be accepted while its maker is removed opens nothing", async () => {

@@ -1,28 +1,12 @@
-import { passkey } from "@better-auth/passkey";
 import { getAuthTables } from "better-auth/db";
-import { deviceAuthorization } from "better-auth/plugins/device-authorization";
-import { twoFactor } from "better-auth/plugins/two-factor";
 import { describe, expect, test } from "vitest";
 import { type PersonLink, RESET_MARK } from "../../src/domain/tenancy/person.ts";
 import { PEOPLE_TABLES } from "../../src/io/store/sql/people-adapter.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { digestOf } from "../../src/kit/secret.ts";
+import { epochTests } from "./people-epoch-suite.ts";
+import { change, DAY_MS, libraryOn, NOW_MS, OPTIONS, person, valuesOf } from "./people-rows.ts";
 import { withWorkspaces } from "./workspaces.ts";
-
-const OPTIONS = { plugins: [twoFactor(), passkey(), deviceAuthorization()] };
-const DAY_MS = 86_400_000;
-const NOW_MS = Date.UTC(2027, 0, 15);
-
-const person = (id: string, more: { email?: string; operator?: boolean; createdAtMs?: number } = {}) => ({
-  id,
-  email: `${id}@example.eu`,
-  name: id,
-  operator: false,
-  proven: true,
-  passwordHash: "$argon2id$…",
-  createdAtMs: NOW_MS,
-  ...more,
-});
 
 const session = (id: string, userId: string, expiresAtMs: number) => ({
   id,
@@ -48,16 +32,12 @@ const link = (id: string): PersonLink => ({
   revokedAtMs: null,
 });
 
-const change = <T>(
-  store: Store,
-  work: (people: Parameters<Parameters<Store["change"]>[0]>[0]["people"]) => Promise<T>,
-) => store.change(async ({ people }) => ({ answer: await work(people), audit: null }));
-
 /** What every engine must do for people. */
 export function peopleTests(storeNow: () => Store): void {
   describe("people, as the library of sign-in asks for them", () => libraryTests(storeNow));
   describe("people", () => peopleStoreTests(storeNow));
   describe("starting over", () => startOverTests(storeNow));
+  describe("people's calls of signing in that are under way", () => epochTests(storeNow));
   describe("what waits for people", () => forgettingTests(storeNow));
   describe("people who are erased", () => erasingTests(storeNow));
   describe("codes of people", () => codeTests(storeNow));
@@ -65,7 +45,7 @@ export function peopleTests(storeNow: () => Store): void {
 
 function libraryTests(storeNow: () => Store): void {
   test("PORTAL-01 the tables are the ones that the library of sign-in expects: each of its fields can be written and read", async () => {
-    const adapter = (await storeNow().peopleDatabase())(OPTIONS);
+    const adapter = await libraryOn(storeNow());
     const tables = getAuthTables(OPTIONS);
     expect(Object.keys(tables).toSorted()).toEqual(Object.keys(PEOPLE_TABLES).toSorted());
     const user = await adapter.create({ model: "user", data: valuesOf(tables["user"]?.fields ?? {}, "") });
@@ -91,7 +71,7 @@ function libraryTests(storeNow: () => Store): void {
   });
 
   test("PORTAL-11 a session is found by its token, which the store does not know", async () => {
-    const adapter = (await storeNow().peopleDatabase())(OPTIONS);
+    const adapter = await libraryOn(storeNow());
     await change(storeNow(), async (people) => {
       await people.addPerson(person("per_1"));
       await people.addSession({ ...session("ses_1", "per_1", NOW_MS + DAY_MS), tokenDigest: digestOf("the token") });
@@ -111,7 +91,7 @@ function libraryTests(storeNow: () => Store): void {
   });
 
   test("counts, lists and guarded changes of the library's are exact", async () => {
-    const adapter = (await storeNow().peopleDatabase())(OPTIONS);
+    const adapter = await libraryOn(storeNow());
     await change(storeNow(), (people) => people.addPerson(person("per_1")));
     const factor = { secret: "s", backupCodes: "b", userId: "per_1" };
     const { id } = await adapter.create<Record<string, unknown>, { id: string }>({
@@ -214,7 +194,7 @@ function startOverTests(storeNow: () => Store): void {
 
 function forgettingTests(storeNow: () => Store): void {
   test("PORTAL-11 what devices wait for and links to a new password end apart from each other, of one person alone", async () => {
-    const adapter = (await storeNow().peopleDatabase())(OPTIONS);
+    const adapter = await libraryOn(storeNow());
     const { people } = storeNow();
     const later = new Date(NOW_MS + DAY_MS);
     for (const userId of ["per_1", "per_2"]) {
@@ -234,7 +214,7 @@ function forgettingTests(storeNow: () => Store): void {
     ];
     await people.forgetDevices("per_1");
     expect(await left("per_1")).toEqual([0, ["reset:per_1"]]);
-    await people.endResets("per_1");
+    await change(storeNow(), (writer) => writer.setDisabled("per_1", true, NOW_MS));
     expect(await left("per_1")).toEqual([0, []]);
     expect(await left("per_2")).toEqual([1, ["reset:per_2", "trusted per_2"]]);
     await change(storeNow(), (writer) => writer.startOver(person("per_2"), NOW_MS));
@@ -245,7 +225,7 @@ function forgettingTests(storeNow: () => Store): void {
 function erasingTests(storeNow: () => Store): void {
   test("PORTAL-11 of somebody who is erased the id is left, and nothing that they sign in with; others keep theirs", async () => {
     const store = storeNow();
-    const adapter = (await store.peopleDatabase())(OPTIONS);
+    const adapter = await libraryOn(store);
     const tables = Object.entries(getAuthTables(OPTIONS)).filter(([, { fields }]) => "userId" in fields);
     expect(tables).toHaveLength(5);
     for (const id of ["per_1", "per_2"]) {
@@ -287,7 +267,6 @@ function erasingTests(storeNow: () => Store): void {
           operator: false,
           disabled: true,
           proven: false,
-          startedOverAtMs: null,
         },
         ...{ createdAtMs: NOW_MS, twoFactor: false, passkeys: 0, hasPassword: false, lastSeenAtMs: null },
       },
@@ -358,21 +337,4 @@ function codeTests(storeNow: () => Store): void {
     await people.sweep(NOW_MS + DAY_MS);
     expect(await use("per_1", "123456", NOW_MS + 1002)).toBe(true);
   });
-}
-
-type Field = { readonly type: unknown; readonly references?: unknown };
-
-/** A value for each field of a model. */
-function valuesOf(fields: Readonly<Record<string, Field>>, userId: string): Record<string, unknown> {
-  const value = (name: string, { type }: Field) => {
-    if (name === "userId") return userId;
-    if (type === "boolean") return true;
-    if (type === "number") return 7;
-    return type === "date" ? new Date(NOW_MS) : `a ${name}`;
-  };
-  return Object.fromEntries(
-    Object.entries(fields)
-      .filter(([name]) => name !== "id")
-      .map(([name, field]) => [name, value(name, field)]),
-  );
 }

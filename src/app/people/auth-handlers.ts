@@ -1,21 +1,19 @@
 import { z } from "zod";
-import { type Fault, fault, unknownField } from "../../contract/faults.ts";
-import type { Held, PersonRecord } from "../../domain/tenancy/person.ts";
+import { Fault, fault, unknownField } from "../../contract/faults.ts";
+import type { Held } from "../../domain/tenancy/person.ts";
 import { isJsonObject, jsonIn } from "../../kit/json.ts";
-import { HashingBusy } from "../../kit/password-hash.ts";
 import { parseJson } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { refuseStale } from "../manage/fresh.ts";
 import { baseOf } from "./deps.ts";
-import { AUTH_PATH, type Hashed, OIDC_PROVIDER } from "./library.ts";
+import { AUTH_PATH, OIDC_PROVIDER } from "./library.ts";
 import { refuseForeign } from "./origin.ts";
 import { passwordFault } from "./passwords.ts";
-import { faultOf, SIGN_IN_AGAIN, tooBusy } from "./refusals.ts";
-import { keptReset, RESET_PREFIX } from "./reset-token.ts";
-import { beginReset, spendReset } from "./resets.ts";
+import { faultOf, SIGN_IN_AGAIN } from "./refusals.ts";
+import { resetPassword } from "./resets.ts";
 import type { PeopleRoom } from "./room.ts";
-import { undoLate } from "./start-over.ts";
 import type { Try } from "./tries.ts";
+import { type Call, underWay } from "./under-way.ts";
 import { replyOf, requestOf } from "./web.ts";
 
 /** What of the library is open to callers; the rest of it is not there. */
@@ -43,8 +41,8 @@ type Door = {
   readonly once?: true;
   /** What it changes, for the audit log. */
   readonly changes?: string;
-  /** Devices that need no code for a while need one from then on; or links to a new password end, too. */
-  readonly forgets?: "devices" | "devices and links";
+  /** Devices that need no code for a while need one from then on. */
+  readonly forgets?: true;
   /** Through the instance that knows the provider of single sign-on. */
   readonly single?: true;
   /** In the words of RFC 8628, which the command line reads. */
@@ -66,7 +64,6 @@ const PASSWORD_DOORS: Readonly<Record<string, Door>> = {
     tried: {},
     fresh: true,
     newPassword: "newPassword",
-    forgets: "devices and links",
     changes: "person.password_change",
   },
   "request-password-reset": { method: "POST", takes: ["email"], tried: { account: "email" }, makes: true },
@@ -82,7 +79,7 @@ const FACTOR_DOORS: Readonly<Record<string, Door>> = {
     takes: ["password"],
     tried: {},
     fresh: true,
-    forgets: "devices",
+    forgets: true,
     changes: "person.second_factor_off",
   },
   "two-factor/generate-backup-codes": {
@@ -146,11 +143,16 @@ export function authHandlers(room: PeopleRoom): Record<string, Handler> {
 }
 
 async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
-  const cameAtMs = room.clock.nowMs();
   const path = exchange.params["rest"] ?? "";
   const door = Object.hasOwn(DOORS, path) ? DOORS[path] : undefined;
   if (door === undefined || door.method !== exchange.route.method || isClosed(room, path)) throw noDoor(path);
   if (door.method === "POST") refuseForeign(exchange.headers, room.publicUrl);
+  // Before anything is looked at that the call goes by.
+  const call = { epoch: await room.store.people.epoch(), isLate: false };
+  return underWay(call, () => through(room, exchange, path, door, call));
+}
+
+async function through(room: PeopleRoom, exchange: Exchange, path: string, door: Door, call: Call): Promise<Reply> {
   const fields = door.method === "POST" ? await fieldsOf(exchange, door) : undefined;
   // By the cookie alone, for that is all the library goes by: a bearer beside it would be fresh for another's session.
   const own = await room.sessions.unambiguous(exchange.headers.cookie);
@@ -161,22 +163,15 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   if (door.fresh === true) demandFreshSession(room, before?.held);
   const trying = begin(room, door, exchange, fields, before?.held.person.id);
   refuseWeak(door, fields, before?.held.person.email);
-  const made = path === "reset-password" ? await hashedFirst(room, fields, trying) : undefined;
-  const reset = path === "reset-password" ? await beginReset(room, textOf(fields, "token")) : undefined;
-  const signing = path === "sign-in/email" ? await personNamed(room, fields) : undefined;
+  if (path === "reset-password") return reset(room, exchange, fields, trying);
   const library = door.single === true ? await room.library.single() : await room.library.plain();
   const isAsked = path === "sign-in/social" && before !== undefined && library.asksAgain;
   const sent = { fields: isAsked ? { ...fields, ...ASKED_AGAIN } : fields, cookie };
   const request = requestOf(exchange, `${AUTH_PATH}/${path}`, new URL(baseOf(room)).origin, sent);
-  const reply = await replyOf(await library.handle(request, made));
+  const reply = await replyOf(await library.handle(request));
+  // Whatever the library made of it. Who comes back from the provider is sent to the page of signing in.
+  if (call.isLate && door.single !== true) throw fault("not_signed_in", { message: SIGN_IN_AGAIN });
   const begun = door.signsIn === undefined ? undefined : await begunIn(room, reply, before?.held);
-  // Who comes back from the provider is the one for whom it started over.
-  if (door.single !== true) {
-    const isSigned = begun !== undefined && before === undefined && signing === undefined;
-    const earlier = isSigned ? asItWas(begun.person, cameAtMs) : undefined;
-    // A sign-in that is refused has written nothing.
-    await undoLate(room, [before?.held.person, reset, reply.status < 400 ? signing : undefined, earlier]);
-  }
   if (reply.status >= 400) {
     if (reply.status === 401 && door.signsIn !== undefined)
       await room.audit.failed(textOf(fields, "email"), exchange.clientAddress, door.signsIn);
@@ -185,37 +180,24 @@ async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
     throw faultOf(room, reply.status, reply.bytes);
   }
   if (door.once === true) await refuseUsed(room, begun, textOf(fields, "code"));
-  if (path === "reset-password") await spendReset(room, textOf(fields, "token"));
   if (door.makes !== true) trying?.right();
-  if (before !== undefined) await forget(room, door, before.held.person.id);
+  if (before !== undefined && door.forgets === true) await room.store.people.forgetDevices(before.held.person.id);
   await writeDown(room, door, exchange, begun, before?.held);
   if (door.plain === true) return reply;
   const isSame = before !== undefined && before.held.person.email === textOf(fields, "email").toLowerCase();
   return isSame ? stillIn(room, withoutToken(reply)) : withoutToken(reply);
 }
 
-/** The library uses a link up before it hashes: who is sent away because too many are being hashed keeps the link. */
-async function hashedFirst(room: PeopleRoom, fields: unknown, trying: Try | undefined): Promise<Hashed | undefined> {
-  const { store, clock, hasher } = room;
-  const [token, password] = [textOf(fields, "token"), textOf(fields, "newPassword")];
-  if (!(await store.people.isResetKept(keptReset(`${RESET_PREFIX}${token}`), clock.nowMs()))) return undefined;
+/** Only a link that is not good counts as a wrong try. */
+async function reset(room: PeopleRoom, exchange: Exchange, fields: unknown, trying: Try | undefined): Promise<Reply> {
   try {
-    return { password, hash: await hasher.hash(password) };
-  } catch (error) {
-    if (!(error instanceof HashingBusy)) throw error;
+    const reply = await resetPassword(room, exchange, textOf(fields, "token"), textOf(fields, "newPassword"));
     trying?.right();
-    throw tooBusy();
+    return reply;
+  } catch (error) {
+    if (!(error instanceof Fault && error.code === "invalid_value")) trying?.right();
+    throw error;
   }
-}
-
-/** Whose call it is was not known when it came: by the clock the account has started over since then, or has not. */
-function asItWas(person: PersonRecord, cameAtMs: number): PersonRecord {
-  const isSince = (person.startedOverAtMs ?? 0) >= Math.trunc(cameAtMs);
-  return isSince ? { ...person, startedOverAtMs: null } : person;
-}
-
-function personNamed({ store }: PeopleRoom, fields: unknown): Promise<PersonRecord | undefined> {
-  return store.people.personByEmail(textOf(fields, "email").trim().toLowerCase());
 }
 
 /** A code that comes too late after the password would be used up, and prove nothing. */
@@ -257,12 +239,6 @@ function begin(
   if (tried === undefined) return undefined;
   const account = tried.account === undefined ? personId : textOf(fields, tried.account);
   return tries.begin(clientAddress, account === undefined || account === "" ? undefined : account);
-}
-
-async function forget({ store }: PeopleRoom, { forgets }: Door, personId: string): Promise<void> {
-  if (forgets === undefined) return;
-  await store.people.forgetDevices(personId);
-  if (forgets === "devices and links") await store.people.endResets(personId);
 }
 
 function demandFreshSession(room: PeopleRoom, held: Held | undefined): void {

@@ -2,7 +2,6 @@ import type { Reloading } from "../../domain/fleet/fleet.ts";
 import type { AuditStore } from "../../domain/record/audit.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import type { PeopleStore } from "../../domain/tenancy/person.ts";
-import type { PeopleDatabase } from "../../io/store/sql/people-adapter.ts";
 import type { Store } from "../../io/store/sql/store.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Ids } from "../../kit/ids.ts";
@@ -31,7 +30,7 @@ export type PeopleDeps = {
   readonly store: {
     readonly people: PeopleStore;
     readonly audit: Pick<AuditStore, "append" | "list">;
-    readonly peopleDatabase: () => Promise<PeopleDatabase>;
+    readonly peopleDatabase: Store["peopleDatabase"];
     readonly change: Store["change"];
   };
   readonly directory: Directory;

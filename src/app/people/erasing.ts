@@ -53,7 +53,6 @@ async function erase(room: PeopleRoom, person: PersonListed, members: readonly M
   if (!person.disabled)
     await change(room, async ({ people }) => {
       await people.setDisabled(id, true, clock.nowMs());
-      await people.endSessions(id, null);
       return { answer: null, audit: { action: "person.disable", workspaceId: null, target: id, detail: { email } } };
     });
   for (const member of members) await removeMember(room, member);

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import type { BetterAuthOptions, BetterAuthPlugin } from "better-auth";
 import { Fault, fault } from "../../contract/faults.ts";
 import { ownOrigins } from "../../domain/tenancy/own-origins.ts";
@@ -6,9 +5,11 @@ import { HashingBusy } from "../../kit/password-hash.ts";
 import { FRESH_MS } from "../manage/fresh.ts";
 import { baseOf, type Oidc, type PeopleDeps } from "./deps.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./passwords.ts";
+import { SIGN_IN_AGAIN } from "./refusals.ts";
 import { keptReset, RESET_PREFIX } from "./reset-token.ts";
 import { cookiePrefix, isSecure, SESSION_MS } from "./sessions.ts";
 import { startOver } from "./start-over.ts";
+import { callNow } from "./under-way.ts";
 
 export const AUTH_PATH = "/manage/auth";
 /** Carries the caller's address to the library; what a caller sends under this name does not get that far. */
@@ -31,20 +32,11 @@ const ID_PREFIXES: Readonly<Record<string, string>> = {
   passkey: "pk_",
 };
 
-/** A password with its hash, made before the library is asked. */
-export type Hashed = { readonly password: string; readonly hash: string };
-const hashed = new AsyncLocalStorage<Hashed | undefined>();
-
 export type Opened = {
-  handle(request: Request, made?: Hashed): Promise<Response>;
+  handle(request: Request): Promise<Response>;
   /** The provider of single sign-on says that it can ask again who it knows. Another may refuse to be told to. */
   readonly asksAgain: boolean;
-  /** Makes a link good for setting a new password. */
-  addReset(userId: string, token: string, expiresAt: Date): Promise<void>;
 };
-
-/** What only the library knows. */
-type Told = { passwordReset(userId: string, email: string, address: string): Promise<void> };
 
 /**
  * The library of sign-in, loaded by the first call that needs it: it takes more memory than the rest of an idle
@@ -53,13 +45,11 @@ type Told = { passwordReset(userId: string, email: string, address: string): Pro
  */
 export class Library {
   readonly #deps: PeopleDeps;
-  readonly #told: Told;
   #plain: Promise<Opened> | undefined;
   #single: Promise<Opened> | undefined;
 
-  constructor(deps: PeopleDeps, told: Told) {
+  constructor(deps: PeopleDeps) {
     this.#deps = deps;
-    this.#told = told;
   }
 
   plain(): Promise<Opened> {
@@ -109,22 +99,12 @@ export class Library {
 
   async #open(more: readonly BetterAuthPlugin[]): Promise<Opened> {
     const [{ betterAuth }, plugins] = await Promise.all([import("better-auth/minimal"), pluginsOf(this.#deps)]);
-    const options = await optionsOf(this.#deps, this.#told, [...plugins, ...more]);
+    const options = await optionsOf(this.#deps, [...plugins, ...more]);
     const auth = betterAuth(options);
-    const { socialProviders, internalAdapter } = await auth.$context;
+    const { socialProviders } = await auth.$context;
     if (more.length > 0 && !socialProviders.some(({ id }) => id === OIDC_PROVIDER))
       throw new Error("its discovery document could not be read");
-    return {
-      handle: (request, made) => hashed.run(made, () => auth.handler(request)),
-      asksAgain: false,
-      async addReset(userId, token, expiresAt) {
-        await internalAdapter.createVerificationValue({
-          value: userId,
-          identifier: `${RESET_PREFIX}${token}`,
-          expiresAt,
-        });
-      },
-    };
+    return { handle: (request) => auth.handler(request), asksAgain: false };
   }
 }
 
@@ -137,9 +117,13 @@ function within<T>(ms: number, work: Promise<T>): Promise<T> {
   ]);
 }
 
-async function optionsOf(deps: PeopleDeps, told: Told, plugins: BetterAuthPlugin[]): Promise<BetterAuthOptions> {
+async function optionsOf(deps: PeopleDeps, plugins: BetterAuthPlugin[]): Promise<BetterAuthOptions> {
   const { publicUrl, ids, store, hasher, warn } = deps;
   const { APIError } = await import("better-auth/api");
+  const late = (): never => {
+    callNow().isLate = true;
+    throw new APIError("UNAUTHORIZED", { code: "TOO_LATE", message: SIGN_IN_AGAIN });
+  };
   const busy = (error: unknown): never => {
     throw error instanceof HashingBusy ? new APIError("SERVICE_UNAVAILABLE", { code: "BUSY", message: "busy" }) : error;
   };
@@ -148,7 +132,7 @@ async function optionsOf(deps: PeopleDeps, told: Told, plugins: BetterAuthPlugin
     baseURL: new URL(baseOf(deps)).origin,
     basePath: AUTH_PATH,
     secret: await deps.secret(),
-    database: await store.peopleDatabase(),
+    database: await store.peopleDatabase({ epoch: () => callNow().epoch, late }),
     telemetry: { enabled: false },
     logger: { level: "error", log: (_level, message) => warn({ said: message.slice(0, 300) }, "sign-in") },
     onAPIError: {
@@ -167,15 +151,9 @@ async function optionsOf(deps: PeopleDeps, told: Told, plugins: BetterAuthPlugin
       minPasswordLength: PASSWORD_CHARS_MIN,
       maxPasswordLength: PASSWORD_CHARS_MAX,
       password: {
-        async hash(password) {
-          const made = hashed.getStore();
-          return made?.password === password ? made.hash : hasher.hash(password).catch(busy);
-        },
+        hash: (password) => hasher.hash(password).catch(busy),
         verify: ({ password, hash }) => hasher.verify(password, hash).catch(busy),
       },
-      revokeSessionsOnPasswordReset: true,
-      onPasswordReset: async ({ user: { id, email } }, request) =>
-        told.passwordReset(id, email, request?.headers.get(ADDRESS_HEADER) ?? ""),
       resetPasswordTokenExpiresIn: RESET_SECONDS,
       ...resetMail(deps),
     },
@@ -199,7 +177,7 @@ async function optionsOf(deps: PeopleDeps, told: Told, plugins: BetterAuthPlugin
       },
     },
     rateLimit: { enabled: false },
-    databaseHooks: await hooksOf(deps),
+    databaseHooks: await hooksOf(deps, late),
     advanced: {
       cookiePrefix: cookiePrefix(publicUrl),
       useSecureCookies: false,
@@ -232,8 +210,8 @@ function resetMail(deps: PeopleDeps): Pick<NonNullable<BetterAuthOptions["emailA
   };
 }
 
-async function hooksOf(deps: PeopleDeps): Promise<NonNullable<BetterAuthOptions["databaseHooks"]>> {
-  const { store } = deps;
+async function hooksOf(deps: PeopleDeps, late: () => never): Promise<NonNullable<BetterAuthOptions["databaseHooks"]>> {
+  const { store, clock } = deps;
   const { APIError } = await import("better-auth/api");
   // In the library's own kind the browser comes back to the page of signing in with it.
   const later = (error: unknown): never => {
@@ -248,9 +226,6 @@ async function hooksOf(deps: PeopleDeps): Promise<NonNullable<BetterAuthOptions[
           if (context?.path.startsWith("/callback/") === true) await startOver(deps, userId).catch(later);
           // A person who is disabled gets none, whichever way they came.
           if ((await store.people.person(userId))?.disabled === true) return false;
-          // The password was right before the account started over.
-          if (context?.path === "/sign-in/email" && (await store.people.listed(userId))?.hasPassword !== true)
-            throw new APIError("UNAUTHORIZED", { code: "INVALID_EMAIL_OR_PASSWORD", message: "no password" });
           // What goes by a session and begins it anew (a factor that is switched, a new password) is no sign-in: it is as
           // old as before. Signing in goes by none.
           const before = context?.context.session;
@@ -264,6 +239,20 @@ async function hooksOf(deps: PeopleDeps): Promise<NonNullable<BetterAuthOptions[
       create: {
         // The provider's tokens are of no use here: what nobody has, nobody loses.
         before: async (account) => ({ data: { ...account, accessToken: null, refreshToken: null, idToken: null } }),
+      },
+      update: {
+        // The library would write the password before it ends the sessions: who is in by one of them could write another
+        // after it. It writes the same once more.
+        before: async ({ password }, context) => {
+          const personId = context?.context.session?.user.id;
+          if (context?.path !== "/change-password" || personId === undefined || typeof password !== "string") return;
+          const call = callNow();
+          const epoch = await store.change(async ({ people }) => ({
+            answer: await people.changePassword(personId, password, call.epoch, clock.nowMs()),
+            audit: null,
+          }));
+          call.epoch = epoch ?? late();
+        },
       },
     },
   };

@@ -32,15 +32,7 @@ export type People = {
 export function openPeople(deps: PeopleDeps): People {
   const sessions = new Sessions(deps);
   const audit = new PeopleAudit(deps);
-  const library = new Library(deps, {
-    async passwordReset(target, actor, address) {
-      // Who gets an account back has it alone: a passkey that somebody else added would stay good for ever.
-      await deps.store.change(async ({ people }) => ({ answer: await people.dropPasskeys(target), audit: null }));
-      await deps.store.people.forgetDevices(target);
-      await deps.store.people.endResets(target);
-      await audit.write({ actor, action: "person.password_reset", target, address });
-    },
-  });
+  const library = new Library(deps);
   const room: PeopleRoom = { ...deps, sessions, library, audit };
   return {
     personOf: (headers) => sessions.personOf(headers),

@@ -40,10 +40,7 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
       return changed(room, exchange, {
         action: disabled ? "person.disable" : "person.enable",
         demand: (person) => (disabled ? demandAnotherOperator(room, person) : demandReturn(room, exchange, person)),
-        async write(people, { id }) {
-          await people.setDisabled(id, disabled, clock.nowMs());
-          if (disabled) await people.endSessions(id, null);
-        },
+        write: (people, { id }) => people.setDisabled(id, disabled, clock.nowMs()),
         stays: () => !disabled,
       });
     }),

@@ -8,3 +8,5 @@ export const RESET_PREFIX = "reset-password:";
 export function keptReset(identifier: string): string {
   return `${RESET_MARK}${digestOf(identifier)}`;
 }
+
+export const keptOf = (token: string): string => keptReset(`${RESET_PREFIX}${token}`);

@@ -1,6 +1,7 @@
-import { fault } from "../../contract/faults.ts";
+import { type Fault, fault } from "../../contract/faults.ts";
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { PersonLink, PersonRecord } from "../../domain/tenancy/person.ts";
+import { HashingBusy } from "../../kit/password-hash.ts";
 import { digestOf } from "../../kit/secret.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { change, findWorkspace } from "../manage/deps.ts";
@@ -12,7 +13,8 @@ import { baseOf } from "./deps.ts";
 import { makerName, makerOf } from "./makers.ts";
 import { seatsOf } from "./me.ts";
 import { findPerson, refuseErased, refuseOwn } from "./people.ts";
-import { keptReset, RESET_PREFIX } from "./reset-token.ts";
+import { tooBusy } from "./refusals.ts";
+import { keptOf } from "./reset-token.ts";
 import type { PeopleRoom } from "./room.ts";
 
 type LinkSeat = NonNullable<PersonLink["seat"]>;
@@ -72,46 +74,55 @@ async function hasAccepted({ store }: PeopleRoom, workspaceId: string, email: st
 }
 
 /**
- * A link that an admin has made opens the account as it was then: not one that has become more since, or whose role is
- * higher, nor after it was removed from there. None is good of an admin or an operator who is none any more. Who made it
- * and is not the operator may be the one who sets the password.
+ * A new password by a link, mailed or handed over. All that the password ends goes with it, or nothing does: so it is
+ * good for whoever holds the link, and for nobody who was in before.
  */
-export async function beginReset(room: PeopleRoom, token: string): Promise<PersonRecord | undefined> {
-  const { store, clock } = room;
+export async function resetPassword(
+  room: PeopleRoom,
+  { clientAddress: address }: Exchange,
+  token: string,
+  password: string,
+): Promise<Reply> {
+  const { store, clock, hasher } = room;
+  const identifier = keptOf(token);
+  if ((await store.people.resetOf(identifier, clock.nowMs())) === undefined) throw noReset();
+  const hash = await hasher.hash(password).catch((error: unknown) => {
+    throw error instanceof HashingBusy ? tooBusy() : error;
+  });
   const link = await store.people.link(digestOf(token));
-  if (link?.kind !== "reset" || link.email === null) return undefined;
-  const person = await store.people.personByEmail(link.email);
-  const maker = await makerOf(room, link);
-  const isOpen = link.revokedAtMs === null && link.usedAtMs === null && link.expiresAtMs > clock.nowMs();
-  // A new password, set in another way, has ended what the library keeps of it.
-  const isKept = await store.people.isResetKept(keptReset(`${RESET_PREFIX}${token}`), clock.nowMs());
-  const isRight = person !== undefined && isOpen && isKept;
-  if (isRight && maker === "operator") return person;
-  if (!isRight || maker === "nobody" || link.seat === null || isMore(room, person, link.seat))
-    throw fault("invalid_value", { message: "This link is not good any more. Ask for a new one.", param: "token" });
-  // Before the library writes the password: whatever breaks off then, the address counts as unproven.
-  await store.change(async ({ people }) => ({
-    answer: await people.setUnproven(person.id, clock.nowMs()),
-    audit: null,
-  }));
-  return person;
+  const write = async (): Promise<Reply> => {
+    const id = await store.people.resetOf(identifier, clock.nowMs());
+    const person = id === undefined ? undefined : await store.people.person(id);
+    if (person === undefined) throw noReset();
+    const isDoubtful = link !== undefined && (await isOfAdmin(room, link, person));
+    await change(room, async ({ people }) => {
+      const now = clock.nowMs();
+      if (!(await people.resetPassword(person.id, identifier, hash, now))) throw noReset();
+      if (link !== undefined && !(await people.useLink(link.id, now))) throw noReset();
+      // Who made the link may be the one who sets the password.
+      if (isDoubtful) await people.setUnproven(person.id, now);
+      const line = { actor: person.email, action: "person.password_reset", workspaceId: null, target: person.id };
+      return { answer: null, audit: { ...line, detail: { address } } };
+    });
+    return { status: 200, json: { status: true } };
+  };
+  // What a link is good for that somebody has made hangs on seats, theirs and the person's. A mailed one hangs on nothing.
+  return link === undefined ? write() : room.inTurn(write);
 }
 
 /**
- * The library has used the token up: what an admin knows of it says so, too. Whatever was said of the address meanwhile,
- * it counts as unproven.
+ * A link that an admin has made opens the account as it was then: not one that has become more since, or whose role is
+ * higher, nor after it was removed from there. None is good of an admin or an operator who is none any more.
  */
-export async function spendReset(room: PeopleRoom, token: string): Promise<void> {
-  const { store, clock } = room;
-  const link = await store.people.link(digestOf(token));
-  if (link?.kind !== "reset" || link.email === null) return;
-  const person = await store.people.personByEmail(link.email);
-  const isDoubtful = (await makerOf(room, link)) !== "operator";
-  await store.change(async ({ people }) => {
-    if (isDoubtful && person !== undefined) await people.setUnproven(person.id, clock.nowMs());
-    return { answer: await people.useLink(link.id, clock.nowMs()), audit: null };
-  });
+async function isOfAdmin(room: PeopleRoom, link: PersonLink, person: PersonRecord): Promise<boolean> {
+  const maker = await makerOf(room, link);
+  if (maker === "operator") return false;
+  if (maker === "nobody" || link.seat === null || isMore(room, person, link.seat)) throw noReset();
+  return true;
 }
+
+const noReset = (): Fault =>
+  fault("invalid_value", { message: "This link is not good any more. Ask for a new one.", param: "token" });
 
 async function makeReset(
   room: PeopleRoom,
@@ -120,10 +131,9 @@ async function makeReset(
   seat: PersonLink["seat"],
 ): Promise<Reply> {
   demandFresh(room, exchange);
-  const { clock, makeToken, library, ids } = room;
+  const { clock, makeToken, ids } = room;
   const [token, now] = [makeToken(), clock.nowMs()];
   const expiresAtMs = now + RESET_MS;
-  const opened = await library.plain();
   const madeBy = await makerName(room);
   await change(room, async ({ people }) => {
     const { email } = person;
@@ -139,10 +149,10 @@ async function makeReset(
       usedAtMs: null,
       revokedAtMs: null,
     });
+    await people.addReset(ids.next("aut_"), person.id, keptOf(token), now, expiresAtMs);
     const audit = { action: "person.reset_link", workspaceId: seat?.workspaceId ?? null, target: person.id };
     return { answer: null, audit: { ...audit, detail: { email } } };
   });
-  await opened.addReset(person.id, token, new Date(expiresAtMs));
   const link = `${baseOf(room)}/app/reset-password?token=${token}`;
   return { status: 201, json: { link, expires_at: isoTime(expiresAtMs) } };
 }

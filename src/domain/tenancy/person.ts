@@ -12,8 +12,6 @@ export type PersonRecord = {
   readonly twoFactor: boolean;
   /** Nobody else can have made the account in their name. */
   readonly proven: boolean;
-  /** When whoever had it lost every way in: what they had begun before is undone. */
-  readonly startedOverAtMs: number | null;
   readonly createdAtMs: number;
 };
 
@@ -86,6 +84,11 @@ export type PersonAdd = {
 export type SessionAdd = PersonSession & { readonly tokenDigest: string };
 
 export type PeopleStore = {
+  /**
+   * The newest of the epochs, which are counted over all people. One begins with each change that takes away what somebody
+   * signs in with; what signs in, and began in an earlier one, writes nothing for that person.
+   */
+  epoch(): Promise<number>;
   person(id: string): Promise<PersonRecord | undefined>;
   personByEmail(email: string): Promise<PersonRecord | undefined>;
   /** Newest first; all that have an id before the cursor. */
@@ -99,8 +102,8 @@ export type PeopleStore = {
   sessions(userId: string, nowMs: number): Promise<PersonSession[]>;
   passkeys(userId: string): Promise<Passkey[]>;
   link(digest: string): Promise<PersonLink | undefined>;
-  /** Whether the library of sign-in still takes a link to a new password, by what it keeps of it. */
-  isResetKept(identifier: string, nowMs: number): Promise<boolean>;
+  /** Whose new password a link sets, by what is kept of it; undefined: nobody's any more. */
+  resetOf(identifier: string, nowMs: number): Promise<string | undefined>;
   /** Newest first. */
   invitations(workspaceId: string, limit: number): Promise<PersonLink[]>;
   /** Workspaces in which a node or a provider key names this address as who made or changed it. */
@@ -113,26 +116,34 @@ export type PeopleStore = {
    * allowed and no device has taken yet, is not good any more.
    */
   forgetDevices(userId: string): Promise<void>;
-  /** Links to a new password, made here or mailed, are not good any more. */
-  endResets(userId: string): Promise<void>;
   /** What is over leaves. */
   sweep(nowMs: number): Promise<void>;
 };
 
-/** Changes that are written together with their line in the audit log. */
+/** Changes that are written together with their line in the audit log. Those that begin an epoch do so first. */
 export type PeopleWriter = {
   addPerson(person: PersonAdd): Promise<void>;
   rename(id: string, name: string, nowMs: number): Promise<void>;
   setOperator(id: string, operator: boolean, nowMs: number): Promise<void>;
-  /** Links to a new password end with it. */
+  /** Sessions and links to a new password end when it is, and an epoch begins. */
   setDisabled(id: string, disabled: boolean, nowMs: number): Promise<void>;
+  /** An epoch begins. */
   dropSecondFactor(id: string, nowMs: number): Promise<void>;
-  dropPasskeys(id: string): Promise<void>;
+  /**
+   * Ends all sessions, devices that need no code for a while and links to a new password. An epoch begins, and is
+   * answered; undefined: one has begun since `asOf`, and nothing was changed.
+   */
+  changePassword(id: string, hash: string, asOf: number, nowMs: number): Promise<number | undefined>;
+  /** The same by a link, and without passkeys. False: the link is not good any more, and all of it must be undone. */
+  resetPassword(id: string, identifier: string, hash: string, nowMs: number): Promise<boolean>;
+  /** Keeps a link to a new password. */
+  addReset(id: string, userId: string, identifier: string, nowMs: number, expiresAtMs: number): Promise<void>;
   /**
    * Password, passkeys, second factor and sessions, and links made in their name or to a new password: whoever made them
-   * comes in no more. What was accepted in their name counts as not accepted. The address counts as proven.
+   * comes in no more. What was accepted in their name counts as not accepted. The address counts as proven. Answers the
+   * epoch that begins.
    */
-  startOver(person: Pick<PersonRecord, "id" | "email">, nowMs: number): Promise<void>;
+  startOver(person: Pick<PersonRecord, "id" | "email">, nowMs: number): Promise<number | undefined>;
   /** Somebody else can have set what signs in to it. */
   setUnproven(id: string, nowMs: number): Promise<void>;
   /** Nodes and provider keys of a workspace name nobody any more in the place of a person's address. */
@@ -143,9 +154,12 @@ export type PeopleWriter = {
    */
   erase(person: Pick<PersonRecord, "id" | "email">, nowMs: number): Promise<void>;
   addSession(session: SessionAdd): Promise<void>;
-  /** All of a person's but one, and devices that need no code for a while; answers how many sessions ended. */
+  /**
+   * All of a person's but one, and devices that need no code for a while. An epoch begins. Answers how many sessions
+   * ended.
+   */
   endSessions(userId: string, except: string | null): Promise<number>;
-  /** Whether there was one. */
+  /** An epoch begins. Whether there was one. */
   endSession(userId: string, sessionId: string): Promise<boolean>;
   addLink(link: PersonLink): Promise<void>;
   /** False: it was used, revoked or over before. */

@@ -1,8 +1,8 @@
 import type { BetterAuthOptions } from "better-auth";
 import type { CleanedWhere, CustomAdapter, DBAdapter } from "better-auth/adapters";
-import { type Kysely, type RawBuilder, sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { digestOf } from "../../../kit/secret.ts";
-import type { Database } from "./schema.ts";
+import type { Engine } from "./engine.ts";
 import { StoreError } from "./store-error.ts";
 
 /** The tables of the library of sign-in, by its names for them. */
@@ -19,13 +19,27 @@ export const PEOPLE_TABLES: Readonly<Record<string, string>> = {
 /** Columns that are kept as a digest: who reads the store can sign in with none of them. */
 const DIGESTED: Readonly<Record<string, string>> = { session: "token", deviceCode: "deviceCode" };
 
+/** The fields that say whom a row is about, where it is not `userId`. */
+const PERSON_FIELDS: Readonly<Record<string, string>> = { user: "id", verification: "value" };
+const NOBODY = sql`1 = 0`;
+
+/** A call must not write for whom an epoch has begun since it came. */
+export type Fence = {
+  /** The newest one when the call came that writes, or that it began itself. */
+  epoch(): number;
+  /** Throws what the library answers with. */
+  late(): never;
+};
+
+type PeopleEngine = Pick<Engine, "db" | "held">;
+
 export type PeopleDatabase = (options: BetterAuthOptions) => DBAdapter;
 
 /**
  * The store as the library of sign-in asks for it. Loaded when somebody signs in for the first time: the library takes
  * more memory than the rest of an idle gateway.
  */
-export async function peopleDatabase(db: Kysely<Database>): Promise<PeopleDatabase> {
+export async function peopleDatabase(engine: PeopleEngine, fence: Fence): Promise<PeopleDatabase> {
   const { createAdapterFactory } = await import("better-auth/adapters");
   return createAdapterFactory({
     config: {
@@ -37,11 +51,12 @@ export async function peopleDatabase(db: Kysely<Database>): Promise<PeopleDataba
       // Inside one the library asks past it too, and the embedded store has one connection: it would wait for ever.
       transaction: false,
     },
-    adapter: ({ schema }) => adapterOn(db, (model) => ["id", ...Object.keys(schema[model]?.fields ?? {})]),
+    adapter: ({ schema }) => adapterOn(engine, fence, (model) => ["id", ...Object.keys(schema[model]?.fields ?? {})]),
   });
 }
 
 type Target = { readonly model: string; readonly modelKey?: string | undefined };
+type Some = Target & { readonly where: CleanedWhere[] };
 type Column = RawBuilder<unknown>;
 
 /** `credentialID` is kept in `credential_id`. */
@@ -51,41 +66,86 @@ function columnNamed(field: string): string {
 
 const column = (field: string): Column => sql.ref(columnNamed(field));
 
-function adapterOn(db: Kysely<Database>, fieldsOf: (model: string) => readonly string[]): CustomAdapter {
-  const key = ({ model, modelKey }: Target) => modelKey ?? model;
+function adapterOn(engine: PeopleEngine, fence: Fence, fieldsOf: (model: string) => readonly string[]): CustomAdapter {
+  const words = wordsFor(fieldsOf);
+  return { ...reading(engine.db, words), ...taking(engine.db, words), ...writing(fenced(engine, fence), words) };
+}
+
+type Words = ReturnType<typeof wordsFor>;
+
+const key = ({ model, modelKey }: Target): string => modelKey ?? model;
+const personField = (target: Target): string => PERSON_FIELDS[key(target)] ?? "userId";
+
+/** The parts that queries are made of. */
+function wordsFor(fieldsOf: (model: string) => readonly string[]) {
   const table = (target: Target) => {
     const name = PEOPLE_TABLES[key(target)];
     if (name === undefined) throw new StoreError("rejected", `there is no table for ${target.model}`);
     return sql.table(name);
   };
-  // In the library's own names, so that a row needs no change of its own.
-  const columns = (target: Target) =>
-    sql.join([...new Set(fieldsOf(key(target)))].map((field) => sql`${column(field)} as ${sql.ref(field)}`));
   const matching = (target: Target, where: readonly CleanedWhere[] | undefined) =>
     conditionOf((where ?? []).map((one) => digestedWhere(key(target), one)));
-  const assigned = (target: Target, values: object) =>
-    Object.entries(digested(key(target), values)).map(([field, value]) => sql`${column(field)} = ${value}`);
-  const one = (target: Target, where: readonly CleanedWhere[]) =>
-    sql`id in (select id from ${table(target)} where ${matching(target, where)} limit 1) and ${matching(target, where)}`;
-  const first = async <T>(query: RawBuilder<T>, target: Target, where: readonly CleanedWhere[]) => {
-    const [row] = (await query.execute(db)).rows;
-    return row === undefined ? null : undigested(key(target), row, where);
-  };
-  const changes = async (query: RawBuilder<unknown>) => Number((await query.execute(db)).numAffectedRows ?? 0);
   return {
-    async create({ data, ...target }) {
-      const kept = Object.entries(digested(key(target), data));
-      const names = sql.join(kept.map(([field]) => column(field)));
-      const values = sql.join(kept.map(([, value]) => sql`${value}`));
-      await sql`insert into ${table(target)} (${names}) values (${values})`.execute(db);
-      return data;
+    table,
+    matching,
+    // In the library's own names, so that a row needs no change of its own.
+    columns: (target: Target) =>
+      sql.join([...new Set(fieldsOf(key(target)))].map((field) => sql`${column(field)} as ${sql.ref(field)}`)),
+    assigned: (target: Target, values: object) =>
+      Object.entries(digested(key(target), values)).map(([field, value]) => sql`${column(field)} = ${value}`),
+    one: (target: Target, where: readonly CleanedWhere[]) =>
+      sql`id in (select id from ${table(target)} where ${matching(target, where)} limit 1) and ${matching(target, where)}`,
+    /** Which people rows are about, as they are and as they become. */
+    whose(target: Target, where: readonly CleanedWhere[], becomes: object = {}) {
+      const field = personField(target);
+      const named = where.filter((term) => term.field === field && term.operator === "eq").map(({ value }) => value);
+      const ids = [...named, Reflect.get(becomes, field)].filter((id) => typeof id === "string");
+      const kept = sql`id in (select ${column(field)} from ${table(target)} where ${matching(target, where)})`;
+      return sql.join([...ids.map((id) => sql`id = ${id}`), kept], sql` or `);
     },
-    findOne: <T>({ where, ...target }: Target & { where: CleanedWhere[] }) =>
-      first(
-        sql<T>`select ${columns(target)} from ${table(target)} where ${matching(target, where)} limit 1`,
-        target,
-        where,
-      ),
+  };
+}
+
+/** Writes unless an epoch has begun of one of the people whom it is about; answers the rows. */
+type Write = <T>(
+  whom: RawBuilder<unknown>,
+  written: (inTime: RawBuilder<unknown>) => RawBuilder<T>,
+  of?: "the people themselves",
+) => Promise<T[]>;
+
+function fenced({ db, held = sql`` }: PeopleEngine, fence: Fence): Write {
+  return async <T>(
+    whom: RawBuilder<unknown>,
+    written: (inTime: RawBuilder<unknown>) => RawBuilder<T>,
+    of?: "the people themselves",
+  ) => {
+    const asOf = fence.epoch();
+    // An epoch that is about to begin is waited for, or waits for this. Rows of people are held by being written.
+    const query =
+      of === undefined
+        ? sql<T>`with whose as (select epoch from people where ${whom} ${held})
+            ${written(sql`not exists (select 1 from whose where epoch > ${asOf})`)}`
+        : written(sql`epoch <= ${asOf}`);
+    const { rows } = await query.execute(db);
+    if (rows.length > 0) return rows;
+    const late = await sql`select 1 from people where (${whom}) and epoch > ${asOf} limit 1`.execute(db);
+    return late.rows.length > 0 ? fence.late() : rows;
+  };
+}
+
+function only<T>(target: Target, rows: readonly T[], where: readonly CleanedWhere[]): T | null {
+  const [row] = rows;
+  return row === undefined ? null : undigested(key(target), row, where);
+}
+
+type Made<Name extends keyof CustomAdapter> = Required<Pick<CustomAdapter, Name>>;
+
+function reading(db: PeopleEngine["db"], { table, matching, columns }: Words): Made<"findOne" | "findMany" | "count"> {
+  return {
+    async findOne<T>({ where, ...target }: Some) {
+      const query = sql<T>`select ${columns(target)} from ${table(target)} where ${matching(target, where)} limit 1`;
+      return only(target, (await query.execute(db)).rows, where);
+    },
     async findMany<T>({ where, limit, sortBy, offset, ...target }: Parameters<CustomAdapter["findMany"]>[0]) {
       const order =
         sortBy === undefined
@@ -95,39 +155,73 @@ function adapterOn(db: Kysely<Database>, fieldsOf: (model: string) => readonly s
         limit ${limit} offset ${offset ?? 0}`;
       return (await query.execute(db)).rows;
     },
-    update: <T>({ where, update, ...target }: Target & { where: CleanedWhere[]; update: T }) => {
-      const set = typeof update === "object" && update !== null ? assigned(target, update) : [];
-      return first(
-        sql<T>`update ${table(target)} set ${sql.join(set)} where ${matching(target, where)} returning ${columns(target)}`,
-        target,
-        where,
-      );
-    },
-    updateMany: ({ where, update, ...target }) =>
-      changes(sql`update ${table(target)} set ${sql.join(assigned(target, update))} where ${matching(target, where)}`),
-    async delete({ where, ...target }) {
-      await sql`delete from ${table(target)} where ${matching(target, where)}`.execute(db);
-    },
-    deleteMany: ({ where, ...target }) => changes(sql`delete from ${table(target)} where ${matching(target, where)}`),
-    consumeOne: <T>({ where, ...target }: Target & { where: CleanedWhere[] }) =>
-      first(
-        sql<T>`delete from ${table(target)} where ${one(target, where)} returning ${columns(target)}`,
-        target,
-        where,
-      ),
-    incrementOne<T>({ where, increment, set, ...target }: Parameters<NonNullable<CustomAdapter["incrementOne"]>>[0]) {
-      const added = Object.entries(increment).map(
-        ([field, delta]) => sql`${column(field)} = coalesce(${column(field)}, 0) + ${delta}`,
-      );
-      const all = sql.join([...added, ...assigned(target, set ?? {})]);
-      const query = sql<T>`update ${table(target)} set ${all} where ${one(target, where)} returning ${columns(target)}`;
-      return first(query, target, where);
-    },
     async count({ where, ...target }) {
       const query = sql<{
         rows: unknown;
       }>`select count(*) as rows from ${table(target)} where ${matching(target, where)}`;
       return Number((await query.execute(db)).rows[0]?.rows ?? 0);
+    },
+  };
+}
+
+/** What somebody waits for is good once: whoever takes it has still to write what it is good for. */
+function taking(db: PeopleEngine["db"], { table, one, columns }: Words): Made<"consumeOne"> {
+  return {
+    async consumeOne<T>({ where, ...target }: Some) {
+      const query = sql<T>`delete from ${table(target)} where ${one(target, where)} returning ${columns(target)}`;
+      return only(target, (await query.execute(db)).rows, where);
+    },
+  };
+}
+
+function writing(
+  write: Write,
+  { table, matching, columns, assigned, one, whose }: Words,
+): Made<"create" | "update" | "updateMany" | "delete" | "deleteMany" | "incrementOne"> {
+  const update = <T>(target: Some, set: readonly RawBuilder<unknown>[], rows: RawBuilder<unknown>, becomes: object) =>
+    write(
+      whose(target, target.where, becomes),
+      (inTime) =>
+        sql<T>`update ${table(target)} set ${sql.join(set)} where ${rows} and ${inTime} returning ${columns(target)}`,
+      key(target) === "user" ? "the people themselves" : undefined,
+    );
+  const remove = async (target: Some) => {
+    // What is over is removed of all people at once.
+    const whom = key(target) === "verification" ? NOBODY : whose(target, target.where);
+    const rows = matching(target, target.where);
+    const removed = (inTime: RawBuilder<unknown>) =>
+      sql`delete from ${table(target)} where ${rows} and ${inTime} returning id`;
+    return (await write(whom, removed)).length;
+  };
+  return {
+    async create({ data, ...target }) {
+      const kept = Object.entries(digested(key(target), data));
+      const names = sql.join(kept.map(([field]) => column(field)));
+      const values = sql.join(kept.map(([, value]) => sql`${value}`));
+      const id: unknown = Reflect.get(data, personField(target));
+      await write(
+        key(target) === "user" || typeof id !== "string" ? NOBODY : sql`id = ${id}`,
+        (inTime) => sql`insert into ${table(target)} (${names}) select ${values} where ${inTime} returning id`,
+      );
+      return data;
+    },
+    async update<T>({ update: set, ...target }: Some & { update: T }) {
+      const becomes = typeof set === "object" && set !== null ? set : {};
+      const rows = await update<T>(target, assigned(target, becomes), matching(target, target.where), becomes);
+      return only(target, rows, target.where);
+    },
+    updateMany: async ({ update: set, ...target }) =>
+      (await update(target, assigned(target, set), matching(target, target.where), set)).length,
+    async delete(target) {
+      await remove(target);
+    },
+    deleteMany: remove,
+    async incrementOne<T>({ increment, set = {}, ...target }: Parameters<Made<"incrementOne">["incrementOne"]>[0]) {
+      const added = Object.entries(increment).map(
+        ([field, delta]) => sql`${column(field)} = coalesce(${column(field)}, 0) + ${delta}`,
+      );
+      const all = [...added, ...assigned(target, set)];
+      return only(target, await update<T>(target, all, one(target, target.where), set), target.where);
     },
   };
 }

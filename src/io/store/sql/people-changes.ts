@@ -1,34 +1,32 @@
 import type { Kysely, Selectable } from "kysely";
 import type { PeopleWriter } from "../../../domain/tenancy/person.ts";
 import { endResets, forgetDevices, isoOf, PASSWORD_ACCOUNT } from "./people.ts";
+import { beginEpoch } from "./people-epoch.ts";
 import { erasing } from "./people-erasing.ts";
 import type { PeopleTables } from "./people-schema.ts";
 import type { Database } from "./schema.ts";
 
 export function peopleWriter(db: Kysely<Database>): PeopleWriter {
-  return { ...personChanges(db), ...erasing(db), ...sessionChanges(db), ...linkChanges(db) };
+  return {
+    ...personChanges(db),
+    ...passwordChanges(db),
+    ...erasing(db),
+    ...sessionChanges(db),
+    ...linkChanges(db),
+  };
 }
 
 type Changes<Name extends keyof PeopleWriter> = Pick<PeopleWriter, Name>;
 
 function personChanges(
   db: Kysely<Database>,
-): Changes<
-  | "addPerson"
-  | "rename"
-  | "setOperator"
-  | "setDisabled"
-  | "dropSecondFactor"
-  | "dropPasskeys"
-  | "startOver"
-  | "setUnproven"
-> {
+): Changes<"addPerson" | "rename" | "setOperator" | "setDisabled" | "dropSecondFactor" | "startOver" | "setUnproven"> {
   const change = async (
     id: string,
     set: Partial<
       Pick<
         Selectable<PeopleTables["people"]>,
-        "name" | "operator" | "disabled" | "two_factor_enabled" | "email_verified" | "started_over_at_ms"
+        "name" | "operator" | "disabled" | "two_factor_enabled" | "email_verified"
       >
     >,
     nowMs: number,
@@ -39,14 +37,6 @@ function personChanges(
       .where("id", "=", id)
       .execute();
   };
-  const addPassword = async (userId: string, accountId: string, password: string, nowMs: number) => {
-    const times = { created_at: isoOf(nowMs), updated_at: isoOf(nowMs) };
-    const account = { id: accountId, user_id: userId, account_id: userId, provider_id: PASSWORD_ACCOUNT };
-    await db
-      .insertInto("people_accounts")
-      .values({ ...account, password, ...times })
-      .execute();
-  };
   return {
     async addPerson({ id, email, name, operator, proven, passwordHash, createdAtMs }) {
       const times = { created_at: isoOf(createdAtMs), updated_at: isoOf(createdAtMs) };
@@ -55,23 +45,25 @@ function personChanges(
         .insertInto("people")
         .values({ id, email, name, image: null, ...flags, ...times })
         .execute();
-      if (passwordHash !== null) await addPassword(id, `acc_${id}`, passwordHash, createdAtMs);
+      if (passwordHash !== null) await setPassword(db, id, passwordHash, createdAtMs);
     },
     rename: (id, name, nowMs) => change(id, { name }, nowMs),
     setOperator: (id, operator, nowMs) => change(id, { operator: operator ? 1 : 0 }, nowMs),
     async setDisabled(id, disabled, nowMs) {
-      if (disabled) await endResets(db, id);
+      if (disabled) {
+        await endSessions(db, id, null);
+        await endResets(db, id);
+      }
       await change(id, { disabled: disabled ? 1 : 0 }, nowMs);
     },
     async dropSecondFactor(id, nowMs) {
+      await beginEpoch(db, id);
       await db.deleteFrom("people_two_factors").where("user_id", "=", id).execute();
       await forgetDevices(db, id);
       await change(id, { two_factor_enabled: 0 }, nowMs);
     },
-    async dropPasskeys(id) {
-      await db.deleteFrom("people_passkeys").where("user_id", "=", id).execute();
-    },
     async startOver({ id, email }, nowMs) {
+      const epoch = await beginEpoch(db, id);
       for (const table of ["people_two_factors", "people_passkeys", "people_sessions"] as const)
         await db.deleteFrom(table).where("user_id", "=", id).execute();
       const ours = db.deleteFrom("people_accounts").where("user_id", "=", id);
@@ -79,10 +71,52 @@ function personChanges(
       await forgetDevices(db, id);
       await endResets(db, id);
       await revokeOf(db, email, nowMs);
-      const overAtMs = Math.trunc(nowMs);
-      await change(id, { two_factor_enabled: 0, email_verified: 1, started_over_at_ms: overAtMs }, nowMs);
+      await change(id, { two_factor_enabled: 0, email_verified: 1 }, nowMs);
+      return epoch;
     },
     setUnproven: (id, nowMs) => change(id, { email_verified: 0 }, nowMs),
+  };
+}
+
+async function setPassword(db: Kysely<Database>, userId: string, password: string, nowMs: number): Promise<void> {
+  const account = { id: `acc_${userId}`, user_id: userId, account_id: userId, provider_id: PASSWORD_ACCOUNT };
+  const written = { password, updated_at: isoOf(nowMs) };
+  await db
+    .insertInto("people_accounts")
+    .values({ ...account, ...written, created_at: isoOf(nowMs) })
+    .onConflict((conflict) => conflict.columns(["provider_id", "account_id"]).doUpdateSet(written))
+    .execute();
+}
+
+function passwordChanges(db: Kysely<Database>): Changes<"changePassword" | "resetPassword" | "addReset"> {
+  const replace = async (id: string, hash: string, nowMs: number) => {
+    await setPassword(db, id, hash, nowMs);
+    await db.deleteFrom("people_sessions").where("user_id", "=", id).execute();
+    await forgetDevices(db, id);
+    await endResets(db, id);
+  };
+  return {
+    async changePassword(id, hash, asOf, nowMs) {
+      const epoch = await beginEpoch(db, id, asOf);
+      if (epoch !== undefined) await replace(id, hash, nowMs);
+      return epoch;
+    },
+    async resetPassword(id, identifier, hash, nowMs) {
+      await beginEpoch(db, id);
+      const kept = db.deleteFrom("people_verifications").where("identifier", "=", identifier).where("value", "=", id);
+      const { numDeletedRows } = await kept.where("expires_at", ">", isoOf(nowMs)).executeTakeFirst();
+      // Who gets an account back has it alone: a passkey that somebody else added would stay good for ever.
+      await db.deleteFrom("people_passkeys").where("user_id", "=", id).execute();
+      await replace(id, hash, nowMs);
+      return numDeletedRows > 0n;
+    },
+    async addReset(id, userId, identifier, nowMs, expiresAtMs) {
+      const times = { created_at: isoOf(nowMs), updated_at: isoOf(nowMs), expires_at: isoOf(expiresAtMs) };
+      await db
+        .insertInto("people_verifications")
+        .values({ id, identifier, value: userId, ...times })
+        .execute();
+    },
   };
 }
 
@@ -119,13 +153,9 @@ function sessionChanges(db: Kysely<Database>): Changes<"addSession" | "endSessio
         })
         .execute();
     },
-    async endSessions(userId, except) {
-      await forgetDevices(db, userId);
-      const all = db.deleteFrom("people_sessions").where("user_id", "=", userId);
-      const { numDeletedRows } = await (except === null ? all : all.where("id", "!=", except)).executeTakeFirst();
-      return Number(numDeletedRows);
-    },
+    endSessions: (userId, except) => endSessions(db, userId, except),
     async endSession(userId, sessionId) {
+      await beginEpoch(db, userId);
       const { numDeletedRows } = await db
         .deleteFrom("people_sessions")
         .where("user_id", "=", userId)
@@ -134,6 +164,14 @@ function sessionChanges(db: Kysely<Database>): Changes<"addSession" | "endSessio
       return numDeletedRows > 0n;
     },
   };
+}
+
+async function endSessions(db: Kysely<Database>, userId: string, except: string | null): Promise<number> {
+  await beginEpoch(db, userId);
+  await forgetDevices(db, userId);
+  const all = db.deleteFrom("people_sessions").where("user_id", "=", userId);
+  const { numDeletedRows } = await (except === null ? all : all.where("id", "!=", except)).executeTakeFirst();
+  return Number(numDeletedRows);
 }
 
 function linkChanges(db: Kysely<Database>): Changes<"addLink" | "useLink" | "revokeLink" | "revokeLinks"> {

@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely";
 import { erasedAddress, type PeopleWriter } from "../../../domain/tenancy/person.ts";
 import { endResets, forgetDevices, isoOf } from "./people.ts";
+import { beginEpoch } from "./people-epoch.ts";
 import type { Database } from "./schema.ts";
 
 /** By each of which somebody signs in, or is signed in. */
@@ -17,6 +18,7 @@ export function erasing(db: Kysely<Database>): Pick<PeopleWriter, "erase" | "era
     },
     async erase({ id, email }, nowMs) {
       const nobody = erasedAddress(id);
+      await beginEpoch(db, id);
       for (const table of WAYS_IN) await db.deleteFrom(table).where("user_id", "=", id).execute();
       await forgetDevices(db, id);
       await endResets(db, id);

@@ -11,7 +11,7 @@ export type PeopleTables = {
     two_factor_enabled: number | null;
     operator: number;
     disabled: number;
-    started_over_at_ms: Generated<number | null>;
+    epoch: Generated<number>;
     created_at: string;
     updated_at: string;
   };

@@ -12,6 +12,7 @@ import {
 } from "../../../domain/tenancy/person.ts";
 import { ROLES } from "../../../domain/tenancy/workspace.ts";
 import { digestOf } from "../../../kit/secret.ts";
+import { epochNow } from "./people-epoch.ts";
 import type { PeopleTables } from "./people-schema.ts";
 import type { Database } from "./schema.ts";
 
@@ -22,6 +23,7 @@ export const isoOf = (ms: number): string => new Date(Math.trunc(ms)).toISOStrin
 
 export function peopleStore(db: Kysely<Database>): PeopleStore {
   return {
+    epoch: () => epochNow(db),
     async person(id) {
       const row = await db.selectFrom("people").selectAll().where("id", "=", id).executeTakeFirst();
       return row === undefined ? undefined : toPerson(row);
@@ -115,9 +117,8 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
         .execute();
     },
     useCode: (userId, code, nowMs, untilMs) => useCode(db, `used_${digestOf(`${userId} ${code}`)}`, nowMs, untilMs),
-    isResetKept: (identifier, nowMs) => isResetKept(db, identifier, nowMs),
+    resetOf: (identifier, nowMs) => resetOf(db, identifier, nowMs),
     forgetDevices: (userId) => forgetDevices(db, userId),
-    endResets: (userId) => endResets(db, userId),
     async sweep(nowMs) {
       const now = isoOf(nowMs);
       for (const table of ["people_sessions", "people_verifications", "people_devices"] as const)
@@ -158,9 +159,9 @@ export async function forgetDevices(db: Kysely<Database>, userId: string): Promi
   await db.deleteFrom("people_devices").where("user_id", "=", userId).execute();
 }
 
-async function isResetKept(db: Kysely<Database>, identifier: string, nowMs: number): Promise<boolean> {
-  const kept = db.selectFrom("people_verifications").select("id").where("identifier", "=", identifier);
-  return (await kept.where("expires_at", ">", isoOf(nowMs)).executeTakeFirst()) !== undefined;
+async function resetOf(db: Kysely<Database>, identifier: string, nowMs: number): Promise<string | undefined> {
+  const kept = db.selectFrom("people_verifications").select("value").where("identifier", "=", identifier);
+  return (await kept.where("expires_at", ">", isoOf(nowMs)).executeTakeFirst())?.value;
 }
 
 export async function endResets(db: Kysely<Database>, userId: string): Promise<void> {
@@ -186,7 +187,6 @@ async function held(db: Kysely<Database>, tokenDigest: string): Promise<Held | u
       "person.disabled",
       "person.two_factor_enabled",
       "person.email_verified",
-      "person.started_over_at_ms",
       "person.created_at as person_created_at",
     ])
     .where("session.token", "=", tokenDigest)
@@ -227,15 +227,7 @@ async function createdAt(db: Kysely<Database>, id: string): Promise<string | und
 
 type PersonRow = Pick<
   Selectable<PeopleTables["people"]>,
-  | "id"
-  | "email"
-  | "name"
-  | "operator"
-  | "disabled"
-  | "two_factor_enabled"
-  | "email_verified"
-  | "started_over_at_ms"
-  | "created_at"
+  "id" | "email" | "name" | "operator" | "disabled" | "two_factor_enabled" | "email_verified" | "created_at"
 >;
 
 function toPerson(row: PersonRow): PersonRecord {
@@ -247,7 +239,6 @@ function toPerson(row: PersonRow): PersonRecord {
     disabled: row.disabled === 1,
     twoFactor: row.two_factor_enabled === 1,
     proven: row.email_verified === 1,
-    startedOverAtMs: row.started_over_at_ms,
     createdAtMs: Date.parse(row.created_at),
   };
 }

@@ -39,7 +39,7 @@ import { nodeStore } from "./nodes.ts";
 import { ownKeyStore } from "./own-keys.ts";
 import { paymentStore } from "./payments.ts";
 import { peopleStore } from "./people.ts";
-import { type PeopleDatabase, peopleDatabase } from "./people-adapter.ts";
+import { type Fence, type PeopleDatabase, peopleDatabase } from "./people-adapter.ts";
 import { peopleWriter } from "./people-changes.ts";
 import { platformKeyStore } from "./platform-keys.ts";
 import { promotionStore } from "./promotions.ts";
@@ -104,8 +104,8 @@ export type Store = RecordSink & {
   readonly proofs: ProofStore;
   readonly meta: MetaStore;
   readonly people: PeopleStore;
-  /** The tables of people for the library of sign-in. */
-  peopleDatabase(): Promise<PeopleDatabase>;
+  /** The tables of people for the library of sign-in, which writes nothing beyond the fence. */
+  peopleDatabase(fence: Fence): Promise<PeopleDatabase>;
   readonly dataKeys: DataKeyStore;
   /** Stored responses, sealed by this vault. */
   responses(vault: Vault): ResponseStore;
@@ -159,7 +159,7 @@ export function sqlStore(engine: Engine): Store {
     proofs: proofStore(db),
     meta: metaStore(db),
     people: peopleStore(db),
-    peopleDatabase: () => peopleDatabase(db),
+    peopleDatabase: (fence) => peopleDatabase(engine, fence),
     dataKeys: dataKeyStore(db),
     responses: (vault) => responseStore(engine, vault, storedBytes),
     captures: (vault) => captureStore(db, vault),

@@ -29,6 +29,7 @@ import { chargesInRollups } from "./0031-charges-in-rollups.ts";
 import { responseEnd } from "./0032-response-end.ts";
 import { offeredSeats } from "./0033-offered-seats.ts";
 import { startedOver } from "./0034-started-over.ts";
+import { epochsOfPeople } from "./0035-epochs-of-people.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = {
@@ -76,4 +77,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 32, name: "response end", statements: responseEnd },
   { number: 33, name: "offered seats", statements: offeredSeats },
   { number: 34, name: "started over", statements: startedOver },
+  { number: 35, name: "epochs of people", statements: epochsOfPeople },
 ];

@@ -1,0 +1,23 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/**
+ * A call of signing in while it is under way. What it goes by may be taken from whoever makes it, by a new password or an
+ * account that starts over: the library writes for nobody of whom an epoch has begun since the call came.
+ */
+export type Call = {
+  /** The newest one when the call came; a later one where the call has begun it. */
+  epoch: number;
+  /** Something was not written. */
+  isLate: boolean;
+};
+
+const calls = new AsyncLocalStorage<Call>();
+
+export function underWay<T>(call: Call, work: () => T): T {
+  return calls.run(call, work);
+}
+
+/** What nobody has called for is older than every epoch. */
+export function callNow(): Call {
+  return calls.getStore() ?? { epoch: 0, isLate: false };
+}

@@ -1,0 +1,37 @@
+import { type Kysely, sql } from "kysely";
+import type { Database } from "./schema.ts";
+
+/** In `meta`, so that it is found at once however many people there are. */
+const EPOCH = "people_epoch";
+
+/** The newest of all epochs that have begun. */
+export async function epochNow(db: Kysely<Database>): Promise<number> {
+  const row = await db.selectFrom("meta").select("value").where("name", "=", EPOCH).executeTakeFirst();
+  return Number(row?.value ?? 0);
+}
+
+/**
+ * First in a transaction that takes away what a person signs in with: calls that began before it is over write nothing
+ * for them any more. Answers the epoch; undefined: the person is in a later one than `asOf`, and nothing is changed.
+ */
+export async function beginEpoch(db: Kysely<Database>, id: string, asOf?: number): Promise<number | undefined> {
+  // The person before the number, in every transaction: what is written for them waits for this row, or this for it.
+  const theirs = db
+    .updateTable("people")
+    .set(({ ref }) => ({ epoch: ref("epoch") }))
+    .where("id", "=", id);
+  const { numUpdatedRows } = await (asOf === undefined ? theirs : theirs.where("epoch", "<=", asOf)).executeTakeFirst();
+  if (numUpdatedRows === 0n) return undefined;
+  // Whoever comes next waits here until this one is committed: a later number is never seen before an earlier one.
+  const { value } = await db
+    .insertInto("meta")
+    .values({ name: EPOCH, value: "1" })
+    .onConflict((conflict) =>
+      conflict.column("name").doUpdateSet({ value: sql`cast(cast(meta.value as bigint) + 1 as text)` }),
+    )
+    .returning("value")
+    .executeTakeFirstOrThrow();
+  const epoch = Number(value);
+  await db.updateTable("people").set({ epoch }).where("id", "=", id).execute();
+  return epoch;
+}

@@ -1,0 +1,127 @@
+import { getAuthTables } from "better-auth/db";
+import { expect, test } from "vitest";
+import { type PeopleWriter, RESET_MARK } from "../../src/domain/tenancy/person.ts";
+import type { Store } from "../../src/io/store/sql/store.ts";
+import { change, DAY_MS, libraryOn, NOW_MS, OPTIONS, person, valuesOf } from "./people-rows.ts";
+
+/** What takes away something that somebody signs in with. */
+const ENDINGS: readonly [string, (people: PeopleWriter) => Promise<unknown>][] = [
+  ["starts over", (people) => people.startOver(person("per_1"), NOW_MS)],
+  ["is disabled", (people) => people.setDisabled("per_1", true, NOW_MS)],
+  ["loses the second factor", (people) => people.dropSecondFactor("per_1", NOW_MS)],
+  ["loses all sessions", (people) => people.endSessions("per_1", null)],
+  ["loses one session", (people) => people.endSession("per_1", "ses_none")],
+  ["changes the password", (people) => people.changePassword("per_1", "$new", 0, NOW_MS)],
+  ["sets a password by a link", (people) => people.resetPassword("per_1", "reset:none", "$new", NOW_MS)],
+  ["is erased", (people) => people.erase(person("per_1"), NOW_MS)],
+];
+
+/** What is under way for people when something is taken away that they sign in with. */
+export function epochTests(storeNow: () => Store): void {
+  const models = Object.entries(getAuthTables(OPTIONS)).filter(
+    ([model, { fields }]) => "userId" in fields || model === "verification",
+  );
+  const rowOf = (model: string, id: string) => {
+    const values = valuesOf(getAuthTables(OPTIONS)[model]?.fields ?? {}, id);
+    const named = Object.entries(values).map(([name, value]) => [
+      name,
+      typeof value === "string" && value.startsWith("a ") ? `${value} of ${id}` : value,
+    ]);
+    return { ...Object.fromEntries(named), ...(model === "verification" ? { value: id } : {}) };
+  };
+  const some = async () => {
+    const store = storeNow();
+    await change(store, async (people) => {
+      for (const id of ["per_1", "per_2"]) await people.addPerson({ ...person(id), passwordHash: null });
+    });
+    return store;
+  };
+
+  test.each(ENDINGS)("PORTAL-11 write nothing for who %s meanwhile, and for everybody else", async (_, end) => {
+    const store = await some();
+    expect(await store.people.epoch()).toBe(0);
+    const adapter = await libraryOn(store, 0);
+    await change(store, end);
+    expect(await store.people.epoch()).toBe(1);
+    const later = await libraryOn(store, 1);
+    for (const [model] of models) {
+      await expect(adapter.create({ model, data: rowOf(model, "per_1") }), model).rejects.toThrow("too late");
+      await adapter.create({ model, data: rowOf(model, "per_2") });
+      await later.create({ model, data: rowOf(model, "per_1") });
+      const field = model === "verification" ? "value" : "userId";
+      const where = [{ field, value: "per_1" }];
+      const there = await later.count({ model, where });
+      const update = model === "verification" ? { identifier: "other" } : { userId: "per_1" };
+      await expect(adapter.update({ model, where, update }), model).rejects.toThrow("too late");
+      await expect(adapter.updateMany({ model, where, update }), model).rejects.toThrow("too late");
+      // Nor is a row of another's made theirs.
+      const theirs = [{ field, value: "per_2" }];
+      await expect(adapter.update({ model, where: theirs, update: { [field]: "per_1" } })).rejects.toThrow("too late");
+      expect(await adapter.updateMany({ model, where: theirs, update: { [field]: "per_2" } })).toBe(1);
+      if (model !== "verification") await expect(adapter.deleteMany({ model, where })).rejects.toThrow("too late");
+      expect(await adapter.deleteMany({ model, where: theirs })).toBe(1);
+      expect(await later.count({ model, where }), model).toBe(there);
+    }
+    const own = [{ field: "id", value: "per_1" }];
+    const update = { twoFactorEnabled: true };
+    await expect(adapter.update({ model: "user", where: own, update })).rejects.toThrow("too late");
+    const where = [{ field: "userId", value: "per_1" }];
+    const increment = { failedVerificationCount: 1 };
+    await expect(adapter.incrementOne({ model: "twoFactor", where, increment })).rejects.toThrow("too late");
+    expect(await later.update({ model: "user", where: own, update })).toMatchObject(update);
+    expect(await later.update({ model: "session", where: [{ field: "id", value: "none" }], update: {} })).toBeNull();
+  });
+
+  test("PORTAL-11 wait for an epoch that is about to begin, and one that begins takes away what they have written", async () => {
+    const store = await some();
+    const adapter = await libraryOn(store, 0);
+    const begin = (id: string) => adapter.create({ model: "session", data: rowOf("session", id) });
+    const asked: Promise<unknown>[] = [];
+    await store.change(async ({ people }) => {
+      await people.endSessions("per_1", null);
+      asked.push(...[begin("per_1"), begin("per_2")].map((one) => one.catch((error: Error) => error.message)));
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return { answer: null, audit: null };
+    });
+    expect(await Promise.all(asked)).toEqual(["too late", expect.objectContaining({ userId: "per_2" })]);
+    const ends = await Promise.allSettled(
+      Array.from({ length: 10 }, (_, at) => [
+        adapter.create({ model: "session", data: { ...rowOf("session", "per_2"), token: `token ${at}` } }),
+        change(store, (people) => people.endSessions("per_2", null)),
+      ]).flat(),
+    );
+    expect(ends.filter(({ status }, at) => at % 2 === 1 && status === "fulfilled")).toHaveLength(10);
+    expect(await store.people.sessions("per_2", 0)).toEqual([]);
+    // No number is of two epochs, whosever they are.
+    const others = Array.from({ length: 10 }, (_, at) => `per_other_${at}`);
+    await change(store, async (people) => {
+      for (const id of others) await people.addPerson(person(id));
+    });
+    await Promise.all(others.map((id) => change(store, (people) => people.endSessions(id, null))));
+    expect(await store.people.epoch()).toBe(1 + 10 + others.length);
+  });
+
+  test("PORTAL-11 change no password once another was set, and a link that is used up sets none", async () => {
+    const store = await some();
+    const set = (asOf: number) => change(store, (people) => people.changePassword("per_1", `$${asOf}`, asOf, NOW_MS));
+    expect([await set(0), await set(0), await set(1)]).toEqual([1, undefined, 2]);
+    const kept = `${RESET_MARK}one`;
+    await change(store, (people) => people.addReset("aut_1", "per_2", kept, NOW_MS, NOW_MS + DAY_MS));
+    expect([await store.people.resetOf(kept, NOW_MS), await store.people.resetOf(kept, NOW_MS + DAY_MS)]).toEqual([
+      "per_2",
+      undefined,
+    ]);
+    const reset = (id: string, nowMs = NOW_MS) =>
+      store.change(async ({ people }) => {
+        if (!(await people.resetPassword(id, kept, "$by link", nowMs))) throw new Error("undone");
+        return { answer: "set", audit: null };
+      });
+    await expect(reset("per_1")).rejects.toThrow("undone");
+    await expect(reset("per_2", NOW_MS + DAY_MS)).rejects.toThrow("undone");
+    expect(await reset("per_2")).toBe("set");
+    await expect(reset("per_2")).rejects.toThrow("undone");
+    const adapter = await libraryOn(store);
+    const passwords = await adapter.findMany<{ password: string }>({ model: "account" });
+    expect(passwords.map(({ password }) => password).toSorted()).toEqual(["$1", "$by link"]);
+  });
+}

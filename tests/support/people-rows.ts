@@ -1,0 +1,49 @@
+import { passkey } from "@better-auth/passkey";
+import { deviceAuthorization } from "better-auth/plugins/device-authorization";
+import { twoFactor } from "better-auth/plugins/two-factor";
+import type { PeopleWriter } from "../../src/domain/tenancy/person.ts";
+import type { Store } from "../../src/io/store/sql/store.ts";
+
+/** Of the library of sign-in. */
+export const OPTIONS = { plugins: [twoFactor(), passkey(), deviceAuthorization()] };
+export const DAY_MS = 86_400_000;
+export const NOW_MS = Date.UTC(2027, 0, 15);
+
+export const person = (id: string, more: { email?: string; operator?: boolean; createdAtMs?: number } = {}) => ({
+  id,
+  email: `${id}@example.eu`,
+  name: id,
+  operator: false,
+  proven: true,
+  passwordHash: "$argon2id$…",
+  createdAtMs: NOW_MS,
+  ...more,
+});
+
+export const change = <T>(store: Store, work: (people: PeopleWriter) => Promise<T>) =>
+  store.change(async ({ people }) => ({ answer: await work(people), audit: null }));
+
+const late = (): never => {
+  throw new Error("too late");
+};
+
+/** The tables as the library has them in a call that came when `epoch` was the newest. */
+export const libraryOn = async (store: Store, epoch = Number.MAX_SAFE_INTEGER) =>
+  (await store.peopleDatabase({ epoch: () => epoch, late }))(OPTIONS);
+
+type Field = { readonly type: unknown; readonly references?: unknown };
+
+/** A value for each field of a model. */
+export function valuesOf(fields: Readonly<Record<string, Field>>, userId: string): Record<string, unknown> {
+  const value = (name: string, { type }: Field) => {
+    if (name === "userId") return userId;
+    if (type === "boolean") return true;
+    if (type === "number") return 7;
+    return type === "date" ? new Date(NOW_MS) : `a ${name}`;
+  };
+  return Object.fromEntries(
+    Object.entries(fields)
+      .filter(([name]) => name !== "id")
+      .map(([name, field]) => [name, value(name, field)]),
+  );
+}
