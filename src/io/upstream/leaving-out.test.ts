@@ -55,6 +55,8 @@ test("PARAM-04 marks of what is worth caching are named where the dialect has no
   const turns: Call["turns"] = [{ role: "user", parts: [{ is: "text", text: "Hi", cache: { ttl: null } }] }];
   for (const dialect of [chatDialect, geminiDialect, responsesDialect]) {
     expect(leavingOut({ ...callOf({}), turns }, dialect, FACTS).dropped).toEqual(["cache_control"]);
+    const both = { ...callOf({}), turns, advisory: ["cache_control"] };
+    expect(leavingOut(both, dialect, FACTS).dropped).toEqual(["cache_control"]);
     expect(leavingOut(callOf({}), dialect, FACTS).dropped).toEqual([]);
   }
   expect(leavingOut({ ...callOf({}), turns }, messagesDialect, FACTS).dropped).toEqual([]);

@@ -28,7 +28,7 @@ export function leavingOut(
   const overlooked = detailsUnsaid(call, imageDetails);
   const unmarked = takesMarks?.(facts) === true ? NOTHING_DROPPED : marksOf(call);
   const more = [...unheard, ...cut, ...overlooked, ...unmarked];
-  const unsaid = more.length === 0 ? advisory : [...advisory, ...more];
+  const unsaid = more.length === 0 ? advisory : [...new Set([...advisory, ...more])];
   // Where sampling is a demand, the planner has kept such a model out; elsewhere it is asked without.
   const refused = sampling === false ? sampled(call) : NOTHING_DROPPED;
   if (refused.length === 0) return { call, dropped: unsaid };

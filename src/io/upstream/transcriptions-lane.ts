@@ -3,7 +3,7 @@ import type { TranscriptionFacts } from "../../domain/catalogue/facts-transcript
 import { jsonIn } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
-import { weightOf } from "../../language/canon/estimate.ts";
+import { tokensOfWeight, weightOf } from "../../language/canon/estimate.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { needsSegments, needsWords, type TranscriptionAsk } from "../../language/transcriptions/ask.ts";
 import { mistralTranscriptions } from "../../language/transcriptions/mistral.ts";
@@ -82,13 +82,16 @@ function answerFor(
 function answerOf(transcript: Transcript, { ask, file, billedBy }: Transcribing): WholeAnswer | Unusable {
   const missing = missingIn(transcript, ask);
   if (missing !== undefined) return { unusable: missing };
-  const seconds = secondsHeard(transcript.figures.seconds, file);
+  const { figures, segments, text } = transcript;
+  const weight = weightOf(text);
+  const shown = { untilSeconds: segments?.at(-1)?.end ?? 0, tokens: tokensOfWeight(weight) };
+  const seconds = secondsHeard(figures.seconds, file, shown);
   if (billedBy === "seconds" && seconds === undefined) return { unusable: "it does not say how long the audio was" };
   const bySeconds = billedBy === "seconds" && seconds !== undefined;
   return {
-    usage: bySeconds ? NO_TOKENS : transcript.figures.tokens,
+    usage: bySeconds ? NO_TOKENS : figures.tokens,
     upstreamId: null,
-    outputWeight: bySeconds ? 0 : weightOf(transcript.text),
+    outputWeight: bySeconds ? 0 : weight,
     units: bySeconds ? { seconds } : undefined,
     detail: seconds === undefined ? undefined : { seconds },
     contentType: contentTypeOf(ask.format),

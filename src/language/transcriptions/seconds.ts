@@ -33,36 +33,33 @@ export function secondsHeld(file: Measured): number {
   return Math.ceil(most + nearSeconds(most));
 }
 
+/** What of a transcript shows how long its audio lasted: the end of its last segment, and the tokens of its words. */
+export type Shown = { readonly untilSeconds: number; readonly tokens: number };
+
 /**
  * How long the audio was: as the provider reports it, where that can be true, else as it was measured. It can have heard
- * what the measure passed over, as much as the size allows: a report of more counts as that much where something was
- * passed over, so that no longer one is cheaper, unless it is the measured length in milliseconds. Undefined when neither
- * is known: then nothing can be billed by it.
+ * what the measure passed over, as much as the size allows. A report of more is in no unit that is known: the transcript
+ * tells then. Undefined when neither is known: then nothing can be billed by it.
  */
-export function secondsHeard(reported: number | undefined, file: Measured): number | undefined {
-  const { seconds, passedBytes } = file;
-  if (seconds === undefined) return reported !== undefined && reported <= secondsAtMost(file) ? reported : undefined;
-  const near = nearSeconds(seconds);
-  const most = seconds + near + passedBytes / BYTES_PER_SECOND_MIN;
-  if (reported === undefined || reported < seconds - near) return toMillisecond(seconds);
-  if (reported <= most) return reported;
-  return toMillisecond(passedBytes === 0 || isInMilliseconds(reported, seconds) ? seconds : most);
-}
-
-/** What went out of a transcript before its caller left: the end of the last segment, and the tokens of its words. */
-export type Written = { readonly untilSeconds: number; readonly tokens: number };
-
-/** How long the audio of a transcript without its end was: as measured, unless more went out than was said in that time. */
-export function secondsWritten({ untilSeconds, tokens }: Written, file: Measured): number | undefined {
+export function secondsHeard(reported: number | undefined, file: Measured, shown: Shown): number | undefined {
   const { seconds } = file;
-  if (seconds === undefined) return undefined;
-  const shown = Math.max(untilSeconds, tokens / WRITTEN_TOKENS_PER_SECOND);
-  return secondsHeard(shown > seconds + nearSeconds(seconds) ? shown : undefined, file);
+  if (seconds === undefined) return reported === undefined ? undefined : Math.min(reported, secondsAtMost(file));
+  if (reported === undefined || reported < seconds - nearSeconds(seconds)) return toMillisecond(seconds);
+  return reported <= mostOf(seconds, file) ? reported : secondsShown(file, shown);
 }
 
-/** Near what was measured; of a moment, which anything is near, no more than half of it away. */
-function isInMilliseconds(reported: number, seconds: number): boolean {
-  return Math.abs(reported / 1000 - seconds) <= Math.min(nearSeconds(seconds), seconds / 2);
+/** How long the audio of a transcript was that nobody reports: as measured, unless more went out than was said in that time. */
+export function secondsShown(file: Measured, { untilSeconds, tokens }: Shown): number | undefined {
+  const { seconds, passedBytes } = file;
+  if (seconds === undefined) return undefined;
+  const most = mostOf(seconds, file);
+  const shown = Math.max(untilSeconds <= most ? untilSeconds : 0, tokens / WRITTEN_TOKENS_PER_SECOND);
+  const isMore = passedBytes > 0 && shown > seconds + nearSeconds(seconds);
+  return toMillisecond(isMore ? Math.min(shown, most) : seconds);
+}
+
+function mostOf(seconds: number, { passedBytes }: Measured): number {
+  return seconds + nearSeconds(seconds) + passedBytes / BYTES_PER_SECOND_MIN;
 }
 
 function toMillisecond(seconds: number): number {

@@ -4,7 +4,7 @@ import type { AnswerStream, Piece, ShownCost, Units } from "../canon/answer.ts";
 import { tokensOfWeight, weightOf } from "../canon/estimate.ts";
 import { NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { usageOf } from "./render.ts";
-import { type Measured, secondsHeard, secondsWritten } from "./seconds.ts";
+import { type Measured, type Shown, secondsHeard, secondsShown } from "./seconds.ts";
 import { secondsOf, type Transcript } from "./transcript.ts";
 import type { TranscriptionWire } from "./wire.ts";
 
@@ -53,14 +53,14 @@ export class TranscriptStream implements AnswerStream {
   }
 
   get #seconds(): number | undefined {
-    if (this.#done !== undefined) return secondsHeard(this.#done.figures.seconds, this.#file);
-    const tokens = tokensOfWeight(this.#weight);
-    return secondsWritten({ untilSeconds: this.#untilSeconds, tokens }, this.#file);
+    const shown: Shown = { untilSeconds: this.#untilSeconds, tokens: tokensOfWeight(this.#weight) };
+    if (this.#done === undefined) return secondsShown(this.#file, shown);
+    return secondsHeard(this.#done.figures.seconds, this.#file, shown);
   }
 
   /** Not as it was measured, and nobody has said it. */
   get #isGuessed(): boolean {
-    return !this.finished && this.#seconds !== secondsHeard(undefined, this.#file);
+    return !this.finished && this.#seconds !== secondsShown(this.#file, { untilSeconds: 0, tokens: 0 });
   }
 
   read({ data }: { readonly data: string }): Piece {
@@ -73,7 +73,7 @@ export class TranscriptStream implements AnswerStream {
         this.#weight += weightOf(event.text);
         return { is: "content", text: frame({ type: "transcript.text.delta", delta: event.text, ...event.said }) };
       case "segment":
-        this.#untilSeconds = Math.max(this.#untilSeconds, secondsOf(event.event["end"]) ?? 0);
+        this.#untilSeconds = secondsOf(event.event["end"]) ?? this.#untilSeconds;
         return { is: "content", text: frame(event.event) };
       case "done":
         this.#done = event.transcript;

@@ -4,7 +4,7 @@ import { NO_TOKENS } from "../canon/usage.ts";
 import { mistralTranscriptions } from "./mistral.ts";
 import { openaiTranscriptions } from "./openai.ts";
 import { renderTranscript } from "./render.ts";
-import { secondsAtMost, secondsHeard } from "./seconds.ts";
+import { secondsAtMost, secondsHeard, secondsShown } from "./seconds.ts";
 import { TranscriptStream } from "./stream.ts";
 import { srtOf, vttOf } from "./subtitles.ts";
 import { segmentsOf } from "./transcript.ts";
@@ -87,24 +87,39 @@ describe("how long it was", () => {
     ["a report that is far too short", 1, measured, 10],
     ["no report", undefined, measured, 10],
     ["a report of more than was measured, where the file may have more in it", 45, byItsClock, 45],
-    ["one of more than its size allows", 60, byItsClock, 51.5],
-    ["one in milliseconds", 10_400, byItsClock, 10],
-    ["one in milliseconds that its size allows", 10_000, { ...byItsClock, passedBytes: 6_000_000 }, 10_000],
-    ["one of a moment that is not of that many milliseconds", 400, { ...byItsClock, seconds: 1 }, 42.05],
+    ["one of more than its size allows, such as in milliseconds", 10_400, byItsClock, 10],
     ["one of less than was measured", 5, byItsClock, 10],
     ["a report where nothing could be measured", 9.5, unmeasured, 9.5],
-    ["one that the size makes impossible", 3600, unmeasured, undefined],
+    ["one that the size makes impossible", 3600, unmeasured, 10],
     ["nothing at all", undefined, unmeasured, undefined],
   ] as const)("STT-01 %s", (_what, reported, file, seconds) => {
-    expect(secondsHeard(reported, file)).toBe(seconds);
+    expect(secondsHeard(reported, file, { untilSeconds: 0, tokens: 0 })).toBe(seconds);
   });
 
-  test("STT-01 BILL-02 the bill never falls as a report grows, where the file may have more in it", () => {
-    for (const bytes of [1, 3_200, 20_000, 1_200_000]) {
-      const clock = { bytes, seconds: 51.2, passedBytes: bytes };
-      const reports = Array.from({ length: 6_000 }, (_, at) => 48 + at);
-      const bills = reports.map((one) => secondsHeard(one, clock) ?? 0);
-      expect(bills).toEqual(bills.toSorted((one, other) => one - other));
+  test.each([
+    ["the end of its last segment", { untilSeconds: 42, tokens: 8 }, byItsClock, 42],
+    ["an end in another unit, too", { untilSeconds: 42_000, tokens: 8 }, byItsClock, 10],
+    ["its words, which nobody says faster", { untilSeconds: 0, tokens: 240 }, byItsClock, 30],
+    ["more words than its size allows", { untilSeconds: 42, tokens: 10_000 }, byItsClock, 51.5],
+    ["all of it within what was measured", { untilSeconds: 9, tokens: 80 }, byItsClock, 10],
+    ["more, of a file in which there is no more", { untilSeconds: 11, tokens: 240 }, measured, 10],
+  ])(
+    "STT-01 BILL-02 a report that cannot be true, and none: the transcript tells, by %s",
+    (_, shown, file, seconds) => {
+      expect([secondsHeard(10_400, file, shown), secondsShown(file, shown)]).toEqual([seconds, seconds]);
+    },
+  );
+
+  test("STT-01 BILL-02 no report makes a transcript cheaper than it shows, where the file may have more in it", () => {
+    const shown = { untilSeconds: 40, tokens: 160 };
+    for (const [seconds, bytes] of [
+      [51.2, 1_200_000],
+      [2.2, 191_000],
+      [3, 24_000],
+    ] as const) {
+      const file = { bytes, seconds, passedBytes: bytes };
+      for (let reported = 40; reported < 60_000; reported += 7)
+        expect(secondsHeard(reported, file, shown), `${reported}`).toBeGreaterThanOrEqual(Math.max(40, seconds));
     }
   });
 
