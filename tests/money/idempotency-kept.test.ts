@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { SETTINGS } from "../../src/settings/config.ts";
 import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { type Called, type Json, startGateway } from "../support/gateway.ts";
 import { callerWith, gate } from "../support/kept.ts";
@@ -172,6 +173,7 @@ test("BILL-09 with more keys than memory has room for, the older ones are found 
 });
 
 test("BILL-09 a key is free when its time is over, and the next call is remembered anew", async () => {
+  expect(SETTINGS.GATEWAY_IDEMPOTENCY_TTL.fallback).toBe("24h");
   const send = await roomWith({ GATEWAY_IDEMPOTENCY_TTL: "1s" });
   const first = await send("a");
   await vi.waitFor(

@@ -313,10 +313,11 @@ describe("whose key it is", () => {
     expect([asked(), (await charges()).length]).toEqual([2, 2]);
   });
 
-  test("BILL-09 the same key on another surface, or with another anthropic-beta, is another request", async () => {
+  test("BILL-09 the same key on another surface, or with another anthropic header, is another request", async () => {
     await post("messages");
     expect((await post("chat")).status).toBe(422);
-    expect((await post("messages", {}, { ...KEY, "anthropic-beta": "x-2026-01-01" })).status).toBe(422);
+    for (const name of ["anthropic-beta", "anthropic-version"])
+      expect((await post("messages", {}, { ...KEY, [name]: "2026-01-01" })).status).toBe(422);
     expect((await post("messages", {}, { ...KEY, "x-title": "another label" })).status).toBe(200);
     expect(asked()).toBe(1);
   });

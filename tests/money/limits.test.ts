@@ -110,8 +110,12 @@ describe("what counts", () => {
     const after = await set({ month: decimal(hold) });
     expect([after.day.limit, nanosOf(after.month.limit)]).toEqual(["5.00", hold]);
     expect((await ask()).status).toBe(200);
-    const { status, body } = await ask();
-    expect([status, /(daily|monthly) spend limit/.exec(body.error.message)?.[1]]).toEqual([402, "monthly"]);
+    // While the month's is reached, nobody is told to wait for the next day.
+    for (const day of ["5", "0"]) {
+      await set({ day });
+      const { status, body } = await ask();
+      expect([status, /(daily|monthly) spend limit/.exec(body.error.message)?.[1]]).toEqual([402, "monthly"]);
+    }
   });
 
   test("BILL-04 failures cost nothing of a limit, and a request that runs takes its hold of it", async () => {

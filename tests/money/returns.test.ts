@@ -53,6 +53,8 @@ describe("refunds", () => {
     const foreign = { request: body.id, reference: "x", reason: "not theirs" };
     expect((await send(`${other.slug}/wallet/refunds`, foreign)).status).toBe(404);
     expect((await refund("e", 1n, "chatcmpl-none")).status).toBe(404);
+    const next = await scene.chat(tenant.key, ASKED);
+    expect((await refund("b", COST / 2n, next.body.id)).body.error.param).toBe("reference");
     const audit = await scene.gateway.manage("GET", `/audit?action=wallet.refund&workspace=${tenant.slug}`);
     expect(audit.data).toHaveLength(2);
     expect(audit.data[1].detail).toMatchObject({ reason: "it was cut off", source: `charge:${body.id}` });
@@ -77,6 +79,16 @@ describe("refunds", () => {
     expect((await back("f", "2.00", `credit:${await idOf(tenant)}:invoice`)).status).toBe(201);
     expect(await balanceOf(tenant)).toBe("0.00");
     expect((await back("g", "1.00", "credit_none")).status).toBe(404);
+    const other = await scene.gateway.tenant({ credit: "0" });
+    const theirs = await send(`${other.slug}/wallet/credits`, { amount: "1.00" });
+    // What is in it again was given away: of what was paid one is left.
+    const last = await send(`${wallet}/credits`, { amount: "3.00" });
+    await send(`${wallet}/adjustments`, { direction: "down", amount: "2.00", reference: "t", reason: "as if spent" });
+    await send(`${wallet}/promotions`, { amount: "5.00", expires_at: "2030-01-01", reference: "again" });
+    expect((await back("h", "1.00", theirs.body.id)).status).toBe(404);
+    expect((await back("i", "1.01", last.body.id)).status).toBe(409);
+    expect((await back("j", "1.00", last.body.id)).status).toBe(201);
+    expect(await balanceOf(tenant)).toBe("5.00");
     await expectBooksInOrder();
   });
 
@@ -112,6 +124,7 @@ describe("refunds", () => {
       ["adjustments", { direction: "up", amount: "-1.00", reference: "a", reason: "r" }, "amount"],
       ["promotions", { amount: "1.00", expires_at: "2020-01-01", reference: "a" }, "expires_at"],
       ["promotions", { amount: "1.00", expires_at: "2026-02-30", reference: "a" }, "expires_at"],
+      ["promotions", { amount: "1.00", expires_at: "2126-01-01", reference: "a" }, "expires_at"],
       ["promotions", { amount: "1.00", reference: "a" }, "expires_at"],
       ["refunds", { reference: "a", reason: "r" }, "request"],
       ["refunds", { request: "x", topup: "y", reference: "a", reason: "r" }, "topup"],
