@@ -84,11 +84,9 @@ export function stateTests(open: OpenState, runs: number): void {
         await state.window(keyOf("k"), 5);
         clock.pass(1000);
       }
-      expect(await state.window(keyOf("k"), 2)).toMatchObject({
-        allowed: false,
-        resetAtMs: startedMs + 3000 + WINDOW_MS,
-        waitMs: WINDOW_MS - 2000,
-      });
+      const full = { allowed: false, remaining: 0, resetAtMs: startedMs + 3000 + WINDOW_MS, waitMs: WINDOW_MS - 2000 };
+      expect(await state.window(keyOf("k"), 2)).toMatchObject(full);
+      expect(await state.look(keyOf("k"), 2)).toMatchObject(full);
     });
 
     test("RATE-03 looking at a window says how it stands and counts nothing", async () => {

@@ -413,6 +413,20 @@ describe("money", () => {
   });
 });
 
+test("POL-02 ERR-08 policy holds here too: who is kept out gets nothing of the file, and the refusal names the rule", async () => {
+  const before = asked("groq");
+  await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers: ["groq"] });
+  scene.at("scaleway").next({ json: { text: "Hi", duration: 2 } });
+  const served = await send({ model: SHARED });
+  expect([served.status, served.headers.get("x-svc-provider")], served.text).toEqual([200, "scaleway"]);
+  const { attempts } = await scene.row(served.headers.get("x-svc-request-id") ?? "");
+  expect(attempts.map(({ provider }: Json) => provider)).toEqual(["scaleway"]);
+  await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { floor: "L4" });
+  const refused = await send({ model: SHARED });
+  expect([refused.status, refused.body.error.code]).toEqual([403, "sovereignty_floor_not_met"]);
+  expect(asked("groq")).toBe(before);
+});
+
 describe("what is kept", () => {
   test("LOG-01 the log says how long, how large and in which format, and nothing of what was said", async () => {
     scene.at("openai").next({ json: { text: "A secret word" } });
