@@ -48,6 +48,10 @@ test("EMB-01 POL-01 a policy that is tightened between parts ends the request be
   expect(host.requests).toHaveLength(8);
   const { data } = await gateway.manage("GET", `/workspaces/${tenant.slug}/wallet/entries`);
   expect(data.filter(({ kind }: { kind: string }) => kind === "charge")).toEqual([]);
+  const next = await scene.embed({ input: "text" });
+  expect([next.status, next.body.error.code]).toEqual([403, "provider_blocked"]);
+  const { attempts } = await gateway.manage("GET", `/requests/${next.body.error.request_id}`);
+  expect([attempts, host.requests.length]).toEqual([[], 8]);
 });
 
 test("ERR-05 a wallet that cannot cover the vectors: the refusal says what helps here", async () => {

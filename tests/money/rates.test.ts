@@ -211,6 +211,11 @@ describe("margins", () => {
     ];
     expect(Number(tenth)).toBe(Math.round(Number(base) * 1.1));
     expect(Math.abs(Number(half) - Number(base) * 1.5)).toBeLessThanOrEqual(1);
+    const expected = async (tenant: Tenant): Promise<number> => {
+      const { body } = await scene.chat(tenant.key, { max_tokens: 10 });
+      return (await scene.row(body.id)).decision.candidates[0].scores.expected_cost_nanos;
+    };
+    expect((await expected(own)) / (await expected(free))).toBeCloseTo(1.5, 2);
     const [plain, shown] = [await price(free), await price(own)];
     expect(plain).not.toHaveProperty("margin");
     expect(shown.margin).toBe("0.5");

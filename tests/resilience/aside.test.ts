@@ -1,4 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { breakerRulesOf } from "../../src/parts/bounds.ts";
+import { readConfig } from "../../src/settings/config.ts";
 import { figure } from "../support/figures.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { chatBody, openScene, type Provider, type Scene, startChat } from "../support/scene.ts";
@@ -207,4 +209,8 @@ test("ERR-06 refusals of the operator's credential move on, are counted and told
       /deepinfra \(404 at 20\S+Z, deepinfra:\S+\), ovhcloud \(401 at .*gateway provider test/,
     ),
   });
+});
+
+test("ROUTE-05 unless it is set otherwise, five failures in a row cost half a minute, and in the end five", () => {
+  expect(breakerRulesOf(readConfig({}))).toEqual({ failuresInARow: 5, asideMs: 30_000, asideMsMax: 300_000 });
 });

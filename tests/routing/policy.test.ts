@@ -150,15 +150,20 @@ describe("policy that changes while a request is on its way", () => {
   });
 
   test("POL-02 a router that is tightened between two attempts holds for the second, and says so when nothing is left", async () => {
-    await putRouter("r", { models: [MODEL], weights: { cost: 1 } });
-    const hit = await reached(async () => {
-      const { status, body } = await changedBetween(viaRouter(), () =>
-        putRouter("r", { models: ["openai/gpt-oss-20b"], floor: "L4" }),
-      );
-      expect([status, body.error.code]).toEqual([403, "sovereignty_floor_not_met"]);
-      expect(body.error.message).toContain("L4");
-    });
-    expect(hit).toEqual(["deepinfra"]);
+    for (const [code, word, floor] of [
+      ["sovereignty_floor_not_met", "L4", "L4"],
+      ["model_not_permitted", MODEL, null],
+    ]) {
+      await putRouter("r", { models: [MODEL], weights: { cost: 1 } });
+      const hit = await reached(async () => {
+        const { status, body } = await changedBetween(viaRouter(), () =>
+          putRouter("r", { models: ["openai/gpt-oss-20b"], floor }),
+        );
+        expect([status, body.error.code]).toEqual([403, code]);
+        expect(body.error.message).toContain(word);
+      });
+      expect(hit).toEqual(["deepinfra"]);
+    }
   });
 
   test("POL-02 a router that is loosened or removed between two attempts does not let in what it kept out", async () => {

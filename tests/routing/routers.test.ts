@@ -50,6 +50,8 @@ describe("a router over its life", () => {
   test("ROUTE-01 another workspace's router is told like one that does not exist", async () => {
     await put("mine", { models: [MODEL] });
     const other = await scene.gateway.tenant();
+    // One of the same name is theirs, and is not meant.
+    await scene.gateway.manage("PUT", `/workspaces/${other.slug}/routers/mine`, { models: [MODEL] });
     const refusals = [];
     for (const model of [`@${tenant.slug}/mine`, `@${tenant.slug}/none`]) {
       const { status, body } = await scene.chat(other.key, { model });
