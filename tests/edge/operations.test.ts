@@ -200,6 +200,7 @@ describe("metrics", () => {
       { "x-forwarded-for": "unknown" },
       { "x-real-ip": "203.0.113.7" },
       { forwarded: "for=203.0.113.7" },
+      { via: "1.1 proxy" },
     ]) {
       const refused = await get(url, { ...forwarded });
       expectRefusal(refused, 401, "invalid_admin_token");

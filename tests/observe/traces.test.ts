@@ -3,7 +3,7 @@ import { ROUTES } from "../../src/contract/routes.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { plain, type Receiver, startReceiver } from "../support/receiver.ts";
 import { credentialOf, MODEL, openScene, type Scene } from "../support/scene.ts";
-import { unusedPort } from "../support/upstream.ts";
+import { chatJson, unusedPort } from "../support/upstream.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT = "00f067aa0ba902b7";
@@ -122,9 +122,23 @@ describe("a receiver is set", () => {
   });
 
   test("OPS-03 the caller's trace is continued; one of a wrong form is not, and a refusal is a span with its code", async () => {
+    const usage = {
+      ...{ prompt_tokens: 100, completion_tokens: 50, total_tokens: 150 },
+      prompt_tokens_details: { cached_tokens: 40, cache_write_tokens: 30, audio_tokens: 20 },
+      completion_tokens_details: { reasoning_tokens: 10, audio_tokens: 5 },
+    };
+    scene.at("deepinfra").next({ json: chatJson({ usage }) });
     const continued = await scene.chat(tenant.key, {}, { traceparent: `00-${TRACE}-${PARENT}-01` });
-    const [request] = await spansOf(String(continued.headers.get("x-svc-request-id")), 2);
+    const [request, attempt] = await spansOf(String(continued.headers.get("x-svc-request-id")), 2);
     expect(request).toMatchObject({ traceId: TRACE, parentSpanId: PARENT });
+    expect(attempt.attributes).toMatchObject({
+      "gen_ai.response.id": expect.any(String),
+      "gen_ai.usage.cache_read.input_tokens": 40,
+      "gen_ai.usage.cache_creation.input_tokens": 30,
+      "gen_ai.usage.audio.input_tokens": 20,
+      "gen_ai.usage.reasoning.output_tokens": 10,
+      "gen_ai.usage.audio.output_tokens": 5,
+    });
     const refused = await scene.chat(
       tenant.key,
       { model: "no/such" },
