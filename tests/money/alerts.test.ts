@@ -162,7 +162,7 @@ test("BILL-10 an own key that its provider refuses is told once, and again when 
     .at("deepinfra")
     .always(({ headers }) =>
       headers.authorization?.includes("own-key")
-        ? { status: 401, json: { error: { message: "no" } } }
+        ? { status: headers.authorization.includes("two") ? 403 : 401, json: { error: { message: "no" } } }
         : { status: 500 },
     );
   onTestFinished(() => scene.at("deepinfra").always({ json: chatJson() }));
@@ -175,7 +175,8 @@ test("BILL-10 an own key that its provider refuses is told once, and again when 
   expect(hook.requests).toHaveLength(1);
   await connect("own-key-two-1234567890");
   await ask();
-  await hook.arrived(2);
+  const next: Json = (await hook.arrived(2)).json;
+  expect(next.data).toEqual({ provider: "deepinfra", status: 403 });
 });
 
 describe("a receiver", () => {
@@ -267,7 +268,7 @@ describe("the secret of a webhook", () => {
     const { webhook_secret: first, ...saved } = await setAlerts({ mail_to: [] });
     expect(first).toMatch(/^whsec_[\w-]{43}$/);
     expect((await setAlerts({ low_balance: "1" })).webhook_secret).toBeNull();
-    const { webhook_secret: second } = await manage("POST", "/alerts/rotate-secret");
+    const { webhook_secret: second, previous_until } = await manage("POST", "/alerts/rotate-secret");
     const shown = [saved, await manage("GET", "/alerts"), await scene.gateway.manage("GET", "/audit?limit=1000")];
     for (const secret of [first, second]) expect(JSON.stringify(shown)).not.toContain(secret);
     // Of the address only its origin is in the audit log: what follows may be a secret, too.
@@ -275,11 +276,15 @@ describe("the secret of a webhook", () => {
     await manage("POST", "/alerts/test");
     const received = await hook.arrived(1);
     expect([verify(first, received), verify(second, received)]).toEqual([true, true]);
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.parse(previous_until) });
+    await manage("POST", "/alerts/test").finally(() => vi.useRealTimers());
+    const over = await hook.arrived(2);
+    expect([verify(first, over), verify(second, over)]).toEqual([false, true]);
     await setAlerts({ webhook_url: null });
     expect(await refused("POST", "/alerts/rotate-secret")).toMatchObject({ status: 409 });
     const { webhook_secret: third } = await setAlerts({});
     await manage("POST", "/alerts/test");
-    const later = await hook.arrived(2);
+    const later = await hook.arrived(3);
     expect([first, second, third].map((secret) => verify(secret, later))).toEqual([false, false, true]);
   });
 

@@ -2,6 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { MODEL, nanosOf, openScene, type Scene } from "../support/scene.ts";
@@ -43,6 +44,10 @@ describe("exchange rates of a running gateway", () => {
     expect(usd).toMatchObject({ date: expect.stringMatching(/^\d{4}-/), recorded_at: expect.any(String) });
     const { data } = await scene.gateway.manage("GET", "/rates/history?currency=USD");
     expect(data).toMatchObject([{ currency: "USD", per_eur: usd.per_eur, source: usd.source, date: usd.date }]);
+    const books = new DatabaseSync(path.join(scene.gateway.dataDir, "gateway.sqlite"));
+    for (const change of ["delete from exchange_rates", "update exchange_rates set source = 'another'"])
+      expect(() => books.exec(change)).toThrow("append only");
+    books.close();
   });
 
   test("BILL-06 a new rate holds from the next request on, and nothing that was charged changes", async () => {
@@ -204,11 +209,9 @@ describe("margins", () => {
     const free = await scene.gateway.tenant();
     expect((await put(own, "0.5")).body).toEqual({ workspace: own.slug, margin: "0.5", own: "0.5", usual: "0.1" });
     await put(free, "0");
-    const [base, tenth, half] = [
-      nanosOf((await asked(scene, free)).cost),
-      nanosOf((await asked(scene, usual)).cost),
-      nanosOf((await asked(scene, own)).cost),
-    ];
+    const rows = [await asked(scene, free), await asked(scene, usual), await asked(scene, own)];
+    const [base, tenth, half] = rows.map(({ cost }) => nanosOf(cost));
+    expect(rows.map(({ charge }) => charge.margin)).toEqual([null, "0.1", "0.5"]);
     expect(Number(tenth)).toBe(Math.round(Number(base) * 1.1));
     expect(Math.abs(Number(half) - Number(base) * 1.5)).toBeLessThanOrEqual(1);
     const expected = async (tenant: Tenant): Promise<number> => {

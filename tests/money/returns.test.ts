@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Called, type Json, startGateway, type Tenant } from "../support/gateway.ts";
 import { decimal, holdNanos } from "../support/limits.ts";
@@ -58,6 +59,10 @@ describe("refunds", () => {
     const audit = await scene.gateway.manage("GET", `/audit?action=wallet.refund&workspace=${tenant.slug}`);
     expect(audit.data).toHaveLength(2);
     expect(audit.data[1].detail).toMatchObject({ reason: "it was cut off", source: `charge:${body.id}` });
+    const books = new DatabaseSync(path.join(scene.gateway.dataDir, "gateway.sqlite"));
+    for (const change of ["delete from ledger_returns", "update ledger_returns set source_id = 'another'"])
+      expect(() => books.exec(change)).toThrow("append only");
+    books.close();
     await expectBooksInOrder();
   });
 

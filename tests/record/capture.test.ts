@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { cleanUp, filesWith, spawnGateway } from "../edge/child.ts";
 import { type Json, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { startChat } from "../support/scene.ts";
@@ -344,6 +344,18 @@ describe("zero data retention", () => {
 });
 
 describe("time", () => {
+  test("LOG-03 when a window's time is over nothing more is kept, although nobody has closed it", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const tenant = await gateway.tenant();
+    const window = await open(tenant, { minutes: 1 });
+    const kept = async () => (await row((await chat(tenant, chatOf(canary()))).id)).captured !== undefined;
+    vi.setSystemTime(Date.parse(window.closes_at) - 1);
+    expect(await kept()).toBe(true);
+    vi.setSystemTime(Date.parse(window.closes_at));
+    expect(await kept()).toBe(false);
+  });
+
   test("LOG-03 what has expired is not shown before anyone swept it, and is gone after a start; open windows go on", async () => {
     const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-expiry-"));
     const file = path.join(dataDir, "gateway.sqlite");
@@ -360,7 +372,8 @@ describe("time", () => {
       (await at.call(key, "/v1/chat/completions", { body: chatOf(canary()) })).headers.get("x-svc-request-id");
     await first.manage("POST", "/workspaces/demo/capture-windows", { minutes: 60, retention: "2s" });
     const id = await called(first, first.key);
-    expect((await first.manage("GET", `/requests/${id}`))["captured"]).toBeDefined();
+    const { captured } = await first.manage("GET", `/requests/${id}`);
+    expect(Date.parse(captured.expires_at) - Date.parse(captured.captured_at)).toBe(2000);
     await vi.waitFor(async () => expect((await first.manage("GET", `/requests/${id}`))["captured"]).toBeUndefined(), {
       timeout: 5000,
       interval: 100,

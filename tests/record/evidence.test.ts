@@ -71,6 +71,8 @@ describe("the evidence report", () => {
       expect(["DE", "FR"]).toEqual(expect.arrayContaining(row.countries));
     }
     expect(said.refused).toEqual([{ policy_version: 3, rule: "sovereignty_floor_not_met", requests: 2 }]);
+    const { policies } = await gateway.manage("GET", `/requests/${rows.at(-1)?.id}`);
+    expect(policies).toMatchObject([{ subject: "workspace", version: 1, policy: { floor: null } }]);
   });
 
   test("LOG-04 test traffic is apart: levels, countries and providers count live requests", async () => {
@@ -124,6 +126,12 @@ describe("the evidence report", () => {
       capture_windows: [],
       totals: { requests: 0, cost: "0.00" },
     });
+    const [from, to] = [0, 60_000].map((ms) => new Date(Date.now() + ms).toISOString());
+    const { policies } = await report(`?from=${from}&to=${to}`);
+    expect(policies.map(({ subject, version }: Json) => [subject, version])).toEqual([
+      ["workspace", 3],
+      ["key", 1],
+    ]);
     for (const [query, param] of [
       ["?from=2026-02-01&to=2026-01-01", "from"],
       ["?from=2020-01-01&to=2026-01-01", "from"],
