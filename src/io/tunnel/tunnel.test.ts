@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, createServer as createTcp, type Socket } from "node:net";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers, type Timers } from "../../kit/timers.ts";
 import type { UpstreamCall, UpstreamFailure } from "../upstream/transport.ts";
@@ -119,12 +119,17 @@ function runAgent(gateway: string, upstream: string, over: Partial<AgentOptions>
 type Got = { status: number; text: string; failure: UpstreamFailure | undefined };
 
 /** A request through the tunnel; `on` sees every piece. */
-function ask(hub: Hub, body: string, on: (text: string, call: UpstreamCall) => "more" | "pause" = () => "more") {
+function ask(
+  hub: Hub,
+  body: string,
+  on: (text: string, call: UpstreamCall) => "more" | "pause" = () => "more",
+  headers: Record<string, string> = { "content-type": "application/json" },
+) {
   let call: UpstreamCall = { abort() {}, resume() {} };
   const done = new Promise<Got>((resolve) => {
     const got: Got = { status: 0, text: "", failure: undefined };
     call = hub.send(
-      { url: "tunnel://node-1/v1/chat/completions", headers: { "content-type": "application/json" }, body },
+      { url: "tunnel://node-1/v1/chat/completions", headers, body },
       {
         failed: (failure) => resolve({ ...got, failure }),
         answered(status) {
@@ -166,8 +171,10 @@ describe("a tunnel", () => {
 
   test("NODE-01 nothing but the inference paths is carried, and the gateway's headers of one hop stay behind", async () => {
     const paths: (string | undefined)[] = [];
+    const told: IncomingMessage["headers"][] = [];
     const upstream = await localServer((request, response) => {
       paths.push(request.url);
+      told.push(request.headers);
       response.end("{}");
     });
     const { hub, url, seen, until } = await hubWith();
@@ -183,8 +190,10 @@ describe("a tunnel", () => {
       );
     });
     expect([outside, paths]).toEqual([404, []]);
-    expect((await ask(hub, "{}").done).status).toBe(200);
+    const headers = { "content-type": "application/json", "proxy-authorization": "of the way", "x-kept": "yes" };
+    expect((await ask(hub, "{}", undefined, headers).done).status).toBe(200);
     expect(paths).toEqual(["/v1/chat/completions"]);
+    expect([told[0]?.["proxy-authorization"], told[0]?.["x-kept"]]).toEqual([undefined, "yes"]);
   });
 
   test("NODE-02 a client that goes away is felt by the local server, and a slow one holds it back", async () => {
@@ -313,12 +322,28 @@ describe("a tunnel", () => {
     const upstream = await localServer((_request, response) => response.end("{}"));
     const { hub, url, seen, lost, until } = await hubWith({ pingEveryMs: 50, pingTimeoutMs: 200 });
     const proxy = await cuttable(url);
-    runAgent(proxy.url, upstream, { random: () => 0 });
+    // The minute of quiet after which an agent gives up.
+    const timers: Timers = { after: (ms, then) => systemTimers.after(ms === 60_000 ? 1_000 : ms, then) };
+    const { statuses } = runAgent(proxy.url, upstream, { random: () => 0, timers });
     await until(() => seen.length > 0);
     proxy.freeze();
     await until(() => lost.length === 1);
     expect(hub.live("node-1")).toBeUndefined();
+    await vi.waitFor(() => expect(statuses.at(-1)?.state).not.toBe("connected"), { timeout: 10_000 });
     expect((await ask(hub, "{}").done).failure).toMatchObject({ kind: "connect", sent: false });
+  });
+
+  test("NODE-02 an agent that finds no gateway tries ever more rarely, up to twice a minute", async () => {
+    const upstream = await localServer((_request, response) => response.end("{}"));
+    const gone = createTcp().listen(0, "127.0.0.1");
+    await once(gone, "listening");
+    const url = urlOf(gone);
+    await new Promise((resolve) => gone.close(resolve));
+    // Nobody waits for it here, but for the next look at the models.
+    const timers: Timers = { after: (ms, then) => systemTimers.after(ms === 15_000 ? ms : Math.min(ms, 1), then) };
+    const { statuses } = runAgent(url, upstream, { random: () => 1, timers });
+    const waits = () => statuses.flatMap(({ againInMs }) => againInMs ?? []).slice(0, 7);
+    await vi.waitFor(() => expect(waits()).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]));
   });
 
   test("NODE-02 a gateway that stood still takes no node for gone", async () => {

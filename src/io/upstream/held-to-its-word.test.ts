@@ -48,6 +48,8 @@ describe("what a node says of its answer", () => {
     expect(judged(said("Hi.", { prompt_tokens: 1_001, completion_tokens: 3 }))).toContain("beyond the 1000 tokens");
     expect(judged(said("Hi.", { prompt_tokens: 9, completion_tokens: 1_001 }))).toContain("beyond the 1000 tokens");
     expect(judged(said("Hi.", { prompt_tokens: 1_001, completion_tokens: 3 }), null)).toBeUndefined();
+    for (const name of ["prompt_tokens", "completion_tokens", "total_tokens"])
+      for (const figure of [-1, 0.5, "3"]) expect(judged(said("Hi.", { [name]: figure }))).toContain("no count");
   });
 
   test("NODE-03 thoughts that are counted and not shown are no lie, made-up output is", () => {
