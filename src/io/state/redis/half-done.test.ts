@@ -163,6 +163,31 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
     },
   );
 
+  test("SCALE-03 BILL-02 a credit whose answer was lost is tried again and counts once; what was taken so is given back", async () => {
+    const { sql, one, two } = await gateway();
+    const proxy = await behindProxy(one);
+    const moving = `${one.prefix}{fleet}:moving`;
+    const inWallet = async () => (await two.state.wallet("ws")).balanceNanos;
+    const taking = { workspaceId: "ws", whole: "yes", leavingNanos: 0n } as const;
+    // Once each, so that Redis knows the scripts.
+    await two.topUp(3n);
+    expect(await two.state.take({ ...taking, nanos: 3n })).toBe(3n);
+    await expect.poll(() => server.ask("ZCARD", moving), { timeout: 10_000 }).toBe(0);
+    const lock = await one.redis?.board.lock("workspace:ws", { ttlMs: 10_000, waitMs: 0 });
+    const epoch = await server.ask("GET", `${one.prefix}{fleet}:epoch`);
+    sql.balanceNanos += 5n;
+    proxy.cutAfter(":change:");
+    await one.state.credit("ws", 5n);
+    expect(await inWallet()).toBe(1005n);
+    await lock?.release();
+    await expect.poll(() => server.ask("ZCARD", moving), { timeout: 10_000 }).toBe(0);
+    expect(await inWallet()).toBe(1005n);
+    proxy.cutAfter(":change:");
+    await expect(one.state.take({ ...taking, nanos: 7n })).rejects.toThrow();
+    await expect.poll(inWallet, { timeout: 10_000 }).toBe(1005n);
+    expect(await server.ask("GET", `${one.prefix}{fleet}:epoch`)).toBe(epoch);
+  });
+
   test("SCALE-03 BILL-02 a credit whose answer was lost is not tried again when Redis may have forgotten it", async () => {
     const { sql, one, two } = await gateway();
     let laterMs = 0;
