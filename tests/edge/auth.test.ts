@@ -312,7 +312,7 @@ describe("allowlist", () => {
 });
 
 describe("what a key may use and what it says", () => {
-  test("AUTH-09 a model that the workspace does not allow: 403 model_not_permitted, on the list, by its id and in a chat", async () => {
+  test("AUTH-09 ERR-10 a model that the workspace does not allow: 403 model_not_permitted, on the list, by its id and in a chat, where it could be called at all", async () => {
     const { slug, key } = await plain.tenant({ key: { rpm: 1000 } });
     await plain.manage("PATCH", `/workspaces/${slug}/policy`, { allowed_models: ["sandbox/chat-mini"] });
     expect((await plain.call(key, CHAT, { body: HELLO })).status).toBe(200);
@@ -322,6 +322,8 @@ describe("what a key may use and what it says", () => {
       param: "model",
     });
     expectRefusal(await plain.call(key, "/v1/models/sandbox/chat"), 403, "model_not_permitted");
+    expectRefusal(await plain.call(key, CHAT, { body: { ...HELLO, model: "xai/grok-4.5" } }), 404, "model_not_found");
+    expectRefusal(await plain.call(key, "/v1/models/xai/grok-4.5"), 404, "model_not_found");
     const { data } = (await plain.call(key, "/v1/models")).body;
     expect(data.map(({ id }: { id: string }) => id)).toEqual(["sandbox/chat-mini"]);
     await plain.manage("PATCH", `/workspaces/${slug}/policy`, { allowed_models: null });

@@ -225,6 +225,9 @@ describe("margins", () => {
     expect(Math.abs(Number(shown.input_per_1m_tokens) - 1.5 * Number(plain.input_per_1m_tokens))).toBeLessThan(1e-8);
     const listed = await scene.gateway.call(usual.key, `/v1/public/models/${encodeURIComponent(MODEL)}`);
     expect(listed.body.lowest_price.margin).toBe("0.1");
+    const [first] = (await scene.gateway.call("", "/v1/public/models?provider=deepinfra&limit=1")).body.data;
+    const [ofProvider] = (await scene.gateway.call("", "/v1/public/providers/deepinfra")).body.endpoints;
+    expect([first.lowest_price.margin, ofProvider.price.margin]).toEqual(["0.1", "0.1"]);
     const { data } = await scene.gateway.manage("GET", "/audit?limit=1");
     expect(data[0]).toMatchObject({ action: "margin.change", detail: { before: null, after: "0", usual: "0.1" } });
     expect((await put(own, null)).body).toMatchObject({ margin: "0.1", own: null });

@@ -47,7 +47,7 @@ describe("a router over its life", () => {
     expect([refused.status, refused.body.error.code]).toEqual([404, "router_not_found"]);
   });
 
-  test("ROUTE-01 another workspace's router is told like one that does not exist", async () => {
+  test("ROUTE-01 ERR-11 another workspace's router is told like one that does not exist, also to who has one of its name", async () => {
     await put("mine", { models: [MODEL] });
     const other = await scene.gateway.tenant();
     // One of the same name is theirs, and is not meant.

@@ -21,7 +21,12 @@ beforeAll(async () => {
     },
     { model: "voice/five", provider: "beta", speech: FIVE, price: characters },
     { model: "voice/minute", provider: "alpha", speech: EVERYTHING, price: { per_minute_audio: 0.02 } },
-    { model: "voice/both", provider: "alpha", speech: { ...EVERYTHING, instructions: false }, price: characters },
+    {
+      model: "voice/both",
+      provider: "alpha",
+      speech: { ...EVERYTHING, instructions: false, max_input_chars: 50 },
+      price: characters,
+    },
     {
       model: "voice/both",
       provider: "gamma",
@@ -142,7 +147,7 @@ describe("formats and settings", () => {
     expect(message).toContain("instructions");
   });
 
-  test("TTS-06 the model object says all, some or none, its voices and its limit", async () => {
+  test("TTS-06 MOD-02 the model object says all, some or none, its voices and its limit", async () => {
     const { body } = await scene.gateway.call(tenant.key, "/v1/models");
     const of = (id: string) => body.data.find((one: { id: string }) => one.id === id);
     expect(of(MODEL).svc_speech_params).toEqual({
@@ -154,8 +159,10 @@ describe("formats and settings", () => {
       ...{ speed: "none", instructions: "none" },
     });
     expect(of("voice/minute").svc_speech_params).toMatchObject({ aac: "none", mp3: "all" });
+    expect(of("voice/both").svc_speech_params).toMatchObject({ speed: "some", instructions: "none" });
     expect(of(MODEL)).toMatchObject({ svc_max_input_chars: 20, svc_surfaces: ["speech"], svc_voices: [] });
-    expect(of("voice/raw")).not.toHaveProperty("svc_max_input_chars");
+    // Where one states no limit there is none to be told.
+    for (const id of ["voice/raw", "voice/both"]) expect(of(id)).not.toHaveProperty("svc_max_input_chars");
   });
 });
 

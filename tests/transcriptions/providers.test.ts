@@ -256,11 +256,13 @@ describe("formats", () => {
     expect((await send({ model: VOXTRAL }, file)).body.usage.seconds).toBe(7);
   });
 
-  test("STT-01 a stream that breaks ends with an error frame and charges nothing", async () => {
+  test("STT-01 ERR-02 a stream that breaks ends with an error frame and charges nothing", async () => {
     const first = sse({ type: "transcript.text.delta", delta: "Hel" });
     scene.at("openai").next({ frames: [first], end: { is: "cut", after: Buffer.byteLength(first) } });
     const answer = await send({ model: GPT, stream: "true" });
-    expect(chunksOf(answer.text).at(-1).error).toMatchObject({ code: "upstream_error" });
+    const id = answer.headers.get("x-svc-request-id");
+    expect(answer.status).toBe(200);
+    expect(chunksOf(answer.text).at(-1).error).toMatchObject({ code: "upstream_error", request_id: id });
     expect(answer.text).not.toContain("[DONE]");
     expect(await scene.charges(tenant)).toEqual([]);
   });

@@ -343,6 +343,20 @@ describe("C5 sizes", () => {
     await nothingHeld();
   });
 
+  test("GEN-05 a body of exactly the limit passes, one byte more does not, announced or not", async () => {
+    const formOf = (file: Buffer) => formBytes([fieldPart("model", MODEL), filePart(file)]);
+    const room = LIMIT - formOf(Buffer.alloc(0)).length;
+    for (const [over, refused] of [
+      [0, false],
+      [1, true],
+    ] as const) {
+      const bytes = formOf(Buffer.alloc(room + over));
+      const pieces = [head("transfer-encoding: chunked"), `${bytes.length.toString(16)}\r\n`, bytes, "\r\n0\r\n\r\n"];
+      const { answers } = await exchange(scene.gateway.url, pieces, { answers: 1 });
+      expect([answers[0]?.status === 413, (await sendForm(bytes)).status === 413]).toEqual([refused, refused]);
+    }
+  });
+
   test("a length that is larger than what comes: nobody is asked, and nothing is kept", async () => {
     const bytes = formBytes([fieldPart("model", MODEL), filePart(sound(20))]);
     await exchange(scene.gateway.url, [head(`content-length: ${bytes.length + 10}`), bytes], { half: "closed" });
