@@ -40,6 +40,9 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await page.getByRole("button", { name: "I have copied it" }).click();
     await row(page, "backend").waitFor();
     expect(await page.content()).not.toContain(secret);
+    await page.getByRole("button", { name: "Create a key" }).click();
+    expect(await page.getByLabel("Name").inputValue()).toBe("");
+    await page.keyboard.press("Escape");
     await page.getByRole("link", { name: "backend" }).click();
     const drawer = page.locator("dialog[open]");
     await drawer.getByText("120 requests a minute").waitFor();

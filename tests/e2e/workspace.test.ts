@@ -84,6 +84,9 @@ describe.skipIf(!hasChromium)("a workspace and its people", () => {
     expect(await opens()).toBe(200);
     await page.getByRole("button", { name: "I have copied it" }).click();
     await row(page, "nightly report").getByText("only reads").waitFor();
+    await page.getByRole("button", { name: "Create a token" }).first().click();
+    expect(await page.getByLabel("Name").inputValue()).toBe("");
+    await page.keyboard.press("Escape");
     await expectAccessible(page);
     await screenshot(page, "tokens");
     await page.getByRole("button", { name: "Remove nightly report" }).click();
