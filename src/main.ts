@@ -130,6 +130,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   const gateway: Gateway = {
     ...{ ...TIME, snapshot, connections, ...routing, ownKeys: held, nodes, ...bounds, state, transport, captures },
     journal: books.journal,
+    secretsOf: knownSecrets(connections, held),
     tokens: tokenCounter(),
     recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
     margins: await openPrices(config, store, rateBook, ids),
@@ -159,7 +160,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   };
   await sharing.follow(copies);
   const endpoints = await shareEndpoints(sharing, gateway);
-  edge.open(nodes, knownSecrets(connections, held), {
+  edge.open(nodes, gateway.secretsOf, {
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
     ...transcriptionHandlers(gateway, await uploadsOf(config, place.dataDir, disk)),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: caughtUp.soon }),

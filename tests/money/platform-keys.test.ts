@@ -1,11 +1,11 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { cleanUp, filesWith, temporaryFolder } from "../edge/child.ts";
 import { type Json, startGateway, type Tenant } from "../support/gateway.ts";
 import { doorOf, inferences, keyOf, openPlace, type Place } from "../support/own-keys.ts";
-import { chatBody, connectedTo, credentialOf, QUIET } from "../support/scene.ts";
-import { startUpstream, type Upstream } from "../support/upstream.ts";
+import { chatBody, chunksOf, connectedTo, credentialOf, MODEL, QUIET } from "../support/scene.ts";
+import { chatFrames, sse, startUpstream, type Upstream } from "../support/upstream.ts";
 
 /** A credential of the platform's, which may never be seen again. */
 const STORED = (name: string) => `stored-canary-${name}-7c1e9a3b5d60`;
@@ -74,16 +74,28 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
     expect(filesWith(place.gateway.dataDir, ["stored-canary"])).toEqual([]);
   });
 
-  test("ERR-06 ERR-09 a refusal that names another provider's credential is passed on without it, set or kept, and a new one from the moment it is connected", async () => {
+  test("ERR-06 ERR-09 a refusal that names another provider's credential is passed on without it, set or kept, and a new one from the moment it is connected: with a status, in a stream that has begun and in what is kept of work in the background", async () => {
     const tenant = await place.tenant();
     const put = (provider: string, key: string) =>
       place.gateway.manage("PUT", `/providers/${provider}`, { key, skip_test: true });
     const told = async (upstream: "deepinfra" | "nebius", secret: string) => {
-      place[upstream].next({ status: 400, json: { error: { message: `the word ${secret} is odd` } } });
+      const message = `the word ${secret} is odd`;
+      place[upstream].next({ status: 400, json: { error: { message } } });
       const { status, body } = await place.chat(tenant, only(upstream));
-      return [status, body.error.message];
+      const begun = chatFrames(["begun"]).slice(0, 2);
+      place[upstream].next({ frames: [...begun, sse({ error: { message, code: 400 } })] });
+      const { text } = await place.chat(tenant, { ...only(upstream), stream: true });
+      place[upstream].next({ status: 400, json: { error: { message } } });
+      const asked = { model: MODEL, input: "Hello.", background: true, ...only(upstream) };
+      const { id } = (await place.gateway.call(tenant.key, "/v1/responses", { body: asked })).body;
+      const kept = await vi.waitFor(async () => {
+        const found = await place.gateway.call(tenant.key, `/v1/responses/${id}`);
+        expect(found.body.status).toBe("failed");
+        return found.body.error.message;
+      });
+      return [status, body.error.message, chunksOf(text).at(-1)?.error?.message, kept];
     };
-    const without = [400, "the word [redacted] is odd"];
+    const without = [400, ...Array(3).fill("the word [redacted] is odd")];
     await put("deepinfra", STORED("one"));
     expect(await told("nebius", STORED("one"))).toEqual(without);
     expect(await told("deepinfra", credentialOf("nebius"))).toEqual(without);

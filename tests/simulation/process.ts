@@ -135,6 +135,7 @@ export class Process {
       state: this.state,
       journal: disk.journal(isAlive),
       transport: network.transport(isAlive),
+      secretsOf: () => [],
       // Nobody counts tokens in a simulated run.
       tokens: { count: async () => undefined, words: async () => ({ is: "busy" }), close: async () => undefined },
       recheck: (exchange) => recheckKey(exchange, this.directory, scheduler.nowMs()),

@@ -226,7 +226,8 @@ function dispatch(
     const resolve = (outcome: Outcome) => {
       if (outcome.is !== "failed" && outcome.is !== "broke") return settle(outcome);
       const { upstreamStatus } = outcome;
-      const verdict = struckOut(outcome.verdict, secretsOf(credential, headers));
+      const known = gateway.secretsOf(trail.principal.workspace.id);
+      const verdict = struckOut(outcome.verdict, [...secretsOf(credential, headers), ...known]);
       settle({ ...outcome, verdict: forOwner(verdict, attempt, upstreamStatus) });
     };
     const failed = (failure: UpstreamFailure, upstreamStatus: number | null) =>

@@ -59,6 +59,8 @@ export type Gateway = {
   readonly state: SharedState;
   readonly journal: Journal;
   readonly transport: Transport;
+  /** Credentials at providers, the platform's and those of the workspace: no word of a provider is passed on with one in it. */
+  readonly secretsOf: (workspaceId: string | undefined) => readonly string[];
   readonly tokens: TokenCounter;
   /** Throws when the key was revoked or narrowed since the call began: asked again before every attempt. */
   readonly recheck: (exchange: Exchange) => void;
