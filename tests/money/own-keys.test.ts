@@ -336,14 +336,16 @@ describe("BILL-08 a workspace's own provider key", () => {
     }
   });
 
-  test("BILL-08 a provider that repeats the key in its refusal is not passed on", async () => {
+  test("BILL-08 ERR-06 a key that its provider, or another one, repeats in a refusal is not passed on", async () => {
     const tenant = await place.tenant();
     place.letIn.add(OWN("echo"));
     await place.put(tenant, "deepinfra", { key: OWN("echo") });
-    place.deepinfra.next({ status: 400, json: { error: { message: `bad request with ${OWN("echo")}` } } });
-    const answer = await place.chat(tenant);
-    expect(answer.status).toBe(400);
-    expect(answer.text).not.toContain(OWN("echo"));
-    expect(answer.text).toContain("[redacted]");
+    for (const provider of ["deepinfra", "nebius"] as const) {
+      place[provider].next({ status: 400, json: { error: { message: `bad request with ${OWN("echo")}` } } });
+      const answer = await place.chat(tenant, { provider: { only: [provider] } });
+      expect(answer.status).toBe(400);
+      expect(answer.text).not.toContain(OWN("echo"));
+      expect(answer.text).toContain("[redacted]");
+    }
   });
 });
