@@ -78,11 +78,13 @@ describe("System One", () => {
     expect((await ask("kappa")).body.error.code).toBe("upstream_invalid_answer");
   });
 
-  test("DEC-06 a server that tells it has cut the state off is not believed", async () => {
-    const usage = { ...SO_ANSWER.usage, truncated: true, state_tokens_dropped: 300 };
-    scene.at("alpha").next({ json: { ...SO_ANSWER, usage } });
-    expect((await ask("alpha")).body.error.code).toBe("upstream_invalid_answer");
-  });
+  test.each([{ truncated: true }, { truncated_questions: ["lit"] }, { state_tokens_dropped: 300 }])(
+    "DEC-06 a server that tells it has cut something off is not believed: %j",
+    async (told) => {
+      scene.at("alpha").next({ json: { ...SO_ANSWER, usage: { ...SO_ANSWER.usage, ...told } } });
+      expect((await ask("alpha")).body.error.code).toBe("upstream_invalid_answer");
+    },
+  );
 
   test("DEC-07 where another quantity goes by the name of confidence, it is computed for a choice, and a score is passed on as it came", async () => {
     const diagnostics = Object.fromEntries(
@@ -126,8 +128,9 @@ describe("System One", () => {
 });
 
 describe("OpenAI's Decisions", () => {
-  test("DEC-07 questions go as a list with their names, options as choices, levels with their places", async () => {
-    await ask("beta");
+  test("DEC-07 questions go as a list with their names, options as choices, levels with their places; its confidence stays", async () => {
+    const { body } = await ask("beta");
+    expect([body.answers["room.name"].confidence, body.answers.bright_2.confidence]).toEqual([0.79, 0.25]);
     const [{ path, json }] = sentTo("beta");
     expect(path).toBe("/v1/decisions");
     expect(json).toEqual({
@@ -246,6 +249,18 @@ describe("log-probabilities over chat", () => {
     expect(body.usage.cost).toBeCloseTo(150 * 400e-6 + 3 * 1000e-6, 9);
   });
 
+  test("DEC-10 what the provider read from its cache costs what the catalogue says of that, in one request and in several", async () => {
+    const { lit } = QUESTIONS;
+    const usage = { prompt_tokens: 50, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 30 } };
+    for (const _ of ["lit", "still"]) scene.at("delta").next({ json: chatTold({ Yes: 0.9, No: 0.09 }, { usage }) });
+    const several = await ask("delta", { questions: { lit, still: lit } });
+    expect(several.body.usage.cost).toBeCloseTo(2 * (20 * 400e-6 + 30 * 40e-6 + 1000e-6), 9);
+    const answers = [{ type: "predicate", name: "lit", probability: 0.9 }];
+    const read = { input_tokens: 130, output_tokens: 0, input_tokens_details: { cached_tokens: 100 } };
+    scene.at("beta").next({ json: { answers, usage: read } });
+    expect((await ask("beta", { questions: { lit } })).body.usage.cost).toBeCloseTo(30 * 200e-6 + 100 * 20e-6, 9);
+  });
+
   test("DEC-07 over Gemini the same is asked in its own words", async () => {
     const { body } = await ask("epsilon");
     const [{ path, json, headers }] = sentTo("epsilon");
@@ -260,6 +275,14 @@ describe("log-probabilities over chat", () => {
     });
     expect(body.answers["room.name"].choice).toBe("kitchen");
     expect(body.usage).toMatchObject({ input_tokens: 180, output_tokens: 3 });
+  });
+
+  test.each<[keyof typeof QUESTIONS, Json]>([
+    ["room.name", chatTold({ The: 0.7, A: 0.2, B: 0.05, C: 0.01 })],
+    ["bright_2", chatTold({ The: 0.7, "2": 0.2, "1": 0.05, "0": 0.01 })],
+  ])("DEC-06 nor are labels of %s that had hardly any of the model's mind an answer", async (key, json) => {
+    scene.at("delta").next({ json });
+    expect((await ask("delta", { questions: { [key]: QUESTIONS[key] } })).status).toBe(502);
   });
 
   const lit = { questions: { lit: QUESTIONS.lit } };

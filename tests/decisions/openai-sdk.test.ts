@@ -42,12 +42,15 @@ describe("the official SDK", () => {
       if (room?.type === "choice")
         expect(room.probabilities.map(({ value }) => value)).toEqual(["kitchen", "cellar", "attic"]);
       expect(bright).toMatchObject({ type: "score", name: "bright_2", score: expect.closeTo(1.5, 0) });
-      if (bright?.type === "score")
+      if (bright?.type === "score") {
         expect(bright.probabilities.map(({ value, label }) => [value, label])).toEqual([
           [0, "dark"],
           [1, "dim"],
           [2, "bright"],
         ]);
+        expect(bright.probabilities.reduce((sum, { probability }) => sum + probability, 0)).toBeCloseTo(1, 6);
+        expect(bright.confidence).toEqual(expect.any(Number));
+      }
       const { usage } = decision;
       expect(usage.total_tokens).toBe(usage.input_tokens + usage.output_tokens);
       expect(usage).toMatchObject({ cost: expect.any(Number), currency: "EUR" });
@@ -92,6 +95,11 @@ describe("the official SDK", () => {
       },
     ]);
     expect(sent("alpha").questions.q1.instructions).toBe('Is it?\n\n{"a":1}');
+    await client.decisions.create({ model: "lab/alpha", input: STATE, questions });
+    expect(sent("alpha").questions).toMatchObject({
+      "room.name": { criteria: { kitchen: "where one cooks", cellar: null, attic: null } },
+      bright_2: { criteria: ["dark", "dim: a little", "bright"] },
+    });
   });
 
   test("DEC-15 input of one message, with images and data; and a whole conversation", async () => {
@@ -173,6 +181,11 @@ describe("the official SDK", () => {
       input: [{ role: "user", content: [{ type: "input_image", image_url: "https://a.example/x.png" }] }],
     });
     expect([remote.status, remote.body.error.param]).toEqual([400, "input.0.content.0.image_url"]);
+    const pictures = (count: number) =>
+      call({ input: [{ role: "user", content: Array(count).fill({ type: "input_image", image_url: RED }) }] });
+    expect((await pictures(4)).status).toBe(200);
+    const crowd = await pictures(5);
+    expect([crowd.status, crowd.body.error.param]).toEqual([400, "input"]);
     expect((await call({ model: "auto" })).body.error.code).toBe("router_not_supported");
   });
 

@@ -326,9 +326,13 @@ describe("money", () => {
     expect(before - (await scene.balance(mine))).toBeCloseTo(0.012, 9);
   });
 
-  test("DEC-10 a price per request is taken once", async () => {
+  test("DEC-10 a price per request is taken once, and one of what was written where a server counts that", async () => {
     const answer = await scene.decide(tenant.key, asked({ model: "lab/gamma" }));
     expect(answer.body.usage.cost).toBeCloseTo(140 * 300e-6 + 0.5, 9);
+    const lit = { type: "yes_no", probabilities: { yes: 0.9, no: 0.1 }, label_mass: 1 };
+    scene.at("gamma").next({ json: { answers: { lit }, usage: { prompt_tokens: 140, completion_tokens: 5 } } });
+    const written = await scene.decide(tenant.key, asked({ model: "lab/gamma", questions: { lit: QUESTIONS.lit } }));
+    expect(written.body.usage.cost).toBeCloseTo(140 * 300e-6 + 5 * 600e-6 + 0.5, 9);
   });
 
   test("DEC-10 a provider's own figure of cost is never shown", async () => {

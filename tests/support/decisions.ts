@@ -23,7 +23,7 @@ const ROWS: Readonly<Record<Decider | "zeta", Row>> = {
   beta: {
     decisions_interface: "openai",
     decisions: { images: "input_parts", questions_max: 400, options_max: 255, levels_max: 10, decimals: 2 },
-    price: { input_per_1m_tokens: 200, output_per_1m_tokens: 0 },
+    price: { input_per_1m_tokens: 200, cached_read_per_1m_tokens: 20, output_per_1m_tokens: 0 },
   },
   gamma: {
     decisions_interface: "sglang",
@@ -36,6 +36,7 @@ const ROWS: Readonly<Record<Decider | "zeta", Row>> = {
     features: { reasoning: true, image_input: true },
     price: {
       input_per_1m_tokens: 400,
+      cached_read_per_1m_tokens: 40,
       output_per_1m_tokens: 1000,
       tiers: [{ above_input_tokens: 100, input_per_1m_tokens: 450 }],
     },
