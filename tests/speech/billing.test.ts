@@ -71,6 +71,11 @@ describe("by characters", () => {
     expect(row.detail.characters).toBe(Number(points));
   });
 
+  test("TTS-07 a half of a code point without its other half is one", async () => {
+    const { charged } = await spoken("characters", audio(speechOf("mp3", 3)), { input: "a\udc00\udc00\ud83d" });
+    expect(charged).toEqual([4n * 15_000n]);
+  });
+
   test("TTS-07 the format and the length of the audio change nothing, aac included", async () => {
     for (const format of ["aac", "opus", "wav"] as const) {
       const { charged } = await spoken("characters", audio(speechOf(format, 30)), { response_format: format });
@@ -129,6 +134,8 @@ describe("by tokens", () => {
     expect(charged).toEqual([100n * 2000n + 1000n * 10_000n]);
     expect(bytes.equals(speechOf("mp3", 3))).toBe(true);
     expect(row.usage).toMatchObject({ input_tokens: 100, output_tokens: 1000 });
+    const named = { prompt_tokens: 100, completion_tokens: 1000 };
+    expect((await spoken("tokens", events(speechOf("mp3", 3), named))).charged).toEqual(charged);
   });
 
   test("TTS-07 Gemini's figures, of the last chunk", async () => {
