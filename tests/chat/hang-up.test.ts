@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { changedCatalogue } from "../support/changed-catalogue.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { chatBody, costNanos, nanosOf, openScene, type Scene, startChat } from "../support/scene.ts";
 import { chatFrames, chatJson, type Script, sse } from "../support/upstream.ts";
@@ -7,7 +8,8 @@ let scene: Scene;
 let tenant: Tenant;
 
 beforeAll(async () => {
-  scene = await openScene(["deepinfra", "ovhcloud"]);
+  const folder = changedCatalogue({ ovhcloud: (facts) => Object.assign(facts, { quirks: ["bills-on"] }) });
+  scene = await openScene(["deepinfra", "ovhcloud"], { GATEWAY_CATALOGUE_DIR: folder });
 });
 afterAll(() => scene.close());
 beforeEach(async () => {
@@ -121,6 +123,22 @@ describe("a client that hangs up inside a stream", () => {
     const [limited] = await scene.rowsOnce(tenant, 2);
     expect(nanosOf(limited.cost)).toBe(bound);
     expect(nanosOf((await scene.wallet(tenant)).balance)).toBe(10_000_000_000n - nanos - bound);
+  });
+
+  test("CHAT-09 a provider that bills on after a cancel, as the catalogue says, is heard to its end, and its figures are billed", async () => {
+    const [first = "", second = "", ...rest] = chatFrames(WORDS, { usage: "asked" });
+    const counted = rest.map((frame) => frame.replace(/"completion_tokens":\d+/, '"completion_tokens":5000'));
+    scene.at("ovhcloud").next({ frames: [first, second, { data: counted.join(""), afterMs: 200 }] });
+    const reached = nextAt("ovhcloud");
+    const open = await scene.open(tenant.key, { stream: true, provider: { only: ["ovhcloud"] } });
+    await open.until(WORDS[0] ?? "");
+    open.hangUp();
+    expect(await (await reached).over).toBe("whole");
+    const [row] = await scene.rowsOnce(tenant, 1);
+    expect(row).toMatchObject({ status: 499, error_code: "client_disconnected" });
+    expect(row.usage).toMatchObject({ output_tokens: 5000, estimated: false });
+    const nanos = costNanos("ovhcloud", { input: row.usage.input_tokens, output: 5000 });
+    expect(await scene.charges(tenant)).toEqual([{ id: `charge:${open.headers["x-svc-request-id"]}`, nanos }]);
   });
 
   test("CHAT-09 figures that never come are not waited for without end", async () => {

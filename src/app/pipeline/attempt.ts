@@ -142,8 +142,12 @@ type Leash = { call: UpstreamCall | undefined; cancelled: "no" | "yes" };
 
 function send(one: Try, body: UpstreamBody): Soon<Outcome> {
   const leash: Leash = { call: undefined, cancelled: "no" };
-  one.relay.cancelWith(() => cut(leash));
+  one.relay.cancelWith(() => cut(leash), billedBy(one));
   return after(headersFor(one, body), (headers) => dispatch(one, body, headers, leash));
+}
+
+function billedBy({ attempt: { endpoint } }: Try): "until_cancelled" | "to_the_end" {
+  return endpoint.quirks?.includes("bills-on") === true ? "to_the_end" : "until_cancelled";
 }
 
 function cut(leash: Leash): void {

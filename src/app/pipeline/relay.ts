@@ -61,6 +61,8 @@ export class Relay {
   #left: "no" | "yes" = "no";
   #time: "left" | "up" = "left";
   #cancel: (() => void) | undefined;
+  /** What hanging up on the provider that is asked now would spare: the rest of its answer, or nothing. */
+  #billed: "until_cancelled" | "to_the_end" = "until_cancelled";
   #keepAlive: Timer | undefined;
   /** When the client was last sent something. */
   #saidMs = 0;
@@ -97,17 +99,25 @@ export class Relay {
     return this.#pace;
   }
 
-  /** What stops the attempt that is running now. */
-  cancelWith(cancel: () => void): void {
+  /** What stops the attempt that is running now, and how far its provider bills it then. */
+  cancelWith(cancel: () => void, billed: "until_cancelled" | "to_the_end" = "until_cancelled"): void {
     this.#cancel = cancel;
+    this.#billed = billed;
     if (this.gone) cancel();
   }
 
   /** A model that has said its last word cannot be stopped any more; only the figures that it is billed by would be lost. */
   cancel(): void {
+    if (this.#isDrained) return;
     if (this.#stream?.finished === true && this.#stream.usage === undefined)
       this.#figures ??= this.#gateway.timers.after(FIGURES_WAIT_MS, () => this.#cancel?.());
     else this.#cancel?.();
+  }
+
+  /** A client left in the middle of an answer whose provider bills all of it: it is heard to its end, within its time. */
+  get #isDrained(): boolean {
+    const isLeft = this.#sink.gone && this.#sink.unattended !== true && this.#time === "left";
+    return isLeft && this.#billed === "to_the_end" && this.#stream !== undefined && this.spoke;
   }
 
   /**

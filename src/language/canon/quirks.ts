@@ -1,6 +1,7 @@
 /** Deviations that the code knows, by the names that the catalogue has for them; docs/guides/catalogue.md says what each means. */
 export const QUIRKS = [
   "all-roles",
+  "bills-on",
   "cache-marks",
   "default-sampling",
   "effort-high-or-none",
