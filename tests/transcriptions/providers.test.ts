@@ -292,6 +292,25 @@ describe("what an endpoint cannot be told is refused by its name, before anyone 
     expect(asked("openai") + asked("mistral")).toBe(before);
   });
 
+  test("STT-01 tokens are billed where they are priced, those of the audio and of the words before it, and told whole and in the last event", async () => {
+    const usage = {
+      type: "tokens",
+      input_tokens: 40,
+      input_token_details: { text_tokens: 3, audio_tokens: 37 },
+      output_tokens: 12,
+      total_tokens: 52,
+    };
+    const told = { text: "Hi", usage: { ...usage, cost: expect.any(Number), currency: "EUR" } };
+    scene.at("openai").next({ json: { text: "Hi", usage } });
+    expect((await send({ model: GPT })).body).toEqual(told);
+    expect(await chargedNanos()).toBe(await inEuros((40 * 2.5 + 12 * 10) / 1e6));
+    const done = { type: "transcript.text.done", text: "Hi", usage };
+    scene.at("openai").next({ frames: [sse({ type: "transcript.text.delta", delta: "Hi" }), sse(done)] });
+    const events = chunksOf((await send({ model: GPT, stream: "true" })).text);
+    expect(events.at(-1)).toEqual({ type: "transcript.text.done", ...told });
+    expect(await scene.charges(tenant)).toHaveLength(2);
+  });
+
   test("STT-01 what it can be told reaches it", async () => {
     scene.at("openai").next({ json: { text: "Hi", logprobs: [{ token: "Hi", logprob: -0.1 }] } });
     const fields = { language: "en", prompt: "A greeting", temperature: "0.5", "include[]": "logprobs" };
