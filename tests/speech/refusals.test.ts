@@ -30,7 +30,7 @@ beforeAll(async () => {
     {
       model: "voice/both",
       provider: "gamma",
-      speech: { ...RAW, max_input_chars: 30 },
+      speech: RAW,
       price: { input_per_1m_tokens: 1, audio_output_per_1m_tokens: 1 },
     },
   ]);
