@@ -67,13 +67,15 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await manage("POST", `/keys/${id}/revoke`);
   });
 
-  test("PORTAL-02 a key is rotated with a grace that counts down, and revoked after a question", async () => {
+  test("PORTAL-02 KEY-03 a key is rotated with a grace that counts down, and revoked after a question", async () => {
     const { key, id } = await portal.gateway.manage("POST", "/workspaces/demo/keys", { name: "worker" });
     const page = await portal.page("operator");
     await page.goto(portal.at("keys"));
     await page.getByRole("button", { name: "Actions for worker" }).click();
     await page.getByRole("menuitem", { name: "Rotate" }).click();
-    await page.getByLabel("How long the old one keeps working").selectOption("24h");
+    const grace = page.getByLabel("How long the old one keeps working");
+    expect(await grace.inputValue()).toBe("7d");
+    await grace.selectOption("24h");
     await page.getByRole("button", { name: "Rotate the key" }).click();
     const next = await secretOf(page);
     expect([await validated(key), await validated(next)]).toEqual([200, 200]);
