@@ -93,8 +93,11 @@ describe("an invitation", () => {
     const db = new DatabaseSync(`${gateway.dataDir}/gateway.sqlite`);
     db.prepare("update people_links set expires_at_ms = 1 where id = ?").run(old.id);
     db.close();
-    for (const { link } of [replaced, revoked, old])
-      expect((await gateway.browser().post(`/manage/invitations/${tokenOf(link)}/accept`, ACCOUNT)).status).toBe(404);
+    for (const { link } of [replaced, revoked, old]) {
+      const at = `/manage/invitations/${tokenOf(link)}`;
+      expect((await gateway.browser().get(at)).status).toBe(404);
+      expect((await gateway.browser().post(`${at}/accept`, ACCOUNT)).status).toBe(404);
+    }
     expect((await signIn(gateway.browser(), "late@example.eu")).status).toBe(401);
   });
 

@@ -37,13 +37,16 @@ describe("the first person", () => {
     expect((await owner.get(`/manage/setup?token=${token}`)).body).toEqual({ good: false, needed: false });
   });
 
-  test("PORTAL-01 a restart before the set-up makes another link, and none once somebody runs the gateway", async () => {
+  test("PORTAL-01 PORTAL-11 a restart before the set-up makes another link, and none once somebody runs the gateway; an invitation is none", async () => {
     const first = await peopleGateway();
     const link = first.setupLink;
     const made = await first.manage("POST", "/setup-link");
     expect(tokenOf(made.link)).not.toBe(tokenOf(link));
     const late = first.browser();
-    expect((await late.post("/manage/setup", { ...OWNER, token: tokenOf(link) })).status).toBe(404);
+    const invited = await first.manage("POST", "/workspaces/demo/invitations", { email: OWNER.email });
+    for (const other of [link, invited.link])
+      expect((await late.post("/manage/setup", { ...OWNER, token: tokenOf(other) })).status).toBe(404);
+    expect((await late.get(`/manage/invitations/${tokenOf(made.link)}`)).status).toBe(404);
     expect((await late.post("/manage/setup", { ...OWNER, token: tokenOf(made.link) })).status).toBe(201);
     await expect(first.manage("POST", "/setup-link")).rejects.toThrow("409");
     await first.close();
