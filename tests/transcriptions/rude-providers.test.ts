@@ -87,7 +87,7 @@ const busy = '{"error":{"message":"busy"}}';
 const early = (status: string) =>
   `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${busy.length}\r\n\r\n${busy}`;
 
-describe.skipIf(process.platform !== "linux")("ROUTE-04 HDR-03 the next one gets the whole file when the first one", () => {
+describe.skipIf(process.platform !== "linux")("ROUTE-04 the next one gets the whole file when the first one", () => {
   test.each<[string, (socket: Socket) => void]>([
     ["takes nothing of it", (socket) => void socket.pause()],
     ["stops in the middle", (socket) => afterBytes(socket, 2_000_000, () => undefined)],
@@ -98,7 +98,7 @@ describe.skipIf(process.platform !== "linux")("ROUTE-04 HDR-03 the next one gets
       "answers 503 and goes, in the middle",
       (socket) => afterBytes(socket, 500_000, () => socket.end(early("503 Down"), () => socket.destroy())),
     ],
-  ])("%s", async (_what, behaviour) => {
+  ])("HDR-03 %s", async (_what, behaviour) => {
     behave = behaviour;
     const fields = [
       ["model", MODEL],
