@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ROUTES } from "../../src/contract/routes.ts";
+import { exchange, only } from "../edge/wire.ts";
 import type { Json } from "../support/gateway.ts";
 import { gatewayForTest } from "../support/gateway.ts";
 import { ask, MANAGED, type Managed, openScene, paramsOf, pathOf, type Scene } from "./matrix-scene.ts";
@@ -30,8 +31,6 @@ function foreign(url: string): readonly Record<string, string>[] {
     { origin: "null" },
     { origin: `${url}.evil.example` },
     { origin: url.replace("127.0.0.1", "localhost") },
-    // A name of somebody's own that leads here.
-    { origin: "http://evil.example", host: "evil.example" },
     { origin: url.replace("http:", "https:") },
     { origin: url, "sec-fetch-site": "cross-site" },
     { origin: url, "sec-fetch-site": "same-site" },
@@ -70,6 +69,18 @@ describe("with the cookie of a person", () => {
       expect((await ask(scene, route, realPath(route), scene.callers[caller])).status).toBeLessThan(500);
     expect(await audit()).toEqual(before);
   });
+
+  test.each(["PATCH /manage/workspaces/alpha/key-policy", "POST /manage/auth/sign-out"])(
+    "PORTAL-11 %s: a name of somebody's own that leads here is not ours",
+    async (call) => {
+      const { gateway, callers } = scene;
+      const { cookie } = callers["operator person"];
+      const named = `Host: evil.example\r\nOrigin: http://evil.example\r\nCookie: ${cookie}\r\n`;
+      const head = `${call} HTTP/1.1\r\n${named}Content-Length: 2\r\nConnection: close\r\n\r\n`;
+      const answer = only(await exchange(gateway.url, [head, "{}"]));
+      expect([answer.status, answer.json]).toMatchObject([403, { error: { code: "cross_site_request" } }]);
+    },
+  );
 
   test("PORTAL-11 a change from a page of the portal is made", async () => {
     const { gateway, callers } = scene;
