@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { changedCatalogue } from "../support/changed-catalogue.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { chatBody, openChat, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames } from "../support/upstream.ts";
@@ -62,7 +63,9 @@ describe("a client that does not read", () => {
   });
 
   test("BILL-02 CHAT-09 it is not waited for longer than any request may take: the provider is let go, and what it was sent is charged", async () => {
-    const brief = await openScene(["deepinfra"], { GATEWAY_REQUEST_TIMEOUT_MS: "700" });
+    const folder = changedCatalogue({ deepinfra: (facts) => Object.assign(facts, { quirks: ["bills-on"] }) });
+    const env = { GATEWAY_REQUEST_TIMEOUT_MS: "700", GATEWAY_CATALOGUE_DIR: folder };
+    const brief = await openScene(["deepinfra"], env);
     try {
       const reader = await brief.gateway.tenant();
       brief.at("deepinfra").next({ frames: fountain(64 * 1024).frames });
@@ -76,6 +79,15 @@ describe("a client that does not read", () => {
       let last = "";
       for await (const chunk of open.response) last = `${last}${chunk}`.slice(-2000);
       expect(last).toContain('"code":"upstream_timeout"');
+      // Nor is a provider that bills on heard for longer once its client has left.
+      const frames = chatFrames(["Hello"]).slice(0, 2);
+      brief.at("deepinfra").next({ frames, end: { is: "stall", after: Buffer.byteLength(frames.join("")) } });
+      const left = await openChat(brief.gateway.url, reader.key, chatBody({ stream: true }));
+      await left.until("Hello");
+      left.hangUp();
+      expect(await (await brief.at("deepinfra").arrived(2)).over).toBe("aborted");
+      await brief.rowsOnce(reader, 2);
+      expect(await brief.charges(reader)).toHaveLength(2);
     } finally {
       await brief.close();
     }
