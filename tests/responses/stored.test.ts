@@ -116,6 +116,15 @@ describe.each(["translated", "native"] as const)("%s", (way: Way) => {
       ["message", "user"],
       ["message", "user"],
     ]);
+    const words = [
+      { role: "assistant", content: "well" },
+      { role: "user", content: "so" },
+    ];
+    const plain = (await caller.inputItems((await caller.post({ input: words })).body.id, "?order=asc")).body;
+    expect(plain.data.map(({ content }: Json) => content)).toEqual([
+      [{ type: "output_text", text: "well" }],
+      [{ type: "input_text", text: "so" }],
+    ]);
     const second = await caller.post({ input: "three", previous_response_id: first.body.id });
     const id: string = second.body.id;
     const whole = (await caller.inputItems(id)).body;
