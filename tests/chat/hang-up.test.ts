@@ -221,6 +221,19 @@ describe("a client that hangs up before anything was said to it", () => {
     expect(row.attempts.map(({ outcome }: Json) => outcome)).toEqual(["next", "cancelled"]);
   });
 
+  test("CHAT-09 a provider that bills on is let go as well where its model has not spoken", async () => {
+    const begun = spoken.slice(0, 1);
+    scene.at("ovhcloud").next({ frames: begun, end: { is: "stall", after: bytesOf(begun) } });
+    const reached = nextAt("ovhcloud");
+    const body = chatBody({ stream: true, provider: { only: ["ovhcloud"] } });
+    const request = startChat(scene.gateway.url, tenant.key, body);
+    const received = await reached;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    request.destroy();
+    expect(await received.over).toBe("aborted");
+    await expectFree((await scene.rowsOnce(tenant, 1))[0]);
+  });
+
   test("CHAT-09 leaving in the middle of one's own body calls no provider", async () => {
     const before = scene.at("deepinfra").requests.length;
     const request = startChat(scene.gateway.url, tenant.key, chatBody({ user: "x".repeat(1000) }), "unfinished");
