@@ -212,6 +212,12 @@ describe("what providers bill apart, without a price for it", () => {
     const answer = await scene.gateway.call(own.key, "/v1/messages", { body });
     expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
     expect(scene.at("anthropic").requests.at(-1)?.json).toMatchObject({ tools: [search], speed: "fast" });
+    scene.at("openai").next({ json: { data: [] } });
+    await scene.gateway.manage("PUT", `/workspaces/${own.slug}/providers/openai`, { key: credentialOf("own") });
+    scene.at("openai").next({ json: responseJson() });
+    const offered = { tools: [{ type: "web_search" }] };
+    expect((await scene.gateway.call(own.key, "/v1/responses", { body: response(offered) })).status).toBe(200);
+    expect(scene.at("openai").requests.at(-1)?.json).toMatchObject(offered);
     expect(await scene.charges(own)).toEqual([]);
   });
 

@@ -270,6 +270,10 @@ describe("restarts", () => {
     await first.manage("PUT", `/workspaces/${team.slug}/limits`, { key: team.keyId, month: decimal(COST + hold) });
     expect([(await chat(first, team.key)).status, (await chat(first, team.key)).status]).toEqual([200, 200]);
     await first.close();
+    // As if it had been spent when the month began.
+    const database = new DatabaseSync(path.join(dataDir, "gateway.sqlite"));
+    database.exec("update requests_daily set day = substr(day, 1, 8) || '01'");
+    database.close();
     const second = await startGateway({ env, dataDir });
     const shown = await second.manage("GET", `/workspaces/${team.slug}/limits?key=${team.keyId}`);
     expect(nanosOf(shown.month.spent)).toBe(2n * COST);
