@@ -43,6 +43,8 @@ describe("BILL-08 a workspace's own provider key", () => {
       usage: { input_tokens: 9, output_tokens: 4 },
       attempts: [{ provider: "deepinfra", own_key: true, outcome: "served" }],
     });
+    const read = await place.gateway.call(tenant.key, `/v1/requests/${answer.body.id}`);
+    expect(read.body).toMatchObject({ provider: "deepinfra", cost: null });
     expect(await walletOf(tenant)).toMatchObject({ balance: "100.00", held: "0.00" });
     const { data } = await place.gateway.manage("GET", `/workspaces/${tenant.slug}/wallet/entries`);
     expect(data.map(({ kind }: Json) => kind)).toEqual(["topup"]);
