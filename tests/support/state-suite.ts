@@ -176,6 +176,21 @@ export function stateTests(open: OpenState, runs: number): void {
       expect((await state.hold(holdOf("r3", 1n))).is).toBe("insufficient_credits");
     });
 
+    test("BILL-01 BILL-03 what is taken was free: it is not held and need not stay; all of it, or as much as there is", async () => {
+      const { state } = await open();
+      expect(await state.wallet("ws")).toEqual({ balanceNanos: 0n, heldNanos: 0n });
+      await state.credit("ws", 100n);
+      await state.hold(holdOf("r1", 30n));
+      const take = (nanos: bigint, whole: "yes" | "no", leavingNanos = 0n) =>
+        state.take({ workspaceId: "ws", nanos, whole, leavingNanos });
+      expect([await take(71n, "yes"), await take(61n, "yes", 10n), await take(60n, "yes", 10n)]).toEqual([0n, 0n, 60n]);
+      expect(await state.wallet("ws")).toEqual({ balanceNanos: 40n, heldNanos: 30n });
+      expect([await take(50n, "no", 4n), await take(1n, "no", 4n), await take(1n, "no", 5n)]).toEqual([6n, 0n, 0n]);
+      expect([await take(4n, "yes"), await take(1n, "no")]).toEqual([4n, 0n]);
+      await expect(take(-1n, "no")).rejects.toThrow("would create money");
+      expect(await state.wallet("ws")).toEqual({ balanceNanos: 30n, heldNanos: 30n });
+    });
+
     test("BILL-02 a request is settled once, however often that is asked", async () => {
       const { state } = await open();
       await state.credit("ws", 10n * EUR);
