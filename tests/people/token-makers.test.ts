@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { caller } from "../../src/app/manage/acting.ts";
 import { type IdentityProvider, proven, startIdentityProvider } from "../support/oidc.ts";
 import { type Asked, type Browser, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
+import { totpOf } from "../support/totp.ts";
 import { unusedPort } from "../support/upstream.ts";
 
 let provider: IdentityProvider;
@@ -13,8 +14,9 @@ const nothing = async (): Promise<void> => {};
 let before = nothing;
 /** What happens before a person is looked at. */
 let looking = nothing;
-/** What happens before the library writes a password. */
-let writing = nothing;
+/** What happens before the library writes, such as "update account". */
+let writing: (what: string) => Promise<void> = nothing;
+const WRITES: readonly (string | symbol)[] = ["create", "update", "delete"];
 
 beforeAll(async () => {
   const known = proven("waits", "meanwhile", "accepts", "changes", "link", "device", "device-2", "returns");
@@ -26,15 +28,16 @@ beforeAll(async () => {
       store.peopleDatabase = async (fence) => {
         const open = await peopleDatabase(fence);
         return (options) => {
-          const adapter = open(options);
-          const { update } = adapter;
-          return {
-            ...adapter,
-            update: async <T>(query: Parameters<typeof update>[0]) => {
-              if (query.model === "account") await writing();
-              return update<T>(query);
+          return new Proxy(open(options), {
+            get(adapter, name) {
+              const found: unknown = Reflect.get(adapter, name);
+              if (typeof found !== "function" || !WRITES.includes(name)) return found;
+              return async (query: { readonly model: string }) => {
+                await writing(`${String(name)} ${query.model}`);
+                return Reflect.apply(found, adapter, [query]);
+              };
             },
-          };
+          });
         };
       };
       const { person } = people;
@@ -205,6 +208,26 @@ const changePassword = (browser: Browser, newPassword: string) =>
 const reset = (link: string) =>
   gateway.browser().post("/manage/auth/reset-password", { newPassword: NEW_PASSWORD, token: tokenOf(link) });
 const nobody = async (browser: Browser) => (await browser.get("/manage/me")).body.person === null;
+const sessionOf = async (browser: Browser) => (await browser.get("/manage/me")).body.person.session.id;
+
+/** Something happens once, before the library writes. */
+function onceBefore(what: string, meanwhile: () => Promise<unknown>): void {
+  writing = async (now) => {
+    if (now !== what) return;
+    writing = nothing;
+    await meanwhile();
+  };
+}
+
+/** A device that somebody allows; how it then asks for its session. */
+async function allowed(person: Browser): Promise<(device: Browser) => Promise<Asked>> {
+  const client_id = "gateway-cli";
+  const { user_code, device_code } = (await gateway.browser().post("/manage/auth/device/code", { client_id })).body;
+  await person.get(`/manage/auth/device?user_code=${user_code}`);
+  expect((await person.post("/manage/auth/device/approve", { userCode: user_code })).status).toBe(200);
+  const asked = { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code, client_id };
+  return (device) => device.post("/manage/auth/device/token", asked);
+}
 
 /** Something happens once, when a call is under way that has passed what it goes by, and is about to begin a session. */
 async function underWay(ask: () => Promise<Asked>, meanwhile: () => Promise<unknown>): Promise<Asked> {
@@ -247,14 +270,6 @@ test.each([
   ["device-2", "somebody else"],
 ])("PORTAL-11 nor does a device that was allowed (%s), and asks with the session of %s", async (sub, by) => {
   const { email, squatter, mallory, victim, comes } = await squatted(sub);
-  const client_id = "gateway-cli";
-  const allowed = async (person: Browser) => {
-    const { user_code, device_code } = (await gateway.browser().post("/manage/auth/device/code", { client_id })).body;
-    await person.get(`/manage/auth/device?user_code=${user_code}`);
-    expect((await person.post("/manage/auth/device/approve", { userCode: user_code })).status).toBe(200);
-    const asked = { grant_type: "urn:ietf:params:oauth:grant-type:device_code", device_code, client_id };
-    return (device: Browser) => device.post("/manage/auth/device/token", asked);
-  };
   const ask = await allowed(squatter);
   const answer = await underWay(() => ask(by === "nobody" ? gateway.browser() : mallory), comes);
   expect([answer.status, answer.body.access_token]).toEqual([401, undefined]);
@@ -269,6 +284,14 @@ const ENDINGS: [string, Ending][] = [
   ["a new password by a link", async (_, id) => reset((await owner.post(`/manage/people/${id}/reset-link`)).body.link)],
   ["a new password", (_email, _id, browser) => changePassword(browser, NEW_PASSWORD)],
   ["the end of all other sessions", (_email, _id, browser) => browser.ask("DELETE", "/manage/me/sessions")],
+  [
+    "the end of another session",
+    async (email, _id, browser) => {
+      const other = gateway.browser();
+      await signIn(other, email);
+      return browser.ask("DELETE", `/manage/me/sessions/${await sessionOf(other)}`);
+    },
+  ],
   ["the end of all sessions", (_, id) => owner.ask("DELETE", `/manage/people/${id}/sessions`)],
 ];
 
@@ -276,6 +299,7 @@ test.each(ENDINGS)("PORTAL-11 a sign-in that is under way does not outlive %s", 
   const email = `${name.replaceAll(" ", "-")}@example.eu`;
   const [browser, thief] = [await gateway.join(email), gateway.browser()];
   const { id } = await personOf(email);
+  await signIn(gateway.browser(), email);
   const answer = await underWay(
     () => signIn(thief, email),
     async () => expect((await end(email, id, browser)).status).toBe(200),
@@ -300,12 +324,12 @@ test.each(["before", "while"])(
     const thief = await gateway.join(email);
     const { id } = await personOf(email);
     const meanwhile = async () => {
-      [before, writing] = [nothing, nothing];
+      before = nothing;
       const { link } = await gateway.manage("POST", `/people/${id}/reset-link`);
       expect((await reset(link)).status).toBe(200);
     };
     if (when === "before") before = meanwhile;
-    else writing = meanwhile;
+    else onceBefore("update account", meanwhile);
     const answer = await changePassword(thief, "thief has the bicycles");
     expect([before, writing, answer.status, answer.body.error?.code]).toEqual([nothing, nothing, ...OVER]);
     expect(await nobody(thief)).toBe(true);
@@ -313,6 +337,103 @@ test.each(["before", "while"])(
     expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(200);
   },
 );
+
+test("PORTAL-11 a session that ends no other one keeps nobody from signing in, however often it asks", async () => {
+  const email = "ends-nothing@example.eu";
+  const thief = await gateway.join(email);
+  const answer = await underWay(
+    () => signIn(gateway.browser(), email),
+    async () => expect((await thief.ask("DELETE", "/manage/me/sessions")).body).toEqual({ ended: 0 }),
+  );
+  expect(answer.status).toBe(200);
+});
+
+test("PORTAL-11 a right password that comes too late is no wrong try", async () => {
+  const email = "right-and-late@example.eu";
+  await gateway.join(email);
+  const { id } = await personOf(email);
+  for (let tries = 0; tries < 11; tries += 1) {
+    const end = () => owner.ask("DELETE", `/manage/people/${id}/sessions`);
+    expect((await underWay(() => signIn(gateway.browser(), email), end)).status).toBe(401);
+  }
+  expect((await signIn(gateway.browser(), email)).status).toBe(200);
+});
+
+test("PORTAL-11 a session that ends takes along the device that it has allowed", async () => {
+  const email = "allows@example.eu";
+  const [person, thief] = [await gateway.join(email), gateway.browser()];
+  await signIn(thief, email);
+  const ask = await allowed(thief);
+  expect((await person.ask("DELETE", `/manage/me/sessions/${await sessionOf(thief)}`)).status).toBe(200);
+  const answer = await ask(gateway.browser());
+  expect([answer.status, answer.body.access_token]).toEqual([400, undefined]);
+});
+
+test("PORTAL-11 a device that needs no code, and signs in while its owner switches the second factor off, needs one again", async () => {
+  const email = "trusted@example.eu";
+  const [person, device] = [await gateway.join(email), gateway.browser()];
+  const enable = async (half: number) => {
+    const { totpURI } = (await person.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
+    const on = await person.post("/manage/auth/two-factor/verify-totp", { code: totpOf(totpURI, half) });
+    expect(on.status).toBe(200);
+    return totpURI;
+  };
+  const uri = await enable(-1);
+  await signIn(device, email);
+  const code = { code: totpOf(uri, 0), trustDevice: true };
+  expect((await device.post("/manage/auth/two-factor/verify-totp", code)).status).toBe(200);
+  onceBefore("create verification", async () => {
+    const off = await person.post("/manage/auth/two-factor/disable", { password: PASSWORD });
+    expect(off.status).toBe(200);
+  });
+  const late = await signIn(device, email);
+  expect([writing, late.status, late.body.error?.code]).toEqual([nothing, ...OVER]);
+  await enable(0);
+  expect((await signIn(device, email)).body.twoFactorRedirect).toBe(true);
+});
+
+test("PORTAL-11 a password that was changed is in the audit log, also when the answer comes too late", async () => {
+  const email = "changed-late@example.eu";
+  const person = await gateway.join(email);
+  const { id } = await personOf(email);
+  onceBefore("update account", () => owner.ask("DELETE", `/manage/people/${id}/sessions`));
+  const answer = await changePassword(person, NEW_PASSWORD);
+  expect([writing, answer.status, answer.body.error?.code]).toEqual([nothing, ...OVER]);
+  expect((await signIn(gateway.browser(), email, NEW_PASSWORD)).status).toBe(200);
+  const { data } = await gateway.manage("GET", `/audit?action=person.password_change&target=${id}`);
+  expect(data).toMatchObject([{ actor: email, detail: { address: "127.0.0.1" } }]);
+});
+
+test("PORTAL-11 whoever signs out is out, whatever else ends at that moment", async () => {
+  const email = "leaves@example.eu";
+  const [person, other, tab] = [await gateway.join(email), gateway.browser(), gateway.browser()];
+  for (const [name, value] of person.cookies) tab.cookies.set(name, value);
+  await signIn(other, email);
+  const id = await sessionOf(other);
+  onceBefore("delete session", () => tab.ask("DELETE", `/manage/me/sessions/${id}`));
+  const answer = await person.post("/manage/auth/sign-out");
+  expect([writing, answer.status, await nobody(tab)]).toEqual([nothing, 200, true]);
+  expect(answer.headers.getSetCookie()).toContainEqual(expect.stringMatching(/session_token=;.*Max-Age=0/));
+});
+
+test.each([
+  ["DELETE", "/manage/me/sessions"],
+  ["DELETE", "/manage/me/sessions/ses_other"],
+  ["PATCH", "/manage/me"],
+])("PORTAL-11 who has lost the account changes nothing of it by %s %s that is under way", async (method, path) => {
+  const email = `lost-by-${method}-${path.length}@example.eu`.toLowerCase();
+  const [thief, person] = [await gateway.join(email), gateway.browser()];
+  const { id, name } = await personOf(email);
+  before = async () => {
+    before = nothing;
+    const { link } = await gateway.manage("POST", `/people/${id}/reset-link`);
+    expect((await reset(link)).status).toBe(200);
+    expect((await signIn(person, email, NEW_PASSWORD)).status).toBe(200);
+  };
+  const answer = await thief.ask(method, path, method === "PATCH" ? { name: "Mallory" } : undefined);
+  expect([before, answer.status, answer.body.error?.code]).toEqual([nothing, ...OVER]);
+  expect([await nobody(person), (await personOf(email)).name]).toEqual([false, name]);
+});
 
 test("PORTAL-11 an admin's link to a new password does not take a seat that is given while it waits", async () => {
   const email = "both@example.eu";

@@ -2,15 +2,16 @@ import { getAuthTables } from "better-auth/db";
 import { expect, test } from "vitest";
 import { type PeopleWriter, RESET_MARK } from "../../src/domain/tenancy/person.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
-import { change, DAY_MS, libraryOn, NOW_MS, OPTIONS, person, valuesOf } from "./people-rows.ts";
+import { change, DAY_MS, libraryOn, NOW_MS, OPTIONS, person, session, valuesOf } from "./people-rows.ts";
 
 /** What takes away something that somebody signs in with. */
 const ENDINGS: readonly [string, (people: PeopleWriter) => Promise<unknown>][] = [
   ["starts over", (people) => people.startOver(person("per_1"), NOW_MS)],
   ["is disabled", (people) => people.setDisabled("per_1", true, NOW_MS)],
   ["loses the second factor", (people) => people.dropSecondFactor("per_1", NOW_MS)],
-  ["loses all sessions", (people) => people.endSessions("per_1", null)],
-  ["loses one session", (people) => people.endSession("per_1", "ses_none")],
+  ["loses all sessions", (people) => people.endSessions("per_1")],
+  ["loses all sessions but one", (people) => people.endOtherSessions("per_1", "ses_other")],
+  ["loses one session", (people) => people.endSession("per_1", "ses_1")],
   ["changes the password", (people) => people.changePassword("per_1", "$new", 0, NOW_MS)],
   ["sets a password by a link", (people) => people.resetPassword("per_1", "reset:none", "$new", NOW_MS)],
   ["is erased", (people) => people.erase(person("per_1"), NOW_MS)],
@@ -33,6 +34,7 @@ export function epochTests(storeNow: () => Store): void {
     const store = storeNow();
     await change(store, async (people) => {
       for (const id of ["per_1", "per_2"]) await people.addPerson({ ...person(id), passwordHash: null });
+      await people.addSession(session("ses_1", "per_1", NOW_MS + DAY_MS));
     });
     return store;
   };
@@ -62,6 +64,9 @@ export function epochTests(storeNow: () => Store): void {
       expect(await adapter.deleteMany({ model, where: theirs })).toBe(1);
       expect(await later.count({ model, where }), model).toBe(there);
     }
+    // A session is given up at any time.
+    await adapter.delete({ model: "session", where: [{ field: "userId", value: "per_1" }] });
+    expect(await store.people.sessions("per_1", 0)).toEqual([]);
     const own = [{ field: "id", value: "per_1" }];
     const update = { twoFactorEnabled: true };
     await expect(adapter.update({ model: "user", where: own, update })).rejects.toThrow("too late");
@@ -78,7 +83,7 @@ export function epochTests(storeNow: () => Store): void {
     const begin = (id: string) => adapter.create({ model: "session", data: rowOf("session", id) });
     const asked: Promise<unknown>[] = [];
     await store.change(async ({ people }) => {
-      await people.endSessions("per_1", null);
+      await people.endSessions("per_1");
       asked.push(...[begin("per_1"), begin("per_2")].map((one) => one.catch((error: Error) => error.message)));
       await new Promise((resolve) => setTimeout(resolve, 100));
       return { answer: null, audit: null };
@@ -87,7 +92,7 @@ export function epochTests(storeNow: () => Store): void {
     const ends = await Promise.allSettled(
       Array.from({ length: 10 }, (_, at) => [
         adapter.create({ model: "session", data: { ...rowOf("session", "per_2"), token: `token ${at}` } }),
-        change(store, (people) => people.endSessions("per_2", null)),
+        change(store, (people) => people.endSessions("per_2")),
       ]).flat(),
     );
     expect(ends.filter(({ status }, at) => at % 2 === 1 && status === "fulfilled")).toHaveLength(10);
@@ -97,8 +102,33 @@ export function epochTests(storeNow: () => Store): void {
     await change(store, async (people) => {
       for (const id of others) await people.addPerson(person(id));
     });
-    await Promise.all(others.map((id) => change(store, (people) => people.endSessions(id, null))));
+    await Promise.all(others.map((id) => change(store, (people) => people.endSessions(id))));
     expect(await store.people.epoch()).toBe(1 + 10 + others.length);
+  });
+
+  test("PORTAL-11 write what they have to where nothing is taken away from somebody", async () => {
+    const store = await some();
+    const adapter = await libraryOn(store, 0);
+    const others = () => change(store, (people) => people.endOtherSessions("per_1", "ses_1"));
+    expect([await others(), await change(store, (people) => people.endSession("per_1", "ses_none"))]).toEqual([
+      0,
+      false,
+    ]);
+    const held = (userId: string) => change(store, (people) => people.holdSession(userId, "ses_1"));
+    expect([await held("per_1"), await held("per_2"), await store.people.epoch()]).toEqual([true, false, 0]);
+    const [ended] = await Promise.all([
+      others(),
+      adapter.create({ model: "session", data: rowOf("session", "per_1") }).catch(() => undefined),
+    ]);
+    // Before or behind it: what is ended begins an epoch, and what is not stays.
+    expect(await store.people.epoch()).toBe(ended);
+    expect(await store.people.sessions("per_1", 0)).toHaveLength(2 - ended);
+    const later = await libraryOn(store, ended);
+    await later.create({ model: "deviceCode", data: rowOf("deviceCode", "per_1") });
+    expect([await others(), await store.people.epoch()]).toEqual([1 - ended, ended + 1]);
+    await (await libraryOn(store, 2)).create({ model: "deviceCode", data: rowOf("deviceCode", "per_1") });
+    expect(await change(store, (people) => people.endSession("per_1", "ses_1"))).toBe(true);
+    expect(await later.count({ model: "deviceCode" })).toBe(0);
   });
 
   test("PORTAL-11 change no password once another was set, and a link that is used up sets none", async () => {

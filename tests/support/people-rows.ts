@@ -3,6 +3,7 @@ import { deviceAuthorization } from "better-auth/plugins/device-authorization";
 import { twoFactor } from "better-auth/plugins/two-factor";
 import type { PeopleWriter } from "../../src/domain/tenancy/person.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
+import { digestOf } from "../../src/kit/secret.ts";
 
 /** Of the library of sign-in. */
 export const OPTIONS = { plugins: [twoFactor(), passkey(), deviceAuthorization()] };
@@ -18,6 +19,17 @@ export const person = (id: string, more: { email?: string; operator?: boolean; c
   passwordHash: "$argon2id$…",
   createdAtMs: NOW_MS,
   ...more,
+});
+
+export const session = (id: string, userId: string, expiresAtMs: number) => ({
+  id,
+  userId,
+  tokenDigest: digestOf(id),
+  createdAtMs: NOW_MS,
+  seenAtMs: NOW_MS,
+  expiresAtMs,
+  address: "203.0.113.7",
+  userAgent: null,
 });
 
 export const change = <T>(store: Store, work: (people: PeopleWriter) => Promise<T>) =>

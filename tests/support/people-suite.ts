@@ -5,19 +5,8 @@ import { PEOPLE_TABLES } from "../../src/io/store/sql/people-adapter.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { digestOf } from "../../src/kit/secret.ts";
 import { epochTests } from "./people-epoch-suite.ts";
-import { change, DAY_MS, libraryOn, NOW_MS, OPTIONS, person, valuesOf } from "./people-rows.ts";
+import { change, DAY_MS, libraryOn, NOW_MS, OPTIONS, person, session, valuesOf } from "./people-rows.ts";
 import { withWorkspaces } from "./workspaces.ts";
-
-const session = (id: string, userId: string, expiresAtMs: number) => ({
-  id,
-  userId,
-  tokenDigest: digestOf(id),
-  createdAtMs: NOW_MS,
-  seenAtMs: NOW_MS,
-  expiresAtMs,
-  address: "203.0.113.7",
-  userAgent: null,
-});
 
 const link = (id: string): PersonLink => ({
   id,
@@ -160,7 +149,7 @@ function peopleStoreTests(storeNow: () => Store): void {
     expect((await store.people.link(digestOf("lnk_1")))?.usedAtMs).toBe(NOW_MS);
     await store.people.sweep(NOW_MS);
     expect((await store.people.sessions("per_1", 0)).map(({ id }) => id)).toEqual(["ses_new"]);
-    expect(await change(store, (people) => people.endSessions("per_1", "ses_new"))).toBe(0);
+    expect(await change(store, (people) => people.endOtherSessions("per_1", "ses_new"))).toBe(0);
     expect(await change(store, (people) => people.endSession("per_2", "ses_new"))).toBe(false);
   });
 }
@@ -195,7 +184,6 @@ function startOverTests(storeNow: () => Store): void {
 function forgettingTests(storeNow: () => Store): void {
   test("PORTAL-11 what devices wait for and links to a new password end apart from each other, of one person alone", async () => {
     const adapter = await libraryOn(storeNow());
-    const { people } = storeNow();
     const later = new Date(NOW_MS + DAY_MS);
     for (const userId of ["per_1", "per_2"]) {
       const code = { deviceCode: `device of ${userId}`, userCode: `code of ${userId}`, userId, status: "approved" };
@@ -212,7 +200,7 @@ function forgettingTests(storeNow: () => Store): void {
         .map(({ identifier }) => identifier)
         .toSorted(),
     ];
-    await people.forgetDevices("per_1");
+    await change(storeNow(), (writer) => writer.dropSecondFactor("per_1", NOW_MS));
     expect(await left("per_1")).toEqual([0, ["reset:per_1"]]);
     await change(storeNow(), (writer) => writer.setDisabled("per_1", true, NOW_MS));
     expect(await left("per_1")).toEqual([0, []]);
@@ -330,7 +318,7 @@ function codeTests(storeNow: () => Store): void {
     const tries = await Promise.all(Array.from({ length: 8 }, () => use("per_1", "123456")));
     expect(tries.filter(Boolean)).toHaveLength(1);
     expect([await use("per_2", "123456"), await use("per_1", "654321")]).toEqual([true, true]);
-    await people.forgetDevices("per_1");
+    await change(storeNow(), (writer) => writer.endSessions("per_1"));
     expect(await use("per_1", "123456", NOW_MS + 999)).toBe(false);
     expect(await use("per_1", "123456", NOW_MS + 1000)).toBe(true);
     expect(await use("per_1", "123456", NOW_MS + 1001)).toBe(false);

@@ -64,7 +64,6 @@ const PASSWORD_DOORS: Readonly<Record<string, Door>> = {
     tried: {},
     fresh: true,
     newPassword: "newPassword",
-    changes: "person.password_change",
   },
   "request-password-reset": { method: "POST", takes: ["email"], tried: { account: "email" }, makes: true },
   "reset-password": { method: "POST", takes: ["newPassword", "token"], tried: {}, newPassword: "newPassword" },
@@ -170,7 +169,11 @@ async function through(room: PeopleRoom, exchange: Exchange, path: string, door:
   const request = requestOf(exchange, `${AUTH_PATH}/${path}`, new URL(baseOf(room)).origin, sent);
   const reply = await replyOf(await library.handle(request));
   // Whatever the library made of it. Who comes back from the provider is sent to the page of signing in.
-  if (call.isLate && door.single !== true) throw fault("not_signed_in", { message: SIGN_IN_AGAIN });
+  if (call.isLate && door.single !== true) {
+    // A password had to be right to come that far; of a code that is wrong something is written, too.
+    if (door.follows !== true && door.makes !== true) trying?.right();
+    throw fault("not_signed_in", { message: SIGN_IN_AGAIN });
+  }
   const begun = door.signsIn === undefined ? undefined : await begunIn(room, reply, before?.held);
   if (reply.status >= 400) {
     if (reply.status === 401 && door.signsIn !== undefined)
@@ -181,7 +184,7 @@ async function through(room: PeopleRoom, exchange: Exchange, path: string, door:
   }
   if (door.once === true) await refuseUsed(room, begun, textOf(fields, "code"));
   if (door.makes !== true) trying?.right();
-  if (before !== undefined && door.forgets === true) await room.store.people.forgetDevices(before.held.person.id);
+  if (before !== undefined && door.forgets === true) await forget(room, before.held);
   await writeDown(room, door, exchange, begun, before?.held);
   if (door.plain === true) return reply;
   const isSame = before !== undefined && before.held.person.email === textOf(fields, "email").toLowerCase();
@@ -268,6 +271,12 @@ async function refuseUsed({ store, clock }: PeopleRoom, begun: Held | undefined,
   if (await store.people.useCode(person.id, code, now, now + CODE_MS)) return;
   await store.change(async ({ people }) => ({ answer: await people.endSession(person.id, session.id), audit: null }));
   throw fault("invalid_sign_in", { message: "This code was used already. Wait for the next one." });
+}
+
+/** Also for devices that sign in at this moment, which the library knows nothing of. */
+async function forget({ store, clock }: PeopleRoom, { person: { id } }: Held): Promise<void> {
+  const nowMs = clock.nowMs();
+  await store.change(async ({ people }) => ({ answer: await people.dropSecondFactor(id, nowMs), audit: null }));
 }
 
 /** Who signed in, and by what; what somebody changed about how they sign in. */

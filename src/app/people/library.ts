@@ -2,6 +2,7 @@ import type { BetterAuthOptions, BetterAuthPlugin } from "better-auth";
 import { Fault, fault } from "../../contract/faults.ts";
 import { ownOrigins } from "../../domain/tenancy/own-origins.ts";
 import { HashingBusy } from "../../kit/password-hash.ts";
+import { change } from "../manage/deps.ts";
 import { FRESH_MS } from "../manage/fresh.ts";
 import { baseOf, type Oidc, type PeopleDeps } from "./deps.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./passwords.ts";
@@ -244,13 +245,15 @@ async function hooksOf(deps: PeopleDeps, late: () => never): Promise<NonNullable
         // The library would write the password before it ends the sessions: who is in by one of them could write another
         // after it. It writes the same once more.
         before: async ({ password }, context) => {
-          const personId = context?.context.session?.user.id;
-          if (context?.path !== "/change-password" || personId === undefined || typeof password !== "string") return;
+          const person = context?.context.session?.user;
+          if (context?.path !== "/change-password" || person === undefined || typeof password !== "string") return;
           const call = callNow();
-          const epoch = await store.change(async ({ people }) => ({
-            answer: await people.changePassword(personId, password, call.epoch, clock.nowMs()),
-            audit: null,
-          }));
+          const [actor, address] = [person.email, context.headers?.get(ADDRESS_HEADER)];
+          const line = { actor, action: "person.password_change", workspaceId: null, target: person.id };
+          const epoch = await change(deps, async ({ people }) => {
+            const answer = await people.changePassword(person.id, password, call.epoch, clock.nowMs());
+            return { answer, audit: answer === undefined ? null : { ...line, detail: { address } } };
+          });
           call.epoch = epoch ?? late();
         },
       },

@@ -1,13 +1,14 @@
 import { fault } from "../../contract/faults.ts";
 import { MeChange } from "../../contract/schemas/people.ts";
 import type { Person } from "../../domain/tenancy/actor.ts";
-import type { PersonSession } from "../../domain/tenancy/person.ts";
+import type { PeopleWriter, PersonSession } from "../../domain/tenancy/person.ts";
 import { readBody } from "../body.ts";
 import { type Exchange, type Handler, whole } from "../exchange.ts";
 import { change } from "../manage/deps.ts";
 import { isoTime } from "../manage/views.ts";
 import { short } from "../short.ts";
 import { showMe } from "./me.ts";
+import { SIGN_IN_AGAIN } from "./refusals.ts";
 import type { PeopleRoom } from "./room.ts";
 
 /** What somebody who has signed in does with their own account. */
@@ -15,9 +16,11 @@ export function ownAccountHandlers(room: PeopleRoom): Record<string, Handler> {
   const { store, clock } = room;
   return {
     peopleChangeMe: whole(async (exchange) => {
-      const { userId } = personIn(exchange);
+      const person = personIn(exchange);
+      const { userId } = person;
       const { name } = await readBody(exchange, MeChange);
       await change(room, async ({ people }) => {
+        await demandSession(people, person);
         await people.rename(userId, name, clock.nowMs());
         return { answer: null, audit: about("person.rename", userId, { name }) };
       });
@@ -29,17 +32,21 @@ export function ownAccountHandlers(room: PeopleRoom): Record<string, Handler> {
       return { status: 200, json: { data: sessions.map((one) => sessionView(one, sessionId)), next: null } };
     }),
     peopleEndOtherSessions: whole(async (exchange) => {
-      const { userId, sessionId } = personIn(exchange);
+      const person = personIn(exchange);
+      const { userId, sessionId } = person;
       const ended = await change(room, async ({ people }) => {
-        const answer = await people.endSessions(userId, sessionId);
+        await demandSession(people, person);
+        const answer = await people.endOtherSessions(userId, sessionId);
         return { answer, audit: about("person.end_sessions", userId, { ended: answer }) };
       });
       return { status: 200, json: { ended } };
     }),
     peopleEndSession: whole(async (exchange) => {
-      const { userId } = personIn(exchange);
+      const person = personIn(exchange);
+      const { userId } = person;
       const id = exchange.params["id"] ?? "";
       await change(room, async ({ people }) => {
+        await demandSession(people, person);
         if (!(await people.endSession(userId, id)))
           throw fault("not_found", { message: `You have no session "${short(id)}".` });
         return { answer: null, audit: about("person.end_session", userId, { session: id }) };
@@ -65,6 +72,11 @@ const about = (action: string, target: string, detail: Readonly<Record<string, u
   target,
   detail,
 });
+
+/** Who has lost the account since the call came changes nothing of it. */
+async function demandSession(people: PeopleWriter, { userId, sessionId }: Person): Promise<void> {
+  if (!(await people.holdSession(userId, sessionId))) throw fault("not_signed_in", { message: SIGN_IN_AGAIN });
+}
 
 /** Tokens have no account of their own. */
 function personIn({ actor }: Exchange): Person {

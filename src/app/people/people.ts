@@ -59,7 +59,7 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
     peopleEndAllSessions: whole(async (exchange) => {
       const { id, email } = await findPerson(room, exchange);
       const ended = await change(room, async ({ people }) => {
-        const answer = await people.endSessions(id, null);
+        const answer = await people.endSessions(id);
         const audit = {
           action: "person.end_sessions",
           workspaceId: null,

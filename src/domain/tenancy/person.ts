@@ -111,23 +111,18 @@ export type PeopleStore = {
   prolong(sessionId: string, seenAtMs: number, expiresAtMs: number): Promise<void>;
   /** Takes a code that signed a person in; false: it was taken before, wherever that was, and is not over. */
   useCode(userId: string, code: string, nowMs: number, untilMs: number): Promise<boolean>;
-  /**
-   * Devices that need no code for a while need one again; what waits to be confirmed for a person, and what they have
-   * allowed and no device has taken yet, is not good any more.
-   */
-  forgetDevices(userId: string): Promise<void>;
   /** What is over leaves. */
   sweep(nowMs: number): Promise<void>;
 };
 
-/** Changes that are written together with their line in the audit log. Those that begin an epoch do so first. */
+/** Changes that are written together with their line in the audit log. Those that can begin an epoch hold the person first. */
 export type PeopleWriter = {
   addPerson(person: PersonAdd): Promise<void>;
   rename(id: string, name: string, nowMs: number): Promise<void>;
   setOperator(id: string, operator: boolean, nowMs: number): Promise<void>;
   /** Sessions and links to a new password end when it is, and an epoch begins. */
   setDisabled(id: string, disabled: boolean, nowMs: number): Promise<void>;
-  /** An epoch begins. */
+  /** And devices that need no code for a while. An epoch begins. */
   dropSecondFactor(id: string, nowMs: number): Promise<void>;
   /**
    * Ends all sessions, devices that need no code for a while and links to a new password. An epoch begins, and is
@@ -154,12 +149,16 @@ export type PeopleWriter = {
    */
   erase(person: Pick<PersonRecord, "id" | "email">, nowMs: number): Promise<void>;
   addSession(session: SessionAdd): Promise<void>;
+  /** Whether a person has the session. Until the change is over, nothing of theirs is begun or ended beside it. */
+  holdSession(userId: string, sessionId: string): Promise<boolean>;
   /**
-   * All of a person's but one, and devices that need no code for a while. An epoch begins. Answers how many sessions
-   * ended.
+   * All of a person's, devices that need no code for a while, and those that were allowed and have no session yet. An
+   * epoch begins. Answers how many sessions ended.
    */
-  endSessions(userId: string, except: string | null): Promise<number>;
-  /** An epoch begins. Whether there was one. */
+  endSessions(userId: string): Promise<number>;
+  /** The same but for one session; an epoch begins where there was something to end. */
+  endOtherSessions(userId: string, except: string): Promise<number>;
+  /** One alone, and all devices of theirs. Whether there was one: only then an epoch begins. */
   endSession(userId: string, sessionId: string): Promise<boolean>;
   addLink(link: PersonLink): Promise<void>;
   /** False: it was used, revoked or over before. */

@@ -22,6 +22,10 @@ const DIGESTED: Readonly<Record<string, string>> = { session: "token", deviceCod
 /** The fields that say whom a row is about, where it is not `userId`. */
 const PERSON_FIELDS: Readonly<Record<string, string>> = { user: "id", verification: "value" };
 const NOBODY = sql`1 = 0`;
+/** What is over is removed of all people at once. */
+const OVER = ["verification"];
+/** Nobody is too late to give up a session of their own. */
+const GIVEN_UP = [...OVER, "session"];
 
 /** A call must not write for whom an epoch has begun since it came. */
 export type Fence = {
@@ -185,9 +189,8 @@ function writing(
         sql<T>`update ${table(target)} set ${sql.join(set)} where ${rows} and ${inTime} returning ${columns(target)}`,
       key(target) === "user" ? "the people themselves" : undefined,
     );
-  const remove = async (target: Some) => {
-    // What is over is removed of all people at once.
-    const whom = key(target) === "verification" ? NOBODY : whose(target, target.where);
+  const remove = async (target: Some, always: readonly string[]) => {
+    const whom = always.includes(key(target)) ? NOBODY : whose(target, target.where);
     const rows = matching(target, target.where);
     const removed = (inTime: RawBuilder<unknown>) =>
       sql`delete from ${table(target)} where ${rows} and ${inTime} returning id`;
@@ -213,9 +216,9 @@ function writing(
     updateMany: async ({ update: set, ...target }) =>
       (await update(target, assigned(target, set), matching(target, target.where), set)).length,
     async delete(target) {
-      await remove(target);
+      await remove(target, GIVEN_UP);
     },
-    deleteMany: remove,
+    deleteMany: (target) => remove(target, OVER),
     async incrementOne<T>({ increment, set = {}, ...target }: Parameters<Made<"incrementOne">["incrementOne"]>[0]) {
       const added = Object.entries(increment).map(
         ([field, delta]) => sql`${column(field)} = coalesce(${column(field)}, 0) + ${delta}`,

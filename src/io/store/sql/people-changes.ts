@@ -1,7 +1,7 @@
 import type { Kysely, Selectable } from "kysely";
 import type { PeopleWriter } from "../../../domain/tenancy/person.ts";
 import { endResets, forgetDevices, isoOf, PASSWORD_ACCOUNT } from "./people.ts";
-import { beginEpoch } from "./people-epoch.ts";
+import { beginEpoch, holdPerson } from "./people-epoch.ts";
 import { erasing } from "./people-erasing.ts";
 import type { PeopleTables } from "./people-schema.ts";
 import type { Database } from "./schema.ts";
@@ -51,7 +51,7 @@ function personChanges(
     setOperator: (id, operator, nowMs) => change(id, { operator: operator ? 1 : 0 }, nowMs),
     async setDisabled(id, disabled, nowMs) {
       if (disabled) {
-        await endSessions(db, id, null);
+        await endSessions(db, id);
         await endResets(db, id);
       }
       await change(id, { disabled: disabled ? 1 : 0 }, nowMs);
@@ -136,8 +136,16 @@ async function revokeOf(db: Kysely<Database>, email: string, nowMs: number): Pro
     .execute();
 }
 
-function sessionChanges(db: Kysely<Database>): Changes<"addSession" | "endSessions" | "endSession"> {
+function sessionChanges(
+  db: Kysely<Database>,
+): Changes<"holdSession" | "addSession" | "endSessions" | "endOtherSessions" | "endSession"> {
+  const theirs = (userId: string) => db.deleteFrom("people_sessions").where("user_id", "=", userId);
   return {
+    async holdSession(userId, sessionId) {
+      await holdPerson(db, userId);
+      const own = db.selectFrom("people_sessions").select("id").where("id", "=", sessionId);
+      return (await own.where("user_id", "=", userId).executeTakeFirst()) !== undefined;
+    },
     async addSession({ id, userId, tokenDigest, createdAtMs, seenAtMs, expiresAtMs, address, userAgent }) {
       await db
         .insertInto("people_sessions")
@@ -153,24 +161,30 @@ function sessionChanges(db: Kysely<Database>): Changes<"addSession" | "endSessio
         })
         .execute();
     },
-    endSessions: (userId, except) => endSessions(db, userId, except),
+    endSessions: (userId) => endSessions(db, userId),
+    async endOtherSessions(userId, except) {
+      await holdPerson(db, userId);
+      const { numDeletedRows } = await theirs(userId).where("id", "!=", except).executeTakeFirst();
+      const forgotten = await forgetDevices(db, userId);
+      // Who takes nothing away must not be able to keep others from signing in.
+      if (numDeletedRows > 0n || forgotten > 0) await beginEpoch(db, userId);
+      return Number(numDeletedRows);
+    },
     async endSession(userId, sessionId) {
+      await holdPerson(db, userId);
+      const { numDeletedRows } = await theirs(userId).where("id", "=", sessionId).executeTakeFirst();
+      if (numDeletedRows === 0n) return false;
+      await forgetDevices(db, userId);
       await beginEpoch(db, userId);
-      const { numDeletedRows } = await db
-        .deleteFrom("people_sessions")
-        .where("user_id", "=", userId)
-        .where("id", "=", sessionId)
-        .executeTakeFirst();
-      return numDeletedRows > 0n;
+      return true;
     },
   };
 }
 
-async function endSessions(db: Kysely<Database>, userId: string, except: string | null): Promise<number> {
+async function endSessions(db: Kysely<Database>, userId: string): Promise<number> {
   await beginEpoch(db, userId);
   await forgetDevices(db, userId);
-  const all = db.deleteFrom("people_sessions").where("user_id", "=", userId);
-  const { numDeletedRows } = await (except === null ? all : all.where("id", "!=", except)).executeTakeFirst();
+  const { numDeletedRows } = await db.deleteFrom("people_sessions").where("user_id", "=", userId).executeTakeFirst();
   return Number(numDeletedRows);
 }
 

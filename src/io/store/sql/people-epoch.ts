@@ -11,17 +11,26 @@ export async function epochNow(db: Kysely<Database>): Promise<number> {
 }
 
 /**
- * First in a transaction that takes away what a person signs in with: calls that began before it is over write nothing
- * for them any more. Answers the epoch; undefined: the person is in a later one than `asOf`, and nothing is changed.
+ * Until the transaction is over, calls of signing in write nothing for a person: they wait, and what they have written is
+ * seen here. False: there is no such person, or they are in a later epoch than `asOf`.
  */
-export async function beginEpoch(db: Kysely<Database>, id: string, asOf?: number): Promise<number | undefined> {
-  // The person before the number, in every transaction: what is written for them waits for this row, or this for it.
+export async function holdPerson(db: Kysely<Database>, id: string, asOf?: number): Promise<boolean> {
   const theirs = db
     .updateTable("people")
     .set(({ ref }) => ({ epoch: ref("epoch") }))
     .where("id", "=", id);
   const { numUpdatedRows } = await (asOf === undefined ? theirs : theirs.where("epoch", "<=", asOf)).executeTakeFirst();
-  if (numUpdatedRows === 0n) return undefined;
+  return numUpdatedRows > 0n;
+}
+
+/**
+ * In a transaction that takes away what a person signs in with, first or while they are held: calls that began before it
+ * is over write nothing for them any more. Answers the epoch; undefined: they are in a later one than `asOf`, and nothing
+ * is changed.
+ */
+export async function beginEpoch(db: Kysely<Database>, id: string, asOf?: number): Promise<number | undefined> {
+  // The person before the number, in every transaction: what is written for them waits for this row, or this for it.
+  if (!(await holdPerson(db, id, asOf))) return undefined;
   // Whoever comes next waits here until this one is committed: a later number is never seen before an earlier one.
   const { value } = await db
     .insertInto("meta")

@@ -118,7 +118,6 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
     },
     useCode: (userId, code, nowMs, untilMs) => useCode(db, `used_${digestOf(`${userId} ${code}`)}`, nowMs, untilMs),
     resetOf: (identifier, nowMs) => resetOf(db, identifier, nowMs),
-    forgetDevices: (userId) => forgetDevices(db, userId),
     async sweep(nowMs) {
       const now = isoOf(nowMs);
       for (const table of ["people_sessions", "people_verifications", "people_devices"] as const)
@@ -152,11 +151,16 @@ async function useCode(db: Kysely<Database>, id: string, nowMs: number, untilMs:
   return taken.length > 0;
 }
 
-/** The library keeps what it waits for under the id of whom it is about. */
-export async function forgetDevices(db: Kysely<Database>, userId: string): Promise<void> {
+/**
+ * Devices that need no code for a while need one again; what waits to be confirmed for a person, and what they have
+ * allowed and no device has taken yet, is not good any more. Answers how much there was of it.
+ */
+export async function forgetDevices(db: Kysely<Database>, userId: string): Promise<number> {
+  // The library keeps what it waits for under the id of whom it is about.
   const kept = db.deleteFrom("people_verifications").where("value", "=", userId);
-  await kept.where("identifier", "not like", `${RESET_MARK}%`).execute();
-  await db.deleteFrom("people_devices").where("user_id", "=", userId).execute();
+  const waiting = await kept.where("identifier", "not like", `${RESET_MARK}%`).executeTakeFirst();
+  const allowed = await db.deleteFrom("people_devices").where("user_id", "=", userId).executeTakeFirst();
+  return Number(waiting.numDeletedRows + allowed.numDeletedRows);
 }
 
 async function resetOf(db: Kysely<Database>, identifier: string, nowMs: number): Promise<string | undefined> {
