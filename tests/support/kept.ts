@@ -2,7 +2,7 @@ import { vi } from "vitest";
 import type { Called, Json, TestGateway } from "./gateway.ts";
 import { responseFrames, responseJson } from "./responses-native.ts";
 import { MODEL } from "./scene.ts";
-import { type Answering, chatFrames, chatJson } from "./upstream.ts";
+import { type Answering, chatFrames, chatJson, type Script } from "./upstream.ts";
 
 /** The responses family as one caller uses it. */
 export type Caller = {
@@ -41,7 +41,7 @@ export const WAYS = { translated: "ionos", native: "ovhcloud" } as const;
 export type Way = keyof typeof WAYS;
 
 /** Answers in the dialect of the way, whole or streamed as it is asked. */
-export function saying(way: Way, words: readonly string[]): Answering {
+export function saying(way: Way, words: readonly string[]): Exclude<Answering, Script> {
   return ({ json }) => {
     const streamed = typeof json === "object" && json !== null && "stream" in json && json.stream === true;
     if (way === "native") return streamed ? { frames: responseFrames(words) } : { json: responseJson() };

@@ -73,8 +73,8 @@ const ENDS: readonly Mutant[] = [
     "sweeper-gives-back-again-and-again",
     "BILL-03",
     MEMORY,
-    '        hold.swept = "yes";\n',
-    "        hold.wallet.balanceNanos += 1n;\n",
+    '    hold.swept = "yes";\n',
+    "    hold.wallet.balanceNanos += 1n;\n",
   ),
   one(
     "swept-holds-settle-for-free",
