@@ -38,28 +38,40 @@ export type Shown = { readonly untilSeconds: number; readonly tokens: number };
 
 /**
  * How long the audio was: as the provider reports it, where that can be true, else as it was measured. It can have heard
- * what the measure passed over, as much as the size allows. A report of more is in no unit that is known: the transcript
- * tells then. Undefined when neither is known: then nothing can be billed by it.
+ * what the measure passed over, as much as the size allows: a report of more counts as that much. One that may be the
+ * measured length in milliseconds counts as what the transcript shows. Undefined when neither is known: then nothing can be
+ * billed by it.
  */
 export function secondsHeard(reported: number | undefined, file: Measured, shown: Shown): number | undefined {
   const { seconds } = file;
   if (seconds === undefined) return reported === undefined ? undefined : Math.min(reported, secondsAtMost(file));
   if (reported === undefined || reported < seconds - nearSeconds(seconds)) return toMillisecond(seconds);
-  return reported <= mostOf(seconds, file) ? reported : secondsShown(file, shown);
+  if (reported <= mostOf(seconds, file)) return reported;
+  return isInMilliseconds(reported, seconds) ? secondsShown(file, shown) : toMillisecond(asToldOf(reported, file));
 }
 
 /** How long the audio of a transcript was that nobody reports: as measured, unless more went out than was said in that time. */
 export function secondsShown(file: Measured, { untilSeconds, tokens }: Shown): number | undefined {
-  const { seconds, passedBytes } = file;
+  const { seconds } = file;
   if (seconds === undefined) return undefined;
-  const most = mostOf(seconds, file);
-  const shown = Math.max(untilSeconds <= most ? untilSeconds : 0, tokens / WRITTEN_TOKENS_PER_SECOND);
-  const isMore = passedBytes > 0 && shown > seconds + nearSeconds(seconds);
-  return toMillisecond(isMore ? Math.min(shown, most) : seconds);
+  const until = isInMilliseconds(untilSeconds, seconds) ? 0 : asToldOf(untilSeconds, file);
+  const shown = Math.max(until, asToldOf(tokens / WRITTEN_TOKENS_PER_SECOND, file));
+  return toMillisecond(shown > seconds + nearSeconds(seconds) ? shown : seconds);
+}
+
+/** No more than the size allows, and than was measured where nothing was passed over. */
+function asToldOf(told: number, file: Measured): number {
+  const { seconds = 0, passedBytes } = file;
+  return Math.min(told, passedBytes === 0 ? seconds : mostOf(seconds, file));
 }
 
 function mostOf(seconds: number, { passedBytes }: Measured): number {
   return seconds + nearSeconds(seconds) + passedBytes / BYTES_PER_SECOND_MIN;
+}
+
+/** Near what was measured; of a moment, which anything is near, no more than half of it away. */
+function isInMilliseconds(told: number, seconds: number): boolean {
+  return Math.abs(told / 1000 - seconds) <= Math.min(nearSeconds(seconds), seconds / 2);
 }
 
 function toMillisecond(seconds: number): number {
