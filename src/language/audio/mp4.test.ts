@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { box, words } from "../../../tests/support/audio/mp4.ts";
 import { encodedSample } from "../../../tests/support/audio/samples.ts";
 import { Mp4Meter } from "./mp4.ts";
 
@@ -6,17 +7,6 @@ function secondsOf(bytes: Buffer): number | undefined {
   const meter = new Mp4Meter();
   meter.push(bytes);
   return meter.seconds();
-}
-
-function words(...values: number[]): Buffer {
-  const bytes = Buffer.alloc(values.length * 4);
-  for (const [i, value] of values.entries()) bytes.writeUInt32BE(value, i * 4);
-  return bytes;
-}
-
-function box(name: string, ...parts: Buffer[]): Buffer {
-  const body = Buffer.concat(parts);
-  return Buffer.concat([words(8 + body.length), Buffer.from(name, "latin1"), body]);
 }
 
 type Trak = { id?: number; handler?: string; unitsPerSecond?: number; stts?: Buffer; more?: Buffer; edits?: Buffer };

@@ -4,7 +4,7 @@ export function words(...values: number[]): Buffer {
   return bytes;
 }
 
-function box(name: string, ...parts: Buffer[]): Buffer {
+export function box(name: string, ...parts: Buffer[]): Buffer {
   const body = Buffer.concat(parts);
   return Buffer.concat([words(8 + body.length), Buffer.from(name, "latin1"), body]);
 }
