@@ -2,7 +2,7 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { COMPILE_CACHE, NODE_FLAGS } from "./scripts/setup.mjs";
 
-/** Long, and busy from beginning to end: started last, two of three workers would wait for them. */
+/** Long, and busy from beginning to end: started last, the other workers would wait for them. */
 const FIRST = "/tests/simulation/";
 
 class LongFirst extends BaseSequencer {

@@ -54,33 +54,46 @@ export function sumTree(tree: readonly ProcStat[], units: ProcUnits): TreeUse {
   };
 }
 
-/** Busy ticks of the whole machine, from the first line of /proc/stat: everything but idle, waiting and stolen time. */
-export function parseBusyTicks(text: string): number | undefined {
+/**
+ * Ticks of the whole machine, from the first line of /proc/stat. Busy is everything but idle and waiting; stolen is what a
+ * virtual machine would have used, and its host gave to others.
+ */
+export function parseTicks(text: string): { readonly busy: number; readonly stolen: number } | undefined {
   const fields = /^cpu +(.*)$/m.exec(text)?.[1]?.split(" ").map(Number);
-  const [user, nice, system, , , interrupt, softInterrupt] = fields ?? [];
+  const [user, nice, system, , , interrupt, softInterrupt, stolen = 0] = fields ?? [];
   const busy = [user, nice, system, interrupt, softInterrupt].reduce<number>(
     (sum, ticks) => sum + (ticks ?? Number.NaN),
     0,
   );
-  return Number.isFinite(busy) ? busy : undefined;
+  return Number.isFinite(busy) ? { busy, stolen } : undefined;
 }
 
-export type Moment = { readonly atMs: number; readonly busyTicks: number; readonly ownTicks: number };
+export type Moment = {
+  readonly atMs: number;
+  readonly busyTicks: number;
+  readonly stolenTicks: number;
+  readonly ownTicks: number;
+};
 
 /** How busy the machine is, and how much of it is this process and everything it started. */
 export function readMoment(atMs: number): Moment {
+  const ticks = parseTicks(readFileSync("/proc/stat", "latin1"));
   return {
     atMs,
-    busyTicks: parseBusyTicks(readFileSync("/proc/stat", "latin1")) ?? 0,
+    busyTicks: ticks?.busy ?? 0,
+    stolenTicks: ticks?.stolen ?? 0,
     ownTicks: readTree(process.pid).reduce((sum, stat) => sum + stat.cpuTicks, 0),
   };
 }
 
-/** Share of the machine that others used between two moments: what makes a run worth less. */
-export function foreignShare(from: Moment, to: Moment, cores: number, units: ProcUnits): number {
-  const ticks = to.busyTicks - from.busyTicks - (to.ownTicks - from.ownTicks);
+/** Shares of the machine that others used between two moments, in it and at its host: what makes a run worth less. */
+export function foreignShares(from: Moment, to: Moment, cores: number, units: ProcUnits) {
   const available = ((to.atMs - from.atMs) / 1000) * units.ticksPerSecond * cores;
-  return available <= 0 ? 0 : Math.max(0, ticks / available);
+  const shareOf = (ticks: number) => (available <= 0 ? 0 : Math.max(0, ticks / available));
+  return {
+    foreignShare: shareOf(to.busyTicks - from.busyTicks - (to.ownTicks - from.ownTicks)),
+    stolenShare: shareOf(to.stolenTicks - from.stolenTicks),
+  };
 }
 
 export function readTree(rootPid: number): readonly ProcStat[] {

@@ -167,12 +167,15 @@ function notes(result: BenchResult): readonly string[] {
       ...(one.invalid === undefined ? [] : [`The figures of ${one.title} do not count: ${one.invalid}.`]),
     ];
   });
-  const share = `${Math.round(result.foreignShare * 100)} %`;
-  const foreign =
-    result.foreignShare < FOREIGN_SHARE_MAX
-      ? `Other work took ${share} of the machine during the run.`
-      : `**The machine was busy with other work (${share} of it) during the run: run it again on a quiet one before the figures are believed.**`;
-  return [foreign, ...skipped, ...failures];
+  return [foreignWork(result), ...skipped, ...failures];
+}
+
+function foreignWork({ foreignShare, stolenShare }: BenchResult): string {
+  const percent = (share: number) => `${Math.round(share * 100)} %`;
+  const host = stolenShare === 0 ? "" : `, and the machine's host ${percent(stolenShare)} of it for others`;
+  if (foreignShare + stolenShare < FOREIGN_SHARE_MAX)
+    return `Other work took ${percent(foreignShare)} of the machine during the run${host}.`;
+  return `**Other work took ${percent(foreignShare)} of the machine during the run${host}: run it again on a quiet one before the figures are believed.**`;
 }
 
 function cpu(one: CandidateResult, load: Load): string {

@@ -58,6 +58,8 @@ export type BenchResult = {
   readonly repetitions: number;
   /** Share of the machine that was used by others during the repetitions. */
   readonly foreignShare: number;
+  /** Share that the host of a virtual machine gave to others. */
+  readonly stolenShare: number;
   readonly candidates: readonly CandidateResult[];
   readonly skipped: readonly Skipped[];
 };

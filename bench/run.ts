@@ -11,7 +11,7 @@ import { runLoad, type Target } from "./load.ts";
 import { readMachine } from "./machine.ts";
 import { measureCancel, measureLatency, measureLoad, measureOpenStreams, verify, verifyTranslated } from "./measure.ts";
 import { type Options, readOptions, USAGE } from "./options.ts";
-import { foreignShare, readMoment } from "./proc.ts";
+import { foreignShares, readMoment } from "./proc.ts";
 import { runProfile } from "./profile.ts";
 import { renderPage, renderTables } from "./report.ts";
 import { type BenchResult, type CandidateResult, emptyResult, type Skipped } from "./results.ts";
@@ -94,7 +94,7 @@ async function runWith(children: Children, options: Options, pinned: boolean): P
     tookSeconds: (Date.now() - startedAtMs) / 1000,
     machine: readMachine(ROOT, pinned),
     repetitions: options.sizes.repetitions,
-    foreignShare: foreignShare(before, after, os.cpus().length, runner.units),
+    ...foreignShares(before, after, os.cpus().length, runner.units),
     candidates: contestants.map((contestant) => contestant.result),
     skipped,
   };

@@ -74,8 +74,11 @@ export type Running = {
   ready(): Promise<void>;
   /** The metrics of this process alone. */
   metrics(): Promise<string>;
-  /** `keep`: others serve on at the same address, and connections that are idle may go on to them in their own time. */
-  stop(idle?: "close" | "keep"): Promise<void>;
+  /**
+   * `keep`: others serve on at the same address, and connections that are idle may go on to them in their own time. Answers
+   * with `left` where the next start has to book or free what SQL or Redis did not take.
+   */
+  stop(idle?: "close" | "keep"): Promise<"done" | "left">;
 };
 
 const VERSION = readVersion();
@@ -184,8 +187,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
       await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
       await drain({ edge, responses, peers }, config, idle);
       await cut(gateway, edge, captures, responses);
-      for (const part of [responses, observed, disk, peers, endpoints, books, sharing, store, sandbox])
-        await part?.close();
+      return closeAll([responses, observed, disk, peers, endpoints, books, sharing, store, sandbox]);
     },
   };
 }
@@ -299,6 +301,13 @@ async function cut(gateway: Gateway, edge: Edge, captures: Pick<Captures, "settl
   await jobs.settled();
   await gateway.tokens.close();
   await captures.settled();
+}
+
+/** One after the other. */
+async function closeAll(parts: readonly ({ close(): unknown } | undefined)[]): ReturnType<Running["stop"]> {
+  const ends: unknown[] = [];
+  for (const part of parts) ends.push(await part?.close());
+  return ends.includes("left") ? "left" : "done";
 }
 
 /** How requests are read when it is asked what would become of them. */

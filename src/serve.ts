@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { join } from "./io/workers/joined.ts";
 import { pipeToPrimary } from "./io/workers/pipe.ts";
 import { Primary } from "./io/workers/primary.ts";
+import { EXIT_LEFT } from "./io/workers/protocol.ts";
 import { systemClock } from "./kit/clock.ts";
 import { endNoMore } from "./kit/first-process.ts";
 import { handBackMemory } from "./kit/hand-back-memory.ts";
@@ -72,7 +73,7 @@ async function serveWithWorkers(config: Config, count: number): Promise<void> {
 }
 
 /** The first signal drains; a later second one exits at once. */
-function untilStopped(signals: readonly string[], stop: () => Promise<void>): Promise<void> {
+function untilStopped(signals: readonly string[], stop: () => Promise<unknown>): Promise<void> {
   return new Promise<void>((resolve) => {
     let firstMs: number | undefined;
     const stopOnce = () => {
@@ -106,8 +107,9 @@ async function serveAsWorker(config: Config): Promise<void> {
     // Whoever stops a whole group tells this one too, beside its primary.
     if (leaving) return;
     leaving = true;
-    await running?.stop(idle);
-    process.exit(0);
+    // One that has not begun to serve may have come for what another left.
+    const end = running === undefined ? "left" : await running.stop(idle);
+    process.exit(end === "left" ? EXIT_LEFT : 0);
   };
   // The terminal tells all of the group; the primary says what follows from it.
   for (const signal of ["SIGINT", "SIGHUP"]) process.on(signal, () => undefined);

@@ -12,7 +12,7 @@ import {
   streamFrames,
 } from "../bench/payload.ts";
 import { measurePlans } from "../bench/plan.ts";
-import { foreignShare, parseBusyTicks, parseStat, readTree, sumTree, treeOf } from "../bench/proc.ts";
+import { foreignShares, parseStat, parseTicks, readTree, sumTree, treeOf } from "../bench/proc.ts";
 import { summarise } from "../bench/profile.ts";
 import { renderPage } from "../bench/report.ts";
 import { type BenchResult, type CandidateResult, emptyResult } from "../bench/results.ts";
@@ -57,12 +57,12 @@ describe("/proc", () => {
   });
 
   test("work of others is the machine's busy time without that of the benchmark", () => {
-    const before = parseBusyTicks("cpu  100 0 50 9999 7 3 2 88 0 0\ncpu0 1 1 1\n");
-    expect(before).toBe(155);
-    expect(parseBusyTicks("intr 1")).toBeUndefined();
-    const from = { atMs: 0, busyTicks: 155, ownTicks: 10 };
-    const to = { atMs: 10_000, busyTicks: 155 + 900, ownTicks: 10 + 400 };
-    expect(foreignShare(from, to, 2, { ticksPerSecond: 100, pageBytes: 4096 })).toBe(0.25);
+    expect(parseTicks("cpu  100 0 50 9999 7 3 2 88 0 0\ncpu0 1 1 1\n")).toEqual({ busy: 155, stolen: 88 });
+    expect(parseTicks("intr 1")).toBeUndefined();
+    const from = { atMs: 0, busyTicks: 155, stolenTicks: 88, ownTicks: 10 };
+    const to = { atMs: 10_000, busyTicks: 155 + 900, stolenTicks: 88 + 200, ownTicks: 10 + 400 };
+    const shares = foreignShares(from, to, 2, { ticksPerSecond: 100, pageBytes: 4096 });
+    expect(shares).toEqual({ foreignShare: 0.25, stolenShare: 0.1 });
   });
 
   test.skipIf(process.platform !== "linux")("the running machine is read as it is", () => {
@@ -134,7 +134,8 @@ describe("report", () => {
     tookSeconds: 500,
     machine: { processor: "P", cores: 2, memoryBytes: 2 ** 33, system: "S", kernel: "K", pinned: true, versions: {} },
     repetitions: 1,
-    foreignShare: 0.3,
+    foreignShare: 0.01,
+    stolenShare: 0.3,
     candidates,
     skipped: [{ name: "portkey", why: "it is not installed" }],
   });
@@ -184,7 +185,9 @@ describe("report", () => {
     expect(page).toContain("90.0 (90.0–90.0)");
     expect(page).toContain("145 MB at 500");
     expect(page).toContain("50 kB");
-    expect(page).toContain("busy with other work (30 % of it)");
+    const others =
+      "**Other work took 1 % of the machine during the run, and the machine's host 30 % of it for others: ";
+    expect(page).toContain(others);
     expect(page).toContain("Not measured: portkey (it is not installed).");
   });
 

@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 async function chat(over: JsonObject = {}, headers: Record<string, string> = {}) {
-  const messages = [{ role: "user", content: "a private question 4711" }];
+  const messages = [{ role: "user", content: "a private question of Zwölfaxing" }];
   const answer = await gateway.call(key.secret, "/v1/chat/completions", {
     body: { model: "sandbox/chat", messages, ...over },
     headers,
@@ -163,7 +163,7 @@ describe("request log", () => {
     expect(Object.keys(detail)).toEqual([...Object.keys(row ?? {}), ...more]);
     const order = isJsonObject(detail["decision"]) ? detail["decision"]["order"] : undefined;
     expect(Array.isArray(order) && order[0]).toBe(row?.["endpoint"]);
-    expect(JSON.stringify(detail)).not.toContain("4711");
+    expect(JSON.stringify(detail)).not.toMatch(/private question|Zwölfaxing/);
   });
 
   test("LOG-01 a refused call is in the log too, and cost nothing", async () => {

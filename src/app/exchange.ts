@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 import type { Fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
+import type { RequestRun } from "../domain/admission/admission.ts";
 import type { Actor, Seat } from "../domain/tenancy/actor.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
 
@@ -17,6 +18,8 @@ export type Exchange = {
   readonly receivedAtMs: number;
   /** Monotonic start, for durations. */
   readonly startedMs: number;
+  /** Absent: it has never been run before. */
+  readonly run?: RequestRun;
   /** Present on routes that need a key. */
   readonly principal: Principal | undefined;
   /** Present on routes of the management API. */

@@ -67,6 +67,7 @@ export const SIGN_IN_ROUTES = [
       "not_allowed",
       "conflict",
       "service_unavailable",
+      "cross_site_request",
     ],
     example: { answer: examples.authAnswer },
   }),
@@ -97,6 +98,7 @@ export const SIGN_IN_ROUTES = [
     summary: "Say whether a set-up link is good",
     query: people.TokenQuery,
     answer: people.SetupStanding,
+    faults: ["cross_site_request"],
     example: { answer: { good: true, needed: true } },
   }),
   open({
@@ -119,6 +121,7 @@ export const SIGN_IN_ROUTES = [
     tag: "People",
     summary: "Show an invitation by its link",
     answer: people.InvitationShown,
+    faults: ["cross_site_request"],
     example: { answer: examples.invitationShown },
   }),
   open({
@@ -157,7 +160,7 @@ export const SIGN_IN_ROUTES = [
     summary: "Say whether the link of a sign-up is good",
     query: people.TokenQuery,
     answer: people.SignUpStanding,
-    faults: ["not_allowed"],
+    faults: ["not_allowed", "cross_site_request"],
     example: { answer: { good: true, email: "ada@example.eu" } },
   }),
   open({
@@ -216,8 +219,10 @@ const myRoutes = [
     allows: "person",
     tag: "People",
     summary: "End all of one's own sessions but this one",
+    description:
+      "Asks for a sign-in of the last 15 minutes where one of them, or a sign-in that is under way, began after this one.",
     answer: people.SessionsEnded,
-    faults: ["not_allowed"],
+    faults: ["not_allowed", "fresh_sign_in_needed"],
     example: { answer: { ended: 2 } },
   }),
   managed({
@@ -227,8 +232,9 @@ const myRoutes = [
     allows: "person",
     tag: "People",
     summary: "End one of one's own sessions",
+    description: "Asks for a sign-in of the last 15 minutes where it began after the one that asks.",
     answer: people.SessionEnded,
-    faults: ["not_allowed"],
+    faults: ["not_allowed", "fresh_sign_in_needed"],
     example: { answer: { id: examples.session.id, ended: true } },
   }),
   managed({
@@ -357,7 +363,9 @@ const operatorRoutes = [
     allows: "operator",
     tag: "People",
     summary: "End all sessions of a person",
+    description: "Of oneself it asks for a sign-in of the last 15 minutes.",
     answer: people.SessionsEnded,
+    faults: ["fresh_sign_in_needed"],
     example: { answer: { ended: 2 } },
   }),
   managed({

@@ -23,6 +23,7 @@ export function readBody(
   return new Promise((resolve, reject) => {
     const announced = Number(request.headers["content-length"] ?? 0);
     if (announced > maxBytes) throw tooLarge(maxBytes);
+    refuseLeft(request);
     wanted();
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -44,11 +45,12 @@ export function readBody(
       if (wrong !== undefined) reject(wrong);
       else resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
     });
-    const broken = () => reject(notWhole());
+    // Every request closes in the end: a fault takes its stack along, which only one that broke is worth.
+    const broken = () => {
+      if (!request.readableEnded) reject(notWhole());
+    };
     request.on("error", broken);
-    request.on("close", () => {
-      if (!request.complete) broken();
-    });
+    request.on("close", broken);
   });
 }
 
@@ -59,8 +61,7 @@ export function readBody(
 export function openUpload(request: IncomingMessage, maxBytes: number, wanted: () => void): Readable {
   const wrong = uploadFault(request, maxBytes);
   if (wrong !== undefined) throw wrong;
-  // Who left while the window was asked is heard of no more.
-  if (request.destroyed && !request.complete) throw notWhole();
+  refuseLeft(request);
   wanted();
   let bytes = 0;
   const counted = new Transform({
@@ -71,7 +72,7 @@ export function openUpload(request: IncomingMessage, maxBytes: number, wanted: (
     },
   });
   const broken = () => {
-    if (!request.complete) counted.destroy(notWhole());
+    if (!request.readableEnded) counted.destroy(notWhole());
   };
   request.on("error", broken);
   request.on("close", broken);
@@ -119,6 +120,11 @@ function typeFault(request: IncomingMessage, intake: Intake, bytes: number): Fau
 
 function notWhole(): Fault {
   return fault("invalid_request", { message: "The request ended before its body was whole." });
+}
+
+/** Who left while something else was asked is heard of no more, whatever had come until then. */
+function refuseLeft(request: IncomingMessage): void {
+  if (request.destroyed) throw notWhole();
 }
 
 function tooLarge(maxBytes: number) {

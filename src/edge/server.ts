@@ -139,11 +139,12 @@ export class Edge {
       errors: undefined,
       sink: undefined,
       workspaceId: undefined,
+      going: 2,
     };
     const connection = this.#connectionOf(request.socket);
     connection.answers.push(response);
     response.on("close", () => {
-      this.door.left();
+      this.#partOver(call);
       connection.answers.splice(connection.answers.indexOf(response), 1);
       call.sink?.closed();
       // A status that nobody was sent is none: it would be counted as a success.
@@ -154,7 +155,14 @@ export class Edge {
       await this.#answer(call, connection);
     } catch (error) {
       this.#refuse(call, error);
+    } finally {
+      this.#partOver(call);
     }
+  }
+
+  #partOver(call: Call): void {
+    call.going -= 1;
+    if (call.going === 0) this.door.left();
   }
 
   /** Nothing moved on a connection: it is idle, or its client takes nothing. One that waits for a provider is left alone. */
@@ -380,6 +388,8 @@ type Call = {
   errors: Route["errors"];
   sink: ResponseSink | undefined;
   workspaceId: string | undefined;
+  /** Of the answer and its handler: an answer that its client has left may still be heard, and is settled then. */
+  going: number;
 };
 
 type Arrived = {

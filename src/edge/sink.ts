@@ -4,11 +4,13 @@ import type { Sink } from "../app/exchange.ts";
 /** The client's side of a streamed answer over node:http. */
 export class ResponseSink implements Sink {
   readonly #response: ServerResponse;
-  #gone = false;
+  #gone: boolean;
   #listener: (() => void) | undefined;
 
   constructor(response: ServerResponse) {
     this.#response = response;
+    // Whoever left while the shared state was asked is heard of no more.
+    this.#gone = response.destroyed;
   }
 
   /** The connection is done with this answer, whole or not. */

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import { seal, unseal } from "./secret.ts";
+import { redacted, seal, unseal } from "./secret.ts";
 
 const key = Buffer.alloc(32, 7);
 const plain = Buffer.from("what nobody else may read");
@@ -26,4 +26,10 @@ test("a single changed bit, a cut or another version does not open", () => {
 
 test("the same text is never sealed the same twice", () => {
   expect(seal(key, plain, "about")).not.toEqual(seal(key, plain, "about"));
+});
+
+test("ERR-06 of two secrets of which one is a part of the other nothing stays, whichever comes first", () => {
+  const secrets = ["key-12345", "key-12345-and-its-tail", "its-tail", "short"];
+  for (const known of [secrets, secrets.toReversed()])
+    expect(redacted("key-12345-and-its-tail, short, key-12345", known)).toBe("[redacted], short, [redacted]");
 });

@@ -36,8 +36,10 @@ const REDACTED_CHARS_MIN = 8;
 
 /** A text without the given secrets, wherever they stand in it. */
 export function redacted(text: string, secrets: readonly string[]): string {
-  return secrets
-    .filter((secret) => secret.length >= REDACTED_CHARS_MIN)
+  const found = secrets.filter((secret) => secret.length >= REDACTED_CHARS_MIN && text.includes(secret));
+  // The longest first: where one is a part of another, the rest of that one would stay.
+  return found
+    .toSorted((a, b) => b.length - a.length)
     .reduce((clean, secret) => clean.replaceAll(secret, "[redacted]"), text);
 }
 

@@ -54,8 +54,8 @@ export type Sharing = {
   follow(reload: Reloading): Promise<void>;
   /** How what was finished anywhere before gets into SQL. */
   caughtUp(books: Books): CaughtUp;
-  /** Others lead and work on; nothing of this instance's is asked for any more. */
-  close(): Promise<void>;
+  /** Others lead and work on; nothing of this instance's is asked for any more. As `SharedRedis.close`. */
+  close(): Promise<"done" | "left">;
 };
 
 export type CaughtUp = {
@@ -96,7 +96,7 @@ function alone(config: Config, { place }: InstanceParts): Sharing {
     open: (store, directory) => fillState(config, store, directory, state),
     follow: async () => undefined,
     caughtUp: (books) => ({ all: () => books.flush(), soon: () => books.flush() }),
-    close: async () => undefined,
+    close: async () => "done",
   };
 }
 
@@ -136,7 +136,7 @@ async function onRedis(config: Config, url: string, parts: InstanceParts): Promi
     endEarlier: redis.endEarlier,
     async close() {
       await among.close();
-      await redis.close();
+      return redis.close();
     },
   };
 }
@@ -170,6 +170,7 @@ function amongOthers(shared: Common, { place, ids, log }: InstanceParts) {
     async close() {
       quiet();
       await fleet.stop();
+      return "done" as const;
     },
   };
 }

@@ -6,12 +6,14 @@ import { replayLeft } from "../io/journal/open.ts";
 import { memoryState } from "../io/state/memory.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import { type Logger, openLog } from "../io/telemetry/log.ts";
-import { Crew, type Hand } from "../io/workers/crew.ts";
+import { type Buried, Crew, type Hand } from "../io/workers/crew.ts";
 import type { Booked, Shared } from "../io/workers/desk.ts";
 import { workerFolder, workerFolders } from "../io/workers/folders.ts";
 import { Hands } from "../io/workers/hands.ts";
+import { LeftFolders } from "../io/workers/left-folders.ts";
 import { memoryBoard } from "../io/workers/memory-board.ts";
 import type { Up } from "../io/workers/protocol.ts";
+import { Reserved } from "../io/workers/reserved.ts";
 import { withVersions } from "../io/workers/versions.ts";
 import { systemClock } from "../kit/clock.ts";
 import { randomToken } from "../kit/secret.ts";
@@ -50,14 +52,11 @@ export async function openWorkers(config: Config, count: number): Promise<Worker
     const way = { store: sink, log, loggedFromMs: loggedFromMs(config) };
     if (isKeeper) for (const folder of folders) await replayLeft(folder, way);
     const home = new Set(Array.from({ length: count }, (_, n) => workerFolder(dataDir, n + 1)));
-    const left = isKeeper ? [] : folders.filter((folder) => !home.has(folder));
+    const left = new LeftFolders(isKeeper ? [] : folders.filter((folder) => !home.has(folder)));
     let origin: string | null = null;
     const hands = new Hands({
       shared: await openShared(config, store, isKeeper),
-      welcome: (slot) => {
-        const folder = workerFolder(dataDir, slot);
-        return { slot, folder, left: origin === null ? left : [], origin };
-      },
+      welcome: (slot) => ({ slot, folder: workerFolder(dataDir, slot), left: left.toldTo(slot), origin }),
     });
     const burial = new Burial({
       hands,
@@ -68,7 +67,12 @@ export async function openWorkers(config: Config, count: number): Promise<Worker
     });
     const crew = new Crew({
       count,
-      hire: (slot) => hands.hire(slot),
+      hire(slot) {
+        const hand = hands.hire(slot);
+        left.begun(hand, workerFolder(dataDir, slot));
+        return hand;
+      },
+      isTaken: (slot) => left.areTakenUp(workerFolder(dataDir, slot)),
       bury: (hand) => burial.of(hand),
       clock: systemClock,
       log,
@@ -116,18 +120,18 @@ class Burial {
     this.#isHurried = true;
   }
 
-  async of(hand: Hand): Promise<void> {
+  async of(hand: Hand): Promise<Buried> {
     const { hands, store, sink, log, folderOf } = this.#parts;
     const folder = folderOf(hand.slot);
     for (let againMs = AGAIN_MS_MIN; ; againMs = Math.min(AGAIN_MS_MAX, 2 * againMs)) {
       try {
         if (folder !== null) await replayLeft(folder, { store: sink, log });
         await hands.release(hand, bookedIn(store));
-        return;
+        return folder === null ? "left" : "booked";
       } catch (error) {
         const detail = { err: error, worker: hand.slot };
         log.warn(detail, "the journal of a worker that ended could not be read into the store yet");
-        if (this.#isHurried) return;
+        if (this.#isHurried) return "left";
         await sleep(againMs);
       }
     }
@@ -142,7 +146,7 @@ async function openShared(config: Config, store: Store, isKeeper: boolean): Prom
     await loadTenants(store, directory);
     await fillState(config, store, directory, state);
   }
-  return { state, board: memoryBoard(systemClock, systemTimers) };
+  return { state, board: memoryBoard(systemClock, systemTimers), reserved: new Reserved() };
 }
 
 /** What became of a request is in SQL by now, whatever its worker could still say. */

@@ -24,7 +24,7 @@ export const PEOPLE_SETTINGS = {
   GATEWAY_SIGN_IN_ACCOUNT_TRIES: setting(
     integer(1, 1_000_000),
     10,
-    "Wrong passwords and codes for one account within GATEWAY_SIGN_IN_WINDOW; then it waits.",
+    "Wrong passwords and codes for one account, and of each session for its own (of one person five times as many at most), within GATEWAY_SIGN_IN_WINDOW; then it waits.",
   ),
   GATEWAY_SIGN_IN_WINDOW: setting(duration, "15m", "Within how long tries to sign in are counted together."),
   GATEWAY_OIDC_ISSUER: setting(

@@ -1,6 +1,7 @@
 import OpenAI from "openai";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { SETTINGS } from "../../src/settings/config.ts";
+import { openResponse } from "../support/follow.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { credentialOf, eventsOf, MODEL, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, sse } from "../support/upstream.ts";
@@ -114,6 +115,18 @@ test.each([
     expect((await failed()) - before).toBe(failures);
   },
 );
+
+test("CHAT-10 RESP-04 who follows a response that is made in the background is not left in silence", async () => {
+  const [role = "", word = ""] = chatFrames(["Hello"], {});
+  const speaks = Promise.withResolvers<void>();
+  scene.at("deepinfra").next({ frames: [role, { data: word, afterMs: 0, gate: speaks.promise }, "data: [DONE]\n\n"] });
+  const body = { model: MODEL, input: "Say hello.", background: true, stream: true };
+  const open = await openResponse(scene.gateway.url, tenant.key, { path: "/v1/responses", body });
+  await open.until(": keep-alive\n\n: keep-alive\n\n");
+  speaks.resolve();
+  await open.until("response.completed");
+  expect(open.text.indexOf(": keep-alive")).toBeLessThan(open.text.indexOf("Hello"));
+});
 
 test("CHAT-10 the official client sees the same chunks with comment lines as without", async () => {
   const client = new OpenAI({ baseURL: `${scene.gateway.url}/v1`, apiKey: tenant.key });

@@ -181,6 +181,8 @@ describe("the official SDK", () => {
       input: [{ role: "user", content: [{ type: "input_image", image_url: "https://a.example/x.png" }] }],
     });
     expect([remote.status, remote.body.error.param]).toEqual([400, "input.0.content.0.image_url"]);
+    const unnamed = await call({ input: [{ type: "function_call", call_id: "c", arguments: "{}" }] });
+    expect([unnamed.status, unnamed.body.error.param]).toEqual([400, "input.0.name"]);
     const pictures = (count: number) =>
       call({ input: [{ role: "user", content: Array(count).fill({ type: "input_image", image_url: RED }) }] });
     expect((await pictures(4)).status).toBe(200);

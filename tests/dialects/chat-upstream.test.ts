@@ -386,6 +386,8 @@ test("CHAT-05 PARAM-04 what is taken out of a history is the assistant's alone, 
   const reason = await reasonOf(await scene.chat(tenant.key, body(`{${kept},${more}}`)));
   expect(told()).toContain(`"messages":[${asked},{${kept}},${asked}]`);
   expect(reason).toBe("answered whole; left out: messages: reasoning_content, messages: audio");
-  expect(await reasonOf(await scene.chat(tenant.key, body(`{ ${kept} }`)))).toBe("answered whole");
-  expect(told()).toContain(`"messages":[${asked},{ ${kept} },${asked}]`);
+  for (const words of [kept, `${kept},"refusal":"No."`]) {
+    expect(await reasonOf(await scene.chat(tenant.key, body(`{ ${words} }`)))).toBe("answered whole");
+    expect(told()).toContain(`"messages":[${asked},{ ${words} },${asked}]`);
+  }
 });

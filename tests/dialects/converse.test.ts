@@ -123,6 +123,31 @@ describe("an answer of Converse", () => {
     ]);
   });
 
+  test("CHAT-01 words that have sources come with them, whole and in a stream", async () => {
+    const citation = { title: "A", location: { web: { url: "https://a.example" } } };
+    const cited = { citationsContent: { content: [{ text: "It " }, { text: "rains." }], citations: [citation] } };
+    bedrock().next({ json: replyOf({ ...ANSWER, content: [{ text: "So: " }, cited] }) });
+    const { message } = (await ask()).body.choices[0];
+    const url_citation = { url: "https://a.example", title: "A", start_index: 0, end_index: 0 };
+    expect(message).toMatchObject({ content: "So: It rains.", annotations: [{ type: "url_citation", url_citation }] });
+    const source = eventBytes("contentBlockDelta", { contentBlockIndex: 0, delta: { citation } });
+    const frames = streamOf({ ...ANSWER, content: [{ text: "Rain." }] });
+    bedrock().next(streamScript(frames.toSpliced(2, 0, source)));
+    const { text } = await ask({ stream: true });
+    expect(saidIn(text)).toBe("Rain.");
+    expect(chunksOf(text).flatMap(({ choices }) => choices[0]?.delta.annotations ?? [])).toEqual(message.annotations);
+  });
+
+  test("CHAT-03 numbers in the arguments of a call keep every digit", async () => {
+    const content = [{ toolUse: { toolUseId: "tooluse_a", name: "count", input: { of: "NUMBERS" } } }];
+    const body = JSON.stringify(replyOf({ ...ANSWER, content, stopReason: "tool_use" }));
+    const headers = { "content-type": "application/json" };
+    bedrock().next({ body: body.replace('"NUMBERS"', "[12345678901234567890,1.0]"), headers });
+    const tools = [{ type: "function", function: { name: "count" } }];
+    const [call] = (await ask({ tools })).body.choices[0].message.tool_calls;
+    expect(call.function.arguments).toBe('{"of":[12345678901234567890,1.0]}');
+  });
+
   test("CHAT-01 a stream without its figures is whole once the model stopped, and is counted by the gateway", async () => {
     bedrock().next(streamScript(streamOf(ANSWER).slice(0, -1)));
     const { text, headers } = await ask({ stream: true });

@@ -167,7 +167,8 @@ describe("the end", () => {
       { is: "finish", reason: "stop" },
       { is: "finish", reason: "tool_calls" },
     ]);
-    expect(finishes(chunk([{ text: "a" }], { finish: "FINISH_REASON_UNSPECIFIED" }), whole([]))).toHaveLength(1);
+    const unsaid = chunk([{ text: "a" }], { finish: "FINISH_REASON_UNSPECIFIED" });
+    expect(finishes(unsaid, whole([], { finish: "MAX_TOKENS" }))).toEqual([{ is: "finish", reason: "length" }]);
   });
 
   test.each(["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"])(
@@ -278,10 +279,11 @@ describe("arguments in pieces", () => {
       call({ partialArgs: [piece("$.city", { stringValue: "York", willContinue: true })], willContinue: true }),
       call({
         partialArgs: [
-          piece("$.city", { stringValue: "" }),
+          piece("$.city", {}),
           piece("$.guests[0].name", { stringValue: "Ada" }),
           piece("$.guests[0].age", { numberValue: 36 }),
           piece("$['two beds']", { boolValue: false }),
+          piece('$["the \\"blue\\" room"]', {}),
           piece("$.note", { nullValue: "NULL_VALUE" }),
         ],
         willContinue: true,
@@ -294,7 +296,7 @@ describe("arguments in pieces", () => {
       {
         is: "tool_arguments",
         index: 0,
-        text: '{"city":"New York","guests":[{"name":"Ada","age":36}],"two beds":false,"note":null}',
+        text: '{"city":"New York","guests":[{"name":"Ada","age":36}],"two beds":false,"the \\"blue\\" room":"","note":null}',
       },
     ]);
     expect(events.at(-1)).toEqual({ is: "finish", reason: "tool_calls" });
@@ -369,10 +371,12 @@ describe("sources", () => {
   });
 
   test("recited passages are named too", () => {
-    const citationMetadata = { citationSources: [{ startIndex: 0, endIndex: 5, uri: "https://c.example" }] };
-    expect(cited(reply(whole([{ text: "Hello" }], { candidate: { citationMetadata } })))).toEqual([
-      { url: "https://c.example", title: null, start: 0, end: 5 },
-    ]);
+    const sources = [{ startIndex: 1, endIndex: 5, uri: "https://c.example" }, { title: "D" }];
+    for (const citationMetadata of [{ citationSources: sources }, { citations: sources }])
+      expect(cited(reply(whole([{ text: "Hello" }], { candidate: { citationMetadata } })))).toEqual([
+        { url: "https://c.example", title: null, start: 1, end: 5 },
+        { url: null, title: "D", start: null, end: null },
+      ]);
   });
 });
 

@@ -171,7 +171,9 @@ describe("a whole answer", () => {
     };
     const { status, body } = await refused(both);
     expect([status, body.error.code, body.error.param]).toEqual([400, "unsupported_parameter", "response_format"]);
-    expect((await ask({ json: whole([{ text: "{}" }]) }, { ...both, model: NEW })).status).toBe(200);
+    // A tool that may not be called is in nobody's way.
+    for (const more of [{ model: NEW }, { tool_choice: "none" }])
+      expect((await ask({ json: whole([{ text: "{}" }]) }, { ...both, ...more })).status).toBe(200);
   });
 
   test("PARAM-01 allowed_tools is refused by name in the form of a tool choice too", async () => {
@@ -242,15 +244,13 @@ describe("a stream", () => {
     expect(new Set(chunks.map((one) => one.id))).toEqual(new Set([headers.get("x-svc-request-id")]));
   });
 
-  test("CHAT-06 CHAT-07 the last figures of the stream are the ones that count", async () => {
-    const { text } = await ask(
-      {
-        frames: frames([{ text: "a" }, { text: "b" }], {
-          usage: { ...USAGE, thoughtsTokenCount: 5, totalTokenCount: 23 },
-        }),
-      },
-      { ...stream, stream_options: { include_usage: true } },
-    );
+  const LAST = { ...USAGE, thoughtsTokenCount: 5, totalTokenCount: 23 };
+  const said = [{ text: "a" }, { text: "b" }];
+  test.each([
+    ["with its last words", frames(said, { usage: LAST })],
+    ["by themselves, after its end", [...frames(said), frame({ usageMetadata: LAST })]],
+  ])("CHAT-06 CHAT-07 the last figures of the stream are the ones that count: %s", async (_where, told) => {
+    const { text } = await ask({ frames: told }, { ...stream, stream_options: { include_usage: true } });
     const last = chunksOf(text).at(-1);
     const nanos = costNanos(PROVIDER, { input: 11, output: 12 }, "EUR", OLD);
     expect(last.choices).toEqual([]);
@@ -272,7 +272,8 @@ describe("a stream", () => {
   });
 
   test("CHAT-03 a call is told with its id, name and signature, then its arguments", async () => {
-    const call = { functionCall: { id: "g1", name: "weather", args: { city: "Paris" } }, thoughtSignature: "sig" };
+    const args = { city: "Paris", days: [1, { hour: null }], wet: true };
+    const call = { functionCall: { id: "g1", name: "weather", args }, thoughtSignature: "sig" };
     const { text } = await ask(
       { frames: frames([call, { text: "" }]) },
       { ...stream, model: NEW, tools: [{ type: "function", function: { name: "weather" } }] },
@@ -286,7 +287,7 @@ describe("a stream", () => {
         function: { name: "weather", arguments: "" },
         extra_content: { google: { thought_signature: "sig" } },
       },
-      { index: 0, function: { arguments: '{"city":"Paris"}' } },
+      { index: 0, function: { arguments: JSON.stringify(args) } },
     ]);
     expect(chunksOf(text).at(-1).choices[0].finish_reason).toBe("tool_calls");
   });
@@ -312,6 +313,9 @@ describe("a stream", () => {
         ids.push(id);
       }
       expect(new Set(ids).size, ids.join()).toBe(3);
+      const kinds = received().json.contents.map(({ parts }: Json) => parts.flatMap(Object.keys));
+      const round = [["functionCall"], ["functionResponse"]];
+      expect(kinds).toEqual([["text"], ...round, ...round]);
     },
   );
 

@@ -102,7 +102,8 @@ describe("a list of allowed tools beside a tool choice", () => {
   test.each<[string, unknown, unknown]>([
     ["none stays none", "none", "none"],
     ["a named tool of the list stays the one that is called", NAMED, NAMED],
-    ["the dialect's own form keeps its mode", listed("required", "two"), listed("required", "two")],
+    ["the dialect's own form keeps its mode: required", listed("required", "two"), listed("required", "two")],
+    ["the dialect's own form keeps its mode: auto", listed("auto", "two"), listed("auto", "two")],
   ])("PARAM-01 allowed_tools with tool_choice: %s", async (_what, tool_choice, told) => {
     await only(CHAT);
     const more = { tools: TOOLS, allowed_tools: ["two"], tool_choice };
@@ -114,6 +115,7 @@ describe("a list of allowed tools beside a tool choice", () => {
   test.each<[string, JsonObject, string]>([
     ["a named tool that is not in the list", { tool_choice: NAMED }, "tool_choice"],
     ["another list in the dialect's own form", { tool_choice: listed("auto", "two") }, "allowed_tools"],
+    ["a list that is none", { tool_choice: { type: "allowed_tools", allowed_tools: [] } }, "tool_choice.allowed_tools"],
   ])("PARAM-01 allowed_tools with %s is refused", async (_what, sent, param) => {
     await only(CHAT);
     const error = await refused({ tools: TOOLS, allowed_tools: ["one"], ...sent });
@@ -159,6 +161,10 @@ describe("several places that say how hard to think", () => {
     ["low", { reasoning_effort: "low", reasoning: {} }],
     ["high", { reasoning: { enabled: true, effort: "high", max_tokens: 9000, exclude: false } }],
     ["medium", { reasoning: { enabled: true, effort: null, max_tokens: 4000 }, thinking: null }],
+    ["low", { reasoning: { max_tokens: 2048 } }],
+    ["medium", { reasoning: { max_tokens: 2049 } }],
+    ["medium", { thinking: { type: "enabled", budget_tokens: 8192 } }],
+    ["high", { thinking: { type: "enabled", budget_tokens: 8193 } }],
     ["medium", { reasoning: { enabled: true } }],
     ["none", { reasoning: { enabled: false, effort: "high" } }],
     ["none", { reasoning_effort: "minimal", ...DISABLED }],
@@ -256,6 +262,16 @@ describe.each(Object.entries(COLUMNS))("%s", (dialect, { provider, model }) => {
   ])("CHAT-03 tool_choice that cannot be met is refused before anyone is called: %s", async (_what, sent) => {
     await only(provider);
     expect(await refused({ model, ...sent })).toMatchObject({ code: "invalid_value", param: "tool_choice" });
+  });
+
+  test("CHAT-03 calls that were sent as two messages of the assistant are answered together", async () => {
+    await only(provider);
+    const call = (id: string) => ({ id, type: "function", function: { name: "one", arguments: "{}" } });
+    const calls = ["a", "b"].map((id) => ({ role: "assistant", content: null, tool_calls: [call(id)] }));
+    const results = ["a", "b"].map((id) => ({ role: "tool", tool_call_id: id, content: "x" }));
+    const messages = [{ role: "user", content: "Go." }, ...calls, ...results];
+    const { status, text } = await scene.chat(tenant.key, { model, tools: TOOLS, messages });
+    expect(status, text).toBe(200);
   });
 });
 

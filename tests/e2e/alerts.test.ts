@@ -32,6 +32,7 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
     await page.getByText("Nobody is told anything yet").waitFor();
     await page.getByLabel("The balance is below, in EUR").fill("25,00");
     await page.getByLabel("These shares of a spend limit are spent, in percent").fill("80, 200");
+    await page.getByLabel("A provider refuses a key of our own").uncheck();
     await page.getByRole("radio", { name: "These addresses" }).click();
     await page.getByLabel("Addresses, one on each line").fill("ops@example.eu");
     await page.getByLabel("Webhook").fill(`${hook.url}/hook`);
@@ -45,13 +46,16 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
     expect(secret).toMatch(/^whsec_/);
     await dialog.getByRole("button", { name: "I have kept it" }).click();
     expect(await page.getByText(secret).count()).toBe(0);
+    expect(await portal.gateway.manage("GET", "/workspaces/demo/alerts")).toMatchObject({
+      ...{ enabled: true, low_balance: "25.00", limit_percents: [80, 100], credential_refused: false },
+      ...{ mail_to: ["ops@example.eu"], webhook: { url: `${hook.url}/hook` } },
+    });
 
     await page.getByRole("button", { name: "Test now" }).click();
     await dialog.getByText("Every receiver got it.").waitFor();
-    expect(await dialog.getByRole("listitem").allTextContents()).toEqual([
-      expect.stringContaining("ops@example.eu"),
-      expect.stringContaining(hook.url),
-    ]);
+    await expect
+      .poll(() => dialog.getByRole("listitem").allTextContents())
+      .toEqual([expect.stringContaining("ops@example.eu"), expect.stringContaining(hook.url)]);
     await dialog.getByRole("button", { name: "Close" }).last().click();
     await screenshot(page, "alerts");
     await expectAccessible(page);
@@ -72,6 +76,13 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
     await page.getByRole("tab", { name: "Deliveries" }).click();
     const deliveries = page.getByRole("table", { name: "Deliveries" });
     await deliveries.getByText("Delivered").nth(1).waitFor();
+    const { data } = await portal.gateway.manage("GET", "/workspaces/demo/alerts/deliveries");
+    for (const { title, target, attempts } of data)
+      await deliveries
+        .getByRole("row")
+        .filter({ hasText: title })
+        .filter({ hasText: `${target}StateDeliveredTries${attempts}` })
+        .waitFor();
     await expectAccessible(page);
 
     await page.getByRole("button", { name: "Switch off" }).click();

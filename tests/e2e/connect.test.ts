@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Json } from "../support/gateway.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
@@ -41,6 +42,7 @@ describe.runIf(hasChromium)("connect pages", { timeout: 60_000 }, () => {
     await check.getByText("OpenAI SDK for JavaScript").waitFor();
     await asks(key, "claude-cli/2.1.325 (external, cli)");
     await check.getByText("Claude Code is connected").waitFor();
+    await check.getByText(/^served by sandbox-/).waitFor();
     await screenshot(page, "connect-claude-code");
     await expectAccessible(page);
     await check.getByRole("link", { name: "The request" }).click();
@@ -57,6 +59,16 @@ describe.runIf(hasChromium)("connect pages", { timeout: 60_000 }, () => {
     await asks(key, "axios/1.0", "nobody/nothing");
     await check.getByText("was refused (404)").waitFor();
     await check.getByText("model_not_found").waitFor();
+    const member = await portal.page("member");
+    await portal.gateway.manage("PATCH", "/workspaces/demo/key-policy", { personal_keys: true });
+    await member.goto(portal.at("connect/n8n"));
+    await member.getByRole("button", { name: "Make a key for n8n" }).click();
+    await member.locator('[data-secret="Key for n8n"]').waitFor();
+    const { data } = await portal.gateway.manage("GET", "/workspaces/demo/keys");
+    expect(data.find(({ name }: Json) => name === "n8n")).toMatchObject({
+      kind: "personal",
+      member: "member@example.eu",
+    });
     await page.goto(portal.at("connect/emacs"));
     await page.getByText("This client is not here").waitFor();
   });

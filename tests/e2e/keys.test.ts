@@ -158,7 +158,7 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await eventually(() => page.getByRole("row").count()).toBe(2);
     await page.reload();
     await row(page, "busy").waitFor();
-    expect(await page.getByRole("row").count()).toBe(2);
+    await expect.poll(() => page.getByRole("row").count()).toBe(2);
     await page.getByLabel("Search keys").fill("no such key");
     await page.getByRole("button", { name: "Show all keys" }).click();
     await eventually(() => page.getByRole("row").count()).toBeGreaterThan(2);
@@ -176,7 +176,7 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     expect(await validated(secret)).toBe(401);
     await member.getByRole("button", { name: "I have copied it" }).click();
     await row(member, "my laptop").waitFor();
-    expect(await member.getByRole("row").count()).toBe(2);
+    await expect.poll(() => member.getByRole("row").count()).toBe(2);
 
     const admin = await portal.page("admin");
     await admin.goto(portal.at("keys"));

@@ -1,9 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { amountOf, nanosOf } from "../../portal/src/format/nanos.ts";
+import { numberText } from "../../portal/src/format/number.ts";
+import type { Json } from "../support/gateway.ts";
 import { PAYMENT_ENV, sendPayment } from "../support/payments.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
-import { openPast, type Past } from "./support/past.ts";
+import { openPast, type Past, SOMEBODY } from "./support/past.ts";
 import { screenshot } from "./support/screenshot.ts";
 
 const QUARTER_MS = 90 * 86_400_000;
@@ -52,10 +55,49 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await ledger.getByText("Invoice 17").waitFor();
     expect(new URL(page.url()).searchParams.get("kind")).toBe("topup");
     await expectAccessible(page);
+    const lines = await page.getByRole("link", { name: "JSON lines" }).getAttribute("href");
+    expect(Object.fromEntries(new URL(lines ?? "", page.url()).searchParams)).toEqual({
+      kind: "topup",
+      format: "jsonl",
+    });
     const download = page.waitForEvent("download");
     await page.getByRole("link", { name: "CSV" }).click();
-    const lines = (await readFile(await (await download).path(), "utf8")).trimEnd().split("\r\n");
-    expect(lines.slice(1).every((line) => line.includes(",topup,"))).toBe(true);
+    const saved = (await readFile(await (await download).path(), "utf8")).trimEnd().split("\r\n");
+    expect(saved.slice(1).every((line) => line.includes(",topup,"))).toBe(true);
+    // Days are those of the reader, both included.
+    const today = await page.evaluate<string>("new Date().toLocaleDateString('sv')");
+    await page.goto(portal.at(`wallet?since=${today}&until=${today}&kind=topup,promotion`));
+    await ledger.getByText("Welcome").waitFor();
+    expect(await ledger.getByText("Invoice 17").count()).toBe(0);
+    await page.getByLabel("To").fill("2020-01-01");
+    await page.getByText("No entry fits these filters").waitFor();
+  });
+
+  test("PORTAL-05 what running requests hold cannot be spent, and a wallet with nothing left says so", async () => {
+    const { slug, key } = await portal.gateway.tenant();
+    const running = await fetch(`${portal.gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        ...{ model: "sandbox/slow", stream: true, messages: [{ role: "user", content: "word ".repeat(400) }] },
+      }),
+    });
+    const { balance, held } = await portal.gateway.manage("GET", `/workspaces/${slug}/wallet`);
+    expect(nanosOf(held)).toBeGreaterThan(0n);
+    const page = await portal.page("operator");
+    await page.goto(portal.at("wallet", slug));
+    for (const [label, amount] of [
+      ["Spendable", amountOf(nanosOf(balance) - nanosOf(held))],
+      ["Balance", balance],
+      ["Held", held],
+    ]) {
+      const figure = page.locator(".label-mark", { hasText: new RegExp(`^${label}$`) }).locator("..");
+      await figure.getByTitle(`${amount} EUR`).waitFor();
+    }
+    expect(await page.getByText("Nothing is left to spend").count()).toBe(0);
+    await running.body?.cancel();
+    await page.goto(portal.at("wallet", (await portal.gateway.tenant({ credit: "0" })).slug));
+    await page.getByText("Nothing is left to spend").waitFor();
   });
 
   test("PORTAL-05 a top-up is an order with the operator's page, and the wallet has the money when it is paid", async () => {
@@ -79,8 +121,26 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
       .getByText("Paid")
       .first()
       .waitFor();
+    const waiting: Json = await portal.gateway.manage("POST", "/workspaces/demo/wallet/orders", {
+      ...{ amount: "7.00", currency: "EUR", reference: "by-hand", adapter: "webhook" },
+    });
+    await page.reload();
+    const open = page.getByRole("row", { name: new RegExp(waiting.id) });
+    expect(await open.getByRole("link", { name: "Pay now" }).getAttribute("href")).toBe(waiting.pay_url);
+    expect(await open.getByRole("cell").last().textContent()).toContain("€7.00");
+    // Spent before money that was paid in.
+    const { key } = await portal.gateway.manage("POST", "/workspaces/demo/keys", { name: "spender" });
+    const body = { model: "sandbox/chat", messages: [{ role: "user", content: "Hello" }] };
+    expect((await portal.gateway.call(key, "/v1/chat/completions", { body })).status).toBe(200);
+    const promotions = (): Promise<Json> => portal.gateway.manage("GET", "/workspaces/demo/wallet/promotions");
+    await expect.poll(async () => (await promotions()).data[0].left).not.toBe("10.00");
     await page.getByRole("tab", { name: "Promotions" }).click();
-    await page.getByRole("table", { name: "Promotional credit" }).getByText("Running").waitFor();
+    const given = page.getByRole("table", { name: "Promotional credit" });
+    await given.getByText("Running").waitFor();
+    const [{ left }] = (await promotions()).data;
+    const credit = given.getByRole("row").nth(1).getByRole("cell");
+    await expect.poll(() => credit.nth(3).getByTitle("10.00 EUR").count()).toBe(1);
+    await expect.poll(() => credit.nth(4).getByTitle(`${left} EUR`).count()).toBe(1);
     await expectAccessible(page);
   });
 
@@ -93,11 +153,32 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await screenshot(page, "statement");
     await expectAccessible(page);
     const statement = await portal.gateway.manage("GET", `/workspaces/demo/wallet/statement?month=${month}`);
-    expect(await paper.getByTitle(`${statement.closing_balance} EUR`).count()).toBeGreaterThan(0);
+    const { opening_balance: opening, closing_balance: closing, kinds, models } = statement;
+    const change = amountOf(nanosOf(closing) - nanosOf(opening));
+    const titles = (within: ReturnType<typeof paper.locator>) =>
+      within.locator("[title]").evaluateAll((all) => all.map((one) => one.getAttribute("title")));
+    expect(await titles(paper.locator("dd"))).toEqual([opening, change, closing].map((amount) => `${amount} EUR`));
+    const rows = paper.locator("tbody tr");
+    const figures = [
+      ...kinds.map((kind: Json) => [kind.transactions, kind.in, kind.out]),
+      ...models.map((model: Json) => [model.requests, model.cost]),
+    ];
+    expect(await rows.count()).toBe(figures.length);
+    for (const [at, [count, ...amounts]] of figures.entries()) {
+      expect(await rows.nth(at).getByRole("cell").nth(1).textContent()).toBe(numberText(count));
+      expect(await titles(rows.nth(at))).toEqual(amounts.map((amount: string) => `${amount} EUR`));
+    }
+    await paper.getByText("This month is not over").waitFor();
     const download = page.waitForEvent("download");
     await page.getByRole("button", { name: "CSV" }).click();
     const text = await readFile(await (await download).path(), "utf8");
-    expect(text).toContain(`balance,closing,,${statement.closing_balance},,EUR`);
+    expect(text.trimEnd().split("\r\n")).toEqual([
+      "line,name,count,in,out,currency",
+      `balance,opening,,${opening},,EUR`,
+      ...kinds.map((one: Json) => `kind,${one.kind},${one.transactions},${one.in},${one.out},EUR`),
+      ...models.map((one: Json) => `model,${one.model},${one.requests},,${one.cost},EUR`),
+      `balance,closing,,${closing},,EUR`,
+    ]);
     await page.emulateMedia({ media: "print", colorScheme: "dark" });
     expect(await page.evaluate("getComputedStyle(document.documentElement).colorScheme")).toBe("light");
     expect(await page.getByRole("button", { name: "Print" }).isVisible()).toBe(false);
@@ -106,6 +187,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await page.emulateMedia({ media: "screen" });
     await page.getByLabel("Month").selectOption({ index: 6 });
     await paper.getByText("Nothing moved money in this month.").waitFor();
+    expect(await paper.getByText("This month is not over").count()).toBe(0);
   });
 
   test("PORTAL-12 a statement of large sums fits on a phone", async () => {
@@ -125,8 +207,12 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     const page = await portal.page("admin", { allow: [/status of 400/] });
     await page.goto(portal.at("limits"));
     await page.getByText("No member and no key has a limit of its own").waitFor();
+    const limits = (query: string): Promise<Json> => portal.gateway.manage("GET", `/workspaces/demo/limits?${query}`);
+    const research = `key=${portal.keys.get("research")}`;
+    const spent = nanosOf((await limits(research)).month.spent);
+    const near = amountOf((10n * spent) / 9n);
     for (const [key, month] of [
-      ["research", "1000"],
+      ["research", near],
       ["backend", "0.01"],
     ] as const) {
       await page.getByRole("button", { name: "Set a limit" }).first().click();
@@ -136,6 +222,14 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
       await dialog.getByRole("button", { name: "Set the limit" }).click();
       await dialog.waitFor({ state: "hidden" });
     }
+    await page.getByRole("button", { name: "Set a limit" }).first().click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("radio", { name: "A member" }).click();
+    await dialog.getByLabel("Member", { exact: true }).selectOption(SOMEBODY);
+    await dialog.getByLabel("A day, in EUR").fill("30000");
+    await dialog.getByRole("button", { name: "Set the limit" }).click();
+    await dialog.waitFor({ state: "hidden" });
+    expect(await limits(`member=${SOMEBODY}`)).toMatchObject({ day: { limit: "30000.00" }, month: { limit: null } });
     await page.getByRole("button", { name: "Change limits of All of demo" }).click();
     await page.getByLabel("A day, in EUR").fill("1,000");
     await page.getByRole("button", { name: "Save" }).click();
@@ -147,18 +241,31 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("progressbar", { name: "Limit of the day: All of demo" }).waitFor();
     const items = page.getByRole("main").getByRole("listitem");
-    expect(await items.count()).toBe(3);
+    await expect.poll(() => items.count()).toBe(4);
     expect(await items.nth(1).textContent()).toContain("backend");
     expect(await items.nth(1).textContent()).toContain("Stopped");
-    expect(await items.nth(2).textContent()).toContain("research");
+    expect(await items.nth(2).textContent()).toMatch(/^research.*Near the limit/);
+    expect(await items.nth(3).textContent()).toContain(SOMEBODY);
+    const month = items.nth(2).getByText("This month (UTC)").locator("..");
+    expect(await month.locator("[title]").first().getAttribute("title")).toBe(`${amountOf(spent)} EUR`);
+    await month.getByTitle(`${near} EUR`).waitFor();
+    await month.getByText("90%").waitFor();
+    await page.getByRole("button", { name: "Change limits of research" }).click();
+    await page.getByLabel("A month, in EUR").fill("");
+    await page.getByRole("button", { name: "Save" }).click();
+    await expect.poll(async () => (await limits(research)).month.limit).toBeNull();
     await page.reload();
     await items.nth(2).waitFor();
     await screenshot(page, "limits");
     await expectAccessible(page);
-    expect(await portal.gateway.manage("GET", "/workspaces/demo/limits")).toMatchObject({ day: { limit: "5.00" } });
+    expect(await limits("")).toMatchObject({ day: { limit: "5.00" }, month: { limit: null } });
+    const { email } = await portal.person("member");
+    await portal.gateway.manage("PATCH", "/workspaces/demo/key-policy", { personal_keys: true });
+    await portal.gateway.manage("POST", "/workspaces/demo/keys", { name: "of my own", member: email });
     const member = await portal.page("member");
     await member.goto(portal.at("limits"));
-    await member.getByRole("heading", { name: "You" }).waitFor();
+    await member.getByRole("heading", { name: "You", exact: true }).waitFor();
+    await member.getByRole("listitem").filter({ hasText: "of my own" }).waitFor();
     expect(await member.getByRole("button", { name: /limit/ }).count()).toBe(0);
   });
 

@@ -25,7 +25,25 @@ describe.runIf(hasChromium)("the playground", { timeout: 60_000 }, () => {
       .waitFor();
     const row = await portal.gateway.manage("GET", `/requests/${id}`);
     expect(row).toMatchObject({ status: 200, surface, app: "Playground", key_name: "Playground", environment: "test" });
+    const served = page.getByRole("definition");
+    const said = await served.allTextContents();
+    expect(said).toEqual(expect.arrayContaining([row.provider, row.model]));
+    expect(said.some((text) => text.startsWith(row.level))).toBe(true);
+    expect(said.join(" ")).toContain(row.countries[0]);
+    await expect.poll(() => served.getByTitle(`${row.cost} EUR`).count()).toBe(1);
+    for (const [name, unit] of [
+      ["input_tokens", "in"],
+      ["output_tokens", "out"],
+    ])
+      if (row.usage[name ?? ""] > 0) expect(said.join(" ")).toContain(`${row.usage[name ?? ""]} ${unit}`);
     return row;
+  };
+  /** Sends what is written, and says with which body. */
+  const sent = async (page: Page, path: string): Promise<Json> => {
+    const request = page.waitForRequest((one) => new URL(one.url()).pathname === `/v1/${path}`);
+    await page.getByRole("button", { name: "Send" }).click();
+    const text = (await request).postData() ?? "";
+    return text.startsWith("{") ? JSON.parse(text) : text;
   };
 
   test("PORTAL-09 a conversation is streamed with a key made for an hour, and says what served it", async () => {
@@ -34,7 +52,13 @@ describe.runIf(hasChromium)("the playground", { timeout: 60_000 }, () => {
     expect(await page.getByLabel("Temperature").inputValue()).toBe("0.3");
     await page.getByLabel("System prompt").fill("Be brief.");
     await page.getByLabel("Prompt", { exact: true }).fill("Good morning, sandbox!");
-    await page.getByRole("button", { name: "Send" }).click();
+    const asked = [
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "Good morning, sandbox!" },
+    ];
+    const settings = { stream: true, stream_options: { include_usage: true } };
+    const chat = { model: "sandbox/chat", messages: asked, temperature: 0.3, ...settings };
+    expect(await sent(page, "chat/completions")).toEqual(chat);
     const log = page.getByRole("log", { name: "Conversation" });
     await log.getByText(/simulated by sandbox-/).waitFor();
     await page.getByText("What served it").waitFor();
@@ -48,7 +72,9 @@ describe.runIf(hasChromium)("the playground", { timeout: 60_000 }, () => {
     expect(lifeMs).toBeLessThanOrEqual(61 * 60_000);
     // The next message goes on from there, with the same key.
     await page.getByLabel("Next message").fill("And again?");
-    await page.getByRole("button", { name: "Send" }).click();
+    const said = { role: "assistant", content: expect.stringContaining("simulated by sandbox-") };
+    const again = { role: "user", content: "And again?" };
+    expect((await sent(page, "chat/completions")).messages).toEqual([...asked, said, again]);
     await log.getByText("And again?").first().waitFor();
     await page.getByRole("button", { name: "Send" }).waitFor();
     expect(
@@ -87,26 +113,54 @@ describe.runIf(hasChromium)("the playground", { timeout: 60_000 }, () => {
     await dialog.getByRole("tab", { name: "Python" }).click();
     await dialog.getByText("from anthropic import Anthropic").waitFor();
     await page.getByRole("button", { name: "Close" }).click();
-    await page.getByRole("button", { name: "Send" }).click();
+    expect(await sent(page, "messages")).toEqual({
+      ...{ model: "sandbox/claude", max_tokens: 1024, stream: true },
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "image", source: { type: "base64", media_type: "image/png", data: PIXEL } },
+            { type: "text", text: "Look at this" },
+          ],
+        },
+      ],
+      tools: [expect.objectContaining({ name: "get_weather", input_schema: expect.objectContaining({}) })],
+    });
     await page.getByText("What served it").waitFor();
     await answered(page, "messages");
   });
 
   test("PORTAL-09 responses, embeddings, decisions, speech and transcription", async () => {
     const page = await portal.page("operator");
-    await page.goto(portal.at("playground?surface=responses&model=sandbox%2Fchat&stream=0"));
+    const settings = "max_tokens=60&top_p=0.9&effort=low";
+    await page.goto(portal.at(`playground?surface=responses&model=sandbox%2Fchat&stream=0&${settings}`));
     await page.getByLabel("Prompt", { exact: true }).fill("Hello responses");
-    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByText("Tools and JSON schema").click();
+    await page.getByRole("button", { name: "Insert an example schema" }).click();
+    expect(await sent(page, "responses")).toEqual({
+      ...{ model: "sandbox/chat", input: "Hello responses", max_output_tokens: 60, top_p: 0.9, store: false },
+      reasoning: { effort: "low" },
+      text: { format: expect.objectContaining({ type: "json_schema", strict: true }) },
+    });
     await answered(page, "responses");
 
     await page.getByRole("tab", { name: "Embeddings" }).click();
     await page.getByLabel("Texts").fill("a house\na cottage");
-    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByLabel("Dimensions").fill("64");
+    const embeddings = await sent(page, "embeddings");
+    expect(embeddings).toEqual({ model: embeddings.model, input: ["a house", "a cottage"], dimensions: 64 });
     await page.getByText("How alike they are").waitFor();
+    const alike = (await page.getByRole("table").last().locator("tbody td").allTextContents()).map(Number);
+    expect([alike[0], alike[1], alike[3]]).toEqual([1, alike[2], 1]);
+    expect(alike[1]).toBeLessThan(1);
     await answered(page, "embeddings");
 
     await page.getByRole("tab", { name: "Decisions" }).click();
-    await page.getByRole("button", { name: "Send" }).click();
+    const { state, questions } = await sent(page, "decisions");
+    expect([state, Object.keys(questions)]).toEqual([
+      expect.stringContaining("My invoice"),
+      ["urgent", "queue", "mood"],
+    ]);
     await page.getByText(/yes with \d+\s?%/).waitFor();
     await answered(page, "decisions");
     await screenshot(page, "playground-decisions");
@@ -114,7 +168,13 @@ describe.runIf(hasChromium)("the playground", { timeout: 60_000 }, () => {
     await page.getByRole("tab", { name: "Speech" }).click();
     await page.getByLabel("Format").selectOption("wav");
     await page.getByLabel("Text to speak").fill("Good morning");
-    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByLabel("Speed").fill("1.5");
+    await page.getByLabel("Instructions").fill("Calm");
+    const speech = await sent(page, "audio/speech");
+    expect(speech).toEqual({
+      ...{ model: speech.model, voice: speech.voice, input: "Good morning", response_format: "wav" },
+      ...{ speed: 1.5, instructions: "Calm" },
+    });
     await page.getByLabel("The speech").waitFor();
     await answered(page, "speech");
     const seconds = () => page.locator("audio").evaluate((audio) => Number(Reflect.get(audio, "duration")));
@@ -132,7 +192,21 @@ describe.runIf(hasChromium)("the playground", { timeout: 60_000 }, () => {
       return Buffer.from(await response.arrayBuffer());
     });
     await page.getByLabel("Audio file").setInputFiles({ name: "hello.wav", mimeType: "audio/wav", buffer: spoken });
-    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByLabel("Language").fill("en");
+    await page.getByRole("textbox", { name: "Prompt" }).fill("morning");
+    // A form with a file is not shown to who watches requests.
+    await page.evaluate(
+      `{ const send = fetch; window.fetch = (to, how) => { if (how?.body instanceof FormData) window.sentForm = how.body; return send(to, how); } }`,
+    );
+    await sent(page, "audio/transcriptions");
+    const form = await page.evaluate("[...window.sentForm].map(([name, value]) => [name, value.name ?? value])");
+    expect(form).toEqual([
+      ["file", "hello.wav"],
+      ["model", expect.stringContaining("sandbox/")],
+      ["response_format", "json"],
+      ["language", "en"],
+      ["prompt", "morning"],
+    ]);
     await answered(page, "transcriptions");
     await expectAccessible(page);
   });

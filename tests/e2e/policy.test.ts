@@ -91,6 +91,57 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
     expect(saved).toMatchObject({ no_training: true, ...theirs });
   });
 
+  test("PORTAL-06 each rule is saved as it was chosen, and its history says what it changed", async () => {
+    const { slug } = await portal.gateway.tenant();
+    const rules = `/workspaces/${slug}/policy`;
+    const page = await portal.page("operator");
+    await page.goto(portal.at("policy", slug));
+    await page.getByLabel("No training").check();
+    await page.getByRole("button", { name: "Discard" }).click();
+    expect(await page.getByLabel("No training").isChecked()).toBe(false);
+    expect(await page.getByText("1 rule changed").count()).toBe(0);
+    await page.getByLabel("Zero data retention").check();
+    await page.getByText("Blocked providers", { exact: true }).first().click();
+    await page.getByRole("group", { name: "Blocked providers" }).getByLabel("Sandbox US").check();
+    await page.getByText("Allowed models", { exact: true }).first().click();
+    await page.getByLabel("Only chosen models").check();
+    await page.getByText("Choose at least one model").waitFor();
+    expect(await page.getByRole("button", { name: "Save the policy" }).isDisabled()).toBe(true);
+    const models = page.getByRole("group", { name: "Allowed models" });
+    await models.getByRole("searchbox").fill("sandbox/chat-fr");
+    await models.getByRole("checkbox").check();
+    await page.getByText("3 rules changed").waitFor();
+    const saved = { zero_data_retention: true, blocked_providers: ["sandbox-us"], allowed_models: ["sandbox/chat-fr"] };
+    const remains = page.getByRole("region", { name: "What remains" });
+    await remains.and(page.locator('[aria-busy="false"]')).waitFor();
+    const { after, lost, rules: why } = await portal.gateway.manage("POST", `${rules}/preview`, saved);
+    for (const [name, count] of Object.entries(after))
+      expect(await remains.locator(`[data-figure="${name}"]`).textContent()).toBe(String(count));
+    for (const { out } of why) await remains.getByText(`${out.endpoints} endpoint`).first().waitFor();
+    await page.getByLabel("Which models").selectOption(`Lost (${lost.length})`);
+    await page.getByText("lost", { exact: true }).first().waitFor();
+    expect(await page.getByText("stays", { exact: true }).count()).toBe(0);
+    await page.getByRole("button", { name: "Save the policy" }).click();
+    await page.getByText("Saved. The next request already follows it.").waitFor();
+    const others = { floor: null, countries: null, no_training: false };
+    expect(await portal.gateway.manage("GET", rules)).toMatchObject({ ...saved, ...others });
+    await page.getByRole("tab", { name: "History" }).click();
+    const newest = page.getByRole("row").filter({ hasText: "in force" });
+    await expect
+      .poll(() => newest.getByRole("listitem").allTextContents())
+      .toEqual([
+        "Zero data retention:not required→nowrequired",
+        "Blocked providers:none→nowsandbox-us",
+        "Allowed models:every model→nowsandbox/chat-fr",
+      ]);
+    await page.getByRole("tab", { name: "Rules" }).click();
+    await page.getByRole("radio", { name: /Full sovereignty/ }).click();
+    await page.getByText("Nothing is left").waitFor();
+    await page.getByRole("button", { name: "Save the policy" }).click();
+    await page.getByRole("dialog").getByText("every request would be refused").waitFor();
+    expect(await portal.gateway.manage("GET", rules)).toMatchObject(others);
+  });
+
   test("PORTAL-06 a member looks and tries, and has nothing to save with", async () => {
     const page = await portal.page("member");
     await page.goto(portal.at("policy"));

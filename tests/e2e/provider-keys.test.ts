@@ -66,7 +66,7 @@ describe.runIf(hasChromium)("own provider keys", { timeout: 90_000 }, () => {
     await page.getByRole("button", { name: "All providers" }).click();
     await page.getByLabel("Search providers").fill("neb");
     await page.getByRole("button", { name: /nebius/i }).waitFor();
-    expect(await page.getByRole("row").count()).toBe(2);
+    await expect.poll(() => page.getByRole("row").count()).toBe(2);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
     await expectAccessible(page);
     await portal.gateway.manage("PUT", "/workspaces/demo/providers/deepinfra", { key: OWN("kept"), skip_test: true });

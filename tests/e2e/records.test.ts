@@ -18,7 +18,7 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
   });
   afterAll(() => portal?.close());
 
-  test("PORTAL-08 a capture window is opened, runs, shows what it kept, is closed and purged", {
+  test("PORTAL-08 PORTAL-03 a capture window is opened, runs, shows what it kept, is closed and purged", {
     timeout: SLOW_MS,
   }, async () => {
     const page = await portal.page("operator");
@@ -35,7 +35,7 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     const timer = page.getByRole("timer");
     await timer.waitFor();
     expect(await timer.textContent()).toMatch(/^(?:20:00|19:\d\d)$/);
-    const { headers } = await chat("Where is my parcel?");
+    const { headers, body } = await chat("Where is my parcel?");
     const id = headers.get("x-svc-request-id") ?? "";
     await page.getByText("1 call so far").waitFor({ timeout: 20_000 });
     await expectAccessible(page);
@@ -47,7 +47,11 @@ describe.skipIf(!hasChromium)("capture windows, evidence and stored responses in
     expect((await portal.gateway.manage("GET", "/audit?workspace=demo&action=capture.read")).data).toEqual([]);
     await detail.getByRole("button", { name: "Show the content" }).click();
     await detail.getByText("That you read this is in the audit log now").waitFor();
-    await detail.getByText("Where is my parcel?").first().waitFor();
+    const said = (part: string) => detail.getByRole("region", { name: part, exact: true }).textContent();
+    expect(JSON.parse((await said("What was asked")) ?? "").messages).toEqual([
+      { role: "user", content: "Where is my parcel?" },
+    ]);
+    expect(JSON.parse((await said("What was answered")) ?? "").choices).toEqual(body.choices);
     const { data } = await portal.gateway.manage("GET", "/audit?workspace=demo&action=capture.read");
     expect(data).toMatchObject([{ target: id, actor: expect.stringContaining("ada@example.eu") }]);
     await detail.close();

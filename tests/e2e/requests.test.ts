@@ -1,5 +1,8 @@
+import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { durationText } from "../../portal/src/format/time.ts";
+import type { Json } from "../support/gateway.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
@@ -46,7 +49,7 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("requests"));
     await page.getByRole("link", { name: /sandbox\/embed/ }).waitFor();
-    expect(await rowsOf(page).count()).toBe(9);
+    await expect.poll(() => rowsOf(page).count()).toBe(9);
     await screenshot(page, "requests");
     await expectAccessible(page);
     await page.getByLabel("Surface", { exact: true }).selectOption("embeddings");
@@ -54,7 +57,7 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     await expect.poll(() => rowsOf(page).count(), { timeout: 15_000 }).toBe(2);
     await page.goto(portal.at("requests?status=5xx"));
     await page.getByRole("link", { name: /sandbox\/fail-500/ }).waitFor();
-    expect(await rowsOf(page).count()).toBe(2);
+    await expect.poll(() => rowsOf(page).count()).toBe(2);
     await page.getByLabel("App", { exact: true }).fill("support-desk");
     await page.keyboard.press("Enter");
     await page.getByText("No request fits these filters").waitFor();
@@ -87,6 +90,73 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     },
   );
 
+  test("PORTAL-03 each filter lists what the log has of it, and a row says what the log says and opens its request", {
+    timeout: SLOW_MS,
+  }, async () => {
+    const { gateway } = portal;
+    const { slug, key, keyId } = await gateway.tenant();
+    const workspace = `/workspaces/${slug}`;
+    const member = "grace@example.eu";
+    await gateway.manage("POST", `${workspace}/members`, { email: member });
+    await gateway.manage("PATCH", `${workspace}/key-policy`, { personal_keys: true });
+    const personal = await gateway.manage("POST", `${workspace}/keys`, {
+      ...{ name: "personal", environment: "test", member },
+    });
+    const calls = [
+      [key, "sandbox/chat"],
+      [key, "sandbox/fail-500"],
+      [personal.key, "sandbox/chat-fr"],
+    ] as const;
+    for (const [by, model] of calls)
+      await gateway.call(by, "/v1/chat/completions", { body: { ...chatOf("Hello", model), stream: true } });
+    const logged = async (query = ""): Promise<Json[]> =>
+      (await gateway.manage("GET", `${workspace}/requests?${query}`)).data;
+    const page = await portal.page("operator");
+    await page.goto(portal.at("requests", slug));
+    const links = page.getByRole("table", { name: "Requests" }).getByRole("link");
+    const listed = () => links.evaluateAll((all) => all.map((one) => one.getAttribute("href")));
+    const lists = (rows: readonly Json[]) =>
+      expect.poll(listed, { timeout: 15_000 }).toEqual(rows.map(({ id }) => `/app/w/${slug}/requests/${id}`));
+    const all = await logged();
+    await lists(all);
+    for (const [name, label, value] of [
+      ["key", "Key", keyId],
+      ["status", "Status", "5xx"],
+      ["model", "Model", "sandbox/chat-fr"],
+      ["provider", "Provider", all[0]?.provider],
+      ["member", "Member", member],
+      ["env", "Environment", "live"],
+    ] as const) {
+      const field = page.getByLabel(label, { exact: true });
+      if (name === "model" || name === "provider") await field.fill(value).then(() => field.press("Enter"));
+      else await field.selectOption(value);
+      const fitting = await logged(new URLSearchParams({ [name]: value }).toString());
+      expect([1, 2], name).toContain(fitting.length);
+      await lists(fitting);
+      expect(new URL(page.url()).search).toBe(`?${new URLSearchParams({ [name]: value })}`);
+      await page.getByRole("button", { name: "Clear the filter" }).click();
+      await lists(all);
+    }
+    await page.getByLabel("Period").selectOption("From … to …");
+    await page.getByLabel("From", { exact: true }).fill("2100-01-01T00:00");
+    await page.getByText("No request fits these filters").waitFor();
+    await page.goto(portal.at("requests", slug));
+    const [newest, failed] = all;
+    const cells = (row: number) => rowsOf(page).nth(row).getByRole("cell");
+    await lists(all);
+    const [, , , served, ...figures] = await cells(1).allTextContents();
+    expect(served).toContain(`${newest.provider}${newest.level}`);
+    expect(figures).toEqual([
+      `Tokens in → out${newest.usage.input_tokens}→in,${newest.usage.output_tokens}out`,
+      `First byte${durationText(newest.ttfb_ms)}`,
+      `Total${durationText(newest.total_ms)}`,
+    ]);
+    await expect.poll(() => cells(1).nth(2).getByTitle(`${newest.cost} EUR`).count()).toBe(1);
+    expect(await cells(2).nth(1).textContent()).toBe(`Status${failed.status}${failed.error_code}`);
+    await links.first().click();
+    await page.waitForURL(portal.at(`requests/${newest.id}`, slug));
+  });
+
   test("PORTAL-03 the routing decision is drawn: candidates, scores, attempts, the commit point and the cost", {
     timeout: SLOW_MS,
   }, async () => {
@@ -103,7 +173,27 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
       .getByText(/^expected €/)
       .first()
       .waitFor();
-    await page.getByRole("rowheader", { name: "Charged" }).waitFor();
+    const row: Json = await portal.gateway.manage("GET", `/requests/${failedOver}`);
+    for (const [at, { reason }] of row.attempts.entries())
+      expect(await attempts.nth(at).textContent()).toContain(reason);
+    const [why] = row.decision.candidates.filter(({ endpoint }: Json) => endpoint === row.decision.order[0]);
+    expect(await planned.getByRole("row").nth(1).textContent()).toContain(why.reason);
+    const costs = page.getByRole("row");
+    const { price } = row.charge;
+    for (const [name, used, perMillion] of [
+      ["Input tokens", row.usage.input_tokens, price.input_per_1m_tokens],
+      ["Output tokens", row.usage.output_tokens, price.output_per_1m_tokens],
+    ])
+      expect(await costs.filter({ hasText: name }).textContent()).toBe(
+        `${name}${used}${perMillion} ${price.currency} per 1M tokens`,
+      );
+    expect(await costs.filter({ hasText: "Charged" }).textContent()).toBe(`Charged${row.cost} ${row.currency}`);
+    const by = page.getByRole("definition");
+    await expect
+      .poll(() => by.allTextContents())
+      .toEqual(expect.arrayContaining([row.model, row.provider, row.endpoint]));
+    const ofKey = page.getByRole("link", { name: row.key_name, exact: true });
+    expect(await ofKey.getAttribute("href")).toBe(`/app/w/demo/requests?key=${row.key_id}`);
     await page.getByText("demands nothing").waitFor();
     await expectAccessible(page);
     await page.getByRole("button", { name: "API" }).click();
@@ -116,16 +206,26 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
   });
 
   test("PORTAL-03 a request that failed says why and what to do, and who fell out", async () => {
-    await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { floor: "L3" });
+    const policy = "/workspaces/demo/policy";
+    const others = { countries: ["DE", "FR"], allowed_models: ["sandbox/gemini"], blocked_providers: ["sandbox-fr"] };
+    const data = { zero_data_retention: true, no_training: true };
+    await portal.gateway.manage("PATCH", policy, { floor: "L3", ...data, ...others });
     const refused = await chat("Hello", "sandbox/gemini");
-    await portal.gateway.manage("PATCH", "/workspaces/demo/policy", { floor: null });
+    const nothing = { countries: null, allowed_models: null, blocked_providers: [] };
+    const open = { floor: null, zero_data_retention: false, no_training: false, ...nothing };
+    await portal.gateway.manage("PATCH", policy, open);
     const page = await portal.page("operator");
     await page.goto(portal.at(`requests/${refused}`));
     await page.getByText("sovereignty_floor_not_met").first().waitFor();
-    await page.getByRole("link", { name: "Open the policy" }).waitFor();
+    await page.getByText("Loosen the policy, or ask for a model that fits it.").waitFor();
+    expect(await page.getByRole("link", { name: "Open the policy" }).getAttribute("href")).toBe("/app/w/demo/policy");
     const fallen = page.getByRole("table", { name: "Candidates that fell out" });
     expect(await fallen.textContent()).toContain("below the floor L3");
-    await page.getByText("at least level L3").waitFor();
+    await page
+      .getByText(
+        "at least level L3; computed in DE, FR; zero data retention; no training on the data; not by sandbox-fr; only sandbox/gemini",
+      )
+      .waitFor();
     expect(await page.getByText("no level", { exact: true }).count()).toBe(0);
     await page.goto(portal.at(`requests/${await chat("Hello", "sandbox/gemini")}`));
     await page.getByText(/^1 EUR = [\d.]+ USD$/).waitFor();
@@ -133,9 +233,11 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
 
   test("PORTAL-03 the live tail shows calls as they end and leaves the reader where they are", async () => {
     const page = await portal.page("operator", { viewport: { width: 1280, height: 420 } });
-    await page.goto(portal.at("requests"));
+    await page.goto(portal.at("requests?surface=chat"));
     await page.getByRole("switch", { name: "Live" }).click();
     await page.waitForURL(/live=1/);
+    const embeddings = { body: { model: "sandbox/embed", input: "Hi" }, headers: { "x-title": "fits no filter" } };
+    await portal.gateway.call(portal.gateway.key, "/v1/embeddings", embeddings);
     await chat("Now", "sandbox/chat-mini", "came live");
     await rowsOf(page).filter({ hasText: "came live" }).first().waitFor();
     await page.evaluate("window.scrollTo(0, 400)");
@@ -148,6 +250,7 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     await news.click();
     await rowsOf(page).nth(1).filter({ hasText: "came while reading" }).waitFor();
     expect(await page.evaluate("window.scrollY")).toBe(0);
+    expect(await rowsOf(page).filter({ hasText: "fits no filter" }).count()).toBe(0);
   });
 
   test("PORTAL-03 pages go on by cursor, and what is filtered can be saved as a file", async () => {
@@ -165,6 +268,15 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     const file = await saved;
     expect(file.suggestedFilename()).toBe("demo-requests.csv");
     expect(new URL(file.url()).searchParams.get("app")).toBe("nightly batch");
+    await page.getByRole("button", { name: "Export" }).click();
+    const lines = page.waitForEvent("download");
+    await page.getByRole("menuitem", { name: /^JSON lines/ }).click();
+    const text = await readFile(await (await lines).path(), "utf8");
+    const apps = text
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line).app);
+    expect(apps).toEqual(["nightly batch", "nightly batch"]);
   });
 
   test("PORTAL-03 a member sees their own requests only", async () => {

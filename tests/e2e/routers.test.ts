@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Json } from "../support/gateway.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
@@ -44,14 +45,37 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     await page.evaluate("scrollTo(0, 0)");
     await screenshot(page, "router");
     await expectAccessible(page);
+    await page.getByLabel("Quality floor").check();
+    await page.getByRole("slider", { name: "Least quality" }).fill("0.4");
+    await page.getByRole("radio", { name: "Only these countries" }).click();
+    await page.getByRole("button", { name: "Set to EU" }).click();
+    await page.getByLabel("Only chosen models").check();
+    const models = page.getByRole("group", { name: "Models" });
+    await models.getByRole("searchbox").fill("sandbox/chat-fr");
+    await models.getByRole("checkbox").check();
+    await page.getByLabel("Preference").selectOption("fallback");
+    await page.getByLabel("Effort").selectOption("low");
     await page.getByRole("button", { name: "Save the router" }).click();
     await page.getByText("Saved as version 1").waitFor();
     const [first] = await versions("cheap-eu");
     expect(first.spec).toMatchObject({
-      weights: { quality: 40 },
-      floor: "L2",
-      fallback: ["sandbox/chat-mini", "sandbox/chat-fr"],
+      ...{ weights: { quality: 40, cost: values[1], latency: values[2] }, floor: "L2", quality_floor: 0.4 },
+      ...{ models: ["sandbox/chat-fr"], fallback: ["sandbox/chat-mini", "sandbox/chat-fr"] },
+      ...{ nodes: "fallback", reasoning_effort: "low" },
     });
+    expect(first.spec.countries).toHaveLength(27);
+    await page.getByRole("tab", { name: "Versions" }).click();
+    await page
+      .getByText(
+        `quality 40, cost ${values[1]}, latency ${values[2]}; floor L2; quality at least 0.4; 27 countries; sandbox/chat-fr; then sandbox/chat-mini, sandbox/chat-fr; effort low; own nodes as fallback`,
+      )
+      .waitFor();
+    await page.goto(portal.at("routers"));
+    const listed = page.getByRole("row").filter({ hasText: "@demo/cheap-eu" });
+    expect(await listed.textContent()).toMatch(/FloorL2.*Models1, 2 to fall back on.*Version1/);
+    await page.getByRole("button", { name: "New router" }).click();
+    await page.getByRole("textbox", { name: "Name" }).fill("cheap-eu");
+    await page.getByText("A router with this name exists already").waitFor();
   });
 
   test("PORTAL-06 an old version of a router is restored, and a router is removed", async () => {
@@ -98,19 +122,87 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
     expect(await page.getByRole("tab", { name: "Replay" }).count()).toBe(0);
   });
 
+  test("PORTAL-06 a dry run is of the draft, by the chosen key, and of what the request needs on its surface", async () => {
+    const key = await portal.gateway.manage("POST", "/workspaces/demo/keys", {
+      name: "strict",
+      policy: { floor: "L2" },
+    });
+    const page = await portal.page("operator");
+    await page.goto(portal.at("routers/auto?tab=dry-run"));
+    const result = page.getByRole("status", { name: "Result of the dry run" });
+    const explained = async (): Promise<Json> => {
+      const answer = page.waitForResponse(/\/routing\/explain$/);
+      await page.getByRole("button", { name: "Where would it go?" }).click();
+      return (await answer).json();
+    };
+    const { expected, order, candidates } = await explained();
+    await result.getByText(`It would go to ${expected.model}`).waitFor();
+    await result.getByText(expected.endpoint, { exact: true }).waitFor();
+    expect(await result.getByTitle(`${expected.cost} EUR`).count()).toBeGreaterThan(0);
+    const picks = result.getByRole("list", { name: "Would be tried in this order" }).getByRole("listitem");
+    const models = order.map((id: string) => candidates.find(({ endpoint }: Json) => endpoint === id).model);
+    for (const [at, model] of models.slice(0, 3).entries()) expect(await picks.nth(at).textContent()).toContain(model);
+    for (const need of ["Tools", "An image read", "An answer in a JSON schema"]) await page.getByLabel(need).check();
+    await page.getByLabel("Most tokens of the answer").fill("77");
+    for (const surface of ["chat", "messages", "responses"]) {
+      await page.getByLabel("Surface").selectOption(surface);
+      const asked = page.waitForRequest(/\/routing\/explain$/);
+      expect((await explained()).refusal, surface).toBeNull();
+      const { request, ...rest } = (await asked).postDataJSON();
+      expect(rest).toMatchObject({ model: "auto", surface });
+      expect(request.max_completion_tokens ?? request.max_tokens ?? request.max_output_tokens).toBe(77);
+      const text = JSON.stringify(request);
+      for (const part of ['"weather"', "iVBORw0KGgo", '"json_schema"']) expect(text).toContain(part);
+    }
+    await page.getByLabel("Key").selectOption(key.id);
+    await explained();
+    const floor = result.getByRole("listitem").filter({ hasText: /^floorL2/ });
+    expect(await floor.textContent()).toBe("floorL2key");
+    await page.getByRole("tab", { name: "Design" }).click();
+    await page.getByRole("radio", { name: /Full sovereignty/ }).click();
+    await page.getByRole("tab", { name: "Dry run" }).click();
+    await explained();
+    await result.getByText(/It would be refused: \d+ sovereignty_floor_not_met/).waitFor();
+  });
+
   test("PORTAL-06 past traffic is replayed through a draft: cost, models and levels before and after", async () => {
     const page = await portal.page("operator", { viewport: { width: 1280, height: 1000 } });
     await page.goto(portal.at("routers/auto"));
     await page.getByRole("radio", { name: /EU\/EEA control/ }).click();
     await page.getByRole("tab", { name: "Replay" }).click();
-    await page.getByRole("button", { name: "Replay", exact: true }).click();
+    const replayed = async (): Promise<Json> => {
+      const answer = page.waitForResponse(/\/routers\/auto\/replay$/);
+      await page.getByRole("button", { name: "Replay", exact: true }).click();
+      return (await answer).json();
+    };
+    const { happened, replayed: then, models } = await replayed();
     const result = page.getByRole("status", { name: "Result of the replay" });
     const levels = result.getByRole("table", { name: "By level" });
     await levels.waitFor();
     await result.getByRole("table", { name: "By model" }).getByText("sandbox/gemini").waitFor();
     expect(await levels.getByRole("row").filter({ hasText: "L0" }).textContent()).toMatch(/to0$/);
+    const titles = (row: ReturnType<typeof levels.getByRole>) =>
+      row.locator("[title$=EUR]").evaluateAll((all) => all.map((one) => one.getAttribute("title")));
+    const whole = result.getByRole("table", { name: "Before and after" }).getByRole("row").filter({ hasText: "Cost" });
+    expect(await titles(whole)).toEqual([`${happened.cost} EUR`, `${then.cost} EUR`]);
+    const rows = result.getByRole("table", { name: "By model" }).getByRole("row");
+    for (const [at, one] of models.entries()) {
+      expect(await rows.nth(at + 1).textContent()).toContain(
+        `${one.model}Requests${one.happened.requests}→to${one.replayed.requests}`,
+      );
+      expect(await titles(rows.nth(at + 1))).toEqual([`${one.happened.cost} EUR`, `${one.replayed.cost} EUR`]);
+    }
     await screenshot(page, "router-replay");
     await expectAccessible(page);
+    await page.getByLabel("Only this model").fill("sandbox/gemini");
+    await page.getByLabel("Period").selectOption("Last 24 hours");
+    await page.getByLabel("Requests").selectOption("newest 100");
+    const asked = page.waitForRequest(/\/routers\/auto\/replay$/);
+    expect(await replayed()).toMatchObject({ found: 1, compared: 1 });
+    const { model, limit, since } = (await asked).postDataJSON();
+    expect([model, limit]).toEqual(["sandbox/gemini", 100]);
+    expect(Math.round((Date.now() - Date.parse(since)) / 3_600_000)).toBe(24);
+    await result.getByText("of 1 found").waitFor();
   });
 
   test("PORTAL-12 routers fit on a phone", async () => {

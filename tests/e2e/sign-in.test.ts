@@ -103,6 +103,26 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await page.getByRole("button", { name: "Turn on" }).waitFor();
   });
 
+  test("PORTAL-01 a wrong password of one's own is called so, and no fault of the new one", async () => {
+    const page = await portal.page("nobody", { allow: REFUSED });
+    await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
+    await signIn(page, bruno);
+    await page.getByRole("button", { name: "Change the password" }).click();
+    const change = page.getByRole("dialog", { name: "Change the password" });
+    await change.getByLabel("Password until now").fill("three red bicycles");
+    await change.getByLabel("New password").fill("seven green bicycles");
+    await change.getByRole("button", { name: "Change the password" }).click();
+    await change.getByRole("alert").filter({ hasText: "This is not your password." }).waitFor();
+    expect(await change.getByLabel("New password").getAttribute("aria-invalid")).not.toBe("true");
+    await page.keyboard.press("Escape");
+    ageSessions(portal.gateway.dataDir, bruno?.email ?? "");
+    await page.getByRole("button", { name: "Turn on" }).click();
+    const turnOn = page.getByRole("dialog", { name: "Turn on the second factor" });
+    await turnOn.getByLabel("Your password").fill("three red bicycles");
+    await turnOn.getByRole("button", { name: "Go on" }).click();
+    await turnOn.getByText("This is not your password.").waitFor();
+  });
+
   test("PORTAL-01 who gives up proving that it is still them stays signed in; a backup code proves it", async () => {
     const page = await portal.page("nobody", { allow: REFUSED });
     await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
@@ -177,7 +197,10 @@ describe.skipIf(!hasChromium)("people come in", () => {
   });
 
   test("PORTAL-01 sessions are listed, and one that is ended is out", async () => {
-    const [one, two] = [await portal.page("nobody"), await portal.page("nobody", { allow: [/status of 401/] })];
+    const [one, two] = [
+      await portal.page("nobody", { allow: REFUSED }),
+      await portal.page("nobody", { allow: REFUSED }),
+    ];
     for (const page of [one, two]) {
       await page.goto(`${portal.origin}/app/sign-in?next=/app/account`);
       await signIn(page, GRACE);
@@ -190,6 +213,18 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await two.getByRole("heading", { name: "Sign in" }).waitFor();
     await one.reload();
     await one.getByText("this one").waitFor();
+    // One that began later is ended once it is proven who asks.
+    ageSessions(portal.gateway.dataDir, GRACE.email);
+    await signIn(two, GRACE);
+    await two.getByText("this one").waitFor();
+    await one.reload();
+    await one.getByRole("button", { name: "Sign out everywhere else" }).click();
+    const dialog = one.getByRole("dialog", { name: "Is it still you?" });
+    await dialog.getByLabel("Your password").fill(GRACE.password);
+    await dialog.getByRole("button", { name: "Go on" }).click();
+    await one.getByRole("button", { name: "Sign out everywhere else" }).waitFor({ state: "detached" });
+    await two.reload();
+    await two.getByRole("heading", { name: "Sign in" }).waitFor();
   });
 
   test("PORTAL-01 a device shows a code; whoever is signed in connects it, and it gets a session", async () => {
@@ -198,7 +233,10 @@ describe.skipIf(!hasChromium)("people come in", () => {
     await page.goto(`${portal.origin}/device`);
     await signIn(page, GRACE);
     await page.getByLabel("Code").fill(String(asked.body.user_code).toLowerCase());
+    const read = page.waitForRequest(/\/manage\/auth\/device\?/);
     await page.getByRole("button", { name: "Go on" }).click();
+    // By this the gateway knows it from what a foreign page asks for.
+    expect((await read).headers()["x-svc-portal"]).toBe("1");
     await page.getByRole("heading", { name: "Connect this device?" }).waitFor();
     await expectAccessible(page);
     await screenshot(page, "device");

@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type IdentityProvider, startIdentityProvider } from "../support/oidc.ts";
 import { ageSessions } from "../support/people.ts";
@@ -44,6 +44,12 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     await page.locator('input[name="password"]').fill("any");
     await page.getByRole("button", { name: /sign.in/i }).click();
   };
+  /** While the provider is away. */
+  const trySingleSignOn = async (page: Page) => {
+    const json = { error: { code: "service_unavailable", message: "Example ID is away." } };
+    await page.route(/sign-in\/social$/, (route) => route.fulfill({ status: 503, json }), { times: 1 });
+    await page.getByRole("button", { name: "Continue with Example ID" }).click();
+  };
 
   test("PORTAL-01 the identity provider's word is enough, and one is back where one wanted to go", async () => {
     const page = await portal.page("nobody", { allow: ELSEWHERE });
@@ -78,6 +84,47 @@ describe.skipIf(!hasChromium)("single sign-on", () => {
     await page.waitForURL(`${portal.origin}/app/account`);
     await add();
     await page.getByText("Sol's laptop").waitFor();
+  });
+
+  test("PORTAL-01 who has a password proves by it or at the identity provider that it is still them", async () => {
+    const page = await portal.page("operator", { allow: [...ELSEWHERE, /status of (40[13]|503)/] });
+    await page.goto(`${portal.origin}/app/account`);
+    ageSessions(portal.gateway.dataDir, (await portal.person("operator")).email);
+    await page.getByRole("button", { name: "Add a passkey" }).click();
+    await page.getByLabel("Its name").fill("A laptop");
+    await page.getByRole("button", { name: "Go on" }).click();
+    const dialog = page.getByRole("dialog", { name: "Is it still you?" });
+    await trySingleSignOn(page);
+    await dialog.getByText("Example ID is away.").waitFor();
+    await dialog.getByLabel("Your password").fill("three red bicycles");
+    await dialog.getByRole("button", { name: "Go on" }).click();
+    await dialog.getByText("This is not your password.").waitFor();
+    expect(await dialog.getByText("Example ID is away.").count()).toBe(0);
+    await dialog.getByText("leads you back to this page").waitFor();
+    await expectAccessible(page);
+    await screenshot(page, "still-you");
+    await dialog.getByRole("button", { name: "Continue with Example ID" }).click();
+    await page.locator('input[name="login"]').waitFor();
+  });
+
+  test("PORTAL-01 of several ways to sign in that fail, the last one tried says what is wrong", async () => {
+    const page = await portal.page("nobody", { allow: [/status of (401|503)/] });
+    await page.goto(`${portal.origin}/app/sign-in?error=access_denied`);
+    const before = page.getByText("did not let you in");
+    await before.waitFor();
+    await page.getByLabel("E-mail address").fill("nobody@example.eu");
+    // What the page was opened with is over as soon as another way is tried.
+    const overBefore = async (route: Route) => {
+      await before.waitFor({ state: "detached" });
+      await route.continue();
+    };
+    await page.route(/sign-in\/email$/, overBefore, { times: 1 });
+    await page.getByLabel("Password", { exact: true }).fill("three red bicycles");
+    await page.getByRole("button", { name: "Sign in", exact: true }).click();
+    await page.getByText("The address or the password is not right.").waitFor();
+    await trySingleSignOn(page);
+    await page.getByText("Example ID is away.").waitFor();
+    expect(await page.getByText("The address or the password is not right.").count()).toBe(0);
   });
 
   test("PORTAL-01 an address that the provider has not verified is refused, in words", async () => {

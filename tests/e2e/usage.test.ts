@@ -1,10 +1,18 @@
 import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { moneyText } from "../../portal/src/format/money.ts";
+import { amountOf, nanosOf } from "../../portal/src/format/nanos.ts";
+import { numberText } from "../../portal/src/format/number.ts";
+import { durationText } from "../../portal/src/format/time.ts";
+import type { Json } from "../support/gateway.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
-import { openPast, type Past } from "./support/past.ts";
+import { openPast, type Past, SOMEBODY } from "./support/past.ts";
 import { screenshot } from "./support/screenshot.ts";
+
+/** As the browser of these tests says it. */
+const compact = new Intl.NumberFormat("en-GB", { notation: "compact", maximumFractionDigits: 1 }).format;
 
 describe.skipIf(!hasChromium)("usage in the portal", () => {
   let portal: Past;
@@ -15,13 +23,45 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
 
   const totals = (page: Page) => page.getByRole("table", { name: "Totals" });
   const legend = (page: Page) => page.locator("figure ul button");
+  const report = (group: string): Promise<Json> =>
+    portal.gateway.manage("GET", `/workspaces/demo/usage?group=${group}&by=day`);
+  const sumOf = (rows: readonly Json[], name: string) => rows.reduce((sum, row) => sum + row[name], 0);
+  const costOf = (rows: readonly Json[]) => amountOf(rows.reduce((sum, { cost }) => sum + nanosOf(cost), 0n));
+  const meanOf = (rows: readonly Json[], of: string, count: string) =>
+    durationText(sumOf(rows, of) / sumOf(rows, count));
 
   test("PORTAL-04 spend is drawn by key, several are picked to compare, and all of it stands in the address", async () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("usage"));
     await totals(page).getByText("backend").waitFor();
     expect(await page.title()).toContain("Usage");
-    expect(await legend(page).allTextContents()).toEqual(["backend", "support desk", "research", "nightly batch"]);
+    await expect
+      .poll(() => legend(page).allTextContents())
+      .toEqual(["backend", "support desk", "research", "nightly batch"]);
+    const { data } = await report("key");
+    const heights = await page
+      .locator("figure svg rect")
+      .evaluateAll((bars) => bars.map((bar) => Number(bar.getAttribute("height"))));
+    expect(heights.filter((height) => height > 0)).toHaveLength(data.length);
+    const figureOf = (label: string) =>
+      page.locator(".label-mark", { hasText: new RegExp(`^${label}$`) }).locator("..");
+    expect(
+      await figureOf("Spend")
+        .getByTitle(`${costOf(data)} EUR`)
+        .count(),
+    ).toBe(1);
+    for (const [label, name, part, partName] of [
+      ["Tokens in", "input_tokens", "cached", "cached_tokens"],
+      ["Tokens out", "output_tokens", "reasoning", "reasoning_tokens"],
+    ] as const)
+      expect(await figureOf(label).textContent()).toBe(
+        `${label}${compact(sumOf(data, name))}${compact(sumOf(data, partName))} ${part}`,
+      );
+    expect(await figureOf("Requests").textContent()).toContain(`Requests${numberText(sumOf(data, "requests"))}`);
+    expect(await figureOf("Errors").textContent()).toContain(`Errors${sumOf(data, "errors")}`);
+    expect(await figureOf("Mean latency").textContent()).toBe(
+      `Mean latency${meanOf(data, "total_ms", "timed_requests")}first byte ${meanOf(data, "first_byte_ms", "streamed_requests")}`,
+    );
     await screenshot(page, "usage");
     await expectAccessible(page);
     await totals(page).getByRole("checkbox", { name: "Compare backend" }).check();
@@ -36,7 +76,13 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     await totals(sent).getByText("backend").waitFor();
     expect((await legend(sent).allTextContents()).toSorted()).toEqual(["backend", "research"]);
     expect(await totals(sent).getByRole("checkbox", { name: "Compare research" }).isChecked()).toBe(true);
+    const lines = await sent
+      .locator("figure svg > path")
+      .evaluateAll((all) => all.map((line) => line.getAttribute("d")));
+    expect([new Set(lines).size, lines.filter((line) => line?.includes("L"))]).toEqual([2, lines]);
     await screenshot(sent, "usage-compared");
+    await sent.getByRole("button", { name: "Show all" }).click();
+    await expect.poll(() => legend(sent).count()).toBe(4);
   });
 
   test("PORTAL-04 eight lines that are compared have eight colours", async () => {
@@ -68,18 +114,78 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     await page.goto(portal.at("usage?range=90d&group=model"));
     const row = totals(page).getByRole("row", { name: /deepseek/ });
     await row.waitFor();
-    const report = await portal.gateway.manage("GET", "/workspaces/demo/usage?group=model&by=day");
-    const own = report.data.filter(({ name }: { name: string }) => name === "deepseek/deepseek-v3");
-    const requests = own.reduce((sum: number, one: { requests: number }) => sum + one.requests, 0);
-    expect(await row.getByRole("cell").nth(3).textContent()).toContain(String(requests));
+    const { data } = await report("model");
+    const own = data.filter(({ name }: Json) => name === "deepseek/deepseek-v3");
+    const cells = await row.getByRole("cell").allTextContents();
+    await expect.poll(() => row.getByTitle(`${costOf(own)} EUR`).count()).toBe(1);
+    expect(Number.parseFloat(cells[2]?.replace("Share", "") ?? "")).toBeCloseTo(
+      (100 * Number(costOf(own))) / Number(costOf(data)),
+      0,
+    );
+    expect(cells.slice(3)).toEqual([
+      `Requests${sumOf(own, "requests")}`,
+      `Errors${sumOf(own, "errors")}`,
+      `In${compact(sumOf(own, "input_tokens"))}`,
+      `Out${compact(sumOf(own, "output_tokens"))}`,
+      `Cached${compact(sumOf(own, "cached_tokens"))}`,
+      `Reasoning${compact(sumOf(own, "reasoning_tokens"))}`,
+      `Latency${meanOf(own, "total_ms", "timed_requests")}`,
+      `First byte${meanOf(own, "first_byte_ms", "streamed_requests")}`,
+    ]);
+    // What is drawn stands in a table as well: the days in order, a column for each line.
+    const drawn = page.getByRole("table", { name: "Spend by day", includeHidden: true });
+    const lines = await drawn.locator("thead th").allTextContents();
+    const column = await drawn.locator(`tbody td:nth-of-type(${lines.indexOf("deepseek/deepseek-v3") + 1})`);
+    const days = (await column.allTextContents()).filter((text) => text !== moneyText("0", "EUR"));
+    expect(days).toEqual(own.map(({ cost }: Json) => moneyText(cost, "EUR")));
+    await totals(page).getByRole("button", { name: "Requests" }).click();
+    await expect.poll(() => totals(page).getByRole("row").nth(1).textContent()).toContain("google/gemma-3-27b");
     const download = page.waitForEvent("download");
     await page.getByRole("button", { name: "CSV" }).click();
     const file = await (await download).path();
-    const lines = (await readFile(file, "utf8")).trimEnd().split("\r\n");
-    expect(lines).toHaveLength(report.data.length + 1);
-    expect(lines[0]).toBe(
+    const [head, ...saved] = (await readFile(file, "utf8")).trimEnd().split("\r\n");
+    const columns = head?.split(",") ?? [];
+    expect(saved).toEqual(
+      data.map((line: Json) =>
+        columns
+          .map((name) => line[name] ?? "")
+          .join(",")
+          .replace(/,$/, ",EUR"),
+      ),
+    );
+    expect(head).toBe(
       "start,name,label,requests,errors,input_tokens,cached_tokens,cache_write_tokens,output_tokens,reasoning_tokens,characters,seconds,cost,timed_requests,total_ms,streamed_requests,first_byte_ms,currency",
     );
+  });
+
+  test("PORTAL-04 keys, models, providers, apps and members are compared, and each leads to its requests", async () => {
+    const page = await portal.page("operator");
+    await page.goto(portal.at("usage"));
+    await totals(page).getByRole("checkbox", { name: "Compare backend" }).check();
+    for (const group of ["Member", "Provider", "App", "Model", "Key"]) {
+      await page.getByLabel("Compare by").selectOption(group);
+      const { data } = await report(group.toLowerCase());
+      const byName = Map.groupBy<string, Json>(data, ({ label, name }) => label ?? name ?? "Keys of the workspace");
+      const wanted = [...byName].map(([name, rows]) => [name, `${costOf(rows)} EUR`]).toSorted();
+      const shown = () =>
+        totals(page)
+          .locator("tbody tr")
+          .evaluateAll((rows) =>
+            rows.map((row) => [
+              row.querySelector("td [title]")?.getAttribute("title"),
+              row.querySelector("td:nth-of-type(2) [title]")?.getAttribute("title"),
+            ]),
+          );
+      await expect.poll(async () => (await shown()).toSorted(), { message: group }).toEqual(wanted);
+      await expect
+        .poll(async () => (await legend(page).allTextContents()).toSorted())
+        .toEqual([...byName.keys()].toSorted());
+    }
+    await page.getByLabel("Compare by").selectOption("Member");
+    await page.getByRole("link", { name: `Requests of ${SOMEBODY}` }).click();
+    const rows = page.getByRole("table", { name: "Requests" }).getByRole("row");
+    await rows.filter({ hasText: "google/gemma-3-27b" }).first().waitFor();
+    expect(await rows.filter({ hasText: "mistral/mistral-large" }).count()).toBe(0);
   });
 
   test("PORTAL-04 own ranges, hours, and nothing to show: each says what to do next", async () => {
@@ -87,6 +193,11 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     await page.goto(portal.at("usage?range=24h"));
     await totals(page).getByText("backend").waitFor();
     expect(await page.getByRole("radio", { name: "Hour" }).isChecked()).toBe(true);
+    await page.getByRole("img", { name: "Spend by hour" }).waitFor();
+    await page.getByLabel("Traffic").selectOption("Test keys");
+    await page.getByText("Nothing was used in this time").waitFor();
+    await page.getByLabel("Traffic").selectOption("Live keys");
+    await totals(page).getByText("backend").waitFor();
     await page.getByRole("radio", { name: "Own" }).click();
     await page.getByLabel("From").fill("2020-01-01");
     await page.getByLabel("To", { exact: true }).fill("2020-01-05");

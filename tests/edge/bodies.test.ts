@@ -192,7 +192,7 @@ describe("sizes", () => {
     const body = JSON.stringify(ASKED);
     const head = (length: number, token: string) =>
       `POST ${CHAT} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\nContent-Length: ${length}\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n`;
-    const wanted = await exchange(gateway.url, [head(body.length, key), body], { gapMs: 100 });
+    const wanted = await exchange(gateway.url, [head(body.length, key), body], { after: "answer" });
     expect(wanted.text).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
     for (const [length, token, status] of [
       [BODY_MAX + 1, key, 413],

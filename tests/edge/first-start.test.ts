@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cannotStart } from "../../src/parts/cannot-start.ts";
-import { ConfigError, readConfig } from "../../src/settings/config.ts";
+import { ConfigError, PROJECT_ROOT, readConfig } from "../../src/settings/config.ts";
 import { unusedPort } from "../support/upstream.ts";
 import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "./child.ts";
 import { CHAT, HELLO } from "./wire.ts";
@@ -173,6 +173,8 @@ describe("wrong settings", () => {
     ["PORT", "65536", /^PORT: write a whole number/],
     ["PORT", "-1", /^PORT: write a whole number/],
     ["PORT", "8080 ", /^PORT: write a whole number/],
+    ["GATEWAY_WORKERS", "0", /^GATEWAY_WORKERS: write a whole number from 1 to 256, or auto$/],
+    ["GATEWAY_WORKERS", "257", /^GATEWAY_WORKERS: write a whole number/],
     ["GATEWAY_SANDBOX", "yes", /^GATEWAY_SANDBOX: write on or off$/],
     ["GATEWAY_TRUSTED_PROXIES", "10.0.0.0/33", /^GATEWAY_TRUSTED_PROXIES: write addresses or CIDR blocks/],
     ["GATEWAY_TRUSTED_PROXIES", "proxy.example", /^GATEWAY_TRUSTED_PROXIES: write addresses/],
@@ -210,6 +212,10 @@ describe("wrong settings", () => {
     ["GATEWAY_MARGIN", "11", /^GATEWAY_MARGIN: write a share of the price from -1 to 10 /],
     ["GATEWAY_RATES_URL", "rates.example", /^GATEWAY_RATES_URL: write /],
     ["GATEWAY_RATES_EVERY", "often", /^GATEWAY_RATES_EVERY: write a duration/],
+    ["GATEWAY_LOG_RETENTION", "23h", /^GATEWAY_LOG_RETENTION: write forever/],
+    ["GATEWAY_PROOF_EVERY", "soon", /^GATEWAY_PROOF_EVERY: write never, or a duration/],
+    ["GATEWAY_PEER_URL", "http://10.0.0.5:7443", /^GATEWAY_PEER_URL: write https:\/\/ with the host and port/],
+    ["GATEWAY_SIGNUP", "closed", /^GATEWAY_SIGNUP: write invited or open$/],
     ["GATEWAY_LOG_RETENTION", "1s", /^GATEWAY_LOG_RETENTION: write forever, or a duration of at least a day/],
     ["GATEWAY_IDEMPOTENCY_TTL", "-1h", /^GATEWAY_IDEMPOTENCY_TTL: write a duration/],
     ["GATEWAY_CAPTURE_ITEM_MAX_BYTES", "1", /^GATEWAY_CAPTURE_ITEM_MAX_BYTES: write a whole number from 1024 /],
@@ -224,6 +230,10 @@ describe("wrong settings", () => {
     ["REDIS_URL", "http://x", /^REDIS_URL: write redis:/],
     ["REDIS_CA", "/etc/ca.pem", /^REDIS_CA: write certificates in PEM, or name their file/],
     ["REDIS_URL", "redis://x", /^DATABASE_URL: set it too, because REDIS_URL is set/],
+    ["DATABASE_MIGRATION_URL", "postgres://a@b/c", /^DATABASE_URL: set it too, because DATABASE_MIGRATION_URL is set/],
+    ["AWS_ACCESS_KEY_ID", "AKIA", /^AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY belong together: set both or none$/],
+    ["AWS_SECRET_ACCESS_KEY", "x", /belong together: set both or none$/],
+    ["PROVIDER_SCALEWAY_BASE_URL", "https://a.example/?b", /^PROVIDER_SCALEWAY_BASE_URL: write .* without query$/],
     ["PROVIDER_SCALEWAY", "x", /^PROVIDER_SCALEWAY: write PROVIDER_<SLUG>_API_KEY/],
     ["PROVIDER_SCALEWAY_BASE_URL", "api.scaleway.ai", /^PROVIDER_SCALEWAY_BASE_URL: write an absolute http/],
   ])("OPS-05 %s=%s is refused by name, with what to write", (name, value, message) => {
@@ -292,6 +302,30 @@ describe("wrong settings", () => {
     expect(gateway.stderr()).not.toContain("PLANTED");
     expect(gateway.stdout()).toBe("");
     expect(existsSync(folder)).toBe(false);
+  });
+
+  test("OPS-05 certificates for a Redis without TLS are refused: they would check nothing", () => {
+    const REDIS_CA = "-----BEGIN CERTIFICATE-----";
+    const refused = /^REDIS_URL: write a rediss:\/\/ address, because REDIS_CA is set/m;
+    expect(problemsOf({ REDIS_URL: "redis://x", REDIS_CA })).toMatch(refused);
+    expect(problemsOf({ REDIS_URL: "rediss://x", REDIS_CA })).not.toMatch(refused);
+  });
+
+  test("OPS-05 what is set is taken as it is meant: folders, addresses, workers, empty values, the sandbox", () => {
+    const config = readConfig({
+      ...{ DATA_DIR: "mine", GATEWAY_WORKERS: "auto", PORT: "", GATEWAY_NONSENSE: "" },
+      ...{ GATEWAY_PUBLIC_URL: "https://a.example/x/", PROVIDER_SCALEWAY_BASE_URL: "https://b.example/v1/" },
+    });
+    expect(config).toMatchObject({
+      ...{ DATA_DIR: path.join(PROJECT_ROOT, "mine"), GATEWAY_WORKERS: "auto", PORT: 8080, sandbox: true },
+      ...{ GATEWAY_PUBLIC_URL: "https://a.example/x", warnings: [expect.stringMatching(/^GATEWAY_NONSENSE: /)] },
+    });
+    expect(config.providers.baseUrls.get("SCALEWAY")).toBe("https://b.example/v1");
+    expect([config.given.has("DATA_DIR"), config.given.has("PORT")]).toEqual([true, false]);
+    const deployed = { DATABASE_URL: "postgres://a@b/c", GATEWAY_MASTER_KEY: "6d".repeat(32) };
+    const token = { GATEWAY_ADMIN_TOKEN: "x".repeat(32) };
+    expect(readConfig({ ...deployed, ...token }).sandbox).toBe(false);
+    expect(readConfig({ ...deployed, ...token, GATEWAY_SANDBOX: "on" }).sandbox).toBe(true);
   });
 
   test("OPS-05 what only commands read is no unknown setting", () => {

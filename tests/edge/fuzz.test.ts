@@ -81,7 +81,7 @@ describe("malformed HTTP", () => {
       messages: [{ role: "user", content: "many words ".repeat(40) }],
     });
     const done = await exchange(url, [`${framed(`Content-Length: ${body.length}`)}${body}`, "GARBAGE\r\n\r\n"], {
-      gapMs: 60,
+      after: "answer",
     });
     expect(done.ended).toBe("closed");
     expect(done.text).toMatch(/^HTTP\/1\.1 200 OK/);

@@ -1,12 +1,18 @@
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { Agent, get, type IncomingMessage } from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { expect, test } from "vitest";
+import { changedCatalogue } from "../support/changed-catalogue.ts";
 import { chatFrames, chatJson } from "../support/chat-bodies.ts";
 import { startGateway } from "../support/gateway.ts";
 import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
-import { eventsOf, openChat, saidIn } from "../support/scene.ts";
+import { connectedTo, eventsOf, MODEL, openChat, saidIn } from "../support/scene.ts";
 import { startUpstream } from "../support/upstream.ts";
+
+/** What becomes of a connection to a port that nobody listens at any more. */
+const REFUSED = [() => "no", () => "yes"] as const;
 
 test("OPS-01, ERR-02 a stream that outlasts the drain ends with an error frame, and costs nothing", async () => {
   const [role = "", first = ""] = chatFrames(["Hello"]);
@@ -121,6 +127,48 @@ test("OPS-01, NODE-02 what only a node can serve is told so as well when the dra
   await rm(dataDir, { recursive: true, force: true });
 });
 
+test.each([
+  { drainMs: 60_000, what: "is heard to its end before the gateway has stopped", output: 5000, over: "whole" },
+  { drainMs: 100, what: "is charged as far as it was heard when the drain is over", output: 2, over: "aborted" },
+])("OPS-01 BILL-02 an answer that is billed on after its client left $what", async ({ drainMs, output, over }) => {
+  const rest = Promise.withResolvers<void>();
+  const [role = "", first = "", ...others] = chatFrames(["Hello", " there"], { usage: "asked" });
+  const counted = others.map((frame) => frame.replace(/"completion_tokens":\d+/, '"completion_tokens":5000'));
+  const upstream = await startUpstream({
+    frames: [role, first, { data: counted.join(""), afterMs: 0, gate: rest.promise }],
+  });
+  const dataDir = await mkdtemp(path.join(os.tmpdir(), "gateway-test-"));
+  const env = {
+    ...connectedTo(new Map([["ovhcloud", upstream]])),
+    GATEWAY_DRAIN_TIMEOUT_MS: String(drainMs),
+    GATEWAY_CATALOGUE_DIR: changedCatalogue({
+      ovhcloud: (facts) => Object.assign(facts, { quirks: ["bills-on"] }),
+    }),
+  };
+  const gateway = await startGateway({ env, dataDir });
+  const { key, slug } = await gateway.tenant({ credit: "10" });
+  const body = { model: MODEL, stream: true, messages: [{ role: "user", content: "x" }] };
+  const stream = await openChat(gateway.url, key, body);
+  await stream.until("Hello");
+  stream.hangUp();
+  const metrics = async () => (await fetch(`${gateway.url}/metrics`)).text();
+  await expect.poll(metrics).toContain('gateway_http_requests_total{route="createChatCompletion",status="200"} 1');
+  expect(await metrics()).toContain("gateway_running_requests 2");
+  const closed = gateway.close();
+  await expect.poll(() => fetch(gateway.url).then(...REFUSED)).toBe("yes");
+  if (over === "whole") rest.resolve();
+  expect(await upstream.requests[0]?.over).toBe(over);
+  rest.resolve();
+  await closed;
+
+  const next = await startGateway({ env, dataDir });
+  const { data } = await next.manage("GET", `/workspaces/${slug}/requests`);
+  const usage = { output_tokens: output, estimated: over === "aborted" };
+  expect(data).toMatchObject([{ status: 499, error_code: "client_disconnected", usage }]);
+  await next.close();
+  await Promise.all([upstream.close(), rm(dataDir, { recursive: true, force: true })]);
+});
+
 test("OPS-01 an answer that was on its way when the stop began tells its client to connect anew", async () => {
   const gate = Promise.withResolvers<void>();
   const upstream = await startUpstream({ json: chatJson(), gate: gate.promise });
@@ -133,12 +181,7 @@ test("OPS-01 an answer that was on its way when the stop began tells its client 
   });
   await upstream.arrived(1);
   const closed = gateway.close();
-  const refused = () =>
-    fetch(`${gateway.url}/healthz`).then(
-      () => "no",
-      () => "yes",
-    );
-  await expect.poll(refused).toBe("yes");
+  await expect.poll(() => fetch(gateway.url).then(...REFUSED)).toBe("yes");
   gate.resolve();
   const answer = await asked;
   expect([answer.status, answer.headers.get("connection")]).toEqual([200, "close"]);
@@ -159,4 +202,19 @@ test("OPS-01 a gateway that is told to stop takes requests for a while yet, says
   expect(served.headers.get("connection")).toBe("close");
   await closed;
   await expect(fetch(`${gateway.url}/healthz`)).rejects.toThrow();
+});
+
+test("SCALE-04 OPS-01 where others serve on at the same address, a connection that is idle stays until it was used once more", async () => {
+  const gateway = await startGateway();
+  const agent = new Agent({ keepAlive: true });
+  const look = async () => {
+    const [response]: IncomingMessage[] = await once(get(`${gateway.url}/healthz`, { agent }), "response");
+    await response?.resume().toArray();
+    return [response?.statusCode, response?.headers.connection];
+  };
+  expect(await look()).toEqual([200, "keep-alive"]);
+  const closed = gateway.close("keep");
+  await expect.poll(() => fetch(gateway.url).then(...REFUSED)).toBe("yes");
+  expect(await look()).toEqual([200, "close"]);
+  await closed;
 });

@@ -21,8 +21,8 @@ export type Exchanged = {
 
 export type Sending = {
   readonly patienceMs?: number;
-  /** Pieces after the first go out one by one, `gapMs` apart. */
-  readonly gapMs?: number;
+  /** Pieces after the first go out once an answer has begun. */
+  readonly after?: "answer";
   /** So many answers are all that is waited for. */
   readonly answers?: number;
   /** End our side after the last byte. */
@@ -58,11 +58,17 @@ export function exchange(url: string, pieces: readonly (string | Buffer)[], how:
 
 async function sendPieces(socket: Socket, pieces: readonly (string | Buffer)[], how: Sending): Promise<void> {
   for (const [index, piece] of pieces.entries()) {
-    if (index > 0 && how.gapMs !== undefined) await new Promise((resolve) => setTimeout(resolve, how.gapMs));
+    if (index > 0 && how.after === "answer") await heard(socket);
     if (socket.destroyed) return;
     socket.write(piece);
   }
   if (how.half === "closed") socket.end();
+}
+
+function heard(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    for (const event of ["data", "close"]) socket.once(event, () => resolve());
+  });
 }
 
 /** A client that reads nothing until all it had to say is sent, and for which a write that fails is the end. */

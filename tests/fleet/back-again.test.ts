@@ -8,6 +8,7 @@ import { hasPostgres } from "../support/postgres.ts";
 import { hasRedis } from "../support/redis.ts";
 import { connectedTo, MODEL } from "../support/scene.ts";
 import { chatJson, startUpstream, type Upstream } from "../support/upstream.ts";
+import { childrenOf, said } from "../workers/scene.ts";
 
 const WHOLE = { model: MODEL, messages: [{ role: "user", content: "Hello!" }] };
 const BACKGROUND = { model: MODEL, input: "Say hello.", background: true };
@@ -52,6 +53,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     const env = { ...fleet.env, ...connectedTo(new Map([["ionos", upstream]])), DATA_DIR: temporaryFolder() };
     const dies = spawnGateway({ ...env, ...more });
     const url = await dies.ready();
+    if (more["GATEWAY_WORKERS"] !== undefined) await said(dies, "all workers serve");
     const rest = gate();
     const frames = framesOf("translated", ["Hello", " there"]);
     const stalling = frames.map((data, at) => ({ data, afterMs: 0, ...(at < 2 ? {} : { gate: rest.closed }) }));
@@ -68,7 +70,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     await dies.exited;
     await Promise.all(cut);
     rest.open();
-    return { back: () => spawnGateway(env).ready() };
+    return { back: (more: Record<string, string> = {}) => spawnGateway({ ...env, ...more }) };
   };
 
   test("BILL-09 BILL-03 SCALE-03 hold and Idempotency-Key of what it was serving are free; those of what runs on another stay", async () => {
@@ -84,7 +86,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     expect(await whole("killed")).toBe(409);
     expect(await held()).not.toBe(heldByRunning);
 
-    await back();
+    await back().ready();
     await expect.poll(held, { timeout: 10_000 }).toBe(heldByRunning);
     expect([await whole("killed"), await whole("runs")]).toEqual([200, 409]);
     rest.open();
@@ -92,6 +94,24 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     expect(await held()).toBe("0.00");
     expect(await charges()).toHaveLength(2);
   }, 60_000);
+
+  test("BILL-03 SCALE-04 with fewer workers than before, what the missing ones left ends also when the first worker dies over it", async () => {
+    const asked = ["one", "two", "three"].map((key) => ({ path: "/v1/chat/completions", body: WHOLE, key }));
+    const { back } = await killedOver(asked, { GATEWAY_WORKERS: "3" });
+    expect(await held()).not.toBe("0.00");
+    // Until it is put back nothing can be ended.
+    const { id } = await stays.manage("GET", `/workspaces/${tenant.slug}`);
+    const [holds, aside] = ["holds", "aside"].map((name) => `gateway:{${id}}:${name}`);
+    await fleet.redis.ask("RENAME", String(holds), String(aside));
+    await fleet.redis.ask("SET", String(holds), "in the way");
+    const gateway = back({ GATEWAY_WORKERS: "2" });
+    await said(gateway, "all workers serve");
+    const [first] = childrenOf(gateway.child.pid ?? 0);
+    process.kill(first ?? 0, "SIGKILL");
+    await said(gateway, "a worker ended and is replaced");
+    await fleet.redis.ask("RENAME", String(aside), String(holds));
+    await expect.poll(held, { timeout: 20_000 }).toBe("0.00");
+  }, 90_000);
 
   test("RESP-05 BILL-09 a background response that it was making keeps hold and key for whoever takes it up; of one that it had half made, or whose key was revoked, nobody makes it again: they are free once it has failed", async () => {
     const other = await stays.tenant({ credit: "5" });
@@ -117,7 +137,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     const rest = gate();
     upstream.next({ frames: framesOf("translated", ["Hello", " there"]), gate: rest.closed });
     const before = upstream.requests.length;
-    await back();
+    await back().ready();
     expect([await background("taken-up"), await held()]).toEqual([409, kept]);
     await upstream.arrived(before + 1);
     expect([await background("taken-up"), await held()]).toEqual([409, kept]);
@@ -132,4 +152,19 @@ describe.skipIf(!hasPostgres || !hasRedis)("an instance that was killed and is b
     expect([await background("half"), await background("revoked")]).toEqual([200, 200]);
     await expect.poll(charges, { timeout: 15_000 }).toHaveLength(2);
   }, 90_000);
+
+  test("RESP-05 BILL-09 a background response that is taken up while nobody can say whose its key is fails, and the key is free once that can be said again", async () => {
+    const names = async (pattern: string) => [await fleet.redis.ask("KEYS", pattern)].flat().map(String);
+    const before = new Set(await names("gateway:use:*"));
+    await killedOver([{ path: "/v1/responses", body: BACKGROUND, key: "untold" }]);
+    const [use = ""] = (await names("gateway:use:*")).filter((name) => !before.has(name));
+    await fleet.redis.ask("RENAME", use, "aside");
+    await fleet.redis.ask("SET", use, "in the way");
+    // The time for which its word counts that it works on it is over now.
+    for (const word of await names("gateway:{board}:note:working:*")) await fleet.redis.ask("DEL", word);
+    const failed = async () => (await stays.manage("GET", `/workspaces/${tenant.slug}/requests`)).data;
+    await expect.poll(failed, { timeout: 60_000 }).toMatchObject([{ error_code: "service_unavailable" }]);
+    await fleet.redis.ask("RENAME", "aside", use);
+    await expect.poll(() => background("untold"), { timeout: 20_000 }).toBe(200);
+  }, 120_000);
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, TestGateway } from "../support/gateway.ts";
 import { gate } from "../support/kept.ts";
@@ -29,6 +29,8 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       const env = {
         ...connectedTo(new Map([["deepinfra", upstream]])),
         PROVIDER_NEBIUS_BASE_URL: upstream.baseUrl,
+        GATEWAY_ALERTS_EVERY_MS: "20",
+        GATEWAY_WEBHOOK_PRIVATE: "on",
       };
       a = await fleet.add(env);
       b = await fleet.add(env);
@@ -60,7 +62,14 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       await fleet.redis.ask("CLIENT", "KILL", "TYPE", "pubsub");
       await b.manage("POST", `/keys/${keyId}/revoke`);
       expect(await endOf(chat(a, key))).toEqual([401, "invalid_api_key"]);
-      expect((await b.manage("GET", `/workspaces/${slug}/keys`)).data).toHaveLength(2);
+      const { data } = await b.manage("GET", `/workspaces/${slug}/keys`);
+      expect(data).toHaveLength(2);
+      // On routes that do not count as well.
+      const look = () => endOf(a.call(next, "/v1/models"));
+      expect(await look()).toBe(200);
+      await fleet.redis.ask("CLIENT", "KILL", "TYPE", "pubsub");
+      await b.manage("POST", `/keys/${data.find(({ id }: Json) => id !== keyId).id}/revoke`);
+      expect(await look()).toEqual([401, "invalid_api_key"]);
     });
 
     test("LOG-01 KEY-04 of calls with a revoked key no more are in the log than its limit, on all instances together", async () => {
@@ -83,6 +92,19 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       await a.manage("PATCH", `/keys/${keyId}`, { rpm: 7 });
       const more = await Promise.all(Array.from({ length: 8 }, (_, n) => endOf(chat(n % 2 === 0 ? b : a, key))));
       expect(more.filter((end) => end === 200)).toHaveLength(2);
+    });
+
+    test("RATE-08 a limit that is lowered on one instance holds for the very call that another one has let through by the old limit", async () => {
+      const { key, keyId } = await a.tenant({ key: { rpm: 9 } });
+      const limitedTo = (rpm: number) => a.manage("PATCH", `/keys/${keyId}`, { rpm });
+      for (const _ of [1, 2]) expect(await endOf(chat(b, key))).toBe(200);
+      await limitedTo(3);
+      expect(await endOf(chat(b, key))).toBe(200);
+      await limitedTo(9);
+      expect(await endOf(chat(b, key))).toBe(200);
+      await limitedTo(4);
+      const { status, headers } = await chat(b, key);
+      expect([status, headers.get("x-ratelimit-limit"), headers.get("x-ratelimit-remaining")]).toEqual([429, "4", "0"]);
     });
 
     test("POL-01 a policy, a router and a spend limit", async () => {
@@ -132,6 +154,48 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       await fleet.redis.ask("CLIENT", "KILL", "TYPE", "pubsub");
       await b.manage("DELETE", "/providers/nebius");
       expect(await asked(a)).toBe("not connected");
+    });
+
+    test("KEY-04 SCALE-02 what changes told of that are forgotten by now is loaded all the same", async () => {
+      const [revoked, other] = [await a.tenant(), await a.tenant()];
+      await a.manage("PUT", "/providers/nebius", { key: own });
+      const ends = async () => [
+        await endOf(chat(b, revoked.key)),
+        await endOf(chat(b, other.key, { model: MODEL, provider: { only: ["nebius"] } })),
+      ];
+      expect(await ends()).toEqual([200, 200]);
+      // As others find it who heard of nothing for a day.
+      const books = new Client({ connectionString: fleet.env["DATABASE_URL"] });
+      await books.connect();
+      await books.query("update api_keys set state = 'revoked' where id = $1", [revoked.keyId]);
+      await books.query("delete from platform_credentials");
+      await books.query("select nextval(pg_get_serial_sequence('changes', 'seq'))");
+      await books.end();
+      await a.tenant();
+      await expect.poll(ends).toEqual([
+        [401, "invalid_api_key"],
+        [403, "no_eligible_endpoint"],
+      ]);
+    });
+
+    test("BILL-05 the margin of a workspace, set and lifted", async () => {
+      const { slug, key } = await a.tenant();
+      const margin = async (gateway: TestGateway) =>
+        (await gateway.call(key, `/v1/models/${encodeURIComponent(MODEL)}`)).body.pricing.margin;
+      expect(await margin(b)).toBeUndefined();
+      await a.manage("PUT", `/workspaces/${slug}/margin`, { margin: "0.5" });
+      expect(await margin(b)).toBe("0.5");
+      await b.manage("PUT", `/workspaces/${slug}/margin`, { margin: null });
+      expect(await margin(a)).toBeUndefined();
+    });
+
+    test("BILL-10 what a workspace wants to be told of", async () => {
+      const { slug, key } = await a.tenant({ credit: "10" });
+      const hook = await startUpstream({ status: 204 });
+      onTestFinished(() => hook.close());
+      await a.manage("PUT", `/workspaces/${slug}/alerts`, { webhook_url: `${hook.url}/hook`, low_balance: "10" });
+      expect(await endOf(chat(b, key, { model: MODEL }))).toBe(200);
+      await hook.arrived(1);
     });
 
     test("LOG-05 a capture window, opened and closed", async () => {

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
@@ -104,6 +106,35 @@ describe.skipIf(!hasPostgres || !hasRedis)("one gateway of several instances", (
     const served = asked.filter(({ status }) => status === 200);
     await expectExact(tenant, 3_000_000_000n, await costOf(served, tenant.key, b));
   });
+
+  test.each([
+    ["a stream", true],
+    ["a whole answer", false],
+  ])(
+    "CHAT-09 BILL-02 who hangs up while Redis is asked, before %s, is not heard any more: nothing is held or charged",
+    async (_, stream) => {
+      const tenant = await a.tenant({ credit: "1" });
+      const left = async () => {
+        const text = await (await fetch(`${a.url}/metrics`)).text();
+        return Number(/_http_requests_total\{route="createChatCompletion",status="499"\} (\d+)/.exec(text)?.[1] ?? 0);
+      };
+      const before = await left();
+      fleet.redis.pause();
+      try {
+        const body = JSON.stringify({ ...CHAT, stream });
+        const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${tenant.key}\r\n`;
+        const socket = connect(Number(new URL(a.url).port), "127.0.0.1");
+        await once(socket, "connect");
+        socket.end(`${head}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+        await expect.poll(left).toBe(before + 1);
+      } finally {
+        fleet.redis.resume();
+      }
+      const rows = async () => (await a.manage("GET", `/workspaces/${tenant.slug}/requests`)).data;
+      await expect.poll(rows, { timeout: 10_000 }).toMatchObject([{ status: 499, cost: "0.00" }]);
+      await expectExact(tenant, 1_000_000_000n, 0n);
+    },
+  );
 
   test("SCALE-02 one of them leads, and when it is gone another does", async () => {
     const tenant = await a.tenant({ credit: "1" });

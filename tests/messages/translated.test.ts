@@ -258,6 +258,16 @@ describe("what the provider is asked", () => {
     expect(body.messages[1].tool_calls[0].function.arguments).toBe(input);
   });
 
+  test.each(DIALECTS)("MSG-02 %s: every result stands behind its own call, over several rounds", async (dialect) => {
+    const rounds = ["one", "two"].flatMap((of) => [
+      { role: "assistant", content: [{ type: "tool_use", id: of, name: "weather", input: { city: `call-${of}` } }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: of, content: `result-${of}` }] },
+    ]);
+    const messages = [{ role: "user", content: "Go." }, ...rounds];
+    const text = JSON.stringify(await sent(dialect, { tools: [WEATHER], messages }));
+    expect(text.match(/(call|result)-(one|two)/g)).toEqual(["call-one", "result-one", "call-two", "result-two"]);
+  });
+
   test("MSG-02 one call at a time is said where there is a word for it, and held everywhere", async () => {
     const more = { tools: [WEATHER], tool_choice: { type: "auto", disable_parallel_tool_use: true } };
     expect(await sent("D1", more)).toMatchObject({ parallel_tool_calls: false, tool_choice: "auto" });
@@ -340,6 +350,20 @@ describe("auto", () => {
     expect(answer.headers.get("x-svc-router")).toBe("auto");
     expect(answer.body.model).toBe(answer.headers.get("x-svc-model"));
     expect((await scene.row(answer.body.id)).decision.candidates.length).toBeGreaterThan(1);
+  });
+
+  test.each(DIALECTS)("MSG-05 a router of one's own asks a model of %s, whole and in a stream", async (dialect) => {
+    const { provider, model, whole, streamed } = COLUMNS[dialect];
+    const name = `@${tenant.slug}/mine`;
+    await scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/mine`, { models: [model] });
+    scene.at(provider).next(whole({ text: "Hello." }));
+    const answer = await post(asked(dialect, { model: name }));
+    scene.at(provider).next(streamed({ text: "Hello." }));
+    const stream = await post(asked(dialect, { model: name, stream: true }));
+    for (const { headers } of [answer, stream])
+      expect([headers.get("x-svc-router"), headers.get("x-svc-model")]).toEqual([name, model]);
+    for (const message of [answer.body, foldMessage(stream.text)])
+      expect([message.model, message.content[0]]).toMatchObject([model, { type: "text", text: "Hello." }]);
   });
 
   test("MSG-05 a router that does not exist is not found, in this dialect's shape", async () => {

@@ -351,10 +351,15 @@ describe("stored responses", () => {
       headers: KEY,
     });
 
-  test("BILL-09 a response that is stored is the answer again; once it is deleted, what is known of it", async () => {
+  test("BILL-09 HDR-02 a response that is stored is the answer again, and says who served it; once it is deleted, what is known of it", async () => {
     const first = await stored();
     const again = await stored();
     expect([again.status, again.headers.get("idempotent-replayed"), again.body]).toEqual([200, "true", first.body]);
+    const servers = ["model", "provider", "sovereignty-level", "compute-countries", "upstream-surface"];
+    for (const name of servers.map((what) => `x-svc-${what}`)) {
+      expect(first.headers.get(name), name).not.toBeNull();
+      expect(again.headers.get(name), name).toBe(first.headers.get(name));
+    }
     await callerWith(scene.gateway, tenant.key).remove(first.body.id);
     expect((await stored()).body).toMatchObject({ id: first.body.id, object: "idempotent_replay" });
     expect([asked(), (await charges()).length]).toEqual([1, 1]);

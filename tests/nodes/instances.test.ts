@@ -67,7 +67,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     return { tenant, open, local, node, agent, shown };
   }
 
-  test("NODE-01 HDR-05 a request on one instance is served by a node at another: whole, as a stream, in the log once; until it is removed", async () => {
+  test("NODE-01 NODE-03 HDR-05 a request on one instance is served by a node at another: whole, as a stream, in the log once; until it is removed", async () => {
     const b = await fleet.add();
     // Its token was made elsewhere a moment ago, and opens the door here.
     const { tenant, node, agent, local, shown, open } = await withNode(b.url);
@@ -102,11 +102,22 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     const outside = await chat(a, other);
     expect([outside.status, outside.body.error.code]).toEqual([404, "model_not_found"]);
 
+    // What its workspace says of it on one instance holds on the next request of the other.
+    await b.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { countries: ["DE"] });
+    await b.manage("PATCH", `/workspaces/${tenant.slug}/nodes/rack`, { country: "CH" });
+    const abroad = await chat(a, tenant);
+    expect([abroad.status, abroad.body.error.code]).toEqual([403, "compute_country_not_allowed"]);
+    await b.manage("PATCH", `/workspaces/${tenant.slug}/nodes/rack`, { country: "DE" });
+    expect((await chat(a, tenant)).headers.get("x-svc-compute-countries")).toBe("DE");
+    await b.manage("PATCH", `/workspaces/${tenant.slug}/nodes/rack`, { mapping: { tiny: SANDBOX } });
+    const mapped = await chat(a, tenant, { ...asking("hi"), model: SANDBOX });
+    expect(mapped.headers.get("x-svc-node-id")).toBe(node.id);
+
     await a.manage("DELETE", `/workspaces/${tenant.slug}/nodes/rack`);
     expect(await agent.over).toContain("removed or its token revoked");
     const gone = await Promise.all([chat(a, tenant), chat(b, tenant)]);
     expect(gone.map(({ status }) => status)).toEqual([404, 404]);
-    expect(local.asked).toHaveLength(4);
+    expect(local.asked).toHaveLength(6);
   });
 
   test("NODE-02 SCALE-02 a node with as many requests as it takes is busy at every instance: passed over, by name 429, and held against nobody", async () => {

@@ -5,6 +5,8 @@ import { MasterKeys } from "../../src/io/master-keys.ts";
 import { peerKeysOf } from "../../src/io/tunnel/peer-keys.ts";
 import { PeerLinks } from "../../src/io/tunnel/peer-links.ts";
 import { digestOf } from "../../src/kit/secret.ts";
+import { systemTimers, type Timers } from "../../src/kit/timers.ts";
+import { reloadNodes } from "../../src/parts/nodes.ts";
 import {
   agentAt,
   ask,
@@ -70,7 +72,7 @@ describe("a node that is connected to another instance", () => {
       await local((_body, response) => response.end("near")),
       await local((_body, response) => response.end("far")),
     ];
-    agentAt(b.url, far.url);
+    const first = agentAt(b.url, far.url);
     await isThrough(a, "b");
     expect((await ask(a).done).text).toBe("far");
     const own = agentAt(a.url, near.url);
@@ -79,6 +81,11 @@ describe("a node that is connected to another instance", () => {
     await own.stop();
     await isThrough(a, "b");
     expect((await ask(a).done).text).toBe("far");
+    // At one instance the second takes over from the first, whose end is no end of the node.
+    agentAt(b.url, near.url);
+    expect(await first.over).toContain("took over");
+    await until(() => instanceOf(a) === "b" && instanceOf(b) === null);
+    for (const one of [a, b, a, b]) expect((await ask(one).done).text).toBe("near");
   });
 
   test("NODE-02 a client that goes away is felt by the node's server, and a slow one holds it back", async () => {
@@ -138,11 +145,23 @@ describe("a node that is connected to another instance", () => {
     expect((await ask(a).done).failure).toMatchObject({ kind: "connect", sent: false });
   });
 
+  test("NODE-02 SCALE-03 an instance that says nothing any more, and closes nothing, is not waited for", async () => {
+    const board = testBoard();
+    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const server = await local((_body, response) => response.end("hello"));
+    agentAt(b.url, server.url);
+    await isThrough(a, "b");
+    expect((await ask(a).done).text).toBe("hello");
+    b.front.fallSilent();
+    expect((await ask(a).done).failure).toMatchObject({ kind: "broken", sent: true });
+    expect((await ask(a).done).failure).toMatchObject({ kind: "connect", sent: false });
+  });
+
   test("NODE-02 an instance that is not heard of any more has no nodes, and one that cannot be reached fails before anything was sent", async () => {
     const board = testBoard();
     const a = await instance("a", { board });
-    const holder = (beat: number) =>
-      JSON.stringify({ id: "b", url: "https://127.0.0.1:1", keys: keyIds(), rev: 1, beat });
+    const holder = (beat: number, id = "b") =>
+      JSON.stringify({ id, url: "https://127.0.0.1:1", keys: keyIds(), rev: 1, beat });
     await board.put("holder:run-b", holder(1), 60_000);
     const announcement = { protocol: 1, agent: "1", server: "", capacity: 1, models: [] };
     const held = { leaving: false, connectedAtMs: 1, address: "", announcement };
@@ -154,6 +173,21 @@ describe("a node that is connected to another instance", () => {
     // Nobody is there, so nobody is asked, until the instance says that it lives.
     await until(() => instanceOf(a) === undefined);
     await board.put("holder:run-b", holder(2), 60_000);
+    await isThrough(a, "b");
+    // Whoever missed a message finds it out by the count of the next, whatever that is about.
+    const tell = (rev: number, node: string) =>
+      board.tell("nodes", JSON.stringify({ is: "here", from: "run-b", rev, node }));
+    await board.drop(`node:${RACK.id}/run-b`);
+    await tell(3, "node_2");
+    await until(() => instanceOf(a) === undefined);
+    // Of two that hold it, one that does not stop is asked.
+    await board.put(`node:${RACK.id}/run-b`, JSON.stringify({ ...held, leaving: true }), 60_000);
+    await tell(4, RACK.id);
+    await isThrough(a, "b");
+    await board.put(`node:${RACK.id}/run-c`, JSON.stringify(held), 60_000);
+    await board.put("holder:run-c", holder(1, "c"), 60_000);
+    await isThrough(a, "c");
+    await board.drop("holder:run-c");
     await isThrough(a, "b");
     await board.drop("holder:run-b");
     await until(() => instanceOf(a) === undefined);
@@ -167,12 +201,25 @@ describe("a node that is connected to another instance", () => {
     await isThrough(a, "b");
     const asked = ask(a);
     await until(() => asked.got.text === "half");
+    // What is loaded of another workspace is nothing to this one.
+    b.nodes.replace("ws_2", []);
+    expect(b.nodes.find(RACK.id)).toBeDefined();
     // As another instance's change is loaded.
     b.nodes.replace("ws_1", [{ ...RACK, digest: digestOf("nt_svc_another") }]);
     expect((await asked.done).failure?.kind).toBe("broken");
     expect(await agent.over).toContain("revoked");
     await until(() => instanceOf(a) === undefined);
     a.nodes.replace("ws_1", []);
+    expect(a.nodes.find(RACK.id)).toBeUndefined();
+    // Removed here while the store is read for what another one changed: it does not come back.
+    let kept = [RACK];
+    const loadOf = async () => {
+      const found = kept;
+      kept = [];
+      if (found.length > 0) a.nodes.drop(RACK.id);
+      return found;
+    };
+    await reloadNodes({ nodes: { loadOf, loadAll: loadOf } }, a.nodes, "ws_1");
     expect(a.nodes.find(RACK.id)).toBeUndefined();
     // A node that is known only later finds what was heard of it before.
     b.nodes.replace("ws_1", [RACK]);
@@ -249,6 +296,7 @@ describe("who may ask", () => {
     expect(b.refused).toEqual([]);
     // One that says it had the right key has not the right one all the same.
     const [id = ""] = keyIds();
+    expect(peerKeysOf(new MasterKeys(KEY)).find(id)).not.toEqual(KEY);
     const lie = new PeerLinks(RULES, { ids: () => [id], find: () => Buffer.alloc(32, 9) });
     onTestFinished(() => lie.close());
     const to = { nodeId: RACK.id, workspaceId: "ws_1", at: { url: `https://127.0.0.1:${b.peerPort()}`, keys: [id] } };
@@ -284,7 +332,11 @@ describe("who may ask", () => {
   test("NODE-02 a node is asked for its own workspace alone, on the paths of nodes alone, and only where it is connected", async () => {
     const board = testBoard();
     const [a, b] = [await instance("a", { board }), await instance("b", { board })];
-    const server = await local((_body, response) => response.end("hello"));
+    const heads: string[] = [];
+    const server = await local((_body, response) => {
+      heads.push(...Object.keys(response.req.headers));
+      response.end("hello");
+    });
     agentAt(b.url, server.url, { capacity: 1 });
     await isThrough(a, "b");
     const links = new PeerLinks(RULES, peerKeysOf(new MasterKeys(KEY)));
@@ -297,6 +349,8 @@ describe("who may ask", () => {
     expect((await carried(links, own, "/.node/announcement")).failure).toEqual(absent);
     expect(b.refused).toEqual(["node", "node", "path"]);
     expect([(await carried(links, own)).text, server.asked.length]).toEqual(["hello", 1]);
+    // Whose it is and where it is known is no matter of the node's server.
+    expect(heads.filter((name) => name.startsWith("x-peer-"))).toEqual([]);
     const taken = b.nodes.held(RACK.id);
     taken?.take();
     expect((await carried(links, own)).failure).toMatchObject({
@@ -370,7 +424,7 @@ describe("an instance that stops", () => {
 
   test("NODE-02 sends its nodes to another and finishes what runs; nothing is refused meanwhile", async () => {
     const board = testBoard();
-    const [a, b] = [await instance("a", { board }), await instance("b", { board })];
+    const [a, b, c] = [await instance("a", { board }), await instance("b", { board }), await instance("c", { board })];
     let finish = () => {};
     const server = await local((body, response) => {
       if (body.slow !== true) {
@@ -382,25 +436,51 @@ describe("an instance that stops", () => {
     });
     // As behind one address: whoever connects anew gets to the one that does not stop.
     let front = b.url;
-    const agent = agentAt((await forwarding(() => front)).url, server.url, { finishMs: 5_000 });
-    await isThrough(a, "b");
+    // How long the agent waits for others to hear of it is in the hands of this test.
+    const waits: (() => void)[] = [];
+    const after: Timers["after"] = (ms, ring) => {
+      if (ms < 1_000 || ms > 2_000) return systemTimers.after(ms, ring);
+      waits.push(ring);
+      return systemTimers.after(0, () => undefined);
+    };
+    const agent = agentAt((await forwarding(() => front)).url, server.url, { finishMs: 5_000, timers: { after } });
+    await Promise.all([isThrough(a, "b"), isThrough(c, "b")]);
     const there = ask(a, { slow: true });
     await until(() => there.got.text === "slow ");
     front = a.url;
-    const drained = b.peers.drain(5_000);
+    let isDrained = false;
+    const drained = b.peers.drain(5_000).then(() => {
+      isDrained = true;
+    });
     const seen: (string | null | undefined)[] = [];
     while (instanceOf(a) !== null) {
       seen.push(instanceOf(a));
-      const [one, other] = await Promise.all([ask(a).done, ask(b).done]);
-      expect([one.text, other.text]).toEqual(["quick", "quick"]);
+      const answers = await Promise.all([a, b, c].map((one) => ask(one).done));
+      expect(answers.map(({ text }) => text)).toEqual(["quick", "quick", "quick"]);
     }
     expect(seen).not.toContain(undefined);
-    // The one that stops asks through the other as well.
-    await isThrough(b, "a");
-    expect([(await ask(a).done).text, (await ask(b).done).text]).toEqual(["quick", "quick"]);
+    // The one that stops asks through the other as well, and so does everybody else: its own connection ends soon.
+    await Promise.all([isThrough(b, "a"), isThrough(c, "a")]);
+    const answers = await Promise.all([a, b, c].map((one) => ask(one).done));
+    expect(answers.map(({ text }) => text)).toEqual(["quick", "quick", "quick"]);
+    // Who has not heard of that yet is served as before; then nothing new is taken there, and what runs goes on.
+    const links = new PeerLinks(RULES, peerKeysOf(new MasterKeys(KEY)));
+    onTestFinished(() => links.close());
+    const at = { url: b.front.url.replace("http:", "https:"), keys: keyIds() };
+    const late = () => carried(links, { nodeId: RACK.id, workspaceId: RACK.workspaceId, at });
+    expect((await late()).text).toBe("quick");
+    for (const ring of waits) ring();
+    let refused = await late();
+    while (refused.failure === undefined) refused = await late();
+    expect([refused.failure, (await late()).failure]).toMatchObject(
+      Array.from({ length: 2 }, () => ({ kind: "connect", sent: false })),
+    );
+    expect(isDrained).toBe(false);
     finish();
     expect(await there.done).toMatchObject({ text: "slow but whole", failure: undefined });
     await drained;
+    await until(() => b.nodes.counts.here === 0);
+    expect(b.nodes.state(RACK.id).running).toBe(0);
     await b.peers.close();
     expect(agent.statuses.at(-1)).toMatchObject({ state: "connected", problem: null });
   });

@@ -176,6 +176,86 @@ describe("a sign-in that is long ago", () => {
     for (const [who, deed, status] of done) expect((await browserOf(who).ask(...deed)).status, deed[1]).toBe(status);
   });
 
+  const sessionOf = async (browser: Browser) => (await browser.get("/manage/me")).body.person.session.id;
+  const end = async (browser: Browser, of?: Browser) => {
+    const path = of === undefined ? "" : `/${await sessionOf(of)}`;
+    const { status, body } = await browser.ask("DELETE", `/manage/me/sessions${path}`);
+    return body.error?.code ?? status;
+  };
+  const signedIn = async (email: string) => {
+    const browser = gateway.browser();
+    expect((await browser.post("/manage/auth/sign-in/email", { email, password: PASSWORD })).status).toBe(200);
+    return browser;
+  };
+
+  test("PORTAL-11 ends sessions that began before it and itself; who came after it is left alone, until one signs in again", async () => {
+    const email = "robbed@example.eu";
+    const first = await gateway.join(email);
+    age(email);
+    const [thief, second] = [await signedIn(email), await signedIn(email)];
+    age(email);
+    const person = await signedIn(email);
+    expect(await end(thief)).toBe("fresh_sign_in_needed");
+    for (const later of [second, person]) expect(await end(thief, later)).toBe("fresh_sign_in_needed");
+    expect(await Promise.all([first, second, person].map(sessionOf))).toHaveLength(3);
+    expect(await end(thief, first)).toBe(200);
+    expect([await end(second, thief), await end(person)]).toEqual([200, 200]);
+    expect((await second.get("/manage/me")).body.person).toBeNull();
+    age(email);
+    expect([await end(person), await end(person, person)]).toEqual([200, 200]);
+  });
+
+  test.each([
+    { method: "DELETE", path: "sessions" },
+    { method: "POST", path: "disable", body: { disabled: true } },
+    { method: "POST", path: "operator", body: { operator: false } },
+  ])("PORTAL-11 of an operator does not shut themselves out by people/{id}/$path", async ({ method, path, body }) => {
+    const email = `runs-${path}@example.eu`;
+    const thief = await gateway.join(email);
+    const id = await idOf(email);
+    await gateway.manage("POST", `/people/${id}/operator`, { operator: true });
+    age(email);
+    const person = await signedIn(email);
+    const ask = async (browser: Browser) => {
+      const asked = await browser.ask(method, `/manage/people/${id}/${path}`, body);
+      return asked.body.error?.code ?? asked.status;
+    };
+    expect([await ask(thief), await sessionOf(person)]).toEqual(["fresh_sign_in_needed", expect.any(String)]);
+    expect(await ask(person)).toBe(200);
+    const still = (await thief.get("/manage/me")).body.person;
+    expect(path === "operator" ? still.operator : still).toBe(path === "operator" ? false : null);
+  });
+
+  test("PORTAL-11 keeps nobody from giving the code that follows a password", async () => {
+    const email = "half-in@example.eu";
+    const older = await gateway.join(email);
+    age(email);
+    const thief = await signedIn(email);
+    const { totpURI } = (await thief.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
+    await thief.post("/manage/auth/two-factor/verify-totp", { code: totpOf(totpURI) });
+    age(email);
+    const person = await signedIn(email);
+    expect([await end(thief), await end(thief, older)]).toEqual(["fresh_sign_in_needed", "fresh_sign_in_needed"]);
+    const code = totpOf(totpURI, 1);
+    expect((await person.post("/manage/auth/two-factor/verify-totp", { code })).status).toBe(200);
+    // Nothing waits any more; and a session is given up at any time.
+    expect(await end(thief, older)).toBe(200);
+    await signedIn(email);
+    expect(await end(thief, thief)).toBe(200);
+  });
+
+  test("PORTAL-11 ends all others though its own device needs no code for a while: nothing began later", async () => {
+    const email = "trusting@example.eu";
+    const first = await gateway.join(email);
+    const { totpURI } = (await first.post("/manage/auth/two-factor/enable", { password: PASSWORD })).body;
+    await first.post("/manage/auth/two-factor/verify-totp", { code: totpOf(totpURI) });
+    const person = await signedIn(email);
+    const given = { code: totpOf(totpURI, 1), trustDevice: true };
+    expect((await person.post("/manage/auth/two-factor/verify-totp", given)).status).toBe(200);
+    age(email);
+    expect([await end(person), (await first.get("/manage/me")).body.person]).toEqual([200, null]);
+  });
+
   test("PORTAL-11 is told first what they may not do at all", async () => {
     age(ADMIN);
     const above = await browserOf(ADMIN).post(INVITATIONS, { email: "boss@example.eu", role: "owner" });

@@ -124,6 +124,8 @@ describe("a password", () => {
     const other = gateway.browser();
     await signIn(other, "change@example.eu");
     const body = { currentPassword: PASSWORD, newPassword: "four green bicycles" };
+    const wrong = await joined.post("/manage/auth/change-password", { ...body, currentPassword: "four red bicycles" });
+    expect([wrong.status, wrong.body.error.param]).toEqual([400, "currentPassword"]);
     expect((await joined.post("/manage/auth/change-password", body)).status).toBe(200);
     expect((await other.get("/manage/me")).body.person).toBeNull();
     expect((await joined.get("/manage/me")).body.person.email).toBe("change@example.eu");

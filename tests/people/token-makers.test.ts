@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { caller } from "../../src/app/manage/acting.ts";
 import { type IdentityProvider, proven, startIdentityProvider } from "../support/oidc.ts";
 import { type Asked, type Browser, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
+import { watchWrites } from "../support/people-writes.ts";
 import { totpOf } from "../support/totp.ts";
 import { unusedPort } from "../support/upstream.ts";
 
@@ -16,7 +17,6 @@ let before = nothing;
 let looking = nothing;
 /** What happens before the library writes, such as "update account". */
 let writing: (what: string) => Promise<void> = nothing;
-const WRITES: readonly (string | symbol)[] = ["create", "update", "delete"];
 
 beforeAll(async () => {
   const known = proven("waits", "meanwhile", "accepts", "changes", "link", "device", "device-2", "returns");
@@ -24,22 +24,8 @@ beforeAll(async () => {
   gateway = await peopleGateway({
     env: { ...provider.env, GATEWAY_SIGN_IN_ADDRESS_TRIES: "1000" },
     prepare: async (store) => {
-      const { change, people, peopleDatabase } = store;
-      store.peopleDatabase = async (fence) => {
-        const open = await peopleDatabase(fence);
-        return (options) => {
-          return new Proxy(open(options), {
-            get(adapter, name) {
-              const found: unknown = Reflect.get(adapter, name);
-              if (typeof found !== "function" || !WRITES.includes(name)) return found;
-              return async (query: { readonly model: string }) => {
-                await writing(`${String(name)} ${query.model}`);
-                return Reflect.apply(found, adapter, [query]);
-              };
-            },
-          });
-        };
-      };
+      const { change, people } = store;
+      watchWrites(store, (what) => writing(what));
       const { person } = people;
       people.person = async (id) => {
         await looking();

@@ -5,6 +5,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Code, codeOf } from "../../portal/src/screens/playground/code.ts";
 import { type Draft, EMPTY_CONTENT, SCHEMA_EXAMPLE, toolExample } from "../../portal/src/screens/playground/draft.ts";
+import { compose } from "../../portal/src/screens/playground/request.ts";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 
@@ -22,6 +23,7 @@ beforeAll(async () => {
   writeFileSync(path.join(folder, "package.json"), '{"type":"module"}');
   writeFileSync(path.join(folder, "it's a dot.png"), Buffer.from(PIXEL, "base64"));
   writeFileSync(path.join(folder, "audio.wav"), silence());
+  for (const [file, text] of Object.entries(STAND_INS)) writeFileSync(path.join(folder, file), text);
 });
 afterAll(async () => {
   await gateway.close();
@@ -119,8 +121,43 @@ async function runScript(text: string): Promise<string> {
   return run(process.execPath, ["--disable-warning=ExperimentalWarning", file]);
 }
 
+/** What Python programs import, as far as they say with it whom they call and with what. */
+const CLIENT = `import json
+class Client:
+    def __init__(self, **given):
+        self.given = given
+    def __getattr__(self, name):
+        return self
+    def create(self, **body):
+        body.pop("file", None)
+        print(json.dumps({**self.given, "body": body}))
+        raise SystemExit(0)
+`;
+const STAND_INS = {
+  "openai.py": `${CLIENT}OpenAI = Client\n`,
+  "anthropic.py": `${CLIENT}Anthropic = Client\n`,
+  "httpx.py": `import json\ndef post(url, headers, json):\n    import json as text\n    print(text.dumps({"base_url": url, "api_key": headers["Authorization"].split()[1], "body": json}))\n    raise SystemExit(0)\n`,
+};
+
+/** What the playground itself would send. */
+function bodyOf(over: Partial<Draft>): unknown {
+  const composed = compose(draft(over));
+  if (composed.is === "json") return composed.body;
+  const fields = composed.is === "form" ? composed.fields : [];
+  return Object.fromEntries(fields.map(([name, value]) => [name, name === "temperature" ? Number(value) : value]));
+}
+
+async function runPython(text: string, over: Partial<Draft>): Promise<void> {
+  writeFileSync(path.join(folder, "run.py"), text);
+  const { surface = "chat" } = over;
+  const at = { messages: "", decisions: "/v1/decisions" }[String(surface)] ?? "/v1";
+  expect(JSON.parse(await run("python3", ["run.py"]))).toEqual({
+    ...{ base_url: `${gateway.url}${at}`, api_key: tenant.key, body: bodyOf(over) },
+  });
+}
+
 describe("PORTAL-09 code that the playground writes", { timeout: 60_000 }, () => {
-  test.each(CASES)("%s: curl and TypeScript run as they are, Python is Python", async (_name, over, expected) => {
+  test.each(CASES)("%s: curl and TypeScript run as they are, Python sends the same", async (_name, over, expected) => {
     const { curl, typescript, python } = code(over);
     for (const text of [curl, typescript, python]) {
       expect(text).not.toContain(tenant.key);
@@ -128,7 +165,7 @@ describe("PORTAL-09 code that the playground writes", { timeout: 60_000 }, () =>
     }
     expect(await run("bash", ["-c", curl.replace("curl ", "curl --fail-with-body -sS ")])).toMatch(expected);
     expect(await runScript(typescript)).toMatch(expected);
-    await run("python3", ["-c", "import ast, sys; ast.parse(sys.argv[1])", python]);
+    await runPython(python, over);
   });
 
   test("speech: both write a file that is audio", async () => {
@@ -141,7 +178,7 @@ describe("PORTAL-09 code that the playground writes", { timeout: 60_000 }, () =>
     rmSync(speech);
     await runScript(typescript);
     expect(isWave()).toBe(true);
-    await run("python3", ["-c", "import ast, sys; ast.parse(sys.argv[1])", python]);
+    await runPython(python, over);
   });
 
   test("a picture reaches the gateway from the file that the code reads", async () => {

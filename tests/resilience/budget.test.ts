@@ -71,6 +71,8 @@ test("ROUTE-04 a share of nothing leaves three further attempts at once, and a l
     // However many there are: of so many, a fifth would be more than three.
     const others = await Promise.all(Array.from({ length: 30 }, () => strict.chat(caller.key)));
     expect(new Set(others.map(({ status }) => status))).toEqual(new Set([502]));
+    for (const { body } of others)
+      expect(body.error.message).toContain("no usable answer and the gateway's budget for further attempts is spent.");
     gate.resolve();
     for (const answer of answers) expect((await answer).status).toBe(200);
     expect((await strict.chat(caller.key)).status).toBe(200);

@@ -101,11 +101,28 @@ test("RESP-02 free text of a custom tool goes to the model as a function's argum
   expect(JSON.stringify(sent.messages[2].content)).toContain("patched");
 });
 
-test("RESP-06 auto answers here, and a router that is not there is named", async () => {
-  scene.at("anthropic").next(COLUMNS.D2.whole({ text: "Hello." }));
-  const chosen = await ask({ model: "auto" });
-  expect([chosen.status, chosen.body.output?.[0]?.content[0].text]).toEqual([200, "Hello."]);
-  expect(chosen.body.model).toBe(chosen.headers.get("x-svc-model"));
+test("RESP-06 auto and a router of one's own answer here, whole and in a stream, and a router that is not there is named", async () => {
+  const own = `@${tenant.slug}/mine`;
+  await scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/mine`, { models: [model] });
+  for (const [router, chooses] of [
+    ["auto", "anthropic/"],
+    [own, model],
+  ] as const) {
+    scene.at("anthropic").next(COLUMNS.D2.whole({ text: "Hello." }));
+    const chosen = await ask({ model: router });
+    scene.at("anthropic").next(COLUMNS.D2.streamed({ text: "Hello." }));
+    const streamed = await ask({ model: router, stream: true });
+    for (const [{ headers }, body] of [
+      [chosen, chosen.body],
+      [streamed, foldResponse(responseEvents(streamed.text))],
+    ] as const) {
+      expect([headers.get("x-svc-router"), headers.get("x-svc-model")]).toEqual([
+        router,
+        expect.stringContaining(chooses),
+      ]);
+      expect(body).toMatchObject({ model: headers.get("x-svc-model"), output: [{ content: [{ text: "Hello." }] }] });
+    }
+  }
   const missing = await ask({ model: "@nobody/nothing" });
   expect([missing.status, missing.body.error.code]).toEqual([404, "router_not_found"]);
 });

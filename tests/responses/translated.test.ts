@@ -20,6 +20,7 @@ const SAID: Readonly<Record<string, Said>> = {
 const TOOLS = [
   { type: "function", name: "weather", description: "Tells it.", parameters: { type: "object", properties: {} } },
 ];
+const NOW = { type: "function", name: "now" };
 
 const expectedOutput = ({ thoughts, text, calls = [] }: Said): JsonObject[] => [
   ...(thoughts === undefined ? [] : [{ type: "reasoning", summary: [{ type: "summary_text", text: thoughts }] }]),
@@ -46,6 +47,28 @@ describe.each(Object.entries(COLUMNS))("%s", (dialect, { provider, model, whole,
   afterAll(() => scene.close());
   const ask = (more: JsonObject): Promise<Called> =>
     scene.gateway.call(tenant.key, "/v1/responses", { body: { model, input: "Hello", store: false, ...more } });
+
+  test("RESP-02 the response repeats what was asked, whole and in a stream", async () => {
+    const sent = {
+      instructions: "Be brief.",
+      max_output_tokens: 500,
+      parallel_tool_calls: false,
+      temperature: 0.5,
+      tools: [{ ...TOOLS[0], strict: false }, NOW],
+      tool_choice: "required",
+      metadata: { team: "a" },
+      prompt_cache_key: "k",
+      safety_identifier: "s",
+      user: "u",
+    };
+    const tools = [sent.tools[0], { ...NOW, description: null, parameters: null }];
+    const repeated = { ...sent, tools, background: false, store: false };
+    scene.at(provider).next(whole({ calls: CALLS.slice(0, 1) }));
+    expect((await ask(sent)).body).toMatchObject(repeated);
+    scene.at(provider).next(streamed({ calls: CALLS.slice(0, 1) }));
+    const events = responseEvents((await ask({ ...sent, stream: true })).text);
+    for (const { response } of [events[0], events.at(-1)]) expect(response).toMatchObject(repeated);
+  });
 
   test.each(Object.entries(SAID))("RESP-02 %s, whole and in a stream", async (_what, said) => {
     const asked = { tools: TOOLS, include: ["reasoning.encrypted_content"] };

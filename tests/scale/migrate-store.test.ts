@@ -19,7 +19,9 @@ import { chargedRecord } from "../support/records.ts";
 import { chatBody, connectedTo, MODEL, nanosOf } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 
-const LEFT = `req_${Date.now().toString(16).padStart(12, "0")}7aaa8bbbbbbbbbbbbbbb`;
+const LEFT = `req_${Date.now().toString(16).padStart(12, "0")}7aaa8bbbbbbbbbbbbbb`;
+/** More than are read at a time, of tables with one key column and with several. */
+const MANY = 120;
 
 let cluster: Cluster;
 let upstream: Upstream;
@@ -72,10 +74,10 @@ async function fill(gateway: Awaited<ReturnType<typeof peopleGateway>>) {
 }
 
 /** What is left in a journal when a gateway is killed: a charge that its store does not have. */
-async function leaveInJournal(dataDir: string, workspaceId: string, keyId: string): Promise<void> {
+async function leaveInJournal(dataDir: string, id: string, workspaceId: string, keyId: string): Promise<void> {
   const dir = path.join(dataDir, "journal");
   const journal = await openJournal({ dir, clock: systemClock, syncEveryMs: 1, log: listeningLog(), disk: realDisk });
-  const record = chargedRecord(LEFT, 7n, { workspaceId, keyId, createdAtMs: Date.now() });
+  const record = chargedRecord(id, 7n, { workspaceId, keyId, createdAtMs: Date.now() });
   await journal.append({ t: "done", record });
   await journal.close();
 }
@@ -132,14 +134,21 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     await expect(move()).rejects.toThrow("in use by another gateway");
     const before = await seen(first, at, { key: tenant.key, responseId });
     await first.close();
-    await leaveInJournal(dataDir, id, tenant.keyId);
+    await leaveInJournal(dataDir, `${LEFT}1`, id, tenant.keyId);
+    await leaveInJournal(path.join(dataDir, "workers/2"), `${LEFT}2`, id, tenant.keyId);
 
     // Cut off in the middle, and tried without meaning it: neither leaves a row.
     const cut = (table: string) => {
       if (table === "requests_daily") throw new Error("the cable");
     };
     await expect(move({ progress: cut })).rejects.toThrow("the cable");
-    expect((await move({ dryRun: true })).secrets).toBeGreaterThan(2);
+    // What another master key cannot open is not moved.
+    const otherKey = { DATA_DIR: dataDir, GATEWAY_MASTER_KEY: "6d".repeat(32) };
+    await expect(move({ env: otherKey })).rejects.toThrow("does not open with the master keys");
+    const trial = await move({ dryRun: true });
+    const dataKeys = trial.tables.find(({ name }) => name === "data_keys")?.rows ?? 0;
+    // Beside them one key of the workspace's own, one of the platform's, and the secret of a webhook.
+    expect(trial.secrets).toBe(dataKeys + 3);
     expect(
       await cluster.query(
         address,
@@ -148,7 +157,7 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     ).toEqual([{ w: 0, r: 0 }]);
 
     const { code, stdout, stderr, json }: Json = await spawnCli(["migrate-store", "--to", address.url, "--json"], {
-      DATA_DIR: dataDir,
+      ...{ DATA_DIR: dataDir, DATABASE_URL: address.url, REDIS_URL: "redis://127.0.0.1:1" },
     });
     expect([code, stderr]).toEqual([0, ""]);
     expect(json).toMatchObject({ from: dataDir, to: address.shown, dry_run: false, audit: [] });
@@ -210,10 +219,10 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     });
     const after = await seen(second, at, { key: tenant.key, responseId });
     const isLeft = ({ id: one }: Json) => String(one).includes(LEFT);
-    expect(after.requests.filter(isLeft)).toHaveLength(1);
+    expect(after.requests.filter(isLeft)).toHaveLength(2);
     expect({
       ...after,
-      balance: after.balance + 7n,
+      balance: after.balance + 14n,
       entries: after.entries.filter((entry: Json) => !isLeft(entry)),
       requests: after.requests.filter((request: Json) => !isLeft(request)),
       usage: before.usage,
@@ -232,7 +241,10 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
   test("SCALE-05 everything is moved although the database cannot be analysed: that is a warning", async () => {
     const dataDir = path.join(folder.path, "small");
     const store = await openSqlite(dataDir, systemClock);
-    await store.ingest([chargedRecord("r1", 1n)]);
+    const onDay = (day: number) => ({ createdAtMs: Date.UTC(2026, 0, 1 + day), keyId: `key_${day % 7}` });
+    const records = Array.from({ length: MANY }, (_, n) => chargedRecord(`r${n}`, 1n, onDay(n)));
+    records.push(chargedRecord("r-nul", 1n, { ...onDay(0), app: "no text of PostgreSQL: \u0000" }));
+    await store.ingest(records);
     await store.close();
     const address = await cluster.database("migrated");
     // What an index computes is computed again to analyse its table.
@@ -242,9 +254,11 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
        $$ begin if current_query() = 'analyze' then raise 'no room'; end if; return $1; end $$`,
     );
     await cluster.query(address, "create index on request_records (no_analysis(id))");
-    const moved = await spawnCli(["migrate-store", "--to", address.url, "--from", dataDir, "--json"], {});
-    expect([moved.code, moved.stderr]).toEqual([0, expect.stringContaining("warning: everything is moved")]);
-    expect(await cluster.query(address, "select id from request_records")).toEqual([{ id: "r1" }]);
+    const { code, stderr } = await spawnCli(["migrate-store", "--to", address.url, "--from", dataDir, "--json"], {});
+    expect([code, stderr]).toEqual([0, expect.stringContaining("warning: everything is moved")]);
+    const moved = async (table: string) =>
+      (await cluster.query(address, `select count(*)::int as rows from ${table}`))[0]?.["rows"];
+    expect([await moved("request_records"), await moved("requests_daily")]).toEqual([MANY + 1, MANY]);
   });
 
   test("SCALE-05 with two roles, who follows its last words runs the gateway as the one that owns nothing", {

@@ -36,7 +36,7 @@ export type TestGateway = {
   /** A workspace of its own with credit and a live key. */
   tenant(options?: { credit?: string; currency?: string; key?: Record<string, unknown> }): Promise<Tenant>;
   cli(...args: string[]): Promise<CliResult>;
-  close(): Promise<void>;
+  close(idle?: "close" | "keep"): Promise<void>;
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: bodies of answers are asserted field by field in tests
@@ -65,10 +65,10 @@ export async function startGateway(
   const running = await start(readConfig(env), options.prepare);
   await running.ready();
   let closed = false;
-  const close = async () => {
+  const close: TestGateway["close"] = async (idle) => {
     if (closed) return;
     closed = true;
-    await running.stop();
+    await running.stop(idle);
     if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
   };
   const url = running.origin;

@@ -1,10 +1,13 @@
 import type { Json } from "./gateway.ts";
 
-/** The events of a stream of the messages dialect; fails when a frame's name and its type differ. */
+/**
+ * The events of a stream of the messages dialect; fails when a frame's name and its type differ. Comments are signs of life,
+ * and come whenever the machine was busy for as long.
+ */
 export function messageEvents(text: string): Json[] {
   return text
     .split("\n\n")
-    .filter((frame) => frame !== "")
+    .filter((frame) => frame !== "" && !frame.startsWith(":"))
     .map((frame) => {
       const [name = "", data = ""] = frame.split("\n");
       const event = JSON.parse(data.replace(/^data: /, ""));

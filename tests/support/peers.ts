@@ -203,7 +203,12 @@ export function carried(links: PeerLinks, to: Destination, path = "/v1/chat/comp
 export async function forwarding(target: () => string) {
   const said: Buffer[] = [];
   const sockets = new Set<Socket>();
+  let isSilent = false;
   const server = createTcp((client) => {
+    if (isSilent) {
+      sockets.add(client.pause());
+      return;
+    }
     const to = connect(portIn(target()), "127.0.0.1");
     client.on("data", (bytes) => said.push(Buffer.from(bytes)));
     for (const [one, other] of [
@@ -221,6 +226,11 @@ export async function forwarding(target: () => string) {
     server.close();
     for (const socket of sockets) socket.destroy();
   };
+  /** Takes connections as before, and hands nothing on. */
+  const fallSilent = () => {
+    isSilent = true;
+    for (const socket of sockets) socket.unpipe();
+  };
   onTestFinished(close);
-  return { url: `http://127.0.0.1:${portOf(server)}`, said, close };
+  return { url: `http://127.0.0.1:${portOf(server)}`, said, close, fallSilent };
 }

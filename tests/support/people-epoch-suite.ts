@@ -1,6 +1,7 @@
 import { getAuthTables } from "better-auth/db";
 import { expect, test } from "vitest";
 import { type PeopleWriter, RESET_MARK } from "../../src/domain/tenancy/person.ts";
+import type { Needed } from "../../src/io/store/sql/people-adapter.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { change, DAY_MS, libraryOn, NOW_MS, OPTIONS, person, session, valuesOf } from "./people-rows.ts";
 
@@ -129,6 +130,81 @@ export function epochTests(storeNow: () => Store): void {
     await (await libraryOn(store, 2)).create({ model: "deviceCode", data: rowOf("deviceCode", "per_1") });
     expect(await change(store, (people) => people.endSession("per_1", "ses_1"))).toBe(true);
     expect(await later.count({ model: "deviceCode" })).toBe(0);
+  });
+
+  test("PORTAL-11 make a session by a passkey, and a passkey by a session, only while that is there, and wait for who takes it away", async () => {
+    const store = await some();
+    const library = await libraryOn(store);
+    const { id } = await library.create({ model: "passkey", data: rowOf("passkey", "per_1") });
+    const passkey = { model: "passkey", field: "id", value: id, makes: "session" } as const;
+    const session = { model: "session", field: "id", value: "ses_1", makes: "passkey" } as const;
+    let number = 0;
+    const made = async (by: Needed, model = by.makes) => {
+      number += 1;
+      const secret = { passkey: "credentialID", session: "token" }[model] ?? "deviceCode";
+      const data = { ...rowOf(model, "per_1"), [secret]: `number ${number}` };
+      const making = (await libraryOn(store, 0, by)).create({ model, data });
+      return making.then(
+        () => "made",
+        (error: Error) => error.message,
+      );
+    };
+    expect([await made(passkey), await made(session)]).toEqual(["made", "made"]);
+    const sessions = await store.people.sessions("per_1", 0);
+    await library.delete({ model: "passkey", where: [{ field: "id", value: id }] });
+    expect(await made(passkey)).toBe("too late");
+    // Nothing else that it makes hangs on it.
+    expect(await made(passkey, "deviceCode")).toBe("made");
+    expect(await store.people.sessions("per_1", 0)).toEqual(sessions);
+    const allowed = async () => {
+      const where = [{ field: "userId", value: "per_1" }];
+      const allowing = await libraryOn(store, 0, { ...session, makes: "deviceCode" });
+      return allowing.update({ model: "deviceCode", where, update: { status: "approved" } }).then(
+        () => "allowed",
+        (error: Error) => error.message,
+      );
+    };
+    expect(await allowed()).toBe("allowed");
+    const end = () => library.delete({ model: "session", where: [{ field: "id", value: "ses_1" }] });
+    const moment = () => new Promise<"not yet">((resolve) => setTimeout(() => resolve("not yet"), 100));
+    // One that waits for its person finds out what was ended meanwhile, where that can be.
+    const asked: Promise<unknown>[] = [];
+    const ended = await store.change(async ({ people }) => {
+      await people.holdSession("per_1", "ses_1");
+      asked.push(made(session));
+      await moment();
+      asked.push(end());
+      return { answer: await Promise.race([asked[1], moment()]), audit: null };
+    });
+    const [outcome] = await Promise.all(asked);
+    if (ended !== "not yet") expect(outcome).toBe("too late");
+    expect([await made(session), await allowed()]).toEqual(["too late", "too late"]);
+  });
+
+  test("PORTAL-11 a second factor is switched on and off at once, by a session that is there, as of the newest epoch", async () => {
+    const store = await some();
+    const library = await libraryOn(store);
+    const where = [{ field: "userId", value: "per_1" }];
+    const add = (secret: string) =>
+      library.create({ model: "twoFactor", data: { ...rowOf("twoFactor", "per_1"), secret, verified: false } });
+    const factor = () => library.findOne({ model: "twoFactor", where });
+    const isOn = async () => (await store.people.person("per_1"))?.twoFactor;
+    // Of two that are added at once one is there.
+    await Promise.all([add("one"), add("another")]);
+    await add("the last");
+    expect([await library.count({ model: "twoFactor", where }), await factor()]).toMatchObject([
+      1,
+      { secret: "the last", verified: false },
+    ]);
+    const confirm = (secret: string) => change(store, (people) => people.confirmSecondFactor("per_1", secret, NOW_MS));
+    expect([await confirm("one"), await isOn()]).toEqual([undefined, false]);
+    expect(await confirm("the last")).toBe(1);
+    await expect(add("one too many")).rejects.toThrow("too late");
+    expect([await isOn(), await factor()]).toMatchObject([true, { secret: "the last", verified: true }]);
+    expect(await change(store, (people) => people.dropSecondFactor("per_1", NOW_MS))).toBe(2);
+    expect([await isOn(), await factor()]).toEqual([false, null]);
+    const held = (asOf: number) => change(store, (people) => people.holdSession("per_1", "ses_1", asOf));
+    expect([await held(0), await held(2)]).toEqual([false, true]);
   });
 
   test("PORTAL-11 change no password once another was set, and a link that is used up sets none", async () => {

@@ -28,6 +28,7 @@ export function peopleTests(storeNow: () => Store): void {
   describe("starting over", () => startOverTests(storeNow));
   describe("people's calls of signing in that are under way", () => epochTests(storeNow));
   describe("what waits for people", () => forgettingTests(storeNow));
+  describe("what began after a session", () => laterTests(storeNow));
   describe("people who are erased", () => erasingTests(storeNow));
   describe("codes of people", () => codeTests(storeNow));
 }
@@ -207,6 +208,36 @@ function forgettingTests(storeNow: () => Store): void {
     expect(await left("per_2")).toEqual([1, ["reset:per_2", "trusted per_2"]]);
     await change(storeNow(), (writer) => writer.startOver(person("per_2"), NOW_MS));
     expect(await left("per_2")).toEqual([0, []]);
+  });
+}
+
+function laterTests(storeNow: () => Store): void {
+  test("PORTAL-11 what began after a session of a person: later sessions of theirs, and what waits for them since then", async () => {
+    const store = storeNow();
+    const at = (ms: number) => ({ createdAtMs: NOW_MS + ms });
+    await change(store, async (people) => {
+      for (const id of ["per_1", "per_2"]) await people.addPerson(person(id));
+      const end = NOW_MS + DAY_MS;
+      await people.addSession({ ...session("ses_old", "per_1", end), ...at(-1) });
+      for (const id of ["ses_own", "ses_beside"]) await people.addSession(session(id, "per_1", end));
+      await people.addSession({ ...session("ses_new", "per_1", end), ...at(1) });
+      await people.addSession({ ...session("ses_over", "per_1", NOW_MS + 2), ...at(1) });
+      await people.addSession({ ...session("ses_theirs", "per_2", end), ...at(1) });
+      await people.addReset("aut_reset", "per_1", `${RESET_MARK}one`, NOW_MS + 1, end);
+    });
+    const adapter = await libraryOn(store);
+    const wait = async (id: string, ms: number, untilMs: number) => {
+      const [time, expiresAt] = [new Date(NOW_MS + ms), new Date(NOW_MS + untilMs)];
+      const data = { id, identifier: id, value: "per_1", expiresAt, createdAt: time, updatedAt: time };
+      await adapter.create({ model: "verification", data, forceAllowId: true });
+    };
+    for (const ms of [-1, 0, 1]) await wait(`aut_${ms}`, ms, 600_000);
+    await wait("aut_over", 1, 2);
+    // No sign-in that is to come: a device that needs no code for a while.
+    await wait("aut_trusted", 1, 30 * DAY_MS);
+    const after = (id: string) => change(store, (people) => people.begunAfter("per_1", id, NOW_MS + 2));
+    expect(await after("ses_own")).toEqual({ sessions: ["ses_new"], codes: ["aut_1"] });
+    expect(await after("ses_new")).toEqual({ sessions: [], codes: [] });
   });
 }
 

@@ -89,12 +89,11 @@ export function tokenOf(link: string | undefined): string {
   return new URL(link ?? "http://none/").searchParams.get("token") ?? "";
 }
 
-/** As if all sessions of an address had begun so long ago. */
+/** As if all sessions of an address had begun so much earlier. */
 export function ageSessions(dataDir: string, email: string, minutes = 60): void {
   const db = new DatabaseSync(`${dataDir}/gateway.sqlite`);
-  db.prepare("update people_sessions set created_at = ? where user_id = (select id from people where email = ?)").run(
-    new Date(Date.now() - minutes * 60_000).toISOString(),
-    email,
-  );
+  const earlier = `strftime('%Y-%m-%dT%H:%M:%fZ', created_at, '-${minutes} minutes')`;
+  const theirs = "user_id = (select id from people where email = ?)";
+  db.prepare(`update people_sessions set created_at = ${earlier} where ${theirs}`).run(email);
   db.close();
 }

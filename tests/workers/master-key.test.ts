@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { cleanUp } from "../edge/child.ts";
 import type { Json } from "../support/gateway.ts";
@@ -6,6 +7,9 @@ import { chatJson, startUpstream, type Upstream } from "../support/upstream.ts";
 import { type Crewed, openCrew, send } from "./scene.ts";
 
 const WORKERS = 2;
+/** One for each core, where that makes several workers and not too many for a test. */
+const CORES = availableParallelism();
+const auto = CORES >= 2 && CORES <= 4 ? { GATEWAY_WORKERS: "auto" } : {};
 /** Connections go to the workers in turn. */
 const OFTEN = Array.from({ length: 3 * WORKERS }, (_, at) => at);
 
@@ -35,7 +39,7 @@ async function ends({ origin }: Crewed, all: readonly Kept[]): Promise<number[]>
   return [...new Set((await Promise.all(asked)).map(({ status }) => status))];
 }
 
-test("LOG-03 SCALE-04 the generated key is changed through any worker: all of them seal and open by the new one, and so does the next start", async () => {
+test("LOG-03 SCALE-04 the generated key is changed through any worker: all of them seal and open by the new one, and so does the next start, with a worker for each core", async () => {
   const crew = await openCrew(WORKERS, upstream);
   const { dataDir } = crew.gateway;
   const kept: Kept[] = [];
@@ -57,7 +61,8 @@ test("LOG-03 SCALE-04 the generated key is changed through any worker: all of th
   expect(views[0]?.keys).toEqual([{ id: expect.any(String), role: "current", data_keys: 3 * (2 + OFTEN.length) }]);
   expect(await crew.gateway.stop()).toBe(0);
 
-  const next = await openCrew(WORKERS, upstream, { DATA_DIR: dataDir });
+  const next = await openCrew(WORKERS, upstream, { DATA_DIR: dataDir, ...auto });
+  expect(next.workers()).toHaveLength("GATEWAY_WORKERS" in auto ? CORES : WORKERS);
   expect(await ends(next, kept)).toEqual([200]);
   expect(await next.gateway.stop()).toBe(0);
 }, 120_000);

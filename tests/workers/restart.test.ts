@@ -2,30 +2,37 @@ import { readFileSync } from "node:fs";
 import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
+import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
 import { PROGRAM } from "../support/program.ts";
-import { chatBody, openChat } from "../support/scene.ts";
+import { chatBody, MODEL, openChat } from "../support/scene.ts";
 import { chatFrames, chatJson } from "../support/upstream.ts";
-import { chat, crewForFile, said } from "./scene.ts";
+import { crewForFile, said, send } from "./scene.ts";
 
 const WORKERS = 2;
 
 const { upstream, crew } = crewForFile(WORKERS);
 
-test("SCALE-04 a rolling restart under load: every worker is another one, no request fails, streams end whole", async () => {
+test("SCALE-04 NODE-02 a rolling restart under load: every worker is another one, no request fails, also of a node, and streams end whole", async () => {
   upstream().always({ json: chatJson() });
   const { key } = await crew().tenant("rolling", "100");
   const before = crew().workers();
   const frames = chatFrames(["a", "b", "c", "d"]).map((data) => ({ data, afterMs: 400 }));
   upstream().next({ frames });
   const stream = await openChat(crew().origin, key, chatBody({ stream: true }));
+  // A node beside them: whichever worker it is connected to, all of them ask it.
+  const local = await localForTest();
+  const { token } = await createNode(crew(), "rolling", "rack");
+  agentForTest(crew().origin, token, local.url);
+  for (let worker = 0; worker < 3 * WORKERS; worker += 1) await nodeIs(crew(), "rolling", "rack", "connected");
   let over = false;
   let answered = 0;
   const failed: string[] = [];
   // Kept connections, busy and with pauses, and new ones.
   const kept = new Agent({ keepAlive: true, maxSockets: 4 });
-  const caller = async (agent: Agent | false, pauseMs: number) => {
+  const caller = async (agent: Agent | false, pauseMs: number, model = MODEL) => {
+    const body = chatBody({ max_tokens: 20, model });
     while (!over) {
-      const sent = await chat(crew().origin, key, agent).catch((error: unknown) => ({
+      const sent = await send(crew().origin, "/v1/chat/completions", key, { body, agent }).catch((error: unknown) => ({
         status: 0,
         text: String(error),
       }));
@@ -41,6 +48,8 @@ test("SCALE-04 a rolling restart under load: every worker is another one, no req
     caller(kept, 150),
     caller(false, 0),
     caller(false, 5),
+    caller(false, 5, "node/rack/tiny"),
+    caller(kept, 30, "node/rack/tiny"),
   ];
   await vi.waitFor(() => expect(answered).toBeGreaterThan(30), { timeout: 20_000 });
   crew().gateway.child.kill("SIGHUP");

@@ -31,7 +31,7 @@ export async function openCrew(count: number, upstream: Upstream, env: Record<st
   });
   const origin = await gateway.ready();
   await said(gateway, "all workers serve");
-  const token = readFileSync(path.join(gateway.dataDir, "admin-token"), "utf8").trim();
+  const token = env["GATEWAY_ADMIN_TOKEN"] ?? readFileSync(path.join(gateway.dataDir, "admin-token"), "utf8").trim();
   const manage: Crewed["manage"] = async (method, target, body) => {
     const answer = await send(origin, `/manage${target}`, token, { method, ...(body === undefined ? {} : { body }) });
     if (answer.status >= 300) throw new Error(`${method} ${target}: ${answer.status} ${answer.text}`);
@@ -83,25 +83,44 @@ function timesSaid(gateway: GatewayProcess, message: string): number {
   return gateway.stderr().split(message).length - 1;
 }
 
-function childrenOf(pid: number): number[] {
+/** The primary process does nothing and stays connected, until this is called. */
+export async function primaryStandsStill({ gateway: { child } }: Crewed): Promise<() => void> {
+  child.kill("SIGSTOP");
+  await vi.waitFor(() => {
+    if (!/^State:\s+T/m.test(readFileSync(`/proc/${child.pid}/status`, "utf8"))) throw new Error("it still runs");
+  });
+  return () => void child.kill("SIGCONT");
+}
+
+/** Process ids of those that a process started and that run now, the oldest first. */
+export function childrenOf(pid: number): number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   return text === "" ? [] : text.split(" ").map(Number);
 }
 
 export type Sent = { readonly status: number; readonly text: string; readonly headers: IncomingHttpHeaders };
 
+type Sending = {
+  readonly method?: string;
+  readonly body?: unknown;
+  readonly agent?: Agent | false;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Called when the gateway wants the body, which waits for it. */
+  readonly wanted?: () => Promise<void>;
+};
+
 /** Without an agent every call opens a connection of its own, so that all workers get some. */
 export function send(
   origin: string,
   target: string,
   token: string,
-  { method = "POST", body, agent = false }: { method?: string; body?: unknown; agent?: Agent | false } = {},
+  { method = "POST", body, agent = false, headers, wanted }: Sending = {},
 ): Promise<Sent> {
   return new Promise((resolve, reject) => {
     const call = request(`${origin}${target}`, {
       method,
       agent,
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
     });
     call.on("error", reject);
     call.on("response", (response) => {
@@ -113,7 +132,13 @@ export function send(
       response.on("error", reject);
       response.on("end", () => resolve({ status: response.statusCode ?? 0, text, headers: response.headers }));
     });
-    call.end(body === undefined ? undefined : JSON.stringify(body));
+    const end = () => call.end(body === undefined ? undefined : JSON.stringify(body));
+    if (wanted === undefined) end();
+    else {
+      call.setHeader("expect", "100-continue");
+      call.once("continue", () => wanted().then(end, reject));
+      call.flushHeaders();
+    }
   });
 }
 

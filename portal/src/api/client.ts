@@ -33,14 +33,19 @@ export async function call<Id extends OperationId>(id: Id, args: Args<Id>, signa
 
 /** For routes that the management API does not describe: the public catalogue, sign-in. `T` is what it answers. */
 export async function send<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const response = await reach(path, {
+  const init = {
     method,
-    headers: { accept: "application/json", ...(body === undefined ? {} : { "content-type": "application/json" }) },
+    headers: {
+      accept: "application/json",
+      // Over plain http nothing else tells it from what a foreign page asks for.
+      "x-svc-portal": "1",
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     ...(signal === undefined ? {} : { signal }),
-  });
-  const text = await response.text();
-  const answer = parsed(text);
+  };
+  const response = await reach(path, init);
+  const answer = parsed(await reached(init, response.text()));
   if (!response.ok) throw errorOf(response.status, answer, response.headers.get("x-svc-request-id"));
   return answer;
 }
@@ -65,9 +70,14 @@ export async function lookForGateway(): Promise<void> {
   await reach("/", { method: "HEAD", cache: "no-store" });
 }
 
-async function reach(path: string, init: RequestInit): Promise<Response> {
+function reach(path: string, init: RequestInit): Promise<Response> {
+  return reached(init, fetch(path, { ...init, credentials: "same-origin" }));
+}
+
+/** An answer may break off after its headers, too. */
+async function reached<T>(init: RequestInit, coming: Promise<T>): Promise<T> {
   try {
-    return await fetch(path, { ...init, credentials: "same-origin" });
+    return await coming;
   } catch (thrown) {
     if (init.signal?.aborted) throw thrown;
     throw new ApiError({

@@ -11,6 +11,7 @@ import type {
   SignUpStanding,
 } from "../../../src/contract/schemas/people.ts";
 import { send } from "./client.ts";
+import { ApiError } from "./error.ts";
 
 /** Coming in: set-up, invitations, sign-up, and the steps of signing in, whose shapes are the library's own. */
 
@@ -51,6 +52,14 @@ const auth = <T>(step: string, body: object = {}) => send<T>("POST", `/manage/au
 
 export function signInByPassword(email: string, password: string): Promise<PasswordAnswer> {
   return auth("sign-in/email", { email, password });
+}
+
+/** For whoever is signed in: no address is asked for, and it is the right one. */
+export function proveByPassword(email: string, password: string): Promise<PasswordAnswer> {
+  return signInByPassword(email, password).catch((thrown: unknown) => {
+    const isWrong = thrown instanceof ApiError && thrown.code === "invalid_sign_in";
+    throw isWrong ? new ApiError({ ...thrown, message: "This is not your password. Check it." }) : thrown;
+  });
 }
 
 /** The code of the second factor: from the app, or one of the codes that were kept for a bad day. */

@@ -1,13 +1,13 @@
-import { type UseMutationResult, useMutation } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { type ReactNode, useCallback, useState } from "react";
 import { useHere } from "../address.ts";
 import { ApiError } from "../api/error.ts";
 import { FreshContext, proving, type Run } from "../api/fresh.ts";
 import { askMe, type Me, useSignInWays } from "../api/me.ts";
-import { signInByOidc, signInByPasskey, signInByPassword } from "../api/people.ts";
+import { proveByPassword, signInByOidc, signInByPasskey } from "../api/people.ts";
 import { CodeStep } from "../screens/sign-in/code-step.tsx";
 import { OwnPassword } from "../screens/sign-in/passwords.tsx";
-import { passkeyError } from "../screens/sign-in/ways.tsx";
+import { lastError } from "../screens/sign-in/ways.tsx";
 import { Button } from "../ui/button.tsx";
 import { Dialog, FormDialog } from "../ui/dialog.tsx";
 import { ErrorNote } from "../ui/error-state.tsx";
@@ -60,10 +60,10 @@ function Prove({ me, onDone, onClose }: ProveProps) {
 function ByPassword({ me, onDone, onClose, onCode }: ProveProps & { readonly onCode: () => void }) {
   const [password, setPassword] = useState("");
   const give = useMutation({
-    mutationFn: () => signInByPassword(me.email, password),
+    mutationFn: () => proveByPassword(me.email, password),
     onSuccess: ({ twoFactorRedirect }) => (twoFactorRedirect === true ? onCode() : onDone()),
   });
-  const byPasskey = useMutation({ mutationFn: () => proveByPasskey(me), onSuccess: onDone });
+  const others = useOtherWays(me, onDone);
   return (
     <FormDialog
       open
@@ -72,41 +72,70 @@ function ByPassword({ me, onDone, onClose, onCode }: ProveProps & { readonly onC
       size="small"
       action="Go on"
       busy={give.isPending}
-      otherwise={me.passkeys > 0 ? <PasskeyButton byPasskey={byPasskey} /> : undefined}
+      otherwise={others.are === "none" ? undefined : <OtherWays others={others} oidcLook="plain" />}
       onSubmit={give.mutate}
     >
       <Why />
-      <ErrorNote error={give.error ?? passkeyError(byPasskey.error)} />
+      <ErrorNote error={lastError(give, others.byOidc, others.byPasskey)} />
       <OwnPassword value={password} onChange={setPassword} />
+      <LeadsBack others={others} />
     </FormDialog>
   );
 }
 
-/** Who comes by single sign-on leaves this page for it, and what they were about to do with it. */
 function WithoutPassword({ me, onDone, onClose }: ProveProps) {
+  const others = useOtherWays(me, onDone);
+  return (
+    <Dialog open onClose={onClose} title={TITLE} size="small" footer={<OtherWays others={others} oidcLook="primary" />}>
+      <Why />
+      <ErrorNote error={lastError(others.byOidc, others.byPasskey)} />
+      <LeadsBack others={others} />
+      {others.are === "none" && (
+        <p className="text-soft">You have no password and no passkey here. Sign out, and sign in again first.</p>
+      )}
+    </Dialog>
+  );
+}
+
+type Others = ReturnType<typeof useOtherWays>;
+
+/** What there is beside a password. */
+function useOtherWays(me: Me, onDone: () => void) {
   const oidc = useSignInWays().data?.oidc ?? null;
   const here = useHere();
   const byPasskey = useMutation({ mutationFn: () => proveByPasskey(me), onSuccess: onDone });
   const byOidc = useMutation({ mutationFn: () => signInByOidc(here) });
-  const footer = (
+  const hasPasskey = me.passkeys > 0;
+  const are = hasPasskey || oidc !== null ? "some" : "none";
+  return { are, hasPasskey, oidc, byPasskey, byOidc } as const;
+}
+
+function OtherWays({ others, oidcLook }: { readonly others: Others; readonly oidcLook: "plain" | "primary" }) {
+  const { hasPasskey, oidc, byPasskey, byOidc } = others;
+  return (
     <>
-      {me.passkeys > 0 && <PasskeyButton byPasskey={byPasskey} />}
+      {hasPasskey && (
+        <Button icon="fingerprint" onClick={() => byPasskey.mutate()} busy={byPasskey.isPending}>
+          Use a passkey
+        </Button>
+      )}
       {oidc !== null && (
-        <Button look="primary" icon="out" onClick={() => byOidc.mutate()} busy={byOidc.isPending}>
+        <Button look={oidcLook} icon="out" onClick={() => byOidc.mutate()} busy={byOidc.isPending}>
           Continue with {oidc.name}
         </Button>
       )}
     </>
   );
+}
+
+/** Who comes by single sign-on leaves this page for it, and what they were about to do with it. */
+function LeadsBack({ others: { oidc } }: { readonly others: Others }) {
   return (
-    <Dialog open onClose={onClose} title={TITLE} size="small" footer={footer}>
-      <Why />
-      <ErrorNote error={byOidc.error ?? passkeyError(byPasskey.error)} />
-      {oidc !== null && <p className="text-soft">{oidc.name} leads you back to this page. Then do it once more.</p>}
-      {oidc === null && me.passkeys === 0 && (
-        <p className="text-soft">You have no password and no passkey here. Sign out, and sign in again first.</p>
-      )}
-    </Dialog>
+    oidc && (
+      <p className="text-soft">
+        If you continue with {oidc.name}, it leads you back to this page. Then do it once more.
+      </p>
+    )
   );
 }
 
@@ -129,13 +158,5 @@ function Why() {
       You signed in a while ago. Prove once more that it is you: this decides who can sign in here, and what they may
       do.
     </p>
-  );
-}
-
-function PasskeyButton({ byPasskey }: { readonly byPasskey: UseMutationResult<unknown, Error, void> }) {
-  return (
-    <Button icon="fingerprint" onClick={() => byPasskey.mutate()} busy={byPasskey.isPending}>
-      Use a passkey
-    </Button>
   );
 }

@@ -1,4 +1,4 @@
-import { countryName } from "./values.tsx";
+import { countryName } from "../format/country.ts";
 
 const EU = "AT BE BG HR CY CZ DK EE FI FR DE GR HU IE IT LV LT LU MT NL PL PT RO SK SI ES SE".split(" ");
 const EEA_ONLY = ["IS", "LI", "NO"];

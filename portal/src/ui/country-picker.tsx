@@ -1,9 +1,9 @@
 import { useId } from "react";
+import { countryName } from "../format/country.ts";
 import { Button } from "./button.tsx";
 import { cx } from "./class-names.ts";
 import { EEA_COUNTRIES, EU_COUNTRIES, type Region, regionsWith } from "./countries.ts";
 import { Icon } from "./icon.tsx";
-import { countryName } from "./values.tsx";
 
 type Props = {
   /** Null: every country. */

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "react";
+import { countryName } from "../format/country.ts";
 import { type MoneyAs, moneyText } from "../format/money.ts";
 import { compactText, numberText } from "../format/number.ts";
 import { dayText, exactText, relativeText, shortText } from "../format/time.ts";
@@ -103,8 +104,6 @@ export function useNow(isMoving = true, everyMs = TICK_MS): number {
   return nowMs;
 }
 
-const REGIONS = new Intl.DisplayNames(undefined, { type: "region" });
-
 /** An ISO country code with its name: `FR France`. */
 export function Country({
   code,
@@ -121,12 +120,4 @@ export function Country({
       {short ? <span className="sr-only">{name}</span> : name}
     </span>
   );
-}
-
-export function countryName(code: string): string {
-  try {
-    return REGIONS.of(code.toUpperCase()) ?? code;
-  } catch {
-    return code;
-  }
 }

@@ -1,13 +1,14 @@
 import { z } from "zod";
 import { Fault, fault, unknownField } from "../../contract/faults.ts";
 import type { Held } from "../../domain/tenancy/person.ts";
+import type { Needed } from "../../io/store/sql/people-adapter.ts";
 import { isJsonObject, jsonIn } from "../../kit/json.ts";
 import { parseJson } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { refuseStale } from "../manage/fresh.ts";
 import { baseOf } from "./deps.ts";
 import { AUTH_PATH, OIDC_PROVIDER } from "./library.ts";
-import { refuseForeign } from "./origin.ts";
+import { beginRead, refuseForeign } from "./origin.ts";
 import { passwordFault } from "./passwords.ts";
 import { faultOf, SIGN_IN_AGAIN } from "./refusals.ts";
 import { resetPassword } from "./resets.ts";
@@ -33,16 +34,14 @@ type Door = {
   readonly newPassword?: string;
   /** How somebody signs in by it, for the audit log. */
   readonly signsIn?: string;
-  /** What it means of someone who is signed in, for the audit log. */
-  readonly confirms?: string;
   /** It gives the code that has to follow a password. */
   readonly follows?: true;
   /** Its code signs in once. */
   readonly once?: true;
   /** What it changes, for the audit log. */
   readonly changes?: string;
-  /** Devices that need no code for a while need one from then on. */
-  readonly forgets?: true;
+  /** It goes by this, which is taken away without an epoch, and makes that. */
+  readonly needs?: Pick<Needed, "model" | "makes">;
   /** Through the instance that knows the provider of single sign-on. */
   readonly single?: true;
   /** In the words of RFC 8628, which the command line reads. */
@@ -72,14 +71,19 @@ const PASSWORD_DOORS: Readonly<Record<string, Door>> = {
 };
 
 const FACTOR_DOORS: Readonly<Record<string, Door>> = {
-  "two-factor/enable": { method: "POST", takes: ["password"], tried: {}, fresh: true },
+  "two-factor/enable": {
+    method: "POST",
+    takes: ["password"],
+    tried: {},
+    fresh: true,
+    needs: { model: "session", makes: "twoFactor" },
+  },
   "two-factor/disable": {
     method: "POST",
     takes: ["password"],
     tried: {},
     fresh: true,
-    forgets: true,
-    changes: "person.second_factor_off",
+    needs: { model: "session", makes: "session" },
   },
   "two-factor/generate-backup-codes": {
     method: "POST",
@@ -87,6 +91,7 @@ const FACTOR_DOORS: Readonly<Record<string, Door>> = {
     tried: {},
     fresh: true,
     changes: "person.backup_codes",
+    needs: { model: "session", makes: "twoFactor" },
   },
   "two-factor/verify-totp": {
     method: "POST",
@@ -95,7 +100,7 @@ const FACTOR_DOORS: Readonly<Record<string, Door>> = {
     follows: true,
     once: true,
     signsIn: "password and code",
-    confirms: "person.second_factor_on",
+    needs: { model: "session", makes: "session" },
   },
   "two-factor/verify-backup-code": {
     method: "POST",
@@ -105,13 +110,20 @@ const FACTOR_DOORS: Readonly<Record<string, Door>> = {
     signsIn: "password and backup code",
   },
   "passkey/generate-authenticate-options": { method: "GET" },
-  "passkey/verify-authentication": { method: "POST", takes: ["response"], tried: {}, signsIn: "passkey" },
+  "passkey/verify-authentication": {
+    method: "POST",
+    takes: ["response"],
+    tried: {},
+    signsIn: "passkey",
+    needs: { model: "passkey", makes: "session" },
+  },
   "passkey/generate-register-options": { method: "GET", fresh: true },
   "passkey/verify-registration": {
     method: "POST",
     takes: ["response", "name"],
     fresh: true,
     changes: "person.passkey_add",
+    needs: { model: "session", makes: "passkey" },
   },
   "passkey/update-passkey": { method: "POST", takes: ["id", "name"] },
   "passkey/delete-passkey": { method: "POST", takes: ["id"], fresh: true, changes: "person.passkey_remove" },
@@ -120,7 +132,14 @@ const FACTOR_DOORS: Readonly<Record<string, Door>> = {
 const DEVICE_DOORS: Readonly<Record<string, Door>> = {
   device: { method: "GET", tried: {} },
   // The device's session begins anew, and is as good as a sign-in.
-  "device/approve": { method: "POST", takes: ["userCode"], tried: {}, fresh: true, changes: "person.device_approve" },
+  "device/approve": {
+    method: "POST",
+    takes: ["userCode"],
+    tried: {},
+    fresh: true,
+    changes: "person.device_approve",
+    needs: { model: "session", makes: "deviceCode" },
+  },
   "device/deny": { method: "POST", takes: ["userCode"], tried: {} },
   "device/code": { method: "POST", takes: ["client_id", "scope"], tried: {}, makes: true, plain: true },
   "device/token": { method: "POST", takes: ["grant_type", "device_code", "client_id"], signsIn: "device", plain: true },
@@ -160,7 +179,8 @@ async function through(room: PeopleRoom, exchange: Exchange, path: string, door:
   const isAnew = door.follows === true && found?.held.person.twoFactor === true;
   const [cookie, before] = isAnew ? [challengedOf(room, own), undefined] : [own, found];
   if (door.fresh === true) demandFreshSession(room, before?.held);
-  const trying = begin(room, door, exchange, fields, before?.held.person.id);
+  call.needs = neededBy(door, fields, before?.held);
+  const trying = begin(room, door, exchange, fields, before?.held);
   refuseWeak(door, fields, before?.held.person.email);
   if (path === "reset-password") return reset(room, exchange, fields, trying);
   const library = door.single === true ? await room.library.single() : await room.library.plain();
@@ -180,14 +200,13 @@ async function through(room: PeopleRoom, exchange: Exchange, path: string, door:
       await room.audit.failed(textOf(fields, "email"), exchange.clientAddress, door.signsIn);
     if (reply.status >= 500) trying?.right();
     if (door.plain === true) return reply;
-    throw faultOf(room, reply.status, reply.bytes);
+    throw faultOf(room, reply.status, reply.bytes, path === "change-password" ? "currentPassword" : undefined);
   }
   if (door.once === true) await refuseUsed(room, begun, textOf(fields, "code"));
   if (door.makes !== true) trying?.right();
-  if (before !== undefined && door.forgets === true) await forget(room, before.held);
   await writeDown(room, door, exchange, begun, before?.held);
   if (door.plain === true) return reply;
-  const isSame = before !== undefined && before.held.person.email === textOf(fields, "email").toLowerCase();
+  const isSame = isAddressOf(before?.held, textOf(fields, "email"));
   return isSame ? stillIn(room, withoutToken(reply)) : withoutToken(reply);
 }
 
@@ -232,16 +251,35 @@ function isClosed({ mail, oidc }: PeopleRoom, path: string): boolean {
   return oidc === null && (path === "sign-in/social" || path.startsWith("callback/"));
 }
 
+/**
+ * Who is signed in is counted by their session, which strangers cannot use up; mails to an address by the address, whoever
+ * asks for them.
+ */
 function begin(
-  { tries }: PeopleRoom,
-  { tried }: Door,
-  { clientAddress }: Exchange,
+  room: PeopleRoom,
+  { method, tried, makes }: Door,
+  exchange: Exchange,
   fields: unknown,
-  personId: string | undefined,
+  held: Held | undefined,
 ): Try | undefined {
   if (tried === undefined) return undefined;
-  const account = tried.account === undefined ? personId : textOf(fields, tried.account);
-  return tries.begin(clientAddress, account === undefined || account === "" ? undefined : account);
+  if (method === "GET") return beginRead(room, exchange, held);
+  const [{ tries }, { clientAddress }] = [room, exchange];
+  const account = tried.account === undefined ? undefined : textOf(fields, tried.account);
+  const isOwn = account === undefined || (makes !== true && isAddressOf(held, account));
+  if (held !== undefined && isOwn) return tries.begin(clientAddress, held.person.id, held.session.id);
+  return tries.begin(clientAddress, account === "" ? undefined : account);
+}
+
+function isAddressOf(held: Held | undefined, said: string): boolean {
+  return held?.person.email === said.toLowerCase();
+}
+
+/** A passkey signs in while it is there; a session adds one or a second factor, allows a device or begins anew while it is. */
+function neededBy({ needs }: Door, fields: unknown, held: Held | undefined): Needed | undefined {
+  if (needs?.model === "session") return held && { ...needs, field: "id", value: held.session.id };
+  const response = isJsonObject(fields) ? fields["response"] : undefined;
+  return needs && { ...needs, field: "credentialID", value: textOf(response, "id") };
 }
 
 function demandFreshSession(room: PeopleRoom, held: Held | undefined): void {
@@ -273,16 +311,10 @@ async function refuseUsed({ store, clock }: PeopleRoom, begun: Held | undefined,
   throw fault("invalid_sign_in", { message: "This code was used already. Wait for the next one." });
 }
 
-/** Also for devices that sign in at this moment, which the library knows nothing of. */
-async function forget({ store, clock }: PeopleRoom, { person: { id } }: Held): Promise<void> {
-  const nowMs = clock.nowMs();
-  await store.change(async ({ people }) => ({ answer: await people.dropSecondFactor(id, nowMs), audit: null }));
-}
-
 /** Who signed in, and by what; what somebody changed about how they sign in. */
 async function writeDown(
   { audit }: PeopleRoom,
-  { signsIn, confirms, changes }: Door,
+  { signsIn, follows, changes }: Door,
   { clientAddress: address }: Exchange,
   begun: Held | undefined,
   before: Held | undefined,
@@ -291,9 +323,9 @@ async function writeDown(
   if (who === undefined) return;
   const write = (action: string, detail = {}) =>
     audit.write({ actor: who.email, action, target: who.id, address, detail });
-  // The factor that is switched on begins the session anew.
-  if (begun !== undefined && confirms !== undefined && begun.person.id === before?.person.id) await write(confirms);
-  else if (begun !== undefined) await write("person.sign_in", { how: signsIn });
+  // The first code of a factor begins the session anew, and follows no password.
+  const isSwitch = follows === true && before !== undefined;
+  if (begun !== undefined && !isSwitch) await write("person.sign_in", { how: signsIn });
   else if (signsIn === undefined && changes !== undefined) await write(changes);
 }
 

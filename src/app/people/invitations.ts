@@ -16,8 +16,9 @@ import { goodLink, makeAccount, noLink, takeSeat } from "./accounts.ts";
 import { baseOf } from "./deps.ts";
 import { makerName, makerOf, makerShown } from "./makers.ts";
 import { seatsOf } from "./me.ts";
-import { refuseForeign } from "./origin.ts";
+import { beginRead, refuseForeign } from "./origin.ts";
 import type { PeopleRoom } from "./room.ts";
+import type { Try } from "./tries.ts";
 
 const INVITATION_MS = 7 * DAY_MS;
 /** Within 24 hours, by others than the operator: for one address, and in all. */
@@ -158,7 +159,7 @@ function stateOf({ usedAtMs, revokedAtMs, expiresAtMs }: PersonLink, nowMs: numb
 export function acceptanceHandlers(room: PeopleRoom): Record<string, Handler> {
   return {
     peopleShowInvitation: whole(async (exchange) => {
-      const { link, email, workspace, role } = await invitationOf(room, exchange);
+      const { link, email, workspace, role } = await invitationOf(room, exchange, beginRead(room, exchange));
       const { slug, name } = workspace;
       const account = await room.store.people.personByEmail(email);
       const json = {
@@ -173,7 +174,8 @@ export function acceptanceHandlers(room: PeopleRoom): Record<string, Handler> {
     peopleAcceptInvitation: whole(async (exchange) => {
       refuseForeign(exchange.headers, room.publicUrl);
       const said = await readOptionalBody(exchange, InvitationAccept);
-      const { link, email, workspace, role } = await invitationOf(room, exchange);
+      const trying = room.tries.begin(exchange.clientAddress);
+      const { link, email, workspace, role } = await invitationOf(room, exchange, trying);
       if ((await room.store.people.personByEmail(email)) !== undefined) {
         const demand = () => demandSame(room, exchange, email);
         await demand();
@@ -194,8 +196,7 @@ export function acceptanceHandlers(room: PeopleRoom): Record<string, Handler> {
 }
 
 /** The invitation behind the token in the path. Tokens that are not good count like wrong passwords. */
-async function invitationOf(room: PeopleRoom, { params, clientAddress }: Exchange) {
-  const trying = room.tries.begin(clientAddress);
+async function invitationOf(room: PeopleRoom, { params }: Exchange, trying: Try) {
   const link = await goodLink(room, "invitation", params["token"] ?? "");
   const workspace = link?.seat == null ? undefined : room.directory.workspace(link.seat.workspaceId);
   if (link?.seat == null || link.email === null || workspace === undefined) throw noLink();

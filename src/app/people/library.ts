@@ -1,6 +1,7 @@
-import type { BetterAuthOptions, BetterAuthPlugin } from "better-auth";
+import type { BetterAuthOptions, BetterAuthPlugin, GenericEndpointContext } from "better-auth";
 import { Fault, fault } from "../../contract/faults.ts";
 import { ownOrigins } from "../../domain/tenancy/own-origins.ts";
+import type { PeopleWriter } from "../../domain/tenancy/person.ts";
 import { HashingBusy } from "../../kit/password-hash.ts";
 import { change } from "../manage/deps.ts";
 import { FRESH_MS } from "../manage/fresh.ts";
@@ -133,7 +134,14 @@ async function optionsOf(deps: PeopleDeps, plugins: BetterAuthPlugin[]): Promise
     baseURL: new URL(baseOf(deps)).origin,
     basePath: AUTH_PATH,
     secret: await deps.secret(),
-    database: await store.peopleDatabase({ epoch: () => callNow().epoch, late }),
+    database: await store.peopleDatabase({
+      epoch: () => callNow().epoch,
+      needs: () => callNow().needs,
+      sawFactor: (secret) => {
+        callNow().factor = secret;
+      },
+      late,
+    }),
     telemetry: { enabled: false },
     logger: { level: "error", log: (_level, message) => warn({ said: message.slice(0, 300) }, "sign-in") },
     onAPIError: {
@@ -214,6 +222,7 @@ function resetMail(deps: PeopleDeps): Pick<NonNullable<BetterAuthOptions["emailA
 async function hooksOf(deps: PeopleDeps, late: () => never): Promise<NonNullable<BetterAuthOptions["databaseHooks"]>> {
   const { store, clock } = deps;
   const { APIError } = await import("better-auth/api");
+  const changeWay = wayChanger(deps, late);
   // In the library's own kind the browser comes back to the page of signing in with it.
   const later = (error: unknown): never => {
     throw error instanceof Fault && error.code === "service_unavailable"
@@ -234,8 +243,25 @@ async function hooksOf(deps: PeopleDeps, late: () => never): Promise<NonNullable
         },
       },
     },
-    // Who is proven is said by `startOver` and by who makes accounts: the library would say it without starting over.
-    user: { update: { before: async (user) => (user.emailVerified === undefined ? undefined : false) } },
+    user: {
+      update: {
+        before: async ({ emailVerified, twoFactorEnabled }, context) => {
+          // Who is proven is said by `startOver` and by who makes accounts: the library would say it without starting over.
+          if (emailVerified !== undefined) return false;
+          // The library would switch it in several steps: who is stopped between them has a factor that asks for a code and
+          // takes none. It writes the same once more.
+          if (twoFactorEnabled === true)
+            await changeWay(context, "person.second_factor_on", (people, { id }) =>
+              people.confirmSecondFactor(id, callNow().factor ?? "", clock.nowMs()),
+            );
+          if (twoFactorEnabled === false)
+            await changeWay(context, "person.second_factor_off", (people, { id }) =>
+              people.dropSecondFactor(id, clock.nowMs()),
+            );
+          return undefined;
+        },
+      },
+    },
     account: {
       create: {
         // The provider's tokens are of no use here: what nobody has, nobody loses.
@@ -245,19 +271,35 @@ async function hooksOf(deps: PeopleDeps, late: () => never): Promise<NonNullable
         // The library would write the password before it ends the sessions: who is in by one of them could write another
         // after it. It writes the same once more.
         before: async ({ password }, context) => {
-          const person = context?.context.session?.user;
-          if (context?.path !== "/change-password" || person === undefined || typeof password !== "string") return;
-          const call = callNow();
-          const [actor, address] = [person.email, context.headers?.get(ADDRESS_HEADER)];
-          const line = { actor, action: "person.password_change", workspaceId: null, target: person.id };
-          const epoch = await change(deps, async ({ people }) => {
-            const answer = await people.changePassword(person.id, password, call.epoch, clock.nowMs());
-            return { answer, audit: answer === undefined ? null : { ...line, detail: { address } } };
-          });
-          call.epoch = epoch ?? late();
+          if (context?.path === "/change-password" && typeof password === "string")
+            await changeWay(context, "person.password_change", (people, { id, epoch }) =>
+              people.changePassword(id, password, epoch, clock.nowMs()),
+            );
         },
       },
     },
+  };
+}
+
+/** Answers the epoch that the call goes on in; undefined: nothing was changed. */
+type ChangeWay = (
+  people: PeopleWriter,
+  who: { readonly id: string; readonly epoch: number },
+) => Promise<number | undefined>;
+
+/** Changes how somebody signs in, all of it at once and with its audit line, while the session is there that asks for it. */
+function wayChanger(deps: PeopleDeps, late: () => never) {
+  return async (context: GenericEndpointContext | null, action: string, write: ChangeWay): Promise<void> => {
+    const [call, own] = [callNow(), context?.context.session];
+    if (own == null) return late();
+    const { id, email: actor } = own.user;
+    const detail = { address: context?.headers?.get(ADDRESS_HEADER) };
+    const epoch = await change(deps, async ({ people }) => {
+      const isThere = await people.holdSession(id, own.session.id, call.epoch);
+      const answer = isThere ? await write(people, { id, epoch: call.epoch }) : undefined;
+      return { answer, audit: answer === undefined ? null : { actor, action, workspaceId: null, target: id, detail } };
+    });
+    call.epoch = epoch ?? late();
   };
 }
 

@@ -5,6 +5,7 @@ import type { PeopleWriter, PersonSession } from "../../domain/tenancy/person.ts
 import { readBody } from "../body.ts";
 import { type Exchange, type Handler, whole } from "../exchange.ts";
 import { change } from "../manage/deps.ts";
+import { refuseStale } from "../manage/fresh.ts";
 import { isoTime } from "../manage/views.ts";
 import { short } from "../short.ts";
 import { showMe } from "./me.ts";
@@ -36,6 +37,8 @@ export function ownAccountHandlers(room: PeopleRoom): Record<string, Handler> {
       const { userId, sessionId } = person;
       const ended = await change(room, async ({ people }) => {
         await demandSession(people, person);
+        const { sessions, codes } = await people.begunAfter(userId, sessionId, clock.nowMs());
+        if (sessions.length + codes.length > 0) refuseStale(room, person.signedInAtMs);
         const answer = await people.endOtherSessions(userId, sessionId);
         return { answer, audit: about("person.end_sessions", userId, { ended: answer }) };
       });
@@ -43,10 +46,14 @@ export function ownAccountHandlers(room: PeopleRoom): Record<string, Handler> {
     }),
     peopleEndSession: whole(async (exchange) => {
       const person = personIn(exchange);
-      const { userId } = person;
+      const { userId, sessionId } = person;
       const id = exchange.params["id"] ?? "";
       await change(room, async ({ people }) => {
         await demandSession(people, person);
+        const { sessions, codes } = await people.begunAfter(userId, sessionId, clock.nowMs());
+        // A session that was stolen must not end those that its owner begins after it, again and again, nor with each older
+        // one a sign-in of theirs that waits for its code.
+        if (sessions.includes(id) || (codes.length > 0 && id !== sessionId)) refuseStale(room, person.signedInAtMs);
         if (!(await people.endSession(userId, id)))
           throw fault("not_found", { message: `You have no session "${short(id)}".` });
         return { answer: null, audit: about("person.end_session", userId, { session: id }) };

@@ -30,7 +30,7 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
       const { operator } = await readBody(exchange, OperatorBody);
       return changed(room, exchange, {
         action: operator ? "person.operator_on" : "person.operator_off",
-        demand: (person) => (operator ? demandReturn(room, exchange, person) : demandAnotherOperator(room, person)),
+        demand: (person) => (operator ? demandReturn(room, exchange, person) : demandLeave(room, exchange, person)),
         write: (people, { id }) => people.setOperator(id, operator, clock.nowMs()),
         stays: (seat) => operator || seat?.role === "owner",
       });
@@ -39,7 +39,7 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
       const { disabled } = await readBody(exchange, DisabledBody);
       return changed(room, exchange, {
         action: disabled ? "person.disable" : "person.enable",
-        demand: (person) => (disabled ? demandAnotherOperator(room, person) : demandReturn(room, exchange, person)),
+        demand: (person) => (disabled ? demandLeave(room, exchange, person) : demandReturn(room, exchange, person)),
         write: (people, { id }) => people.setDisabled(id, disabled, clock.nowMs()),
         stays: () => !disabled,
       });
@@ -58,6 +58,7 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
     ),
     peopleEndAllSessions: whole(async (exchange) => {
       const { id, email } = await findPerson(room, exchange);
+      if (isOwn(exchange, id)) demandFresh(room, exchange);
       const ended = await change(room, async ({ people }) => {
         const answer = await people.endSessions(id);
         const audit = {
@@ -85,7 +86,7 @@ type PersonChange = {
   readonly action: string;
   /** Throws when it may not be. Asked before the change: inside, the store waits for it to end. */
   demand(person: PersonListed): Promise<void>;
-  write(people: PeopleWriter, person: PersonListed): Promise<void>;
+  write(people: PeopleWriter, person: PersonListed): Promise<unknown>;
   /** Whether management tokens that they made stay in a workspace, by their seat there. */
   stays(seat: Member | undefined): boolean;
 };
@@ -123,12 +124,14 @@ export async function findPerson({ store }: PeopleRoom, { params }: Exchange): P
  * What signs oneself in is changed by steps that ask for the password or a sign-in that is not long ago: whoever holds a
  * session must not get around them.
  */
-export function refuseOwn({ actor }: Exchange, personId: string): void {
-  if (actor?.is !== "person" || actor.person.userId !== personId) return;
+export function refuseOwn(exchange: Exchange, personId: string): void {
+  if (!isOwn(exchange, personId)) return;
   throw fault("not_allowed", {
     message: "This is your own account: change it under Account in the portal, or let somebody else do this for you.",
   });
 }
+
+const isOwn = ({ actor }: Exchange, personId: string) => actor?.is === "person" && actor.person.userId === personId;
 
 /** Nobody stands behind an account that was erased. */
 export function refuseErased(person: PersonRecord): void {
@@ -139,6 +142,12 @@ export function refuseErased(person: PersonRecord): void {
 async function demandReturn(room: PeopleRoom, exchange: Exchange, person: PersonListed): Promise<void> {
   refuseErased(person);
   demandFresh(room, exchange);
+}
+
+/** A session that was stolen must not shut out its owner: others are shut out without a fresh sign-in. */
+async function demandLeave(room: PeopleRoom, exchange: Exchange, person: PersonListed): Promise<void> {
+  await demandAnotherOperator(room, person);
+  if (isOwn(exchange, person.id)) demandFresh(room, exchange);
 }
 
 /** Without an operator who can sign in, nobody could make another. */

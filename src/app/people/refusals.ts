@@ -99,15 +99,17 @@ function inWords({ code, message, param, retryAfter }: Words): Fault {
 
 export const tooBusy = (): Fault => inWords(BUSY);
 
-/** What the library refused with, as a fault of ours. */
+/** What the library refused with, as a fault of ours; `ownPassword` is the field of the one that somebody has. */
 export function faultOf(
   { mail }: { readonly mail: object | null },
   status: number,
   bytes: Buffer | string | undefined,
+  ownPassword = "password",
 ): Fault {
   const said = jsonIn(bytes ?? "");
   const { code = "", message } = Refused.catch({}).parse(said);
-  const words = KNOWN[code] ?? BY_STATUS[status];
+  const known = KNOWN[code] ?? BY_STATUS[status];
+  const words = known?.param === "password" ? { ...known, param: ownPassword } : known;
   if (words !== undefined)
     return inWords(mail === null ? { ...words, message: words.withoutMail ?? words.message } : words);
   if (status >= 500)

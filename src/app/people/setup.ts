@@ -5,7 +5,7 @@ import { readBody, readQuery } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { goodLink, makeAccount, noLink } from "./accounts.ts";
 import { baseOf, type PeopleDeps } from "./deps.ts";
-import { refuseForeign } from "./origin.ts";
+import { beginRead, refuseForeign } from "./origin.ts";
 import type { PeopleRoom } from "./room.ts";
 
 const SETUP_MS = 30 * 86_400_000;
@@ -47,7 +47,7 @@ export function setupHandlers(room: PeopleRoom): Record<string, Handler> {
   return {
     peopleSetupStanding: whole(async (exchange) => {
       const { token } = readQuery(exchange, TokenQuery);
-      const trying = room.tries.begin(exchange.clientAddress);
+      const trying = beginRead(room, exchange);
       const needed = await isSetupNeeded(room);
       const good = needed && (await goodLink(room, "setup", token)) !== undefined;
       if (good) trying.right();

@@ -6,7 +6,7 @@ import { readBody, readQuery } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { goodLink, makeAccount, noLink } from "./accounts.ts";
 import { baseOf, type PersonMail } from "./deps.ts";
-import { refuseForeign } from "./origin.ts";
+import { beginRead, refuseForeign } from "./origin.ts";
 import type { PeopleRoom } from "./room.ts";
 
 const SIGN_UP_MS = 24 * 3_600_000;
@@ -27,7 +27,7 @@ export function signUpHandlers(room: PeopleRoom): Record<string, Handler> {
     peopleSignUpStanding: whole(async (exchange) => {
       demandOpen(room);
       const { token } = readQuery(exchange, TokenQuery);
-      const trying = room.tries.begin(exchange.clientAddress);
+      const trying = beginRead(room, exchange);
       const link = await goodLink(room, "sign_up", token);
       if (link !== undefined) trying.right();
       return { status: 200, json: { good: link !== undefined, email: link?.email ?? null } };

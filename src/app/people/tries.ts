@@ -13,17 +13,22 @@ export type TryLimits = {
 
 /** No address is longer; what is remembered of a caller's word has an end. */
 const ACCOUNT_CHARS_MAX = 320;
-/** Addresses and accounts remembered at once; beyond it the one seen longest ago is forgotten. */
+/** Addresses, accounts and sessions remembered at once; beyond it the one seen longest ago is forgotten. */
 const REMEMBERED_MAX = 50_000;
 
+/** Who has several sessions tries by no more of them: a passkey begins as many as one likes, and shows no password. */
+const SESSIONS_COUNTED_MAX = 5;
+
 type Count = { tries: number; readonly sinceMs: number };
+
+type Taken = { readonly count: Count } | { readonly waitMs: number };
 
 /** A try that is under way: it counts until it turns out to be right. */
 export type Try = { right(): void };
 
 /**
- * Keeps passwords, codes and links from being guessed: by address and by account. A try counts before it is looked at,
- * so that many at once are no way around it.
+ * Keeps passwords, codes and links from being guessed: by address, and by account or session. A try counts before it is
+ * looked at, so that many at once are no way around it.
  */
 export class Tries {
   readonly #limits: TryLimits;
@@ -35,23 +40,37 @@ export class Tries {
     this.#clock = clock;
   }
 
-  /** Throws when it is one too many; the refusal says when to come back. */
-  begin(address: string, account?: string): Try {
-    const { perAddress, perAccount } = this.#limits;
-    const taken = [
-      this.#take(`address ${limitBucket(address)}`, perAddress),
-      ...(account === undefined ? [] : [this.#take(`account ${accountOf(account)}`, perAccount)]),
-    ];
-    const waits = taken.flatMap((one) => ("waitMs" in one ? [one.waitMs] : []));
-    if (waits.length > 0) throw tooMany(Math.ceil(Math.max(...waits) / 1000));
-    return {
-      right() {
-        for (const one of taken) if ("count" in one) one.count.tries -= 1;
-      },
-    };
+  /**
+   * Throws when it is one too many; the refusal says when to come back. `session`: whose person the account is. It has a
+   * count of its own, which strangers cannot use up.
+   */
+  begin(address: string, account?: string, session?: string): Try {
+    const taken = [this.#take(`address ${limitBucket(address)}`, this.#limits.perAddress)];
+    for (const [key, max] of this.#countedBy(account, session)) {
+      const one = this.#take(key, max);
+      taken.push(one);
+      // What one session has too many is not taken from the others.
+      if ("waitMs" in one) break;
+    }
+    return tryOf(taken);
   }
 
-  #take(key: string, max: number): { readonly count: Count } | { readonly waitMs: number } {
+  /** The same for what does not say who asked, by address and beside those that do. */
+  beginUnsaid(address: string): Try {
+    return tryOf([this.#take(`unsaid ${limitBucket(address)}`, this.#limits.perAddress)]);
+  }
+
+  #countedBy(account: string | undefined, session: string | undefined): [key: string, max: number][] {
+    const { perAccount } = this.#limits;
+    if (account === undefined) return [];
+    if (session === undefined) return [[`account ${accountOf(account)}`, perAccount]];
+    return [
+      [`session ${session}`, perAccount],
+      [`person ${account}`, SESSIONS_COUNTED_MAX * perAccount],
+    ];
+  }
+
+  #take(key: string, max: number): Taken {
     const now = this.#clock.elapsedMs();
     const known = this.#counts.get(key);
     const isOver = known === undefined || now - known.sinceMs >= this.#limits.windowMs;
@@ -61,6 +80,16 @@ export class Tries {
     count.tries += 1;
     return { count };
   }
+}
+
+function tryOf(taken: readonly Taken[]): Try {
+  const waits = taken.flatMap((one) => ("waitMs" in one ? [one.waitMs] : []));
+  if (waits.length > 0) throw tooMany(Math.ceil(Math.max(...waits) / 1000));
+  return {
+    right() {
+      for (const one of taken) if ("count" in one) one.count.tries -= 1;
+    },
+  };
 }
 
 const accountOf = (said: string) => said.slice(0, ACCOUNT_CHARS_MAX).trim().toLowerCase();

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import type { Needed } from "../../io/store/sql/people-adapter.ts";
 
 /**
  * A call of signing in while it is under way. What it goes by may be taken from whoever makes it, by a new password or an
@@ -7,6 +8,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 export type Call = {
   /** The newest one when the call came; a later one where the call has begun it. */
   epoch: number;
+  needs?: Needed | undefined;
+  /** The secret of the second factor that was read last: what a code was checked against. */
+  factor?: string | undefined;
   /** Something was not written. */
   isLate: boolean;
 };

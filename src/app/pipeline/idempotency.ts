@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { envelopeOf, type Fault, fault, messagesEnvelopeOf } from "../../contract/faults.ts";
 import { IDEMPOTENCY_KEY_CHARS_MAX, IdempotencyHeaders } from "../../contract/schemas/idempotency.ts";
-import { type KeyUse, keyUseOf, type RememberedUse } from "../../domain/admission/idempotency.ts";
+import { type KeptAnswer, type KeyUse, keyUseOf, type RememberedUse } from "../../domain/admission/idempotency.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { failedChat } from "../../language/dialects/chat/answer.ts";
@@ -26,13 +26,17 @@ export function hasKey({ headers }: Exchange): boolean {
  * key stands for already, if there is one; a twin that runs and another body are refused.
  */
 export async function claimKey(
-  gateway: Gateway,
+  gateway: Pick<Gateway, "state" | "idempotency">,
   trail: Trail,
   exchange: Exchange,
   body: Buffer,
 ): Promise<RememberedUse | undefined> {
   const use = useOf(trail, exchange, body);
-  const verdict = await gateway.state.claim(use, trail.requestId);
+  const keyUse = { ...use, ttlMs: gateway.idempotency.ttlMs };
+  const { run = "first" } = exchange;
+  // Its end frees what it may have from before, whatever is heard of it now.
+  if (run === "again") trail.keyUse = keyUse;
+  const verdict = await gateway.state.claim(use, trail.requestId, run);
   switch (verdict.is) {
     case "remembered":
       return verdict.first;
@@ -41,7 +45,7 @@ export async function claimKey(
     case "other_body":
       throw otherBody(verdict.requestId);
     case "claimed": {
-      trail.keyUse = { ...use, ttlMs: gateway.idempotency.ttlMs };
+      trail.keyUse = keyUse;
       if (verdict.known === "all") return undefined;
       const first = await gateway.idempotency.find(use.key);
       if (first !== undefined && first.body !== use.body) throw otherBody(first.requestId);
@@ -112,9 +116,11 @@ export async function replay(call: Replayed, first: RememberedUse): Promise<void
     trail,
     trail.finish({ status: first.status, errorCode: problem.code, usage: null, charge: null }),
   );
-  const text = isStream ? frameOf(problem, first.requestId, surface) : (kept ?? noticeOf(problem, first, surface));
+  const notice = isStream ? frameOf(problem, first.requestId, surface) : noticeOf(problem, first, surface);
+  const { text, headers } = kept ?? { text: notice, headers: {} };
   sink.start(first.status, {
     ...exchange.baseHeaders,
+    ...headers,
     ...idsOf(first.requestId),
     "idempotent-replayed": "true",
     "content-type": isStream ? "text/event-stream; charset=utf-8" : "application/json",
@@ -146,7 +152,10 @@ function replayFault({ requestId, status, nanos, currency }: RememberedUse, surf
   });
 }
 
-async function keptAnswer(gateway: Gateway, { workspaceId, requestId }: RememberedUse): Promise<string | undefined> {
+async function keptAnswer(
+  gateway: Gateway,
+  { workspaceId, requestId }: RememberedUse,
+): Promise<KeptAnswer | undefined> {
   try {
     return await gateway.idempotency.kept(workspaceId, requestId);
   } catch {

@@ -4,7 +4,7 @@ import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
 import { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Notice } from "../../io/telemetry/notices.ts";
-import type { Verdict } from "../../io/upstream/classify.ts";
+import { endedBy, type Verdict } from "../../io/upstream/classify.ts";
 import { stop, type Timers } from "../../kit/timers.ts";
 import type { Tried } from "./attempt.ts";
 import type { Ended, Outcome } from "./outcome.ts";
@@ -84,7 +84,15 @@ export class Tries {
       if (ended !== undefined) return { attempt, ended };
     }
     const unpaid = this.#own === "busy" ? undefined : this.#parts.trail.unpaid;
-    throw this.#last ?? unpaid ?? allBusy();
+    throw this.#lastOf(limits.attemptsMax) ?? unpaid ?? allBusy();
+  }
+
+  /** What the caller hears after so many attempts: others may be left. */
+  #lastOf(attemptsMax: number): Fault | undefined {
+    const others = [...this.#parts.plan.attempts.slice(this.#next), ...this.#later];
+    const isLeft = others.some((one) => isOwnResource(one) || this.#closed() === undefined);
+    if (this.#last === undefined || !isLeft) return this.#last;
+    return endedBy(this.#last, `all ${attemptsMax} attempts that a request may make are used up`);
   }
 
   /** Whose turn it is. */
@@ -294,7 +302,9 @@ export class Tries {
   #spent(attempt: Attempt): Fault {
     this.#untried(attempt, "stop", "not tried: the retry budget is spent");
     this.#parts.gateway.noticed({ is: "budget_spent", provider: attempt.endpoint.provider });
-    return this.#last ?? allBusy();
+    return this.#last === undefined
+      ? allBusy()
+      : endedBy(this.#last, "the gateway's budget for further attempts is spent");
   }
 
   #untried({ endpoint, own }: Attempt, outcome: "next" | "stop", reason: string): void {

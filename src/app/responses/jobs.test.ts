@@ -16,7 +16,7 @@ import { systemTimers } from "../../kit/timers.ts";
 import type { Sink } from "../exchange.ts";
 import { WorkElsewhere } from "./elsewhere.ts";
 import { eventsAfter, eventsOf } from "./event-log.ts";
-import { followJob } from "./follow.ts";
+import { followJob, followStored } from "./follow.ts";
 import { Job } from "./job.ts";
 import type { Jobs } from "./jobs.ts";
 import { endWork } from "./removal.ts";
@@ -273,6 +273,27 @@ test("RESP-04 RESP-05 work that another instance has begun anew is stopped, and 
   expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "in_progress", runs: 2, request: REQUEST }]);
 });
 
+test("RESP-04 CHAT-10 who follows what another instance makes hears a sign of life whenever nothing came for a while", async () => {
+  const stored = storedResponse("resp_1", { status: "in_progress", background: "streamed" });
+  await store.add(stored);
+  await store.appendEvents(runOf("resp_1"), [{ sequence: 0, text: 'data: {"sequence_number":0}\n\n' }]);
+  const reader = new SlowSink();
+  reader.hurry();
+  let elapsedMs = 0;
+  const looksAtMs = [1000, 1999, 2000, 2001, 2002];
+  const signs: number[] = [];
+  const find: ResponseStore["find"] = (...place) => {
+    signs.push(reader.signs);
+    elapsedMs = looksAtMs[signs.length - 1] ?? 0;
+    const isLast = signs.length === looksAtMs.length;
+    return isLast ? Promise.resolve(storedResponse("resp_1")) : store.find(...place);
+  };
+  const clock = { nowMs: () => 2000, elapsedMs: () => elapsedMs };
+  const watched = { find, events: store.events.bind(store) };
+  await followStored({ store: { ...store, ...watched }, keepAliveMs: 1000, clock }, stored, reader, -1, {});
+  expect([reader.numbers, signs, reader.ended]).toEqual([[0], [0, 0, 0, 1, 1], "whole"]);
+});
+
 const MIB = 1024 * 1024;
 
 /** An event of about so many characters. */
@@ -382,6 +403,7 @@ test("RESP-05 where nothing may be kept any more the events are forgotten; who c
 /** A client that takes one event, and the next only when it is told to hurry. */
 class SlowSink implements Sink {
   readonly numbers: number[] = [];
+  signs = 0;
   readonly #hurry = Promise.withResolvers<void>();
   started = false;
   readonly gone = false;
@@ -398,6 +420,7 @@ class SlowSink implements Sink {
   write(chunk: Buffer | string): boolean {
     const number = /"sequence_number":(\d+)/.exec(String(chunk))?.[1];
     if (number !== undefined) this.numbers.push(Number(number));
+    if (chunk === ": keep-alive\n\n") this.signs += 1;
     return false;
   }
 

@@ -19,7 +19,8 @@ export function openResponses(given: Omit<ResponsesDeps, "mayKeep">, gateway: Ga
         ...idempotency,
         async kept(workspaceId, requestId) {
           const stored = await deps.store.find(workspaceId, requestId, deps.clock.nowMs());
-          return stored === undefined ? undefined : JSON.stringify(stored.response);
+          if (stored === undefined) return undefined;
+          return { text: JSON.stringify(stored.response), headers: stored.servedBy ?? {} };
         },
       },
       ending: (requestId, made) => jobs.takeEnd(requestId, made),

@@ -74,6 +74,7 @@ function exchangeOf(room: ResponsesRoom, row: UnfinishedResponse, principal: Pri
   const { headers = {}, clientAddress = "", body = "" } = row.request ?? {};
   return {
     requestId: row.id,
+    run: "again",
     route,
     params: {},
     query: new URLSearchParams(),

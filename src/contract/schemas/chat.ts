@@ -95,8 +95,10 @@ const tool = z.looseObject({
 
 const toolChoice = z.union([
   z.enum(["none", "auto", "required"]),
-  z.looseObject({ type: z.literal("function"), function: z.looseObject({ name: z.string().min(1) }) }),
-  z.looseObject({ type: z.literal("allowed_tools"), allowed_tools: z.looseObject({}) }),
+  z.discriminatedUnion("type", [
+    z.looseObject({ type: z.literal("function"), function: z.looseObject({ name: z.string().min(1) }) }),
+    z.looseObject({ type: z.literal("allowed_tools"), allowed_tools: z.looseObject({}) }),
+  ]),
 ]);
 
 const responseFormat = z.discriminatedUnion("type", [

@@ -30,28 +30,33 @@ const said = z.literal("message").optional();
 const own = { id: optional(z.string()), status: optional(z.enum(["in_progress", "completed", "incomplete"])) };
 const output = z.union([z.string(), z.array(z.discriminatedUnion("type", [TextPart, ImagePart]))]);
 
-const Item = z.union(
+const Message = z.discriminatedUnion("role", [
+  z.strictObject({ type: said, role: z.literal("user"), content: z.union([z.string(), z.array(UserPart).min(1)]) }),
+  z.strictObject({
+    type: said,
+    role: z.enum(["developer", "system"]),
+    content: z.union([z.string(), z.array(TextPart)]),
+  }),
+  z.strictObject({
+    type: said,
+    role: z.literal("assistant"),
+    phase: optional(z.enum(["commentary", "final_answer"])),
+    content: z.union([
+      z.string(),
+      z.array(
+        z.discriminatedUnion("type", [
+          z.strictObject({ type: z.literal("output_text"), text: z.string() }),
+          z.strictObject({ type: z.literal("refusal"), refusal: z.string() }),
+        ]),
+      ),
+    ]),
+  }),
+]);
+
+const Item = z.discriminatedUnion(
+  "type",
   [
-    z.strictObject({ type: said, role: z.literal("user"), content: z.union([z.string(), z.array(UserPart).min(1)]) }),
-    z.strictObject({
-      type: said,
-      role: z.enum(["developer", "system"]),
-      content: z.union([z.string(), z.array(TextPart)]),
-    }),
-    z.strictObject({
-      type: said,
-      role: z.literal("assistant"),
-      phase: optional(z.enum(["commentary", "final_answer"])),
-      content: z.union([
-        z.string(),
-        z.array(
-          z.discriminatedUnion("type", [
-            z.strictObject({ type: z.literal("output_text"), text: z.string() }),
-            z.strictObject({ type: z.literal("refusal"), refusal: z.string() }),
-          ]),
-        ),
-      ]),
-    }),
+    Message,
     z.strictObject({
       type: z.literal("function_call"),
       call_id: z.string(),

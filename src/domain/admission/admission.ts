@@ -68,9 +68,13 @@ export type DaySpend = Pick<HoldRequest, "workspaceId" | "keyId" | "memberId" | 
   readonly day: string;
 };
 
+/** `again`: work that was left, taken up under the id that it had. Whoever began it may go on with it all the same. */
+export type RequestRun = "first" | "again";
+
 /**
  * Each method is one atomic step, so that two requests can never both take the last credit or the last place. Those on
- * the path of every request answer at once where the state is in the process.
+ * the path of every request answer at once where the state is in the process. What ends something (`settle`, `leave`,
+ * `giveBack`, `credit`, `remember`, `release`) does not fail where the state does not answer: it is done once it does.
  */
 export type SharedState = {
   /** Counts the call and says whether it fits into the sliding 60-second window. A refused call is not counted. */
@@ -104,8 +108,11 @@ export type SharedState = {
   restoreSpend(spends: readonly DaySpend[]): Promise<void>;
   /** What a workspace, a member or a key has spent in the day and the month of a moment. */
   spending(spender: SpenderOf, atMs: number): Promise<Spending>;
-  /** Takes an `Idempotency-Key` for a request, unless another one has it or was charged under it. Again is no harm. */
-  claim(use: KeyUse, requestId: string): Soon<ClaimVerdict>;
+  /**
+   * Takes an `Idempotency-Key` for a request, unless another one has it or was charged under it. Again is no harm. Where it
+   * fails, the request does not have it; one that is run `again` may have it from before, and still has it then.
+   */
+  claim(use: KeyUse, requestId: string, run?: RequestRun): Soon<ClaimVerdict>;
   /** The request was charged: its claim ends, and the key answers with it. At start for what SQL has, oldest first. */
   remember(use: RememberedUse): Soon<void>;
   /** The request was not charged: its claim ends, and the key is free. After `remember` it changes nothing. */

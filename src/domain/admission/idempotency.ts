@@ -44,14 +44,17 @@ export type IdempotencyStore = {
   sweep(nowMs: number, rowsMax: number): Promise<number>;
 };
 
+/** JSON text, and the headers that say who served it. */
+export type KeptAnswer = { readonly text: string; readonly headers: Readonly<Record<string, string>> };
+
 /** What the request path is given for calls with an `Idempotency-Key`. */
 export type Idempotency = {
   /** How long a charged call is remembered. */
   readonly ttlMs: number;
   /** A charged use that is not in memory any more, by the digest of its key. */
   find(key: string): Promise<RememberedUse | undefined>;
-  /** The answer of a request as JSON text, where it is kept for its callers anyway. */
-  kept(workspaceId: string, requestId: string): Promise<string | undefined>;
+  /** The answer of a request, where it is kept for its callers anyway. */
+  kept(workspaceId: string, requestId: string): Promise<KeptAnswer | undefined>;
   /** Forgets in SQL what has had its time. */
   sweep(): Promise<void>;
 };

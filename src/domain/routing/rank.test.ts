@@ -186,11 +186,41 @@ describe("a router's fallbacks", () => {
     const route = autoRoute({ models: ["acme/one"], fallback: ["acme/second", "acme/last"], floor: "L2" });
     const request = { ...requestOf({ route }), policy: { ...requestOf().policy, floor: "L2" as const } };
     const plan = planned(request, world());
-    // Two of five attempts are kept for them, although the pool could use them all.
+    // Each of the two has one of five attempts, although the pool could use them all.
     expect(providersOf(plan)).toEqual(["a", "b", "c", "x", "y", "d", "e", "f"]);
     const reasons = plan.decision().candidates.map(({ provider, reason }) => `${provider}: ${reason}`);
     expect(reasons).toContain("x: choice 4, fallback");
     expect(reasons).toContain("us: sovereignty_floor_not_met: level L0 is below the floor L2");
+  });
+
+  const endpointsOf = (model: string, count: number) =>
+    Array.from({ length: count }, (_, at) => endpointOf({ provider: `${model}${at}`, model: `acme/${model}` }));
+
+  /** Who is tried within five attempts, of so many endpoints each of a choice and of fallbacks. */
+  const triedOf = (choice: number, ...fallbacks: number[]) => {
+    const models = fallbacks.map((count, at) => endpointsOf("xyzuvw".charAt(at), count));
+    const all = worldOf([...endpointsOf("a", choice), ...models.flat()], { attemptsMax: 5 });
+    const fallback = models.flatMap(([first]) => (first === undefined ? [] : [first.model]));
+    return providersOf(planned(requestOf({ route: autoRoute({ models: ["acme/a"], fallback }) }), all)).slice(0, 5);
+  };
+
+  test.each([
+    ["one for each fallback, the rest for the choice", [5, 2, 1], ["a0", "a1", "a2", "x0", "y0"]],
+    ["what the choice leaves goes on in order", [1, 4, 4], ["a0", "x0", "x1", "x2", "y0"]],
+    ["one fallback has one", [9, 3], ["a0", "a1", "a2", "a3", "x0"]],
+    ["the choice has one, whoever comes after it", [9, 2, 2, 2, 2, 2, 2], ["a0", "x0", "y0", "z0", "u0"]],
+    ["without a choice they have all", [0, 2, 2, 2, 2, 2, 2], ["x0", "y0", "z0", "u0", "v0"]],
+    ["however many endpoints the first of them has", [9, 40, 1], ["a0", "a1", "a2", "x0", "y0"]],
+  ])("ROUTE-01 every fallback has one of the attempts: %s", (_, [choice = 0, ...fallbacks], tried) => {
+    expect(triedOf(choice, ...fallbacks)).toEqual(tried);
+  });
+
+  test("ROUTE-01 ROUTE-06 a conversation that stays at a fallback leaves the choice and the others theirs", () => {
+    const all = worldOf([...endpointsOf("a", 9), ...endpointsOf("x", 2), ...endpointsOf("y", 2)], { attemptsMax: 5 });
+    const route = autoRoute({ models: ["acme/a"], fallback: ["acme/x", "acme/y"] });
+    const session = { endpoint: "x1:eu:acme/x", seenTokens: 10 };
+    const plan = planned(requestOf({ route, session, wishes: { sessionId: "s" } }), all);
+    expect(providersOf(plan).slice(0, 5)).toEqual(["x1", "a0", "a1", "a2", "y0"]);
   });
 
   test("ROUTE-01 a fallback is not part of the pool, unless the router names it there too", () => {
@@ -259,10 +289,18 @@ describe("what is the workspace's own and a fallback", () => {
       return providersOf(planned(request, owned([...endpoints, ...fallen], { own: of })));
     };
     expect(plan({ fallback: ["acme/x"] }, KEY).slice(0, 5)).toEqual(["a", "b", "c", "x", "own"]);
-    expect(plan({}, KEY)).toEqual(["a", "b", "c", "x", "own", "y", "d", "e", "f"]);
-    expect(plan({ nodes: "fallback" }, NODE)).toEqual(["a", "b", "c", "x", "own", "y", "d", "e", "f"]);
+    expect(plan({}, KEY)).toEqual(["a", "b", "x", "y", "own", "c", "d", "e", "f"]);
+    expect(plan({ nodes: "fallback" }, NODE)).toEqual(["a", "b", "x", "y", "own", "c", "d", "e", "f"]);
     const few = owned([...endpoints.slice(-2), ...fallen], { own: KEY });
     expect(providersOf(planned(requestOf({ route: autoRoute(spec) }), few))).toEqual(["f", "x", "y", "own"]);
+  });
+
+  test("BILL-08 nodes that are a fallback have one of the attempts, however many models they serve", () => {
+    const models = ["acme/one", "acme/two", "acme/three"];
+    const nodes = models.map((model) => endpointOf({ provider: "own", model }));
+    const request = requestOf({ route: autoRoute({ models, fallback: ["acme/x"], nodes: "fallback" }) });
+    const plan = planned(request, owned([...endpoints.slice(0, -1), ...fallen, ...nodes], { own: NODE }));
+    expect(providersOf(plan).slice(0, 5)).toEqual(["a", "b", "c", "x", "own"]);
   });
 
   test("BILL-08 no plan is so long that what is free falls out of it", () => {
@@ -344,6 +382,21 @@ describe("endpoints that are set aside", () => {
     });
     const route = autoRoute({ models: ["acme/one"], fallback: ["acme/second"] });
     expect(providersOf(planned(requestOf({ route }), world))).toEqual(["x", "a"]);
+  });
+
+  test("ROUTE-05 ROUTE-01 a fallback has no attempt kept while it is aside, unless the choice is aside as well", () => {
+    const choice = ["a", "b", "c", "d", "e", "f"];
+    const endpoints = choice.map((provider) => endpointOf({ provider }));
+    const fallback = endpointOf({ provider: "x", model: "acme/second" });
+    const tried = (aside: readonly string[]) => {
+      const standings = Object.fromEntries(aside.map((provider) => [provider, "aside" as const]));
+      const route = autoRoute({ models: ["acme/one"], fallback: ["acme/second"] });
+      const world = worldOf([...endpoints, fallback], { standings, attemptsMax: 5 });
+      return providersOf(planned(requestOf({ route }), world)).slice(0, 5);
+    };
+    expect(tried(["x"])).toEqual(["a", "b", "c", "d", "e"]);
+    expect(tried(["a", "b", "c", "x"])).toEqual(["d", "e", "f", "a", "x"]);
+    expect(tried([...choice, "x"])).toEqual(["a", "b", "c", "d", "x"]);
   });
 });
 

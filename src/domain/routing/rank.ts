@@ -25,8 +25,6 @@ export type Ranking = {
 
 /** More than any request tries, so that some may be passed over. */
 const SHORTLIST_MAX = 16;
-/** How many of the attempts are kept for fallbacks when the pool could use them all. */
-const FALLBACK_ATTEMPTS = 2;
 
 export function rank(
   sifted: Sifted,
@@ -43,14 +41,18 @@ export function rank(
   const order = { rows, tiers, ...measuresOf(sifted, figures, scores, request) };
   const compare = (a: number, b: number) => compared(a, b, order);
   const choices = listed(0, pooled, order);
-  const fallbacks = rows.length === pooled ? [] : listed(pooled, rows.length, order);
+  const isNodeBehind = (place: number) => nodes === "fallback" && rows[place]?.node !== undefined;
+  const isPoolAll = rows.length === pooled;
+  const firsts = isPoolAll ? [] : firstOfEach(pooled, order, isNodeBehind).slice(0, world.attemptsMax);
+  const fallbacks = isPoolAll ? [] : [...new Set([...listed(pooled, rows.length, order), ...firsts])].sort(compare);
   const isAside = (place: number) => standings?.get(place) === "aside";
   // A conversation that a fallback has served stays there too.
   const stays = fallbacks.findIndex((place) => tiers?.[place] === SESSION_FIRST);
   const [ahead, behind] = stays < 0 ? [choices, fallbacks] : [[...fallbacks.splice(stays, 1), ...choices], fallbacks];
   const isLast = (place: number) => rows[place]?.own?.use === "fallback";
-  const isKept = (place: number) => isLast(place) || (nodes === "fallback" && rows[place]?.node !== undefined);
-  const shortlist = joined(ahead, behind, { isAside, isLast, isKept }, world.attemptsMax);
+  const isKept = (place: number) => isLast(place) || isNodeBehind(place);
+  const isChoice = (place: number) => place < pooled;
+  const shortlist = joined(ahead, behind, firsts, { isAside, isLast, isKept, isChoice }, world.attemptsMax);
   return {
     shortlist,
     basis: basisOf(shortlist[0], tiers, request, sifted),
@@ -203,6 +205,18 @@ function bestOf(from: number, to: number, order: Order, of: "all" | "own"): numb
   return found;
 }
 
+/** The best of each of the router's fallback models, in order. */
+function firstOfEach(pooled: number, order: Order, isNodeBehind: (place: number) => boolean): number[] {
+  const firsts = new Map<string, number>();
+  for (let place = pooled; place < order.rows.length; place += 1) {
+    if (isNodeBehind(place)) continue;
+    const model = order.rows[place]?.endpoint.model ?? "";
+    const first = firsts.get(model);
+    if (first === undefined || compared(place, first, order) < 0) firsts.set(model, place);
+  }
+  return [...firsts.values()].sort((a, b) => compared(a, b, order));
+}
+
 const isOwn = (row: Sifted["rows"][number] | undefined) => row !== undefined && isOwnResource(row);
 
 /** What decides where a place stands when lists are joined. */
@@ -212,29 +226,35 @@ type Stands = {
   readonly isLast: (place: number) => boolean;
   /** What is the workspace's own and a fallback: one of them is tried, whoever else there is. */
   readonly isKept: (place: number) => boolean;
+  readonly isChoice: (place: number) => boolean;
 };
 
 /**
- * The pool, then the fallbacks while there are attempts left for them, then the rest, then own keys that are a fallback;
- * whoever is set aside is last.
+ * The pool, the fallbacks, own keys that are a fallback; whoever is set aside is last. As far as the attempts reach, the
+ * choice has one, and so has each fallback model: whoever would use those up stands behind them.
  */
 function joined(
   best: readonly number[],
   fallbacks: readonly number[],
-  { isAside, isLast, isKept }: Stands,
+  firsts: readonly number[],
+  { isAside, isLast, isKept, isChoice }: Stands,
   attemptsMax: number,
 ): readonly number[] {
   if (fallbacks.length === 0 && !best.some(isLast)) return best;
   const all = [...best, ...fallbacks];
-  const last = all.filter((place) => isLast(place) && !isAside(place));
-  const ready = best.filter((place) => !isAside(place) && !isLast(place));
-  const inReserve = fallbacks.filter((place) => !isAside(place) && !isLast(place));
-  const wanted = Math.min(inReserve.length + Math.min(last.length, 1), FALLBACK_ATTEMPTS);
-  const before = Math.max(1, attemptsMax - wanted);
-  const planned = [...ready.slice(0, before), ...inReserve, ...ready.slice(before), ...last];
-  const kept = planned.findIndex(isKept);
-  if (kept >= attemptsMax) planned.splice(Math.max(1, attemptsMax - 1), 0, ...planned.splice(kept, 1));
-  return [...planned, ...all.filter(isAside)];
+  const ready = all.filter((place) => !isAside(place));
+  const inTurn = [...ready.filter((place) => !isLast(place)), ...ready.filter(isLast)];
+  const others = [inTurn.find(isKept), inTurn.find(isChoice), ...firsts];
+  const planned = within(attemptsMax, others, inTurn);
+  return [...planned, ...within(attemptsMax - planned.length, firsts, all.filter(isAside))];
+}
+
+/** The same in the same order, but among the first so many are the very first and, as far as they fit, these others. */
+function within(count: number, others: readonly (number | undefined)[], places: readonly number[]): readonly number[] {
+  if (count <= 0 || places.length <= count) return places;
+  const wanted = new Set([...places.slice(0, 1), ...others, ...places]);
+  const first = new Set([...wanted].filter((place) => place !== undefined && places.includes(place)).slice(0, count));
+  return [...places.filter((place) => first.has(place)), ...places.filter((place) => !first.has(place))];
 }
 
 function basisOf(

@@ -122,8 +122,10 @@ export type PeopleWriter = {
   setOperator(id: string, operator: boolean, nowMs: number): Promise<void>;
   /** Sessions and links to a new password end when it is, and an epoch begins. */
   setDisabled(id: string, disabled: boolean, nowMs: number): Promise<void>;
-  /** And devices that need no code for a while. An epoch begins. */
-  dropSecondFactor(id: string, nowMs: number): Promise<void>;
+  /** From then on it is asked for. An epoch begins, and is answered; undefined: the one that waits has another secret by now. */
+  confirmSecondFactor(id: string, secret: string, nowMs: number): Promise<number | undefined>;
+  /** And devices that need no code for a while. An epoch begins, and is answered. */
+  dropSecondFactor(id: string, nowMs: number): Promise<number | undefined>;
   /**
    * Ends all sessions, devices that need no code for a while and links to a new password. An epoch begins, and is
    * answered; undefined: one has begun since `asOf`, and nothing was changed.
@@ -149,8 +151,11 @@ export type PeopleWriter = {
    */
   erase(person: Pick<PersonRecord, "id" | "email">, nowMs: number): Promise<void>;
   addSession(session: SessionAdd): Promise<void>;
-  /** Whether a person has the session. Until the change is over, nothing of theirs is begun or ended beside it. */
-  holdSession(userId: string, sessionId: string): Promise<boolean>;
+  /**
+   * Whether a person has the session, and is in no later epoch than `asOf`. Until the change is over, nothing of theirs is
+   * begun or ended beside it.
+   */
+  holdSession(userId: string, sessionId: string, asOf?: number): Promise<boolean>;
   /**
    * All of a person's, devices that need no code for a while, and those that were allowed and have no session yet. An
    * epoch begins. Answers how many sessions ended.
@@ -160,6 +165,8 @@ export type PeopleWriter = {
   endOtherSessions(userId: string, except: string): Promise<number>;
   /** One alone, and all devices of theirs. Whether there was one: only then an epoch begins. */
   endSession(userId: string, sessionId: string): Promise<boolean>;
+  /** Ids of a person's sessions that began after one of theirs, and of sign-ins that wait for a code since then. */
+  begunAfter(userId: string, sessionId: string, nowMs: number): Promise<{ sessions: string[]; codes: string[] }>;
   addLink(link: PersonLink): Promise<void>;
   /** False: it was used, revoked or over before. */
   useLink(id: string, nowMs: number): Promise<boolean>;

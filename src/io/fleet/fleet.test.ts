@@ -82,7 +82,11 @@ test("KEY-04 SCALE-03 a board and versions that are again what they were before 
     warn: () => undefined,
   });
   await board.put("changes", "word", 60_000);
-  const since = async (seq: number) => ({ seq: seq + changed.length, of: new Set(changed) });
+  let meanwhile: () => void = () => undefined;
+  const since = async (seq: number) => {
+    meanwhile();
+    return { seq: seq + changed.length, of: new Set(changed) };
+  };
   await fleet.begin({ newest: async () => 0, since, sweep: async () => undefined });
   const nothing = async () => undefined;
   await fleet.follow({ workspace: async (id) => void loaded.push(id), deployment: nothing, everything: nothing });
@@ -94,6 +98,117 @@ test("KEY-04 SCALE-03 a board and versions that are again what they were before 
   expect(fleet.isCurrent("ws", "version")).toBe(false);
   await fleet.freshen("ws", "version");
   expect([fleet.isCurrent("ws", "version"), loaded]).toEqual([true, ["ws"]]);
+  // What was heard before a loss says nothing after it, also where it is loaded just then, beside other requests.
+  filling = "third";
+  changed = [];
+  meanwhile = () => {
+    filling = "fourth";
+    expect(fleet.isCurrent("ws", "version")).toBe(false);
+  };
+  await fleet.freshen("ws", "version");
+  expect(fleet.isCurrent("ws", "version")).toBe(false);
+  meanwhile = () => undefined;
+  changed = ["ws"];
+  await fleet.catchUp();
+  expect(loaded).toEqual(["ws", "ws"]);
+  // Also where the board has lost its word.
+  filling = "fifth";
+  await board.drop("changes");
+  await fleet.catchUp();
+  expect(loaded).toEqual(["ws", "ws", "ws"]);
+  await fleet.stop();
+});
+
+test("KEY-04 SCALE-02 what is changed while an instance loads is loaded for whoever asks then, and whoever sees a new version finds what it stands for", async () => {
+  const board = memoryBoard(systemClock, systemTimers);
+  const changed: string[] = [];
+  const change = async (id: string) => {
+    changed.push(id);
+    await board.put("changes", `word ${changed.length}`, 60_000);
+  };
+  let fails = false;
+  let meanwhile: () => Promise<void> = async () => undefined;
+  const since = async (seq: number) => {
+    const found = { seq: changed.length, of: new Set(changed.slice(seq)) };
+    await meanwhile();
+    return found;
+  };
+  const timers: Timers = { after: () => systemTimers.after(0, () => undefined) };
+  const begun = async (id: string, touch: (workspaceId: string) => Promise<void>) => {
+    const loaded: string[] = [];
+    const fleet = new SharedFleet({
+      ...{ id, board, clock: systemClock, timers, ids: makeIds(Date.now), touch },
+      warn: () => undefined,
+    });
+    await fleet.begin({ newest: async () => changed.length, since, sweep: async () => undefined });
+    const nothing = async () => undefined;
+    const workspace = async (ws: string) => {
+      if (fails) throw new StoreError("unavailable", "away");
+      loaded.push(ws);
+    };
+    await fleet.follow({ workspace, deployment: nothing, everything: nothing });
+    return { fleet, loaded };
+  };
+  const two = await begun("two", async () => undefined);
+  let loadedThen: string[] = [];
+  const one = await begun("one", async (workspaceId) => {
+    await two.fleet.freshen(workspaceId, "another version");
+    loadedThen = [...two.loaded];
+  });
+  await change("first");
+  let asked: Promise<void> | undefined;
+  meanwhile = async () => {
+    meanwhile = async () => undefined;
+    await change("second");
+    asked = two.fleet.catchUp();
+  };
+  await two.fleet.catchUp();
+  await asked;
+  expect(two.loaded).toEqual(["first", "second"]);
+  // As a change is told: asked in the moment in which the version is there.
+  changed.push("third");
+  await one.fleet.changed("third");
+  expect(loadedThen).toEqual(["first", "second", "third"]);
+  // What could not be loaded is still to be loaded.
+  await change("fourth");
+  fails = true;
+  await expect(two.fleet.catchUp()).rejects.toThrow("cannot be loaded");
+  fails = false;
+  await two.fleet.catchUp();
+  expect(two.loaded.at(-1)).toBe("fourth");
+  await Promise.all([one, two].map(({ fleet }) => fleet.stop()));
+});
+
+test("KEY-04 SCALE-03 a change that could not be told is told with the next beat", async () => {
+  let nowMs = 0;
+  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const beats: (() => void)[] = [];
+  const timers: Timers = {
+    after(ms, ring) {
+      // Between two beats it is tried again and again.
+      if (ms < 1_000) {
+        nowMs += 1_000;
+        queueMicrotask(ring);
+      } else beats.push(ring);
+      return systemTimers.after(0, () => undefined);
+    },
+  };
+  let isAway = true;
+  const touched: string[] = [];
+  const fleet = new SharedFleet({
+    ...{ id: "one", board: memoryBoard(clock, systemTimers), clock, timers, ids: makeIds(() => nowMs) },
+    touch: async (workspaceId) => {
+      if (isAway) throw new Error("away");
+      touched.push(workspaceId);
+    },
+    warn: () => undefined,
+  });
+  const since = async (seq: number) => ({ seq, of: new Set<string>() });
+  await fleet.begin({ newest: async () => 0, since, sweep: async () => undefined });
+  await expect(fleet.changed("ws")).rejects.toThrow(Unheard);
+  isAway = false;
+  beats.shift()?.();
+  await expect.poll(() => touched).toEqual(["ws"]);
   await fleet.stop();
 });
 

@@ -13,7 +13,7 @@ test.skipIf(!hasRedis)(
     const flushed: string[] = [];
     const instance = async (id: string) => {
       const { board, close } = await redisState(redis.url);
-      onTestFinished(close);
+      onTestFinished(async () => void (await close()));
       const parts = { fleet: { id, known }, board, ids: makeIds(Date.now), timers: systemTimers };
       return flushEverywhere({ ...parts, flush: async () => void flushed.push(id) });
     };

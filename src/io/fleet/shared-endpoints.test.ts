@@ -12,6 +12,7 @@ import { boardOfPrimary } from "../workers/board.ts";
 import { Desk } from "../workers/desk.ts";
 import { memoryBoard } from "../workers/memory-board.ts";
 import { Primary } from "../workers/primary.ts";
+import { Reserved } from "../workers/reserved.ts";
 import { withVersions } from "../workers/versions.ts";
 import { SharedEndpoints } from "./shared-endpoints.ts";
 
@@ -47,7 +48,11 @@ function workerBoards(): () => Board {
       for (const one of desks) one.tell({ is: "told", topic, message });
     };
     desks.push(
-      new Desk(there, { state, board }, { hello: refused, up: refused, ready: refused, metrics: refused, tell }),
+      new Desk(
+        there,
+        { state, board, reserved: new Reserved() },
+        { hello: refused, up: refused, ready: refused, metrics: refused, tell },
+      ),
     );
     return boardOfPrimary(new Primary(here, systemClock));
   };
@@ -58,7 +63,7 @@ async function redisBoards(): Promise<() => Promise<Board>> {
   onTestFinished(() => redis.close());
   return async () => {
     const shared = await redisState(redis.url);
-    onTestFinished(() => shared.close());
+    onTestFinished(async () => void (await shared.close()));
     return shared.board;
   };
 }

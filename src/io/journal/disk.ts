@@ -3,7 +3,6 @@ import {
   constants,
   fdatasync,
   fsync,
-  ftruncateSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -11,6 +10,7 @@ import {
   readSync,
   renameSync,
   rmSync,
+  truncateSync,
   writeSync,
 } from "node:fs";
 import { appendFile } from "node:fs/promises";
@@ -30,7 +30,7 @@ export type Disk = {
   create(file: string): number;
   /** How many bytes were taken, which may be fewer than were given. */
   write(fd: number, bytes: Buffer, position: number): number;
-  truncate(fd: number, bytes: number): void;
+  truncate(file: string, bytes: number): void;
   sync(fd: number): Promise<void>;
   syncFolder(folder: string): Promise<void>;
   close(fd: number): void;
@@ -63,7 +63,7 @@ export const realDisk: Disk = {
   create: (file) => openSync(file, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600),
   // The call returns when the bytes are in the page cache. Handing it to another thread would cost several times more.
   write: (fd, bytes, position) => writeSync(fd, bytes, 0, bytes.length, position),
-  truncate: (fd, bytes) => ftruncateSync(fd, bytes),
+  truncate: (file, bytes) => truncateSync(file, bytes),
   sync: (fd) => fdatasyncLater(fd),
   syncFolder: async (folder) => {
     const fd = openSync(folder, constants.O_RDONLY);

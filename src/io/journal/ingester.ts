@@ -59,8 +59,8 @@ export class Ingester {
     }
   }
 
-  /** Moves what can be moved and stops; what SQL does not take stays in the journal for the next start. */
-  async stop(): Promise<void> {
+  /** Moves what can be moved and stops; what SQL does not take stays in the journal for the next start: `left`. */
+  async stop(): Promise<"done" | "left"> {
     this.#stopped = true;
     clearTimeout(this.#timer);
     const { log, journal } = this.#settings;
@@ -68,8 +68,10 @@ export class Ingester {
       await journal.written();
       // Nothing is enough: it ends when there is nothing left.
       await this.#moveUntil(() => false);
+      return "done";
     } catch (error) {
       log.error({ err: error, records: journal.pending }, "SQL took no records at the end: they stay in the journal");
+      return "left";
     }
   }
 

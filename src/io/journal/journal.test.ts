@@ -86,6 +86,32 @@ describe("writing", () => {
     await close();
   });
 
+  test("BILL-07 with a sync for every write, an append also waits for, and fails with, that of its segment's end", async () => {
+    const { open, disk, sink } = room({ syncEveryMs: 0, tuning: { segmentMaxBytes: 1, probeEveryMs: 3_600_000 } });
+    const { journal, close } = await open();
+    const syncs: PromiseWithResolvers<void>[] = [];
+    disk.sync = () => {
+      const sync = Promise.withResolvers<void>();
+      syncs.push(sync);
+      return sync.promise;
+    };
+    const first = journal.append(done("first"));
+    await until(() => syncs.length === 1);
+    // Each of them ends the segment of the one before.
+    const [second, third] = [journal.append(done("second")), nextTurn().then(() => journal.append(done("third")))];
+    const ends = Promise.allSettled([second, third]);
+    await until(() => syncs.length === 3);
+    disk.sync = () => Promise.resolve();
+    syncs[2]?.reject(new Error("the disk failed"));
+    await nextTurn();
+    for (const sync of syncs) sync.resolve();
+    await first;
+    expect((await ends).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+    await close();
+    await (await open()).close();
+    expect([...sink.records.keys()]).toEqual(["first"]);
+  });
+
   test("BILL-07 a group sync that fails refuses paid work until the disk is well again", async () => {
     const { open, disk } = room({ tuning: { probeEveryMs: 5 } });
     const { journal, close } = await open();
@@ -205,13 +231,13 @@ describe("moving into SQL", () => {
     const first = await open();
     sink.mood = { is: "away" };
     await first.journal.append(done("r1"));
-    await first.close();
+    expect(await first.close()).toBe("left");
     expect(segments()).toHaveLength(1);
     sink.mood = { is: "takes" };
     const second = await open();
     expect(sink.records.has("r1")).toBe(true);
     expect(second.replayed).toEqual({ segments: 1, done: 1, interrupted: 0 });
-    await second.close();
+    expect(await second.close()).toBe("done");
     expect(segments()).toEqual([]);
   });
 

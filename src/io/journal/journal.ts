@@ -194,6 +194,7 @@ class SegmentedJournal implements JournalFile {
       const upToBytes = segment.bytes;
       this.#book.wrote(segment);
       this.#writer.whenSafe(
+        segment,
         () => {
           this.#note(entries, segment, upToBytes);
           written.resolve();

@@ -22,8 +22,8 @@ export type Books = {
   setAside(): SetAside;
   /** Resolves when everything finished before the call is in SQL; rejects when SQL does not take it now. */
   flush(): Promise<void>;
-  /** Moves what SQL takes, keeps the rest for the next start, and closes. */
-  close(): Promise<void>;
+  /** Moves what SQL takes, keeps the rest for the next start, and closes. `left`: there is such a rest. */
+  close(): Promise<"done" | "left">;
 };
 
 export type BooksSettings = {
@@ -69,8 +69,9 @@ export async function openBooks(settings: BooksSettings): Promise<Books> {
     setAside: () => aside.now(),
     flush: () => ingester.flush(),
     async close() {
-      await ingester.stop();
+      const end = await ingester.stop();
       await journal.close();
+      return end;
     },
   };
 }

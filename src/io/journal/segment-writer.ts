@@ -15,7 +15,7 @@ type WriterSettings = {
   readonly onSyncFailed: (error: unknown) => void;
 };
 
-type Waiting = { readonly resolve: () => void; readonly reject: (error: unknown) => void };
+type Waiting = { readonly segment: Segment; readonly resolve: () => void; readonly reject: (error: unknown) => void };
 
 /** Puts bytes at the end of the active segment, whole or not at all, begins new segments, and syncs in groups. */
 export class SegmentWriter {
@@ -31,6 +31,8 @@ export class SegmentWriter {
   #syncedBytes = 0;
   /** Syncs of segments that were ended. */
   readonly #ending = new Set<Promise<void>>();
+  /** Also of those that are over, and have failed. */
+  readonly #ends = new WeakMap<Segment, Promise<void>>();
 
   constructor(settings: WriterSettings) {
     this.#settings = settings;
@@ -63,14 +65,14 @@ export class SegmentWriter {
     return segment;
   }
 
-  /** Calls `resolve` when what was written is as safe as the settings ask for. */
-  whenSafe(resolve: () => void, reject: (error: unknown) => void): void {
+  /** Calls `resolve` when what was written to the segment is as safe as the settings ask for. */
+  whenSafe(segment: Segment, resolve: () => void, reject: (error: unknown) => void): void {
     if (this.#settings.syncEveryMs > 0) {
       resolve();
       this.#timer ??= setTimeout(() => this.#syncByTimer(), this.#settings.syncEveryMs).unref();
       return;
     }
-    this.#waiting.push({ resolve, reject });
+    this.#waiting.push({ segment, resolve, reject });
     this.#syncing ??= this.#syncWaiting();
   }
 
@@ -87,7 +89,9 @@ export class SegmentWriter {
     const segment = this.#segment;
     if (segment === undefined) return;
     this.#segment = undefined;
-    this.#end(this.#fd).catch(this.#settings.onSyncFailed);
+    const ended = this.#end(this.#fd);
+    ended.catch(this.#settings.onSyncFailed);
+    this.#ends.set(segment, ended);
     this.#settings.book.close(segment);
   }
 
@@ -133,15 +137,16 @@ export class SegmentWriter {
   /** A frame cut short would hide every later one from the replay. */
   #cutBack(segment: Segment, bytes: number): void {
     try {
-      this.#settings.disk.truncate(this.#fd, bytes);
+      this.#settings.disk.truncate(segment.file, bytes);
       segment.bytes = bytes;
     } catch {
       // Then nothing is added behind it: the next write goes to a new segment.
-      this.rotate();
+      if (segment === this.#segment) this.rotate();
     }
   }
 
-  async #syncAll(): Promise<void> {
+  /** With all that was written to these segments. */
+  async #syncAll(written: readonly Segment[] = []): Promise<void> {
     const { disk, dir } = this.#settings;
     const segment = this.#segment;
     const what = this.#unsynced;
@@ -149,12 +154,14 @@ export class SegmentWriter {
     this.#unsynced = "nothing";
     try {
       await Promise.all(this.#ending);
-      if (what === "nothing" || segment === undefined) return;
-      await disk.sync(this.#fd);
+      if (what !== "nothing" && segment !== undefined) await disk.sync(this.#fd);
       if (what === "bytes and name") await disk.syncFolder(dir);
+      // One that was ended before this, or meanwhile, was synced by that alone.
+      await Promise.all(written.map((one) => this.#ends.get(one)));
       if (segment === this.#segment) this.#syncedBytes = bytes;
     } catch (error) {
-      this.#unsynced = what;
+      // A segment that began meanwhile has a name that is not synced, whatever this was about.
+      if (this.#unsynced === "nothing" || what === "bytes and name") this.#unsynced = what;
       throw error;
     }
   }
@@ -173,14 +180,18 @@ export class SegmentWriter {
       const group = this.#waiting;
       this.#waiting = [];
       try {
-        await this.#syncAll();
+        await this.#syncAll(group.map(({ segment }) => segment));
         for (const { resolve } of group) resolve();
       } catch (error) {
         this.#settings.onSyncFailed(error);
-        // What nobody is told to be safe must not be found by a replay either.
-        if (this.#segment !== undefined) this.#cutBack(this.#segment, this.#syncedBytes);
-        for (const { reject } of [...group, ...this.#waiting]) reject(error);
+        const refused = [...group, ...this.#waiting];
         this.#waiting = [];
+        // What nobody is told to be safe must not be found by a replay either, also in segments that were ended meanwhile.
+        const active = this.#segment;
+        if (active !== undefined) this.#cutBack(active, this.#syncedBytes);
+        for (const segment of new Set(refused.map((one) => one.segment)))
+          if (segment !== active) this.#cutBack(segment, segment.safeBytes);
+        for (const { reject } of refused) reject(error);
       }
     }
     this.#syncing = undefined;

@@ -124,7 +124,12 @@ export class Metrics {
 
   /** Figures that are read when somebody asks. */
   watch(gauges: Gauges): void {
-    gauge("gateway_running_requests", "HTTP requests being answered now.", gauges.running, this.#registry);
+    gauge(
+      "gateway_running_requests",
+      "HTTP requests being worked on now: answered or not, as those of background responses are.",
+      gauges.running,
+      this.#registry,
+    );
     gauge("gateway_draining", "1 while the gateway is stopping.", gauges.draining, this.#registry);
     gauge(
       "gateway_journal_pending_records",

@@ -50,6 +50,12 @@ const AGAIN_WITHIN_MS = 2000;
 /** A server that starts again, or a network that blinks, is back within moments or not for a while. */
 const CONNECT_AGAIN_MS = 100;
 const NOBODY: Blame = { on: "nobody" };
+const NOBODY_LEFT = "no other endpoint is left";
+
+/** The last failure of a request that ended although others are left, with what it really ended for. */
+export function endedBy(last: Fault, why: string): Fault {
+  return last.reworded({ message: last.message.replace(NOBODY_LEFT, () => why) });
+}
 
 /** The endpoint answered with an error status. */
 export function classifyStatus(
@@ -92,7 +98,7 @@ function classifyBusy(
   const state = limited ? "is at its rate limit" : "is overloaded";
   const advice = seconds === undefined ? "Try again shortly." : `Try again in ${seconds} s.`;
   const last = fault(limited ? "rate_limit_exceeded" : "upstream_error", {
-    message: `The provider ${provider} ${state} and no other endpoint is left. ${advice}`,
+    message: `The provider ${provider} ${state} and ${NOBODY_LEFT}. ${advice}`,
     ...(seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }),
   });
   return {
@@ -199,7 +205,7 @@ export function withOwnKey(verdict: Verdict, provider: string, status: number | 
     ? `your key for ${provider} was refused${shown}`
     : `your account at ${provider} did not let the request through${shown}`;
   const last = fault("upstream_error", {
-    message: `The provider ${provider} did not accept the workspace's own key${shown}, and no other endpoint is left. An admin of the workspace can test it, or connect another one.`,
+    message: `The provider ${provider} did not accept the workspace's own key${shown}, and ${NOBODY_LEFT}. An admin of the workspace can test it, or connect another one.`,
     headers: { "x-should-retry": "false" },
     detail: { ownKey: provider },
   });
@@ -213,10 +219,10 @@ export function atNode(verdict: Verdict, name: string, status: number | null): V
   const isRefused = blame.on === "operator" && status !== null;
   const message =
     last.code === "upstream_timeout"
-      ? `The node ${name} did not answer in time and no other endpoint is left. Try again.`
+      ? `The node ${name} did not answer in time and ${NOBODY_LEFT}. Try again.`
       : isRefused
-        ? `The local server of the node ${name} refused the request (${status}), and no other endpoint is left. Look at its key and its models.`
-        : `The node ${name} gave no usable answer and no other endpoint is left. Try again, or look after its server.`;
+        ? `The local server of the node ${name} refused the request (${status}), and ${NOBODY_LEFT}. Look at its key and its models.`
+        : `The node ${name} gave no usable answer and ${NOBODY_LEFT}. Try again, or look after its server.`;
   const told =
     last.code === "upstream_timeout" || last.code === "upstream_error" ? fault(last.code, { message }) : last;
   if (!isRefused) return { ...verdict, last: told };
@@ -266,12 +272,12 @@ function isOperatorsFault(status: number): boolean {
 
 const timeoutFault = (provider: string) =>
   fault("upstream_timeout", {
-    message: `The provider ${provider} did not answer in time and no other endpoint is left. Try again.`,
+    message: `The provider ${provider} did not answer in time and ${NOBODY_LEFT}. Try again.`,
   });
 
 const brokenFault = (provider: string) =>
   fault("upstream_error", {
-    message: `The provider ${provider} gave no usable answer and no other endpoint is left. Try again.`,
+    message: `The provider ${provider} gave no usable answer and ${NOBODY_LEFT}. Try again.`,
   });
 
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;

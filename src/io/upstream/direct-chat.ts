@@ -18,7 +18,7 @@ import { type InboundChat, type Lane, NOTHING_DROPPED, type Target } from "./lan
 /** Chat to chat: the caller's bytes with named patches, the provider's bytes with our id. */
 export function directChat({ request, call, body }: InboundChat, { endpoint, model, head }: Target): Lane {
   const facts = directFactsOf(endpoint, model);
-  const history = fittingHistory(request, body, facts.quirks);
+  const history = fittingHistory(request, body, { quirks: facts.quirks, sealer: sealerOf(model) });
   return {
     surface: "chat",
     path: "/chat/completions",
@@ -47,6 +47,11 @@ function directFactsOf(endpoint: Endpoint, model: Model): DirectFacts {
     efforts: effortsOf(endpoint, model),
     quirks: endpoint.quirks ?? [],
   };
+}
+
+/** Who runs open weights has no key of their creator. */
+function sealerOf({ creator, openWeights }: Model): string | null {
+  return openWeights ? null : creator;
 }
 
 /** A quirk decides; where there is none, a list of parameters that has only one of the two names. */

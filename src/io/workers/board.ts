@@ -28,7 +28,7 @@ export function boardOfPrimary(primary: Primary): Board {
         async release() {
           if (!isHeld) return;
           isHeld = false;
-          await primary.ask("unlock", number);
+          await primary.tell("unlock", number);
         },
       };
     },

@@ -6,9 +6,10 @@ import { after, type Soon } from "../../kit/soon.ts";
 import { Lines, type Parsed } from "./lines.ts";
 import { type BookedNanos, Moving } from "./moving.ts";
 import { type Asks, holdRequest, holdVerdictWire, keyOf, type News, spendWire } from "./protocol.ts";
+import type { Reserved } from "./reserved.ts";
 
 /** What workers share when nothing outside this machine keeps it for them. */
-export type Shared = { readonly state: SharedState; readonly board: Board };
+export type Shared = { readonly state: SharedState; readonly board: Board; readonly reserved: Reserved<Desk> };
 
 /** What the books say of a request whose worker has died. */
 export type Booked = {
@@ -37,10 +38,6 @@ export class Desk {
   readonly #lines: Lines;
   readonly #shared: Shared;
   readonly #answers: Answers;
-  /** Requests that hold money, with their workspaces. */
-  readonly #holds = new Map<string, string>();
-  /** Keys of calls that run, with their requests. */
-  readonly #claims = new Map<string, string>();
   readonly #locks = new Map<number, Lock>();
   readonly #moving = new Moving();
   readonly #measuring = new Map<number, () => void>();
@@ -88,19 +85,24 @@ export class Desk {
 
   /** What the worker reserved ends as its journal says: charged, or given back. */
   async release({ chargedNanos, used, bookedNanos }: Booked): Promise<void> {
-    const { state } = this.#shared;
+    const { state, reserved } = this.#shared;
     const missing = await this.#moving.missing(bookedNanos);
     this.#moving.clear();
     for (const [workspaceId, nanos] of missing) if (nanos !== 0n) await state.credit(workspaceId, nanos);
-    for (const [requestId, workspaceId] of this.#holds)
-      await state.settle({ requestId, workspaceId }, await chargedNanos(requestId));
-    for (const [key, requestId] of this.#claims) {
+    for (const [requestId, workspaceId] of reserved.holdsOf(this)) {
+      const nanos = await chargedNanos(requestId);
+      // It may have been taken up meanwhile.
+      if (!reserved.holds(this, requestId)) continue;
+      reserved.settled(requestId);
+      await state.settle({ requestId, workspaceId }, nanos);
+    }
+    for (const [key, requestId] of reserved.claimsOf(this)) {
       const use = await used(key);
+      if (!reserved.claims(this, key)) continue;
+      reserved.unclaimed(key, requestId);
       if (use === undefined) await state.release(key, requestId);
       else await state.remember(use);
     }
-    this.#holds.clear();
-    this.#claims.clear();
   }
 
   #take([number, name, ask]: Parsed): void {
@@ -124,24 +126,24 @@ export class Desk {
   }
 
   #ofState(state: SharedState): Omit<Answers, keyof Place | "put" | "read" | "drop" | "list" | "lock" | "unlock"> {
+    const { reserved } = this.#shared;
     return {
       window: (ask) => state.window(keyOf(ask), ask[2]),
       look: (ask) => state.look(keyOf(ask), ask[2]),
       touch: (workspaceId) => done(state.touch(workspaceId)),
       hold: (ask) =>
         after(state.hold(holdRequest(ask)), (verdict) => {
-          if (verdict.is === "held") this.#holds.set(ask[0], ask[1]);
+          if (verdict.is === "held") reserved.held(this, ask[0], ask[1]);
           return holdVerdictWire(verdict);
         }),
       settle: ([requestId, workspaceId, nanos]) =>
         after(state.settle({ requestId, workspaceId }, BigInt(nanos)), () => {
-          this.#holds.delete(requestId);
+          reserved.settled(requestId);
           return null;
         }),
       leave: ([requestId, workspaceId]) =>
         after(state.leave({ requestId, workspaceId }), () => {
-          this.#holds.delete(requestId);
-          for (const [key, claimant] of this.#claims) if (claimant === requestId) this.#claims.delete(key);
+          reserved.left(this, requestId);
           return null;
         }),
       giveBack: ([requestId, workspaceId]) => after(state.giveBack({ requestId, workspaceId }), () => null),
@@ -170,20 +172,22 @@ export class Desk {
       },
       claim: ([use, requestId]) =>
         after(state.claim(use, requestId), (verdict) => {
-          if (verdict.is === "claimed") this.#claims.set(use.key, requestId);
+          if (verdict.is === "claimed") reserved.claimed(this, use.key, requestId);
           if (verdict.is !== "remembered") return verdict;
           return { is: "remembered", first: { ...verdict.first, nanos: String(verdict.first.nanos) } };
         }),
       remember: (use) =>
-        after(state.remember({ ...use, nanos: BigInt(use.nanos) }), () => this.#unclaim(use.key, use.requestId)),
-      release: ([key, requestId]) => after(state.release(key, requestId), () => this.#unclaim(key, requestId)),
+        after(state.remember({ ...use, nanos: BigInt(use.nanos) }), () => {
+          reserved.unclaimed(use.key, use.requestId);
+          return null;
+        }),
+      release: ([key, requestId]) =>
+        after(state.release(key, requestId), () => {
+          reserved.unclaimed(key, requestId);
+          return null;
+        }),
       sweep: (maxAgeMs) => state.sweep(maxAgeMs),
     };
-  }
-
-  #unclaim(key: string, requestId: string): null {
-    if (this.#claims.get(key) === requestId) this.#claims.delete(key);
-    return null;
   }
 
   #ofBoard(board: Board, place: Place) {

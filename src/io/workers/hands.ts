@@ -31,6 +31,9 @@ export class Hands {
   hire(slot: number): Hand {
     const worker = cluster.fork();
     const ready = Promise.withResolvers<Up>();
+    // It could not be started at all; `close` follows where it could.
+    worker.on("error", (error) => ready.reject(error));
+    ready.promise.catch(() => undefined);
     const { promise: gone, resolve: end } = Promise.withResolvers<string>();
     const desk = new Desk(pipeOf(worker), this.#deps.shared, this.#place(slot, ready));
     const hand: Hand = {
@@ -50,8 +53,6 @@ export class Hands {
       ready.reject(new Error(`a worker ended while it started (${how})`));
       void desk.leave().then(() => end(how));
     });
-    // It could not be started at all; `close` follows where it could.
-    worker.on("error", (error) => ready.reject(error));
     return hand;
   }
 
@@ -97,7 +98,8 @@ export class Hands {
 }
 
 function pipeOf({ process: { stdio } }: Worker): Duplex {
-  const pipe = stdio[PIPE_FD];
+  // Without any where there are too many open files.
+  const pipe = stdio?.[PIPE_FD];
   if (pipe instanceof Duplex) return pipe;
   throw new Error("a worker was started without its pipe");
 }

@@ -4,7 +4,13 @@ import type { Clock } from "../../kit/clock.ts";
 import { Lines, type Parsed } from "./lines.ts";
 import type { Asks, News } from "./protocol.ts";
 
-type Waiting = { readonly sinceMs: number; resolve(answer: Parsed): void; reject(error: Error): void };
+type Waiting = {
+  readonly sinceMs: number;
+  resolve(answer: Parsed): void;
+  reject(error: Error): void;
+  /** There was no answer in time. */
+  giveUp(): void;
+};
 
 /** Asked and not answered. Each is a request that waits, so more of them help nobody. */
 const WAITING_MAX = 100_000;
@@ -21,6 +27,8 @@ export class Primary {
   readonly #listeners = new Set<(news: News) => void>();
   #next = 1;
   #lookedAtMs: number;
+  /** Since a question was given up nothing was heard of it. */
+  #isSilent = false;
 
   constructor(pipe: Duplex, clock: Clock) {
     this.#clock = clock;
@@ -38,8 +46,22 @@ export class Primary {
     const number = this.#next++;
     const sinceMs = patience === "short" ? this.#clock.elapsedMs() : Number.POSITIVE_INFINITY;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(number, { sinceMs, resolve, reject });
+      this.#waiting.set(number, { sinceMs, resolve, reject, giveUp: () => reject(notAnswering()) });
       this.#lines.say([number, name, ask]);
+    });
+  }
+
+  /**
+   * For what must be done in the end, whatever the primary does meanwhile. Resolves when it is done, or has to wait until
+   * the primary goes on: what was said reaches it once and in order, or else this process has ended, and the primary does
+   * its books from its journal.
+   */
+  async tell<Name extends keyof Asks>(name: Name, ask: Asks[Name]["ask"]): Promise<void> {
+    const number = this.#next++;
+    this.#lines.say([number, name, ask]);
+    if (this.#isSilent || this.#waiting.size >= WAITING_MAX) return;
+    await new Promise<void>((resolve, reject) => {
+      this.#waiting.set(number, { sinceMs: this.#clock.elapsedMs(), resolve, reject, giveUp: resolve });
     });
   }
 
@@ -52,6 +74,7 @@ export class Primary {
   }
 
   #take([number, answer, problem]: Parsed): void {
+    this.#isSilent = false;
     if (number === 0) {
       for (const listener of this.#listeners) listener(answer);
       return;
@@ -69,10 +92,11 @@ export class Primary {
     // Then it was this process: what it has to say, and the answers that wait for it, go first.
     if (hasStoodStill) return;
     const untilMs = nowMs - ANSWER_MS_MAX;
-    for (const [number, { sinceMs, reject }] of this.#waiting) {
+    for (const [number, { sinceMs, giveUp }] of this.#waiting) {
       if (sinceMs > untilMs) continue;
       this.#waiting.delete(number);
-      reject(notAnswering());
+      this.#isSilent = true;
+      giveUp();
     }
   }
 }

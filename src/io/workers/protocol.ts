@@ -12,6 +12,9 @@ import type { LockWait } from "../../domain/fleet/board.ts";
 import type { SpendLimit } from "../../domain/tenancy/limits.ts";
 import type { Intended } from "./moving.ts";
 
+/** A worker's exit code where SQL or Redis did not take all that it had: whoever comes into its slot has to. */
+export const EXIT_LEFT = 75;
+
 /**
  * What a worker asks the primary process, and what it is answered. JSON knows no numbers that are large enough for
  * money: every amount is the text of a whole number. On the pipe a question is `[number, name, ask]`, an answer

@@ -7,6 +7,7 @@ import { boardOfPrimary } from "./board.ts";
 import { type Booked, Desk } from "./desk.ts";
 import { memoryBoard } from "./memory-board.ts";
 import { Primary } from "./primary.ts";
+import { Reserved } from "./reserved.ts";
 import { stateOfPrimary } from "./state.ts";
 import { withVersions } from "./versions.ts";
 
@@ -20,6 +21,7 @@ function crew() {
   let word = 0;
   const state = withVersions(memoryState(clock), () => `v${word++}`);
   const board = memoryBoard(clock, systemTimers);
+  const reserved = new Reserved<Desk>();
   const desks: Desk[] = [];
   const worker = () => {
     const [here, there] = duplexPair();
@@ -28,7 +30,7 @@ function crew() {
     };
     const desk = new Desk(
       there,
-      { state, board },
+      { state, board, reserved },
       {
         ...{ hello: refused, up: refused, ready: refused, metrics: refused },
         tell: (topic, message) => {
@@ -90,8 +92,12 @@ test("SCALE-04 KEY-04 a change that one worker tells of is another version for a
   const { worker } = crew();
   const [one, other] = [worker(), worker()];
   const before = await other.state.look(spentBy, 1);
-  await one.state.touch("ws");
-  expect((await other.state.look(spentBy, 1)).version).not.toBe(before.version);
+  const versions = [before.version];
+  for (const _ of [1, 2]) {
+    await one.state.touch("ws");
+    versions.push((await other.state.look(spentBy, 1)).version);
+  }
+  expect(new Set(versions).size).toBe(3);
   expect((await other.state.look({ id: "k2", workspaceId: "ws2" }, 1)).version).toBe(before.version);
 });
 
@@ -117,24 +123,35 @@ test("SCALE-04 BILL-07 what a dead worker held ends as the books say: charged or
   expect(await alive.state.claim({ key: "k2", body: "b" }, "next")).toMatchObject({ is: "claimed" });
 });
 
-test("SCALE-04 BILL-07 what a dead worker had left to another run stays with that one", async () => {
-  const { worker } = crew();
-  const [dead, alive] = [worker(), worker()];
-  await alive.state.credit("ws", 10n * EUR);
-  for (const { state } of [dead, alive]) {
-    await state.claim({ key: "k", body: "b" }, "twice");
-    await state.hold(holdOf("twice", EUR));
-  }
-  await dead.state.leave({ requestId: "twice", workspaceId: "ws" });
-  await dead.desk.leave();
-  await dead.desk.release({
-    chargedNanos: async () => 0n,
-    used: async () => undefined,
-    bookedNanos: async () => 0n,
-  });
-  expect(await alive.state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: EUR });
-  expect(await alive.state.claim({ key: "k", body: "b" }, "next")).toMatchObject({ is: "running" });
-});
+test.each(["after it had said so", "while it stood still", "and is not buried before that"])(
+  "SCALE-04 BILL-07 BILL-09 what another worker has taken up of one that died %s stays with that one, and is charged there",
+  async (when) => {
+    const { worker } = crew();
+    const [dead, alive] = [worker(), worker()];
+    const taken = { requestId: "twice", workspaceId: "ws" };
+    await alive.state.credit("ws", 10n * EUR);
+    const run = async ({ state }: typeof dead) => {
+      await state.claim({ key: "k", body: "b" }, "twice");
+      await state.hold(holdOf("twice", EUR));
+    };
+    await run(dead);
+    if (when !== "and is not buried before that") await run(alive);
+    if (when === "after it had said so") await dead.state.leave(taken);
+    await dead.desk.leave();
+    await dead.desk.release({
+      chargedNanos: async () => {
+        await run(alive);
+        return 0n;
+      },
+      used: async () => undefined,
+      bookedNanos: async () => 0n,
+    });
+    expect(await alive.state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: EUR });
+    expect(await alive.state.claim({ key: "k", body: "b" }, "next")).toMatchObject({ is: "running" });
+    await alive.state.settle(taken, 7n);
+    expect(await alive.state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR - 7n, heldNanos: 0n });
+  },
+);
 
 test("SCALE-04 a lock is one worker's at a time; the next has it when it is let go of, or when its holder died", async () => {
   const { worker } = crew();
@@ -148,7 +165,16 @@ test("SCALE-04 a lock is one worker's at a time; the next has it when it is let 
   expect((await waiting)?.isHeld).toBe(true);
   const last = three.board.lock("name", { ttlMs: 1, waitMs: 60_000 });
   await two.desk.leave();
-  expect((await last)?.isHeld).toBe(true);
+  const held = await last;
+  expect(held?.isHeld).toBe(true);
+  // Whoever died while it waited is not given it.
+  const [dead, next] = [worker(), worker()];
+  void dead.board.lock("name", { ttlMs: 1, waitMs: 60_000 });
+  await dead.board.read("whatever was asked after it");
+  await dead.desk.leave();
+  const given = next.board.lock("name", { ttlMs: 1, waitMs: 60_000 });
+  await held?.release();
+  expect((await given)?.isHeld).toBe(true);
 });
 
 test("SCALE-04 facts on the board and what is told there reach every worker", async () => {

@@ -11,23 +11,19 @@ export function stateOfPrimary(primary: Primary): SharedState {
       await primary.ask("touch", workspaceId);
     },
     hold: async (request) => holdVerdict(await primary.ask("hold", holdWire(request))),
-    settle: async ({ requestId, workspaceId }, chargedNanos) => {
-      await primary.ask("settle", [requestId, workspaceId, String(chargedNanos)]);
-    },
-    leave: async ({ requestId, workspaceId }) => {
-      await primary.ask("leave", [requestId, workspaceId]);
-    },
-    giveBack: async ({ requestId, workspaceId }) => {
-      await primary.ask("giveBack", [requestId, workspaceId]);
-    },
-    credit: async (workspaceId, nanos, booking) => {
-      await primary.ask("credit", [workspaceId, String(nanos), booking ?? null]);
-    },
+    settle: ({ requestId, workspaceId }, chargedNanos) =>
+      primary.tell("settle", [requestId, workspaceId, String(chargedNanos)]),
+    leave: ({ requestId, workspaceId }) => primary.tell("leave", [requestId, workspaceId]),
+    giveBack: ({ requestId, workspaceId }) => primary.tell("giveBack", [requestId, workspaceId]),
+    credit: (workspaceId, nanos, booking) => primary.tell("credit", [workspaceId, String(nanos), booking ?? null]),
     intend: async (id, workspaceId, createdAtMs) => {
       await primary.ask("intend", { id, workspaceId, createdAtMs });
     },
-    take: async ({ nanos, leavingNanos, ...taking }) =>
-      BigInt(await primary.ask("take", { ...taking, nanos: String(nanos), leavingNanos: String(leavingNanos) })),
+    take: async ({ nanos, leavingNanos, ...taking }) => {
+      const asked = { ...taking, nanos: String(nanos), leavingNanos: String(leavingNanos) };
+      // The primary will take it, however late: who does not wait for that would not know what to give back.
+      return BigInt(await primary.ask("take", asked, "endless"));
+    },
     wallet: async (workspaceId) => {
       const [balanceNanos, heldNanos] = await primary.ask("wallet", workspaceId);
       return { balanceNanos: BigInt(balanceNanos), heldNanos: BigInt(heldNanos) };
@@ -40,17 +36,17 @@ export function stateOfPrimary(primary: Primary): SharedState {
       const { day, month } = await primary.ask("spending", [id, workspaceId, atMs]);
       return { day: spendState(day), month: spendState(month) };
     },
-    claim: async (use, requestId) => {
-      const verdict = await primary.ask("claim", [use, requestId]);
+    claim: async (use, requestId, run = "first") => {
+      const verdict = await primary.ask("claim", [use, requestId]).catch(async (error: unknown) => {
+        // The primary may still come to it, and then to this.
+        if (run === "first") await primary.tell("release", [use.key, requestId]);
+        throw error;
+      });
       if (verdict.is !== "remembered") return verdict;
       return { is: "remembered", first: { ...verdict.first, nanos: BigInt(verdict.first.nanos) } };
     },
-    remember: async (use) => {
-      await primary.ask("remember", { ...use, nanos: String(use.nanos) });
-    },
-    release: async (key, requestId) => {
-      await primary.ask("release", [key, requestId]);
-    },
+    remember: (use) => primary.tell("remember", { ...use, nanos: String(use.nanos) }),
+    release: (key, requestId) => primary.tell("release", [key, requestId]),
     sweep: (maxAgeMs) => primary.ask("sweep", maxAgeMs),
   };
 }

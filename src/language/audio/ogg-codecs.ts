@@ -1,9 +1,10 @@
 import { flacFrameAt } from "./flac.ts";
 import { OPUS_HEAD_BYTES, OPUS_RATE_HZ, opusSamples } from "./opus.ts";
 import { standsAt } from "./scanner.ts";
+import { type VorbisPackets, vorbisOf } from "./vorbis.ts";
 
-/** How many samples a packet gives: the two differ where only the whole packet would tell. */
-export type Yield = { readonly least: number; readonly most: number };
+/** How many samples a packet gives: they differ where only the whole packet would tell. */
+export type Yield = { readonly least: number; readonly usual: number; readonly most: number };
 
 /** What must be known of a codec to tell how long its packets last. */
 export type OggCodec = {
@@ -23,9 +24,9 @@ export const FIRST_PACKET_BYTES = 36;
 /** Reads the packet that opens a logical stream; undefined when it is no audio that can be measured. */
 export function codecOf(first: Buffer): OggCodec | undefined {
   if (standsAt("OpusHead", first, 0) === true && first.length >= 19) return opus(first);
-  if (standsAt("\x01vorbis", first, 0) === true && first.length >= 30) return vorbis(first);
   if (standsAt("\x7fFLAC", first, 0) === true && first.length >= 31) return flac(first);
-  return undefined;
+  const packets = vorbisOf(first);
+  return packets === undefined ? undefined : vorbis(packets);
 }
 
 /** Pictures, subtitles and the list of what is in the file: how the first packets of their streams begin. */
@@ -45,19 +46,8 @@ function opus(first: Buffer): OggCodec {
   };
 }
 
-function vorbis(first: Buffer): OggCodec | undefined {
-  const rateHz = first.readUInt32LE(12);
-  const sizes = first.readUInt8(28);
-  const [short, long] = [1 << (sizes & 15), 1 << (sizes >>> 4)];
-  if (rateHz === 0 || short > long || short < 64 || long > 8192) return undefined;
-  return {
-    rateHz,
-    preSkip: 0,
-    headerPackets: 2,
-    headBytes: 1,
-    // A packet gives half of its block and half of the one before; which size its block has stands in the setup.
-    samplesOf: () => ({ least: short / 2, most: long / 2 }),
-  };
+function vorbis(packets: VorbisPackets): OggCodec {
+  return { rateHz: packets.rateHz, preSkip: 0, headerPackets: 2, headBytes: 1, samplesOf: () => packets };
 }
 
 function flac(first: Buffer): OggCodec | undefined {
@@ -77,5 +67,5 @@ function flac(first: Buffer): OggCodec | undefined {
 }
 
 function exactly(samples: number): Yield {
-  return { least: samples, most: samples };
+  return { least: samples, usual: samples, most: samples };
 }

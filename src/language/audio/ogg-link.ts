@@ -1,6 +1,6 @@
 import type { OggCodec, Yield } from "./ogg-codecs.ts";
 
-const NOTHING: Yield = { least: 0, most: 0 };
+const NOTHING: Yield = { least: 0, usual: 0, most: 0 };
 
 /** One logical stream of an Ogg file: what a codec's first packet opened. Its packets are counted; the positions that its
  * pages tell are believed only where the packets allow them. */
@@ -11,6 +11,7 @@ export class OggLink {
   #open: Yield | undefined;
   #last = NOTHING;
   #least = 0;
+  #usual = 0;
   #most = 0;
   /** Of the last page in which a packet ended. */
   #pageLeast = 0;
@@ -36,6 +37,7 @@ export class OggLink {
     this.#isNewPage = false;
     this.#last = this.#open;
     this.#least += this.#open.least;
+    this.#usual += this.#open.usual;
     this.#most += this.#open.most;
     this.#pageLeast += this.#open.least;
     this.#open = undefined;
@@ -58,11 +60,11 @@ export class OggLink {
     this.#settled = { played, most: this.#most };
   }
 
-  /** What is played, and the least that its packets last. `last`: whether the packet that ended last has come whole. */
+  /** What is played, and what its packets last where an encoder made them. `last`: whether the packet that ended last has come whole. */
   seconds(last: "whole" | "cut"): { readonly played: number; readonly packed: number } {
     const cut = last === "cut" ? this.#last : NOTHING;
     const since = this.#most - this.#settled.most - cut.most;
     const played = Math.max(0, this.#settled.played + since - this.codec.preSkip);
-    return { played: played / this.codec.rateHz, packed: (this.#least - cut.least) / this.codec.rateHz };
+    return { played: played / this.codec.rateHz, packed: (this.#usual - cut.usual) / this.codec.rateHz };
   }
 }

@@ -218,4 +218,23 @@ describe("Vorbis", () => {
     expect(seconds).toBeGreaterThan(0.1);
     expect(seconds).toBeLessThan(3);
   });
+
+  test("STT-01 positions that tell more short blocks than an encoder makes are not believed", () => {
+    const first = Buffer.alloc(30);
+    first.write("\x01vorbis", 0, "latin1");
+    first.writeUInt32LE(16_000, 12);
+    first.writeUInt8(0xb8, 28);
+    const file = (samplesEach: number) => [
+      page(first, { flags: FIRST }),
+      page(Buffer.alloc(40), { laces: [20, 20] }),
+      ...Array.from({ length: 20 }, (_, index) =>
+        page(Buffer.alloc(250), { granule: BigInt((index + 1) * 50 * samplesEach), laces: Array<number>(50).fill(5) }),
+      ),
+    ];
+    expect(secondsOf(...file(1_024))).toBe(64);
+    expect(secondsOf(...file(700))).toBe(43.75);
+    expect(secondsOf(...file(510))).toBe(31.875);
+    expect(secondsOf(...file(400))).toBeUndefined();
+    expect(secondsOf(...file(128))).toBeUndefined();
+  });
 });

@@ -20,7 +20,7 @@ type Page = { readonly granule: number; readonly place: "within" | "last"; reado
 /** Measures Ogg by its packets: Opus, Vorbis and FLAC, also streams that follow one another in one file. */
 export class OggMeter implements Meter {
   readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
-  /** Of the links that are over: what is played of them, and the least that their packets last. */
+  /** Of the links that are over: what is played of them, and what their packets last. */
   #before = { played: 0, packed: 0 };
   /** Streams that run beside each other, by their serial number. */
   readonly #links = new Map<number, OggLink | "silent">();
@@ -41,7 +41,7 @@ export class OggMeter implements Meter {
   seconds(): number | undefined {
     if (this.#link === undefined || this.#isLost) return undefined;
     const { played, packed } = this.#until(this.#isInPacket && this.#scanner.missingBytes > 0 ? this.#link : undefined);
-    // Packets that are not to be heard: not every player leaves them out.
+    // Packets that are not to be heard, which not every player leaves out, or that no encoder makes so short.
     return packed - played > nearSeconds(played) ? undefined : played;
   }
 

@@ -1,6 +1,7 @@
 import { aacFrameSeconds } from "./adts.ts";
 import { OPUS_PACKET_MAX_SECONDS, OPUS_RATE_HZ, opusSamples } from "./opus.ts";
 import { CHANNELS_MAX, RATE_MAX_HZ } from "./pcm.ts";
+import { vorbisToldBy } from "./vorbis.ts";
 
 const AUDIO = 2;
 const LACED = 0x06;
@@ -14,7 +15,6 @@ const OPUS_PACKED_NANOS = OPUS_PACKET_MAX_SECONDS * 1e9 + 1e6;
 const FRAME_MIN_SECONDS: ReadonlyMap<string, number> = new Map([
   ["A_MPEG/L3", 0.024],
   ["A_AC3", 0.032],
-  ["A_VORBIS", 0.001],
 ]);
 /** None of those codecs, nor AAC, makes more of a second. */
 const BYTES_PER_SECOND_MAX = 80_000;
@@ -75,9 +75,16 @@ export class WebmTrack {
     if (this.codec.startsWith("A_PCM/")) return this.#plainSeconds(bytes);
     if (this.codec === "A_OPUS") return this.#hasLaces ? undefined : this.#packedSeconds();
     const seconds = ((this.#time + this.#pace) * scaleNanos) / 1e9;
-    const shortest = this.codec.startsWith("A_AAC") ? aacFrameSeconds(this.config) : FRAME_MIN_SECONDS.get(this.codec);
+    const shortest = this.#shortestFrame();
     if (shortest === undefined || seconds < (this.#frames - 1) * shortest) return undefined;
     return bytes > seconds * BYTES_PER_SECOND_MAX ? undefined : seconds;
+  }
+
+  #shortestFrame(): number | undefined {
+    if (this.codec.startsWith("A_AAC")) return aacFrameSeconds(this.config);
+    if (this.codec !== "A_VORBIS") return FRAME_MIN_SECONDS.get(this.codec);
+    const packets = vorbisToldBy(this.config);
+    return packets === undefined ? undefined : packets.usual / packets.rateHz;
   }
 
   /** Of packets of Opus by themselves, where those that follow each other closely last about that long. */

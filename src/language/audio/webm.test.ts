@@ -44,7 +44,19 @@ function block(number: number, time: number, flags = 0x80, packet = "f8fffe"): B
 
 const START = Buffer.concat([element("1a45dfa3", "\x42\x82\x84webm"), endless("18538067")]);
 const OPUS = Buffer.concat([START, element("1654ae6b", track(1, 2, "A_OPUS"))]);
-const VORBIS = Buffer.concat([START, element("1654ae6b", track(1, 2, "A_VORBIS"))]);
+const VORBIS = Buffer.concat([START, element("1654ae6b", track(1, 2, "A_VORBIS", vorbis(0x9a)))]);
+
+/** The three headers of Vorbis at 16 kHz, with the sizes of its short and its long blocks, as powers of two. */
+function vorbis(sizes: number, commentBytes = 300): Buffer {
+  const first = Buffer.alloc(30);
+  first.write("\x01vorbis", 0, "latin1");
+  first.writeUInt32LE(16_000, 12);
+  first.writeUInt8(((sizes & 15) << 4) | (sizes >>> 4), 28);
+  return element(
+    "63a2",
+    Buffer.concat([Buffer.from([2, 30, 255, commentBytes - 255]), first, Buffer.alloc(commentBytes + 40)]),
+  );
+}
 
 describe("Opus", () => {
   test("packets count, not the times they are given", () => {
@@ -157,8 +169,17 @@ describe("other codecs", () => {
   });
 
   test("STT-01 blocks with more bytes than their time has room for are not believed", () => {
-    expect(clocked(20, "00".repeat(1_000), "A_VORBIS")).toBeCloseTo(2, 9);
-    expect(clocked(2, "00".repeat(1_000), "A_VORBIS")).toBeUndefined();
+    expect(clocked(30, "00".repeat(1_000), "A_MPEG/L3")).toBeCloseTo(3, 9);
+    expect(clocked(30, "00".repeat(3_000), "A_MPEG/L3")).toBeUndefined();
+  });
+
+  test("STT-01 packets of Vorbis last half as long as their longest block at least, or are not known", () => {
+    expect(clocked(16, "00", "A_VORBIS", vorbis(0x8b))).toBeUndefined();
+    expect(clocked(32, "00", "A_VORBIS", vorbis(0x8b))).toBeCloseTo(3.2, 9);
+    expect(clocked(16, "00", "A_VORBIS", vorbis(0x9a))).toBeCloseTo(1.6, 9);
+    expect(clocked(1, "00", "A_VORBIS", vorbis(0x9a))).toBeUndefined();
+    expect(clocked(32, "00", "A_VORBIS")).toBeUndefined();
+    expect(clocked(32, "00", "A_VORBIS", config("021e"))).toBeUndefined();
   });
 
   test.each(["A_FLAC", "A_MS/ACM", "A_ALAC", ""])("STT-01 %j, whose blocks have any length: not known", (codec) => {

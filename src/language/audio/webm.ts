@@ -33,7 +33,8 @@ const VALUES: ReadonlySet<number> = new Set([
   SIMPLE_BLOCK,
   BLOCK,
 ]);
-const SHOWN_BYTES = 16;
+/** Enough for what the decoder of Vorbis is told first. */
+const SHOWN_BYTES = 64;
 const DEFAULT_SCALE_NANOS = 1_000_000;
 /** No file of speech has more. */
 const TRACKS_MAX = 16;

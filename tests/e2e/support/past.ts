@@ -21,6 +21,10 @@ const TRAFFIC = [
   { key: "research", model: "google/gemma-3-27b", provider: "ionos", times: 4, nanos: 5_200_000n },
 ] as const;
 
+/** A member who is not signed in, and the key that their requests came with. */
+export const SOMEBODY = "grace@example.eu";
+const SOMEBODYS_KEY = "research";
+
 export type Past = Portal & { readonly keys: ReadonlyMap<string, string> };
 
 /** A portal whose demo workspace has a month behind it: written as requests are, by the store's own way in. */
@@ -28,6 +32,7 @@ export async function openPast(env: Record<string, string> = {}): Promise<Past> 
   const dataDir = await mkdtemp(path.join(os.tmpdir(), "gateway-past-"));
   const before = await startGateway({ env, dataDir });
   const { id: workspaceId } = await before.manage("GET", "/workspaces/demo");
+  const member = await before.manage("POST", "/workspaces/demo/members", { email: SOMEBODY });
   const keys = new Map<string, string>();
   for (const name of new Set(TRAFFIC.map(({ key }) => key))) {
     const { id } = await before.manage("POST", "/workspaces/demo/keys", { name, environment: "live" });
@@ -38,7 +43,10 @@ export async function openPast(env: Record<string, string> = {}): Promise<Past> 
   const nowMs = systemClock.nowMs();
   const paid = { id: "credit_past", workspaceId: String(workspaceId), currency: "EUR", nanos: 40_000_000_000n };
   await store.ledger.post(topupOf({ ...paid, createdAtMs: nowMs - (PAST_DAYS + 1) * DAY_MS, note: "Invoice 17" }));
-  await store.ingest(recordsOf(paid.workspaceId, keys, nowMs));
+  const records = recordsOf(paid.workspaceId, keys, nowMs);
+  await store.ingest(
+    records.map((record) => (record.app === SOMEBODYS_KEY ? { ...record, memberId: String(member.id) } : record)),
+  );
   await store.close();
   const portal = await openPortal({ ...env, DATA_DIR: dataDir });
   return {

@@ -82,9 +82,8 @@ export class MemoryDisk {
         if (taken.life === "ends") throw new Dead();
         return taken.bytes;
       },
-      truncate: (fd, bytes) => {
-        alive();
-        fileOf(fd).length = bytes;
+      truncate: (name, bytes) => {
+        found(name).length = bytes;
       },
       sync: () => this.#later(isAlive, "a sync failed"),
       syncFolder: () => this.#later(isAlive, undefined),

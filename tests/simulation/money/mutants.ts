@@ -179,7 +179,7 @@ const BOOKS: readonly Mutant[] = [
     "unsafe-writes-stay",
     "BILL-07",
     WRITER,
-    "if (this.#segment !== undefined) this.#cutBack(this.#segment, this.#syncedBytes);",
+    "if (active !== undefined) this.#cutBack(active, this.#syncedBytes);",
     "",
   ),
   one(

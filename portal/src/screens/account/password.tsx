@@ -42,7 +42,7 @@ function Change({ onClose }: { readonly onClose: () => void }) {
     },
   });
   const error = change.error === null ? undefined : apiErrorOf(change.error);
-  const isNew = error?.param === "newPassword" || error?.param === "password";
+  const isNew = error?.param === "newPassword";
   return (
     <FormDialog
       open

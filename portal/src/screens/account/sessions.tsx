@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { apiErrorOf } from "../../api/error.ts";
+import { useFresh } from "../../api/fresh.ts";
 import { endOtherSessions, endSession, listSessions, type Session } from "../../api/people.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -13,9 +14,10 @@ import { clientOf } from "./user-agent.ts";
 
 export function Sessions() {
   const client = useQueryClient();
+  const fresh = useFresh();
   const sessions = useQuery({ queryKey: ["sessions"], queryFn: listSessions });
   const end = useMutation({
-    mutationFn: (id: string | null) => (id === null ? endOtherSessions() : endSession(id)),
+    mutationFn: (id: string | null) => fresh(() => (id === null ? endOtherSessions() : endSession(id))),
     onSuccess: () => {
       toast("Signed out there");
       return client.invalidateQueries({ queryKey: ["sessions"] });

@@ -2,7 +2,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { proving, useFresh } from "../../api/fresh.ts";
 import type { Me } from "../../api/me.ts";
-import { beginTotp, endTotp, giveCode, newBackupCodes, signInByPassword } from "../../api/people.ts";
+import { beginTotp, endTotp, giveCode, newBackupCodes, proveByPassword } from "../../api/people.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Dialog, FormDialog } from "../../ui/dialog.tsx";
@@ -104,7 +104,7 @@ function AskPassword({
   };
   const go = useMutation({
     // As long as the password is all there is, the one that was just typed is the proof.
-    mutationFn: () => (purpose === "on" ? proving(turnOn, () => signInByPassword(email, password)) : fresh(change)),
+    mutationFn: () => (purpose === "on" ? proving(turnOn, () => proveByPassword(email, password)) : fresh(change)),
   });
   return (
     <FormDialog

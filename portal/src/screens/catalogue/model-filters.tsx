@@ -1,11 +1,11 @@
 import { useEffect, useState } from "react";
 import { useSearchParams } from "../../address.ts";
+import { countryName } from "../../format/country.ts";
 import { Button } from "../../ui/button.tsx";
 import { cx } from "../../ui/class-names.ts";
 import { Field, Input, type Option, Select } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { useCalm } from "../../ui/use-calm.ts";
-import { countryName } from "../../ui/values.tsx";
 import { useCapabilities, useCreators, useCurrencies, useProviders, useViewpoint } from "./catalogue.ts";
 import { LEVEL_OPTIONS, levelsFrom } from "./levels.ts";
 

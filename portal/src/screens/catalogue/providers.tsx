@@ -1,5 +1,6 @@
 import { useEffect, useState } from "react";
 import { useSearchParams } from "../../address.ts";
+import { countryName } from "../../format/country.ts";
 import { Badge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { EmptyState } from "../../ui/empty-state.tsx";
@@ -8,7 +9,7 @@ import { PageHeader, Toolbar } from "../../ui/layout.tsx";
 import { Link } from "../../ui/link.tsx";
 import { type Column, sortOf, sortRows, sortText, Table } from "../../ui/table.tsx";
 import { useCalm } from "../../ui/use-calm.ts";
-import { Country, countryName, Num } from "../../ui/values.tsx";
+import { Country, Num } from "../../ui/values.tsx";
 import { type PublicProvider, providerPath, useProviders } from "./catalogue.ts";
 import { LEVEL_OPTIONS, levelsFrom } from "./levels.ts";
 import { Countries, DataHandling, Levels, OpenCalls } from "./parts.tsx";

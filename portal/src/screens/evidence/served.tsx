@@ -1,9 +1,10 @@
+import { countryName } from "../../format/country.ts";
 import { percentText } from "../../format/number.ts";
 import { LevelBadge } from "../../ui/badge.tsx";
 import { Card } from "../../ui/layout.tsx";
 import { Logged } from "../../ui/logged.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-import { Country, countryName, Money, Num, Unknown } from "../../ui/values.tsx";
+import { Country, Money, Num, Unknown } from "../../ui/values.tsx";
 import type { Report } from "./report.ts";
 
 type Group = Report["by_level"][number];

@@ -1,11 +1,12 @@
 import { useState } from "react";
 import { useChange } from "../../api/hooks.ts";
+import { countryName } from "../../format/country.ts";
 import { Button } from "../../ui/button.tsx";
 import { regionsWith } from "../../ui/countries.ts";
 import { ErrorNote } from "../../ui/error-state.tsx";
 import { Field, Select } from "../../ui/field.tsx";
 import { toast } from "../../ui/toast.tsx";
-import { Country, countryName } from "../../ui/values.tsx";
+import { Country } from "../../ui/values.tsx";
 import type { NodeDetail, NodeRow } from "./node.ts";
 
 export function Place({ country, short }: { readonly country: NodeRow["country"]; readonly short?: boolean }) {

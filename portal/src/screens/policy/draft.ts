@@ -1,5 +1,5 @@
 import type { Answer, Args } from "../../api/client.ts";
-import { countryName } from "../../ui/values.tsx";
+import { countryName } from "../../format/country.ts";
 
 export type Policy = Answer<"manageShowPolicy">;
 export type Preview = Answer<"managePreviewPolicy">;

@@ -13,11 +13,19 @@ test("PORTAL-03 filters of the address become those of the server; what no filte
     env: "live",
     surface: "speech",
   });
+  const others = { member: "grace@example.eu", model: "auto", provider: "ovh", app: "desk" };
+  expect(asked(others)).toEqual(others);
   expect(asked({ env: "everywhere", surface: "fax" })).toEqual({});
 });
 
 test("PORTAL-03 a period ends now, or is written out; what is no time is no period", () => {
-  expect(asked({ range: "24h" })).toEqual({ since: "2026-11-14T12:00:00.000Z" });
+  const since = (range: string) => asked({ range }).since;
+  expect(["1h", "24h", "7d", "30d"].map(since)).toEqual([
+    "2026-11-15T11:00:00.000Z",
+    "2026-11-14T12:00:00.000Z",
+    "2026-11-08T12:00:00.000Z",
+    "2026-10-16T12:00:00.000Z",
+  ]);
   expect(asked({ range: "own", since: "2026-11-01T00:00", until: "never" })).toEqual({
     since: new Date(2026, 10, 1).toISOString(),
   });

@@ -1,5 +1,5 @@
 import type { Answer, Args, Row } from "../../api/client.ts";
-import { countryName } from "../../ui/values.tsx";
+import { countryName } from "../../format/country.ts";
 
 export type Router = Row<"manageListRouters">;
 export type Spec = NonNullable<Row<"manageListRouterVersions">["spec"]>;

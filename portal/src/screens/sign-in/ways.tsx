@@ -32,7 +32,8 @@ export function Ways({ ways, next, ssoError, onDone, onCode }: Props) {
     event.preventDefault();
     byPassword.mutate();
   };
-  const error = byPassword.error ?? byOidc.error ?? passkeyError(byPasskey.error) ?? ssoErrorOf(ssoError);
+  const isTried = [byPassword, byOidc, byPasskey].some(({ submittedAt }) => submittedAt > 0);
+  const error = isTried ? lastError(byPassword, byOidc, byPasskey) : ssoErrorOf(ssoError);
   return (
     <>
       <ErrorNote error={error} />
@@ -80,6 +81,13 @@ export function Ways({ ways, next, ssoError, onDone, onCode }: Props) {
       )}
     </>
   );
+}
+
+type Tried = { readonly submittedAt: number; readonly error: Error | null };
+
+/** Of ways that can be tried one after another, what the last one came back with. */
+export function lastError(...ways: readonly [Tried, ...Tried[]]): ApiError | null {
+  return passkeyError(ways.reduce((last, way) => (way.submittedAt > last.submittedAt ? way : last)).error);
 }
 
 /** The browser's own words for "cancelled" help nobody. */

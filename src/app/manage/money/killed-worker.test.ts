@@ -7,6 +7,7 @@ import { boardOfPrimary } from "../../../io/workers/board.ts";
 import { type Booked, Desk } from "../../../io/workers/desk.ts";
 import { memoryBoard } from "../../../io/workers/memory-board.ts";
 import { Primary } from "../../../io/workers/primary.ts";
+import { Reserved } from "../../../io/workers/reserved.ts";
 import { stateOfPrimary } from "../../../io/workers/state.ts";
 import { systemClock } from "../../../kit/clock.ts";
 import { systemTimers } from "../../../kit/timers.ts";
@@ -25,7 +26,11 @@ async function crew() {
     throw new Error("not asked here");
   };
   const place = { hello: refused, up: refused, ready: refused, metrics: refused, tell: refused };
-  const desk = new Desk(there, { state, board: memoryBoard(systemClock, systemTimers) }, place);
+  const desk = new Desk(
+    there,
+    { state, board: memoryBoard(systemClock, systemTimers), reserved: new Reserved() },
+    place,
+  );
   const primary = new Primary(here, systemClock);
   const books = new Map<string, Transaction>();
   const booked: Booked = {

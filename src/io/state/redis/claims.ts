@@ -1,7 +1,8 @@
+import type { RequestRun } from "../../../domain/admission/admission.ts";
 import type { ClaimVerdict, KeyUse, RememberedUse } from "../../../domain/admission/idempotency.ts";
-import { CLAIM, RELEASE, REMEMBER } from "./claim-scripts.ts";
+import { CLAIM, GIVE_UP, RELEASE, REMEMBER } from "./claim-scripts.ts";
 import type { Connection } from "./connection.ts";
-import { away } from "./failures.ts";
+import { away, Unanswered } from "./failures.ts";
 import type { Lives } from "./lives.ts";
 import type { Names } from "./names.ts";
 import type { Owed } from "./owed.ts";
@@ -24,19 +25,21 @@ type Asked = { readonly verdict: ClaimVerdict; readonly life?: string | undefine
 /** Uses of `Idempotency-Key`. A claim that nobody ends is over with the life that made it, or when its request must be. */
 export class RedisClaims {
   readonly #deps: Deps;
+  /** Requests that are run again, and may have had their keys before, whose claims may still come to Redis. */
+  readonly #unheard = new Set<string>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  async claim(use: KeyUse, requestId: string): Promise<ClaimVerdict> {
+  async claim(use: KeyUse, requestId: string, run: RequestRun = "first"): Promise<ClaimVerdict> {
     try {
-      const { verdict, life } = await this.#ask(use, requestId);
+      const { verdict, life } = await this.#ask(use, requestId, run);
       if (life === undefined || !("requestId" in verdict)) return verdict;
       const { connection, names, lives } = this.#deps;
       if ((await lives.standingOf(life, verdict.requestId)) === "goes on") return verdict;
       await connection.run(RELEASE, [names.use(use.key)], [verdict.requestId]);
-      const { verdict: again } = await this.#ask(use, requestId);
+      const { verdict: again } = await this.#ask(use, requestId, run);
       // Whether it was charged, SQL knows: its journal was replayed.
       return again.is === "claimed" ? { ...again, known: "newest" } : again;
     } catch (error) {
@@ -44,15 +47,24 @@ export class RedisClaims {
     }
   }
 
-  async #ask({ key, body }: KeyUse, requestId: string): Promise<Asked> {
+  async #ask({ key, body }: KeyUse, requestId: string, run: RequestRun): Promise<Asked> {
     const { connection, names, holdMaxMs, time, epoch, lives } = this.#deps;
     const args = [body, requestId, String(2 * holdMaxMs), time(), lives.own];
     // In one go and in this order: what is complete after the claim was complete at it.
     const [reply, complete] = await Promise.all([
-      connection.run(CLAIM, [names.use(key)], args),
-      connection.send(["GET", names.fleet("uses")]),
+      connection.run(CLAIM, [names.use(key)], args).catch((error: unknown) => {
+        // It may still come to Redis: then it must not stay.
+        if (error instanceof Unanswered) {
+          if (run === "first") void this.#giveUp(key, requestId);
+          else this.#unheard.add(requestId);
+        }
+        throw error;
+      }),
+      // Where only this is not answered, the claim is there, and SQL is asked for the rest.
+      connection.send(["GET", names.fleet("uses")]).catch(() => null),
     ]);
     const [is, first, second, rest] = listOf(reply);
+    if (is === "late") throw new Error("the claim was given up before it came");
     if (is === "running" || is === "other") {
       const verdict = { is: is === "running" ? is : "other_body", requestId: textOf(first) } as const;
       return { verdict, life: textOrNone(second) };
@@ -69,6 +81,8 @@ export class RedisClaims {
   remember(use: RememberedUse): Promise<void> {
     const { connection, names, time, owed } = this.#deps;
     const { key, body, requestId, expiresAtMs, workspaceId, status, nanos, currency } = use;
+    // A claim that comes after this finds what is remembered, and takes nothing.
+    this.#unheard.delete(requestId);
     const rest = JSON.stringify({ workspaceId, status, nanos: nanos.toString(), currency });
     return owed.add(`use ${requestId}`, async () => {
       const args = [body, requestId, String(Math.ceil(expiresAtMs)), rest, time()];
@@ -77,10 +91,20 @@ export class RedisClaims {
     });
   }
 
+  #giveUp(key: string, requestId: string): Promise<void> {
+    const { connection, names, owed, holdMaxMs, time } = this.#deps;
+    return owed.add(`release ${requestId}`, async () => {
+      await connection.run(GIVE_UP, [names.use(key)], [requestId, String(2 * holdMaxMs), time()]);
+      return "done";
+    });
+  }
+
   release(key: string, requestId: string): Promise<void> {
     const { connection, names, owed } = this.#deps;
     // What is remembered is released with it.
     if (owed.has(`use ${requestId}`)) return Promise.resolve();
+    // Nobody runs it once more: whoever is told to release it has come to its end.
+    if (this.#unheard.delete(requestId)) return this.#giveUp(key, requestId);
     return owed.add(`release ${requestId}`, async () => {
       await connection.run(RELEASE, [names.use(key)], [requestId]);
       return "done";

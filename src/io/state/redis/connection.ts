@@ -143,15 +143,16 @@ export class Connection {
         reject(new Unanswered("Redis did not answer in time"));
       };
       const { clock, timeoutMs } = this.#wire;
-      // Where this process itself was busy, answers that are already here are read before anybody is called late.
-      const lateIn = (untilMs: number) => this.#deadlines.at(untilMs, () => setImmediate(late));
-      const untilMs = clock.elapsedMs() + timeoutMs;
-      let wait = this.#deadlines.at(untilMs, () => {
-        const nowMs = clock.elapsedMs();
-        if (nowMs - untilMs <= STOOD_STILL_MS) setImmediate(late);
-        // The question itself may leave only now: it gets its time once more.
-        else wait = lateIn(nowMs + timeoutMs);
-      });
+      let wait: Disposable;
+      const afterHalf = (then: (stoodStill: boolean) => void) => {
+        const untilMs = clock.elapsedMs() + timeoutMs / 2;
+        wait = this.#deadlines.at(untilMs, () => then(clock.elapsedMs() - untilMs > STOOD_STILL_MS));
+      };
+      // Answers that are already here are read before anybody is called late.
+      const lateNext = () => setImmediate(late);
+      // A question leaves when this process is done with what it is at: one that was asked before a long piece of work
+      // has left when its first half is over, however late that is noticed, and has the second for itself.
+      afterHalf(() => afterHalf((stoodStill) => (stoodStill ? afterHalf(lateNext) : lateNext())));
       const end = (then: () => void) => {
         if (isOver) return;
         isOver = true;

@@ -59,7 +59,7 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
       wallet: (workspaceId) => wallets.wallet(workspaceId),
       restoreSpend: (spends) => wallets.restoreSpend(spends),
       spending: (spender, atMs) => wallets.spending(spender, atMs),
-      claim: (use, requestId) => claims.claim(use, requestId),
+      claim: (use, requestId, run) => claims.claim(use, requestId, run),
       remember: (use) => claims.remember(use),
       release: (key, requestId) => claims.release(key, requestId),
       sweep: (maxAgeMs) => wallets.sweep(maxAgeMs),
@@ -75,10 +75,12 @@ export async function openRedisState(settings: RedisSettings): Promise<SharedRed
     open: (opening) => epochs.open(opening),
     endEarlier: (kept, isWanted) => lives.endEarlier(kept, isWanted),
     async close() {
+      // While wallets are still open here: the end of a hold needs one.
+      const end = await owed.close();
       await epochs.close();
-      await owed.close();
       await board.close();
       connection.close();
+      return end;
     },
   };
 }

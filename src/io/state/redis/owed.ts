@@ -30,10 +30,12 @@ export class Owed {
     this.#timers = timers;
   }
 
-  async close(): Promise<void> {
+  /** Tries everything once more. `left`: some of it is not done, and nobody here does it any more. */
+  async close(): Promise<"done" | "left"> {
     this.#isClosed = true;
     stop(this.#timer);
     await this.settle();
+    return this.size === 0 ? "done" : "left";
   }
 
   get size(): number {

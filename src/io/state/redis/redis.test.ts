@@ -4,6 +4,7 @@ import { claimTests } from "../../../../tests/support/claim-suite.ts";
 import { emptyBooks, hasRedis, type RedisServer, redisState, startRedis } from "../../../../tests/support/redis.ts";
 import { spendingTests } from "../../../../tests/support/spending-suite.ts";
 import { handClock, type StateBooks, stateTests } from "../../../../tests/support/state-suite.ts";
+import { systemClock } from "../../../kit/clock.ts";
 import { makeIds } from "../../../kit/ids.ts";
 import type { OpeningDeps, RedisSettings, SharedRedis } from "./shared-redis.ts";
 
@@ -63,9 +64,9 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     const note = (...line: unknown[]) => void said.push(line);
     const { board } = await instance({ timeoutMs: 1000, log: { info: () => undefined, warn: note, error: note } });
     said.length = 0;
-    for (let time = 0; time < 2; time += 1) {
+    for (const forMs of [1002, 1100]) {
       const asked = board.read("note");
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1100);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, forMs);
       expect(await asked).toBe(undefined);
     }
     expect(said).toEqual([]);
@@ -84,6 +85,69 @@ describe.skipIf(!hasRedis)("on Redis", () => {
       slow.resume();
       for (const name of ["asked", "held"])
         await vi.waitFor(async () => expect(await redis.board.lock(name, wait)).toBeDefined());
+    } finally {
+      await slow.close();
+    }
+  });
+
+  test.each(["first", "again"] as const)(
+    "SCALE-03 BILL-09 RESP-05 a key whose claim was not answered is free once its request is over and Redis answers again, also where the claim comes after that: run %s",
+    async (run) => {
+      const slow = await startRedis();
+      try {
+        const redis = await redisState(slow.url, { timeoutMs: 300 });
+        opened.push(redis);
+        const { state } = redis;
+        const use = { key: "k", body: "b" };
+        // From now on Redis knows the script, so that it takes the next claim at the first word.
+        await state.claim({ key: "another", body: "b" }, "another");
+        slow.pause();
+        await expect(state.claim(use, "unheard", run)).rejects.toMatchObject({ code: "service_unavailable" });
+        if (run === "again") await state.release("k", "unheard");
+        slow.resume();
+        await vi.waitFor(async () => expect(await state.claim(use, "next")).toMatchObject({ is: "claimed" }));
+        await state.release("k", "next");
+        // A network that kept it for so long would bring it like this.
+        await expect(state.claim(use, "unheard", run)).rejects.toMatchObject({ code: "service_unavailable" });
+        expect(await state.claim(use, "last")).toMatchObject({ is: "claimed" });
+      } finally {
+        await slow.close();
+      }
+    },
+  );
+
+  test("SCALE-03 BILL-09 RESP-05 a claim of work that is taken up, and is not answered, leaves the key to the run that has it, and to the next that takes it up", async () => {
+    const slow = await startRedis();
+    try {
+      const runs = await redisState(slow.url);
+      const takes = await redisState(slow.url, { timeoutMs: 300 });
+      opened.push(runs);
+      const use = { key: "k", body: "b" };
+      await runs.state.claim(use, "work");
+      slow.pause();
+      await expect(takes.state.claim(use, "work", "again")).rejects.toMatchObject({ code: "service_unavailable" });
+      slow.resume();
+      await vi.waitFor(() => takes.board.read("note"));
+      // Whatever it has still to say to Redis is said before it ends.
+      expect(await takes.close()).toBe("done");
+      expect(await runs.state.claim(use, "twin")).toEqual({ is: "running", requestId: "work" });
+      expect(await runs.state.claim(use, "work", "again")).toMatchObject({ is: "claimed" });
+    } finally {
+      await slow.close();
+    }
+  });
+
+  test("SCALE-03 BILL-09 an instance that ends while Redis is silent says that it leaves a key behind, and none where Redis answers", async () => {
+    const slow = await startRedis();
+    try {
+      const [leaves, ends] = [await redisState(slow.url, { timeoutMs: 300 }), await redisState(slow.url)];
+      for (const { state } of [leaves, ends]) await state.claim({ key: "k", body: "b" }, "r");
+      slow.pause();
+      await leaves.state.release("k", "r");
+      expect(await leaves.close()).toBe("left");
+      slow.resume();
+      await ends.state.release("k", "r");
+      expect(await ends.close()).toBe("done");
     } finally {
       await slow.close();
     }
@@ -147,13 +211,19 @@ describe.skipIf(!hasRedis)("on Redis", () => {
 
   test("RATE-08 L1 two instances, one key, many calls at once: exactly the limit is admitted, and both hear the same version", async () => {
     const prefix = ids.next("p");
-    const [one, two] = [await instance({ prefix }), await instance({ prefix })];
+    // What their own clocks say does not matter.
+    const ahead = { ...systemClock, nowMs: () => systemClock.nowMs() + 3_600_000 };
+    const [one, two] = [await instance({ prefix }), await instance({ prefix, clock: ahead })];
     const key = { id: "key", workspaceId: "ws" };
     const verdicts = await Promise.all(
       Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? one : two).state.window(key, 30)),
     );
     expect(verdicts.filter(({ allowed }) => allowed)).toHaveLength(30);
     expect(new Set(verdicts.map(({ version }) => version)).size).toBe(1);
+    // Where nobody calls meanwhile, the last call is remembered for as long as it counts.
+    const window = `${prefix}{ws}:window:key`;
+    const [lastUs, untilMs] = [await server.ask("LINDEX", window, "-1"), await server.ask("PEXPIRETIME", window)];
+    expect(Number(untilMs)).toBeGreaterThan(Number(lastUs) / 1000 + 60_000);
     await two.state.touch("ws");
     const after = await one.state.look(key, 30);
     expect(after.version).not.toBe(verdicts[0]?.version);

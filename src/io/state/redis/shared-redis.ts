@@ -77,5 +77,6 @@ export type SharedRedis = {
    * or has to wait for Redis.
    */
   endEarlier(kept: readonly string[], isWanted: IsWanted): Promise<void>;
-  close(): Promise<void>;
+  /** `left`: holds or claims of this instance stay that should have ended. Its next life ends them. */
+  close(): Promise<"done" | "left">;
 };

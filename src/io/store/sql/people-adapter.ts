@@ -1,6 +1,7 @@
 import type { BetterAuthOptions } from "better-auth";
 import type { CleanedWhere, CustomAdapter, DBAdapter } from "better-auth/adapters";
 import { type RawBuilder, sql } from "kysely";
+import { isJsonObject } from "../../../kit/json.ts";
 import { digestOf } from "../../../kit/secret.ts";
 import type { Engine } from "./engine.ts";
 import { StoreError } from "./store-error.ts";
@@ -22,6 +23,7 @@ const DIGESTED: Readonly<Record<string, string>> = { session: "token", deviceCod
 /** The fields that say whom a row is about, where it is not `userId`. */
 const PERSON_FIELDS: Readonly<Record<string, string>> = { user: "id", verification: "value" };
 const NOBODY = sql`1 = 0`;
+const ALWAYS = sql`1 = 1`;
 /** What is over is removed of all people at once. */
 const OVER = ["verification"];
 /** Nobody is too late to give up a session of their own. */
@@ -31,8 +33,19 @@ const GIVEN_UP = [...OVER, "session"];
 export type Fence = {
   /** The newest one when the call came that writes, or that it began itself. */
   epoch(): number;
+  needs?(): Needed | undefined;
+  /** Told of every second factor that is read, by its secret as it is kept. */
+  sawFactor?(secret: string): void;
   /** Throws what the library answers with. */
   late(): never;
+};
+
+/** What a call goes by that can be taken away without an epoch, and the model of what it writes only while that is there. */
+export type Needed = {
+  readonly model: "passkey" | "session";
+  readonly field: string;
+  readonly value: string;
+  readonly makes: string;
 };
 
 type PeopleEngine = Pick<Engine, "db" | "held">;
@@ -72,10 +85,25 @@ const column = (field: string): Column => sql.ref(columnNamed(field));
 
 function adapterOn(engine: PeopleEngine, fence: Fence, fieldsOf: (model: string) => readonly string[]): CustomAdapter {
   const words = wordsFor(fieldsOf);
-  return { ...reading(engine.db, words), ...taking(engine.db, words), ...writing(fenced(engine, fence), words) };
+  const { db, held = sql`` } = engine;
+  const needs: Needs = (target) => {
+    const needed = fence.needs?.();
+    if (needed?.makes !== key(target)) return undefined;
+    // Whoever is taking it away is waited for, or waits for this.
+    return sql`exists (select 1 from ${words.table(needed)} where ${column(needed.field)} = ${needed.value} ${held})`;
+  };
+  const write = fenced(engine, fence);
+  return {
+    ...reading(db, words, fence),
+    ...taking(db, words),
+    ...writing(write, words, needs, fence),
+    ...making(write, words, needs, fence),
+  };
 }
 
 type Words = ReturnType<typeof wordsFor>;
+/** Whether what the call goes by is there; undefined: what is written does not hang on it. */
+type Needs = (target: Target) => RawBuilder<unknown> | undefined;
 
 const key = ({ model, modelKey }: Target): string => modelKey ?? model;
 const personField = (target: Target): string => PERSON_FIELDS[key(target)] ?? "userId";
@@ -144,11 +172,18 @@ function only<T>(target: Target, rows: readonly T[], where: readonly CleanedWher
 
 type Made<Name extends keyof CustomAdapter> = Required<Pick<CustomAdapter, Name>>;
 
-function reading(db: PeopleEngine["db"], { table, matching, columns }: Words): Made<"findOne" | "findMany" | "count"> {
+function reading(
+  db: PeopleEngine["db"],
+  { table, matching, columns }: Words,
+  fence: Fence,
+): Made<"findOne" | "findMany" | "count"> {
   return {
     async findOne<T>({ where, ...target }: Some) {
       const query = sql<T>`select ${columns(target)} from ${table(target)} where ${matching(target, where)} limit 1`;
-      return only(target, (await query.execute(db)).rows, where);
+      const { rows } = await query.execute(db);
+      const [row] = rows;
+      if (key(target) === "twoFactor" && isJsonObject(row)) fence.sawFactor?.(String(row["secret"]));
+      return only(target, rows, where);
     },
     async findMany<T>({ where, limit, sortBy, offset, ...target }: Parameters<CustomAdapter["findMany"]>[0]) {
       const order =
@@ -178,17 +213,54 @@ function taking(db: PeopleEngine["db"], { table, one, columns }: Words): Made<"c
   };
 }
 
+function making(write: Write, { table }: Words, needs: Needs, { late }: Fence): Made<"create"> {
+  return {
+    async create({ data, ...target }) {
+      const id: unknown = Reflect.get(data, personField(target));
+      const isFactor = key(target) === "twoFactor";
+      const row = isFactor ? { ...data, id: `aut_${id}` } : data;
+      const kept = Object.entries(digested(key(target), row));
+      const names = sql.join(kept.map(([field]) => column(field)));
+      const values = sql.join(kept.map(([, value]) => sql`${value}`));
+      const made = await write(
+        key(target) === "user" || typeof id !== "string" ? NOBODY : sql`id = ${id}`,
+        (inTime) =>
+          sql`insert into ${table(target)} (${names}) select ${values} where ${inTime} and ${needs(target) ?? ALWAYS}
+            ${isFactor ? insteadOf(table(target), Object.keys(row)) : sql``} returning id`,
+      );
+      return made.length > 0 ? row : late();
+    },
+  };
+}
+
+/** A person has one second factor: another that is added at the same moment takes its place, unless it is on already. */
+function insteadOf(table: RawBuilder<unknown>, fields: readonly string[]): RawBuilder<unknown> {
+  const set = fields.map((field) => sql`${column(field)} = excluded.${column(field)}`);
+  return sql`on conflict (id) do update set ${sql.join(set)} where ${table}.verified = 0`;
+}
+
 function writing(
   write: Write,
   { table, matching, columns, assigned, one, whose }: Words,
-): Made<"create" | "update" | "updateMany" | "delete" | "deleteMany" | "incrementOne"> {
-  const update = <T>(target: Some, set: readonly RawBuilder<unknown>[], rows: RawBuilder<unknown>, becomes: object) =>
-    write(
+  needs: Needs,
+  { late }: Fence,
+): Made<"update" | "updateMany" | "delete" | "deleteMany" | "incrementOne"> {
+  const update = async <T>(
+    target: Some,
+    set: readonly RawBuilder<unknown>[],
+    rows: RawBuilder<unknown>,
+    becomes: object,
+  ) => {
+    const needed = needs(target);
+    const written = await write(
       whose(target, target.where, becomes),
       (inTime) =>
-        sql<T>`update ${table(target)} set ${sql.join(set)} where ${rows} and ${inTime} returning ${columns(target)}`,
+        sql<T>`update ${table(target)} set ${sql.join(set)} where ${rows} and ${inTime} and ${needed ?? ALWAYS}
+          returning ${columns(target)}`,
       key(target) === "user" ? "the people themselves" : undefined,
     );
+    return written.length === 0 && needed !== undefined ? late() : written;
+  };
   const remove = async (target: Some, always: readonly string[]) => {
     const whom = always.includes(key(target)) ? NOBODY : whose(target, target.where);
     const rows = matching(target, target.where);
@@ -197,17 +269,6 @@ function writing(
     return (await write(whom, removed)).length;
   };
   return {
-    async create({ data, ...target }) {
-      const kept = Object.entries(digested(key(target), data));
-      const names = sql.join(kept.map(([field]) => column(field)));
-      const values = sql.join(kept.map(([, value]) => sql`${value}`));
-      const id: unknown = Reflect.get(data, personField(target));
-      await write(
-        key(target) === "user" || typeof id !== "string" ? NOBODY : sql`id = ${id}`,
-        (inTime) => sql`insert into ${table(target)} (${names}) select ${values} where ${inTime} returning id`,
-      );
-      return data;
-    },
     async update<T>({ update: set, ...target }: Some & { update: T }) {
       const becomes = typeof set === "object" && set !== null ? set : {};
       const rows = await update<T>(target, assigned(target, becomes), matching(target, target.where), becomes);

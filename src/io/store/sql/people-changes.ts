@@ -1,10 +1,13 @@
 import type { Kysely, Selectable } from "kysely";
 import type { PeopleWriter } from "../../../domain/tenancy/person.ts";
-import { endResets, forgetDevices, isoOf, PASSWORD_ACCOUNT } from "./people.ts";
+import { endResets, forgetDevices, isoOf, PASSWORD_ACCOUNT, waitsFor } from "./people.ts";
 import { beginEpoch, holdPerson } from "./people-epoch.ts";
 import { erasing } from "./people-erasing.ts";
 import type { PeopleTables } from "./people-schema.ts";
 import type { Database } from "./schema.ts";
+
+/** A code is waited for within minutes, and a device needs none for weeks: by that they are told apart, whoever's clock it was. */
+const CODE_WITHIN_MS = 3_600_000;
 
 export function peopleWriter(db: Kysely<Database>): PeopleWriter {
   return {
@@ -20,7 +23,16 @@ type Changes<Name extends keyof PeopleWriter> = Pick<PeopleWriter, Name>;
 
 function personChanges(
   db: Kysely<Database>,
-): Changes<"addPerson" | "rename" | "setOperator" | "setDisabled" | "dropSecondFactor" | "startOver" | "setUnproven"> {
+): Changes<
+  | "addPerson"
+  | "rename"
+  | "setOperator"
+  | "setDisabled"
+  | "confirmSecondFactor"
+  | "dropSecondFactor"
+  | "startOver"
+  | "setUnproven"
+> {
   const change = async (
     id: string,
     set: Partial<
@@ -56,11 +68,19 @@ function personChanges(
       }
       await change(id, { disabled: disabled ? 1 : 0 }, nowMs);
     },
+    async confirmSecondFactor(id, secret, nowMs) {
+      const theirs = db.updateTable("people_two_factors").set({ verified: 1 }).where("user_id", "=", id);
+      if ((await theirs.where("secret", "=", secret).executeTakeFirst()).numUpdatedRows === 0n) return undefined;
+      const epoch = await beginEpoch(db, id);
+      await change(id, { two_factor_enabled: 1 }, nowMs);
+      return epoch;
+    },
     async dropSecondFactor(id, nowMs) {
-      await beginEpoch(db, id);
+      const epoch = await beginEpoch(db, id);
       await db.deleteFrom("people_two_factors").where("user_id", "=", id).execute();
       await forgetDevices(db, id);
       await change(id, { two_factor_enabled: 0 }, nowMs);
+      return epoch;
     },
     async startOver({ id, email }, nowMs) {
       const epoch = await beginEpoch(db, id);
@@ -138,11 +158,11 @@ async function revokeOf(db: Kysely<Database>, email: string, nowMs: number): Pro
 
 function sessionChanges(
   db: Kysely<Database>,
-): Changes<"holdSession" | "addSession" | "endSessions" | "endOtherSessions" | "endSession"> {
+): Changes<"holdSession" | "addSession" | "endSessions" | "endOtherSessions" | "endSession" | "begunAfter"> {
   const theirs = (userId: string) => db.deleteFrom("people_sessions").where("user_id", "=", userId);
   return {
-    async holdSession(userId, sessionId) {
-      await holdPerson(db, userId);
+    async holdSession(userId, sessionId, asOf) {
+      if (!(await holdPerson(db, userId, asOf))) return false;
       const own = db.selectFrom("people_sessions").select("id").where("id", "=", sessionId);
       return (await own.where("user_id", "=", userId).executeTakeFirst()) !== undefined;
     },
@@ -177,6 +197,19 @@ function sessionChanges(
       await forgetDevices(db, userId);
       await beginEpoch(db, userId);
       return true;
+    },
+    async begunAfter(userId, sessionId, nowMs) {
+      const [now, soon] = [isoOf(nowMs), isoOf(nowMs + CODE_WITHIN_MS)];
+      const begun = db.selectFrom("people_sessions").select("created_at").where("id", "=", sessionId);
+      const theirs = db.selectFrom("people_sessions").select("id").where("user_id", "=", userId);
+      const sessions = await theirs.where("created_at", ">", begun).where("expires_at", ">", now).execute();
+      const waiting = db.selectFrom("people_verifications").select("id").where(waitsFor(userId));
+      const codes = await waiting
+        .where("created_at", ">", begun)
+        .where("expires_at", ">", now)
+        .where("expires_at", "<", soon)
+        .execute();
+      return { sessions: sessions.map(({ id }) => id), codes: codes.map(({ id }) => id) };
     },
   };
 }

@@ -43,7 +43,7 @@ export type PeopleTables = {
     created_at: string;
     updated_at: string;
   };
-  people_two_factors: { id: string; user_id: string };
+  people_two_factors: { id: string; user_id: string; secret: string; verified: number | null };
   people_passkeys: {
     id: string;
     user_id: string;

@@ -1,4 +1,4 @@
-import type { Kysely, Selectable } from "kysely";
+import type { ExpressionBuilder, Kysely, Selectable } from "kysely";
 import { z } from "zod";
 import {
   type Held,
@@ -151,14 +151,18 @@ async function useCode(db: Kysely<Database>, id: string, nowMs: number, untilMs:
   return taken.length > 0;
 }
 
+/** The library keeps what it waits for under the id of whom it is about. */
+export function waitsFor(userId: string) {
+  return ({ and, eb }: ExpressionBuilder<Database, "people_verifications">) =>
+    and([eb("value", "=", userId), eb("identifier", "not like", `${RESET_MARK}%`)]);
+}
+
 /**
  * Devices that need no code for a while need one again; what waits to be confirmed for a person, and what they have
  * allowed and no device has taken yet, is not good any more. Answers how much there was of it.
  */
 export async function forgetDevices(db: Kysely<Database>, userId: string): Promise<number> {
-  // The library keeps what it waits for under the id of whom it is about.
-  const kept = db.deleteFrom("people_verifications").where("value", "=", userId);
-  const waiting = await kept.where("identifier", "not like", `${RESET_MARK}%`).executeTakeFirst();
+  const waiting = await db.deleteFrom("people_verifications").where(waitsFor(userId)).executeTakeFirst();
   const allowed = await db.deleteFrom("people_devices").where("user_id", "=", userId).executeTakeFirst();
   return Number(waiting.numDeletedRows + allowed.numDeletedRows);
 }

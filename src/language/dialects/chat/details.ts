@@ -10,7 +10,7 @@ const FORMATS: Readonly<Record<SealFamily, string>> = {
   openai: "openai-responses-v1",
 };
 
-function familyOf(format: string | null | undefined): SealFamily | undefined {
+function familyOf(format: unknown): SealFamily | undefined {
   const found = Object.entries(FORMATS).find(([, name]) => name === format);
   if (found === undefined) return undefined;
   const [family] = found;
@@ -37,7 +37,14 @@ export function decodeDetail(wire: ReasoningDetailWire): ReasoningDetail | undef
   return text === "" && seal === null ? undefined : { is: "open", text, seal };
 }
 
-/** Whether the block, as a client sent it, was sealed by a provider's responses API: nobody else can open it. */
-export function isSealedElsewhere(wire: unknown): boolean {
-  return isJsonObject(wire) && wire["format"] === FORMATS.openai && [wire["data"], wire["signature"]].some(isMarked);
+/**
+ * Whether the block, as a client sent it, is sealed and a model of that creator cannot open it: another family made it, or
+ * a provider's responses API, which alone can.
+ */
+export function isSealedElsewhere(wire: unknown, creator: string | null): boolean {
+  if (!isJsonObject(wire)) return false;
+  const family = familyOf(wire["format"]);
+  const seals = [wire["data"], wire["signature"]].filter(Boolean);
+  if (family === undefined || seals.length === 0) return false;
+  return family !== creator || (family === "openai" && seals.some(isMarked));
 }

@@ -110,6 +110,8 @@ describe("settings", () => {
       type: "json_schema",
       json_schema: { name: "n", schema, strict: true },
     });
+    const told = sent({ responseFormat: { ...format, description: "d" } });
+    expect(told.response_format.json_schema.description).toBe("d");
   });
 
   test("how hard to think is told, also not at all", () => {

@@ -215,22 +215,55 @@ describe("reasoning", () => {
     ]);
   });
 
+  test("CHAT-05 several blocks of a stream are told apart, and the last one is whole at its end", () => {
+    const second = detail("then", { signature: "sig2", index: 1 });
+    const list = [detail("hm so", { signature: "sig" }), second].map((one) => ({ reasoning_details: [one] }));
+    expect(of(read(deltas(...list)), "reasoning_detail")).toEqual([
+      SIGNED,
+      { is: "reasoning_detail", detail: { is: "open", text: "then", seal: { family: "anthropic", data: "sig2" } } },
+    ]);
+  });
+
+  test("CHAT-05 a summary is what was thought", () => {
+    const reasoning_details = [
+      { type: "reasoning.summary", summary: "hm so", signature: "sig", format: detail("").format },
+    ];
+    for (const events of [read(deltas({ reasoning_details }, { content: "x" })), whole({ reasoning_details }) ?? []])
+      expect(of(events, "reasoning", "reasoning_detail")).toEqual([{ is: "reasoning", text: "hm so" }, SIGNED]);
+  });
+
   test("CHAT-05 several blocks of a whole answer, open and sealed, in their order", () => {
     const reasoning_details = [
       detail("hm so", { signature: "sig" }),
       { type: "reasoning.encrypted", data: "blob", format: "openai-responses-v1" },
       { type: "reasoning.encrypted", data: "other", format: "nobody-knows" },
-      detail("then", { signature: "sig2", index: 3 }),
+      detail("then", { signature: "sig2" }),
+      detail(" more", { signature: "sig3" }),
     ];
-    const events = whole({ reasoning: "hm sothen", reasoning_details, content: "Yes" }) ?? [];
+    const events = whole({ reasoning: "hm sothen more", reasoning_details, content: "Yes" }) ?? [];
     expect(of(events, "reasoning", "reasoning_detail")).toEqual([
       { is: "reasoning", text: "hm so" },
       SIGNED,
       { is: "reasoning_detail", detail: { is: "sealed", seal: { family: "openai", data: "blob" } } },
       { is: "reasoning", text: "then" },
       { is: "reasoning_detail", detail: { is: "open", text: "then", seal: { family: "anthropic", data: "sig2" } } },
+      { is: "reasoning", text: " more" },
+      { is: "reasoning_detail", detail: { is: "open", text: " more", seal: { family: "anthropic", data: "sig3" } } },
     ]);
   });
+});
+
+test("CHAT-08 a refusal is told as one, whole and in a stream", () => {
+  const refused = [{ is: "refusal", text: "I will not." }];
+  expect(of(read(deltas({ refusal: "I will " }, { refusal: "not." })), "refusal", "text")).toEqual(refused);
+  expect(of(whole({ content: null, refusal: "I will not." }) ?? [], "refusal", "text")).toEqual(refused);
+});
+
+test("CHAT-01 one choice is read: the first by its index, or the only one", () => {
+  const said = (...choices: object[]) => of(read([{ id: "up-1", choices }]), "text");
+  const choice = (content: string, index?: number) => ({ delta: { content }, index });
+  expect(said(choice("b", 1), choice("a", 0))).toEqual([{ is: "text", text: "a" }]);
+  expect(said(choice("a"))).toEqual([{ is: "text", text: "a" }]);
 });
 
 describe("how a stream begins, carries figures and ends", () => {
@@ -317,11 +350,13 @@ describe("how a stream begins, carries figures and ends", () => {
   });
 
   test("MSG-02 the stop sequence is told where the server tells it and the caller sent it", () => {
-    const ends = (stop_reason: unknown) =>
-      of(read([chatChunk({ content: "x" }, { ...STOP, stop_reason })], "done_marker", ["END"]), "finish");
+    const ends = (stop_reason: unknown, more: object = {}) =>
+      of(read([chatChunk({ content: "x" }, { ...STOP, stop_reason, ...more })], "done_marker", ["END"]), "finish");
     expect(ends("END")).toEqual([{ is: "finish", reason: "stop", stopSequence: "END" }]);
     expect(ends("</s>")).toEqual([{ is: "finish", reason: "stop" }]);
     expect(ends(128_009)).toEqual([{ is: "finish", reason: "stop" }]);
+    expect(ends(null, { matched_stop: "END" })).toEqual(ends("END"));
+    expect(ends("END", { finish_reason: "length" })).toEqual([{ is: "finish", reason: "length" }]);
     expect(of(whole({ content: "x" }, { stop_reason: "END" }) ?? [], "finish")).toEqual(ends("END"));
   });
 });

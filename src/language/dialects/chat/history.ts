@@ -26,9 +26,17 @@ const THOUGHTLESS_HISTORY = "thoughtless-history";
 const CACHE_MARKS = "cache-marks";
 const MARK = "cache_control";
 
+/** What the catalogue says of the server and its model. */
+type Facts = {
+  readonly quirks: readonly Quirk[];
+  /** Whose seals on thoughts the model can open: its creator's; null: nobody's. */
+  readonly sealer: string | null;
+};
+
 type Server = {
-  /** How much of an answer stays here. What another API of a provider has sealed is for that API alone, so it does always. */
+  /** How much of an answer stays here. What another family or another API has sealed is for them alone, so it does always. */
   readonly kept: "besides" | "thoughts" | "seals";
+  readonly sealer: Facts["sealer"];
   readonly developer: "known" | "unknown";
   /** What stands beside a tool call, signatures of the model that made it. They are for that model alone. */
   readonly signatures: "wanted" | "foreign";
@@ -46,12 +54,8 @@ type Fitting = {
 };
 
 /** The caller's conversation without what a server refuses in it. Undefined where there is none of it. */
-export function fittingHistory(
-  { messages, tools }: ChatRequest,
-  body: ParsedBody,
-  quirks: readonly Quirk[],
-): Fitting | undefined {
-  const server = serverOf(quirks, body);
+export function fittingHistory({ messages, tools }: ChatRequest, body: ParsedBody, facts: Facts): Fitting | undefined {
+  const server = serverOf(facts, body);
   const isOther = (message: JsonObject) => isRefused(message, server);
   const isMarkedTool = (tool: JsonObject) => server.marks === "cut" && isMarked(tool);
   if (!messages.some(isOther) && !tools?.some(isMarkedTool)) return undefined;
@@ -88,9 +92,10 @@ function listPatches(
   return from === 0 ? [] : [{ key, json: json + text.slice(from) }];
 }
 
-function serverOf(quirks: readonly Quirk[], { text }: ParsedBody): Server {
+function serverOf({ quirks, sealer }: Facts, { text }: ParsedBody): Server {
   return {
     kept: keptFrom(quirks),
+    sealer,
     developer: quirks.includes(ALL_ROLES) ? "known" : "unknown",
     signatures: quirks.includes(SIGNED_CALLS) ? "wanted" : "foreign",
     marks: quirks.includes(CACHE_MARKS) || !text.includes(MARK) ? "kept" : "cut",
@@ -172,9 +177,13 @@ function answerLeft(key: string, value: unknown, server: Server): unknown {
   if (server.kept === "besides") return BESIDES.has(key) || (key === "refusal" && value === null) ? undefined : value;
   if (key !== "reasoning_content" && key !== "reasoning_details") return value;
   if (server.kept === "thoughts") return undefined;
-  if (key === "reasoning_content" || !Array.isArray(value) || !value.some(isSealedElsewhere)) return value;
-  const others = value.filter((detail) => !isSealedElsewhere(detail));
-  return others.length === 0 ? undefined : others;
+  return key === "reasoning_details" && Array.isArray(value) ? detailsLeft(value, server) : value;
+}
+
+function detailsLeft(details: readonly unknown[], { sealer }: Server): unknown {
+  const left = details.filter((detail) => !isSealedElsewhere(detail, sealer));
+  if (left.length === details.length) return details;
+  return left.length === 0 ? undefined : left;
 }
 
 function partsLeft(value: unknown): unknown {

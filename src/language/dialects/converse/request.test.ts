@@ -98,14 +98,14 @@ describe("turns", () => {
         user("a"),
         { role: "assistant", content: "b " },
         user("c "),
-        { role: "assistant", content: "Answer: \n" },
+        { role: "assistant", content: ["So: ", "Answer: \n"].map((text) => ({ type: "text", text })) },
       ],
     });
     expect(messages.map(({ content }: { content: unknown[] }) => content)).toEqual([
       [{ text: "a" }],
       [{ text: "b " }],
       [{ text: "c " }],
-      [{ text: "Answer:" }],
+      [{ text: "So: " }, { text: "Answer:" }],
     ]);
   });
 
@@ -222,6 +222,20 @@ describe("cache marks", () => {
     expect(body.system[1]).toEqual({ cachePoint: { type: "default", ttl: "1h" } });
     expect(body.messages[0].content).toEqual([{ text: "a" }, POINT, { text: "b" }]);
     expect(body.messages[2].content).toEqual([{ toolResult: expect.anything() }, POINT, { text: "more" }]);
+  });
+
+  test("stand behind pictures and documents, and behind a result that is marked further in", () => {
+    const image = { type: "image_url", image_url: { url: dataUrl("image/png", "x") }, ...mark };
+    const { messages } = bodyOf({
+      messages: [
+        user([image, { ...file("a.pdf", "application/pdf"), ...mark }, text("a")]),
+        { role: "assistant", tool_calls: [call("c", "f", "{}")] },
+        result("c", [text("r", mark)]),
+      ],
+    });
+    const kinds = messages.map(({ content }: { content: object[] }) => content.flatMap(Object.keys));
+    const marked = ["image", "cachePoint", "document", "cachePoint", "text"];
+    expect(kinds).toEqual([marked, ["toolUse"], ["toolResult", "cachePoint"]]);
   });
 
   test("at most four, the last ones; a blank text loses its mark", () => {

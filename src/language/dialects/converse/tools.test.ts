@@ -13,6 +13,7 @@ import {
   user,
 } from "../../../../tests/support/converse.ts";
 import type { ThinkingWay } from "../../canon/thinking.ts";
+import { converseDialect } from "./dialect.ts";
 import { encodeCall } from "./request.ts";
 
 describe("tools", () => {
@@ -146,6 +147,8 @@ describe("tools", () => {
     const [first, second] = LOOP;
     expect(refusalOf({ messages: [first, second] }).param).toBe("messages.1.tool_calls.0");
     expect(refusalOf({ messages: [first, second, user("so?")] }).param).toBe("messages.1.tool_calls.0");
+    const late = [first, second, user("so?"), { role: "assistant", content: "Well." }, result("call_1", "x")];
+    expect(refusalOf({ messages: late }).param).toBe("messages.1.tool_calls.0");
     expect(refusalOf({ messages: [...LOOP, result("call_1", "twice")] }).param).toBe("messages.3.tool_call_id");
     expect(refusalOf({ messages: [user("a"), result("call_9", "x")] }).param).toBe("messages.1.tool_call_id");
   });
@@ -193,6 +196,14 @@ describe("response_format", () => {
       tools: [{ toolSpec: { name: "weather" } }],
       toolChoice: { any: {} },
     });
+    const named = { type: "function", function: { name: "weather" } };
+    expect(bodyOf({ response_format, tools, tool_choice: named }, NOVA).toolConfig).toMatchObject({
+      tools: [{ toolSpec: { name: "weather" } }],
+      toolChoice: { tool: { name: "weather" } },
+    });
+    const loose = { type: "json_schema", json_schema: { name: "L", schema: { properties: {} } } };
+    const [answer] = bodyOf({ response_format: loose }, NOVA).toolConfig.tools;
+    expect(answer.toolSpec.inputSchema.json).toEqual({ type: "object", properties: {} });
     const list = { type: "json_schema", json_schema: { name: "L", schema: { type: "array" } } };
     expect(refusalOf({ response_format: list }, NOVA).param).toBe("response_format.json_schema.schema");
   });
@@ -236,6 +247,19 @@ describe("reasoning", () => {
     ["effort", "minimal", { reasoning_effort: "low" }],
   ] as const)("CHAT-05 a model told by %s, effort %s", (thinking, reasoning_effort, fields) => {
     expect(fieldsOf({ reasoning_effort }, thinking)).toEqual(fields);
+  });
+
+  test.each([
+    ["nova", "none"],
+    ["nova", "low"],
+    ["effort", "low"],
+    ["adaptive", "high"],
+  ] as const)("CHAT-05 HDR-06 a limit stays beside what a model is told by %s: %s", (thinking, reasoning_effort) => {
+    const facts = { ...FACTS, thinking };
+    const asked = { reasoning_effort, max_tokens: 4000 };
+    expect(bodyOf(asked, facts).inferenceConfig).toEqual({ maxTokens: 4000 });
+    expect(fieldsOf(asked, thinking)).toEqual(fieldsOf({ reasoning_effort }, thinking));
+    expect(converseDialect.effort?.(callOf(asked), facts)).toBe(reasoning_effort);
   });
 
   test("CHAT-05 nothing asked for, nothing said", () => {

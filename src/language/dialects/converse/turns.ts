@@ -1,8 +1,8 @@
 import { fault } from "../../../contract/faults.ts";
-import { parseExactly } from "../../../kit/exact-json.ts";
-import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import type { JsonObject } from "../../../kit/json.ts";
 import { digestOf } from "../../../kit/secret.ts";
 import type { CacheMark, Part, ToolCallPart, ToolResultPart, Turn } from "../../canon/parts.ts";
+import { objectOfArguments } from "../call-arguments.ts";
 import { audioBlock, Documents, imageBlock } from "./media.ts";
 
 export type Conversation = {
@@ -144,24 +144,8 @@ function reasoningUnits({ detail }: Extract<Part, { is: "reasoning" }>): Unit[] 
   return [{ block: { reasoningContent }, cache: undefined }];
 }
 
-function toolUse({ id, name, argumentsText }: ToolCallPart, param: string): JsonObject {
-  return { toolUse: { toolUseId: wireToolId(id), name, input: argumentsObject(argumentsText, param) } };
-}
-
-function argumentsObject(text: string, param: string): unknown {
-  if (text.trim() === "") return {};
-  const value = text.trimStart().startsWith("{") ? parsed(text) : undefined;
-  if (isJsonObject(value)) return value;
-  const at = `${param}.function.arguments`;
-  throw fault("invalid_value", { message: `${at} must be the text of a JSON object.`, param: at });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return parseExactly(text);
-  } catch {
-    return undefined;
-  }
+function toolUse(call: ToolCallPart, param: string): JsonObject {
+  return { toolUse: { toolUseId: wireToolId(call.id), name: call.name, input: objectOfArguments(call, param) } };
 }
 
 function toolResult({ callId, content, failed }: ToolResultPart, param: string): JsonObject {
@@ -189,7 +173,8 @@ function wireToolId(id: string): string {
 function refuseBrokenPairs(turns: readonly Turn[]): void {
   const open = new Map<string, string>();
   for (const [turnIndex, { role, parts }] of turns.entries()) {
-    if (role === "assistant") refuseUnanswered(open);
+    // Neighbours of one role are one turn.
+    if (role === "assistant" && turns[turnIndex - 1]?.role !== "assistant") refuseUnanswered(open);
     for (const [index, part] of parts.filter(({ is }) => is === "tool_call").entries())
       if (part.is === "tool_call") open.set(part.id, `messages.${turnIndex}.tool_calls.${index}`);
     for (const part of parts) {

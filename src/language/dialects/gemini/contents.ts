@@ -3,6 +3,7 @@ import { parseExactly } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { Call } from "../../canon/call.ts";
 import type { MediaSource, Part, ToolCallPart, ToolResultPart, Turn } from "../../canon/parts.ts";
+import { objectOfArguments } from "../call-arguments.ts";
 import { typeByBytes } from "../media.ts";
 import { resultText } from "../result-text.ts";
 
@@ -155,7 +156,7 @@ class ContentWriter {
       functionCall: {
         ...this.#id(call.id),
         name: call.name,
-        args: argumentsOf(call.argumentsText, `${param}.function.arguments`),
+        args: objectOfArguments(call, param),
       },
       ...(signature === undefined ? {} : { thoughtSignature: signature }),
     };
@@ -200,13 +201,6 @@ function sealedTexts(parts: readonly Part[]): JsonObject[] {
   const own = seals.pop();
   const others = seals.map((data) => ({ text: "", thoughtSignature: data }));
   return [...texts, ...others, own === undefined ? last : { ...last, thoughtSignature: own }];
-}
-
-function argumentsOf(text: string, param: string): JsonObject {
-  if (text.trim() === "") return {};
-  const value = structIn(text);
-  if (isJsonObject(value)) return value;
-  throw fault("invalid_value", { message: `${param}: must be a JSON object, written as text.`, param });
 }
 
 /** The object or list that a text is, its numbers as they were written; undefined when it is neither. */

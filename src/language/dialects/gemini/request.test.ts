@@ -144,12 +144,15 @@ describe("turns", () => {
 describe("tools", () => {
   test("CHAT-03 all tools are one list with their whole schemas; a tool without arguments has none", () => {
     const schema = { type: "object", properties: { city: { $ref: "#/$defs/c" } }, $defs: { c: { type: "string" } } };
+    const EITHER = { type: "object", properties: {}, anyOf: [{ required: ["a"] }, { required: ["b"] }] };
     const body = sent({
       tools: [
         tool("weather", { description: "Weather", parameters: schema, strict: true }),
         tool("now"),
         tool("noon", { parameters: { type: "object", properties: {}, additionalProperties: false } }),
         tool("any", { parameters: { type: "object", properties: {}, additionalProperties: true } }),
+        tool("bare", { parameters: {} }),
+        tool("either", { parameters: EITHER }),
       ],
     });
     expect(body.tools).toEqual([
@@ -159,6 +162,8 @@ describe("tools", () => {
           { name: "now" },
           { name: "noon" },
           { name: "any", parametersJsonSchema: { type: "object", properties: {}, additionalProperties: true } },
+          { name: "bare" },
+          { name: "either", parametersJsonSchema: EITHER },
         ],
       },
     ]);
@@ -309,6 +314,12 @@ describe("signatures", () => {
       { text: "", thoughtSignature: "s1" },
       { text: "ab", thoughtSignature: "s2" },
     ]);
+    const content = ["a", "b"].map((text) => ({ type: "text", text }));
+    const texts = { role: "assistant", content, reasoning_details: [sealed("s")] };
+    expect(sent({ messages: [HELLO, texts, HELLO] }).contents[1].parts).toEqual([
+      { text: "a" },
+      { text: "b", thoughtSignature: "s" },
+    ]);
   });
 
   test("MSG-02 RESP-02 where the caller's dialect knows an order, it stays: each seal on the text before it, calls in their places", () => {
@@ -343,6 +354,7 @@ describe("signatures", () => {
       [HELLO, asking],
       [HELLO, asking, result("a", "1")],
       [HELLO, asking, result("a", "1"), again, HELLO],
+      [HELLO, asking, result("a", "1"), again, result("b", "2")],
     ])
       expect(refusal({ messages })).toMatchObject({
         code: "invalid_value",
@@ -413,6 +425,8 @@ describe("the configuration", () => {
       responseMimeType: "application/json",
       responseJsonSchema: schema,
     });
+    const anything = { type: "json_schema", json_schema: { name: "r", schema: {} } };
+    expect(sent({ response_format: anything }).generationConfig).toEqual({ responseMimeType: "application/json" });
   });
 
   test("CHAT-04 older models write JSON or call tools: both together are refused, unless no tool may be called", () => {
@@ -453,6 +467,7 @@ describe("thinking", () => {
   test("CHAT-05 a model that always thinks refuses none, and low is its least", () => {
     expect(refusal({ reasoning_effort: "none" }, ALWAYS)).toMatchObject({ param: "reasoning_effort" });
     expect(thinking("minimal", ALWAYS)).toEqual({ thinkingLevel: "low", includeThoughts: true });
+    expect(thinking("high", ALWAYS)).toEqual({ thinkingLevel: "high", includeThoughts: true });
   });
 
   test("CHAT-05 the aliases: a budget stays a budget where the model takes one", () => {
@@ -475,7 +490,8 @@ describe("thinking", () => {
     expect(told("none", NEW)).toBe("minimal");
     expect(told("xhigh", NEW)).toBe("high");
     expect(told("minimal", ALWAYS)).toBe("low");
-    expect(told("max", OLD)).toBe("high");
+    expect(told("medium", ALWAYS)).toBe("medium");
+    for (const more of ["xhigh", "max"]) expect(told(more, OLD)).toBe("high");
     expect(told("none", OLD)).toBe("none");
     expect(geminiDialect.effort?.(callOf({}), NEW)).toBeUndefined();
   });

@@ -68,7 +68,7 @@ function takesNothing({ properties, ...rest }: JsonObject): boolean {
   );
 }
 
-function encodeToolChoice({ toolChoice, tools }: Call): JsonObject {
+function encodeToolChoice({ toolChoice }: Call): JsonObject {
   if (toolChoice === undefined) return {};
   switch (toolChoice.is) {
     case "auto":
@@ -77,14 +77,8 @@ function encodeToolChoice({ toolChoice, tools }: Call): JsonObject {
       return choice({ mode: "NONE" });
     case "required":
       return choice({ mode: "ANY" });
-    case "named": {
-      const { name } = toolChoice;
-      if (tools.some((tool) => tool.name === name)) return choice({ mode: "ANY", allowedFunctionNames: [name] });
-      throw fault("invalid_value", {
-        message: `tool_choice: there is no tool "${name.slice(0, 64)}" among the tools.`,
-        param: "tool_choice",
-      });
-    }
+    case "named":
+      return choice({ mode: "ANY", allowedFunctionNames: [toolChoice.name] });
   }
 }
 

@@ -164,6 +164,7 @@ describe("figures", () => {
   test("MSG-02 message_start has every field and the gateway's estimate, never zero", () => {
     const [start] = messageEvents(streamed([text("x"), end("stop")]));
     expect(start.message).toMatchObject({ id: "msg_1", type: "message", role: "assistant", model: "some/model" });
+    expect(start.message).toMatchObject({ stop_reason: null, stop_sequence: null, stop_details: null });
     expect(start.message.usage).toEqual({
       input_tokens: 42,
       cache_creation_input_tokens: 0,
@@ -201,6 +202,9 @@ describe("figures", () => {
       cost: 0.5,
       currency: "EUR",
     });
+    expect(delta.delta).toEqual({ stop_reason: "end_turn", stop_sequence: null, stop_details: null, container: null });
+    const hour = messageEvents(streamed([text("x"), end("stop")], { ...USED, cacheWrite1hTokens: 5 })).at(-2);
+    expect(hour.usage.cache_creation).toEqual({ ephemeral_5m_input_tokens: 15, ephemeral_1h_input_tokens: 5 });
     const odd = messageEvents(streamed([text("x"), end("stop")], { ...USED, inputTokens: 10 })).at(-2);
     expect(odd.usage.input_tokens).toBe(0);
     expect(whole([text("x"), end("stop")]).usage).toMatchObject({ input_tokens: 50, cost: 0.5, currency: "EUR" });
@@ -212,6 +216,7 @@ describe("why it stopped", () => {
     [end("stop"), "end_turn", null],
     [end("stop", "END"), "stop_sequence", "END"],
     [end("length"), "max_tokens", null],
+    [end("length", "END"), "max_tokens", null],
     [end("tool_calls"), "tool_use", null],
     [end("content_filter"), "refusal", null],
   ])("MSG-02 %o", (finish, reason, sequence) => {
@@ -233,13 +238,17 @@ describe("why it stopped", () => {
       stop_reason: "refusal",
       stop_details: { type: "refusal", category: null, explanation: "I cannot." },
     });
+    const cut = whole([{ is: "refusal", text: "I can" }, end("length")]);
+    expect(cut).toMatchObject({ stop_reason: "max_tokens", stop_details: null });
   });
 });
 
 test("MSG-02 sources come inside the text they belong to", () => {
   const citation = { url: "https://example.eu", title: "Example", start: 0, end: 2 };
-  const [block] = foldMessage(streamed([text("Hi"), { is: "citation", citation }, end("stop")])).content;
+  const events: AnswerEvent[] = [text("Hi"), { is: "citation", citation }, end("stop")];
+  const [block] = foldMessage(streamed(events)).content;
   expect(block).toMatchObject({ text: "Hi", citations: [{ url: "https://example.eu", title: "Example" }] });
+  expect(whole(events).content).toEqual([block]);
 });
 
 test("MSG-02 idle streams are kept open with a ping", () => {

@@ -75,7 +75,7 @@ describe("the conversation", () => {
     const call = userSays(
       { type: "document", source: pdf, title: "a.pdf", context: "An old one." },
       { type: "document", source: { type: "url", url: "https://example.eu/b.pdf" } },
-      { type: "document", source: { type: "text", media_type: "text/plain", data: "Words" }, title: "T" },
+      { type: "document", source: { type: "text", media_type: "text/plain", data: "Words" }, title: "T", context: "C" },
       {
         type: "document",
         source: {
@@ -92,13 +92,32 @@ describe("the conversation", () => {
       { is: "text", text: "An old one." },
       { is: "file", source: { is: "inline", mediaType: "application/pdf", base64: "JVBE" }, filename: "a.pdf" },
       { is: "file", source: { is: "url", url: "https://example.eu/b.pdf" }, filename: null },
-      { is: "text", text: "T" },
+      { is: "text", text: "T\nC" },
       { is: "text", text: "Words" },
       { is: "text", text: "One" },
       { is: "text", text: "Two" },
       { is: "text", text: "Three" },
     ]);
     expect(call.native).toEqual([]);
+  });
+
+  test("MSG-02 marks of what is worth caching stay on texts, documents and results", () => {
+    const mark = { cache_control: { type: "ephemeral" } };
+    const plain = { type: "text", media_type: "text/plain", data: "b" };
+    const pdf = { type: "base64", media_type: "application/pdf", data: "JVBE" };
+    const call = userSays(
+      { type: "tool_result", tool_use_id: "t", content: [{ type: "text", text: "r", ...mark }], ...mark },
+      { type: "text", text: "a", ...mark },
+      { type: "document", source: plain, ...mark },
+      { type: "document", source: pdf, ...mark },
+    );
+    const cache = { ttl: null };
+    expect(partsOf(call)).toMatchObject([
+      { is: "tool_result", content: [{ cache }], cache },
+      { is: "text", text: "a", cache },
+      { is: "text", text: "b", cache },
+      { is: "file", cache },
+    ]);
   });
 
   test("MSG-02 tool calls and their results: text, pictures, errors, nothing at all", () => {
@@ -234,6 +253,14 @@ describe("settings", () => {
     [{ thinking: { type: "enabled", budget_tokens: 2000 } }, { effort: "low", budgetTokens: 2000 }],
     [{ thinking: { type: "enabled", budget_tokens: 30_000 } }, { effort: "high", budgetTokens: 30_000 }],
     [
+      { thinking: { type: "enabled", budget_tokens: 30_000 }, output_config: { effort: "low" } },
+      { effort: "low", budgetTokens: 30_000 },
+    ],
+    [
+      { thinking: { type: "between_tools" }, output_config: { effort: "high" } },
+      { effort: "high", budgetTokens: null, dispensable: true },
+    ],
+    [
       { thinking: { type: "adaptive" }, output_config: { effort: "xhigh" } },
       { effort: "xhigh", budgetTokens: null, dispensable: true },
     ],
@@ -268,8 +295,23 @@ describe("settings", () => {
       schema: closed,
       strict: true,
     });
-    expect(decoded({ output_config: { format: format(open) } }).responseFormat).toMatchObject({ strict: null });
-    expect(decoded({ output_format: format(closed) }).responseFormat).toMatchObject({ is: "json_schema" });
+    for (const schema of [
+      open,
+      { ...open, additionalProperties: false },
+      { ...closed, additionalProperties: true },
+      { ...closed, required: [] },
+      { ...closed, properties: { a: open } },
+      { anyOf: [closed, open] },
+    ])
+      expect(decoded({ output_config: { format: format(schema) } }).responseFormat).toMatchObject({ strict: null });
+    for (const [more, name] of [
+      [{ output_config: { format: format(closed) } }, "output_config.format"],
+      [{ output_format: format(closed) }, "output_format"],
+    ] as const) {
+      const { responseFormat, parameters, parameterNames } = decoded(more);
+      expect([responseFormat.is, parameterNames?.response_format]).toEqual(["json_schema", name]);
+      expect(parameters).toContain("response_format");
+    }
   });
 });
 

@@ -120,6 +120,8 @@ describe("turns", () => {
     expect(refusal({ messages: [HELLO, calls, result("b"), { role: "assistant", content: "ok" }] }).param).toBe(
       "messages.1.tool_calls.0",
     );
+    const late = [HELLO, calls, result("b"), { role: "assistant", content: "ok" }, result("a")];
+    expect(refusal({ messages: late }).param).toBe("messages.1.tool_calls.0");
     expect(refusal({ messages: [HELLO, result("z")] }).param).toBe("messages.1.tool_call_id");
     expect(refusal({ messages: [HELLO, calls, result("a"), result("a")] }).param).toBe("messages.3.tool_call_id");
   });
@@ -269,11 +271,13 @@ describe("tools", () => {
         parameters: { type: "object", properties: {}, additionalProperties: false },
       },
     };
-    const bare = { type: "function", function: { name: "g", strict: false } };
+    const open = { type: "function", function: { name: "o", strict: true, parameters: { properties: {} } } };
+    const bare = { type: "function", function: { name: "g", strict: false, parameters: {} } };
     const untyped = { type: "function", function: { name: "h", parameters: { properties: {} } } };
-    expect(sent({ tools: [WEATHER, strict, bare, untyped] }).tools).toEqual([
+    expect(sent({ tools: [WEATHER, strict, open, bare, untyped] }).tools).toEqual([
       { name: "weather", description: "Tells it.", input_schema: { type: "object", properties: { c: {} } } },
       { name: "f", input_schema: { type: "object", properties: {}, additionalProperties: false }, strict: true },
+      { name: "o", input_schema: { type: "object", properties: {}, additionalProperties: false }, strict: true },
       { name: "g", input_schema: { type: "object", properties: {} } },
       { name: "h", input_schema: { type: "object", properties: {} } },
     ]);
@@ -340,6 +344,8 @@ describe("format of the answer", () => {
         age: { type: "integer", minimum: 0, description: "In years." },
         list: { type: "array", minItems: 3, items: { oneOf: [{ type: "string", maxLength: 5 }, { type: "null" }] } },
         open: { type: "object", additionalProperties: { type: "string" } },
+        both: { anyOf: [{ type: "string", minLength: 1 }], oneOf: [{ type: "null" }] },
+        many: { type: "array", minItems: 0, items: { properties: {} } },
       },
     });
     expect(schema).toEqual({
@@ -353,6 +359,11 @@ describe("format of the answer", () => {
         },
         // A map cannot be had, and making it an empty object would be a lie: the provider says so itself.
         open: { type: "object", additionalProperties: { type: "string" } },
+        both: {
+          anyOf: [{ type: "string", description: 'Must satisfy {"minLength":1}.' }],
+          description: 'Must satisfy {"oneOf":[{"type":"null"}]}.',
+        },
+        many: { type: "array", minItems: 0, items: { properties: {}, additionalProperties: false } },
       },
       additionalProperties: false,
     });

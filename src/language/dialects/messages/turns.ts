@@ -1,7 +1,7 @@
 import { type Fault, fault } from "../../../contract/faults.ts";
-import { parseExactly } from "../../../kit/exact-json.ts";
-import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import type { JsonObject } from "../../../kit/json.ts";
 import type { CacheMark, Part, ReasoningDetail, ToolCallPart, ToolResultPart, Turn } from "../../canon/parts.ts";
+import { objectOfArguments } from "../call-arguments.ts";
 import { documentBlock, imageBlock } from "./media.ts";
 import { isOwnThought } from "./thinking.ts";
 import { wireToolId } from "./tool-ids.ts";
@@ -150,20 +150,8 @@ function thoughtBlock(detail: ReasoningDetail): JsonObject[] {
   return detail.seal === null ? [] : [{ type: "thinking", thinking: detail.text, signature: detail.seal.data }];
 }
 
-function callBlock({ id, name, argumentsText }: ToolCallPart, param: string): JsonObject {
-  return { type: "tool_use", id: wireToolId(id), name, input: inputOf(argumentsText, `${param}.function.arguments`) };
-}
-
-/** Arguments are text on one side and an object on the other; what is no object cannot be said. */
-function inputOf(argumentsText: string, param: string): JsonObject {
-  if (argumentsText.trim() === "") return {};
-  try {
-    const input = parseExactly(argumentsText);
-    if (argumentsText.trimStart().startsWith("{") && isJsonObject(input)) return input;
-  } catch {
-    // Said below, for both ways of being wrong.
-  }
-  throw fault("invalid_value", { message: `${param} must be the JSON text of an object.`, param });
+function callBlock(call: ToolCallPart, param: string): JsonObject {
+  return { type: "tool_use", id: wireToolId(call.id), name: call.name, input: objectOfArguments(call, param) };
 }
 
 /** A mark inside a result counts for the result: the dialect has none further in. */

@@ -208,7 +208,8 @@ describe("the order of events", () => {
   });
 
   test("RESP-02 a refusal is a part of its own, and content that was filtered makes the response incomplete", () => {
-    const told = tell([text("So: "), { is: "refusal", text: "no." }, done("content_filter")]);
+    const refused = ["n", "o."].map((words): AnswerEvent => ({ is: "refusal", text: words }));
+    const told = tell([text("So: "), ...refused, done("content_filter")]);
     expect(told.response).toMatchObject({ status: "incomplete", incomplete_details: { reason: "content_filter" } });
     expect(told.response.output[0]).toMatchObject({
       status: "incomplete",
@@ -218,7 +219,7 @@ describe("the order of events", () => {
       ],
     });
     const refusals = told.events.filter(({ type }) => type.startsWith("response.refusal"));
-    expect(refusals.map(({ content_index }) => content_index)).toEqual([1, 1]);
+    expect(refusals.map(({ content_index }) => content_index)).toEqual([1, 1, 1]);
   });
 
   test("RESP-02 sources are annotations of the text, flat", () => {
@@ -238,6 +239,16 @@ describe("the order of events", () => {
     expect(told.events.at(-1).type).toBe("response.incomplete");
     expect(told.response).toMatchObject({ status: "incomplete", incomplete_details: { reason: "max_output_tokens" } });
     expect(told.response.output[1].status).toBe("incomplete");
+  });
+
+  test.each([
+    ["under another name", '{"text":"x"}', "x"],
+    ["as a text of its own", '"x"', "x"],
+    ["beside something else", '{"a":"x","b":"y"}', '{"a":"x","b":"y"}'],
+    ["as no text", '{"input":1}', '{"input":1}'],
+  ])("RESP-02 free text that a model wrote %s", (_how, written, input) => {
+    const told = tell([call(0, "patch"), args(0, written), done("tool_calls")]);
+    expect(told.response.output[0]).toMatchObject({ type: "custom_tool_call", input });
   });
 
   test("RESP-02 free text of a custom tool comes back as such, not as JSON", () => {
@@ -268,6 +279,10 @@ describe("the order of events", () => {
     expect(told.whole.output).toEqual(told.response.output);
     expect(tell(events).response.output).toHaveLength(2);
   });
+});
+
+test("CHAT-10 idle streams are kept open with a comment", () => {
+  expect(responsesClient({}).keepAlive).toBe(": keep-alive\n\n");
 });
 
 describe("the response object", () => {
@@ -308,11 +323,12 @@ describe("the response object", () => {
     const client = responsesClient(echoOf(REQUEST, { store: true, background: false }));
     const writer = client.openWriter(HEAD, decodeCall(REQUEST, inputItems(REQUEST)));
     const problem = fault("upstream_error", { message: "It broke." });
-    const events = responseEvents(writer.write(text("Hel")) + writer.fail(envelopeOf(problem, HEAD.id)));
+    const said = [call(0), args(0, "{}"), text("Hel")].map((event) => writer.write(event)).join("");
+    const events = responseEvents(said + writer.fail(envelopeOf(problem, HEAD.id)));
     const error = { type: "upstream_error", code: "upstream_error", message: "It broke.", param: null };
     expect(events.at(-2)).toMatchObject({
       type: "error",
-      sequence_number: 5,
+      sequence_number: events.length - 2,
       code: "upstream_error",
       message: "It broke.",
       param: null,
@@ -320,8 +336,15 @@ describe("the response object", () => {
     });
     expect(events.at(-1)).toMatchObject({
       type: "response.failed",
-      sequence_number: 6,
-      response: { status: "failed", error: { code: "server_error", message: "It broke." } },
+      sequence_number: events.length - 1,
+      response: {
+        status: "failed",
+        error: { code: "server_error", message: "It broke." },
+        output: [
+          { type: "function_call", status: "completed" },
+          { type: "message", status: "incomplete" },
+        ],
+      },
     });
     expect(JSON.parse(writer.final ?? "")).toEqual(events.at(-1).response);
   });

@@ -83,6 +83,29 @@ test("instructions alone are what the input says", () => {
   ]);
 });
 
+test("what an answer is to be is described", () => {
+  const responseFormat = { is: "json_schema", name: "n", description: "d", schema: {}, strict: null } as const;
+  expect(said({ responseFormat }).text.format).toMatchObject({ type: "json_schema", name: "n", description: "d" });
+});
+
+test("how closely to look at a picture is told in the dialect's words", () => {
+  const image = { is: "image", source: { is: "url", url: "https://a.example/b.png" } } as const;
+  const parts = [{ ...image, detail: "low" }, { ...image, detail: "closely" }, image];
+  const [{ content }] = said({ turns: [{ role: "user", parts }] }).input;
+  expect(content.map(({ detail }: Json) => detail)).toEqual(["low", "auto", "auto"]);
+});
+
+test("a call without arguments has the empty object, and a failure without a word is told as one", () => {
+  const call = { is: "tool_call", id: "c", name: "f", argumentsText: " " } as const;
+  const result = { is: "tool_result", callId: "c", content: [], failed: true } as const;
+  const turns: Call["turns"] = [
+    ...CHAT_CALL.turns,
+    { role: "assistant", parts: [call] },
+    { role: "tool", parts: [result] },
+  ];
+  expect(said({ turns }).input.slice(1)).toMatchObject([{ arguments: "{}" }, { output: "The tool failed." }]);
+});
+
 test("a tool without a schema takes nothing, strictly where it is held to", () => {
   const tool = { name: "f", description: null, schema: null } as const;
   const [open, strict] = said({

@@ -139,6 +139,7 @@ describe("items become turns", () => {
           summary: [{ type: "summary_text", text: "x" }],
           encrypted_content: "gw1:responses.openai:y",
         },
+        { type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: "y" }] },
         { type: "custom_tool_call", call_id: "c1", name: "patch", input: "*** Begin" },
         { type: "custom_tool_call_output", call_id: "c1", output: "done" },
       ]).slice(1),
@@ -147,6 +148,7 @@ describe("items become turns", () => {
         role: "assistant",
         parts: [
           { is: "reasoning", detail: { is: "open", text: "x", seal: null } },
+          { is: "reasoning", detail: { is: "open", text: "y", seal: null } },
           { is: "tool_call", id: "c1", name: "patch", argumentsText: '{"input":"*** Begin"}' },
         ],
       },
@@ -213,6 +215,8 @@ describe("tools", () => {
     [undefined, CLOSED, true],
     [undefined, OPEN, false],
     [undefined, { ...CLOSED, properties: { a: OPEN } }, false],
+    [undefined, { ...CLOSED, properties: { a: { anyOf: [CLOSED, OPEN] } } }, false],
+    [undefined, { ...CLOSED, additionalProperties: true }, false],
     [undefined, { ...CLOSED, required: [] }, false],
     [undefined, undefined, true],
     [false, CLOSED, false],
@@ -228,8 +232,10 @@ describe("tools", () => {
     expect(tools).toMatchObject([
       { name: "patch", schema: { properties: { input: { type: "string" } }, required: ["input"] }, strict: null },
     ]);
+    expect(tools[0]?.schema).toMatchObject({ type: "object", additionalProperties: false });
+    expect(decode({ tools: [{ type: "custom", name: "patch" }] }).tools[0]?.description).toBeNull();
     expect(tools[0]?.description).toContain("Patches.");
-    expect(tools[0]?.description).toContain("start: /x/");
+    expect(tools[0]?.description).toContain("lark grammar:\nstart: /x/");
     expect(advisory).toEqual(["tools.0.format"]);
   });
 

@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { ChatRequest } from "../../contract/schemas/chat.ts";
+import { decodeCall } from "../dialects/chat/request.ts";
+import { countableOf } from "./counting.ts";
+import { TOKENS_PER_MEDIA, TOKENS_PER_TURN } from "./estimate.ts";
+import type { ImagePart, Part } from "./parts.ts";
+
+const callOf = (more: object) => decodeCall(ChatRequest.parse({ model: "a/b", ...more }));
+
+test("MSG-03 all words of a call are counted: turns, thoughts, calls and their results, tools, the schema of the answer", () => {
+  const schema = { type: "object" };
+  const call = callOf({
+    messages: [
+      { role: "user", content: "said" },
+      {
+        role: "assistant",
+        refusal: "refused",
+        reasoning_details: [
+          { type: "reasoning.text", text: "thought", signature: "s" },
+          { type: "reasoning.encrypted", data: "sealed" },
+        ],
+        tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: '{"a":1}' } }],
+      },
+      { role: "tool", tool_call_id: "c", content: "result" },
+    ],
+    tools: [
+      { type: "function", function: { name: "f", description: "does", parameters: schema } },
+      { type: "function", function: { name: "g" } },
+    ],
+    response_format: { type: "json_schema", json_schema: { name: "s", schema: { title: "answer" } } },
+  });
+  const { texts, otherTokens } = countableOf(call);
+  const words = ["said", "thought", "refused", "f", '{"a":1}', "result"];
+  const tools = ["f", "does", '{"type":"object"}', "g", "", "{}"];
+  expect(texts.toSorted()).toEqual([...words, ...tools, '{"title":"answer"}'].toSorted());
+  expect(otherTokens).toBe(3 * TOKENS_PER_TURN);
+});
+
+test("MSG-03 what has no words counts as much as media do, inside the result of a tool as well", () => {
+  const image: ImagePart = { is: "image", source: { is: "url", url: "a" } };
+  const call = callOf({
+    messages: [
+      {
+        role: "user",
+        content: [
+          { type: "image_url", image_url: { url: "https://a.example/b.png" } },
+          { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } },
+          { type: "file", file: { file_data: "data:application/pdf;base64,AAAA" } },
+        ],
+      },
+    ],
+  });
+  expect(countableOf(call)).toEqual({ texts: [], otherTokens: TOKENS_PER_TURN + 3 * TOKENS_PER_MEDIA });
+  const content = [image, { is: "text" as const, text: "seen" }, image];
+  const result: Part = { is: "tool_result", callId: "c", content, failed: false };
+  const { texts, otherTokens } = countableOf({ ...call, turns: [{ role: "tool", parts: [result] }] });
+  expect([texts, otherTokens]).toEqual([["seen"], TOKENS_PER_TURN + 2 * TOKENS_PER_MEDIA]);
+});

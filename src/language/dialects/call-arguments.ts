@@ -1,0 +1,29 @@
+import { fault } from "../../contract/faults.ts";
+import { parseExactly } from "../../kit/exact-json.ts";
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import type { ToolCallPart } from "../canon/parts.ts";
+
+const NAME_CHARS_SHOWN = 64;
+
+/** Arguments for a dialect that has them as an object, where they are text here; what is no object cannot be said in it. */
+export function objectOfArguments({ name, argumentsText }: ToolCallPart, callParam: string): JsonObject {
+  if (argumentsText.trim() === "") return {};
+  const value = objectIn(argumentsText);
+  if (value !== undefined) return value;
+  const param = `${callParam}.function.arguments`;
+  throw fault("invalid_value", {
+    message: `${param}: the arguments of the tool call ${name.slice(0, NAME_CHARS_SHOWN)} are not the JSON text of an object; an answer that was cut off leaves such a call. Send the conversation without it, or go on from the response before.`,
+    param,
+  });
+}
+
+function objectIn(text: string): JsonObject | undefined {
+  // Numbers that are kept as they were written are objects as well.
+  if (!text.trimStart().startsWith("{")) return undefined;
+  try {
+    const value = parseExactly(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

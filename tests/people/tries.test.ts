@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ageSessions, type Browser, OWNER, PASSWORD, type PeopleGateway, peopleGateway } from "../support/people.ts";
+
+let gateway: PeopleGateway;
+beforeAll(async () => {
+  gateway = await peopleGateway({
+    env: { GATEWAY_SIGN_IN_ACCOUNT_TRIES: "3", GATEWAY_SIGN_IN_ADDRESS_TRIES: "1000" },
+  });
+  await gateway.setUp();
+});
+afterAll(() => gateway.close());
+
+const WRONG = "three red bicycles";
+const age = (email: string) => ageSessions(gateway.dataDir, email, 16);
+const signIn = async (browser: Browser, email: string, password = PASSWORD) =>
+  (await browser.post("/manage/auth/sign-in/email", { email, password })).status;
+const sessionOf = async (browser: Browser) => (await browser.get("/manage/me")).body.person?.session.id;
+const times = async (count: number, deed: () => Promise<number>) => {
+  const said: number[] = [];
+  while (said.length < count) said.push(await deed());
+  return said;
+};
+
+test("PORTAL-11 tries of strangers keep nobody who is signed in from proving that it is still them", async () => {
+  const email = "robbed@example.eu";
+  const person = await gateway.join(email);
+  age(email);
+  const thief = gateway.browser();
+  await signIn(thief, email);
+  age(email);
+  const [own, theirs] = [await sessionOf(person), await sessionOf(thief)];
+  const end = async () => (await person.ask("DELETE", `/manage/me/sessions/${theirs}`)).status;
+  expect(await end()).toBe(403);
+  const { id } = (await person.get("/manage/me")).body.person;
+  // Also by what is no address, and is the name of something else here.
+  for (const said of [email, own, id, `session ${own}`])
+    expect(await times(4, () => signIn(gateway.browser(), said, WRONG))).toContain(429);
+  expect(await signIn(gateway.browser(), email)).toBe(429);
+  expect([await signIn(person, email.toUpperCase()), await end()]).toEqual([200, 200]);
+});
+
+test("PORTAL-11 a session guesses the password of its person as often as others do, and another's no oftener", async () => {
+  const [email, other] = ["guessed@example.eu", "other@example.eu"];
+  const thief = await gateway.join(email);
+  await gateway.join(other);
+  expect(await times(4, () => signIn(thief, email, WRONG))).toEqual([401, 401, 401, 429]);
+  expect([await signIn(thief, email), await signIn(gateway.browser(), email)]).toEqual([429, 200]);
+  expect(await times(4, () => signIn(thief, other, WRONG))).toEqual([401, 401, 401, 429]);
+  expect(await signIn(gateway.browser(), other)).toBe(429);
+  expect(await times(4, () => signIn(thief, "nobody@example.eu", WRONG))).toEqual([401, 401, 401, 429]);
+});
+
+test("PORTAL-11 whoever begins many sessions guesses by five of them, and what one has too many is not taken from the others", async () => {
+  const email = "many@example.eu";
+  await gateway.join(email);
+  const sessions = Array.from({ length: 7 }, () => gateway.browser());
+  for (const browser of sessions) expect(await signIn(browser, email)).toBe(200);
+  const tried: number[] = [];
+  for (const browser of sessions) tried.push(...(await times(20, () => signIn(browser, email, WRONG))));
+  expect(tried.filter((status) => status === 401)).toHaveLength(15);
+  expect(await signIn(gateway.browser(), email)).toBe(200);
+});
+
+test("PORTAL-11 wrong codes of one session keep no other from a new password", async () => {
+  const email = "overtaken@example.eu";
+  const thief = await gateway.join(email);
+  const person = gateway.browser();
+  await signIn(person, email);
+  const guess = async () => (await thief.get("/manage/auth/device?user_code=WRONGONE")).status;
+  expect(await times(4, guess)).toEqual([400, 400, 400, 429]);
+  const change = { currentPassword: PASSWORD, newPassword: "eight green bicycles" };
+  expect((await person.post("/manage/auth/change-password", change)).status).toBe(200);
+});
+
+test("PORTAL-11 pages of other addresses use up no try of whoever looks at them", async () => {
+  const small = await peopleGateway({
+    env: {
+      GATEWAY_SIGN_IN_ADDRESS_TRIES: "4",
+      GATEWAY_SIGNUP: "open",
+      GATEWAY_SMTP_URL: "smtp://127.0.0.1:1",
+      GATEWAY_MAIL_FROM: "gateway@example.eu",
+    },
+  });
+  await small.setUp();
+  const reads = ["auth/device?user_code=WRONGONE", "setup?token=wrong", "invitations/wrong", "sign-up?token=wrong"];
+  const read = async (path: string, headers: Record<string, string>) =>
+    (await fetch(`${small.url}/manage/${path}`, { headers })).status;
+  const foreign = [
+    { "sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors" },
+    { "sec-fetch-site": "same-site" },
+    { origin: "https://evil.example" },
+  ];
+  for (const path of reads)
+    for (const headers of foreign) expect([path, await read(path, headers)]).toEqual([path, 403]);
+  // Over plain http they say nothing: programs neither, and both have tries of their own.
+  for (const path of reads) expect([path, await read(path, {})]).not.toEqual([path, 403]);
+  expect(await read("setup?token=wrong", { cookie: "some=cookie" })).toBe(429);
+  const wrong = { email: OWNER.email, password: WRONG };
+  expect((await small.browser().post("/manage/auth/sign-in/email", wrong)).status).toBe(401);
+  const secure = { cookie: "some=cookie", "sec-fetch-site": "same-origin", "sec-fetch-mode": "cors" };
+  const plain = { cookie: "some=cookie", "x-svc-portal": "1" };
+  for (const path of reads.slice(0, 2)) expect([path, await read(path, secure)]).not.toEqual([path, 403]);
+  expect(await read("invitations/wrong", plain)).toBe(404);
+  expect([await read("setup?token=wrong", secure), await read("setup?token=wrong", plain)]).toEqual([429, 429]);
+  await small.close();
+});

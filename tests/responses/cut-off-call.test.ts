@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { COLUMNS } from "../support/columns.ts";
+import type { Tenant } from "../support/gateway.ts";
+import { type Caller, callerWith } from "../support/kept.ts";
+import { openScene, type Scene } from "../support/scene.ts";
+import { chatJson } from "../support/upstream.ts";
+
+/** An answer that its limit of tokens ended in the middle of a tool call, and the conversation that it is part of. */
+let scene: Scene;
+let tenant: Tenant;
+let caller: Caller;
+beforeAll(async () => {
+  scene = await openScene(["deepinfra", "anthropic", "google-ai-studio", "aws-bedrock"]);
+  tenant = await scene.gateway.tenant();
+  caller = callerWith(scene.gateway, tenant.key);
+});
+afterAll(() => scene.close());
+
+const CUT = '{"city":"Par';
+const tools = [{ type: "function", name: "weather", parameters: { type: "object", properties: {} } }];
+const ADVICE =
+  "the arguments of the tool call weather are not the JSON text of an object; an answer that was cut off leaves such a call. Send the conversation without it, or go on from the response before.";
+
+test.each(["D2", "D3", "D4"] as const)(
+  "RESP-02 ERR-01 going on from it on %s is refused by the name of the call, with what to do",
+  async (column) => {
+    const { model, provider: other, whole } = COLUMNS[column];
+    const provider = { only: ["deepinfra"] };
+    const first = await caller.post({ provider });
+    const call = { id: "call_1", type: "function", function: { name: "weather", arguments: CUT } };
+    const message = { role: "assistant", content: null, tool_calls: [call] };
+    scene.at("deepinfra").next({ json: chatJson({ message, finish_reason: "length" }) });
+    const cut = await caller.post({ provider, tools, previous_response_id: first.body.id });
+    expect(cut.body).toMatchObject({ status: "incomplete", output: [{ status: "incomplete", arguments: CUT }] });
+
+    const stored = await caller.post({ model, tools, input: "Go on.", previous_response_id: cut.body.id });
+    expect(stored.body.error).toMatchObject({
+      code: "invalid_value",
+      message: `previous_response_id: ${ADVICE}`,
+      param: "previous_response_id",
+    });
+    const sent = await scene.chat(tenant.key, { model, messages: [{ role: "user", content: "Hi" }, message] });
+    const param = "messages.1.tool_calls.0.function.arguments";
+    expect(sent.body.error).toMatchObject({ code: "invalid_value", message: `${param}: ${ADVICE}`, param });
+
+    scene.at(other).next(whole({ text: "Hello." }));
+    const before = await caller.post({ model, tools, input: "Go on.", previous_response_id: first.body.id });
+    expect([before.status, before.body.status]).toEqual([200, "completed"]);
+  },
+);
