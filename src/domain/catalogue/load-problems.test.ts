@@ -257,6 +257,18 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
   ],
   ["an endpoint's own level without a reason", firstEndpoint({ level: "L1" }), `${ENDPOINT}.level_reason`, /say why/],
   [
+    "an endpoint outside the EEA with the level of its region",
+    firstEndpoint({ countries: ["FR", "US"] }),
+    `${ENDPOINT}.countries`,
+    /US is outside/,
+  ],
+  [
+    "an endpoint of unknown countries with the level of its region",
+    firstEndpoint({ countries: [] }),
+    `${ENDPOINT}.countries`,
+    /needs the countries/,
+  ],
+  [
     "the same endpoint twice",
     changedProvider((file) => {
       const [first] = file.endpoints;

@@ -1,8 +1,9 @@
 import { EEA } from "./levels.ts";
 import { isNodeProvider, NODE_CREATOR } from "./node-rows.ts";
-import { endpointId, type Parsed } from "./parsed.ts";
+import { endpointId, type Parsed, type ProviderFacts } from "./parsed.ts";
 import { type CatalogueProblem, inside, type Located, type Place, problemAt } from "./problems.ts";
 import { priceProblems } from "./references-prices.ts";
+import type { EndpointEntry } from "./schema.ts";
 
 /** What no single file can know: whether names exist, occur once, and levels stand on something. */
 export function checkReferences(parsed: Parsed, today: string): CatalogueProblem[] {
@@ -163,6 +164,15 @@ function levelProblems({ level, reason, countries, evidenced }: Levelled, at: Pl
   ];
 }
 
+/** Countries of its own are held against the level that an endpoint has from its region: that was shown for others. */
+function claimOf(
+  { level, level_reason, countries }: EndpointEntry,
+  region: ProviderFacts["regions"][number] | undefined,
+): Pick<Levelled, "level" | "reason"> {
+  if (level !== undefined || countries === undefined) return { level, reason: level_reason };
+  return { level: region?.level, reason: region?.level_reason };
+}
+
 function endpointProblems(parsed: Parsed): CatalogueProblem[] {
   const models = new Map(parsed.models.map((model) => [model.value.id, model.value]));
   const providers = new Map(parsed.providers.map((provider) => [provider.value.slug, provider.value]));
@@ -190,8 +200,7 @@ function endpointProblems(parsed: Parsed): CatalogueProblem[] {
       ),
       ...levelProblems(
         {
-          level: value.level,
-          reason: value.level_reason,
+          ...claimOf(value, region),
           countries: value.countries ?? region?.countries ?? [],
           evidenced: provider.sandbox === true || value.evidence !== undefined || (provider.evidence ?? []).length > 0,
         },
