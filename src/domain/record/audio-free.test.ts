@@ -20,6 +20,35 @@ test("LOG-03 no sound stays in a body, wherever its dialect puts it; everything 
   }
 });
 
+test("LOG-03 every field that may hold sound, and every way to say that it does, is known", () => {
+  const fields = ["data", "file_data", "b64_json", "bytes"];
+  const says = [
+    ...["mime_type", "mimeType", "media_type", "mediaType", "content_type"].flatMap((name) =>
+      ["audio/wav", "video/mp4", "application/ogg", "Audio/MPEG"].map((type) => ({ [name]: type })),
+    ),
+    ...["audio", "video", "input_audio", "output_audio"].map((type) => ({ type })),
+    ...["filename", "file_name"].flatMap((name) =>
+      ["aac", "flac", "m4a", "mp3", "mp4", "oga", "ogg", "opus", "wav", "webm", "WAV"].map((end) => ({
+        [name]: `talk.${end}`,
+      })),
+    ),
+  ];
+  for (const said of says)
+    for (const field of fields) {
+      const clean = withoutAudio(JSON.stringify({ parts: [{ ...said, [field]: SOUND }], note: "kept words" }));
+      expect(clean).toBe(
+        JSON.stringify({ parts: [{ ...said, [field]: "[audio is never kept]" }], note: "kept words" }),
+      );
+    }
+  for (const type of ["response.audio.delta", "response.output_audio.done", "audio.delta"])
+    for (const field of ["delta", ...fields]) {
+      const clean = withoutAudio(`data: ${JSON.stringify({ type, [field]: SOUND })}\n\n`);
+      expect(clean).toBe(`data: ${JSON.stringify({ type, [field]: "[audio is never kept]" })}\n\n`);
+    }
+  const transcript = `data: ${JSON.stringify({ type: "response.audio_transcript.delta", delta: "kept words" })}\n\n`;
+  expect(withoutAudio(transcript)).toBe(transcript);
+});
+
 test("LOG-03 no sound stays where nobody expects it: bodies that are refused are kept too", () => {
   const long = SOUND.repeat(4);
   const bodies = [

@@ -32,7 +32,9 @@ function isEvents(text: string): boolean {
 
 function cleanedLine(line: string): string {
   if (!line.startsWith("data:") || !HINT.test(line)) return line;
-  return `data: ${cleaned(line.slice("data:".length)) ?? UNREADABLE}`;
+  const said = line.slice("data:".length);
+  const clean = cleaned(said);
+  return clean === said ? line : `data: ${clean ?? UNREADABLE}`;
 }
 
 /** Undefined when it is not one JSON object, or has more levels or parts than any body may have. */
