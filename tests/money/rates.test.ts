@@ -83,6 +83,9 @@ describe("exchange rates of a running gateway", () => {
     expect((await rateOf(scene, "USD")).per_eur).toBe(was);
     await post({ rates: { CHF: (Number(chf) * 2).toFixed(6) }, accept_jumps: true });
     expect((await rateOf(scene, "CHF")).per_eur).toBe((Number(chf) * 2).toFixed(6));
+    const { data } = await scene.gateway.manage("GET", "/audit?action=rates.change");
+    const vouched = data.filter(({ detail }: Json) => detail.accept_jumps === true);
+    expect(vouched.map(({ detail }: Json) => Object.keys(detail.rates))).toEqual([["CHF"]]);
   });
 
   test("BILL-06 a jump in small steps is a jump; what somebody vouched for is where the next step begins", async () => {

@@ -235,6 +235,17 @@ describe("reading", () => {
     expect(lines[1]).toMatch(/^credit_\w+,topup,[^,]+,1\.50,,EUR,"'=cmd\|""x"", ""quoted"""$/);
     expect(lines[2]).toContain(`,charge,`);
     expect(lines[2]?.split(",").slice(3, 6)).toEqual(["", decimal(COST).replace(/0+$/, ""), "EUR"]);
+    const { text } = await scene.gateway.call(
+      scene.gateway.adminToken,
+      `/manage/workspaces/${tenant.slug}/wallet/entries/export?kind=topup`,
+    );
+    expect(
+      text
+        .trimEnd()
+        .split("\r\n")
+        .slice(1)
+        .map((line) => line.split(",")[1]),
+    ).toEqual(["topup", "topup"]);
     const jsonl = await scene.gateway.cli("wallet", "export", tenant.slug, "--format", "jsonl");
     const rows = jsonl.stdout
       .trimEnd()

@@ -193,6 +193,7 @@ describe("orders", () => {
     const again = await make({});
     expect([again.status, again.body.repeated, again.body.id]).toEqual([201, true, first.body.id]);
     expect((await make({ amount: "11.00" })).status).toBe(409);
+    expect((await make({ adapter: "stripe" })).body.error.param).toBe("reference");
     expect((await make({ reference: "b", currency: "EUR" })).body.error.param).toBe("currency");
     expect((await make({ reference: "b", adapter: "paypal" })).body.error.param).toBe("adapter");
     expect((await make({ reference: "b", adapter: undefined })).body.error.param).toBe("adapter");
