@@ -80,6 +80,7 @@ describe("putting", () => {
 
   test.each([
     [{ weights: { quality: -1 } }, "weights.quality"],
+    [{ weights: { latency: 1_000_001 } }, "weights.latency"],
     [{ weights: { cost: "1" } }, "weights.cost"],
     [{ weights: { quality: 0, cost: 0, latency: 0 } }, "weights"],
     [{ weights: {} }, "weights"],
@@ -102,6 +103,15 @@ describe("putting", () => {
   });
 
   test.each([
+    { weights: { quality: 1_000_000 } },
+    { weights: { cost: 0.000_001 } },
+    { quality_floor: 0 },
+    { quality_floor: 1 },
+  ])("ROUTE-01 %j is the most or the least that may be written", async (body) => {
+    expect(await put("edge", body)).toMatchObject(body);
+  });
+
+  test.each([
     [{ weight: {} }, "weight"],
     [{ weights: { speed: 1 } }, "weights.speed"],
     [{ slug: "x" }, "slug"],
@@ -113,6 +123,19 @@ describe("putting", () => {
   test.each(["", "Big", "a_b", "a b", "a/b", "ä", "x".repeat(65)])("the slug %j is refused", async (slug) => {
     const refused = await room.refusal("managePutRouter", { ...at(slug), body: {} });
     expect([refused.status, refused.code, refused.param]).toEqual([400, "invalid_value", "router"]);
+  });
+
+  test("ROUTE-01 a slug has 64 characters at most, and a workspace a thousand routers", async () => {
+    await room.ask("manageCreateWorkspace", { body: { slug: "many" } });
+    const { id = "" } = room.directory.workspace("many") ?? {};
+    const like = room.directory.router(room.directory.workspace("lab")?.id ?? "", "edge");
+    if (like === undefined) throw new Error("there is no router to take as a pattern");
+    for (let at = 0; at < 999; at += 1) room.directory.putRouter({ ...like, workspaceId: id, slug: `r-${at}` });
+    const [last, more] = ["x".repeat(64), "one-more"].map((slug) => ({ ...at(slug, "many"), body: {} }));
+    expect(await room.ask("managePutRouter", last)).toMatchObject({ version: 1 });
+    expect((await room.refusal("managePutRouter", more)).code).toBe("conflict");
+    // One that is there can still be changed.
+    expect(await room.ask("managePutRouter", { ...last, body: { floor: "L1" } })).toMatchObject({ version: 2 });
   });
 
   test("the router `auto` is called by that name", async () => {
@@ -154,6 +177,30 @@ describe("versions", () => {
     expect(await room.ask("manageRestoreRouter", restore(1))).toMatchObject({ version: 3, floor: "L3" });
     expect(await room.ask("manageShowRouter", at("gone"))).toMatchObject({ version: 3, floor: "L3" });
     expect(await put("gone", {})).toMatchObject({ version: 4 });
+  });
+
+  test("ROUTE-01 a version that chose a model which is gone from the catalogue is not restored, as a choice or as a fallback", async () => {
+    const { spec } = room.directory.router(room.directory.workspace("lab")?.id ?? "", "v") ?? {};
+    if (spec === undefined) throw new Error("there is no router to take as a pattern");
+    const workspaceId = room.directory.workspace("lab")?.id ?? "";
+    const kept = [
+      { ...spec, models: ["acme/gone"] },
+      { ...spec, fallback: ["acme/gone"] },
+      { ...spec, models: ["sandbox/chat"] },
+    ];
+    await room.store.change(async ({ tenancy }) => {
+      for (const [at, one] of kept.entries())
+        await tenancy.saveRouterVersion({
+          ...{ workspaceId, slug: "old", version: at + 1, createdAtMs: room.nowMs(), spec: one },
+        });
+      return { answer: null, audit: null };
+    });
+    const restore = (version: number) => ({ ...at("old"), body: { version } });
+    for (const version of [1, 2]) {
+      const refused = await room.refusal("manageRestoreRouter", restore(version));
+      expect([refused.param, refused.message]).toEqual(["version", expect.stringContaining("acme/gone")]);
+    }
+    expect(await room.ask("manageRestoreRouter", restore(3))).toMatchObject({ version: 4, models: ["sandbox/chat"] });
   });
 
   test("of changes that come at the same time none is lost", async () => {
