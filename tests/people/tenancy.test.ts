@@ -214,6 +214,12 @@ describe("a member", () => {
     expect((await asked(`${at}/usage?env=all&key=${alpha.key}`)).body.data).toEqual([]);
     for (const path of [`${at}/requests?member=owner@alpha.example`, `${at}/usage?member=nobody@alpha.example`])
       expect((await asked(path)).status).toBe(403);
+    const used = async (headers: Record<string, string>) => {
+      const { body } = await scene.gateway.call("", `${at}/policy/preview`, { body: {}, headers });
+      return body.models.reduce((sum: number, row: Json) => sum + row.requests, 0);
+    };
+    expect(await used(scene.callers.member)).toBe(1);
+    expect(await used(scene.callers.owner)).toBeGreaterThan(1);
   });
 
   test("PORTAL-11 sees their own limits, and of others' keys not that there are any", async () => {
