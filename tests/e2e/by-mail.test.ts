@@ -1,6 +1,6 @@
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Mailbox, openMailbox } from "../support/alerts.ts";
+import { openBooks } from "../support/books.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { addAuthenticator } from "./support/authenticator.ts";
 import { hasChromium } from "./support/browser.ts";
@@ -79,7 +79,7 @@ describe.skipIf(!hasChromium)("a gateway that is open and sends mails", () => {
     const { password } = await portal.person("admin");
     const page = await portal.page("admin", { allow: [/status of 40[13]/] });
     await addAuthenticator(page);
-    const db = new DatabaseSync(`${portal.gateway.dataDir}/gateway.sqlite`);
+    const db = openBooks(portal.gateway.dataDir);
     db.prepare("update people_sessions set created_at = ?").run(new Date(Date.now() - 3_600_000).toISOString());
     db.close();
     await page.goto(`${portal.origin}/app/account`);

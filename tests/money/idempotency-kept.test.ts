@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { SETTINGS } from "../../src/settings/config.ts";
 import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "../edge/child.ts";
+import { openBooks } from "../support/books.ts";
 import { type Called, type Json, startGateway } from "../support/gateway.ts";
 import { callerWith, gate } from "../support/kept.ts";
 import { chatBody, connectedTo, MODEL } from "../support/scene.ts";
@@ -81,7 +81,7 @@ describe("a gateway that ends", () => {
 
   test("BILL-09 kill -9 between the answer and SQL: the journal remembers the key, and the call is not made or charged again", async () => {
     // Nobody can write to SQL, so the charge is in the journal alone.
-    const database = new DatabaseSync(path.join(dataDir, "gateway.sqlite"));
+    const database = openBooks(dataDir);
     database.exec("begin immediate");
     const rows = () => database.prepare("select count(*) as rows from idempotency_keys").get();
     const before = rows();

@@ -1,7 +1,6 @@
-import path from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
+import { openBooks } from "../support/books.ts";
 import { type Json, startGateway, type Tenant } from "../support/gateway.ts";
 import { callerWith } from "../support/kept.ts";
 import { awayFromMidnight, decimal, holdNanos, limitsOf, setLimits } from "../support/limits.ts";
@@ -271,7 +270,7 @@ describe("restarts", () => {
     expect([(await chat(first, team.key)).status, (await chat(first, team.key)).status]).toEqual([200, 200]);
     await first.close();
     // As if it had been spent when the month began.
-    const database = new DatabaseSync(path.join(dataDir, "gateway.sqlite"));
+    const database = openBooks(dataDir);
     database.exec("update requests_daily set day = substr(day, 1, 8) || '01'");
     database.close();
     const second = await startGateway({ env, dataDir });
@@ -293,7 +292,7 @@ describe("restarts", () => {
     for (const { key } of [...teams, ...teams.slice(1)])
       expect((await first.call(key, "/v1/chat/completions", { body: chatBody(ASKED) })).status).toBe(200);
     await first.close();
-    const database = new DatabaseSync(path.join(dataDir, "gateway.sqlite"));
+    const database = openBooks(dataDir);
     for (const table of ["requests_daily", "requests_hourly"]) database.exec(`update ${table} set cost_nanos = 0`);
     database.exec("delete from schema_migrations where number = 31");
     database.close();
@@ -398,9 +397,8 @@ describe("doctor", () => {
   test("BILL-01 BILL-04 books that were changed behind the back of a running gateway are found", async () => {
     expect((await ask()).status).toBe(200);
     await scene.rows(tenant);
-    const database = new DatabaseSync(path.join(scene.gateway.dataDir, "gateway.sqlite"));
+    const database = openBooks(scene.gateway.dataDir);
     const change = (sign: string) => {
-      database.exec("pragma busy_timeout = 5000");
       database.exec(`update requests_daily set cost_nanos = cost_nanos ${sign} 7 where key_id = '${tenant.keyId}'`);
       const id = String(database.prepare("select id from workspaces where slug = ?").get(tenant.slug)?.["id"]);
       database.exec(`update wallets set balance_nanos = balance_nanos ${sign} 5 where workspace_id = '${id}'`);

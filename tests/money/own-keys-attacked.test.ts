@@ -1,9 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
-import { DATABASE_FILE } from "../../src/io/store/sql/sqlite/open.ts";
+import { openBooks } from "../support/books.ts";
 import { type Json, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { gate } from "../support/kept.ts";
 import { doorOf, inferences, keyOf, OWN, openPlace, type Place } from "../support/own-keys.ts";
@@ -97,7 +96,7 @@ test.each(["only", "first"])(
     const where = `/workspaces/${tenant.slug}/providers/nebius`;
     await before.manage("PUT", where, { key: OWN("shut"), use });
     await before.close();
-    const db = new DatabaseSync(path.join(dataDir, DATABASE_FILE));
+    const db = openBooks(dataDir);
     db.exec("update workspace_credentials set secret = x'00'");
     db.close();
 

@@ -2,8 +2,8 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { openBooks } from "../support/books.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { MODEL, nanosOf, openScene, type Scene } from "../support/scene.ts";
 
@@ -44,7 +44,7 @@ describe("exchange rates of a running gateway", () => {
     expect(usd).toMatchObject({ date: expect.stringMatching(/^\d{4}-/), recorded_at: expect.any(String) });
     const { data } = await scene.gateway.manage("GET", "/rates/history?currency=USD");
     expect(data).toMatchObject([{ currency: "USD", per_eur: usd.per_eur, source: usd.source, date: usd.date }]);
-    const books = new DatabaseSync(path.join(scene.gateway.dataDir, "gateway.sqlite"));
+    const books = openBooks(scene.gateway.dataDir);
     for (const change of ["delete from exchange_rates", "update exchange_rates set source = 'another'"])
       expect(() => books.exec(change)).toThrow("append only");
     books.close();

@@ -1,6 +1,6 @@
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Mailbox, openMailbox } from "../support/alerts.ts";
+import { openBooks } from "../support/books.ts";
 import { type Browser, OWNER, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 
 let gateway: PeopleGateway;
@@ -90,7 +90,7 @@ describe("an invitation", () => {
     expect((await owner.ask("DELETE", `/manage/workspaces/demo/invitations/${revoked.id}`)).status).toBe(409);
     expect((await owner.ask("DELETE", "/manage/workspaces/second/invitations/lnk_x")).status).toBe(404);
     const old = await invite();
-    const db = new DatabaseSync(`${gateway.dataDir}/gateway.sqlite`);
+    const db = openBooks(gateway.dataDir);
     db.prepare("update people_links set expires_at_ms = 1 where id = ?").run(old.id);
     db.close();
     for (const { link } of [replaced, revoked, old]) {

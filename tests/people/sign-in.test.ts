@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openBooks } from "../support/books.ts";
 import { gatewayForTest } from "../support/gateway.ts";
 import { Browser, OWNER, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 
@@ -315,7 +316,7 @@ test("PORTAL-11 sessions outlive a restart, and a change of the master key", asy
 test("a session that is used is prolonged, cookie and all", async () => {
   const browser = gateway.browser();
   await signIn(browser);
-  const db = new DatabaseSync(`${gateway.dataDir}/gateway.sqlite`);
+  const db = openBooks(gateway.dataDir);
   const old = new Date(Date.now() - 10 * 60_000).toISOString();
   const soon = new Date(Date.now() + 3_600_000).toISOString();
   db.prepare("update people_sessions set updated_at = ?, expires_at = ?").run(old, soon);

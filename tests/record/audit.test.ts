@@ -1,7 +1,7 @@
-import path from "node:path";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ROUTES } from "../../src/contract/routes.ts";
+import { openBooks } from "../support/books.ts";
 import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 
 let gateway: TestGateway;
@@ -14,9 +14,8 @@ const list = async (query = ""): Promise<Json[]> => (await gateway.manage("GET",
 
 /** The store's file, past the gateway. */
 function onFile<T>(work: (db: DatabaseSync) => T): T {
-  const db = new DatabaseSync(path.join(gateway.dataDir, "gateway.sqlite"));
+  const db = openBooks(gateway.dataDir);
   try {
-    db.exec("pragma busy_timeout = 5000");
     return work(db);
   } finally {
     db.close();

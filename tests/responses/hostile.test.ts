@@ -1,9 +1,7 @@
-import path from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { DATABASE_FILE } from "../../src/io/store/sql/sqlite/open.ts";
 import { cleanUp, temporaryFolder } from "../edge/child.ts";
+import { openBooks } from "../support/books.ts";
 import { openResponse } from "../support/follow.ts";
 import { startGateway, type Tenant } from "../support/gateway.ts";
 import { type Caller, callerWith, framesOf, gate, saying } from "../support/kept.ts";
@@ -209,7 +207,7 @@ test("RESP-04 BILL-07 the end of background work waits for a store that is away 
   scene.at("ovhcloud").next({ gate: held.closed, frames: responseFrames(["Hello", " there"]) });
   const { id } = (await caller.post({ background: true })).body;
   await caller.once(id, "in_progress");
-  const db = new DatabaseSync(path.join(scene.gateway.dataDir, DATABASE_FILE));
+  const db = openBooks(scene.gateway.dataDir);
   db.exec("alter table stored_responses rename to away");
   held.open();
   await scene.rowsOnce(tenant, (await scene.rows(tenant)).length + 1);
@@ -234,7 +232,7 @@ test("RESP-05 background work that cannot be read any more does not keep the gat
     await upstream.arrived(count);
   }
   await first.close();
-  const db = new DatabaseSync(path.join(dataDir, DATABASE_FILE));
+  const db = openBooks(dataDir);
   for (const [at, column] of ["request", "response"].entries())
     db.prepare(`update stored_responses set ${column} = zeroblob(100) where id = ?`).run(ids[at] ?? "");
   db.close();

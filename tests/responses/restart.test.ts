@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, afterEach, beforeEach, expect, test, vi } from "vitest";
 import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "../edge/child.ts";
+import { openBooks } from "../support/books.ts";
 import { openResponse } from "../support/follow.ts";
 import type { Called, Json } from "../support/gateway.ts";
 import { type Caller, callerWith, framesOf, gate, saying } from "../support/kept.ts";
@@ -167,7 +167,7 @@ test("RESP-05 killed after its settlement: what is stored stays, what was not en
   gateway.child.kill("SIGKILL");
   await gateway.exited;
   // As it is when the process ends between the journal and the store.
-  const db = new DatabaseSync(path.join(dataDir, "gateway.sqlite"));
+  const db = openBooks(dataDir);
   db.prepare("update stored_responses set status = 'in_progress' where id = ?").run(lost);
   db.close();
   await begin();
@@ -181,8 +181,7 @@ test("RESP-05 killed after its settlement: what is stored stays, what was not en
 test("RESP-03 an answer that cannot be stored goes out all the same, and the log says so; background work is refused", async () => {
   expect(await gateway.stop()).toBe(0);
   await begin({ LOG_LEVEL: "warn" });
-  // The gateway that runs may be writing.
-  const db = new DatabaseSync(path.join(dataDir, "gateway.sqlite"), { timeout: 10_000 });
+  const db = openBooks(dataDir);
   db.exec("drop table stored_responses");
   db.close();
   for (const stream of [false, true]) {

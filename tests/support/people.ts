@@ -1,4 +1,4 @@
-import { DatabaseSync } from "node:sqlite";
+import { openBooks } from "./books.ts";
 import { type Json, startGateway, type TestGateway } from "./gateway.ts";
 
 export type Asked = { readonly status: number; readonly headers: Headers; readonly body: Json };
@@ -91,7 +91,7 @@ export function tokenOf(link: string | undefined): string {
 
 /** As if all sessions of an address had begun so much earlier. */
 export function ageSessions(dataDir: string, email: string, minutes = 60): void {
-  const db = new DatabaseSync(`${dataDir}/gateway.sqlite`);
+  const db = openBooks(dataDir);
   const earlier = `strftime('%Y-%m-%dT%H:%M:%fZ', created_at, '-${minutes} minutes')`;
   const theirs = "user_id = (select id from people where email = ?)";
   db.prepare(`update people_sessions set created_at = ${earlier} where ${theirs}`).run(email);
