@@ -122,7 +122,7 @@ describe("the end", () => {
     while (!(await isRefused(url))) await sleep(5);
     expect(gateway.child.exitCode).toBeNull();
     client.write("GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n");
-    await sleep(50);
+    await sleep(500);
     upstream.finish();
     const [stream, readiness, ...more] = await client.closed;
     expect(stream?.status).toBe(200);
@@ -144,6 +144,8 @@ describe("the end", () => {
     const client = streamingClient(url, key);
     await client.begun();
     gateway.child.kill("SIGTERM");
+    // Heard, however long that took.
+    while (!(await isRefused(url))) await sleep(5);
     await sleep(1200);
     expect(gateway.child.exitCode).toBeNull();
     gateway.child.kill("SIGTERM");

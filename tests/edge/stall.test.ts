@@ -28,8 +28,10 @@ test("CHAT-09 a client that takes nothing of its answer is let go, and the provi
     `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   );
   await vi.waitFor(() => expect(upstream.requests[0]?.aborted).toBe(true), 10_000);
-  const { data } = await gateway.manage("GET", `/workspaces/${slug}/requests`);
-  expect(data[0]).toMatchObject({ error_code: "client_disconnected", status: 499 });
+  await vi.waitFor(async () => {
+    const { data } = await gateway.manage("GET", `/workspaces/${slug}/requests`);
+    expect(data[0]).toMatchObject({ error_code: "client_disconnected", status: 499 });
+  });
   socket.destroy();
   await upstream.close();
 });
@@ -38,12 +40,12 @@ test("a client that was slow, took everything and then waits for its provider is
   const word = "x".repeat(64 * 1024);
   // The provider is silent before its end for longer than a client may be.
   const frames = [...chatFrames(Array.from({ length: 400 }, () => word))].map((data, n) =>
-    n < 395 ? data : { data: Buffer.from(String(data)), afterMs: n === 395 ? 1500 : 0 },
+    n < 395 ? data : { data: Buffer.from(String(data)), afterMs: n === 395 ? 4000 : 0 },
   );
   const upstream = await startUpstream({ frames });
   const gateway = await gatewayForTest({
     env: {
-      GATEWAY_CLIENT_STALL_MS: "400",
+      GATEWAY_CLIENT_STALL_MS: "2500",
       GATEWAY_KEEP_ALIVE_MS: "60000",
       PROVIDER_SCALEWAY_API_KEY: "k",
       PROVIDER_SCALEWAY_BASE_URL: upstream.baseUrl,

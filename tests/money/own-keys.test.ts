@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { inferences, keyOf, OWN, openPlace, type Place, STREAM, USAGE } from "../support/own-keys.ts";
 import { chatBody, chunksOf, credentialOf, eventsOf, MODEL, openChat, saidIn } from "../support/scene.ts";
@@ -242,12 +242,11 @@ describe("BILL-08 a workspace's own provider key", () => {
     const begun = await gateway.call(tenant.key, "/v1/responses", {
       body: { model: MODEL, input: "Hi", background: true },
     });
-    let done = begun;
-    for (let tries = 0; tries < 100 && done.body.status !== "completed"; tries += 1) {
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      done = await gateway.call(tenant.key, `/v1/responses/${begun.body.id}`);
-    }
-    expect(done.body).toMatchObject({ status: "completed", usage: { input_tokens: 9 } });
+    const done = await vi.waitFor(async () => {
+      const now = await gateway.call(tenant.key, `/v1/responses/${begun.body.id}`);
+      expect(now.body).toMatchObject({ status: "completed", usage: { input_tokens: 9 } });
+      return now;
+    });
     expect(done.text).not.toMatch(/"cost"|"currency"/);
     const rows = (await gateway.manage("GET", `/workspaces/${tenant.slug}/requests?limit=100`)).data;
     expect(rows.length).toBe(6);

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openBooks } from "../support/books.ts";
 import { type Called, type Json, startGateway, type Tenant } from "../support/gateway.ts";
 import { decimal, holdNanos } from "../support/limits.ts";
 import { PAYMENT_ENV, sendPayment } from "../support/payments.ts";
@@ -59,7 +59,7 @@ describe("refunds", () => {
     const audit = await scene.gateway.manage("GET", `/audit?action=wallet.refund&workspace=${tenant.slug}`);
     expect(audit.data).toHaveLength(2);
     expect(audit.data[1].detail).toMatchObject({ reason: "it was cut off", source: `charge:${body.id}` });
-    const books = new DatabaseSync(path.join(scene.gateway.dataDir, "gateway.sqlite"));
+    const books = openBooks(scene.gateway.dataDir);
     for (const change of ["delete from ledger_returns", "update ledger_returns set source_id = 'another'"])
       expect(() => books.exec(change)).toThrow("append only");
     books.close();
@@ -159,11 +159,11 @@ describe("promotional credit", () => {
     const wallet = async (): Promise<string> => (await gateway.manage("GET", "/workspaces/demo/wallet")).balance;
     const promote = (reference: string, amount: string, expires_at: string) =>
       gateway.manage("POST", "/workspaces/demo/wallet/promotions", { amount, expires_at, reference });
-    await promote("soon", "3.00", new Date(Date.now() + 3_000).toISOString());
+    await promote("soon", "3.00", new Date(Date.now() + 6_000).toISOString());
     await promote("later", "4.00", "2030-01-01");
     expect(await wallet()).toBe("17.00");
     await expect.poll(wallet, { timeout: 20_000 }).toBe("14.00");
-    const untilMs = Date.now() + 4_000;
+    const untilMs = Date.now() + 8_000;
     await promote("down", "5.00", new Date(untilMs).toISOString());
     const { data } = await gateway.manage("GET", "/workspaces/demo/wallet/promotions");
     expect(data.map((one: Json) => [one.amount, one.left, one.expired, one.state])).toEqual([
