@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Mailbox, openMailbox } from "../support/alerts.ts";
+import type { Json } from "../support/gateway.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
@@ -73,11 +74,13 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
     expect(await dialog.locator("[data-secret]").textContent()).toMatch(/^whsec_/);
     await dialog.getByRole("button", { name: "I have kept it" }).click();
 
+    const told = async (): Promise<Json[]> =>
+      (await portal.gateway.manage("GET", "/workspaces/demo/alerts/deliveries")).data;
+    // The page looks again a while later only.
+    await expect.poll(async () => (await told()).map(({ state }) => state)).toEqual(["delivered", "delivered"]);
     await page.getByRole("tab", { name: "Deliveries" }).click();
     const deliveries = page.getByRole("table", { name: "Deliveries" });
-    await deliveries.getByText("Delivered").nth(1).waitFor();
-    const { data } = await portal.gateway.manage("GET", "/workspaces/demo/alerts/deliveries");
-    for (const { title, target, attempts } of data)
+    for (const { title, target, attempts } of await told())
       await deliveries
         .getByRole("row")
         .filter({ hasText: title })

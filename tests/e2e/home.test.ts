@@ -85,7 +85,7 @@ describe.skipIf(!hasChromium)("home", () => {
     await expectAccessible(page);
     await screenshot(page, "home");
     await page.getByRole("radio", { name: "Spend" }).click();
-    expect(page.url()).toContain("chart=spend");
+    await page.waitForURL(/chart=spend/);
     await page.getByRole("button", { name: "First-request guide" }).click();
     await page.getByRole("heading", { name: "Your first request" }).waitFor();
   });

@@ -149,8 +149,9 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("keys"));
     await page.getByRole("button", { name: "This month" }).click();
+    await page.locator('th[aria-sort="ascending"]').waitFor();
     await page.getByRole("button", { name: "This month" }).click();
-    expect(page.url()).toContain("sort=-spend");
+    await page.waitForURL(/sort=-spend/);
     await page.getByRole("row").nth(1).getByText("1 request").waitFor();
     await expectAccessible(page);
     await screenshot(page, "keys");

@@ -54,7 +54,8 @@ describe.skipIf(!hasChromium)("values that callers wrote", () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("requests"));
     await page.getByRole("table", { name: "Requests" }).getByText("<script>window.__ran=1</script>").first().waitFor();
-    expect(await page.getByRole("table", { name: "Requests" }).getByRole("row").count()).toBe(ids.length + 1);
+    const rows = page.getByRole("table", { name: "Requests" }).getByRole("row");
+    await expect.poll(() => rows.count()).toBe(ids.length + 1);
     await expectHarmless(page);
     await page.goto(portal.at(`requests?app=${encodeURIComponent(SCRIPT)}&key=${encodeURIComponent(SCRIPT)}`));
     await page.getByText("No request fits these filters").waitFor();

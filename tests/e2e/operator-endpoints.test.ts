@@ -37,9 +37,10 @@ describe.skipIf(!hasChromium)("the operator's endpoints, credentials, probes and
     await page.waitForURL(/show=used/);
     await rowOf(page, "sandbox").first().waitFor();
     await page.getByRole("button", { name: "Served" }).click();
+    await page.locator('th[aria-sort="ascending"]').waitFor();
     await page.getByRole("button", { name: "Served" }).click();
     await page.waitForURL(/sort=-served/);
-    expect(await page.getByRole("row").nth(1).textContent()).toContain("sandbox/chat");
+    await expect.poll(() => page.getByRole("row").nth(1).textContent()).toContain("sandbox/chat");
     await expectAccessible(page);
     await screenshot(page, "operator-health");
     await page.getByRole("row").nth(1).getByRole("link").click();

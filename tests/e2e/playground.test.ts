@@ -26,11 +26,12 @@ describe.runIf(hasChromium)("the playground", { timeout: 60_000 }, () => {
     const row = await portal.gateway.manage("GET", `/requests/${id}`);
     expect(row).toMatchObject({ status: 200, surface, app: "Playground", key_name: "Playground", environment: "test" });
     const served = page.getByRole("definition");
+    // What it cost and its tokens are told after the answer; all else is there before.
+    await expect.poll(() => served.getByTitle(`${row.cost} EUR`).count()).toBe(1);
     const said = await served.allTextContents();
     expect(said).toEqual(expect.arrayContaining([row.provider, row.model]));
     expect(said.some((text) => text.startsWith(row.level))).toBe(true);
     expect(said.join(" ")).toContain(row.countries[0]);
-    await expect.poll(() => served.getByTitle(`${row.cost} EUR`).count()).toBe(1);
     for (const [name, unit] of [
       ["input_tokens", "in"],
       ["output_tokens", "out"],

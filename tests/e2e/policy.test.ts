@@ -119,8 +119,8 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
       expect(await remains.locator(`[data-figure="${name}"]`).textContent()).toBe(String(count));
     for (const { out } of why) await remains.getByText(`${out.endpoints} endpoint`).first().waitFor();
     await page.getByLabel("Which models").selectOption(`Lost (${lost.length})`);
+    await expect.poll(() => page.getByText("stays", { exact: true }).count()).toBe(0);
     await page.getByText("lost", { exact: true }).first().waitFor();
-    expect(await page.getByText("stays", { exact: true }).count()).toBe(0);
     await page.getByRole("button", { name: "Save the policy" }).click();
     await page.getByText("Saved. The next request already follows it.").waitFor();
     const others = { floor: null, countries: null, no_training: false };

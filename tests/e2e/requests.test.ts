@@ -259,7 +259,7 @@ describe.skipIf(!hasChromium)("requests in the portal", () => {
     await page.goto(portal.at("requests"));
     await page.getByRole("button", { name: "Load more" }).click();
     await page.getByRole("button", { name: "Load more" }).waitFor({ state: "detached" });
-    expect(await rowsOf(page).count()).toBeGreaterThan(58);
+    await expect.poll(() => rowsOf(page).count()).toBeGreaterThan(58);
     await page.goto(portal.at("requests?app=nightly%20batch"));
     await page.getByRole("link", { name: /sandbox\/fail-500/ }).waitFor();
     await page.getByRole("button", { name: "Export" }).click();

@@ -74,7 +74,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     const sent = await portal.page("operator");
     await sent.goto(page.url());
     await totals(sent).getByText("backend").waitFor();
-    expect((await legend(sent).allTextContents()).toSorted()).toEqual(["backend", "research"]);
+    await expect.poll(async () => (await legend(sent).allTextContents()).toSorted()).toEqual(["backend", "research"]);
     expect(await totals(sent).getByRole("checkbox", { name: "Compare research" }).isChecked()).toBe(true);
     const lines = await sent
       .locator("figure svg > path")
@@ -185,7 +185,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
     await page.getByRole("link", { name: `Requests of ${SOMEBODY}` }).click();
     const rows = page.getByRole("table", { name: "Requests" }).getByRole("row");
     await rows.filter({ hasText: "google/gemma-3-27b" }).first().waitFor();
-    expect(await rows.filter({ hasText: "mistral/mistral-large" }).count()).toBe(0);
+    await expect.poll(() => rows.filter({ hasText: "mistral/mistral-large" }).count()).toBe(0);
   });
 
   test("PORTAL-04 own ranges, hours, and nothing to show: each says what to do next", async () => {

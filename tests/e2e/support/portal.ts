@@ -1,9 +1,9 @@
-import { createServer } from "node:net";
 import path from "node:path";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { expect, onTestFinished, vi } from "vitest";
 import { buildPortal } from "../../../scripts/portal.mjs";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
+import { unusedPort } from "../../support/upstream.ts";
 import { theBrowser } from "./browser.ts";
 import { invite, type Person, setUpFirst } from "./people.ts";
 import { type Watch, watch } from "./watch.ts";
@@ -41,7 +41,7 @@ vi.setConfig({ testTimeout: 90_000 });
 /** A real gateway with the portal as it is now, and the browser: open it in `beforeAll`, close it in `afterAll`. */
 export async function openPortal(settings: Settings | ((origin: string) => Promise<Settings>) = {}): Promise<Portal> {
   await buildPortal();
-  const port = await freePort();
+  const port = await unusedPort();
   const origin = `http://localhost:${port}`;
   const env = typeof settings === "function" ? await settings(origin) : settings;
   const gateway = await startGateway({ env: { PORT: String(port), GATEWAY_PUBLIC_URL: origin, ...env } });
@@ -101,15 +101,4 @@ async function finish(context: BrowserContext, { problems }: Watch, failed: stri
     }
   await context.close();
   expect(problems).toEqual([]);
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
-    });
-  });
 }
