@@ -217,18 +217,16 @@ function making(write: Write, { table }: Words, needs: Needs, { late }: Fence): 
   return {
     async create({ data, ...target }) {
       const id: unknown = Reflect.get(data, personField(target));
-      const isFactor = key(target) === "twoFactor";
-      const row = isFactor ? { ...data, id: `aut_${id}` } : data;
-      const kept = Object.entries(digested(key(target), row));
+      const kept = Object.entries(digested(key(target), data));
       const names = sql.join(kept.map(([field]) => column(field)));
       const values = sql.join(kept.map(([, value]) => sql`${value}`));
       const made = await write(
         key(target) === "user" || typeof id !== "string" ? NOBODY : sql`id = ${id}`,
         (inTime) =>
           sql`insert into ${table(target)} (${names}) select ${values} where ${inTime} and ${needs(target) ?? ALWAYS}
-            ${isFactor ? insteadOf(table(target), Object.keys(row)) : sql``} returning id`,
+            ${key(target) === "twoFactor" ? insteadOf(table(target), Object.keys(data)) : sql``} returning id`,
       );
-      return made.length > 0 ? row : late();
+      return made.length > 0 ? data : late();
     },
   };
 }
@@ -236,7 +234,7 @@ function making(write: Write, { table }: Words, needs: Needs, { late }: Fence): 
 /** A person has one second factor: another that is added at the same moment takes its place, unless it is on already. */
 function insteadOf(table: RawBuilder<unknown>, fields: readonly string[]): RawBuilder<unknown> {
   const set = fields.map((field) => sql`${column(field)} = excluded.${column(field)}`);
-  return sql`on conflict (id) do update set ${sql.join(set)} where ${table}.verified = 0`;
+  return sql`on conflict (user_id) do update set ${sql.join(set)} where ${table}.verified = 0`;
 }
 
 function writing(

@@ -6,6 +6,7 @@ import { expectChargesAdded } from "../../../../../tests/support/missing-charges
 import { hasPostgres } from "../../../../../tests/support/postgres.ts";
 import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord } from "../../../../../tests/support/records.ts";
+import { BEFORE_ONE_FACTOR, expectOneFactorEach, factorRow } from "../../../../../tests/support/second-factors.ts";
 import { systemClock } from "../../../../kit/clock.ts";
 import { LOCKS } from "./instance-lock.ts";
 import { migratePostgres, openPostgres } from "./open.ts";
@@ -150,5 +151,40 @@ test.skipIf(!hasPostgres)(
     const open = () =>
       openPostgres({ address, connections: 2, dataDir: cluster.folder(), clock: systemClock, log: listeningLog() });
     await expectChargesAdded(open, (statements) => cluster.query(address, statements.join(";")).then(() => undefined));
+  },
+);
+
+test.skipIf(!hasPostgres)(
+  "PORTAL-11 of several second factors of a person the confirmed one stays in PostgreSQL, and no other comes",
+  async () => {
+    const address = await cluster.database("migrated");
+    const open = () =>
+      openPostgres({ address, connections: 2, dataDir: cluster.folder(), clock: systemClock, log: listeningLog() });
+    await expectOneFactorEach(open, (statements) => cluster.query(address, statements.join(";")).then(() => undefined));
+  },
+);
+
+test.skipIf(!hasPostgres)(
+  "PORTAL-11 SCALE-01 a second factor that an instance of the version before is adding is waited for",
+  async () => {
+    const address = await cluster.database("migrated");
+    const before = [
+      ...BEFORE_ONE_FACTOR,
+      `insert into people (id, name, email, email_verified, created_at, updated_at)
+        values ('per_1', 'Ada', 'ada@example.eu', 1, '', '')`,
+      factorRow("aut_01", "per_1", 0),
+    ];
+    await cluster.query(address, before.join(";"));
+    const old = new Client({ connectionString: address.url });
+    await old.connect();
+    await old.query("begin");
+    await old.query(factorRow("aut_02", "per_1", 0));
+    const migrating = migratePostgres(address, { clock: systemClock });
+    const waiting = "select from pg_locks where not granted and relation = 'people_two_factors'::regclass";
+    await expect.poll(() => cluster.query(address, waiting), { timeout: 10_000, interval: 20 }).toHaveLength(1);
+    await old.query("commit");
+    await old.end();
+    await migrating;
+    expect(await cluster.query(address, "select id from people_two_factors")).toEqual([{ id: "aut_02" }]);
   },
 );

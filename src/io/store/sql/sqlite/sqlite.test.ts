@@ -8,6 +8,7 @@ import { sql } from "kysely";
 import { afterAll, describe, expect, test } from "vitest";
 import { ROLLUPS_BROKEN } from "../../../../../tests/support/broken-rollups.ts";
 import { chargedRecord } from "../../../../../tests/support/records.ts";
+import { expectOneFactorEach } from "../../../../../tests/support/second-factors.ts";
 import { storeSuite } from "../../../../../tests/support/store-suite.ts";
 import { layTables } from "../../../../../tests/support/tables.ts";
 import { expectUpgraded, oldStore } from "../../../../../tests/support/upgrade.ts";
@@ -77,6 +78,17 @@ describe("the file itself", () => {
     const store = await openSqlite(folder, systemClock);
     await expectUpgraded(store);
     await store.close();
+  });
+
+  test("PORTAL-11 of several second factors of a person the confirmed one stays, and no other comes", async () => {
+    const folder = freshFolder();
+    await expectOneFactorEach(
+      () => openSqlite(folder, systemClock),
+      async (statements) =>
+        onFile(folder, (db) => {
+          for (const statement of statements) db.exec(statement);
+        }),
+    );
   });
 
   test("BILL-01 ledger and audit rows cannot be changed or removed, not even by REPLACE", async () => {
