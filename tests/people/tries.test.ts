@@ -72,6 +72,24 @@ test("PORTAL-11 wrong codes of one session keep no other from a new password", a
   expect((await person.post("/manage/auth/change-password", change)).status).toBe(200);
 });
 
+test("PORTAL-11 a session that leaves out who asked reads no more codes, and uses up none of its other tries", async () => {
+  const email = "unsaid@example.eu";
+  const said = await gateway.join(email);
+  const read = async (browser: Browser, more: Record<string, string> = {}) => {
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    return (await fetch(`${gateway.url}/manage/auth/device?user_code=WRONGONE`, { headers: { cookie, ...more } }))
+      .status;
+  };
+  const portal = { "x-svc-portal": "1" };
+  expect(await times(4, () => read(said))).toEqual([400, 400, 400, 429]);
+  expect([await read(said, portal), await signIn(said, email)]).toEqual([429, 200]);
+  const sessions = Array.from({ length: 7 }, () => gateway.browser());
+  for (const browser of sessions) expect(await signIn(browser, email)).toBe(200);
+  const tried: number[] = [];
+  for (const browser of sessions) tried.push(await read(browser, portal), ...(await times(3, () => read(browser))));
+  expect(tried.filter((status) => status === 400)).toHaveLength(4 * 3);
+});
+
 test("PORTAL-11 pages of other addresses use up no try of whoever looks at them", async () => {
   const small = await peopleGateway({
     env: {

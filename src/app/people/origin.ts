@@ -27,7 +27,7 @@ export function beginRead(
   if (isForeign(headers, publicUrl)) throw foreign(publicUrl);
   const isOurs =
     headers.origin !== undefined || headers["sec-fetch-site"] === "same-origin" || headers[PORTAL_HEADER] !== undefined;
-  return isOurs ? tries.begin(clientAddress, held?.person.id, held?.session.id) : tries.beginUnsaid(clientAddress);
+  return tries.beginRead(clientAddress, isOurs, held?.person.id, held?.session.id);
 }
 
 function isForeign(headers: IncomingHttpHeaders, publicUrl: string | null): boolean {

@@ -21,6 +21,8 @@ const SESSIONS_COUNTED_MAX = 5;
 
 type Count = { tries: number; readonly sinceMs: number };
 
+type Counted = [key: string, max: number];
+
 type Taken = { readonly count: Count } | { readonly waitMs: number };
 
 /** A try that is under way: it counts until it turns out to be right. */
@@ -45,22 +47,37 @@ export class Tries {
    * count of its own, which strangers cannot use up.
    */
   begin(address: string, account?: string, session?: string): Try {
-    const taken = [this.#take(`address ${limitBucket(address)}`, this.#limits.perAddress)];
-    for (const [key, max] of this.#countedBy(account, session)) {
+    return tryOf([
+      this.#take(`address ${limitBucket(address)}`, this.#limits.perAddress),
+      ...this.#takeInTurn(this.#countedBy(account, session)),
+    ]);
+  }
+
+  /**
+   * The same for what only reads. By address, what does not say who asked is counted beside that which does, and uses up
+   * no other try; by session both are counted together, or whoever says nothing would read twice as often.
+   */
+  beginRead(address: string, isSaid: boolean, account?: string, session?: string): Try {
+    const own = this.#countedBy(account, session);
+    const reads = own.map(([key, max]): Counted => [`read by ${key}`, max]);
+    return tryOf([
+      this.#take(`${isSaid ? "address" : "unsaid"} ${limitBucket(address)}`, this.#limits.perAddress),
+      ...this.#takeInTurn(isSaid ? [...reads, ...own] : reads),
+    ]);
+  }
+
+  /** What one has too many is not taken from those behind it: neither from other sessions, nor from other tries. */
+  #takeInTurn(counted: readonly Counted[]): Taken[] {
+    const taken: Taken[] = [];
+    for (const [key, max] of counted) {
       const one = this.#take(key, max);
       taken.push(one);
-      // What one session has too many is not taken from the others.
       if ("waitMs" in one) break;
     }
-    return tryOf(taken);
+    return taken;
   }
 
-  /** The same for what does not say who asked, by address and beside those that do. */
-  beginUnsaid(address: string): Try {
-    return tryOf([this.#take(`unsaid ${limitBucket(address)}`, this.#limits.perAddress)]);
-  }
-
-  #countedBy(account: string | undefined, session: string | undefined): [key: string, max: number][] {
+  #countedBy(account: string | undefined, session: string | undefined): Counted[] {
     const { perAccount } = this.#limits;
     if (account === undefined) return [];
     if (session === undefined) return [[`account ${accountOf(account)}`, perAccount]];
