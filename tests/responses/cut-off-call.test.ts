@@ -18,8 +18,10 @@ afterAll(() => scene.close());
 
 const CUT = '{"city":"Par';
 const tools = [{ type: "function", name: "weather", parameters: { type: "object", properties: {} } }];
-const ADVICE =
-  "the arguments of the tool call weather are not the JSON text of an object; an answer that was cut off leaves such a call. Send the conversation without it, or go on from the response before.";
+const PROBLEM =
+  "the arguments of the tool call weather are not the JSON text of an object; an answer that was cut off leaves such a call.";
+const KEPT = `${PROBLEM} Go on from the response before, or send the conversation without the call.`;
+const SENT = `${PROBLEM} Send the conversation without it.`;
 
 test.each(["D2", "D3", "D4"] as const)(
   "RESP-02 ERR-01 going on from it on %s is refused by the name of the call, with what to do",
@@ -36,12 +38,16 @@ test.each(["D2", "D3", "D4"] as const)(
     const stored = await caller.post({ model, tools, input: "Go on.", previous_response_id: cut.body.id });
     expect(stored.body.error).toMatchObject({
       code: "invalid_value",
-      message: `previous_response_id: ${ADVICE}`,
+      message: `previous_response_id: ${KEPT}`,
       param: "previous_response_id",
     });
     const sent = await scene.chat(tenant.key, { model, messages: [{ role: "user", content: "Hi" }, message] });
     const param = "messages.1.tool_calls.0.function.arguments";
-    expect(sent.body.error).toMatchObject({ code: "invalid_value", message: `${param}: ${ADVICE}`, param });
+    expect(sent.body.error).toMatchObject({ code: "invalid_value", message: `${param}: ${SENT}`, param });
+    // Whoever sends the items has no response before, though the format has such.
+    const input = [{ role: "user", content: "Hi" }, ...cut.body.output];
+    const items = await caller.post({ model, tools, input });
+    expect(items.body.error).toMatchObject({ message: `input.1.arguments: ${SENT}`, param: "input.1.arguments" });
 
     scene.at(other).next(whole({ text: "Hello." }));
     const before = await caller.post({ model, tools, input: "Go on.", previous_response_id: first.body.id });

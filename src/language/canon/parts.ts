@@ -30,6 +30,8 @@ export type ToolCallPart = {
   readonly argumentsText: string;
   /** A provider's signature that stands on the call itself. */
   readonly signature?: ReasoningSeal;
+  /** It stands in a response that is kept here: whoever goes on from that does not send the call. */
+  readonly kept?: true;
 };
 
 export type ToolResultPart = {

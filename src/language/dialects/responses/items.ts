@@ -12,6 +12,7 @@ import {
   type MediaSource,
   type Part,
   type ReasoningSeal,
+  type ToolCallPart,
   type ToolResultPart,
   type Turn,
 } from "../../canon/parts.ts";
@@ -65,7 +66,7 @@ class ItemReader {
     switch (item.type) {
       case "function_call":
       case "custom_tool_call":
-        this.#said([{ is: "tool_call", id: item.call_id, ...calledBy(item), ...this.#takeSeal() }], [path]);
+        this.#said([this.#call(item, path)], [path]);
         return;
       case "function_call_output":
       case "custom_tool_call_output":
@@ -84,6 +85,11 @@ class ItemReader {
       case null:
         this.#readMessage(item, path);
     }
+  }
+
+  #call(item: CallItem, path: string): ToolCallPart {
+    const call = { is: "tool_call", id: item.call_id, ...calledBy(item), ...this.#takeSeal() } as const;
+    return path === HISTORY ? { ...call, kept: true } : call;
   }
 
   #takeSeal(): { signature?: ReasoningSeal } {
