@@ -4,7 +4,7 @@ import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
 import { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Notice } from "../../io/telemetry/notices.ts";
-import { endedBy, type Verdict } from "../../io/upstream/classify.ts";
+import { endedBy, type Told, type Verdict } from "../../io/upstream/classify.ts";
 import { stop, type Timers } from "../../kit/timers.ts";
 import type { Tried } from "./attempt.ts";
 import type { Ended, Outcome } from "./outcome.ts";
@@ -56,7 +56,7 @@ export class Tries {
   readonly #later: Attempt[] = [];
   /** How many were really asked. */
   #asked = 0;
-  #last: Fault | undefined;
+  #last: Told | undefined;
   #again: Attempt | undefined;
   #repeated: "no" | "yes" = "no";
   #time: "left" | "up" = "left";
@@ -91,7 +91,7 @@ export class Tries {
   #lastOf(attemptsMax: number): Fault | undefined {
     const others = [...this.#parts.plan.attempts.slice(this.#next), ...this.#later];
     const isLeft = others.some((one) => isOwnResource(one) || this.#closed() === undefined);
-    if (this.#last === undefined || !isLeft) return this.#last;
+    if (this.#last === undefined || !isLeft) return this.#last?.last;
     return endedBy(this.#last, `all ${attemptsMax} attempts that a request may make are used up`);
   }
 
@@ -235,9 +235,9 @@ export class Tries {
    * What the caller hears if nobody else answers. Whoever was asked and failed says more than who could not be, and an
    * answer that was not whole more than any failure after it.
    */
-  #toldOf({ unsayable, last }: Extract<Verdict, { is: "next" }>): Fault {
-    if (this.#last === undefined) return last;
-    return unsayable === true || this.#last.code === "upstream_invalid_answer" ? this.#last : last;
+  #toldOf(verdict: Extract<Verdict, { is: "next" }>): Told {
+    if (this.#last === undefined) return verdict;
+    return verdict.unsayable === true || this.#last.last.code === "upstream_invalid_answer" ? this.#last : verdict;
   }
 
   /** The same endpoint is asked once more, when nobody else is left, it may be, and there is time. */

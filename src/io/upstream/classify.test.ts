@@ -7,6 +7,7 @@ import {
   classifyFailure,
   classifyMalformed,
   classifyStatus,
+  endedBy,
   type Verdict,
   withOwnKey,
 } from "./classify.ts";
@@ -137,4 +138,46 @@ test("BILL-08 a credential that its issuer refuses is the operator's matter, and
   const own = withOwnKey(verdict, "acme", null);
   expect(shown(own)).toEqual(next(502, "upstream_error", "workspace"));
   expect(own.why).toBe("your key for acme was refused");
+});
+
+const at = (status: number) => classifyStatus(status, {}, NO_WORDS, "acme");
+const silent = classifyFailure({ kind: "timeout", why: "t", sent: true }, "acme");
+
+test.each<[string, Verdict, (reason: string) => string]>([
+  ["is broken", at(500), (reason) => `The provider acme gave no usable answer and ${reason}. Try again.`],
+  ["is silent", silent, (reason) => `The provider acme did not answer in time and ${reason}. Try again.`],
+  ["is busy", at(429), (reason) => `The provider acme is at its rate limit and ${reason}. Try again shortly.`],
+  [
+    "refuses an own key",
+    withOwnKey(at(401), "acme", 401),
+    (reason) =>
+      `The provider acme did not accept the workspace's own key (401), and ${reason}. An admin of the workspace can test it, or connect another one.`,
+  ],
+  [
+    "is a broken node",
+    atNode(at(500), "rack", 500),
+    (reason) => `The node rack gave no usable answer and ${reason}. Try again, or look after its server.`,
+  ],
+  [
+    "is a silent node",
+    atNode(silent, "rack", null),
+    (reason) => `The node rack did not answer in time and ${reason}. Try again.`,
+  ],
+  [
+    "is a node that refuses",
+    atNode(at(401), "rack", 401),
+    (reason) =>
+      `The local server of the node rack refused the request (401), and ${reason}. Look at its key and its models.`,
+  ],
+  [
+    "gives no whole answer, whose words name no reason",
+    classifyMalformed("no other endpoint is left", "acme", "upstream_invalid_answer"),
+    () => "acme did not answer: no other endpoint is left.",
+  ],
+])("ERR-01 the last one that was asked %s: the caller hears why nobody else is", (_, verdict, words) => {
+  if (verdict.is !== "next") throw new Error("nobody else would be asked");
+  expect(verdict.last.message).toBe(words("no other endpoint is left"));
+  const ended = endedBy(verdict, "the time is up");
+  expect(ended).toMatchObject({ code: verdict.last.code, headers: verdict.last.headers, detail: verdict.last.detail });
+  expect(ended.message).toBe(words("the time is up"));
 });

@@ -15,13 +15,20 @@ export type Blame =
   /** Nobody's: nothing was asked, or the gateway itself gave up. */
   | { readonly on: "nobody" };
 
-/** What follows from a failed attempt. `last` is what the caller gets when no other endpoint is left. */
+/** What the caller gets for a failed attempt that was the last one. */
+export type Told = {
+  /** When no other endpoint is left. */
+  readonly last: Fault;
+  /** When others are left, and the request ended for another reason; absent where the words name none. */
+  readonly lastFor?: (reason: string) => Fault;
+};
+
+/** What follows from a failed attempt. */
 export type Verdict =
-  | {
+  | (Told & {
       readonly is: "next";
       readonly why: string;
       readonly maybeAccepted: boolean;
-      readonly last: Fault;
       readonly blame: Blame;
       /** What came was no answer. */
       readonly malformed?: true;
@@ -31,7 +38,7 @@ export type Verdict =
       readonly leaving?: true;
       /** How long to wait before the same endpoint may be asked once more; undefined when it may not. */
       readonly againAfterMs: number | undefined;
-    }
+    })
   /** It has as many requests as it takes, and did nothing with this one: as if it had not been asked. */
   | { readonly is: "busy"; readonly why: string }
   /** The request itself was refused, by an endpoint that does its work; or the gateway ends, and nobody else is asked. */
@@ -52,9 +59,13 @@ const CONNECT_AGAIN_MS = 100;
 const NOBODY: Blame = { on: "nobody" };
 const NOBODY_LEFT = "no other endpoint is left";
 
+function told(lastFor: (reason: string) => Fault): Told {
+  return { last: lastFor(NOBODY_LEFT), lastFor };
+}
+
 /** The last failure of a request that ended although others are left, with what it really ended for. */
-export function endedBy(last: Fault, why: string): Fault {
-  return last.reworded({ message: last.message.replace(NOBODY_LEFT, () => why) });
+export function endedBy({ last, lastFor }: Told, reason: string): Fault {
+  return lastFor?.(reason) ?? last;
 }
 
 /** The endpoint answered with an error status. */
@@ -69,8 +80,8 @@ export function classifyStatus(
     return passedOn(status, problem);
   if (isOperatorsFault(status) || isSpent(problem) || isBadCredential(problem)) {
     const why = `provider refused the gateway's own credential or deployment (${status})`;
-    const last = brokenFault(provider);
-    return { is: "next", why, maybeAccepted: false, last, blame: { on: "operator" }, againAfterMs: undefined };
+    const broken = brokenAt(provider);
+    return { is: "next", why, maybeAccepted: false, ...broken, blame: { on: "operator" }, againAfterMs: undefined };
   }
   if (BUSY.has(status)) return classifyBusy(status, headers, problem, provider);
   const timedOut = status === 408 || status === 504;
@@ -78,7 +89,7 @@ export function classifyStatus(
     is: "next",
     why: `provider failed (${status})`,
     maybeAccepted: timedOut || status === 502,
-    last: timedOut ? timeoutFault(provider) : brokenFault(provider),
+    ...(timedOut ? timeoutAt(provider) : brokenAt(provider)),
     // That it has passed too many gateways says nothing of the last one: a caller could have it set aside for everybody.
     blame: status === LOOP ? NOBODY : { on: "endpoint", retryAfterMs: undefined },
     againAfterMs: undefined,
@@ -97,15 +108,17 @@ function classifyBusy(
   const limited = status === 429;
   const state = limited ? "is at its rate limit" : "is overloaded";
   const advice = seconds === undefined ? "Try again shortly." : `Try again in ${seconds} s.`;
-  const last = fault(limited ? "rate_limit_exceeded" : "upstream_error", {
-    message: `The provider ${provider} ${state} and ${NOBODY_LEFT}. ${advice}`,
-    ...(seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }),
-  });
+  const busy = told((reason) =>
+    fault(limited ? "rate_limit_exceeded" : "upstream_error", {
+      message: `The provider ${provider} ${state} and ${reason}. ${advice}`,
+      ...(seconds === undefined ? {} : { headers: { "retry-after": String(seconds) } }),
+    }),
+  );
   return {
     is: "next",
     why: limited ? "provider at its rate limit (429)" : `provider failed (${status})`,
     maybeAccepted: false,
-    last,
+    ...busy,
     blame: { on: "endpoint", retryAfterMs },
     againAfterMs: retryAfterMs !== undefined && retryAfterMs <= AGAIN_WITHIN_MS ? retryAfterMs : undefined,
   };
@@ -116,12 +129,11 @@ export function classifyFailure(failure: UpstreamFailure, provider: string): Ver
   if (failure.kind === "stopped") return classifyStopped(failure.sent);
   if (failure.kind === "leaving") return classifyLeaving(failure);
   if (failure.kind === "busy") return { is: "busy", why: failure.why };
-  const last = failure.kind === "timeout" ? timeoutFault(provider) : brokenFault(provider);
   return {
     is: "next",
     why: `${failure.kind}: ${failure.why}`,
     maybeAccepted: failure.sent,
-    last,
+    ...(failure.kind === "timeout" ? timeoutAt(provider) : brokenAt(provider)),
     blame: failure.kind === "aborted" ? NOBODY : { on: "endpoint", retryAfterMs: undefined },
     againAfterMs: failure.sent || failure.kind === "aborted" ? undefined : CONNECT_AGAIN_MS,
   };
@@ -151,7 +163,9 @@ export function classifyMalformed(what: string, provider: string, code?: FaultCo
     is: "next",
     why: `malformed answer: ${what}`,
     maybeAccepted: true,
-    last: code === undefined ? brokenFault(provider) : fault(code, { message: `${provider} did not answer: ${what}.` }),
+    ...(code === undefined
+      ? brokenAt(provider)
+      : { last: fault(code, { message: `${provider} did not answer: ${what}.` }) }),
     blame: { on: "endpoint", retryAfterMs: undefined },
     malformed: true,
     againAfterMs: undefined,
@@ -192,8 +206,8 @@ export function classifyUnsayable(last: Fault): Verdict {
 /** There was no credential to ask with, and trying again gets none: nobody was asked. */
 export function classifyCredential(provider: string): Verdict {
   const why = "the gateway's own credential was refused by who issues it";
-  const last = brokenFault(provider);
-  return { is: "next", why, maybeAccepted: false, last, blame: { on: "operator" }, againAfterMs: undefined };
+  const broken = brokenAt(provider);
+  return { is: "next", why, maybeAccepted: false, ...broken, blame: { on: "operator" }, againAfterMs: undefined };
 }
 
 /** The same failure where the endpoint was called with the workspace's own key: whose account it is changes who is told. */
@@ -204,30 +218,32 @@ export function withOwnKey(verdict: Verdict, provider: string, status: number | 
   const why = isRefused
     ? `your key for ${provider} was refused${shown}`
     : `your account at ${provider} did not let the request through${shown}`;
-  const last = fault("upstream_error", {
-    message: `The provider ${provider} did not accept the workspace's own key${shown}, and ${NOBODY_LEFT}. An admin of the workspace can test it, or connect another one.`,
-    headers: { "x-should-retry": "false" },
-    detail: { ownKey: provider },
-  });
-  return { ...verdict, why, last, blame: { on: "workspace" } };
+  const refused = told((reason) =>
+    fault("upstream_error", {
+      message: `The provider ${provider} did not accept the workspace's own key${shown}, and ${reason}. An admin of the workspace can test it, or connect another one.`,
+      headers: { "x-should-retry": "false" },
+      detail: { ownKey: provider },
+    }),
+  );
+  return { ...verdict, why, ...refused, blame: { on: "workspace" } };
 }
 
 /** The same failure at a machine of the workspace's own: what stands there is for its people to look after. */
 export function atNode(verdict: Verdict, name: string, status: number | null): Verdict {
   if (verdict.is !== "next") return verdict;
-  const { blame, last } = verdict;
-  const isRefused = blame.on === "operator" && status !== null;
-  const message =
-    last.code === "upstream_timeout"
-      ? `The node ${name} did not answer in time and ${NOBODY_LEFT}. Try again.`
-      : isRefused
-        ? `The local server of the node ${name} refused the request (${status}), and ${NOBODY_LEFT}. Look at its key and its models.`
-        : `The node ${name} gave no usable answer and ${NOBODY_LEFT}. Try again, or look after its server.`;
-  const told =
-    last.code === "upstream_timeout" || last.code === "upstream_error" ? fault(last.code, { message }) : last;
-  if (!isRefused) return { ...verdict, last: told };
+  const { code } = verdict.last;
+  const isRefused = verdict.blame.on === "operator" && status !== null;
+  const words = (reason: string) => {
+    if (code === "upstream_timeout") return `The node ${name} did not answer in time and ${reason}. Try again.`;
+    return isRefused
+      ? `The local server of the node ${name} refused the request (${status}), and ${reason}. Look at its key and its models.`
+      : `The node ${name} gave no usable answer and ${reason}. Try again, or look after its server.`;
+  };
+  const isOurs = code === "upstream_timeout" || code === "upstream_error";
+  const failed = { ...verdict, ...(isOurs ? told((reason) => fault(code, { message: words(reason) })) : {}) };
+  if (!isRefused) return failed;
   const why = `the local server refused the request (${status})`;
-  return { ...verdict, why, last: told, blame: { on: "endpoint", retryAfterMs: undefined } };
+  return { ...failed, why, blame: { on: "endpoint", retryAfterMs: undefined } };
 }
 
 /** A provider's words without the very credential it was shown, in whatever form that is. */
@@ -270,15 +286,19 @@ function isOperatorsFault(status: number): boolean {
   return status === 401 || status === 402 || status === 403 || status === 404;
 }
 
-const timeoutFault = (provider: string) =>
-  fault("upstream_timeout", {
-    message: `The provider ${provider} did not answer in time and ${NOBODY_LEFT}. Try again.`,
-  });
+const timeoutAt = (provider: string) =>
+  told((reason) =>
+    fault("upstream_timeout", {
+      message: `The provider ${provider} did not answer in time and ${reason}. Try again.`,
+    }),
+  );
 
-const brokenFault = (provider: string) =>
-  fault("upstream_error", {
-    message: `The provider ${provider} gave no usable answer and ${NOBODY_LEFT}. Try again.`,
-  });
+const brokenAt = (provider: string) =>
+  told((reason) =>
+    fault("upstream_error", {
+      message: `The provider ${provider} gave no usable answer and ${reason}. Try again.`,
+    }),
+  );
 
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
