@@ -9,7 +9,7 @@ import type { Owed } from "./owed.ts";
 import { listOf, textOf, textOrNone } from "./replies.ts";
 import type { RedisSettings } from "./shared-redis.ts";
 
-type Deps = Pick<RedisSettings, "holdMaxMs"> & {
+type Deps = Pick<RedisSettings, "holdMaxMs" | "clock"> & {
   readonly connection: Connection;
   readonly names: Names;
   readonly owed: Owed;
@@ -25,8 +25,8 @@ type Asked = { readonly verdict: ClaimVerdict; readonly life?: string | undefine
 /** Uses of `Idempotency-Key`. A claim that nobody ends is over with the life that made it, or when its request must be. */
 export class RedisClaims {
   readonly #deps: Deps;
-  /** Requests that are run again, and may have had their keys before, whose claims may still come to Redis. */
-  readonly #unheard = new Set<string>();
+  /** Requests that are run again, and may have had their keys before, whose claims may still come to Redis: until when. */
+  readonly #unheard = new Map<string, number>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -49,6 +49,7 @@ export class RedisClaims {
 
   async #ask({ key, body }: KeyUse, requestId: string, run: RequestRun): Promise<Asked> {
     const { connection, names, holdMaxMs, time, epoch, lives } = this.#deps;
+    this.#forgetOld();
     const args = [body, requestId, String(2 * holdMaxMs), time(), lives.own];
     // In one go and in this order: what is complete after the claim was complete at it.
     const [reply, complete] = await Promise.all([
@@ -56,7 +57,7 @@ export class RedisClaims {
         // It may still come to Redis: then it must not stay.
         if (error instanceof Unanswered) {
           if (run === "first") void this.#giveUp(key, requestId);
-          else this.#unheard.add(requestId);
+          else this.#notHeard(requestId);
         }
         throw error;
       }),
@@ -91,6 +92,21 @@ export class RedisClaims {
     });
   }
 
+  #notHeard(requestId: string): void {
+    // Behind those that were there before: the map is in the order of time.
+    this.#unheard.delete(requestId);
+    this.#unheard.set(requestId, this.#deps.clock.elapsedMs() + 2 * this.#deps.holdMaxMs);
+  }
+
+  /** Whoever took such work up may have ended it elsewhere, and nobody says so here. */
+  #forgetOld(): void {
+    const atMs = this.#deps.clock.elapsedMs();
+    for (const [requestId, untilMs] of this.#unheard) {
+      if (untilMs > atMs) return;
+      this.#unheard.delete(requestId);
+    }
+  }
+
   #giveUp(key: string, requestId: string): Promise<void> {
     const { connection, names, owed, holdMaxMs, time } = this.#deps;
     return owed.add(`release ${requestId}`, async () => {
@@ -104,6 +120,7 @@ export class RedisClaims {
     // What is remembered is released with it.
     if (owed.has(`use ${requestId}`)) return Promise.resolve();
     // Nobody runs it once more: whoever is told to release it has come to its end.
+    this.#forgetOld();
     if (this.#unheard.delete(requestId)) return this.#giveUp(key, requestId);
     return owed.add(`release ${requestId}`, async () => {
       await connection.run(RELEASE, [names.use(key)], [requestId]);

@@ -137,6 +137,37 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     }
   });
 
+  test("SCALE-03 BILL-09 RESP-05 a claim that was not answered is forgotten once it can come no more", async () => {
+    const slow = await startRedis();
+    try {
+      let passedMs = 0;
+      const clock = { nowMs: systemClock.nowMs, elapsedMs: () => systemClock.elapsedMs() + passedMs };
+      const holdMaxMs = 60_000;
+      const redis = await redisState(slow.url, { timeoutMs: 300, clock, holdMaxMs });
+      opened.push(redis);
+      const { state } = redis;
+      const use = (key: string) => ({ key, body: "b" });
+      const patience = { timeout: 10_000 };
+      const unheard = async (key: string) => {
+        slow.pause();
+        const asked = state.claim(use(key), `work ${key}`, "again");
+        await expect(asked).rejects.toMatchObject({ code: "service_unavailable" });
+        slow.resume();
+        await vi.waitFor(() => redis.board.read("note"), patience);
+      };
+      await unheard("old");
+      passedMs += 2 * holdMaxMs;
+      await unheard("new");
+      for (const key of ["old", "new"]) await state.release(key, `work ${key}`);
+      // What is given up before it came is kept out for a while; what is only released is not.
+      const claim = (key: string) => state.claim(use(key), `work ${key}`, "again");
+      await vi.waitFor(async () => expect(await claim("old")).toMatchObject({ is: "claimed" }), patience);
+      await vi.waitFor(() => expect(claim("new")).rejects.toMatchObject({ code: "service_unavailable" }), patience);
+    } finally {
+      await slow.close();
+    }
+  });
+
   test("SCALE-03 BILL-09 an instance that ends while Redis is silent says that it leaves a key behind, and none where Redis answers", async () => {
     const slow = await startRedis();
     try {
