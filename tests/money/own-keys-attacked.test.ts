@@ -41,6 +41,48 @@ test("BILL-08 only: a platform endpoint that was put off is not asked either, on
   ]);
 });
 
+test.each([
+  ["first", { only: ["deepinfra"] }, 502],
+  ["only", {}, 502],
+  ["first", {}, 200],
+] as const)(
+  "BILL-08 ERR-01 %s, by %j: a key that is taken away while its request waits is told, and the platform serves only where it may: %i",
+  async (use, provider, status) => {
+    const narrow = await openPlace({ GATEWAY_QUEUE_CONCURRENCY: "1" });
+    onTestFinished(() => narrow.close());
+    const [other, tenant] = [await narrow.tenant(), await narrow.tenant()];
+    await narrow.put(tenant, "deepinfra", { key: OWN("taken"), use, skip_test: true });
+    const held = gate();
+    narrow.nebius.next({ status: 400, json: { error: { message: "no" } }, gate: held.closed });
+    const first = narrow.chat(other);
+    await vi.waitFor(() => expect(inferences(narrow.nebius)).toHaveLength(1));
+    const second = narrow.chat(tenant, { provider });
+    await vi.waitFor(async () => {
+      const metrics = await narrow.gateway.call(narrow.gateway.adminToken, "/metrics");
+      expect(metrics.text).toMatch(/queue_waiting\S* 1\b/);
+    });
+    await narrow.gateway.manage("DELETE", `/workspaces/${tenant.slug}/providers/deepinfra`);
+    held.open();
+    await first;
+    const answer = await second;
+    expect(answer.status).toBe(status);
+    if (status === 502)
+      expect(answer.body.error).toMatchObject({
+        code: "upstream_error",
+        message:
+          "The workspace's own key for deepinfra was removed before the request went out with it, and no other endpoint is left. Send it again: it goes by the keys that are there then.",
+      });
+    expect([inferences(narrow.deepinfra), inferences(narrow.nebius).slice(1)].map(({ length }) => length)).toEqual([
+      0,
+      status === 200 ? 1 : 0,
+    ]);
+    const { attempts, cost } = await narrow.last(tenant);
+    const reason = "your key for deepinfra was removed since the plan was made";
+    expect(attempts[0]).toMatchObject({ provider: "deepinfra", own_key: true, outcome: "next", reason });
+    expect(cost === "0.00").toBe(status !== 200);
+  },
+);
+
 test("BILL-08 how fast an own key is served is nobody else's measure", async () => {
   const [own, other] = [await place.tenant(), await place.tenant()];
   place.letIn.add(OWN("quick"));

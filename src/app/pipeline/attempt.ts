@@ -11,6 +11,7 @@ import {
   classifyCredential,
   classifyExcluded,
   classifyFailure,
+  classifyKeyRemoved,
   classifyMalformed,
   classifyStatus,
   classifyUnsayable,
@@ -216,8 +217,7 @@ function dispatch(
   const policy = policyNow();
   if (policy === undefined) return unsent("the workspace is gone");
   const row = rowNow(gateway, attempt);
-  if (row === undefined)
-    return { is: "failed", verdict: forOwner(classifyWithdrawn(endpoint), attempt, null), upstreamStatus: null };
+  if (row === undefined) return { is: "failed", verdict: goneNow(gateway, attempt), upstreamStatus: null };
   // The policy was tightened since the plan was made, or the catalogue knows better: it falls out before any byte leaves.
   const refused = plan.refusedNow(row, policy);
   if (refused !== undefined)
@@ -277,6 +277,15 @@ function rowNow(gateway: Gateway, attempt: Attempt): Endpoint | undefined {
   if (row === undefined || row.status === "retired" || connections?.credential(row.provider) === undefined)
     return undefined;
   return connections.baseUrl(row) === attempt.baseUrl ? row : undefined;
+}
+
+/** Why a planned endpoint cannot be asked any more. */
+function goneNow(gateway: Gateway, attempt: Attempt): Verdict {
+  const { own, endpoint } = attempt;
+  const credential = connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider);
+  return own !== undefined && credential === undefined
+    ? classifyKeyRemoved(endpoint.provider)
+    : forOwner(classifyWithdrawn(endpoint), attempt, null);
 }
 
 /** The same failure, told to whom it concerns where the endpoint was called with something of the workspace's own. */

@@ -221,7 +221,8 @@ export class Tries {
     if (verdict.is === "stop") throw verdict.fault;
     if (this.#time === "up") throw tooLong();
     this.#last = this.#toldOf(verdict);
-    if (verdict.blame.on === "workspace" && attempt.own?.use === "only") this.#platform = "shut";
+    const isKeyOut = verdict.blame.on === "workspace" || verdict.keyRemoved === true;
+    if (isKeyOut && attempt.own?.use === "only") this.#platform = "shut";
     if (verdict.blame.on !== "nobody" || verdict.maybeAccepted) this.#asked += 1;
     if (waitMs === undefined) return undefined;
     this.#repeated = "yes";

@@ -34,6 +34,8 @@ export type Verdict =
       readonly malformed?: true;
       /** Nothing was asked: the request has no words in the endpoint's dialect. */
       readonly unsayable?: true;
+      /** The workspace's own key that it was planned with is there no more. */
+      readonly keyRemoved?: true;
       /** Another instance of the gateway, on the way there, was told to stop. */
       readonly leaving?: true;
       /** How long to wait before the same endpoint may be asked once more; undefined when it may not. */
@@ -192,6 +194,25 @@ export function classifyWithdrawn({ id, model }: { readonly id: string; readonly
   });
   const why = "withdrawn since the plan was made";
   return { is: "next", why, maybeAccepted: false, last, blame: NOBODY, againAfterMs: undefined };
+}
+
+/** The same where only the workspace's own key is gone. Asked anew, it is planned with what the workspace has then. */
+export function classifyKeyRemoved(provider: string): Verdict {
+  const removed = told((reason) =>
+    fault("upstream_error", {
+      message: `The workspace's own key for ${provider} was removed before the request went out with it, and ${reason}. Send it again: it goes by the keys that are there then.`,
+    }),
+  );
+  const why = `your key for ${provider} was removed since the plan was made`;
+  return {
+    is: "next",
+    why,
+    maybeAccepted: false,
+    ...removed,
+    blame: NOBODY,
+    keyRemoved: true,
+    againAfterMs: undefined,
+  };
 }
 
 /**
