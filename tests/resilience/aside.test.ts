@@ -165,9 +165,10 @@ test("ROUTE-05 when its time is over one request probes it while the others stay
 });
 
 test("ROUTE-05 requests that were planned before somebody else began to probe let the others go first", async () => {
-  await open({ GATEWAY_ASIDE_MS: "150", GATEWAY_QUEUE_CONCURRENCY: "1" });
+  // Once it has failed again it is aside for longer: the second request comes to its turn within that time.
+  await open({ GATEWAY_ASIDE_MS: "3000", GATEWAY_QUEUE_CONCURRENCY: "1" });
   await ask(3, FAILING);
-  await vi.waitFor(async () => expect(await asideCount()).toBe(0), { timeout: 5000, interval: 10 });
+  await vi.waitFor(async () => expect(await asideCount()).toBe(0), { timeout: 30_000, interval: 10 });
   // Two requests wait in the queue, both planned with the probe first; it fails for the one that goes first.
   scene.at("deepinfra").next(FAILING);
   const gate = Promise.withResolvers<void>();
