@@ -103,7 +103,7 @@ describe("holds", () => {
       done += 1;
       return status;
     });
-    await vi.waitFor(() => expect(done).toBe(30), { timeout: 10_000 });
+    await vi.waitFor(() => expect(done).toBe(30));
     await scene.at("deepinfra").arrived(count + 10);
     const during = await scene.wallet(many);
     expect(nanosOf(during.held)).toBe(10n * hold);

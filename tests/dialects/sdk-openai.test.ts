@@ -93,7 +93,7 @@ describe.each(["sandbox/chat", "sandbox/claude", "sandbox/gemini", "sandbox/nova
         const row: Json = await gateway.manage("GET", `/requests/${id}`);
         expect([row.model, row.error_code]).toEqual([model, "client_disconnected"]);
       },
-      { timeout: 10_000, interval: 25 },
+      { interval: 25 },
     );
   });
 });

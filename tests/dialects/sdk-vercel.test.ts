@@ -170,5 +170,5 @@ async function thrownBy(running: PromiseLike<unknown>): Promise<APICallError> {
   throw new Error(`no APICallError but ${String(problem)}`);
 }
 
-const WAIT = { timeout: 10_000, interval: 25 };
+const WAIT = { interval: 25 };
 const WAV = new Uint8Array(Buffer.from("UklGRiQAAABXQVZF", "base64"));

@@ -20,7 +20,7 @@ describe.skipIf(!hasChromium)("alerts in the portal", () => {
       GATEWAY_WEBHOOK_PRIVATE: "on",
       GATEWAY_ALERTS_EVERY_MS: "50",
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await portal?.close();
     await hook?.close();

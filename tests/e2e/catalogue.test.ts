@@ -9,7 +9,7 @@ import { hasChromium } from "./support/browser.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
 import { screenshot } from "./support/screenshot.ts";
 
-describe.skipIf(!hasChromium)("the catalogue in the browser", { timeout: 60_000 }, () => {
+describe.skipIf(!hasChromium)("the catalogue in the browser", () => {
   let portal: Portal;
   beforeAll(async () => {
     portal = await openPortal();

@@ -5,7 +5,7 @@ import { hasChromium } from "./support/browser.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
 import { screenshot } from "./support/screenshot.ts";
 
-describe.runIf(hasChromium)("connect pages", { timeout: 60_000 }, () => {
+describe.runIf(hasChromium)("connect pages", () => {
   let portal: Portal;
   beforeAll(async () => {
     portal = await openPortal();

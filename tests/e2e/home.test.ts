@@ -7,13 +7,13 @@ import { screenshot } from "./support/screenshot.ts";
 const body = { model: "sandbox/chat", messages: [{ role: "user", content: "Hello." }] };
 
 /** Asked again until it is so: a busy machine takes its time. */
-const eventually = <T>(read: () => T | Promise<T>) => expect.poll(read, { timeout: 10_000 });
+const eventually = <T>(read: () => T | Promise<T>) => expect.poll(read);
 
 describe.skipIf(!hasChromium)("home", () => {
   let portal: Portal;
   beforeAll(async () => {
     portal = await openPortal();
-  }, 60_000);
+  });
   afterAll(() => portal.close());
 
   test("PORTAL-09 the guide makes a key, fills it into the snippet, and turns green when the first call arrives", async () => {

@@ -6,14 +6,14 @@ import { openPortal, type Portal } from "./support/portal.ts";
 import { screenshot } from "./support/screenshot.ts";
 
 /** Asked again until it is so: a busy machine takes its time. */
-const eventually = <T>(read: () => T | Promise<T>) => expect.poll(read, { timeout: 10_000 });
+const eventually = <T>(read: () => T | Promise<T>) => expect.poll(read);
 
 describe.skipIf(!hasChromium)("the keys of a workspace", () => {
   let portal: Portal;
   beforeAll(async () => {
     portal = await openPortal();
     await portal.gateway.manage("PATCH", "/workspaces/demo/key-policy", { personal_keys: true, approval: true });
-  }, 60_000);
+  });
   afterAll(() => portal.close());
 
   const row = (page: Page, name: string) => page.getByRole("row").filter({ hasText: name });

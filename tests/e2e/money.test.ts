@@ -24,7 +24,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
         note: "Welcome",
       },
     });
-  }, 60_000);
+  });
   afterAll(() => portal?.close());
 
   test("PORTAL-05 the wallet says what can be spent, and each entry its request or note and the balance after it", async () => {

@@ -18,7 +18,7 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
   beforeAll(async () => {
     portal = await openPortal();
     local = await startLocal({ models: ["llama3:8b", "qwen3:4b", "nomic-embed-text"] });
-  }, 60_000);
+  });
   afterAll(async () => {
     for (const agent of agents) await agent.stop();
     await local?.close();

@@ -22,7 +22,7 @@ describe.skipIf(!hasChromium)("the operator's endpoints, credentials, probes and
     for (let at = 0; at < 3; at += 1) await gateway.call(gateway.key, "/v1/chat/completions", { body: HELLO });
     const { key } = await gateway.tenant();
     await gateway.call(key, "/v1/chat/completions", { body: chatBody() });
-  }, 60_000);
+  });
   afterAll(async () => {
     await portal.close();
     await upstream.close();

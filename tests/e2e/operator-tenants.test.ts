@@ -12,7 +12,7 @@ describe.skipIf(!hasChromium)("the operator's workspaces and people", () => {
   beforeAll(async () => {
     portal = await openPortal();
     await portal.person("member");
-  }, 60_000);
+  });
   afterAll(() => portal.close());
 
   const wallet = async (slug: string): Promise<Json> => portal.gateway.manage("GET", `/workspaces/${slug}/wallet`);

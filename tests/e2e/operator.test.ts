@@ -13,7 +13,7 @@ describe.skipIf(!hasChromium)("the operator's overview, configuration and master
       GATEWAY_NO_SUCH_SETTING: "1",
       PROVIDER_DEEPINFRA_API_KEY: "canary-5d41402a",
     });
-  }, 60_000);
+  });
   afterAll(() => portal.close());
 
   test("PORTAL-10 nobody else sees them: not in the sidebar, nor by their address", async () => {

@@ -8,7 +8,7 @@ import { screenshot } from "./support/screenshot.ts";
 
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-describe.runIf(hasChromium)("the playground", { timeout: 60_000 }, () => {
+describe.runIf(hasChromium)("the playground", () => {
   let portal: Portal;
   beforeAll(async () => {
     portal = await openPortal();

@@ -8,7 +8,7 @@ describe.runIf(hasChromium)("the policy editor", { timeout: 90_000 }, () => {
   let portal: Portal;
   beforeAll(async () => {
     portal = await openPortal();
-  }, 60_000);
+  });
   afterAll(() => portal?.close());
 
   const policy = () => portal.gateway.manage("GET", "/workspaces/demo/policy");

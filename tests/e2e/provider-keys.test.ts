@@ -18,7 +18,7 @@ describe.runIf(hasChromium)("own provider keys", { timeout: 90_000 }, () => {
       PROVIDER_DEEPINFRA_BASE_URL: upstream.baseUrl,
       PROVIDER_NEBIUS_API_KEY: credentialOf("nebius"),
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await portal?.close();
     await upstream?.close();

@@ -15,7 +15,7 @@ const chatOf = (content: string, model = "sandbox/chat") => ({
 });
 
 /** Many steps: on a machine that does other things as well they take their time. */
-const SLOW_MS = 60_000;
+const SLOW_MS = 120_000;
 
 describe.skipIf(!hasChromium)("requests in the portal", () => {
   let portal: Portal;

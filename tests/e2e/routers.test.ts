@@ -14,7 +14,7 @@ describe.runIf(hasChromium)("routers", { timeout: 90_000 }, () => {
       const body = { model, messages: [{ role: "user", content: "Hello!" }] };
       expect((await portal.gateway.call(key, "/v1/chat/completions", { body })).status).toBe(200);
     }
-  }, 60_000);
+  });
   afterAll(() => portal?.close());
 
   const versions = async (slug: string) =>

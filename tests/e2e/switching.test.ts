@@ -12,7 +12,7 @@ describe.skipIf(!hasChromium)("another workspace on the same screen", () => {
       await portal.gateway.manage("POST", "/workspaces", { slug, name: `The ${slug}` });
       await portal.gateway.manage("POST", `/workspaces/${slug}/members`, { email, role: "owner" });
     }
-  }, 60_000);
+  });
   afterAll(() => portal?.close());
 
   const switchTo = async (page: Page, slug: string) => {
@@ -28,7 +28,7 @@ describe.skipIf(!hasChromium)("another workspace on the same screen", () => {
     const page = await portal.page("operator");
     await page.goto(portal.at("alerts", "one"));
     const addresses = page.getByLabel("Addresses, one on each line");
-    const shown = () => expect.poll(() => addresses.inputValue(), { timeout: 10_000 });
+    const shown = () => expect.poll(() => addresses.inputValue());
     await shown().toBe("one@example.eu");
     await switchTo(page, "two");
     await shown().toBe("two@example.eu");
@@ -46,7 +46,7 @@ describe.skipIf(!hasChromium)("another workspace on the same screen", () => {
     await page.getByLabel("Zero data retention").check();
     await page.getByText("1 rule changed").waitFor();
     await switchTo(page, "two");
-    await expect.poll(() => page.getByLabel("Zero data retention").isChecked(), { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => page.getByLabel("Zero data retention").isChecked()).toBe(false);
     expect(await page.getByText("1 rule changed").count()).toBe(0);
   });
 
@@ -77,9 +77,7 @@ describe.skipIf(!hasChromium)("another workspace on the same screen", () => {
       if (open !== "") await page.getByRole("button", { name: "Cancel" }).click();
       await switchTo(page, "two");
       await show();
-      await expect
-        .poll(() => page.getByLabel(field).inputValue(), { timeout: 10_000 })
-        .toBe(own.replace("The one", "The two"));
+      await expect.poll(() => page.getByLabel(field).inputValue()).toBe(own.replace("The one", "The two"));
     });
 
   test("PORTAL-10 an operator reads the name of a workspace they are no member of, and one that is not there is not remembered", async () => {
@@ -87,10 +85,10 @@ describe.skipIf(!hasChromium)("another workspace on the same screen", () => {
     const page = await portal.page("operator", { allow: [/404/] });
     const switcher = page.getByRole("button", { name: /^Workspace:/ });
     await page.goto(portal.at("keys", "theirs"));
-    await expect.poll(() => switcher.textContent(), { timeout: 10_000 }).toContain("Of others");
+    await expect.poll(() => switcher.textContent()).toContain("Of others");
     await page.goto(portal.at("", "nope"));
     await page.getByText("There is no such workspace here").waitFor();
-    await expect.poll(() => switcher.textContent(), { timeout: 10_000 }).toContain("Of others");
+    await expect.poll(() => switcher.textContent()).toContain("Of others");
     await page.getByRole("link", { name: "Your workspaces" }).click();
     await page.waitForURL(/\/app\/w\/theirs/);
     await page.evaluate("localStorage.setItem('workspace', 'nope')");

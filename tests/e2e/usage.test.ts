@@ -18,7 +18,7 @@ describe.skipIf(!hasChromium)("usage in the portal", () => {
   let portal: Past;
   beforeAll(async () => {
     portal = await openPast({ GATEWAY_OPERATOR_CONTACT: "billing@example.eu" });
-  }, 60_000);
+  });
   afterAll(() => portal?.close());
 
   const totals = (page: Page) => page.getByRole("table", { name: "Totals" });

@@ -7,13 +7,13 @@ import { openPortal, type Portal } from "./support/portal.ts";
 import { screenshot } from "./support/screenshot.ts";
 
 /** Asked again until it is so: a busy machine takes its time. */
-const eventually = <T>(read: () => T | Promise<T>) => expect.poll(read, { timeout: 10_000 });
+const eventually = <T>(read: () => T | Promise<T>) => expect.poll(read);
 
 describe.skipIf(!hasChromium)("a workspace and its people", () => {
   let portal: Portal;
   beforeAll(async () => {
     portal = await openPortal();
-  }, 60_000);
+  });
   afterAll(() => portal.close());
 
   const row = (page: Page, name: string) => page.getByRole("row").filter({ hasText: name });

@@ -101,14 +101,27 @@ export async function cleanUp(): Promise<void> {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 }
 
-/** Files below a folder that hold any of the texts, with the text: whatever the file is, it is searched as bytes. */
-export function filesWith(folder: string, texts: readonly string[]): string[] {
+/**
+ * Files below a folder that hold any of the texts, with the text: whatever the file is, it is searched as bytes. Where a
+ * gateway runs, a part of its journal may end meanwhile: what stood there stands elsewhere, and is looked for anew.
+ */
+export function filesWith(folder: string, texts: readonly (string | Buffer)[]): string[] {
   const found: string[] = [];
   for (const entry of readdirSync(folder, { withFileTypes: true, recursive: true })) {
     if (!entry.isFile()) continue;
     const file = path.join(entry.parentPath, entry.name);
-    const bytes = readFileSync(file);
+    const bytes = bytesOf(file);
+    if (bytes === undefined) return filesWith(folder, texts);
     for (const text of texts) if (bytes.includes(text)) found.push(`${path.relative(folder, file)}: ${text}`);
   }
   return found;
+}
+
+function bytesOf(file: string): Buffer | undefined {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
 }

@@ -473,5 +473,5 @@ describe("settings", () => {
     } finally {
       await bare.close();
     }
-  }, 30_000);
+  });
 });

@@ -30,7 +30,7 @@ const refusal = async (body: unknown) => {
 };
 
 describe("DEC-02 the management of proofs", () => {
-  test("asks everybody, keeps what came of it, and shows who stands where", { timeout: 30_000 }, async () => {
+  test("asks everybody, keeps what came of it, and shows who stands where", async () => {
     const before = StandingList.parse(await gateway.manage("GET", "/proofs")).data;
     expect(before.map(({ endpoint, proven, last }) => [endpoint, proven, last])).toEqual([
       [GOOD, false, null],

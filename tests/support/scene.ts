@@ -83,7 +83,7 @@ export async function openScene(providers: readonly Provider[], env: Record<stri
           if (found.length < count) throw new Error(`${found.length} of ${count} rows`);
           return found;
         },
-        { timeout: 10_000, interval: 25 },
+        { interval: 25 },
       ),
     charges: (tenant) => chargesOf(gateway, tenant),
     async close() {

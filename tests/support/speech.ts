@@ -82,7 +82,7 @@ export async function openSpeech(rows: readonly SpeechRow[], env: Record<string,
           if (found.length < count) throw new Error(`${found.length} of ${count} rows`);
           return found;
         },
-        { timeout: 10_000, interval: 25 },
+        { interval: 25 },
       ),
     async charged(tenant) {
       const { data } = await gateway.manage("GET", `/workspaces/${tenant.slug}/wallet/entries?limit=1000`);

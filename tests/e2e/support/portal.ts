@@ -84,7 +84,7 @@ export async function openPortal(settings: Settings | ((origin: string) => Promi
       const watched = watch(context, origin);
       for (const pattern of allow) watched.allow(pattern);
       onTestFinished(({ task }) => finish(context, watched, task.result?.state === "fail" ? task.name : undefined));
-      context.setDefaultTimeout(10_000);
+      context.setDefaultTimeout(20_000);
       return context.newPage();
     },
     close: () => gateway.close(),
