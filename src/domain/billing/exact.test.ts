@@ -298,7 +298,9 @@ describe("margins", () => {
   test("BILL-05 a margin is a share of the price; what is none, absurd or would pay people is refused", () => {
     expect(readMargin("0.05")).toEqual({ numerator: 105n, denominator: 100n, share: "0.05" });
     expect(readMargin("-1")?.numerator).toBe(0n);
-    for (const bad of ["", "five", "NaN", "-1.01", "10.1", "5%", "0.0000001", "Infinity"])
+    expect(readMargin("10")?.numerator).toBe(11n);
+    expect(readMargin("0.000001")).toEqual({ numerator: 1_000_001n, denominator: 1_000_000n, share: "0.000001" });
+    for (const bad of ["", "five", "NaN", "-1.000001", "10.000001", "5%", "0.0000001", "Infinity"])
       expect(readMargin(bad), bad).toBeUndefined();
     for (const none of ["0", "0.0", "-0"]) expect(readMargin(none)).toBe(NO_MARGIN);
   });
