@@ -13,6 +13,7 @@ import { ALIASES, FIELDS as CHAT_FIELDS } from "../src/language/dialects/chat/fi
 import { FIELDS as CONVERSE_FIELDS } from "../src/language/dialects/converse/fields.ts";
 import { FIELDS as GEMINI_FIELDS } from "../src/language/dialects/gemini/fields.ts";
 import { FIELDS as MESSAGES_FIELDS } from "../src/language/dialects/messages/fields.ts";
+import { FIELDS as RESPONSES_FIELDS } from "../src/language/dialects/responses/fields.ts";
 import { SETTINGS } from "../src/settings/config.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
@@ -70,6 +71,13 @@ describe("the parameter table", () => {
       const named = aliases.filter((word) => word !== "aliases");
       expect(printed.find((row) => row.name === name)?.aliases, name).toEqual(expect.arrayContaining(named));
     }
+  });
+
+  test("PARAM-01 through responses everything is as in D1, but for what the page says is refused", () => {
+    const others = PARAMETERS.filter((row) => RESPONSES_FIELDS[row] !== CHAT_FIELDS[row]);
+    const refused = ["stop", "seed", "logprobs", "top_logprobs", "presence_penalty", "frequency_penalty"];
+    expect(others).toEqual([...refused, "logit_bias", "prediction"]);
+    expect(new Set(others.map((row) => RESPONSES_FIELDS[row]))).toEqual(new Set(["400"]));
   });
 
   test("the README leads to it", () => {

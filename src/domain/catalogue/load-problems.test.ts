@@ -207,6 +207,32 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
     /oldest first/,
   ],
   [
+    "BILL-05 two prices of one day",
+    firstEndpoint({
+      prices: [
+        { currency: "EUR", per_request: 1, from: "2026-02-01" },
+        { currency: "EUR", per_request: 2, from: "2026-02-01" },
+      ],
+    }),
+    `${ENDPOINT}.prices[1].from`,
+    /oldest first/,
+  ],
+  [
+    "BILL-05 two tiers from the same length on",
+    priceRow({
+      ...{ currency: "EUR", input_per_1m_tokens: 1 },
+      tiers: [2, 3].map((input_per_1m_tokens) => ({ above_input_tokens: 9, input_per_1m_tokens })),
+    }),
+    `${ENDPOINT}.prices[0].tiers[1].above_input_tokens`,
+    /smallest first/,
+  ],
+  [
+    "BILL-05 a price that is absurd in euro",
+    priceRow({ currency: "USD", per_request: 12_500.01 }),
+    `${ENDPOINT}.prices[0].per_request`,
+    /absurd/,
+  ],
+  [
     "two prices from the beginning",
     firstEndpoint({
       prices: [
@@ -330,6 +356,14 @@ describe("a broken catalogue", () => {
     const problems = await problemsOf(files);
     const found = problems.find(({ file, field }) => `${file}${field === "" ? "" : ` ${field}`}` === place);
     expect(found?.message ?? problems.map(sayProblem)).toMatch(words);
+  });
+
+  test("BILL-05 a price at its bound, a step below it, and one in another currency are no problem", async () => {
+    const priced = (...prices: object[]) => problemsOf(firstEndpoint({ prices }));
+    const from = "2026-01-01";
+    expect(await priced({ currency: "USD", per_request: 12_500 })).toEqual([]);
+    expect(await priced({ currency: "EUR", per_request: 1 }, { currency: "EUR", per_request: 999, from })).toEqual([]);
+    expect(await priced({ currency: "EUR", per_request: 1 }, { currency: "USD", per_request: 1000, from })).toEqual([]);
   });
 
   test("a file that every record needs is missed once, and not by each of them", async () => {
