@@ -11,6 +11,7 @@ import {
   sampleFiles,
   sampleProvider,
 } from "../../../tests/support/small-catalogue.ts";
+import { figures } from "./fields.ts";
 import { loadCatalogue } from "./load.ts";
 import { type CatalogueProblem, sayProblem } from "./problems.ts";
 
@@ -333,6 +334,18 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
     /above zero/,
   ],
   [
+    "BILL-06 a rate of a day to come",
+    { ...sampleFiles(), "currencies.json": currencies({ rate_date: "2026-11-16" }) },
+    "cat/currencies.json currencies[1].rate_date",
+    /future/,
+  ],
+  [
+    "BILL-06 a euro that is not one euro",
+    { ...sampleFiles(), "currencies.json": currencies({}, { per_eur: 1.1 }) },
+    "cat/currencies.json currencies[0].per_eur",
+    /must be 1/,
+  ],
+  [
     "no euro",
     { ...sampleFiles(), "currencies.json": { currencies: currencies({}).currencies.slice(1) } },
     "cat/currencies.json currencies[0]",
@@ -341,11 +354,11 @@ const BROKEN: readonly [string, Record<string, unknown>, string, RegExp][] = [
   ["a stray file", { ...sampleFiles(), "prices.json": {} }, "cat/prices.json", /no catalogue file/],
 ];
 
-function currencies(dollar: Record<string, unknown>) {
+function currencies(dollar: Record<string, unknown>, euro: Record<string, unknown> = {}) {
   const rate = { symbol: "¤", decimals: 2, rate_date: "2026-11-14", rate_source: "tests" };
   return {
     currencies: [
-      { code: "EUR", name: "Euro", per_eur: 1, ...rate },
+      { code: "EUR", name: "Euro", per_eur: 1, ...rate, ...euro },
       { code: "USD", name: "Dollar", per_eur: 1.25, ...rate, ...dollar },
     ],
   };
@@ -357,6 +370,20 @@ describe("a broken catalogue", () => {
     const found = problems.find(({ file, field }) => `${file}${field === "" ? "" : ` ${field}`}` === place);
     expect(found?.message ?? problems.map(sayProblem)).toMatch(words);
   });
+
+  test.each(Object.keys(figures))(
+    "BILL-05 an absurd price, a leap of one and a zero that nobody meant are found in %s",
+    async (name) => {
+      const row = (figure: number) => ({ currency: "EUR", [name]: figure });
+      const said = async (...prices: object[]) =>
+        (await problemsOf(firstEndpoint({ prices }))).map(sayProblem).join("\n");
+      expect(await said(row(10_001))).toContain(`prices[0].${name}: 10001 EUR is absurd`);
+      expect(await said(row(1), { ...row(1000), from: "2026-01-01" })).toContain(
+        `prices[1].${name}: 1000 is absurd after 1`,
+      );
+      expect(await said(row(0))).toContain(`prices[0].${name}: is 0`);
+    },
+  );
 
   test("BILL-05 a price at its bound, a step below it, and one in another currency are no problem", async () => {
     const priced = (...prices: object[]) => problemsOf(firstEndpoint({ prices }));
