@@ -168,6 +168,10 @@ describe("rates that are fetched", () => {
   test("BILL-06 they are in force soon after the start, and again and again; what the catalogue has not is passed over", async () => {
     await vi.waitFor(async () => expect((await rateOf(scene, "USD")).per_eur).toBe("1.2001"));
     expect(await rateOf(scene, "THB")).toBeUndefined();
+    const fetched = await scene.gateway.manage("POST", "/rates/fetch");
+    expect(fetched).toMatchObject({ taken: [], known: [{ currency: "USD" }], refused: [] });
+    // What is no news is no change.
+    expect((await scene.gateway.manage("GET", "/audit?action=rates.change")).data).toHaveLength(1);
     const before = asks;
     await vi.waitFor(() => expect(asks).toBeGreaterThan(before));
     expect((await scene.gateway.manage("GET", "/rates/history?currency=USD")).data).toHaveLength(2);

@@ -50,6 +50,7 @@ describe("signed messages", () => {
     ]);
     expect(outcomeOf(await sendPayment(gateway, { ...paid, id: "evt_other" }))).toEqual([200, "repeated"]);
     expect(outcomeOf(await sendPayment(gateway, { ...paid, payment: "pay_second" }))).toEqual([409, "conflict"]);
+    expect(outcomeOf(await sendPayment(gateway, { ...paid, payment: undefined }))).toEqual([200, "repeated"]);
     expect(await wallet()).toBe("51.00");
     const shown = await gateway.manage("GET", `/workspaces/${slug}/wallet/orders/${order.id}`);
     expect([shown.state, shown.payment]).toEqual(["paid", paid.payment]);
@@ -128,6 +129,15 @@ describe("signed messages", () => {
     await expectBooksInOrder();
   });
 
+  test("BILL-01 an order that a payment without a name has paid is not paid again by one with a name", async () => {
+    const { message, wallet } = await ordered();
+    const nameless = message("succeeded", { payment: undefined });
+    expect(outcomeOf(await sendPayment(gateway, nameless))).toEqual([200, "credited"]);
+    for (const said of [nameless, message("succeeded")])
+      expect(outcomeOf(await sendPayment(gateway, said))).toEqual([200, "repeated"]);
+    expect(await wallet()).toBe("51.00");
+  });
+
   test("BILL-01 a payment that has paid one order does not pay another", async () => {
     const one = await ordered();
     const two = await ordered();
@@ -138,7 +148,7 @@ describe("signed messages", () => {
   });
 
   test("BILL-01 a message about money that goes back waits for the one about money that came", async () => {
-    const { message, wallet } = await ordered();
+    const { slug, message, wallet } = await ordered();
     const back = message("refunded", { amount: "20.00" });
     expect(outcomeOf(await sendPayment(gateway, back))).toEqual([409, "conflict"]);
     expect(await wallet()).toBe("1.00");
@@ -152,6 +162,9 @@ describe("signed messages", () => {
     expect(outcomeOf(await sendPayment(gateway, message("disputed", { id: "evt_more" })))).toEqual([200, "repeated"]);
     expect(outcomeOf(await sendPayment(gateway, message("succeeded")))).toEqual([200, "repeated"]);
     expect(await wallet()).toBe("1.00");
+    const audit = await gateway.manage("GET", `/audit?action=wallet.take_back&workspace=${slug}`);
+    const said = audit.data.map(({ actor, detail }: Json) => [actor, detail.amount]);
+    expect(said.toSorted()).toEqual(["-20.00", "-30.00"].map((amount) => ["payment:webhook", amount]));
     await expectBooksInOrder();
   });
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { CaptureWindow } from "../../domain/record/capture.ts";
+import type { Surface } from "../../domain/record/record.ts";
 import type { Sink } from "../exchange.ts";
 import { Capturing, type Heard, ListeningRoom } from "./capturing.ts";
 
@@ -66,4 +67,21 @@ test("LOG-03 a call that is to be left out holds nothing from then on", () => {
   capturing.end();
   expect(heard).toEqual([]);
   expect(room.take(1000)).toBe("taken");
+});
+
+test.each<[Surface, boolean]>([
+  ["chat", true],
+  ["messages", true],
+  ["responses", true],
+  ["decisions", true],
+  ["transcriptions", true],
+  ["embeddings", false],
+  ["speech", false],
+])("LOG-03 the answer of %s is kept: %s. Sound never is, and vectors say nothing to people", (surface, isKept) => {
+  const heard: Heard[] = [];
+  const told = { requestId: "r", keyId: "key_1", window: WINDOW, atMs: 1, surface };
+  const capturing = new Capturing(told, ITEM_MAX, new ListeningRoom(1000), (one) => heard.push(one));
+  capturing.through(NOWHERE).write("an answer");
+  capturing.end();
+  expect(heard).toMatchObject([{ answer: isKept ? "an answer" : null, cut: [] }]);
 });

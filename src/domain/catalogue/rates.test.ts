@@ -4,7 +4,7 @@ import { formatDecimal } from "../../kit/money.ts";
 import type { Snapshot } from "./catalogue.ts";
 import { readEcbRates } from "./ecb-rates.ts";
 import { loadCatalogue } from "./load.ts";
-import { type Judging, judgeRates, RateBook, type RateRow, seedRates, staleRates } from "./rates.ts";
+import { type Judging, judgeRates, RateBook, type RateRow, rateAt, seedRates, staleRates } from "./rates.ts";
 
 const CURRENCIES = [
   ["EUR", 1],
@@ -60,7 +60,9 @@ describe("what becomes of a rate that is offered", () => {
   });
 
   test("BILL-06 what is no rate is refused, vouched for or not", async () => {
-    for (const bad of ["0", "-1", "NaN", "", "1e40", "9999999999", "1.0000000000001", "Infinity"])
+    for (const good of ["1000000000", "1.000000000001", "0.000000000001"])
+      expect(await judged({ USD: good }, { jumps: "accepted" }), good).toMatchObject([{ is: "taken" }]);
+    for (const bad of ["0", "-1", "NaN", "", "1e40", "1000000000.1", "1.0000000000001", "Infinity"])
       expect(await judged({ USD: bad }, { jumps: "accepted" }), bad).toMatchObject([{ is: "refused" }]);
     expect(await judged({ EUR: "1.1" })).toMatchObject([{ is: "refused", why: expect.stringContaining("always 1") }]);
     expect(await judged({ XTS: "1.1" })).toMatchObject([{ is: "refused", why: expect.stringContaining("no such") }]);
@@ -73,6 +75,20 @@ describe("what becomes of a rate that is offered", () => {
   test("BILL-06 the same rate of the same day is no news", async () => {
     expect(await judged({ USD: "1.100" }, {}, "2026-01-10")).toEqual([{ is: "known", code: "USD", perEur: "1.100" }]);
   });
+});
+
+test("BILL-06 the rate that held at a moment is the last before it; of younger ones the oldest, and none beyond a jump", () => {
+  const at = (perEur: string, recordedAtMs: number) => ({ ...row("USD", perEur, "2026-01-20"), recordedAtMs });
+  const rows = [at("1.3", 30), at("1.2", 20), at("1.1", 10)];
+  const held = (atMs: number, of = rows) => {
+    const rate = rateAt(of, atMs);
+    return rate === undefined ? undefined : formatDecimal(rate);
+  };
+  expect([31, 30, 29, 20, 19, 10, 9].map((atMs) => held(atMs))).toEqual([
+    ...["1.3", "1.3", "1.2", "1.2", "1.1", "1.1", "1.1"],
+  ]);
+  expect(held(5, [at("3", 30), ...rows])).toBe("3");
+  expect(held(5, [])).toBeUndefined();
 });
 
 describe("the rates in force", () => {

@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
+import { RateBook } from "../../../domain/catalogue/rates.ts";
+import { makeIds } from "../../../kit/ids.ts";
+import { makeTurns } from "../deps.ts";
+import { RateRoom } from "./rate-room.ts";
+
+let room: ManageRoom;
+beforeAll(async () => {
+  room = await openRoom();
+});
+afterAll(() => room.close());
+
+test("BILL-06 SCALE-02 of several instances the one that leads asks the source, and one that takes over asks at its next turn", async () => {
+  const { store, snapshot, nowMs } = room;
+  let asks = 0;
+  let isLeading = false;
+  const turns: (() => void)[] = [];
+  const rates = new RateRoom({
+    tenancy: { store, clock: { nowMs, elapsedMs: nowMs }, ids: makeIds(nowMs) },
+    store: store.rates,
+    book: new RateBook(snapshot),
+    source: {
+      name: "a test",
+      ask: async () => {
+        asks += 1;
+        return { problem: "nothing today" };
+      },
+    },
+    everyMs: 1000,
+    staleDays: 14,
+    timers: {
+      after: (_ms, turn) => {
+        turns.push(turn);
+        return { refresh: () => undefined, [Symbol.dispose]: () => undefined };
+      },
+    },
+    leads: () => isLeading,
+    inTurn: makeTurns(),
+    warn: () => undefined,
+  });
+  rates.start();
+  turns.pop()?.();
+  expect(asks).toBe(0);
+  isLeading = true;
+  turns.pop()?.();
+  expect(asks).toBe(1);
+  await rates.stop();
+});
