@@ -171,6 +171,8 @@ describe("promotional credit", () => {
       ["4.00", "4.00", "0.00", "running"],
       ["3.00", "0.00", "3.00", "ending"],
     ]);
+    const audit = await gateway.manage("GET", "/audit?action=wallet.expire");
+    expect(audit.data.map(({ actor, detail }: Json) => [actor, detail.amount])).toContainEqual(["gateway", "3.00"]);
     expect((await gateway.manage("GET", "/doctor")).ok).toBe(true);
     expect(await wallet()).toBe("19.00");
     await gateway.close();

@@ -181,3 +181,59 @@ test("BILL-01 SCALE-03 live balances that were filled from the books again have 
     expect([await bookings.settle(), await balance()]).toEqual([0, lost === "before" ? 10n : 11n]);
   }
 });
+
+test("BILL-01 SCALE-03 what was taken for a booking before live balances were filled again is not given back with what was taken since", async () => {
+  const { bookings, state, post, balance, wait, fill } = open();
+  await bookings.book(topup, 0n, post(topup));
+  const doubted = async () =>
+    expect(bookings.book(payout, await state.take(take), post(payout, "before"))).rejects.toThrow("not known");
+  await doubted();
+  await fill();
+  await doubted();
+  expect(await balance()).toBe(6n);
+  wait(60_000);
+  expect([await bookings.settle(), await balance()]).toEqual([0, 10n]);
+});
+
+test("BILL-01 a booking that the store rejects is certainly not written: what was taken is back at once", async () => {
+  for (const failure of ["rejected", "conflict"] as const) {
+    const { bookings, state, balance } = open();
+    await state.credit("ws", 10n);
+    const reject = async () => {
+      throw new StoreError(failure, "it cannot be kept");
+    };
+    await expect(bookings.book(payout, await state.take(take), reject)).rejects.toThrow("it cannot be kept");
+    expect([await bookings.settle(), await balance()]).toEqual([0, 10n]);
+  }
+});
+
+test("BILL-01 a doubt is looked up once its statement must be over, thirty seconds later and not before", async () => {
+  const { bookings, post, balance, wait } = open();
+  await expect(bookings.book(topup, 0n, post(topup, "after"))).rejects.toThrow("not known");
+  wait(29_999);
+  expect([await bookings.settle(), await balance()]).toEqual([1, 0n]);
+  wait(1);
+  expect([await bookings.settle(), await balance()]).toEqual([0, 10n]);
+});
+
+test("BILL-01 SCALE-03 a refused repetition does not end a booking whose first try is in doubt: others still watch over it", async () => {
+  let nowMs = 0;
+  const ended: (string | undefined)[] = [];
+  const bookings = new Bookings({
+    state: {
+      credit: async (_workspaceId, _nanos, booking) => {
+        ended.push(booking);
+      },
+    },
+    ledger: { find: async () => undefined },
+    clock: { nowMs: () => nowMs, elapsedMs: () => nowMs },
+  });
+  const failing = (error: Error) => () => Promise.reject(error);
+  await expect(bookings.book(payout, 4n, failing(new StoreError("unavailable", "cut")))).rejects.toThrow("not known");
+  const refused = fault("conflict", { message: "no" });
+  await expect(bookings.book(payout, 4n, failing(refused))).rejects.toThrow("no");
+  expect(ended).toEqual([undefined]);
+  nowMs = 60_000;
+  await bookings.settle();
+  expect(ended).toEqual([undefined, payout.id]);
+});

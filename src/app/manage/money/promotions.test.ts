@@ -358,6 +358,22 @@ describe("promotional credit", () => {
     expect(one.looks).toBe(looked);
   });
 
+  test("BILL-03 what running requests reserved keeps one promotion back, not each of those that end together", async () => {
+    const one = world();
+    await one.do({ is: "grant", nanos: 20, forMs: 10 });
+    await one.do({ is: "grant", nanos: 30, forMs: 10 });
+    await one.do({ is: "begin", hold: 10 });
+    await one.do({ is: "wait", ms: 10 });
+    await one.expiry.run();
+    expect(await one.state.wallet(one.id)).toEqual({ balanceNanos: 10n, heldNanos: 10n });
+    await one.do({ is: "end", share: 0 });
+    await one.expiry.run();
+    expect([await one.expired(), await one.state.wallet(one.id)]).toEqual([
+      [20, 30],
+      { balanceNanos: 0n, heldNanos: 0n },
+    ]);
+  });
+
   test("BILL-01 a request that arrived before the date and was admitted after it took nothing that was paid", async () => {
     const one = world();
     await one.topUp(5);

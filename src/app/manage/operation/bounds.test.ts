@@ -190,3 +190,15 @@ describe("capture windows", () => {
     expect(await states()).toEqual(["open"]);
   });
 });
+
+test("PORTAL-11 a workspace has a hundred management tokens at most, and one that is removed makes room", async () => {
+  const body = { name: "terraform", access: "read" };
+  const { id } = await send("manageCreateToken", body);
+  const [token] = room.directory.tokens.of(room.directory.workspace(workspace)?.id ?? "");
+  if (token === undefined) throw new Error("there is no token to take as a pattern");
+  for (let at = 1; at < 99; at += 1) room.directory.tokens.put({ ...token, id: `tok_${at}`, digest: `digest_${at}` });
+  await send("manageCreateToken", body);
+  expect(await refusal("manageCreateToken", body)).toEqual([409, undefined]);
+  await send("manageRemoveToken", undefined, { id: String(id) });
+  expect(await send("manageCreateToken", body)).toMatchObject({ access: "read" });
+});

@@ -248,10 +248,12 @@ describe("rotating", () => {
 
   test("a grace that is no duration, or longer than ten years, is refused", async () => {
     const { id } = await create();
-    for (const grace of ["soon", "1w", "9999d", ""]) {
+    for (const grace of ["soon", "1w", "3651d", ""]) {
       const refused = await room.refusal("manageRotateKey", { params: { id: String(id) }, body: { grace } });
       expect([refused.code, refused.param]).toEqual(["invalid_value", "grace"]);
     }
+    const longest = { params: { id: String(id) }, body: { grace: "3650d" } };
+    expect(await room.ask("manageRotateKey", longest)).toHaveProperty("key");
   });
 });
 
@@ -315,6 +317,9 @@ describe("personal keys", () => {
     expect((await show(issued["id"]))["state"]).toBe("pending");
     expect(standing(issued["key"])).toBe("invalid");
     const params = { id: String(issued["id"]) };
+    await policy({ personal_keys: false });
+    expect((await room.refusal("manageApproveKey", { params })).code).toBe("not_allowed");
+    await policy({ personal_keys: true });
     expect((await room.ask("manageApproveKey", { params }))["state"]).toBe("active");
     expect(standing(issued["key"])).toBe("valid");
     expect((await room.refusal("manageApproveKey", { params })).code).toBe("conflict");

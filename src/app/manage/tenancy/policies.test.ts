@@ -28,3 +28,13 @@ test("LOG-05 while a policy is written both versions hold, so that nothing is se
   await Promise.all([before, changing]);
   expect(inForce()).toEqual({ floor: null, noTraining: true });
 });
+
+test("POL-02 what is no country of ISO 3166-1 is refused, though it has a code and a name: no endpoint is ever there", async () => {
+  const codes = "AC CP CQ DG EA EU EZ IC QO TA UN XA XB ZZ UK DD SU AA";
+  for (const code of codes.split(" ")) {
+    const said = { params: { workspace: "research" }, body: { countries: ["DE", code] } };
+    const { status, param, message } = await room.refusal("manageChangePolicy", said);
+    expect([status, param, message]).toEqual([400, "countries", expect.stringContaining(`"${code}"`)]);
+  }
+  expect(await patch({ countries: ["de", "GR", "XK", "DE"] })).toMatchObject({ countries: ["DE", "GR", "XK"] });
+});
