@@ -161,6 +161,8 @@ describe("capture windows", () => {
     const every = { keys: null, surfaces: null, environment: null };
     expect(await open({ minutes: 5, keys: [], surfaces: [] })).toMatchObject({ scope: every });
     const { id } = await send("manageCreateKey", { name: "key" });
+    // Lines of one moment have no order.
+    room.wait(1);
     const said = { keys: [id, id], surfaces: ["chat", "chat"], environment: "test", reason: "r".repeat(500) };
     const scope = { keys: [id], surfaces: ["chat"], environment: "test" };
     expect(await open({ minutes: 5, ...said })).toMatchObject({ scope });
