@@ -170,6 +170,7 @@ describe("what is looked at", () => {
     [{ limit: 0 }, "limit"],
     [{ since: "yesterday" }, "since"],
     [{ since: "2026-02-01", until: "2026-01-01" }, "since"],
+    [{ since: "2026-01-01", until: "2026-01-01" }, "since"],
     [{ spec: { models: ["acme/none"] } }, "spec.models"],
     [{ spec: { weights: { quality: -1 } } }, "spec.weights.quality"],
   ])("%j is refused by name", async (body, param) => {
