@@ -50,6 +50,17 @@ function fileWith(text: string): string {
   return file;
 }
 
+/** Whether somebody who connects now is not let in. */
+function isRefusedAt(url: string): Promise<boolean> {
+  return fetch(`${url}/healthz`, { headers: { connection: "close" } }).then(
+    async (answer) => {
+      await answer.text();
+      return false;
+    },
+    () => true,
+  );
+}
+
 const OPENSSL = "/usr/bin/openssl";
 const hasOpenssl = existsSync(OPENSSL);
 
@@ -66,10 +77,12 @@ test("NODE-02 a gateway that stops says so to a node that comes too late", async
   await until(() => local.asked.length === 1);
   // Its request has begun to come, so it is heard to the end.
   const late = connect(Number(new URL(gateway.url).port), "127.0.0.1");
+  await once(late, "connect");
   late.write("GET /nodes/connect HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n");
-  await sleep(50);
+  // Whoever came after it was heard.
+  for (let time = 0; time < 2; time += 1) expect(await isRefusedAt(gateway.url)).toBe(false);
   const closed = gateway.close();
-  await sleep(50);
+  await expect.poll(() => isRefusedAt(gateway.url)).toBe(true);
   late.write(`Authorization: Bearer ${token}\r\n\r\n`);
   let said = "";
   for await (const bytes of late) said += String(bytes);

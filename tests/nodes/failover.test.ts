@@ -35,7 +35,7 @@ async function until(isSo: () => boolean): Promise<void> {
 const reasons = (row: Json) => row.attempts.map(({ provider, outcome }: Json) => [provider, outcome]);
 
 test("NODE-02 ERR-02 the gateway's own limit for a request is no failure of the node that was answering", async () => {
-  const brief = await openScene([], { GATEWAY_REQUEST_TIMEOUT_MS: "500" });
+  const brief = await openScene([], { GATEWAY_REQUEST_TIMEOUT_MS: "3000" });
   try {
     const [role = "", first = ""] = chatFrames(["Hello"], { model: "tiny" });
     const local = await localForTest({

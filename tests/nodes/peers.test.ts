@@ -221,11 +221,11 @@ describe("a node that is connected to another instance", () => {
     };
     await reloadNodes({ nodes: { loadOf, loadAll: loadOf } }, a.nodes, "ws_1");
     expect(a.nodes.find(RACK.id)).toBeUndefined();
-    // A node that is known only later finds what was heard of it before.
+    // A node that is known only later finds what was heard of it before, as soon as by one that knows it.
     b.nodes.replace("ws_1", [RACK]);
+    const c = await instance("c", { board });
     agentAt(b.url, server.url);
-    await until(() => b.nodes.state(RACK.id).live !== undefined);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await isThrough(c, "b");
     a.nodes.replace(null, [RACK]);
     expect(instanceOf(a)).toBe("b");
   });

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { gatewayForTest, type Json, type Tenant } from "../support/gateway.ts";
+import { gate } from "../support/kept.ts";
 import { agentForTest, chatAnswer, createNode, localForTest, nodeIs, startLocal } from "../support/nodes.ts";
 import { eventsOf, MODEL, openScene, type Scene } from "../support/scene.ts";
 import { chatJson } from "../support/upstream.ts";
 
-/** Long enough that slow machines see it. */
-const ASIDE_MS = 1_500;
-
 let scene: Scene;
 beforeAll(async () => {
-  scene = await openScene(["deepinfra"], { GATEWAY_ASIDE_MS: String(ASIDE_MS) });
+  // Whoever is set aside is found so, however slow the machine is.
+  scene = await openScene(["deepinfra"], { GATEWAY_ASIDE_MS: "600000" });
 });
 afterAll(() => scene.close());
 
@@ -19,11 +18,11 @@ const MAPPED = { mapping: { tiny: MODEL } };
 type Local = NonNullable<Parameters<typeof localForTest>[0]>;
 type Response = Parameters<NonNullable<Local["answer"]>>[1];
 
-async function withNode(tenant: Tenant, options: { local?: Local; node?: Json } = {}) {
+async function withNode(tenant: Tenant, options: { local?: Local; node?: Json } = {}, { gateway } = scene) {
   const local = await localForTest(options.local);
-  const node = await createNode(scene.gateway, tenant.slug, "rack", options.node);
-  agentForTest(scene.gateway.url, node.token, local.url);
-  await nodeIs(scene.gateway, tenant.slug, "rack", "connected");
+  const node = await createNode(gateway, tenant.slug, "rack", options.node);
+  agentForTest(gateway.url, node.token, local.url);
+  await nodeIs(gateway, tenant.slug, "rack", "connected");
   return { local, node };
 }
 
@@ -148,30 +147,33 @@ describe("a node that lies", () => {
   });
 
   test("NODE-03 by its own name it ends in 502, is not asked while aside, is asked again then, and is aside longer each time", async () => {
-    const tenant = await scene.gateway.tenant({ credit: "0" });
+    const asideMs = 3_000;
+    const brief = await openScene([], { GATEWAY_ASIDE_MS: String(asideMs) });
+    onTestFinished(() => brief.close());
+    const { gateway } = brief;
+    const tenant = await gateway.tenant({ credit: "0" });
     const lies = { now: true };
-    const { local } = await withNode(tenant, {
-      local: { answer: (body, response) => sendJson(response, whole(lies.now ? "bigger" : body.model)) },
-    });
-    const ask = () => scene.chat(tenant.key, { model: OWN });
+    const answer: Local["answer"] = (body, response) => sendJson(response, whole(lies.now ? "bigger" : body.model));
+    const { local } = await withNode(tenant, { local: { answer } }, brief);
+    const ask = () => brief.chat(tenant.key, { model: OWN });
     const lied = await ask();
     expect([lied.status, lied.body.error.code]).toEqual([502, "upstream_error"]);
     const aside = await ask();
     expect(aside.body.error.message).toContain("The node rack is set aside until");
-    const shown = await scene.gateway.manage("GET", `/workspaces/${tenant.slug}/nodes/rack`);
+    const shown = await gateway.manage("GET", `/workspaces/${tenant.slug}/nodes/rack`);
     expect(shown).toMatchObject({ state: "set_aside", set_aside: { reason: expect.stringContaining("bigger") } });
     expect(local.asked).toHaveLength(1);
     const spanMs = async () => {
-      const { data } = await scene.gateway.manage("GET", "/audit?action=node.set_aside&limit=1");
+      const { data } = await gateway.manage("GET", "/audit?action=node.set_aside&limit=1");
       return Date.parse(data[0].detail.until) - Date.parse(data[0].at);
     };
-    expect(await spanMs()).toBe(ASIDE_MS);
-    await nodeIs(scene.gateway, tenant.slug, "rack", "connected");
+    expect(await spanMs()).toBe(asideMs);
+    await nodeIs(gateway, tenant.slug, "rack", "connected");
     expect((await ask()).status).toBe(502);
     expect(local.asked).toHaveLength(2);
-    expect(await spanMs()).toBe(2 * ASIDE_MS);
+    expect(await spanMs()).toBe(2 * asideMs);
     lies.now = false;
-    await nodeIs(scene.gateway, tenant.slug, "rack", "connected");
+    await nodeIs(gateway, tenant.slug, "rack", "connected");
     expect((await ask()).status).toBe(200);
   });
 
@@ -212,17 +214,21 @@ describe("a node that lies", () => {
     ],
   ])("NODE-03 a stream that %s ends with an error frame, and the node is set aside", async (reason, wrong) => {
     const tenant = await scene.gateway.tenant({ credit: "0" });
+    const rest = gate();
     await withNode(tenant, {
       local: {
         answer({ model }, response) {
           response.setHeader("content-type", "text/event-stream");
           response.write(chunk({ model, ...said("So far so good.") }));
-          setTimeout(() => response.end(`${wrong(model)}data: [DONE]\n\n`), 50);
+          void rest.closed.then(() => response.end(`${wrong(model)}data: [DONE]\n\n`));
         },
       },
     });
-    const { text } = await scene.chat(tenant.key, { model: OWN, stream: true });
-    expect(text).toContain("So far so good.");
+    const stream = await scene.open(tenant.key, { model: OWN, stream: true });
+    await stream.until("So far so good.");
+    rest.open();
+    await stream.over;
+    const { text } = stream;
     expect(text).not.toContain("mixed up");
     expect(JSON.parse(eventsOf(text).at(-1) ?? "").error.code).toBe("upstream_error");
     const [row] = await scene.rowsOnce(tenant, 1);
@@ -253,17 +259,21 @@ describe("a node that lies", () => {
 
   test("NODE-03 so is what it refuses in the middle of a stream", async () => {
     const tenant = await scene.gateway.tenant({ credit: "0" });
+    const rest = gate();
     await withNode(tenant, {
       local: {
         answer({ model }, response) {
           response.setHeader("content-type", "text/event-stream");
           response.write(chunk({ model, ...said("So far so good.") }));
-          setTimeout(() => response.end(chunk({ error: { message: "not this", code: 400 } })), 50);
+          void rest.closed.then(() => response.end(chunk({ error: { message: "not this", code: 400 } })));
         },
       },
     });
-    const { text } = await scene.chat(tenant.key, { model: OWN, stream: true });
-    const { error } = JSON.parse(eventsOf(text).at(-1) ?? "");
+    const stream = await scene.open(tenant.key, { model: OWN, stream: true });
+    await stream.until("So far so good.");
+    rest.open();
+    await stream.over;
+    const { error } = JSON.parse(eventsOf(stream.text).at(-1) ?? "");
     expect(error).toMatchObject({ code: "provider_error", message: "not this" });
     expect(await nodeIs(scene.gateway, tenant.slug, "rack", "connected")).toMatchObject({ last_error: null });
   });

@@ -152,7 +152,7 @@ describe("an endpoint that keeps failing", () => {
 test("ROUTE-05 when its time is over one request probes it while the others stay away, and it is back when that serves", async () => {
   await open({ GATEWAY_ASIDE_MS: "150" });
   await ask(3, FAILING);
-  await vi.waitFor(async () => expect(await asideCount()).toBe(0), { timeout: 5000, interval: 10 });
+  await vi.waitFor(async () => expect(await asideCount()).toBe(0), { interval: 10 });
   const gate = Promise.withResolvers<void>();
   scene.at("deepinfra").next({ gate: gate.promise, json: chatJson({ content: "back" }) });
   const probe = scene.chat(tenant.key);

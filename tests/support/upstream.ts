@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import {
   createServer,
@@ -148,10 +149,14 @@ export async function startUpstream(first: Answering = plainChat, wanted = 0): P
   };
 }
 
-/** A port on which nothing listens: connections to it are refused. */
+/** Below those that a system gives to connections and to whoever asks for any port: nobody is given one of these meanwhile. */
+const UNUSED_PORTS = [20_000, 32_000] as const;
+
+/** A port on which nothing listens: connections to it are refused, until somebody listens there who was told of it. */
 export async function unusedPort(): Promise<number> {
   const server = createTcpServer();
-  const port = await listen(server);
+  const port = await listen(server, randomInt(...UNUSED_PORTS)).catch(() => undefined);
+  if (port === undefined) return unusedPort();
   await new Promise((resolve) => server.close(resolve));
   return port;
 }

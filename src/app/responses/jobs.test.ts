@@ -180,7 +180,7 @@ test("RESP-05 that an answer has begun is in the store at once, also where no ev
   let away = 1;
   store.answering = (id) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : mark(id));
   polled.sink.start(200, {});
-  await expect.poll(answering, { timeout: 5000 }).toBe(true);
+  await expect.poll(answering).toBe(true);
   polled.cancel();
   await jobs.finish(polled, undefined);
 });
@@ -354,7 +354,7 @@ test("RESP-04 events that were written without the writer hearing of it keep not
     throw new Error("the connection went before the commit was answered");
   };
   const job = await begun();
-  await vi.waitFor(() => expect(lost).toBe(1), { timeout: 5000 });
+  await vi.waitFor(() => expect(lost).toBe(1));
   const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
   job.keep(JSON.stringify(response));
   job.sink.end(`event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`);
@@ -373,7 +373,7 @@ test("RESP-04 RESP-05 a response that was refused because its row was not heard 
   store.finish = (end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : finish(end));
   await expect(queued()).rejects.toMatchObject({ code: "service_unavailable" });
   expect(jobs.ids).toEqual([]);
-  await expect.poll(() => store.unfinished(), { timeout: 5000 }).toEqual([]);
+  await expect.poll(() => store.unfinished()).toEqual([]);
   const error = { code: "service_unavailable" };
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "failed", response: { error } });
 });

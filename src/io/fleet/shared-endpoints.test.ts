@@ -80,13 +80,13 @@ describe.each([
     for (let at = 0; at < 100; at += 1) one.learned.answered("model", 40, undefined);
     one.breakers.failed("a", 60_000);
     one.breakers.failed("of a catalogue of its own", 60_000);
-    await vi.waitFor(() => expect(two.breakers.aside).toEqual(["a"]), { timeout: 5000 });
+    await vi.waitFor(() => expect(two.breakers.aside).toEqual(["a"]));
     const left = await instance("left", await board());
     expect(left.breakers.aside).toEqual(["a"]);
     one.breakers.served("a");
-    await vi.waitFor(() => expect(two.breakers.standingOf("a")).toBe("in"), { timeout: 5000 });
+    await vi.waitFor(() => expect(two.breakers.standingOf("a")).toBe("in"));
     const measured = one.health.of("a", systemClock.nowMs());
-    await vi.waitFor(() => expect(two.health.of("a", systemClock.nowMs())).toEqual(measured), { timeout: 5000 });
+    await vi.waitFor(() => expect(two.health.of("a", systemClock.nowMs())).toEqual(measured));
     const late = await instance("late", await board());
     expect(late.health.of("a", systemClock.nowMs())).toEqual(measured);
     expect(late.health.said(systemClock.nowMs(), 9)).toEqual([]);
@@ -175,7 +175,7 @@ test("SCALE-03 while the board is away each goes on with what it knows; nonsense
   expect([two.breakers.aside, two.health.of("a", systemClock.nowMs())]).toEqual([[], undefined]);
   expect(two.learned.outputTokens("model", undefined)).toBe(512);
   one.breakers.failed("a", 60_000);
-  await vi.waitFor(() => expect(two.breakers.aside).toEqual(["a"]), { timeout: 5000 });
+  await vi.waitFor(() => expect(two.breakers.aside).toEqual(["a"]));
   isAway = true;
   one.breakers.failed("b", 60_000);
   two.breakers.failed("b", 90_000);
@@ -187,5 +187,5 @@ test("SCALE-03 while the board is away each goes on with what it knows; nonsense
     ["a", "b"],
   ]);
   isAway = false;
-  await vi.waitFor(() => expect(late.breakers.aside.toSorted()).toEqual(["a", "b"]), { timeout: 5000 });
+  await vi.waitFor(() => expect(late.breakers.aside.toSorted()).toEqual(["a", "b"]));
 });

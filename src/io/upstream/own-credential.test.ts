@@ -14,7 +14,7 @@ import { HeldKey } from "./own-keys.ts";
 import { httpTransport } from "./transport.ts";
 
 const CATALOGUE = path.resolve(import.meta.dirname, "../../../catalogue");
-const LIMITS = { connections: 1, connectTimeoutMs: 1000, firstByteTimeoutMs: 1000, idleTimeoutMs: 1000 };
+const LIMITS = { connections: 1, connectTimeoutMs: 15_000, firstByteTimeoutMs: 15_000, idleTimeoutMs: 15_000 };
 const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 
 let reading: KeyReading;

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { startUpstream, type Upstream } from "../../../tests/support/upstream.ts";
 import { type BodyReader, httpTransport, type UpstreamFailure } from "./transport.ts";
 
-const LIMITS = { connections: 1, connectTimeoutMs: 5000, firstByteTimeoutMs: 5000, idleTimeoutMs: 5000 };
+const LIMITS = { connections: 1, connectTimeoutMs: 15_000, firstByteTimeoutMs: 15_000, idleTimeoutMs: 15_000 };
 
 async function scene() {
   const upstream = await startUpstream();

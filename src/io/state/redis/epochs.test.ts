@@ -160,7 +160,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
   });
 
   test("L5 SCALE-03 a Redis that is silent: everything that costs money is refused in time, nothing hangs, and no end is lost", async () => {
-    const { one, two } = await gateway({ timeoutMs: 100 });
+    const { one, two } = await gateway();
     await areOpen(one, two);
     await one.hold("runs", 100n);
     server.pause();
@@ -186,7 +186,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
   });
 
   test("SCALE-03 a Redis that was late is asked until it answers, also when it refused to be asked at first", async () => {
-    const { one, two } = await gateway({ timeoutMs: 100 });
+    const { one, two } = await gateway();
     await areOpen(one, two);
     await server.ask("ACL", "SETUSER", "default", "-ping");
     server.pause();
@@ -199,7 +199,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
   });
 
   test("SCALE-03 a hold whose answer comes after Redis was called late holds nothing back", async () => {
-    const { one, two } = await gateway({ timeoutMs: 1000 });
+    const { one, two } = await gateway();
     // Redis knows the script from then on.
     await one.hold("before", 1n);
     await one.end("before", 0n);

@@ -75,7 +75,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
   test("SCALE-03 a lock that nobody was told to have, or could let go of, is free once Redis answers again", async () => {
     const slow = await startRedis();
     try {
-      const redis = await redisState(slow.url, { timeoutMs: 300 });
+      const redis = await redisState(slow.url);
       opened.push(redis);
       const wait = { ttlMs: 600_000, waitMs: 0 };
       const held = await redis.board.lock("held", wait);
@@ -95,7 +95,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     async (run) => {
       const slow = await startRedis();
       try {
-        const redis = await redisState(slow.url, { timeoutMs: 300 });
+        const redis = await redisState(slow.url);
         opened.push(redis);
         const { state } = redis;
         const use = { key: "k", body: "b" };
@@ -120,7 +120,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     const slow = await startRedis();
     try {
       const runs = await redisState(slow.url);
-      const takes = await redisState(slow.url, { timeoutMs: 300 });
+      const takes = await redisState(slow.url);
       opened.push(runs);
       const use = { key: "k", body: "b" };
       await runs.state.claim(use, "work");
@@ -171,13 +171,15 @@ describe.skipIf(!hasRedis)("on Redis", () => {
   test("SCALE-03 BILL-09 an instance that ends while Redis is silent says that it leaves a key behind, and none where Redis answers", async () => {
     const slow = await startRedis();
     try {
-      const [leaves, ends] = [await redisState(slow.url, { timeoutMs: 300 }), await redisState(slow.url)];
-      for (const { state } of [leaves, ends]) await state.claim({ key: "k", body: "b" }, "r");
+      const leaves = await redisState(slow.url);
+      await leaves.state.claim({ key: "k", body: "b" }, "r");
       slow.pause();
       await leaves.state.release("k", "r");
       expect(await leaves.close()).toBe("left");
       slow.resume();
-      await ends.state.release("k", "r");
+      const ends = await redisState(slow.url);
+      await ends.state.claim({ key: "another", body: "b" }, "r");
+      await ends.state.release("another", "r");
       expect(await ends.close()).toBe("done");
     } finally {
       await slow.close();
@@ -375,19 +377,22 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     await one.put("peer:c", "", 60_000);
     expect(await server.ask("ZRANGE", `${prefix}{board}:notes`, "0", "-1")).not.toContain("flush:once:a");
 
-    const mine = await one.lock("job", { ttlMs: 300, waitMs: 0 });
+    const mine = await one.lock("job", { ttlMs: 3000, waitMs: 0 });
     expect(mine?.isHeld).toBe(true);
-    // Longer than it lasts: it is renewed.
-    expect(await two.lock("job", { ttlMs: 300, waitMs: 700 })).toBeUndefined();
+    // It is renewed before its time is over.
+    const lasts = () => server.ask("PEXPIRETIME", `${prefix}{board}:lock:job`).then(Number);
+    const first = await lasts();
+    await expect.poll(lasts).toBeGreaterThan(first);
+    expect(await two.lock("job", { ttlMs: 3000, waitMs: 200 })).toBeUndefined();
     expect(mine?.isHeld).toBe(true);
     const waiting = two.lock("job", { ttlMs: 60_000, waitMs: 10_000 });
     await mine?.release();
     const theirs = await waiting;
     expect([mine?.isHeld, theirs?.isHeld]).toEqual([false, true]);
     await server.ask("FLUSHALL");
-    const stolen = await one.lock("job", { ttlMs: 300, waitMs: 0 });
+    const stolen = await one.lock("job", { ttlMs: 3000, waitMs: 0 });
     await theirs?.release();
-    expect(await two.lock("job", { ttlMs: 300, waitMs: 0 })).toBeUndefined();
+    expect(await two.lock("job", { ttlMs: 3000, waitMs: 0 })).toBeUndefined();
     await server.ask("FLUSHALL");
     await expect.poll(() => stolen?.isHeld).toBe(false);
 
