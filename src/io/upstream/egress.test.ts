@@ -69,10 +69,10 @@ test("BILL-10 a name that leads to a private address is refused, at saving and a
   const { port, requests } = await receiver(200);
   expect(await egressProblem(`https://localhost:${port}/`, "public_https")).toContain("private or reserved");
   const body = { headers: {}, body: "{}", signal: new AbortController().signal };
-  const sent = await guardedPost("public_https", 1000)({ url: `https://localhost:${port}/`, ...body });
+  const sent = await guardedPost("public_https", 15_000)({ url: `https://localhost:${port}/`, ...body });
   expect(sent.is).toBe("refused");
   expect(requests).toEqual([]);
-  const allowed = await guardedPost("anywhere", 1000)({ url: `http://localhost:${port}/hook?a=1`, ...body });
+  const allowed = await guardedPost("anywhere", 15_000)({ url: `http://localhost:${port}/hook?a=1`, ...body });
   expect(allowed).toEqual({ is: "answered", status: 200 });
   expect(requests).toEqual(["POST /hook?a=1"]);
 });
@@ -82,7 +82,7 @@ test("BILL-10 a name that means something else at sending than at saving is refu
   const { port, requests } = await receiver(200);
   const url = `https://rebinding.example.eu:${port}/`;
   const saved = () => egressProblem(url, "public_https", servers);
-  const post = guardedPost("public_https", 5000, servers);
+  const post = guardedPost("public_https", 15_000, servers);
   const sent = () => post({ url, headers: {}, body: "{}", signal: new AbortController().signal });
   answers.push([93, 184, 216, 34]);
   expect(await saved()).toBeUndefined();

@@ -66,7 +66,7 @@ test.skipIf(!hasPostgres)(
     // By the address a statement of everybody else may take far longer.
     const url = `${address.url}?statement_timeout=60000`;
     const store = await openPostgres({
-      ...{ address: { ...address, url }, connections: 1, patienceMs: 1_000 },
+      ...{ address: { ...address, url }, connections: 1, patienceMs: 3_000 },
       ...{ dataDir: cluster.folder(), clock: systemClock, log: listeningLog() },
     });
     await store.ingest([chargedRecord("r1", 1n)]);

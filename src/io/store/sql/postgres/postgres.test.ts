@@ -357,17 +357,20 @@ describe.skipIf(!hasPostgres)("failures", () => {
     const other = new Client({ connectionString: address.url });
     await other.connect();
     await other.query(`create function slowly() returns trigger language plpgsql as
-      $$ begin perform pg_sleep(0.5); return null; end $$;
+      $$ begin perform pg_advisory_xact_lock(1); return null; end $$;
       create constraint trigger slow after insert on ledger_transactions deferrable initially deferred
-      for each row execute function slowly()`);
+      for each row execute function slowly();
+      select pg_advisory_lock(1)`);
     const audit = { id: "a1", atMs: 1, actor: "operator", action: "x.y", workspaceId: null, target: null, detail: {} };
     const changing = store.change(async ({ ledger }) => ({ answer: await ledger.post(topup("t1", 5n)), audit }));
-    const commits = async () =>
-      (await other.query("select from pg_stat_activity where wait_event = 'PgSleep'")).rows.length;
-    await vi.waitFor(async () => expect(await commits()).toBe(1));
+    const waiting = async () =>
+      (await other.query("select from pg_locks where locktype = 'advisory' and not granted")).rows.length;
+    await vi.waitFor(async () => expect(await waiting()).toBe(1));
     expect(await store.ledger.find("t1")).toBeUndefined();
-    await store.changesOver();
-    expect(await store.ledger.find("t1")).toBeDefined();
+    const over = store.changesOver().then(() => store.ledger.find("t1"));
+    await vi.waitFor(async () => expect(await waiting()).toBe(2));
+    await other.query("select pg_advisory_unlock(1)");
+    expect(await over).toBeDefined();
     expect(await changing).toBe(true);
     await other.end();
     await store.close();
@@ -375,7 +378,7 @@ describe.skipIf(!hasPostgres)("failures", () => {
 
   test("a statement that waits too long is given up, changes nothing, and its connection goes on", async () => {
     const address = await cluster.database("migrated");
-    const store = await open(changed(address, (url) => url.searchParams.set("statement_timeout", "200")));
+    const store = await open(changed(address, (url) => url.searchParams.set("statement_timeout", "2000")));
     await store.ledger.post(topup("t1", 1n));
     const blocker = new Client({ connectionString: address.url });
     await blocker.connect();
