@@ -61,7 +61,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("workers that are replaced", () => {
     await expect.poll(() => crew.workers().length, { timeout: 60_000 }).toBe(WORKERS);
     expect(failed).toEqual([]);
     expect(crew.gateway.stderr()).not.toContain("another one comes for it");
-  }, 90_000);
+  }, 180_000);
 
   test.each([
     { away: "SQL", goes: () => fleet.cluster.stop("immediate"), comes: () => fleet.cluster.start() },

@@ -19,4 +19,4 @@ test("OPS-01 OPS-04 a relative DATA_DIR is one folder below the project's root f
   const listed = await spawnCli(["workspace", "list", "--json"], { ...env, GATEWAY_URL: origin });
   expect(listed).toMatchObject({ code: 0, json: { data: [{ slug: "demo" }] } });
   await upstream.close();
-}, 90_000);
+}, 180_000);

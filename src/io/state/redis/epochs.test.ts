@@ -283,5 +283,5 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
       }),
       { numRuns: 8 },
     );
-  });
+  }, 180_000);
 });

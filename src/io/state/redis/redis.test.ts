@@ -346,7 +346,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     const left = much - 2n ** 53n - 1n;
     expect(await state.wallet("ws")).toEqual({ balanceNanos: left, heldNanos: 0n });
     const spender = { id: "member", workspaceId: "ws" };
-    expect((await state.spending(spender, Date.now())).month.spentNanos).toBe(2n ** 53n + 1n);
+    expect((await state.spending(spender, hold.atMs)).month.spentNanos).toBe(2n ** 53n + 1n);
     const taking = { workspaceId: "ws", whole: "no", leavingNanos: 1n } as const;
     expect(await state.take({ ...taking, nanos: 2n ** 54n + 3n })).toBe(2n ** 54n + 3n);
     expect(await state.take({ ...taking, nanos: much })).toBe(left - 2n ** 54n - 4n);
