@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { changedCatalogue } from "../support/changed-catalogue.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
-import { chatBody, costNanos, nanosOf, openScene, type Scene, startChat } from "../support/scene.ts";
+import { gate } from "../support/kept.ts";
+import { chatBody, costNanos, nanosOf, type OpenChat, openScene, type Scene, startChat } from "../support/scene.ts";
 import { chatFrames, chatJson, type Script, sse } from "../support/upstream.ts";
 
 let scene: Scene;
@@ -25,6 +26,12 @@ const waiting: Script = { frames: spoken, end: { is: "stall", after: bytesOf(spo
 /** The next request that the cheapest provider gets, and whether its caller left. */
 function nextAt(provider: "deepinfra" | "ovhcloud") {
   return scene.at(provider).arrived(scene.at(provider).requests.length + 1);
+}
+
+/** The gateway has seen it when it has answered who came later. */
+async function leave(open: OpenChat): Promise<void> {
+  open.hangUp();
+  for (let time = 0; time < 2; time += 1) await scene.gateway.call("", "/healthz");
 }
 
 async function expectFree(row: Json): Promise<void> {
@@ -89,10 +96,13 @@ describe("a client that hangs up inside a stream", () => {
     const figures = { prompt_tokens: 90, completion_tokens: 5000, total_tokens: 5090 };
     const [last = "", end = ""] = whole.slice(-2);
     const counted = sse({ ...JSON.parse(last.slice("data: ".length)), usage: figures });
-    scene.at("deepinfra").next({ frames: [...whole.slice(0, -2), { data: counted + end, afterMs: 200 }] });
+    const rest = gate();
+    const figured = { data: counted + end, afterMs: 0, gate: rest.closed };
+    scene.at("deepinfra").next({ frames: [...whole.slice(0, -2), figured] });
     const open = await scene.open(tenant.key, { stream: true });
     await open.until('"finish_reason":"stop"');
-    open.hangUp();
+    await leave(open);
+    rest.open();
     const [row] = await scene.rowsOnce(tenant, 1);
     expect(row).toMatchObject({ status: 499, error_code: "client_disconnected" });
     expect(row.usage).toMatchObject({ input_tokens: 90, output_tokens: 5000, estimated: false });
@@ -128,11 +138,15 @@ describe("a client that hangs up inside a stream", () => {
   test("CHAT-09 a provider that bills on after a cancel, as the catalogue says, is heard to its end, and its figures are billed", async () => {
     const [first = "", second = "", ...rest] = chatFrames(WORDS, { usage: "asked" });
     const counted = rest.map((frame) => frame.replace(/"completion_tokens":\d+/, '"completion_tokens":5000'));
-    scene.at("ovhcloud").next({ frames: [first, second, { data: counted.join(""), afterMs: 200 }] });
+    const heard = gate();
+    scene.at("ovhcloud").next({
+      frames: [first, second, { data: counted.join(""), afterMs: 0, gate: heard.closed }],
+    });
     const reached = nextAt("ovhcloud");
     const open = await scene.open(tenant.key, { stream: true, provider: { only: ["ovhcloud"] } });
     await open.until(WORDS[0] ?? "");
-    open.hangUp();
+    await leave(open);
+    heard.open();
     expect(await (await reached).over).toBe("whole");
     const [row] = await scene.rowsOnce(tenant, 1);
     expect(row).toMatchObject({ status: 499, error_code: "client_disconnected" });

@@ -12,7 +12,7 @@ const SEED = Number(process.env["CHAOS_SEED"] ?? 1);
 
 test.skipIf(!hasPostgres || !hasRedis || !hasHaproxy)(
   "SCALE-03 three gateways behind a balancer lose an instance, PostgreSQL and Redis under load: money and limits stay exact, a revoked key stays out, nothing hangs",
-  { timeout: 180_000 },
+  { timeout: 300_000 },
   async () => {
     const report = await runChaos({ seed: SEED, instances: 3, forMs: 8000, betweenMs: [100, 600] });
     expect(report.wrong, JSON.stringify(report, null, 2)).toEqual([]);

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { unusedPort } from "./upstream.ts";
 
-const READY_MS_MAX = 10_000;
+const READY_MS_MAX = 30_000;
 
 /** Tests behind a balancer are left out where it is not installed; `npm test` says so, and installs it as root. */
 export const hasHaproxy = spawnSync("/bin/sh", ["-c", "command -v haproxy"], { stdio: "ignore" }).status === 0;

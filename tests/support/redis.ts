@@ -14,7 +14,7 @@ import { unusedPort } from "./upstream.ts";
 
 /** Planted: no output of a gateway may hold it. */
 const REDIS_PASSWORD = "canary-of-redis-5d41402abc4b";
-const READY_MS_MAX = 10_000;
+const READY_MS_MAX = 30_000;
 
 const program = ["redis-server", "valkey-server"].find(
   (name) => spawnSync("/bin/sh", ["-c", 'command -v "$1"', "sh", name], { stdio: "ignore" }).status === 0,

@@ -154,7 +154,7 @@ function limitBroken(seen: readonly Seen[], faults: Report["faults"]): string[] 
 }
 
 /** A run in which nothing was refused, and nobody ran out of money, would prove nothing. */
-function neverHappened(seen: readonly Seen[]): string[] {
+export function neverHappened(seen: readonly Seen[]): string[] {
   const had = (who: string, test: (one: Seen) => boolean) => seen.some((one) => one.who === who && test(one));
   return [
     ["rich was never served", had("rich", ({ outcome }) => outcome === "whole")],
