@@ -361,6 +361,19 @@ describe("who may ask", () => {
     expect(b.refused.at(-1)).toBe("full");
   });
 
+  test("NODE-02 a connection that is made more slowly than pings go out is waited for", async () => {
+    const b = await instance("b", { board: testBoard() });
+    const server = await local((_body, response) => response.end("hello"));
+    agentAt(b.url, server.url);
+    await until(() => instanceOf(b) === null);
+    const links = new PeerLinks({ ...RULES, pingEveryMs: 1 }, peerKeysOf(new MasterKeys(KEY)));
+    onTestFinished(() => links.close());
+    const { url } = await forwarding(() => `https://127.0.0.1:${b.peerPort()}`, 50);
+    const at = { url: url.replace("http:", "https:"), keys: keyIds() };
+    const { text, failure } = await carried(links, { nodeId: RACK.id, workspaceId: RACK.workspaceId, at });
+    expect([text, failure]).toEqual(["hello", undefined]);
+  });
+
   test("NODE-02 while the master key is changed, instances with the old one and with both go on", async () => {
     const board = testBoard();
     const next = Buffer.alloc(32, 11);
@@ -443,13 +456,13 @@ describe("an instance that stops", () => {
       waits.push(ring);
       return systemTimers.after(0, () => undefined);
     };
-    const agent = agentAt((await forwarding(() => front)).url, server.url, { finishMs: 5_000, timers: { after } });
+    const agent = agentAt((await forwarding(() => front)).url, server.url, { finishMs: 60_000, timers: { after } });
     await Promise.all([isThrough(a, "b"), isThrough(c, "b")]);
     const there = ask(a, { slow: true });
     await until(() => there.got.text === "slow ");
     front = a.url;
     let isDrained = false;
-    const drained = b.peers.drain(5_000).then(() => {
+    const drained = b.peers.drain(60_000).then(() => {
       isDrained = true;
     });
     const seen: (string | null | undefined)[] = [];

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, createServer as createTcp, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
 import type { Board } from "../../src/domain/fleet/board.ts";
@@ -50,9 +51,9 @@ export const RULES = {
   quietMaxMs: 5_000,
   everyMs: 60,
   ttlMs: 240,
-  connectTimeoutMs: 1_000,
+  connectTimeoutMs: 5_000,
   seenEveryMs: 100,
-  calls: { firstByteTimeoutMs: 5_000, idleTimeoutMs: 5_000 },
+  calls: { firstByteTimeoutMs: 60_000, idleTimeoutMs: 60_000 },
   breakers: BREAKER_RULES,
   aside: { firstMs: 60_000, mostMs: 60_000 },
 };
@@ -199,12 +200,13 @@ export function carried(links: PeerLinks, to: Destination, path = "/v1/chat/comp
   });
 }
 
-/** Hands connections on to an address that may change, and keeps what was said to it. */
-export async function forwarding(target: () => string) {
+/** Hands connections on to an address that may change, after so long, and keeps what was said to it. */
+export async function forwarding(target: () => string, afterMs = 0) {
   const said: Buffer[] = [];
   const sockets = new Set<Socket>();
   let isSilent = false;
-  const server = createTcp((client) => {
+  const server = createTcp(async (client) => {
+    if (afterMs > 0) await sleep(afterMs);
     if (isSilent) {
       sockets.add(client.pause());
       return;

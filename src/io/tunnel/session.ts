@@ -34,8 +34,13 @@ export function keepAsking(session: ClientHttp2Session, rules: SessionRules, { s
   let timer: Timer | undefined;
   let asked = false;
   const ask = () => {
-    asked = true;
     if (session.destroyed || session.closed) return;
+    // How long it may take to connect is for others to say.
+    if (session.connecting) {
+      timer = timers.after(pingEveryMs, ask);
+      return;
+    }
+    asked = true;
     // In two halves: where this process itself stood still, the second is for what has come meanwhile.
     timer = timers.after(pingTimeoutMs / 2, () => {
       timer = timers.after(pingTimeoutMs / 2, silent);
