@@ -143,7 +143,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
       let passedMs = 0;
       const clock = { nowMs: systemClock.nowMs, elapsedMs: () => systemClock.elapsedMs() + passedMs };
       const holdMaxMs = 60_000;
-      const redis = await redisState(slow.url, { timeoutMs: 300, clock, holdMaxMs });
+      const redis = await redisState(slow.url, { clock, holdMaxMs });
       opened.push(redis);
       const { state } = redis;
       const use = (key: string) => ({ key, body: "b" });
