@@ -1,9 +1,11 @@
+import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { openBooks } from "../support/books.ts";
 import { type Json, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
+import { whole } from "../support/gemini.ts";
 import { gate } from "../support/kept.ts";
 import { doorOf, inferences, keyOf, OWN, openPlace, type Place } from "../support/own-keys.ts";
 import { chatBody, connectedTo, credentialOf, QUIET } from "../support/scene.ts";
@@ -79,6 +81,89 @@ test.each([
     const { attempts, cost } = await narrow.last(tenant);
     const reason = "your key for deepinfra was removed since the plan was made";
     expect(attempts[0]).toMatchObject({ provider: "deepinfra", own_key: true, outcome: "next", reason });
+    expect(cost === "0.00").toBe(status !== 200);
+  },
+);
+
+test("BILL-08 ERR-01 fallback: a key that is taken away hides nothing of those who were asked before", async () => {
+  const tenant = await place.tenant();
+  await place.put(tenant, "deepinfra", { key: OWN("behind"), use: "fallback", skip_test: true });
+  const before = inferences(place.nebius).length;
+  const held = gate();
+  place.nebius.next({ status: 429, headers: { "retry-after": "30" }, json: {}, gate: held.closed });
+  const asked = place.chat(tenant);
+  await vi.waitFor(() => expect(inferences(place.nebius)).toHaveLength(before + 1));
+  await place.gateway.manage("DELETE", `/workspaces/${tenant.slug}/providers/deepinfra`);
+  held.open();
+  const { status, headers, body } = await asked;
+  expect([status, headers.get("retry-after")]).toEqual([429, "30"]);
+  expect(body.error.message).toBe(
+    "The provider nebius is at its rate limit and no other endpoint is left. Try again in 30 s.",
+  );
+  expect((await place.last(tenant)).attempts).toMatchObject([
+    { provider: "nebius", upstream_status: 429 },
+    { provider: "deepinfra", own_key: true, reason: "your key for deepinfra was removed since the plan was made" },
+  ]);
+});
+
+/** The key file of an account in a project, which is part of the addresses that are asked with it. */
+const ACCOUNT = JSON.stringify({
+  type: "service_account",
+  project_id: "own-project",
+  private_key: generateKeyPairSync("rsa", {
+    modulusLength: 2048,
+    privateKeyEncoding: { type: "pkcs8", format: "pem" },
+    publicKeyEncoding: { type: "spki", format: "pem" },
+  }).privateKey,
+  client_email: "own@own-project.iam.gserviceaccount.example",
+  token_uri: "https://oauth2.googleapis.com/token",
+});
+
+test.each([
+  ["first", { only: ["google-vertex"] }, 502],
+  ["only", {}, 502],
+  ["first", {}, 200],
+] as const)(
+  "BILL-08 ERR-01 %s, by %j: a key in whose place one for other addresses comes while its request waits is told as well: %i",
+  async (use, provider, status) => {
+    const google = await startUpstream({ json: whole([{ text: "Hello" }]) });
+    const narrow = await openPlace({
+      GATEWAY_QUEUE_CONCURRENCY: "1",
+      PROVIDER_GOOGLE_VERTEX_BASE_URL: google.url,
+      PROVIDER_GOOGLE_AI_STUDIO_BASE_URL: google.url,
+      PROVIDER_GOOGLE_AI_STUDIO_API_KEY: credentialOf("google-ai-studio"),
+    });
+    onTestFinished(async () => {
+      await narrow.close();
+      await google.close();
+    });
+    const [other, tenant] = [await narrow.tenant(), await narrow.tenant()];
+    await narrow.put(tenant, "google-vertex", { key: ACCOUNT, use, skip_test: true });
+    const held = gate();
+    narrow.nebius.next({ status: 400, json: { error: { message: "no" } }, gate: held.closed });
+    const first = narrow.chat(other);
+    await vi.waitFor(() => expect(inferences(narrow.nebius)).toHaveLength(1));
+    const second = narrow.chat(tenant, { model: "google/gemini-2.5-flash", provider });
+    await vi.waitFor(async () => {
+      const metrics = await narrow.gateway.call(narrow.gateway.adminToken, "/metrics");
+      expect(metrics.text).toMatch(/queue_waiting\S* 1\b/);
+    });
+    await narrow.put(tenant, "google-vertex", { key: OWN("plain"), skip_test: true });
+    held.open();
+    await first;
+    const answer = await second;
+    expect(answer.status).toBe(status);
+    if (status === 502)
+      expect(answer.body.error).toMatchObject({
+        code: "upstream_error",
+        message:
+          "The workspace's own key for google-vertex was replaced before the request went out with it, and no other endpoint is left. Send it again: it goes by the keys that are there then.",
+      });
+    const keys = inferences(google).map(keyOf);
+    expect(keys).toEqual(status === 200 ? [credentialOf("google-ai-studio")] : []);
+    const { attempts, cost } = await narrow.last(tenant);
+    const reason = "your key for google-vertex was replaced since the plan was made";
+    expect(attempts[0]).toMatchObject({ provider: "google-vertex", own_key: true, outcome: "next", reason });
     expect(cost === "0.00").toBe(status !== 200);
   },
 );

@@ -11,7 +11,7 @@ import {
   classifyCredential,
   classifyExcluded,
   classifyFailure,
-  classifyKeyRemoved,
+  classifyKeyGone,
   classifyMalformed,
   classifyStatus,
   classifyUnsayable,
@@ -282,10 +282,14 @@ function rowNow(gateway: Gateway, attempt: Attempt): Endpoint | undefined {
 /** Why a planned endpoint cannot be asked any more. */
 function goneNow(gateway: Gateway, attempt: Attempt): Verdict {
   const { own, endpoint } = attempt;
-  const credential = connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider);
-  return own !== undefined && credential === undefined
-    ? classifyKeyRemoved(endpoint.provider)
-    : forOwner(classifyWithdrawn(endpoint), attempt, null);
+  const { provider, baseUrl } = endpoint;
+  if (own !== undefined && connectionsOfAttempt(gateway, attempt)?.credential(provider) === undefined)
+    return classifyKeyGone(provider, "removed");
+  const row = rowOfAttempt(gateway, attempt);
+  // The catalogue has it where it was: it is the key that is asked for elsewhere, in the project of another account.
+  if (own !== undefined && row !== undefined && row.status !== "retired" && row.baseUrl === baseUrl)
+    return classifyKeyGone(provider, "replaced");
+  return forOwner(classifyWithdrawn(endpoint), attempt, null);
 }
 
 /** The same failure, told to whom it concerns where the endpoint was called with something of the workspace's own. */

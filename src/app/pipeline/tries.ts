@@ -221,7 +221,7 @@ export class Tries {
     if (verdict.is === "stop") throw verdict.fault;
     if (this.#time === "up") throw tooLong();
     this.#last = this.#toldOf(verdict);
-    const isKeyOut = verdict.blame.on === "workspace" || verdict.keyRemoved === true;
+    const isKeyOut = verdict.blame.on === "workspace" || verdict.keyGone === true;
     if (isKeyOut && attempt.own?.use === "only") this.#platform = "shut";
     if (verdict.blame.on !== "nobody" || verdict.maybeAccepted) this.#asked += 1;
     if (waitMs === undefined) return undefined;
@@ -238,7 +238,8 @@ export class Tries {
    */
   #toldOf(verdict: Extract<Verdict, { is: "next" }>): Told {
     if (this.#last === undefined) return verdict;
-    return verdict.unsayable === true || this.#last.last.code === "upstream_invalid_answer" ? this.#last : verdict;
+    const isUnasked = verdict.unsayable === true || (verdict.keyGone === true && this.#asked > 0);
+    return isUnasked || this.#last.last.code === "upstream_invalid_answer" ? this.#last : verdict;
   }
 
   /** The same endpoint is asked once more, when nobody else is left, it may be, and there is time. */

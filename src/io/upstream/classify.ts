@@ -34,8 +34,8 @@ export type Verdict =
       readonly malformed?: true;
       /** Nothing was asked: the request has no words in the endpoint's dialect. */
       readonly unsayable?: true;
-      /** The workspace's own key that it was planned with is there no more. */
-      readonly keyRemoved?: true;
+      /** The workspace's own key that it was planned with is there no more, or serves other addresses. */
+      readonly keyGone?: true;
       /** Another instance of the gateway, on the way there, was told to stop. */
       readonly leaving?: true;
       /** How long to wait before the same endpoint may be asked once more; undefined when it may not. */
@@ -197,20 +197,20 @@ export function classifyWithdrawn({ id, model }: { readonly id: string; readonly
 }
 
 /** The same where only the workspace's own key is gone. Asked anew, it is planned with what the workspace has then. */
-export function classifyKeyRemoved(provider: string): Verdict {
-  const removed = told((reason) =>
+export function classifyKeyGone(provider: string, how: "removed" | "replaced"): Verdict {
+  const gone = told((reason) =>
     fault("upstream_error", {
-      message: `The workspace's own key for ${provider} was removed before the request went out with it, and ${reason}. Send it again: it goes by the keys that are there then.`,
+      message: `The workspace's own key for ${provider} was ${how} before the request went out with it, and ${reason}. Send it again: it goes by the keys that are there then.`,
     }),
   );
-  const why = `your key for ${provider} was removed since the plan was made`;
+  const why = `your key for ${provider} was ${how} since the plan was made`;
   return {
     is: "next",
     why,
     maybeAccepted: false,
-    ...removed,
+    ...gone,
     blame: NOBODY,
-    keyRemoved: true,
+    keyGone: true,
     againAfterMs: undefined,
   };
 }
