@@ -94,7 +94,14 @@ try {
   const on = async () => {
     const trail = trailOf();
     await admit(gateway, trail, { attempts: [attempt] }, errand);
-    await settleUsed(gateway, trail, attempt, { usage, outputWeight: 360 }, 120, { status: 200, errorCode: null });
+    await settleUsed(
+      gateway,
+      trail,
+      attempt,
+      { usage, outputWeight: 360 },
+      { inputTokens: 120 },
+      { status: 200, errorCode: null },
+    );
   };
   const off = async () => {
     trailOf();

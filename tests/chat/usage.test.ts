@@ -67,6 +67,11 @@ describe.each([
     ["broken", { prompt_tokens: 12.5, completion_tokens: 5, total_tokens: 17.5 }],
     ["beyond every number", { prompt_tokens: 1e300, completion_tokens: 5, total_tokens: 1e300 }],
     ["beyond the model", { prompt_tokens: 12, completion_tokens: 500_000_000, total_tokens: 500_000_012 }],
+    ["far beyond the limit of the request", { prompt_tokens: 12, completion_tokens: 70_000, total_tokens: 70_012 }],
+    [
+      "far beyond what the model writes, told as thought",
+      { prompt_tokens: 12, completion_tokens: 400_000, completion_tokens_details: { reasoning_tokens: 399_980 } },
+    ],
     ["beyond the model in the prompt", { prompt_tokens: 900_000_000, completion_tokens: 5, total_tokens: 900_000_005 }],
     [
       "more cached than sent",
@@ -108,6 +113,29 @@ describe.each([
   test("BILL-03 figures of the provider are charged as they are, beyond the hold too", async () => {
     const { nanos } = await answeredWith({ prompt_tokens: 1000, completion_tokens: 5000, total_tokens: 6000 }, stream);
     expect(nanos).toBe(costNanos("deepinfra", { input: 1000, output: 5000 }));
+  });
+
+  const PIXEL = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } };
+  test.each([
+    ["a short text is not believed", "Say hello.", true],
+    ["a long text is", "A long word. ".repeat(5_000), false],
+    ["a picture is", [{ type: "text", text: "What is this?" }, PIXEL], false],
+  ])("BILL-02 a prompt of 600,000 tokens for %s", async (_, content, estimated) => {
+    const wire = { prompt_tokens: 600_000, completion_tokens: 5, total_tokens: 600_005 };
+    const more = { model: "meta/llama-4-maverick-17b-instruct", messages: [{ role: "user", content }] };
+    const { row } = await answeredWith(wire, stream, TEXT, more);
+    expect(row.usage.estimated).toBe(estimated);
+    if (!estimated) expect(row.usage.input_tokens).toBe(600_000);
+  });
+
+  test.each([
+    ["thoughts that go beyond the limit", TEXT, { completion_tokens_details: { reasoning_tokens: 74_990 } }],
+    ["words that everyone can see", "w ".repeat(75_000), {}],
+  ])("BILL-03 %s are charged as the provider counted them", async (_, content, more) => {
+    const wire = { prompt_tokens: 12, completion_tokens: 75_000, total_tokens: 75_012, ...more };
+    const { row, nanos } = await answeredWith(wire, stream, content);
+    expect(row.usage).toMatchObject({ output_tokens: 75_000, estimated: false });
+    expect(nanos).toBe(costNanos("deepinfra", { input: 12, output: 75_000 }));
   });
 
   test.each([

@@ -86,6 +86,7 @@ describe("what a provider says it used", () => {
       "is less than what of it was cached",
       { prompt_tokens: 50, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 5000 } },
     ],
+    ["is far more than it was given", { prompt_tokens: 25_000, completion_tokens: 1 }],
     ["is more than the model can read", { prompt_tokens: 9_000_000, completion_tokens: 1 }],
   ];
 
@@ -99,6 +100,7 @@ describe("what a provider says it used", () => {
   });
 
   const named: readonly (readonly [string, Json])[] = [
+    ["is far more than it was given", { input_tokens: 25_000, output_tokens: 0 }],
     ["is nothing", { input_tokens: 0, output_tokens: 0 }],
     ["is a fraction", { input_tokens: 9.5, output_tokens: 0 }],
     ["is a text", { input_tokens: "9", output_tokens: 0 }],

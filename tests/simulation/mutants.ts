@@ -327,7 +327,7 @@ const MONEY: readonly Mutant[] = [
       { file: RELAY, find: "if (!this.gone) this.#speak()", put: "this.#speak()" },
     ],
   },
-  one("lies-are-believed", "BILL-02", SETTLE, " && !isBeyondReason(metered.usage, metered, attempt)", ""),
+  one("lies-are-believed", "BILL-02", SETTLE, " && !isBeyondReason({ usage, outputWeight, inputs }, context, end)", ""),
   one(
     "estimates-beyond-the-hold",
     "BILL-03",

@@ -311,6 +311,13 @@ describe("what an endpoint cannot be told is refused by its name, before anyone 
     expect(await scene.charges(tenant)).toHaveLength(2);
   });
 
+  test("STT-01 BILL-02 tokens of far more than the file can have in it are not believed", async () => {
+    const usage = { type: "tokens", input_tokens: 50_000, output_tokens: 12 };
+    scene.at("openai").next({ json: { text: "Hi", usage } });
+    const { body } = await send({ model: GPT });
+    expect(body.usage).toMatchObject({ input_tokens: 375, output_tokens: 1 });
+  });
+
   test("STT-01 what it can be told reaches it", async () => {
     scene.at("openai").next({ json: { text: "Hi", logprobs: [{ token: "Hi", logprob: -0.1 }] } });
     const fields = { language: "en", prompt: "A greeting", temperature: "0.5", "include[]": "logprobs" };

@@ -391,7 +391,8 @@ class Request {
   }
 
   #settle(attempt: Attempt, metered: Metered, end: { status: number; errorCode: string | null }): Promise<Settled> {
-    return settleUsed(this.#gateway, this.#trail, attempt, metered, this.#errand.inputTokens, end);
+    const asked = { inputTokens: this.#errand.inputTokens, end: this.#lane?.end?.() };
+    return settleUsed(this.#gateway, this.#trail, attempt, metered, asked, end);
   }
 
   async #answerWhole(attempt: Attempt, { answer }: Extract<Ended, { is: "whole" }>): Promise<void> {

@@ -6,7 +6,8 @@ import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { ShownCost, Units } from "../../language/canon/answer.ts";
 import { tokensOfWeight } from "../../language/canon/estimate.ts";
-import { NO_TOKENS, restOf, type Tokens, type Usage } from "../../language/canon/usage.ts";
+import { isBeyondReason, NO_END, type UsageEnd } from "../../language/canon/reason.ts";
+import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
 import { usedExtras } from "./extras.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
@@ -57,15 +58,18 @@ function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecor
   return { ...NO_TOKENS, inputTokens: inputTokensEstimate, outputTokens, characters, seconds, estimated: true };
 }
 
-/** Figures beyond this many times what the model can hold at once, for each input, are a provider's mistake. */
-const CONTEXTS_MAX = 4;
+/** What is known of a request beside what came of it. */
+export type Asked = {
+  /** The input, estimated. */
+  readonly inputTokens: number;
+  /** Absent: nothing of the request says where its figures end. */
+  readonly end?: UsageEnd | undefined;
+};
 
-function isBeyondReason(usage: Usage, { inputs = 1 }: Metered, { endpoint, model }: Attempt): boolean {
+function isBelieved(metered: Metered, { endpoint, model }: Attempt, { end = NO_END }: Asked): boolean {
+  const { usage, outputWeight, inputs } = metered;
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
-  if (context === null) return false;
-  const isBeyond = (one: Tokens, prompts: number) =>
-    one.inputTokens + one.outputTokens > CONTEXTS_MAX * context * prompts;
-  return isBeyond(restOf(usage), inputs) || (usage.prompts ?? []).some((one) => isBeyond(one, 1));
+  return usage !== undefined && !isBeyondReason({ usage, outputWeight, inputs }, context, end);
 }
 
 /** Price and usage to a charge; figures nobody may be billed by fall back to the estimate. */
@@ -73,13 +77,13 @@ function charged(
   trail: Trail,
   attempt: Attempt,
   metered: Metered,
-  inputTokensEstimate: number,
+  asked: Asked,
 ): { usage: UsageRecord; charge: Charge } {
   const { currencies, margin, extras, limited } = trail.terms;
   const { currency } = trail.principal.workspace;
-  const believed = metered.usage !== undefined && !isBeyondReason(metered.usage, metered, attempt);
+  const believed = isBelieved(metered, attempt, asked);
   const isRefuted = metered.refuted === true || (metered.usage !== undefined && !believed);
-  const tokens = countedUsage(believed ? metered : unmetered(metered), inputTokensEstimate);
+  const tokens = countedUsage(believed ? metered : unmetered(metered), asked.inputTokens);
   const used = extras === undefined ? undefined : usedExtras(extras, attempt, metered.uses);
   const usage = used === undefined ? tokens : { ...tokens, extras: used };
   const price = metered.declined === undefined ? attempt.price : inputAlone(attempt.price);
@@ -90,7 +94,7 @@ function charged(
     return { usage, charge: usage.estimated ? bounded(charge, trail.heldNanos) : charge };
   } catch (error) {
     if (!(error instanceof ImpossibleUsage) || !believed) throw error;
-    return charged(trail, attempt, unmetered(metered), inputTokensEstimate);
+    return charged(trail, attempt, unmetered(metered), asked);
   }
 }
 
@@ -117,10 +121,10 @@ export async function settleUsed(
   trail: Trail,
   attempt: Attempt,
   metered: Metered,
-  inputTokensEstimate: number,
+  asked: Asked,
   end: { readonly status: number; readonly errorCode: string | null },
 ): Promise<Settled> {
-  const { usage, charge } = charged(trail, attempt, metered, inputTokensEstimate);
+  const { usage, charge } = charged(trail, attempt, metered, asked);
   const isOwn = attempt.own !== undefined;
   const record = trail.finish({ ...end, usage, charge: isOwn ? null : charge.record });
   try {

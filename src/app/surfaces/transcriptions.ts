@@ -18,6 +18,7 @@ import {
   type TranscriptionParameter,
 } from "../../language/transcriptions/ask.ts";
 import {
+  heardTokensAtMost,
   secondsAtMost,
   secondsHeld,
   transcriptTokens,
@@ -95,10 +96,6 @@ function formValueOf(value: TranscriptionRequest[TranscriptionParameter]): FormV
   return Object.fromEntries(members);
 }
 
-/** The most that models make of a second of audio, and of the least that they listen to at once. */
-const AUDIO_TOKENS_PER_SECOND = 12.5;
-const WINDOW_SECONDS = 30;
-
 class TranscriptionErrand implements Errand {
   readonly outline: Outline;
   readonly streaming: boolean;
@@ -112,8 +109,7 @@ class TranscriptionErrand implements Errand {
     this.streaming = ask.streaming;
     const seconds = secondsAtMost(file);
     const { prompt } = ask.parameters;
-    const heard = Math.ceil(Math.max(WINDOW_SECONDS, seconds) * AUDIO_TOKENS_PER_SECOND);
-    this.inputTokens = heard + (typeof prompt === "string" ? estimateTextTokens(prompt) : 0);
+    this.inputTokens = heardTokensAtMost(seconds) + (typeof prompt === "string" ? estimateTextTokens(prompt) : 0);
     this.outline = {
       model: ask.model,
       wishes: ask.wishes,

@@ -6,8 +6,9 @@ import { jsonIn } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
+import { isBeyondReason } from "../../language/canon/reason.ts";
 import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
-import { type DecisionAsk, type DecisionQuestion, questionPath } from "../../language/decisions/ask.ts";
+import { type DecisionAsk, type DecisionQuestion, questionPath, tokensEnd } from "../../language/decisions/ask.ts";
 import { type Checked, checkReply, wrongAt } from "../../language/decisions/check.ts";
 import {
   decodeLogprobs,
@@ -96,17 +97,13 @@ type Whole = {
   readonly requests: number;
 };
 
-/** Figures beyond this many times what the model can hold at once are a provider's mistake. */
-const CONTEXTS_MAX = 4;
-const UNKNOWN_CONTEXT_TOKENS = 2_000_000;
-
 /** Nobody is ever billed by an estimate here: an answer without figures, or with impossible ones, is none. */
 function wholeOf({ ask, target, answers, usage, upstreamId, requests }: Whole): WholeAnswer | Unusable {
   const { endpoint, model, client } = target;
   if (usage === undefined) return { unusable: "the provider did not report what it used" };
-  const context = endpoint.limits.contextTokens ?? model.contextTokens ?? UNKNOWN_CONTEXT_TOKENS;
-  if (usage.inputTokens + usage.outputTokens > CONTEXTS_MAX * context * requests)
-    return { unusable: "the provider reported more than the model can read" };
+  const context = endpoint.limits.contextTokens ?? model.contextTokens;
+  if (isBeyondReason({ usage, outputWeight: 0, inputs: requests }, context, tokensEnd(ask, requests)))
+    return { unusable: "the provider reported more than it can have read" };
   const declined = ask.questions.filter(({ key }) => answers.get(key)?.type === "refusal");
   // Nobody answers without reading; who declines may do that for nothing.
   if (usage.inputTokens === 0 && declined.length < ask.questions.length)

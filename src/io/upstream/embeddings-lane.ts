@@ -4,6 +4,7 @@ import { counted } from "../../kit/counted.ts";
 import { jsonIn } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
+import { AROUND_TOKENS, BEYOND_REASON_TIMES, NO_END, type UsageEnd } from "../../language/canon/reason.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { renderEmbeddings } from "../../language/embeddings/answer.ts";
 import { type EmbeddingAsk, type EmbeddingInputs, partsOf, type Room } from "../../language/embeddings/ask.ts";
@@ -50,7 +51,11 @@ export function embeddingsLane(errand: EmbeddingErrand): Lane {
   );
   if (first === undefined) throw new Error("a request for no vectors");
   if (others.length === 0) return first;
-  return { ...first, parts: { lanes: [first, ...others], join: () => joined(parts, errand) } };
+  return {
+    ...first,
+    end: () => endOf(errand.ask.inputs),
+    parts: { lanes: [first, ...others], join: () => joined(parts, errand) },
+  };
 }
 
 /** An answer is read in one go, and everybody else waits meanwhile: no request asks for more than this at once. */
@@ -92,6 +97,7 @@ function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part:
     keepAlive: "",
     effort: undefined,
     dropped: NOTHING_DROPPED,
+    end: () => endOf(inputs),
     encode: () =>
       JSON.stringify(
         wire.encode({
@@ -136,13 +142,17 @@ function readPart(
 }
 
 /** Nobody counts more tokens than bytes, but for a few around each input; many times that is a mistake. */
-const BEYOND_REASON_TIMES = 4;
 const TOKENS_AROUND = 16;
 
 function tokensEnd(inputs: EmbeddingInputs): number {
   const texts = inputs.texts.reduce((sum, text) => sum + TOKENS_AROUND + Buffer.byteLength(text), 0);
   const numbers = inputs.is === "tokens" ? inputs.lists.reduce((sum, { length }) => sum + length, 0) : 0;
   return BEYOND_REASON_TIMES * Math.max(texts, numbers);
+}
+
+/** Where not only money hangs on it, there is room for what a server counts around its inputs. */
+function endOf(inputs: EmbeddingInputs): UsageEnd {
+  return { ...NO_END, inputTokens: tokensEnd(inputs) + AROUND_TOKENS * inputs.texts.length };
 }
 
 const OTHER_LENGTH: Unusable = { unusable: "vectors of another length" };

@@ -6,6 +6,7 @@ import type { JsonObject, ParsedBody } from "../../kit/json.ts";
 import type { AnswerStream, AudioStream, Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
+import type { UsageEnd } from "../../language/canon/reason.ts";
 import type { AnswerHead } from "../../language/dialects/client.ts";
 import type { Frame } from "../../language/dialects/dialect.ts";
 import type { AuthStyle } from "./authorize.ts";
@@ -75,6 +76,8 @@ export type Lane = {
   readonly repeatedChars?: number;
   /** What a caller is told when nobody gave an answer that can be used; absent: `upstream_error`. */
   readonly unusable?: FaultCode;
+  /** Where its figures end, by what is asked; absent: nothing of that says it, or the answer is held against it here. */
+  end?(): UsageEnd;
   encode(): UpstreamBody;
   decodeWhole(bytes: Buffer, headers: IncomingHttpHeaders): WholeAnswer | Unusable | undefined;
   /** Several requests to the same endpoint that are one answer together; `encode` and `decodeWhole` are theirs then. */

@@ -10,9 +10,16 @@ import type { DialectSupport } from "../../domain/routing/capability.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { TOOLS_OR_THINKING } from "../../language/canon/effort.ts";
-import type { NeedSource } from "../../language/canon/needs.ts";
+import { type NeedSource, needsOf } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import type { Part } from "../../language/canon/parts.ts";
+import {
+  BEYOND_REASON_TIMES,
+  NO_END,
+  SOUGHT_TOKENS,
+  THOUGHT_TOKENS,
+  type UsageEnd,
+} from "../../language/canon/reason.ts";
 import { chatClient } from "../../language/dialects/chat/answer.ts";
 import { chatDialect } from "../../language/dialects/chat/dialect.ts";
 import { type ClientDialect, TranslatedStream, translatedReply } from "../../language/dialects/client.ts";
@@ -131,8 +138,36 @@ const hasMessagesDoor = (endpoint: Endpoint): boolean => messagesDoor(endpoint) 
 const MESSAGES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: hasMessagesDoor, isVerbatim: hasMessagesDoor };
 const RESPONSES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: ({ responsesApi }) => responsesApi };
 
-/** Same dialect on both sides: bytes with named patches. Otherwise through the canonical form. */
 export function laneFor(inbound: Inbound, target: Target): Lane {
+  return { ...wayThere(inbound, target), end: () => endOf(inbound, target) };
+}
+
+/** What a call can use. Who runs tools, or has something of its own to go by, may read and write any number of times more. */
+function endOf({ call, body }: Inbound, { endpoint, model, head }: Target): UsageEnd {
+  if ([call.native, call.extras, call.uploads].some((found) => found !== undefined && found.length > 0)) return NO_END;
+  const most = endpoint.limits.maxOutputTokens ?? model.maxOutputTokens ?? Infinity;
+  const limit = call.maxOutputTokens;
+  const asked = limit === undefined ? most : Math.max(limit, outputMaxOf(call, limit, endpoint, model));
+  return {
+    inputTokens: hasMedia(call) ? Infinity : inputEnd(body.text.length, head.inputTokens),
+    writtenTokens: BEYOND_REASON_TIMES * asked + THOUGHT_TOKENS,
+    outputTokens: BEYOND_REASON_TIMES * Math.max(asked, most) + THOUGHT_TOKENS,
+  };
+}
+
+/** The estimate is of all that was said before as well, which the body may only name. */
+function inputEnd(chars: number, estimate: number): number {
+  return BEYOND_REASON_TIMES * (chars + CHARS_PER_TOKEN * estimate) + SOUGHT_TOKENS;
+}
+
+const CHARS_PER_TOKEN = 4;
+
+function hasMedia(call: Call): boolean {
+  return needsOf(call).some(({ need }) => NEEDED_MEDIA[need] !== undefined);
+}
+
+/** Same dialect on both sides: bytes with named patches. Otherwise through the canonical form. */
+function wayThere(inbound: Inbound, target: Target): Lane {
   const { endpoint, model } = target;
   if (inbound.dialect === "responses" && endpoint.responsesApi) return directResponses(inbound, target);
   const door = inbound.dialect === "messages" ? messagesDoor(endpoint) : undefined;

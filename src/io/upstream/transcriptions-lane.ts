@@ -9,7 +9,7 @@ import { needsSegments, needsWords, type TranscriptionAsk } from "../../language
 import { mistralTranscriptions } from "../../language/transcriptions/mistral.ts";
 import { openaiTranscriptions } from "../../language/transcriptions/openai.ts";
 import { contentTypeOf, renderTranscript, usageOf } from "../../language/transcriptions/render.ts";
-import { type Measured, secondsHeard } from "../../language/transcriptions/seconds.ts";
+import { type Measured, secondsHeard, tokensEnd } from "../../language/transcriptions/seconds.ts";
 import { TranscriptStream } from "../../language/transcriptions/stream.ts";
 import type { Transcript } from "../../language/transcriptions/transcript.ts";
 import type { TranscriptionWire } from "../../language/transcriptions/wire.ts";
@@ -56,6 +56,7 @@ export function transcriptionsLane(
     keepAlive: ": keep-alive\n\n",
     effort: undefined,
     dropped: NOTHING_DROPPED,
+    end: () => tokensEnd(file, String(ask.parameters.prompt ?? "")),
     encode: () => body,
     decodeWhole(bytes) {
       const transcript = wire.decode(jsonIn(bytes));

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../kit/json.ts";
 import { type TextTokens, TOKENS_PER_MEDIA } from "../canon/estimate.ts";
+import { AROUND_TOKENS, BEYOND_REASON_TIMES, PICTURE_TOKENS, THOUGHT_TOKENS, type UsageEnd } from "../canon/reason.ts";
 import type { DecisionImage } from "./image.ts";
 
 /** What is asked about: a text, or an object of any shape. */
@@ -87,6 +88,16 @@ export function sizeOf({ state, images, questions }: DecisionAsk, textTokens: Te
     stateTokens: TOKENS_PER_REQUEST + textTokens(stateText(state)) + images.length * TOKENS_PER_MEDIA,
     questionTokens: questions.map((question) => tokensOf(question, textTokens)),
   };
+}
+
+/** Where the tokens end that can be of it, in so many requests. Some read everything again for each question. */
+export function tokensEnd(ask: DecisionAsk, requests: number): UsageEnd {
+  const { questions, images } = ask;
+  const { stateTokens: state, questionTokens } = sizeOf(ask, ({ length }) => length);
+  const chars = questionTokens.reduce((sum, question) => sum + state + question, 0);
+  const around = requests * AROUND_TOKENS + questions.length * images.length * PICTURE_TOKENS;
+  const written = questions.length * THOUGHT_TOKENS;
+  return { inputTokens: BEYOND_REASON_TIMES * chars + around, writtenTokens: written, outputTokens: written };
 }
 
 function tokensOf(question: DecisionQuestion, textTokens: TextTokens): number {

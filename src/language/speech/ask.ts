@@ -1,4 +1,5 @@
 import type { AudioFormat } from "../audio/meter.ts";
+import { BEYOND_REASON_TIMES } from "../canon/reason.ts";
 
 /** A text to be spoken, as it was asked for. */
 export type SpeechAsk = {
@@ -54,8 +55,7 @@ export function tokensBound(seconds: number): number {
   return seconds * TOKENS_PER_SECOND_MAX;
 }
 
-/** What is reserved is what a text can take; so many times that, and a minute, is no speech of it any more. */
-const BEYOND_REASON_TIMES = 4;
+/** What is reserved is what a text can take; many times that, and a minute, is no speech of it any more. */
 const BEYOND_REASON_SECONDS = 60;
 
 /** The end of what is listened to: audio without an end, or whose headers make it seem so, is nobody's answer. */

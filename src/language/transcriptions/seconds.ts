@@ -1,4 +1,5 @@
 import { nearSeconds } from "../audio/meter.ts";
+import { AROUND_TOKENS, BEYOND_REASON_TIMES, type UsageEnd } from "../canon/reason.ts";
 
 /** Fewer bytes for a second are no speech that could be understood: so long, at most, is a file of a given size. */
 const BYTES_PER_SECOND_MIN = 500;
@@ -14,6 +15,15 @@ export function transcriptTokens(seconds: number): { readonly heardTokens: numbe
   return { heardTokens: seconds * HEARD_TOKENS_PER_SECOND, writtenTokens: seconds * SAID_TOKENS_PER_SECOND };
 }
 
+/** The most that models make of a second of audio, and of the least that they listen to at once. */
+const AUDIO_TOKENS_PER_SECOND = 12.5;
+const WINDOW_SECONDS = 30;
+
+/** The most tokens that are made of so much audio. */
+export function heardTokensAtMost(seconds: number): number {
+  return Math.ceil(Math.max(WINDOW_SECONDS, seconds) * AUDIO_TOKENS_PER_SECOND);
+}
+
 /** A file as far as it could be measured. */
 export type Measured = {
   readonly bytes: number;
@@ -25,6 +35,18 @@ export type Measured = {
 /** The longest that the audio of a file can last. */
 export function secondsAtMost({ bytes, seconds }: Measured): number {
   return seconds ?? Math.ceil(bytes / BYTES_PER_SECOND_MIN);
+}
+
+/** Where the tokens end that can be of a file and of the prompt beside it. */
+export function tokensEnd(file: Measured, prompt: string): UsageEnd {
+  const { seconds } = file;
+  const most = seconds === undefined ? secondsAtMost(file) : mostOf(seconds, file);
+  const written = BEYOND_REASON_TIMES * WRITTEN_TOKENS_PER_SECOND * most + AROUND_TOKENS;
+  return {
+    inputTokens: BEYOND_REASON_TIMES * (heardTokensAtMost(most) + prompt.length) + AROUND_TOKENS,
+    writtenTokens: written,
+    outputTokens: written,
+  };
 }
 
 /** What is reserved of it: as long as a provider may report it to be where nothing was passed over. */

@@ -112,7 +112,13 @@ const ENDS: readonly Mutant[] = [
     "usage.estimated ? bounded(charge, trail.heldNanos) : charge",
     "charge",
   ),
-  one("absurd-usage-is-believed", "BILL-02", SETTLE, " && !isBeyondReason(metered.usage, metered, attempt)", ""),
+  one(
+    "absurd-usage-is-believed",
+    "BILL-02",
+    SETTLE,
+    " && !isBeyondReason({ usage, outputWeight, inputs }, context, end)",
+    "",
+  ),
 ];
 
 const PRICES: readonly Mutant[] = [

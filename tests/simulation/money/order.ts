@@ -136,7 +136,7 @@ class Service {
       return;
     }
     const how = end === "left" ? GONE : { status: 200, errorCode: null };
-    const { shown } = await settleUsed(this.#gateway, this.#trail, attempt, metered, inputTokens, how);
+    const { shown } = await settleUsed(this.#gateway, this.#trail, attempt, metered, { inputTokens }, how);
     if (shown === undefined) throw new Error("an answer without its cost");
     if (end !== "left") this.#see({ is: "answer", cost: shown.cost, currency: shown.currency });
   }
