@@ -122,6 +122,8 @@ describe("a node that lies", () => {
     ["a negative figure", withUsage({ prompt_tokens: -1, completion_tokens: 5 }), "a figure that is no count"],
     ["half a token", withUsage({ prompt_tokens: 1, completion_tokens: 0.5 }), "a figure that is no count"],
     ["more than it wrote", withUsage({ prompt_tokens: 1, completion_tokens: 900_000 }), "900000 tokens of output"],
+    ["more than it was told", withUsage({ prompt_tokens: 700_000, completion_tokens: 5 }), "700000 tokens of input"],
+    ["more than any model reads", withUsage({ prompt_tokens: 9e15 }), "beyond the 8000000 tokens"],
     ["a usage that is no object", withUsage("many"), "its usage is no object"],
     ["no answer", () => ({ hello: "world" }), "not an answer of its dialect"],
     ["no JSON", () => "<html>hello</html>", "not an answer of its dialect"],

@@ -110,7 +110,8 @@ describe("what a node serves", () => {
         models: ["tiny", "nomic-embed"],
         answer(body, response) {
           response.setHeader("content-type", "application/json");
-          const usage = { prompt_tokens: 3, total_tokens: 3 };
+          const tokens = body.input === "a lie" ? 40_000 : 3;
+          const usage = { prompt_tokens: tokens, total_tokens: tokens };
           response.end(JSON.stringify(body.input === undefined ? chatAnswer(body.model) : { ...vectors, usage }));
         },
       },
@@ -127,6 +128,7 @@ describe("what a node serves", () => {
     expect(local.asked.map(({ model }) => model)).toEqual(["tiny", "tiny", "nomic-embed"]);
     // A model that gives vectors is no chat model.
     expect((await call("/v1/chat/completions", { model: "node/rack/nomic-embed", messages: hello })).status).toBe(404);
+    expect((await call("/v1/embeddings", { model: "node/rack/nomic-embed", input: "a lie" })).status).toBe(502);
   });
 });
 

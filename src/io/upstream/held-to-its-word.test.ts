@@ -30,8 +30,8 @@ const wordOf = (contextTokens: number | null) => ({
   limits: { contextTokens, maxInputTokens: null, maxOutputTokens: null },
 });
 
-function judged(body: object, contextTokens: number | null = 1_000): string | undefined {
-  const answer = heldToItsWord(EASY, wordOf(contextTokens)).decodeWhole(Buffer.from(JSON.stringify(body)), {});
+function judged(body: object, contextTokens: number | null = 1_000, lane = EASY): string | undefined {
+  const answer = heldToItsWord(lane, wordOf(contextTokens)).decodeWhole(Buffer.from(JSON.stringify(body)), {});
   return answer !== undefined && "unusable" in answer ? answer.unusable : undefined;
 }
 
@@ -50,6 +50,15 @@ describe("what a node says of its answer", () => {
     expect(judged(said("Hi.", { prompt_tokens: 1_001, completion_tokens: 3 }), null)).toBeUndefined();
     for (const name of ["prompt_tokens", "completion_tokens", "total_tokens"])
       for (const figure of [-1, 0.5, "3"]) expect(judged(said("Hi.", { [name]: figure }))).toContain("no count");
+  });
+
+  test("NODE-03 a node that announces nothing is held against what it was told", () => {
+    const ended = { ...EASY, end: () => ({ inputTokens: 900, writtenTokens: 50, outputTokens: 70 }) };
+    const judge = (usage: object) => judged(said("Hi.", usage), null, ended);
+    expect(judge({ prompt_tokens: 900, completion_tokens: 70 })).toBeUndefined();
+    expect(judge({ prompt_tokens: 901 })).toContain("901 tokens of input");
+    expect(judge({ prompt_tokens: 9, completion_tokens: 71 })).toContain("71 tokens of output");
+    expect(judged(said("Hi.", { prompt_tokens: 9e15 }), null)).toContain("beyond the 8000000 tokens");
   });
 
   test("NODE-03 thoughts that are counted and not shown are no lie, made-up output is", () => {

@@ -1,5 +1,6 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import { isJsonObject, type JsonObject, jsonObjectIn } from "../../kit/json.ts";
+import { contextEnd, NO_END, type UsageEnd } from "../../language/canon/reason.ts";
 import { END_MARKER } from "../../language/dialects/chat/chunk.ts";
 import { measured } from "../../language/dialects/chat/reply.ts";
 import type { FrameReader, Lane } from "./lane.ts";
@@ -14,6 +15,8 @@ const NAME_CHARS_MAX = 64;
 
 /** What was asked for, and what the one who answers says it can take at once. */
 type Word = Pick<Endpoint, "upstreamModel" | "limits">;
+/** The same, with where the figures end by what it was told. */
+type Held = Word & { readonly end: UsageEnd };
 
 /**
  * The same way, to a machine that anyone can put anything on: what it says of its answer must fit what it was asked and
@@ -21,6 +24,7 @@ type Word = Pick<Endpoint, "upstreamModel" | "limits">;
  */
 export function heldToItsWord(lane: Lane, word: Word): Lane {
   const { parts } = lane;
+  const held = { ...word, end: lane.end?.() ?? NO_END };
   return {
     ...lane,
     ...(parts === undefined
@@ -28,14 +32,14 @@ export function heldToItsWord(lane: Lane, word: Word): Lane {
       : { parts: { ...parts, lanes: parts.lanes.map((part) => heldToItsWord(part, word)) } }),
     decodeWhole(bytes, headers) {
       const body = jsonObjectIn(bytes);
-      const lie = body === undefined ? undefined : lieInWhole(body, word);
+      const lie = body === undefined ? undefined : lieInWhole(body, held);
       return lie === undefined ? lane.decodeWhole(bytes, headers) : { unusable: lie };
     },
-    openFrames: (frameMaxChars) => new WatchedFrames(lane.openFrames(frameMaxChars), word),
+    openFrames: (frameMaxChars) => new WatchedFrames(lane.openFrames(frameMaxChars), held),
   };
 }
 
-function lieInWhole(body: JsonObject, word: Word): string | undefined {
+function lieInWhole(body: JsonObject, word: Held): string | undefined {
   const { choices, data } = body;
   const head = lieInHead(body, word);
   if (head !== undefined) return head;
@@ -69,15 +73,19 @@ type Seen = {
   readonly answers: number;
 };
 
-function lieInUsage(usage: unknown, { limits }: Word, { chars, answers }: Seen): string | undefined {
+function lieInUsage(usage: unknown, { limits, end }: Held, { chars, answers }: Seen): string | undefined {
   if (usage == null) return undefined;
   if (!isJsonObject(usage)) return "its usage is no object";
   const { prompt_tokens: input, completion_tokens: output, total_tokens: total } = usage;
   if (![input, output, total].every(isCount)) return "its usage has a figure that is no count";
-  const context = limits.contextTokens;
-  const most = context === null ? Number.POSITIVE_INFINITY : context * Math.max(1, answers);
+  const context = limits.contextTokens ?? contextEnd(null);
+  const most = context * Math.max(1, answers);
   if (Number(input ?? 0) > most || Number(output ?? 0) > most)
     return `its usage is beyond the ${context} tokens that the model takes`;
+  if (Number(input ?? 0) > end.inputTokens)
+    return `its usage has ${input} tokens of input, and it was told a small part of that`;
+  if (Number(output ?? 0) > end.outputTokens)
+    return `its usage has ${output} tokens of output, and the model writes a small part of that`;
   const written = Number(output ?? 0) - (isJsonObject(usage["completion_tokens_details"]) ? thought(usage) : 0);
   if (written > TOKENS_PER_CHAR_MAX * chars + HIDDEN_TOKENS_MAX)
     return `its usage has ${written} tokens of output, and it has ${chars} characters`;
@@ -95,12 +103,12 @@ const isCount = (value: unknown): boolean =>
 /** Frames of a stream, each looked at before anything is made of it. */
 class WatchedFrames implements FrameReader {
   readonly #frames: FrameReader;
-  readonly #word: Word;
+  readonly #word: Held;
   readonly #answers = new Set<unknown>();
   #chars = 0;
   #id: string | undefined;
 
-  constructor(frames: FrameReader, word: Word) {
+  constructor(frames: FrameReader, word: Held) {
     this.#frames = frames;
     this.#word = word;
   }
