@@ -28,7 +28,8 @@ export default defineConfig({
     // Stores and journals are threads, and each would compile its code anew: a third of a gateway's start.
     env: { NODE_COMPILE_CACHE: COMPILE_CACHE },
     sequence: { sequencer: LongFirst },
-    testTimeout: 60_000,
+    // A browser, a gateway and axe on a busy machine take their time.
+    testTimeout: 90_000,
     // As in tests/support/patience.ts.
     expect: { poll: { timeout: 15_000 } },
     // A stale portal is built before its first test.

@@ -1,6 +1,6 @@
 import path from "node:path";
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { expect, onTestFinished, vi } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { buildPortal } from "../../../scripts/portal.mjs";
 import { startGateway, type TestGateway } from "../../support/gateway.ts";
 import { unusedPort } from "../../support/upstream.ts";
@@ -34,9 +34,6 @@ export type Portal = {
 
 const DEMO = "demo";
 const FAILED = path.resolve(import.meta.dirname, "../../../.cache/e2e");
-
-// A browser, a gateway and axe on a busy machine take their time.
-vi.setConfig({ testTimeout: 90_000 });
 
 /** A real gateway with the portal as it is now, and the browser: open it in `beforeAll`, close it in `afterAll`. */
 export async function openPortal(settings: Settings | ((origin: string) => Promise<Settings>) = {}): Promise<Portal> {
