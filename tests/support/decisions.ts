@@ -309,7 +309,7 @@ export function geminiTold(told: Told, more: Record<string, unknown> = {}): Json
   };
 }
 
-const LABELS = {
+export const LABELS = {
   yesNo: { Yes: 0.9, " yes": 0.06, No: 0.02, no: 0.01, The: 0.0005 },
   letters: { A: 0.9, B: 0.06, C: 0.03, I: 0.0005 },
   digits: { "2": 0.6, "1": 0.25, "0": 0.1, It: 0.0004 },

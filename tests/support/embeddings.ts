@@ -13,6 +13,8 @@ export type Host = {
   readonly price: number;
   readonly upstreamModel?: string;
   readonly contextTokens?: number;
+  /** Where it computes; France unless another one is said. */
+  readonly country?: string;
 };
 
 export type EmbeddingScene = {
@@ -91,7 +93,8 @@ async function writeCatalogue(
   for (const [slug, host] of Object.entries(hosts)) await write(`providers/${slug}.json`, providerOf(slug, host));
 }
 
-function providerOf(slug: string, { facts, price, upstreamModel = "vectors-1", contextTokens }: Host): Json {
+function providerOf(slug: string, host: Host): Json {
+  const { facts, price, upstreamModel = "vectors-1", contextTokens, country = "FR" } = host;
   return {
     slug,
     name: slug,
@@ -106,7 +109,7 @@ function providerOf(slug: string, { facts, price, upstreamModel = "vectors-1", c
         id: "fr",
         name: "Paris",
         base_url: "https://api.acme.example/v1",
-        countries: ["FR"],
+        countries: [country],
         countries_kind: "exact",
         level: "L3",
         level_reason: "shown",

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { WebSocket } from "ws";
 import { SUBPROTOCOL, TUNNEL_PATH } from "../../src/io/tunnel/protocol.ts";
+import type { Json } from "./gateway.ts";
 
 const [DATA, HEADERS, RESET, SETTINGS, PING, GOAWAY] = [0, 1, 3, 4, 6, 7];
 const REFUSED_STREAM = 7;
@@ -13,19 +14,13 @@ const ANNOUNCEMENT = {
   agent: "rogue",
   server: "rogue",
   capacity: 8,
-  models: [
-    {
-      id: "tiny",
-      surfaces: ["chat"],
-      context_tokens: null,
-      max_output_tokens: null,
-      tools: null,
-      json_schema: null,
-      image_input: null,
-      reasoning: null,
-    },
-  ],
+  models: [served("tiny", "chat"), served("embed", "embeddings")],
 };
+
+function served(id: string, surface: string) {
+  const unknown = { context_tokens: null, max_output_tokens: null, tools: null, json_schema: null };
+  return { id, surfaces: [surface], ...unknown, image_input: null, reasoning: null };
+}
 
 type Fields = readonly (readonly [name: string, value: string])[];
 
@@ -81,13 +76,33 @@ function words(...numbers: number[]): Buffer {
   );
 }
 
-/** A node that writes its own frames: every request is answered with a head such as no agent can send, or not at all. */
-export async function rogueNode(gateway: string, token: string, head: Fields | Manner): Promise<{ close(): void }> {
+/** What it says to a request that it has read; undefined: it refuses it, as one that has no place for it does. */
+type Saying = (asked: Json) => Json | undefined;
+
+/**
+ * A node that writes its own frames: every request is answered with a head such as no agent can send, or not at all; or as
+ * `Saying` wants it, whatever places the node said that it has.
+ */
+export async function rogueNode(
+  gateway: string,
+  token: string,
+  head: Fields | Manner | Saying,
+): Promise<{ close(): void }> {
   const ws = new WebSocket(`${gateway.replace("http", "ws")}${TUNNEL_PATH}`, SUBPROTOCOL, {
     headers: { authorization: `Bearer ${token}` },
   });
   let unread = Buffer.alloc(0);
   let isGreeted = false;
+  const bodies = new Map<number, string>();
+  const heard = (stream: number, text: string, isAll: boolean) => {
+    if (typeof head !== "function") return;
+    const body = `${bodies.get(stream) ?? ""}${text}`;
+    bodies.set(stream, body);
+    if (!isAll) return;
+    const said = head(JSON.parse(body));
+    const fields: Fields = [[":status", "200"]];
+    ws.send(said === undefined ? ending(stream, "refuses") : answer(stream, fields, JSON.stringify(said)));
+  };
   ws.on("message", (data) => {
     if (!Buffer.isBuffer(data)) return;
     unread = Buffer.concat([unread, data]);
@@ -107,7 +122,9 @@ export async function rogueNode(gateway: string, token: string, head: Fields | M
       // A request without a body asks what there is.
       if (type === HEADERS && (flags & END_STREAM) !== 0)
         ws.send(answer(stream, [[":status", "200"]], JSON.stringify(ANNOUNCEMENT)));
-      else if (type === HEADERS) ws.send(typeof head === "string" ? ending(stream, head) : answer(stream, head));
+      else if (type === DATA) heard(stream, payload.toString(), (flags & END_STREAM) !== 0);
+      else if (type === HEADERS && typeof head !== "function")
+        ws.send(typeof head === "string" ? ending(stream, head) : answer(stream, head));
     }
   });
   await once(ws, "open");

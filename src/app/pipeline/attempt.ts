@@ -8,6 +8,7 @@ import type { Policy } from "../../domain/tenancy/policy.ts";
 import { authorize, CredentialRefused, secretsOf } from "../../io/upstream/authorize.ts";
 import {
   atNode,
+  classifyBarred,
   classifyCredential,
   classifyExcluded,
   classifyFailure,
@@ -29,8 +30,9 @@ import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import { audioReader } from "./audio.ts";
 import { HOP_HEADER, hopsOnward, isTold } from "./hops.ts";
-import type { Outcome } from "./outcome.ts";
+import { isMaybeAccepted, type Outcome } from "./outcome.ts";
 import { connectionsOfAttempt, rowOfAttempt } from "./own-layers.ts";
+import { askParts } from "./parts.ts";
 import { type Relay, verdictOf } from "./relay.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
@@ -119,10 +121,13 @@ function describe(
       return { outcome: "cancelled", upstreamStatus: null, reason: "the client hung up", maybeAccepted: true };
     case "failed": {
       const { verdict, upstreamStatus } = outcome;
-      const reason = short(verdict.why);
-      if (verdict.is === "busy") return { outcome: "next", upstreamStatus, reason, maybeAccepted: false };
-      const maybeAccepted = verdict.is === "next" ? verdict.maybeAccepted : verdict.stopped?.sent === true;
-      return { outcome: verdict.is, upstreamStatus, reason, maybeAccepted };
+      const maybeAccepted = isMaybeAccepted(outcome);
+      return {
+        outcome: verdict.is === "stop" ? "stop" : "next",
+        upstreamStatus,
+        reason: short(verdict.why),
+        maybeAccepted,
+      };
     }
   }
 }
@@ -156,42 +161,40 @@ function cut(leash: Leash): void {
   leash.call?.abort();
 }
 
-/** So many parts of one answer are asked for at once. */
-const PARTS_AT_ONCE = 8;
-
-/** All parts, or nothing: with the first that fails the others are given up. */
+/** All parts, or nothing. */
 async function sendParts(one: Try, { lanes, join }: NonNullable<Lane["parts"]>): Promise<Outcome> {
+  const { gateway, attempt, relay } = one;
   const leashes = lanes.map((): Leash => ({ call: undefined, cancelled: "no" }));
   const cutAll = () => leashes.forEach(cut);
-  one.relay.cancelWith(cutAll);
-  const answers: WholeAnswer[] = [];
-  let failure: Outcome | undefined;
-  let next = 0;
-  const work = async (): Promise<void> => {
-    while (failure === undefined && next < lanes.length) {
-      const at = next;
-      next += 1;
+  relay.cancelWith(cutAll);
+  const asked = await askParts({
+    count: lanes.length,
+    async ask(at) {
       const [lane, leash] = [lanes[at], leashes[at]];
-      if (lane === undefined || leash === undefined) return;
-      const part: Try = { ...one, lane };
-      const body = lane.encode();
-      const outcome = await after(headersFor(part, body), (headers) => dispatch(part, body, headers, leash));
-      if (outcome.is === "whole") answers[at] = outcome.answer;
-      else if (failure === undefined) {
-        failure = outcome;
-        cutAll();
-      }
-    }
-  };
+      if (lane === undefined || leash === undefined) throw new Error(`there is no part ${at}`);
+      return sendPart({ ...one, lane }, leash);
+    },
+    giveUp: cutAll,
+    places: attempt.node === undefined ? undefined : gateway.nodes.held(attempt.node.id),
+  });
+  if (asked.is !== "all") return asked;
+  return wholeOutcome(join(asked.answers), one.lane, attempt.endpoint.provider);
+}
+
+async function sendPart(part: Try, leash: Leash): Promise<Outcome> {
+  let body: UpstreamBody;
   try {
-    await Promise.all(Array.from({ length: Math.min(PARTS_AT_ONCE, lanes.length) }, work));
+    body = part.lane.encode();
   } catch (error) {
-    // The key was revoked meanwhile: what is under way is given up with the rest.
-    cutAll();
-    throw error;
+    return unsayable(error);
   }
-  if (failure !== undefined) return failure;
-  return wholeOutcome(join(answers), one.lane, one.attempt.endpoint.provider);
+  try {
+    return await after(headersFor(part, body), (headers) => dispatch(part, body, headers, leash));
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    // It ends the request, and the record still has to say who had the parts before this one.
+    return { is: "failed", verdict: classifyBarred(error), upstreamStatus: null };
+  }
 }
 
 function dispatch(

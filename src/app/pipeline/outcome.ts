@@ -2,9 +2,15 @@ import type { Verdict } from "../../io/upstream/classify.ts";
 import type { Sent, WholeAnswer } from "../../language/canon/answer.ts";
 
 /** How one attempt at one endpoint ended. */
-export type Outcome =
-  | Ended
-  | { readonly is: "failed"; readonly verdict: Verdict; readonly upstreamStatus: number | null };
+export type Outcome = Ended | Failed;
+
+export type Failed = {
+  readonly is: "failed";
+  readonly verdict: Verdict;
+  readonly upstreamStatus: number | null;
+  /** The endpoint had other parts of the request, whatever became of the one that failed. */
+  readonly partsTaken?: true;
+};
 
 /** Ends that leave nothing to try. */
 export type Ended =
@@ -13,3 +19,10 @@ export type Ended =
   /** It broke after the client had seen content: nothing may be tried any more. */
   | { readonly is: "broke"; readonly stream: Sent; readonly verdict: Verdict; readonly upstreamStatus: number }
   | { readonly is: "gone"; readonly stream: Sent | undefined };
+
+/** Whether the endpoint may have taken the request although it gave no answer. */
+export function isMaybeAccepted({ verdict, partsTaken }: Failed): boolean {
+  if (partsTaken === true) return true;
+  if (verdict.is === "busy") return false;
+  return verdict.is === "next" ? verdict.maybeAccepted : verdict.stopped?.sent === true;
+}

@@ -7,7 +7,7 @@ import type { Notice } from "../../io/telemetry/notices.ts";
 import { endedBy, type Told, type Verdict } from "../../io/upstream/classify.ts";
 import { stop, type Timers } from "../../kit/timers.ts";
 import type { Tried } from "./attempt.ts";
-import type { Ended, Outcome } from "./outcome.ts";
+import type { Ended, Failed, Outcome } from "./outcome.ts";
 import { type Relay, TIME_UP } from "./relay.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
@@ -29,7 +29,6 @@ type Parts = {
 /** Who answered, and how that ended. */
 export type Served = { readonly attempt: Attempt; readonly ended: Ended };
 
-type Failed = Extract<Outcome, { is: "failed" }>;
 type PassedOver = Extract<Notice, { is: "passed_over" }>["why"];
 
 const PASSED_OVER: Record<PassedOver, string> = {
@@ -206,17 +205,11 @@ export class Tries {
     const isCut = this.#time === "up" && verdict.is === "next" && verdict.blame.on === "nobody";
     const record = isCut ? { ...told, reason: TIME_UP } : told;
     trail.served = undefined;
-    if (verdict.is === "busy") {
-      trail.untried({ ...record, reason: PASSED_OVER.full });
-      gateway.noticed({ is: "passed_over", provider: record.provider, why: "full" });
-      if (isOwnResource(attempt)) this.#own = "busy";
-      if (this.#time === "up") throw tooLong();
-      return undefined;
-    }
     // Who answered had the input, and so may have who was sent it and said nothing.
     if (record.upstreamStatus !== null || record.maybeAccepted) trail.reached(attempt.endpoint);
+    if (verdict.is === "busy") return this.#busy(attempt, record);
     const waitMs = this.#waitBeforeAgain(verdict);
-    if (verdict.is === "next" && verdict.unsayable) trail.untried(record);
+    if (verdict.is === "next" && verdict.unsayable && !record.maybeAccepted) trail.untried(record);
     else trail.attempted(waitMs === undefined ? record : { ...record, outcome: "retry" });
     if (verdict.is === "stop") throw verdict.fault;
     if (this.#time === "up") throw tooLong();
@@ -230,6 +223,19 @@ export class Tries {
     if ((await pause(waitMs, relay, gateway.timers)) === "waited") return undefined;
     if (relay.gone) return { is: "gone", stream: undefined };
     throw tooLong();
+  }
+
+  /** It takes no more requests: nothing was asked of it, unless it had parts of this one before. */
+  #busy(attempt: Attempt, record: Tried["record"]): undefined {
+    const { gateway, trail } = this.#parts;
+    if (record.maybeAccepted) {
+      trail.attempted(record);
+      this.#asked += 1;
+    } else trail.untried({ ...record, reason: PASSED_OVER.full });
+    gateway.noticed({ is: "passed_over", provider: record.provider, why: "full" });
+    if (isOwnResource(attempt)) this.#own = "busy";
+    if (this.#time === "up") throw tooLong();
+    return undefined;
   }
 
   /**

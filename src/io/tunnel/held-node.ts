@@ -58,6 +58,13 @@ export class HeldNode {
     return "taken";
   }
 
+  /** One more for a request that has one: half of all places are left to other requests. */
+  takeFurther(): "taken" | "full" {
+    if (2 * (this.#running + 1) > (this.live?.announcement.capacity ?? Infinity)) return "full";
+    this.#running += 1;
+    return "taken";
+  }
+
   give(): void {
     this.#running -= 1;
   }

@@ -224,6 +224,11 @@ export function classifyUnsayable(last: Fault): Verdict {
   return { is: "next", why, maybeAccepted: false, last, blame: NOBODY, unsayable: true, againAfterMs: undefined };
 }
 
+/** Whoever asks may not ask any more, and nobody else is asked for them. */
+export function classifyBarred(refusal: Fault): Verdict {
+  return { is: "stop", why: `not admitted any more: ${refusal.code}`, fault: refusal };
+}
+
 /** There was no credential to ask with, and trying again gets none: nobody was asked. */
 export function classifyCredential(provider: string): Verdict {
   const why = "the gateway's own credential was refused by who issues it";

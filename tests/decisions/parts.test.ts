@@ -1,0 +1,37 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { chatTold, type DecisionScene, LABELS, openDecisions, QUESTIONS, STATE } from "../support/decisions.ts";
+
+let scene: DecisionScene;
+beforeAll(async () => {
+  scene = await openDecisions();
+});
+afterAll(() => scene.close());
+
+const AT_ONCE = 8;
+const OTHERS = ["alpha", "beta", "gamma"];
+
+test("HDR-03 LOG-01 DEC-07 an endpoint that had some of the questions is told with its country, although the one that failed was never sent", async () => {
+  const { gateway, at } = scene;
+  const tenant = await gateway.tenant();
+  const block = (...blocked_providers: string[]) =>
+    gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { blocked_providers });
+  await block(...OTHERS);
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  at("delta").always({ json: chatTold(LABELS.yesNo), gate });
+  const before = at("delta").requests.length;
+  const questions = Object.fromEntries(Array.from({ length: 12 }, (_, place) => [`lit_${place}`, QUESTIONS.lit]));
+  const call = scene.decide(tenant.key, { model: "lab/judge", state: STATE, questions });
+  await at("delta").arrived(before + AT_ONCE);
+  await block(...OTHERS, "delta");
+  open();
+  const answer = await call;
+  expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "epsilon"]);
+  expect(at("delta").requests).toHaveLength(before + AT_ONCE);
+  expect(answer.headers.get("x-svc-compute-countries")).toBe("NL,FR");
+  const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
+  expect(row.countries).toEqual(["NL", "FR"]);
+  expect(row.attempts).toMatchObject([
+    { provider: "delta", outcome: "next", maybe_accepted: true },
+    { provider: "epsilon", outcome: "served", maybe_accepted: false },
+  ]);
+});

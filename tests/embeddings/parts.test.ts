@@ -1,0 +1,129 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { afterEach, describe, expect, test } from "vitest";
+import { type EmbeddingScene, openaiList, openEmbeddings } from "../support/embeddings.ts";
+import type { Called, Json } from "../support/gateway.ts";
+
+let scene: EmbeddingScene;
+afterEach(() => scene.close());
+
+/** Twelve parts where an endpoint takes one text at a time: eight are under way, four wait. */
+const input = Array.from({ length: 12 }, (_, place) => `text ${place}`);
+const AT_ONCE = 8;
+const facts = { interface: "openai", batch_max: 1 } as const;
+const FRENCH = { facts, price: 0.1, country: "FR" };
+const GERMAN = { facts, price: 0.2, country: "DE" };
+
+/** Asks for all, and lets `meanwhile` happen when the first endpoint has eight parts and has answered none. */
+async function embedded(meanwhile: () => Promise<unknown>): Promise<Called> {
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  const list = openaiList();
+  scene.at("first").always((received) => ({ ...(typeof list === "function" ? list(received) : list), gate }));
+  const call = scene.embed({ input });
+  await scene.at("first").arrived(AT_ONCE);
+  await meanwhile();
+  open();
+  return call;
+}
+
+const block = (...providers: string[]) =>
+  scene.gateway.manage("PATCH", `/workspaces/${scene.tenant.slug}/policy`, { blocked_providers: providers });
+
+async function charges(): Promise<Json[]> {
+  const { data } = await scene.gateway.manage("GET", `/workspaces/${scene.tenant.slug}/wallet/entries`);
+  return data.filter(({ kind }: Json) => kind === "charge");
+}
+
+/** The port of a server that answers so many requests, and takes no connection from the moment it has them. */
+async function shutAfter(count: number): Promise<number> {
+  const shut = Promise.withResolvers<void>();
+  let asked = 0;
+  const server = createServer(async (request, response) => {
+    await once(request.resume(), "end");
+    asked += 1;
+    if (asked === count) server.close(() => undefined);
+    if (asked === count) shut.resolve();
+    await shut.promise;
+    const data = [{ object: "embedding", index: 0, embedding: [1, 2] }];
+    response.writeHead(200, { "content-type": "application/json", connection: "close" });
+    response.end(JSON.stringify({ object: "list", data, usage: { prompt_tokens: 1 } }));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+describe("an endpoint that had parts of the input and did not serve it", () => {
+  test("HDR-03 LOG-01 LOG-05 is told with its country by the answer, the log and the evidence, although the part that failed was never sent", async () => {
+    scene = await openEmbeddings({ first: FRENCH, second: GERMAN });
+    scene.at("second").always(openaiList());
+    const answer = await embedded(() => block("first"));
+    expect([answer.status, answer.body.data.length]).toEqual([200, 12]);
+    expect(scene.at("first").requests).toHaveLength(AT_ONCE);
+    expect(answer.headers.get("x-svc-provider")).toBe("second");
+    expect(answer.headers.get("x-svc-compute-countries")).toBe("DE,FR");
+    const row = await scene.rowOf(answer);
+    expect(row).toMatchObject({ provider: "second", countries: ["DE", "FR"] });
+    expect(row.attempts).toMatchObject([
+      { provider: "first", outcome: "next", reason: "policy: provider first is blocked", maybe_accepted: true },
+      { provider: "second", outcome: "served", maybe_accepted: false },
+    ]);
+    const report = await scene.gateway.manage("GET", `/workspaces/${scene.tenant.slug}/evidence`);
+    expect(report.by_country.map(({ name }: Json) => name)).toEqual(["DE, FR"]);
+    // What was answered there is nobody's bill: the request is billed once, by who served it.
+    expect(await charges()).toHaveLength(1);
+  });
+
+  test("LOG-01 BILL-02 stands in the row with its country where nobody is left to serve it, and nothing is charged", async () => {
+    scene = await openEmbeddings({ first: FRENCH, second: GERMAN });
+    const answer = await embedded(() => block("first", "second"));
+    expect([answer.status, answer.body.error.code]).toEqual([403, "provider_blocked"]);
+    const row = await scene.rowOf(answer);
+    expect(row).toMatchObject({ provider: null, countries: ["FR"] });
+    expect(row.attempts).toMatchObject([
+      { provider: "first", maybe_accepted: true },
+      { provider: "second", maybe_accepted: false },
+    ]);
+    expect([await charges(), scene.at("second").requests]).toEqual([[], []]);
+  });
+
+  test("LOG-01 KEY-04 stands in the row of a request whose key was revoked between parts", async () => {
+    scene = await openEmbeddings({ first: FRENCH, second: GERMAN });
+    const answer = await embedded(() => scene.gateway.manage("POST", `/keys/${scene.tenant.keyId}/revoke`));
+    expect([answer.status, answer.body.error.code]).toEqual([401, "invalid_api_key"]);
+    expect(scene.at("first").requests).toHaveLength(AT_ONCE);
+    const row = await scene.rowOf(answer);
+    expect(row).toMatchObject({ provider: null, countries: ["FR"] });
+    expect(row.attempts).toMatchObject([
+      { provider: "first", outcome: "stop", reason: "not admitted any more: invalid_api_key", maybe_accepted: true },
+    ]);
+    expect([await charges(), scene.at("second").requests]).toEqual([[], []]);
+  });
+
+  test("LOG-01 ROUTE-04 is not asked again for all of it where it cannot be reached for the rest", async () => {
+    const port = await shutAfter(AT_ONCE);
+    scene = await openEmbeddings(
+      { first: FRENCH },
+      { env: { PROVIDER_FIRST_BASE_URL: `http://127.0.0.1:${port}/v1` } },
+    );
+    const answer = await scene.embed({ input });
+    expect([answer.status, answer.body.error.code]).toEqual([502, "upstream_error"]);
+    const row = await scene.rowOf(answer);
+    expect(row.countries).toEqual(["FR"]);
+    expect(row.attempts).toMatchObject([{ outcome: "next", maybe_accepted: true }]);
+    expect(row.attempts[0].reason).toContain("connect: ");
+  });
+});
+
+test("LOG-01 ROUTE-04 an endpoint whose connections are all refused had no part of the input, and is asked once more", async () => {
+  scene = await openEmbeddings({ first: FRENCH }, { env: { PROVIDER_FIRST_BASE_URL: "http://127.0.0.1:1/v1" } });
+  const answer = await scene.embed({ input });
+  expect(answer.status).toBe(502);
+  const row = await scene.rowOf(answer);
+  expect(row.countries).toBeNull();
+  expect(row.attempts).toMatchObject([
+    { outcome: "retry", maybe_accepted: false },
+    { outcome: "next", maybe_accepted: false },
+  ]);
+});
