@@ -90,6 +90,18 @@ test("PORTAL-11 a session that leaves out who asked reads no more codes, and use
   expect(tried.filter((status) => status === 400)).toHaveLength(4 * 3);
 });
 
+test.each(["approve", "deny"])(
+  "PORTAL-11 codes that a session looks up without saying who asked count where it would %s them",
+  async (deed) => {
+    const person = await gateway.join(`${deed}@example.eu`);
+    const cookie = [...person.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    const url = `${gateway.url}/manage/auth/device?user_code=WRONGONE`;
+    const read = async () => (await fetch(url, { headers: { cookie } })).status;
+    const guess = async () => (await person.post(`/manage/auth/device/${deed}`, { userCode: "WRONGONE" })).status;
+    expect([...(await times(2, read)), ...(await times(2, guess)), await read()]).toEqual([400, 400, 400, 429, 429]);
+  },
+);
+
 test("PORTAL-11 pages of other addresses use up no try of whoever looks at them", async () => {
   const small = await peopleGateway({
     env: {

@@ -24,8 +24,11 @@ type Door = {
   readonly takes?: readonly string[];
   /** Fields that are always sent so. */
   readonly sets?: Readonly<Record<string, unknown>>;
-  /** A try at something that could be guessed; `account` is the field that says whose. */
-  readonly tried?: { readonly account?: string };
+  /**
+   * A try at something that could be guessed; `account` is the field that says whose. What can be looked up as well is
+   * counted together with that.
+   */
+  readonly tried?: { readonly account?: string; readonly lookedUp?: true };
   /** It counts as a try although it succeeds: it makes something. */
   readonly makes?: true;
   /** Needs a sign-in that is not long ago. */
@@ -135,12 +138,12 @@ const DEVICE_DOORS: Readonly<Record<string, Door>> = {
   "device/approve": {
     method: "POST",
     takes: ["userCode"],
-    tried: {},
+    tried: { lookedUp: true },
     fresh: true,
     changes: "person.device_approve",
     needs: { model: "session", makes: "deviceCode" },
   },
-  "device/deny": { method: "POST", takes: ["userCode"], tried: {} },
+  "device/deny": { method: "POST", takes: ["userCode"], tried: { lookedUp: true } },
   "device/code": { method: "POST", takes: ["client_id", "scope"], tried: {}, makes: true, plain: true },
   "device/token": { method: "POST", takes: ["grant_type", "device_code", "client_id"], signsIn: "device", plain: true },
 };
@@ -267,6 +270,8 @@ function begin(
   const [{ tries }, { clientAddress }] = [room, exchange];
   const account = tried.account === undefined ? undefined : textOf(fields, tried.account);
   const isOwn = account === undefined || (makes !== true && isAddressOf(held, account));
+  if (held !== undefined && tried.lookedUp === true)
+    return tries.beginRead(clientAddress, true, held.person.id, held.session.id);
   if (held !== undefined && isOwn) return tries.begin(clientAddress, held.person.id, held.session.id);
   return tries.begin(clientAddress, account === "" ? undefined : account);
 }
