@@ -226,7 +226,9 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     killed.child.kill("SIGKILL");
     await waiting.over;
     expect(JSON.parse(eventsOf(waiting.text).at(-1) ?? "").error.code).toBe("upstream_error");
-    const served = await chat(a, tenant, { ...asking("hi"), model: SANDBOX });
+    // Those that find it out are told what those after them are: clients do not send again what was not found.
+    const [byName, served] = await Promise.all([chat(a, tenant), chat(a, tenant, { ...asking("hi"), model: SANDBOX })]);
+    expect([byName.status, byName.body.error.code]).toEqual([502, "upstream_error"]);
     expect([served.status, served.headers.get("x-svc-served-by")]).toEqual([200, null]);
     expect((await chat(a, tenant)).status).toBe(502);
     const killedAtMs = Date.now();

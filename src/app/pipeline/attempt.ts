@@ -14,6 +14,7 @@ import {
   classifyFailure,
   classifyKeyGone,
   classifyMalformed,
+  classifyNodeLost,
   classifyStatus,
   classifyUnsayable,
   classifyWithdrawn,
@@ -284,7 +285,8 @@ function rowNow(gateway: Gateway, attempt: Attempt): Endpoint | undefined {
 
 /** Why a planned endpoint cannot be asked any more. */
 function goneNow(gateway: Gateway, attempt: Attempt): Verdict {
-  const { own, endpoint } = attempt;
+  const { own, node, endpoint } = attempt;
+  if (node !== undefined) return classifyNodeLost(node.name, endpoint.model);
   const { provider, baseUrl } = endpoint;
   if (own !== undefined && connectionsOfAttempt(gateway, attempt)?.credential(provider) === undefined)
     return classifyKeyGone(provider, "removed");
@@ -292,7 +294,7 @@ function goneNow(gateway: Gateway, attempt: Attempt): Verdict {
   // The catalogue has it where it was: it is the key that is asked for elsewhere, in the project of another account.
   if (own !== undefined && row !== undefined && row.status !== "retired" && row.baseUrl === baseUrl)
     return classifyKeyGone(provider, "replaced");
-  return forOwner(classifyWithdrawn(endpoint), attempt, null);
+  return classifyWithdrawn(endpoint);
 }
 
 /** The same failure, told to whom it concerns where the endpoint was called with something of the workspace's own. */

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { endpointOf } from "../../../tests/support/routing.ts";
 import { fault } from "../../contract/faults.ts";
 import {
   atNode,
@@ -6,7 +7,9 @@ import {
   classifyExcluded,
   classifyFailure,
   classifyMalformed,
+  classifyNodeLost,
   classifyStatus,
+  classifyWithdrawn,
   endedBy,
   type Verdict,
   withOwnKey,
@@ -170,6 +173,12 @@ test.each<[string, Verdict, (reason: string) => string]>([
       `The local server of the node rack refused the request (401), and ${reason}. Look at its key and its models.`,
   ],
   [
+    "is a node that went",
+    classifyNodeLost("rack", "lab/writer"),
+    (reason) =>
+      `The node rack has just stopped serving lab/writer, and ${reason}. Try again shortly, or look after its agent.`,
+  ],
+  [
     "gives no whole answer, whose words name no reason",
     classifyMalformed("no other endpoint is left", "acme", "upstream_invalid_answer"),
     () => "acme did not answer: no other endpoint is left.",
@@ -180,4 +189,10 @@ test.each<[string, Verdict, (reason: string) => string]>([
   const ended = endedBy(verdict, "the time is up");
   expect(ended).toMatchObject({ code: verdict.last.code, headers: verdict.last.headers, detail: verdict.last.detail });
   expect(ended.message).toBe(words("the time is up"));
+});
+
+test("NODE-02 ERR-11 an endpoint that was withdrawn is not found; a node that went is away, and may be asked again", () => {
+  const endpoint = endpointOf({ provider: "acme", model: "lab/writer" });
+  expect(shown(classifyWithdrawn(endpoint))).toEqual(next(404, "model_not_found", "nobody"));
+  expect(shown(classifyNodeLost("rack", endpoint.model))).toEqual(next(502, "upstream_error", "nobody"));
 });

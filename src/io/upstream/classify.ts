@@ -215,6 +215,17 @@ export function classifyKeyGone(provider: string, how: "removed" | "replaced"): 
   };
 }
 
+/** The same of a machine that went: it is away, not unknown, and who sends the request again may find it back. */
+export function classifyNodeLost(name: string, model: string): Verdict {
+  const lost = told((reason) =>
+    fault("upstream_error", {
+      message: `The node ${name} has just stopped serving ${model}, and ${reason}. Try again shortly, or look after its agent.`,
+    }),
+  );
+  const why = "the node stopped serving it since the plan was made";
+  return { is: "next", why, maybeAccepted: false, ...lost, blame: NOBODY, againAfterMs: undefined };
+}
+
 /**
  * Only writing the request showed that it cannot be said to this endpoint: another one may have words for it. The caller
  * may be told in words of its own request; the log has none of them.
