@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
-import { clientOf, wav } from "../support/transcriptions.ts";
+import { clientOf, sound, transcribe, wav } from "../support/transcriptions.ts";
 
 const MODEL = "sandbox/listen";
 const TEXT = "the quick brown fox jumps";
@@ -82,6 +82,31 @@ describe("the official client against the sandbox", () => {
       usage: { type: "duration", seconds: 2, cost: expect.any(Number), currency: "EUR" },
     });
   });
+
+  test.each(["text", "srt", "vtt"])(
+    "BILL-09 STT-01 what was charged before is not told in the place of %s, which is saved as it comes: 409",
+    async (format) => {
+      const { key } = await gateway.tenant();
+      const once = () =>
+        transcribe(
+          gateway,
+          key,
+          [
+            ["model", MODEL],
+            ["response_format", format],
+          ],
+          { name: "a.wav", bytes: sound(1) },
+          { "idempotency-key": "minutes" },
+        );
+      const first = await once();
+      expect(first.status).toBe(200);
+      const again = await once();
+      expect([again.status, again.body.error.code]).toEqual([409, "idempotent_replay"]);
+      expect(again.body.error.message).toContain(first.headers.get("x-svc-request-id"));
+      expect(again.headers.get("x-should-retry")).toBe("false");
+      expect(again.headers.get("idempotent-replayed")).toBe("true");
+    },
+  );
 
   test.each(["sandbox-us", "sandbox-fr"])(
     "STT-01 the same answer from %s, whatever format it speaks",

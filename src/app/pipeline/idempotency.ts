@@ -6,6 +6,8 @@ import type { Surface } from "../../domain/record/record.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { failedChat } from "../../language/dialects/chat/answer.ts";
 import { errorFields } from "../../language/dialects/responses/errors.ts";
+import type { TranscriptFormat } from "../../language/transcriptions/ask.ts";
+import { saidIn } from "../body.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { settleFree } from "./settle.ts";
 import type { Trail } from "./trail.ts";
@@ -99,17 +101,18 @@ type Replayed = {
   readonly exchange: Exchange;
   readonly sink: Sink;
   readonly surface: Surface;
+  /** What was sent, as the log may see it. */
+  readonly asked: Buffer;
 };
 
 /** Answers a call that was answered and charged before: what is known of the first, and its contents where they are kept. */
 export async function replay(call: Replayed, first: RememberedUse): Promise<void> {
-  const { gateway, trail, exchange, sink, surface } = call;
+  const { gateway, trail, exchange, sink, surface, asked } = call;
   gateway.recheck(exchange);
   const problem = replayFault(first, surface);
-  // Its caller left before it was whole: there is no answer to repeat. Nor is there of speech, which is never kept, and
-  // words in the place of audio would be saved and played as such.
-  if (first.status === CUT_SHORT || surface === "speech") throw problem;
   const isStream = trail.streaming && first.status === ANSWERED;
+  // Its caller left before it was whole: there is no answer to repeat.
+  if (first.status === CUT_SHORT || (!isStream && isSavedAsItComes(surface, asked))) throw problem;
   const kept = isStream ? undefined : await keptAnswer(gateway, first);
   await settleFree(
     gateway,
@@ -127,6 +130,14 @@ export async function replay(call: Replayed, first: RememberedUse): Promise<void
     ...(isStream ? { "cache-control": "no-cache" } : { "content-length": String(Buffer.byteLength(text)) }),
   });
   sink.end(text);
+}
+
+const PLAIN_TRANSCRIPTS: ReadonlySet<unknown> = new Set(["text", "srt", "vtt"] satisfies TranscriptFormat[]);
+
+/** Nobody reads such an answer before it is saved: what is said in the place of audio would be played, or shown as subtitles. */
+function isSavedAsItComes(surface: Surface, asked: Buffer): boolean {
+  if (surface === "speech") return true;
+  return surface === "transcriptions" && PLAIN_TRANSCRIPTS.has(saidIn(asked)?.["response_format"]);
 }
 
 /** The id under which log and cost are found is the first one's. */

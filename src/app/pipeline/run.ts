@@ -96,7 +96,7 @@ export async function run(
         capturing?.leaveOut();
         noteAsked(trail, arrived.asked);
         await gateway.ending?.(trail.requestId, "less");
-        return await replay({ gateway, trail, exchange, sink, surface }, first);
+        return await replay({ gateway, trail, exchange, sink, surface, asked: arrived.asked }, first);
       }
     }
     capturing?.asked(arrived.asked);
