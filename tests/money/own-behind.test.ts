@@ -144,6 +144,28 @@ describe("BILL-08 what is the workspace's own serves from any place of the plan"
     expect((await first).status).toBe(200);
   });
 
+  test("BILL-08 ERR-07 where the own key or the node fails, the refusal says that others were left out for want of money", async () => {
+    const keyed = await withKey("fallback", "0");
+    const limited = await withKey("fallback", "1");
+    await gateway.manage("PUT", `/workspaces/${limited.slug}/limits`, { day: "0" });
+    for (let n = 0; n < 2; n += 1) dearest.next({ status: 500, json: {} });
+    const noded = await withNode(
+      await localForTest({ answer: (_body, response) => response.writeHead(500).end("{}") }),
+    );
+    const asked = [
+      [keyed, "has 0.00 EUR available. Top up the wallet"],
+      [limited, "The daily spend limit of workspace"],
+      [noded, "has 0.00 EUR available. Top up the wallet"],
+    ] as const;
+    for (const [tenant, why] of asked) {
+      const { status, body } = await chat(tenant);
+      expect([status, body.error.code]).toEqual([502, "upstream_error"]);
+      expect(body.error.message).toContain("nothing could be reserved for the others");
+      expect(body.error.message).toContain(why);
+      expect(body.error.message).not.toContain("no other endpoint is left");
+    }
+  });
+
   test("BILL-08 without credit and without anything of its own a workspace is refused before anybody is asked", async () => {
     const tenant = await gateway.tenant({ credit: "0" });
     const { status, body } = await chat(tenant, { model: "auto" });

@@ -86,12 +86,15 @@ export class Tries {
     throw this.#lastOf(limits.attemptsMax) ?? unpaid ?? allBusy();
   }
 
-  /** What the caller hears after so many attempts: others may be left. */
+  /** What the caller hears after so many attempts: others may be left, or were left out. */
   #lastOf(attemptsMax: number): Fault | undefined {
-    const others = [...this.#parts.plan.attempts.slice(this.#next), ...this.#later];
+    const { plan, trail } = this.#parts;
+    if (this.#last === undefined) return undefined;
+    const others = [...plan.attempts.slice(this.#next), ...this.#later];
     const isLeft = others.some((one) => isOwnResource(one) || this.#closed() === undefined);
-    if (this.#last === undefined || !isLeft) return this.#last?.last;
-    return endedBy(this.#last, `all ${attemptsMax} attempts that a request may make are used up`);
+    if (isLeft) return endedBy(this.#last, `all ${attemptsMax} attempts that a request may make are used up`);
+    const isUnpaid = this.#platform === "open" && !plan.attempts.every(isOwnResource);
+    return isUnpaid && trail.unpaid !== undefined ? withoutPay(this.#last, trail.unpaid) : this.#last.last;
   }
 
   /** Whose turn it is. */
@@ -329,6 +332,12 @@ export class Tries {
       ...(own === undefined ? {} : { ownKey: true }),
     });
   }
+}
+
+/** The last failure where money would have had others asked: whoever looks after the wallet can do something. */
+function withoutPay(last: Told, unpaid: Fault): Fault {
+  const ended = endedBy(last, "nothing could be reserved for the others");
+  return ended.reworded({ message: `${ended.message} ${unpaid.message}` });
 }
 
 function allBusy(): Fault {
