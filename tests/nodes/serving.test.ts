@@ -3,6 +3,7 @@ import type { Json, Tenant } from "../support/gateway.ts";
 import { setLimits } from "../support/limits.ts";
 import { agentForTest, chatAnswer, createNode, localForTest, nodeIs } from "../support/nodes.ts";
 import { chunksOf, eventsOf, MODEL, openScene, type Scene, saidIn } from "../support/scene.ts";
+import { transcribe } from "../support/transcriptions.ts";
 import { chatJson } from "../support/upstream.ts";
 
 let scene: Scene;
@@ -133,6 +134,31 @@ describe("what a node serves", () => {
 });
 
 describe("money", () => {
+  test("NODE-01 ERR-11 what a node does not serve is said as of any model, while it is there and while it is away", async () => {
+    const { tenant } = await withNode();
+    await createNode(scene.gateway, tenant.slug, "shelf");
+    const told = async (where: string, body: Json) => {
+      const { status, body: said } = await scene.gateway.call(tenant.key, where, { body });
+      return [status, said.error.code, said.error.message];
+    };
+    const lacks = (surface: string, node = "rack") =>
+      expect.stringContaining(`node-${node}:own:node/${node}/tiny does not serve ${surface}`);
+    const vectors = await told("/v1/embeddings", { model: OWN, input: "x" });
+    expect(vectors).toEqual([404, "model_not_found", lacks("embeddings")]);
+    for (const node of ["rack", "shelf"]) {
+      const model = `node/${node}/tiny`;
+      const { body } = await transcribe(scene.gateway, tenant.key, [["model", model]]);
+      expect([body.error.code, body.error.message]).toEqual(["model_not_found", lacks("transcriptions", node)]);
+      const spoken = await told("/v1/audio/speech", { model, input: "x", voice: "ada" });
+      const noSpeech = `No provider of ${model} has an interface for speech.`;
+      expect(spoken).toEqual([501, "speech_not_supported", expect.stringContaining(noSpeech)]);
+      const questions = { q: { type: "noul", instructions: "Is it so?" } };
+      const decided = await told("/v1/decisions", { model, state: "x", questions });
+      const noDecisions = `No provider of ${model} has an interface for decisions.`;
+      expect(decided).toEqual([501, "decisions_not_supported", expect.stringContaining(noDecisions)]);
+    }
+  });
+
   test("NODE-01 a spend limit that is reached keeps nobody from a node of their own", async () => {
     const { tenant } = await withNode({ credit: "5", node: { mapping: { tiny: MODEL } } });
     await setLimits(scene, tenant.slug, { day: "0" });

@@ -16,8 +16,8 @@ export function noInterface(snapshot: Snapshot, { modelId, has, code, what }: Mi
   for (const endpoint of snapshot.endpoints.values())
     if (providers.has(endpoint.provider) && has(endpoint)) return undefined;
   const named = [...providers].slice(0, NAMED_MAX).join(", ");
-  const who = named === "" ? "No provider serves" : `None of the providers of`;
-  const message = named === "" ? `${who} ${modelId}.` : `${who} ${modelId} (${named}) has an interface for ${what}.`;
+  const who = named === "" ? `No provider of ${modelId}` : `None of the providers of ${modelId} (${named})`;
+  const message = `${who} has an interface for ${what}. GET /v1/models lists models that serve it.`;
   return fault(code, { message, param: "model" });
 }
 

@@ -24,13 +24,13 @@ export class NodeReach implements Reaching {
   of(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): Reached {
     const base = this.#base.of(modelId, surface, walletCurrency, nowMs);
     const nodes = this.#nodes.of(modelId, surface, walletCurrency, nowMs);
-    if (nodes.endpoints.length === 0) return base;
+    if (nodes.endpoints.length === 0 && nodes.obstacles.length === 0) return base;
     const key = `${surface} ${walletCurrency} ${modelId}`;
     const known = this.#known.get(key);
     // Both are worked out anew when the day or a rate changes; what was put together from them then is, too.
     if (known?.base === base && known.nodes === nodes) return known.both;
     const own = nodes.endpoints.map((row): Reachable => ({ ...row, node: this.#nodeOf(row.endpoint.provider) }));
-    const both = { endpoints: [...base.endpoints, ...own], obstacles: base.obstacles };
+    const both = { endpoints: [...base.endpoints, ...own], obstacles: [...base.obstacles, ...nodes.obstacles] };
     this.#known.set(key, { base, nodes, both });
     return both;
   }
