@@ -55,6 +55,9 @@ describe("nodes of a workspace", () => {
     await refused({ country: "DE" }, "name");
     await refused({ name: "rack", country: "DE", mapping: { tiny: "nobody/nothing" } }, "mapping");
     await refused({ name: "rack", country: "DE", mapping: { a: "sandbox/chat", b: "sandbox/chat" } }, "mapping");
+    // Nodes are asked for chat and embeddings alone: nothing would ever come of it.
+    for (const model of ["sandbox/speak", "sandbox/listen", "sandbox/decide"])
+      await refused({ name: "rack", country: "DE", mapping: { tiny: model } }, "mapping");
     expect((await ask("GET", nodes)).body.data).toEqual([]);
   });
 

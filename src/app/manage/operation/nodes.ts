@@ -1,6 +1,7 @@
 import { type Fault, fault, invalidValue } from "../../../contract/faults.ts";
 import { NodeCreate, NodePatch } from "../../../contract/schemas/manage-nodes.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
+import { isChatLike } from "../../../domain/catalogue/callable.ts";
 import { ownModelId } from "../../../domain/catalogue/node-rows.ts";
 import { NODE_TOKEN_PREFIX, type WorkspaceNode } from "../../../domain/tenancy/node.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
@@ -66,14 +67,23 @@ function nodeView(room: Room, node: WorkspaceNode) {
   };
 }
 
-/** What local models are mapped to must be there, and each only once: one machine is one endpoint of a model. */
+/**
+ * What local models are mapped to must be there and be something that nodes are asked for, and each only once: one machine
+ * is one endpoint of a model.
+ */
 function checkMapping(room: Room, mapping: Mapping): void {
   const taken = new Set<string>();
-  for (const model of Object.values(mapping)) {
-    if (!room.snapshot().models.has(model))
-      throw invalidValue("mapping", `the catalogue has no model "${short(model)}": take one of the catalogue`);
-    if (taken.has(model)) throw invalidValue("mapping", `two models of one node stand behind "${short(model)}"`);
-    taken.add(model);
+  for (const id of Object.values(mapping)) {
+    const model = room.snapshot().models.get(id);
+    if (model === undefined)
+      throw invalidValue("mapping", `the catalogue has no model "${short(id)}": take one of the catalogue`);
+    if (!model.surfaces.some((surface) => isChatLike(surface) || surface === "embeddings"))
+      throw invalidValue(
+        "mapping",
+        `nodes serve chat and embeddings, and "${id}" serves ${model.surfaces.join(" and ")} alone: take a model for one of those`,
+      );
+    if (taken.has(id)) throw invalidValue("mapping", `two models of one node stand behind "${short(id)}"`);
+    taken.add(id);
   }
 }
 
