@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
-import type { Fault } from "../contract/faults.ts";
+import { Fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import type { RequestRun } from "../domain/admission/admission.ts";
 import type { Actor, Seat } from "../domain/tenancy/actor.ts";
@@ -33,6 +33,13 @@ export type Exchange = {
   /** On routes that take a multipart form: the body as it comes, under its limit. In the place of `body`. */
   upload(): Promise<Readable>;
 };
+
+/** The client hung up before its request was whole: nobody hears of it but the log. */
+export class ClientLeft extends Fault {
+  constructor() {
+    super("invalid_request", { message: "The request ended before its body was whole." });
+  }
+}
 
 /** Who calls, on routes that need a key. */
 export function principalOf({ principal, route }: Exchange): Principal {

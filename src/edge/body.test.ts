@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openUpload, readBody } from "./body.ts";
 
+const SENDER = { wanted() {}, refusal: () => undefined };
 const server = createServer();
 beforeAll(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve)));
 afterAll(() => server.close());
@@ -23,13 +24,13 @@ async function leftAfter(bytes: number): Promise<IncomingMessage> {
 
 describe("a body whose sender left before anybody read it", () => {
   test.each([0, 5, 10])("is not waited for, after %i of 10 bytes", async (bytes) => {
-    const read = async () => readBody(await leftAfter(bytes), "json", 100, () => undefined);
+    const read = async () => readBody(await leftAfter(bytes), "json", 100, SENDER);
     await expect(read()).rejects.toThrow("ended before its body was whole");
   });
 
   test.each([0, 5, 10])("is no upload either, after %i of 10 bytes", async (bytes) => {
     const request = await leftAfter(bytes);
-    const read = async () => openUpload(request, 100, () => undefined).toArray();
+    const read = async () => openUpload(request, 100, SENDER).toArray();
     await expect(read()).rejects.toThrow("ended before its body was whole");
   });
 });

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { type Readable, Transform } from "node:stream";
+import { ClientLeft } from "../app/exchange.ts";
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Intake } from "../contract/route.ts";
 
@@ -10,21 +11,21 @@ export function awaitsContinue(request: IncomingMessage): boolean {
   return request.headers.expect?.toLowerCase() === "100-continue";
 }
 
-/**
- * Reads the body under its cap; a length that is announced too large is refused before a byte is read. `wanted` is
- * called once the body is about to be read.
- */
-export function readBody(
-  request: IncomingMessage,
-  intake: Intake,
-  maxBytes: number,
-  wanted: () => void,
-): Promise<Buffer> {
+/** Whoever sends a body, as far as its reader has to know. */
+export type Sender = {
+  /** Called once the body is about to be read. */
+  wanted(): void;
+  /** What was answered in the place of a body that was cut off; undefined: its sender left. */
+  refusal(): Fault | undefined;
+};
+
+/** Reads the body under its cap; a length that is announced too large is refused before a byte is read. */
+export function readBody(request: IncomingMessage, intake: Intake, maxBytes: number, sender: Sender): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const announced = Number(request.headers["content-length"] ?? 0);
     if (announced > maxBytes) throw tooLarge(maxBytes);
-    refuseLeft(request);
-    wanted();
+    refuseLeft(request, sender);
+    sender.wanted();
     const chunks: Buffer[] = [];
     let bytes = 0;
     const take = (chunk: Buffer) => {
@@ -47,7 +48,7 @@ export function readBody(
     });
     // Every request closes in the end: a fault takes its stack along, which only one that broke is worth.
     const broken = () => {
-      if (!request.readableEnded) reject(notWhole());
+      if (!request.readableEnded) reject(cutOff(sender));
     };
     request.on("error", broken);
     request.on("close", broken);
@@ -58,11 +59,11 @@ export function readBody(
  * The body of an upload as it comes, under its cap and never held whole. What is wrong with it by its headers is said
  * before a byte is read; what goes wrong later ends the stream with the fault.
  */
-export function openUpload(request: IncomingMessage, maxBytes: number, wanted: () => void): Readable {
+export function openUpload(request: IncomingMessage, maxBytes: number, sender: Sender): Readable {
   const wrong = uploadFault(request, maxBytes);
   if (wrong !== undefined) throw wrong;
-  refuseLeft(request);
-  wanted();
+  refuseLeft(request, sender);
+  sender.wanted();
   let bytes = 0;
   const counted = new Transform({
     transform(chunk: Buffer, _encoding, done) {
@@ -72,7 +73,7 @@ export function openUpload(request: IncomingMessage, maxBytes: number, wanted: (
     },
   });
   const broken = () => {
-    if (!request.readableEnded) counted.destroy(notWhole());
+    if (!request.readableEnded) counted.destroy(cutOff(sender));
   };
   request.on("error", broken);
   request.on("close", broken);
@@ -118,13 +119,13 @@ function typeFault(request: IncomingMessage, intake: Intake, bytes: number): Fau
   });
 }
 
-function notWhole(): Fault {
-  return fault("invalid_request", { message: "The request ended before its body was whole." });
+function cutOff(sender: Sender): Fault {
+  return sender.refusal() ?? new ClientLeft();
 }
 
 /** Who left while something else was asked is heard of no more, whatever had come until then. */
-function refuseLeft(request: IncomingMessage): void {
-  if (request.destroyed) throw notWhole();
+function refuseLeft(request: IncomingMessage, sender: Sender): void {
+  if (request.destroyed) throw cutOff(sender);
 }
 
 function tooLarge(maxBytes: number) {

@@ -1,5 +1,6 @@
 import type { Server as HttpServer, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import type { Fault } from "../contract/faults.ts";
 import type { Clock } from "../kit/clock.ts";
 import { Server } from "../kit/node-http.ts";
 
@@ -13,6 +14,8 @@ export type Connection = {
   // A list, not a set: a set that is filled and emptied for every request leaves a chain of dead tables behind, which
   // keeps each answer alive until the next full collection.
   readonly answers: ServerResponse[];
+  /** What was answered by hand to something that is no HTTP, or did not come in time. */
+  refusal: Fault | undefined;
 };
 
 /** The port of a server: how it is taken, and how it is given up without losing a request. */

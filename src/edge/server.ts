@@ -16,7 +16,7 @@ import { redacted } from "../kit/secret.ts";
 import { after, type Soon } from "../kit/soon.ts";
 import { authenticateActor, type Managers } from "./actor.ts";
 import { clientAddress, peerAddress } from "./address.ts";
-import { awaitsContinue, openUpload, readBody } from "./body.ts";
+import { awaitsContinue, openUpload, readBody, type Sender } from "./body.ts";
 import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-hand.ts";
 import { Callers, type CallersDeps } from "./callers.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
@@ -197,7 +197,7 @@ export class Edge {
   #connectionOf(socket: Socket): Connection {
     const known = this.#connections.get(socket);
     if (known !== undefined) return known;
-    const connection = { peer: peerAddress(socket), answers: [] };
+    const connection = { peer: peerAddress(socket), answers: [], refusal: undefined };
     this.#connections.set(socket, connection);
     this.door.connected(connection, socket);
     return connection;
@@ -330,12 +330,20 @@ export class Edge {
     return handler.handle(exchange).then((reply) => sendReply(request, response, reply, call.baseHeaders));
   }
 
-  #read({ request, response }: Call, { intake, bodyMaxBytes }: Route): Promise<Buffer> {
+  #read(call: Call, { intake, bodyMaxBytes }: Route): Promise<Buffer> {
     const { jsonMaxBytes } = this.#deps.bodyLimits;
     // A route may take less than what the settings allow, never more.
-    return readBody(request, intake, Math.min(bodyMaxBytes ?? jsonMaxBytes, jsonMaxBytes), () => {
-      if (awaitsContinue(request)) response.writeContinue();
-    });
+    const maxBytes = Math.min(bodyMaxBytes ?? jsonMaxBytes, jsonMaxBytes);
+    return readBody(call.request, intake, maxBytes, this.#senderOf(call));
+  }
+
+  #senderOf({ request, response }: Call): Sender {
+    return {
+      wanted() {
+        if (awaitsContinue(request)) response.writeContinue();
+      },
+      refusal: () => this.#connections.get(request.socket)?.refusal,
+    };
   }
 
   /**
@@ -349,11 +357,9 @@ export class Edge {
   }
 
   /** Nothing of an upload is read before it is known that the caller may send it. */
-  async #upload({ request, response }: Call, refusal: Fault | undefined): Promise<Readable> {
+  async #upload(call: Call, refusal: Fault | undefined): Promise<Readable> {
     if (refusal !== undefined) throw refusal;
-    return openUpload(request, this.#deps.bodyLimits.uploadMaxBytes, () => {
-      if (awaitsContinue(request)) response.writeContinue();
-    });
+    return openUpload(call.request, this.#deps.bodyLimits.uploadMaxBytes, this.#senderOf(call));
   }
 
   #refuse(call: Call, error: unknown): void {
@@ -372,9 +378,13 @@ export class Edge {
 
   /** Not even HTTP: answered by hand on the socket, unless another answer is already on its way there. */
   #malformed(error: Error & { code?: string }, socket: Duplex): void {
-    const begun = (this.#connections.get(socket)?.answers ?? []).some((response) => response.headersSent);
-    if (error.code === "ECONNRESET" || begun) socket.destroy();
-    else answerByHand(socket, malformedFault(error.code), this.#deps.ids.next("req_"));
+    const connection = this.#connections.get(socket);
+    const begun = (connection?.answers ?? []).some((response) => response.headersSent);
+    if (error.code === "ECONNRESET" || begun) return void socket.destroy();
+    const problem = malformedFault(error.code);
+    // Who sends no more before the end of a body has left, as a rule: it hears of it in case it has not.
+    if (connection !== undefined && error.code !== "HPE_INVALID_EOF_STATE") connection.refusal = problem;
+    answerByHand(socket, problem, this.#deps.ids.next("req_"));
   }
 }
 

@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { changedCatalogue } from "../support/changed-catalogue.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
@@ -40,6 +41,32 @@ async function expectFree(row: Json): Promise<void> {
   expect(await scene.charges(tenant)).toEqual([]);
   expect(await scene.wallet(tenant)).toEqual({ balance: "10.00", held: "0.00", currency: "EUR" });
 }
+
+describe("a body that never comes whole", () => {
+  const HEAD = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-type: application/json";
+  const begin = async (rest: string) => {
+    const socket = connect(Number(new URL(scene.gateway.url).port), "127.0.0.1").resume();
+    socket.on("error", () => undefined);
+    await new Promise((written) => socket.write(`${HEAD}\r\nauthorization: Bearer ${tenant.key}\r\n${rest}`, written));
+    return socket;
+  };
+
+  test.each([
+    ["announced length", 'content-length: 999\r\n\r\n{"model":'],
+    ["chunks", 'transfer-encoding: chunked\r\n\r\n9\r\n{"model":\r\n'],
+  ])("CHAT-09 LOG-01 of %s: who hangs up has hung up, whatever was sent until then", async (_, sent) => {
+    (await begin(sent)).destroy();
+    const [row] = await scene.rowsOnce(tenant, 1);
+    await expectFree(row);
+  });
+
+  test("CHAT-09 LOG-01 because it is no HTTP: the log says what its sender hears", async () => {
+    const socket = await begin("transfer-encoding: chunked\r\n\r\nthis is no length\r\n");
+    const [row] = await scene.rowsOnce(tenant, 1);
+    expect(row).toMatchObject({ status: 400, error_code: "invalid_request", cost: "0.00" });
+    socket.destroy();
+  });
+});
 
 describe("a client that hangs up inside a stream", () => {
   test.each([

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readJson } from "../../src/app/body.ts";
 import { type Handler, whole } from "../../src/app/exchange.ts";
+import { faultOf } from "../../src/app/fault-of.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { IpLimit } from "../../src/edge/ip-limit.ts";
@@ -19,6 +20,8 @@ const PATIENCE = { headersMs: 300, requestMs: 6_000, checkEveryMs: 50, stallMs: 
 
 let edge: Edge;
 let url: string;
+/** What was heard by those who waited for a body in vain. */
+const unread: string[] = [];
 
 /** The edge as it is, with little patience: its handlers only read the body. */
 beforeAll(async () => {
@@ -46,9 +49,15 @@ beforeAll(async () => {
     alarmed: () => undefined,
     answered: () => undefined,
   });
-  const reading = whole(async (exchange) =>
-    exchange.route.intake === "none" ? { status: 200 } : { status: 200, json: (await readJson(exchange)).value },
-  );
+  const reading = whole(async (exchange) => {
+    if (exchange.route.intake === "none") return { status: 200 };
+    try {
+      return { status: 200, json: (await readJson(exchange)).value };
+    } catch (error) {
+      unread.push(faultOf(error).code);
+      throw error;
+    }
+  });
   const handlers: Record<string, Handler> = Object.fromEntries(ROUTES.map(({ id }) => [id, reading]));
   url = await edge.door.listen("127.0.0.1", 0);
   edge.open({ byDigest: () => undefined, accept() {} }, () => [], handlers);
@@ -130,5 +139,9 @@ describe("clients that never finish", () => {
   test("ERR-01 no request stays behind once its client was cut off", async () => {
     for (let waits = 0; edge.door.running > 0 && waits < 200; waits += 1) await sleep(10);
     expect(edge.door.running).toBe(0);
+  });
+
+  test("LOG-01 whoever reads a body that does not come in time hears so, as its sender does", () => {
+    expect(new Set(unread)).toEqual(new Set(["request_timeout"]));
   });
 });

@@ -408,7 +408,8 @@ describe("hanging up", () => {
     request.destroy();
     await nothingHeld();
     const [row] = await scene.rowsOnce(tenant, 1);
-    expect([row.surface, row.status, row.cost]).toEqual(["transcriptions", 400, "0.00"]);
+    expect([row.surface, row.cost]).toEqual(["transcriptions", "0.00"]);
+    expect([row.status, row.error_code]).toEqual([499, "client_disconnected"]);
     expect(asked()).toBe(before);
   });
 

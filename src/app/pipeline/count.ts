@@ -8,7 +8,7 @@ import { nearTextTokens } from "../../language/canon/estimate.ts";
 import { NO_EXTRAS } from "../../language/canon/extras.ts";
 import { namesKept } from "../../language/canon/needs.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
-import { type Exchange, principalOf, type Sink } from "../exchange.ts";
+import { ClientLeft, type Exchange, principalOf, type Sink } from "../exchange.ts";
 import { faultOf } from "../fault-of.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
 import { outlineOf } from "./chat-errand.ts";
@@ -18,7 +18,7 @@ import { countInput, inputTokensOf } from "./input-tokens.ts";
 import type { Ended } from "./outcome.ts";
 import { type Planned, planOutline } from "./plan.ts";
 import { Relay } from "./relay.ts";
-import { type DecodedChat, GONE, noteAsked } from "./run.ts";
+import { type DecodedChat, gone, noteAsked } from "./run.ts";
 import { settleFree } from "./settle.ts";
 import { Trail } from "./trail.ts";
 import { Tries } from "./tries.ts";
@@ -58,11 +58,11 @@ export async function countTokens(
     const recheck = () => gateway.recheck(exchange);
     // It costs nothing, and takes as much of the gateway and of its providers as anything else.
     if (gateway.queue.enter() === "wait" && (await waitForPlace(gateway, trail, sink)) === "left")
-      return await settleFree(gateway, trail, trail.finish({ ...GONE, usage: null, charge: null }));
+      return await settleFree(gateway, trail, gone(trail));
     place = "taken";
     const asked = await askProviders({ gateway, trail, sink, inbound, plan, policyNow, recheck });
     if (asked.is === "gone") {
-      await settleFree(gateway, trail, trail.finish({ ...GONE, usage: null, charge: null }));
+      await settleFree(gateway, trail, gone(trail));
       return;
     }
     const body =
@@ -82,7 +82,7 @@ export async function countTokens(
   } catch (error) {
     if (decoded === undefined && bytes !== undefined) noteAsked(trail, bytes);
     const problem = faultOf(error);
-    await settleFree(gateway, trail, trail.refuse(problem));
+    await settleFree(gateway, trail, error instanceof ClientLeft ? gone(trail) : trail.refuse(problem));
     throw decoded?.inCallersWords?.(problem) ?? problem;
   } finally {
     if (place === "taken") gateway.queue.leave();

@@ -11,7 +11,7 @@ import { stop } from "../../kit/timers.ts";
 import type { Sent } from "../../language/canon/answer.ts";
 import type { AnswerHead } from "../../language/dialects/client.ts";
 import { saidIn } from "../body.ts";
-import { type Exchange, principalOf, type Sink } from "../exchange.ts";
+import { ClientLeft, type Exchange, principalOf, type Sink } from "../exchange.ts";
 import { faultOf } from "../fault-of.ts";
 import { admit, neededFor } from "./admit.ts";
 import { type Tried, tryOnce, untold } from "./attempt.ts";
@@ -34,7 +34,7 @@ import { waitForPlace } from "./wait.ts";
 import type { Gateway } from "./world.ts";
 
 /** The client closed the connection before the answer was whole; only ever seen in the log. */
-export const GONE = { status: 499, errorCode: "client_disconnected" } as const;
+const GONE = { status: 499, errorCode: "client_disconnected" } as const;
 
 /** A request as its surface decoded it, and what the surface wants to hear of it. */
 export type Decoded = {
@@ -135,7 +135,7 @@ export async function run(
     const problem = (WANTING.has(found.status) && waiting && unsaidBy(exchange, trail, waiting)) || found;
     if (!(error instanceof SettledFault)) {
       await gateway.ending?.(trail.requestId, "less");
-      await settleFree(gateway, trail, trail.refuse(problem));
+      await settleFree(gateway, trail, error instanceof ClientLeft ? gone(trail) : trail.refuse(problem));
     }
     capturing?.answered(JSON.stringify(envelopeOf(problem, trail.requestId)));
     throw decoded?.inCallersWords?.(problem) ?? problem;
@@ -221,7 +221,7 @@ function termsOf(gateway: Gateway, workspaceId: string, { outline: { demand } }:
   return { currencies: gateway.snapshot().currencies, margin: gateway.margins.of(workspaceId), extras, limited };
 }
 
-function gone(trail: Trail): RequestRecord {
+export function gone(trail: Trail): RequestRecord {
   return trail.finish({ ...GONE, usage: null, charge: null });
 }
 
