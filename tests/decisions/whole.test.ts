@@ -77,6 +77,9 @@ describe("an answer that is not whole", () => {
     scene.at("beta").next({ json: { ...OD_ANSWER, usage: undefined } });
     const answer = await scene.decide(tenant.key, asked({ model: "lab/beta" }));
     expect(answer.body.error.code).toBe("upstream_invalid_answer");
+    expect(answer.body.error.message).toBe(
+      "The provider beta gave no usable answer of lab/beta (the provider did not report what it used), and no other endpoint is left. Try again, or ask another model.",
+    );
     const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
     expect(row.attempts[0].reason).toContain("did not report what it used");
   });

@@ -179,7 +179,7 @@ async function sendParts(one: Try, { lanes, join }: NonNullable<Lane["parts"]>):
     places: attempt.node === undefined ? undefined : gateway.nodes.held(attempt.node.id),
   });
   if (asked.is !== "all") return asked;
-  return wholeOutcome(join(asked.answers), one.lane, attempt.endpoint.provider);
+  return wholeOutcome(join(asked.answers), one.lane, attempt.endpoint);
 }
 
 async function sendPart(part: Try, leash: Leash): Promise<Outcome> {
@@ -249,8 +249,8 @@ function dispatch(
       {
         failed: (failure) => failed(failure, null),
         answered(status, headers) {
-          const { provider } = endpoint;
-          const reading = { gateway, status, headers, lane, provider, resolve, failed, call: sent };
+          const { provider, model } = endpoint;
+          const reading = { gateway, status, headers, lane, provider, model, resolve, failed, call: sent };
           if (status !== 200) return problemReader(reading);
           if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
             const verdict = classifyMalformed("compressed although not asked for", endpoint.provider);
@@ -353,10 +353,14 @@ function isJson(headers: IncomingHttpHeaders): boolean {
   return headers["content-type"]?.startsWith("application/json") === true;
 }
 
-type WholeReading = Reading & { readonly gateway: Gateway; readonly headers: IncomingHttpHeaders };
+type WholeReading = Reading & {
+  readonly gateway: Gateway;
+  readonly headers: IncomingHttpHeaders;
+  readonly model: string;
+};
 
 /** Collects a whole JSON answer under its cap. */
-function wholeReader({ gateway, call, lane, provider, resolve, failed, headers }: WholeReading): BodyReader {
+function wholeReader({ gateway, call, lane, provider, model, resolve, failed, headers }: WholeReading): BodyReader {
   const chunks: Buffer[] = [];
   let bytes = 0;
   return {
@@ -374,16 +378,21 @@ function wholeReader({ gateway, call, lane, provider, resolve, failed, headers }
       const bytes = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
       const answer = lane.decodeWhole(bytes, headers);
       const problem = answer === undefined ? reportedIn(bytes, lane, headers) : undefined;
-      if (problem === undefined) return resolve(wholeOutcome(answer, lane, provider));
+      if (problem === undefined) return resolve(wholeOutcome(answer, lane, { provider, model }));
       resolve({ is: "failed", verdict: verdictOf(problem, provider), upstreamStatus: 200 });
     },
     failed: (failure) => failed(failure, 200),
   };
 }
 
-function wholeOutcome(answer: WholeAnswer | Unusable | undefined, { unusable }: Lane, provider: string): Outcome {
+function wholeOutcome(
+  answer: WholeAnswer | Unusable | undefined,
+  { unusable: code }: Lane,
+  { provider, model }: Pick<Endpoint, "provider" | "model">,
+): Outcome {
   if (answer !== undefined && !("unusable" in answer)) return { is: "whole", answer, upstreamStatus: 200 };
-  const verdict = classifyMalformed(answer?.unusable ?? "not an answer of its dialect", provider, unusable);
+  const named = code === undefined ? undefined : { code, model };
+  const verdict = classifyMalformed(answer?.unusable ?? "not an answer of its dialect", provider, named);
   return { is: "failed", verdict, upstreamStatus: 200 };
 }
 

@@ -179,9 +179,15 @@ test.each<[string, Verdict, (reason: string) => string]>([
       `The node rack has just stopped serving lab/writer, and ${reason}. Try again shortly, or look after its agent.`,
   ],
   [
-    "gives no whole answer, whose words name no reason",
-    classifyMalformed("no other endpoint is left", "acme", "upstream_invalid_answer"),
-    () => "acme did not answer: no other endpoint is left.",
+    "gives no whole answer",
+    classifyMalformed("no other endpoint is left", "acme", { code: "upstream_invalid_answer", model: "lab/judge" }),
+    (reason) =>
+      `The provider acme gave no usable answer of lab/judge (no other endpoint is left), and ${reason}. Try again, or ask another model.`,
+  ],
+  [
+    "was taken away by policy, whose words name no reason",
+    classifyExcluded("blocked", fault("provider_blocked", { message: "no other endpoint is left" })),
+    () => "no other endpoint is left",
   ],
 ])("ERR-01 the last one that was asked %s: the caller hears why nobody else is", (_, verdict, words) => {
   if (verdict.is !== "next") throw new Error("nobody else would be asked");

@@ -159,15 +159,16 @@ function classifyLeaving({ sent, why }: UpstreamFailure): Verdict {
   return { is: "next", why, maybeAccepted: sent, last, blame: NOBODY, leaving: true, againAfterMs };
 }
 
+/** Told by a code of its own, with the model that was asked. */
+type NamedFailure = { readonly code: FaultCode; readonly model: string };
+
 /** Status 200 with something that is not an answer of the dialect. */
-export function classifyMalformed(what: string, provider: string, code?: FaultCode): Verdict {
+export function classifyMalformed(what: string, provider: string, named?: NamedFailure): Verdict {
   return {
     is: "next",
     why: `malformed answer: ${what}`,
     maybeAccepted: true,
-    ...(code === undefined
-      ? brokenAt(provider)
-      : { last: fault(code, { message: `${provider} did not answer: ${what}.` }) }),
+    ...(named === undefined ? brokenAt(provider) : unusableAt(provider, named, what)),
     blame: { on: "endpoint", retryAfterMs: undefined },
     malformed: true,
     againAfterMs: undefined,
@@ -334,6 +335,13 @@ const brokenAt = (provider: string) =>
   told((reason) =>
     fault("upstream_error", {
       message: `The provider ${provider} gave no usable answer and ${reason}. Try again.`,
+    }),
+  );
+
+const unusableAt = (provider: string, { code, model }: NamedFailure, what: string) =>
+  told((reason) =>
+    fault(code, {
+      message: `The provider ${provider} gave no usable answer of ${model} (${what}), and ${reason}. Try again, or ask another model.`,
     }),
   );
 
