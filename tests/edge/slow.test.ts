@@ -16,7 +16,7 @@ import { makeIds } from "../../src/kit/ids.ts";
 import { answersIn, expectWireEnvelope, type WireAnswer } from "./wire.ts";
 
 const TOKEN = "operator-token";
-const PATIENCE = { headersMs: 300, requestMs: 6_000, checkEveryMs: 50, stallMs: 60_000, idleMs: 100 };
+const PATIENCE = { headersMs: 2_000, requestMs: 6_000, checkEveryMs: 50, stallMs: 60_000, idleMs: 100 };
 
 let edge: Edge;
 let url: string;
