@@ -365,6 +365,14 @@ function currencies(dollar: Record<string, unknown>, euro: Record<string, unknow
 }
 
 describe("a broken catalogue", () => {
+  test("a level that a region has no reason for is its problem alone, not that of an endpoint with countries of its own", async () => {
+    const files = changedProvider((file) => {
+      Object.assign(file.regions[0] ?? {}, { level_reason: undefined });
+      Object.assign(file.endpoints[0] ?? {}, { countries: ["FR"] });
+    });
+    expect((await problemsOf(files)).map(({ field }) => field)).toEqual(["regions[0].level_reason"]);
+  });
+
   test.each(BROKEN)("%s is named by file and field", async (_what, files, place, words) => {
     const problems = await problemsOf(files);
     const found = problems.find(({ file, field }) => `${file}${field === "" ? "" : ` ${field}`}` === place);

@@ -151,10 +151,17 @@ function levelProblems({ level, reason, countries, evidenced }: Levelled, at: Pl
     `is missing: say why the level is ${level}`,
   );
   if (level === "L0") return problems;
-  const outside = countries.filter((country) => !EEA.has(country));
   return [
     ...problems,
     ...unless(evidenced, inside(at, "level"), `${level} needs at least one entry in the provider's evidence`),
+    ...countryProblems(level, countries, at),
+  ];
+}
+
+function countryProblems(level: string | undefined, countries: readonly string[], at: Place): CatalogueProblem[] {
+  if (level === undefined || level === "UNCLASSIFIED" || level === "L0") return [];
+  const outside = countries.filter((country) => !EEA.has(country));
+  return [
     ...unless(countries.length > 0, inside(at, "countries"), `${level} needs the countries it computes in`),
     ...unless(
       outside.length === 0,
@@ -164,13 +171,19 @@ function levelProblems({ level, reason, countries, evidenced }: Levelled, at: Pl
   ];
 }
 
-/** Countries of its own are held against the level that an endpoint has from its region: that was shown for others. */
-function claimOf(
-  { level, level_reason, countries }: EndpointEntry,
+/**
+ * Countries of its own are held against the level that an endpoint has from its region: that was shown for others. Why the
+ * region has it is the region's to say.
+ */
+function endpointLevelProblems(
+  { level, level_reason: reason, countries, evidence }: EndpointEntry,
+  provider: ProviderFacts,
   region: ProviderFacts["regions"][number] | undefined,
-): Pick<Levelled, "level" | "reason"> {
-  if (level !== undefined || countries === undefined) return { level, reason: level_reason };
-  return { level: region?.level, reason: region?.level_reason };
+  at: Place,
+): CatalogueProblem[] {
+  if (level === undefined) return countries === undefined ? [] : countryProblems(region?.level, countries, at);
+  const evidenced = provider.sandbox === true || evidence !== undefined || (provider.evidence ?? []).length > 0;
+  return levelProblems({ level, reason, countries: countries ?? region?.countries ?? [], evidenced }, at);
 }
 
 function endpointProblems(parsed: Parsed): CatalogueProblem[] {
@@ -198,14 +211,7 @@ function endpointProblems(parsed: Parsed): CatalogueProblem[] {
         inside(at, "model"),
         "a simulated provider serves simulated models only, and no other provider serves them",
       ),
-      ...levelProblems(
-        {
-          ...claimOf(value, region),
-          countries: value.countries ?? region?.countries ?? [],
-          evidenced: provider.sandbox === true || value.evidence !== undefined || (provider.evidence ?? []).length > 0,
-        },
-        at,
-      ),
+      ...endpointLevelProblems(value, provider, region, at),
     ];
   });
 }
