@@ -57,7 +57,14 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     await page.getByRole("button", { name: "Declare" }).click();
     await row.getByText("Germany").waitFor();
     await page.getByLabel("Model of the node").selectOption("llama3:8b");
-    await page.getByLabel("Stands behind").selectOption("sandbox/chat");
+    const behind = page.getByLabel("Stands behind");
+    await behind.selectOption("sandbox/chat");
+    // Nodes are asked for nothing else than chat and embeddings.
+    const offered = await behind
+      .locator("option")
+      .evaluateAll((options) => options.map(({ textContent }) => textContent));
+    expect(offered).toContain("sandbox/embed");
+    expect(offered).not.toContain("sandbox/listen");
     await page.getByRole("button", { name: "Map" }).click();
     await page.getByText("llama3:8b → sandbox/chat").waitFor();
     expect(await portal.gateway.manage("GET", "/workspaces/demo/nodes/rack")).toMatchObject({

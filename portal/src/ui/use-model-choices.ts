@@ -1,12 +1,13 @@
 import { usePublic } from "../api/hooks.ts";
 import type { Choice } from "./choice-list.tsx";
 
-type PublicModels = { readonly data: readonly { readonly id: string; readonly name: string }[] };
+type PublicModel = { readonly id: string; readonly name: string; readonly surfaces: readonly string[] };
 
-/** Every model of the catalogue, to choose from. */
-export function useModelChoices(): readonly Choice[] {
-  const models = usePublic<PublicModels>("/v1/public/models?limit=1000");
-  return (models.data?.data ?? []).map(({ id, name }) => ({
+/** Every model of the catalogue, to choose from; or those on any of these surfaces. */
+export function useModelChoices(surfaces?: readonly string[]): readonly Choice[] {
+  const models = usePublic<{ readonly data: readonly PublicModel[] }>("/v1/public/models?limit=1000");
+  const fits = (model: PublicModel) => surfaces === undefined || model.surfaces.some((one) => surfaces.includes(one));
+  return (models.data?.data ?? []).filter(fits).map(({ id, name }) => ({
     value: id,
     label: id,
     note: name === id ? undefined : name,

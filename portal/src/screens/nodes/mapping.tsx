@@ -57,6 +57,9 @@ export function Mapping({ workspace, node, isAdmin }: Props) {
   );
 }
 
+/** What nodes are asked for. */
+const SERVED = ["chat", "embeddings"];
+
 function AddPair({
   node,
   busy,
@@ -70,7 +73,7 @@ function AddPair({
   const [model, setModel] = useState("");
   const taken = Object.values(node.mapping);
   const locals = node.models.filter((id) => !(id in node.mapping));
-  const choices = useModelChoices().filter(({ value }) => !taken.includes(value));
+  const choices = useModelChoices(SERVED).filter(({ value }) => !taken.includes(value));
   if (locals.length === 0)
     return node.state === "offline" ? (
       <p className="text-xs text-soft">Connect the node to choose from its models.</p>
