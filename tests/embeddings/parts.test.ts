@@ -1,8 +1,11 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, test } from "vitest";
 import { type EmbeddingScene, openaiList, openEmbeddings } from "../support/embeddings.ts";
 import type { Called, Json } from "../support/gateway.ts";
+import { until } from "../support/peers.ts";
 
 let scene: EmbeddingScene;
 afterEach(() => scene.close());
@@ -126,4 +129,39 @@ test("LOG-01 ROUTE-04 an endpoint whose connections are all refused had no part 
     { outcome: "retry", maybe_accepted: false },
     { outcome: "next", maybe_accepted: false },
   ]);
+});
+
+/** Not switched off again: threads of this process switch it on for themselves, and would miss it. */
+function garbageCollector(): () => void {
+  for (;;) {
+    setFlagsFromString("--expose-gc");
+    const collect: unknown = runInNewContext("globalThis.gc");
+    if (typeof collect === "function") return () => collect();
+  }
+}
+
+test("EMB-01 the bytes of an answer are let go when its part is there, and do not wait for the last one", async () => {
+  scene = await openEmbeddings({ first: FRENCH });
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  const answerBytes = 4 * 1024 * 1024;
+  const list = openaiList();
+  scene.at("first").always((received) => {
+    const { json } = typeof list === "function" ? list(received) : list;
+    if (input.includes(String(Object(received.json).input))) return { body: JSON.stringify(json).padEnd(answerBytes) };
+    return { json, gate };
+  });
+  // As many that wait as are asked for at once: when they have come, all before them are there.
+  const waiting = Array.from({ length: AT_ONCE }, (_, place) => `waiting ${place}`);
+  const collectGarbage = garbageCollector();
+  collectGarbage();
+  const before = process.memoryUsage().arrayBuffers;
+  const call = scene.embed({ input: [...input, ...waiting] });
+  await scene.at("first").arrived(input.length + AT_ONCE);
+  await until(() => {
+    collectGarbage();
+    return process.memoryUsage().arrayBuffers - before < 2 * answerBytes;
+  });
+  open();
+  const { status, body } = await call;
+  expect([status, body.data.length]).toEqual([200, input.length + AT_ONCE]);
 });

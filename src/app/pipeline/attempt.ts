@@ -173,7 +173,10 @@ async function sendParts(one: Try, { lanes, join }: NonNullable<Lane["parts"]>):
     async ask(at) {
       const [lane, leash] = [lanes[at], leashes[at]];
       if (lane === undefined || leash === undefined) throw new Error(`there is no part ${at}`);
-      return sendPart({ ...one, lane }, leash);
+      const outcome = await sendPart({ ...one, lane }, leash);
+      // A call keeps every byte that it read: those of all parts would stay until the last one is there.
+      leash.call = undefined;
+      return outcome;
     },
     giveUp: cutAll,
     places: attempt.node === undefined ? undefined : gateway.nodes.held(attempt.node.id),
