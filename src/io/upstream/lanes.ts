@@ -10,7 +10,7 @@ import type { DialectSupport } from "../../domain/routing/capability.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { TOOLS_OR_THINKING } from "../../language/canon/effort.ts";
-import { type NeedSource, needsOf } from "../../language/canon/needs.ts";
+import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import type { Part } from "../../language/canon/parts.ts";
 import {
@@ -162,8 +162,14 @@ function inputEnd(chars: number, estimate: number): number {
 
 const CHARS_PER_TOKEN = 4;
 
-function hasMedia(call: Call): boolean {
-  return needsOf(call).some(({ need }) => NEEDED_MEDIA[need] !== undefined);
+function hasMedia({ turns }: Call): boolean {
+  return turns.some(({ parts }) => parts.some(isMedia));
+}
+
+/** Looked for at the end of every request: what names the places of all parts is too slow for that. */
+function isMedia(part: Part): boolean {
+  if (part.is === "tool_result") return part.content.some(isMedia);
+  return part.is === "image" || part.is === "audio" || part.is === "file";
 }
 
 /** Same dialect on both sides: bytes with named patches. Otherwise through the canonical form. */
