@@ -284,10 +284,8 @@ describe("what providers bill apart, with a price for it", () => {
   });
 
   const usage = { input_tokens: 100, output_tokens: 20 };
-  const askMessage = async (more: Json, told: Json = {}) => {
-    scene
-      .at("anthropic")
-      .next({ json: { ...messageJson([{ type: "text", text: "Hi" }]), usage: { ...usage, ...told } } });
+  const askMessage = async (more: Json, told: Json = {}, content: Json[] = [{ type: "text", text: "Hi" }]) => {
+    scene.at("anthropic").next({ json: { ...messageJson(content), usage: { ...usage, ...told } } });
     const answer = await scene.gateway.call(tenant.key, "/v1/messages", { body: message(more) });
     expect([answer.status, answer.text]).toEqual([200, expect.anything()]);
     return scene.row(String(answer.headers.get("x-svc-request-id")));
@@ -304,6 +302,32 @@ describe("what providers bill apart, with a price for it", () => {
     const none = await askMessage({ tools: [search] }, { server_tool_use: { web_search_requests: 0 } });
     expect(none.cost).toBe(plain.cost);
   });
+
+  test.each([20_000, 2_000_000_000, 1e300])(
+    "BILL-02 BILL-05 a report of %d searches is not believed: those that can be seen are charged",
+    async (searches) => {
+      const told = { server_tool_use: { web_search_requests: searches } };
+      const plain = await askMessage({});
+      const used = { type: "server_tool_use", id: "st_1", name: "web_search", input: {} };
+      const text = { type: "text", text: "Hi" };
+      const more = (row: Json) => Number(nanosOf(row.cost) - nanosOf(plain.cost));
+      expect(more(await askMessage({ tools: [search] }, told))).toBe(0);
+      const costs = [more(await askMessage({ tools: [search] }, told, [used, text]))];
+      const frames = [
+        messageEvent({ type: "message_start", message: { ...messageJson([]), usage } }),
+        messageEvent({ type: "content_block_start", index: 0, content_block: used }),
+        messageEvent({ type: "content_block_stop", index: 0 }),
+        messageEvent({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { ...usage, ...told } }),
+        messageEvent({ type: "message_stop" }),
+      ];
+      scene.at("anthropic").next({ frames });
+      const body = message({ tools: [search], stream: true });
+      const { headers } = await scene.gateway.call(tenant.key, "/v1/messages", { body });
+      costs.push(more(await scene.row(String(headers.get("x-svc-request-id")))));
+      // Each charge is rounded by itself.
+      for (const cost of costs) expect(Math.abs(cost - eur(0.01))).toBeLessThanOrEqual(1);
+    },
+  );
 
   test("BILL-05 what makes tokens dearer multiplies their price", async () => {
     const plain = await askMessage({});

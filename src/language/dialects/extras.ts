@@ -125,14 +125,14 @@ const NOTHING = {};
 
 export type Uses = Readonly<Partial<Record<ExtraName, number>>>;
 
-/** What `usage` of the messages dialect says of tools that the provider ran. */
-export function messageUses(usage: unknown): Uses | undefined {
+/** What `usage` of the messages dialect says of tools that the provider ran; what was seen of them, where that cannot be. */
+export function messageUses(usage: unknown, seen: Uses): Uses | undefined {
   const told = isJsonObject(usage) ? usage["server_tool_use"] : undefined;
   if (!isJsonObject(told)) return undefined;
   return {
-    ...countOf("web_search", told["web_search_requests"]),
-    ...countOf("web_fetch", told["web_fetch_requests"]),
-    ...countOf("code_execution", told["code_execution_requests"]),
+    ...countOf("web_search", told["web_search_requests"], seen),
+    ...countOf("web_fetch", told["web_fetch_requests"], seen),
+    ...countOf("code_execution", told["code_execution_requests"], seen),
   };
 }
 
@@ -150,7 +150,7 @@ export function messagePrompts(usage: unknown, runs: number): number {
   const told = isJsonObject(usage) ? listOf(usage["iterations"]) : [];
   const prompts = told.filter((one) => isJsonObject(one) && PROMPTS.has(one["type"])).length;
   if (prompts > 0) return Math.min(prompts, PROMPTS_MAX);
-  const uses = Object.values(messageUses(usage) ?? {}).reduce((sum, count) => sum + count, 0);
+  const uses = Object.values(messageUses(usage, NONE_SEEN) ?? {}).reduce((sum, count) => sum + count, 0);
   return Math.min(1 + Math.max(uses, runs), PROMPTS_MAX);
 }
 
@@ -159,8 +159,14 @@ export function isRunInBlock(block: unknown): boolean {
   return isJsonObject(block) && (block["type"] === "server_tool_use" || block["type"] === "mcp_tool_use");
 }
 
-function countOf(name: ExtraName, count: unknown): Uses {
-  return typeof count === "number" && Number.isInteger(count) && count > 0 ? { [name]: count } : {};
+const NONE_SEEN: Uses = {};
+/** No model uses a tool more often for one answer. */
+const USES_END = 1_000;
+
+function countOf(name: ExtraName, count: unknown, seen: Uses): Uses {
+  if (typeof count !== "number" || !Number.isInteger(count) || count <= 0) return {};
+  const believed = count <= USES_END ? count : seen[name];
+  return believed === undefined ? {} : { [name]: believed };
 }
 
 const SERVER_TOOLS: Readonly<Record<string, ExtraName>> = {
@@ -176,6 +182,16 @@ export function usedInBlock(block: unknown): ExtraName | undefined {
   if (!isJsonObject(block) || block["type"] !== "server_tool_use") return undefined;
   const name = String(block["name"]);
   return Object.hasOwn(SERVER_TOOLS, name) ? SERVER_TOOLS[name] : undefined;
+}
+
+/** The uses of the provider's tools that the blocks of a whole message show. */
+export function usesSeen(blocks: readonly unknown[]): Uses {
+  const seen: Partial<Record<ExtraName, number>> = {};
+  for (const block of blocks) {
+    const used = usedInBlock(block);
+    if (used !== undefined) seen[used] = (seen[used] ?? 0) + 1;
+  }
+  return seen;
 }
 
 /** The larger count of each: what was told may be older than what was seen. */

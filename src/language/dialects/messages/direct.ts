@@ -13,7 +13,7 @@ import { weightOf } from "../../canon/estimate.ts";
 import type { ExtraName } from "../../canon/extras.ts";
 import type { Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
-import { isRunInBlock, messagePrompts, messageUses, mostUses, type Uses, usedInBlock } from "../extras.ts";
+import { isRunInBlock, messagePrompts, messageUses, mostUses, type Uses, usedInBlock, usesSeen } from "../extras.ts";
 import { decodeProblem } from "./errors.ts";
 import { UsageTally } from "./usage.ts";
 import { WireMessage, WireStart, WireStop } from "./wire.ts";
@@ -143,7 +143,7 @@ export class DirectMessages implements AnswerStream {
 
   #count(usage: unknown): Usage | undefined {
     const told = this.#tally.add(usage);
-    this.#uses = messageUses(usage) ?? this.#uses;
+    this.#uses = messageUses(usage, this.#begun) ?? this.#uses;
     this.#inputs = Math.max(this.#inputs, messagePrompts(usage, this.#runs));
     this.#usage = told ?? this.#usage;
     return told;
@@ -167,7 +167,7 @@ export function decodeDirect(bytes: Buffer, own: Own): WholeAnswer | undefined {
   const { content, id, usage } = message.data;
   return {
     usage: new UsageTally().add(usage),
-    uses: messageUses(usage),
+    uses: messageUses(usage, usesSeen(content)),
     inputs: messagePrompts(usage, content.filter(isRunInBlock).length),
     upstreamId: id || null,
     outputWeight: content.reduce((sum, block) => sum + weightOfBlock(block), 0),
