@@ -20,8 +20,8 @@ export const COMPILE_CACHE = path.join(MODULES, ".cache/compile");
  * thousands of long streams V8 would put what short requests make among the old, and collect that all the time. And a heap
  * that may double before it is collected as a whole: after a quiet while V8 would let it grow by a tenth, and every burst of
  * requests would begin with several full collections. No collections in a quiet while either: what they find dead, with no
- * request running, are the shapes of everything that requests are made of, and all code that was optimised for them
- * (docs/decisions/0037). Code that was compiled is found again only by a Node that is told the same.
+ * request running, are the shapes of everything that requests are made of, and all code that was optimised for them. No other
+ * threads for the young generation, of which little survives (docs/decisions/0037). Code that was compiled is found again only by a Node that is told the same.
  */
 export const NODE_FLAGS = [
   "--disable-warning=ExperimentalWarning",
@@ -29,6 +29,7 @@ export const NODE_FLAGS = [
   "--no-allocation-site-pretenuring",
   "--heap-growing-percent=100",
   "--no-memory-reducer",
+  "--no-parallel-scavenge",
 ];
 /** The threads of a gateway share two heaps of the C library. With one for each, as it would have it, an idle one takes 4 MB more. */
 export const MALLOC_ARENA_MAX = "2";
