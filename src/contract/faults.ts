@@ -66,7 +66,7 @@ export const FAULTS = {
   invalid_admin_token: {
     status: 401,
     type: "authentication_error",
-    says: "The management API needs the operator token.",
+    says: "The management API needs the operator token, a management token or a session, and got none that opens anything.",
   },
   invalid_node_token: {
     status: 401,
@@ -106,7 +106,7 @@ export const FAULTS = {
     type: "permission_error",
     says: "The caller's address is not on the key's allowlist.",
   },
-  model_not_permitted: { status: 403, type: "permission_error", says: "The workspace does not allow this model." },
+  model_not_permitted: { status: 403, type: "permission_error", says: "The policy does not allow this model." },
   sovereignty_floor_not_met: {
     status: 403,
     type: "permission_error",
@@ -120,7 +120,7 @@ export const FAULTS = {
   zero_data_retention_required: {
     status: 403,
     type: "permission_error",
-    says: "No endpoint of the model promises zero data retention.",
+    says: "No endpoint of the model promises zero data retention, or what is asked for would keep contents.",
   },
   no_training_required: {
     status: 403,
@@ -130,12 +130,12 @@ export const FAULTS = {
   provider_blocked: {
     status: 403,
     type: "permission_error",
-    says: "Every provider of the model is blocked by the workspace.",
+    says: "Every provider of the model is blocked by the policy.",
   },
   no_eligible_endpoint: {
     status: 403,
     type: "permission_error",
-    says: "Several policy rules together leave no endpoint.",
+    says: "Several policy rules together, or the preferences in the request, leave no endpoint.",
   },
   not_allowed: { status: 403, type: "permission_error", says: "The caller may not do this." },
   not_found: {

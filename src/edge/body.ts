@@ -129,5 +129,7 @@ function refuseLeft(request: IncomingMessage, sender: Sender): void {
 }
 
 function tooLarge(maxBytes: number) {
-  return fault("request_too_large", { message: `The body is larger than the limit of ${maxBytes} bytes.` });
+  return fault("request_too_large", {
+    message: `The body is larger than the limit of ${maxBytes} bytes. Send less at once.`,
+  });
 }

@@ -39,10 +39,14 @@ export function answerByHand(socket: Duplex, problem: Fault, requestId: string):
 /** What the HTTP parser found, by its code. */
 export function malformedFault(code: string | undefined): Fault {
   if (code === "HPE_HEADER_OVERFLOW")
-    return fault("headers_too_large", { message: `The request headers are larger than ${HEADER_BYTES_MAX} bytes.` });
+    return fault("headers_too_large", {
+      message: `The request headers are larger than ${HEADER_BYTES_MAX} bytes. Send fewer or shorter ones.`,
+    });
   if (code === "ERR_HTTP_REQUEST_TIMEOUT")
-    return fault("request_timeout", { message: "The request did not arrive in time." });
-  return fault("invalid_request", { message: "The request is not well-formed HTTP." });
+    return fault("request_timeout", { message: "The request did not arrive in time. Send it again." });
+  return fault("invalid_request", {
+    message: "The request is not well-formed HTTP. Look at the client, and at proxies on the way.",
+  });
 }
 
 /** CONNECT asks for a tunnel, and this is no proxy. */

@@ -3,7 +3,7 @@ import type { Route, Switch } from "../contract/route.ts";
 
 export function noHost(): Fault {
   return fault("invalid_request", {
-    message: "The request has no Host header, which HTTP/1.1 demands.",
+    message: "The request has no Host header, which HTTP/1.1 demands. Send one.",
     headers: { connection: "close" },
   });
 }
@@ -98,9 +98,15 @@ export function stopping(): Fault {
   });
 }
 
+const byOperator = (setting: string) => `Whoever runs it can switch it on (${setting}).`;
+
 const SWITCHED_OFF: Readonly<Record<Switch, Fault>> = {
-  decisions: fault("decisions_not_enabled", { message: "Decisions are not enabled on this deployment." }),
-  speech: fault("audio_not_enabled", { message: "Text-to-speech is not enabled on this deployment." }),
+  decisions: fault("decisions_not_enabled", {
+    message: `Decisions are not enabled on this deployment. ${byOperator("GATEWAY_DECISIONS")}`,
+  }),
+  speech: fault("audio_not_enabled", {
+    message: `Text-to-speech is not enabled on this deployment. ${byOperator("GATEWAY_SPEECH")}`,
+  }),
 };
 
 export function switchedOffFault({ switchedBy }: Route, off: ReadonlySet<Switch>): Fault | undefined {

@@ -315,7 +315,7 @@ export const SETTINGS = {
     ...setting(
       mailServer.nullable(),
       null,
-      "Server that mails of alerts leave through: smtp://user:password@host:587 (STARTTLS) or smtps://user:password@host:465.",
+      "Server that mails leave through, those of alerts, invitations and new passwords: smtp://user:password@host:587 (STARTTLS) or smtps://user:password@host:465.",
     ),
     secret: true,
   },
