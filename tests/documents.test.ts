@@ -8,6 +8,7 @@ import { FAULTS } from "../src/contract/faults.ts";
 import { faultsOf } from "../src/contract/route-faults.ts";
 import { ROUTES } from "../src/contract/routes.ts";
 import { PAGES_TAG } from "../src/contract/routes-operations.ts";
+import { LEVEL_MEANINGS } from "../src/domain/catalogue/levels.ts";
 import { PARAMETERS } from "../src/language/canon/parameters.ts";
 import { ALIASES, FIELDS as CHAT_FIELDS } from "../src/language/dialects/chat/fields.ts";
 import { FIELDS as CONVERSE_FIELDS } from "../src/language/dialects/converse/fields.ts";
@@ -281,6 +282,23 @@ describe("documents by hand", () => {
       (to) => !/^[a-z]+:/.test(to) && !existsSync(path.join(ROOT, path.dirname(page), decodeURIComponent(to))),
     );
     expect(broken).toEqual([]);
+  });
+
+  test("PUB-04 the guide on routing tells the levels as the catalogue does", () => {
+    const rows = LEVEL_MEANINGS.map(({ level, meaning, needs }) => `| \`${level}\` | ${meaning} | ${needs} |`);
+    expect(read("docs/guides/routing.md")).toContain(rows.join("\n"));
+  });
+
+  test("the list of decisions has every page, by its number and title", () => {
+    const names = readdirSync(path.join(ROOT, "docs/decisions"))
+      .filter((name) => /^\d/.test(name))
+      .sort();
+    const lines = names.map((name) => {
+      const [head = ""] = read(`docs/decisions/${name}`).split("\n");
+      const number = name.slice(0, 4);
+      return `| [${number}](${name}) | ${head.slice(`# ${number}: `.length)} |`;
+    });
+    expect(read("docs/decisions/README.md")).toContain(lines.join("\n"));
   });
 
   test.each(pages)("%s: the npm scripts it names exist", (page) => {
