@@ -90,6 +90,7 @@ try {
     state,
     spenderOf: ({ key }) => ({ keyId: key.id, limits: [] }),
     finished: (record) => metrics.finished(record),
+    noticed: (notice) => metrics.noticed(notice),
   };
   const on = async () => {
     const trail = trailOf();

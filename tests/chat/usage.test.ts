@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { figure } from "../support/figures.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { chunksOf, costNanos, nanosOf, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames, chatJson, sse } from "../support/upstream.ts";
@@ -100,6 +101,20 @@ describe.each([
       expect(nanosOf(row.cost)).toBe(nanos);
     },
   );
+
+  test.each([
+    ["cannot be true", { prompt_tokens: 900_000_000, completion_tokens: 5, total_tokens: 900_000_005 }, "impossible"],
+    ["are missing", undefined, "none"],
+    ["are no counts", { prompt_tokens: -12, completion_tokens: 5, total_tokens: -7 }, "none"],
+  ])("BILL-02 OPS-02 figures that %s are counted for the operator, by provider and reason", async (_, usage, why) => {
+    const replaced = (...labels: readonly string[]) => figure(scene, "gateway_figures_replaced_total", ...labels);
+    const [all, such] = [await replaced(), await replaced('provider="deepinfra"', `why="${why}"`)];
+    const { row, nanos } = await answeredWith(usage, stream);
+    expect(nanos).toBe(costNanos("deepinfra", { input: row.usage.input_tokens, output: COUNTED }));
+    expect([await replaced(), await replaced('provider="deepinfra"', `why="${why}"`)]).toEqual([all + 1, such + 1]);
+    await answeredWith({ prompt_tokens: 12, completion_tokens: 5, total_tokens: 17 }, stream);
+    expect(await replaced()).toBe(all + 1);
+  });
 
   test("BILL-03 a count of the gateway's own never charges beyond the hold", async () => {
     // A provider that was told to stop at 100 tokens and sends a hundred times as much, without figures.

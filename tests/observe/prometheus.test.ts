@@ -24,6 +24,7 @@ const requests = (status: number, code = "none", provider = "acme") =>
   `gateway_inference_requests_total{surface="chat",provider="${provider}",status="${status}",code="${code}"}`;
 const attempts = (outcome: string) => `gateway_attempts_total{provider="acme",outcome="${outcome}"}`;
 const refused = 'gateway_credential_refusals_total{provider="acme",status="401"}';
+const replaced = (why: string) => `gateway_figures_replaced_total{provider="acme",why="${why}"}`;
 const slow = (le: string) => `gateway_overhead_seconds_bucket{le="${le}"}`;
 const at = (name: string, instance: string) => `${name}{instance="${instance}"}`;
 
@@ -185,6 +186,18 @@ const SCENES: readonly Scene[] = [
     fires: ["GatewayCredentialRefused"],
   },
   { about: "but not an hour after", series: { [refused]: "1x70" }, minute: 65, fires: [] },
+  {
+    about: "figures of a provider cannot be true for the first time",
+    series: { [replaced("impossible")]: "_x30 1x10", [replaced("none")]: "1x40" },
+    minute: 32,
+    fires: ["GatewayFiguresImpossible"],
+  },
+  {
+    about: "and are missing after an hour",
+    series: { [replaced("none")]: "1x60 2x10", [replaced("impossible")]: "1x70" },
+    minute: 63,
+    fires: ["GatewayFiguresMissing"],
+  },
   {
     about: "an endpoint is not proven for a day",
     series: { gateway_endpoints_unproven: "1x400" },

@@ -3,7 +3,8 @@ import { rememberedUse } from "../../domain/admission/idempotency.ts";
 import { type Charge, chargeFor, ImpossibleUsage } from "../../domain/billing/price.ts";
 import { inputAlone } from "../../domain/billing/tariff.ts";
 import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
-import type { Attempt } from "../../domain/routing/attempt.ts";
+import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
+import type { Notice } from "../../io/telemetry/notices.ts";
 import type { ShownCost, Units } from "../../language/canon/answer.ts";
 import { tokensOfWeight } from "../../language/canon/estimate.ts";
 import { isBeyondReason, NO_END, type UsageEnd } from "../../language/canon/reason.ts";
@@ -28,11 +29,11 @@ export type Metered = {
   /** The provider would not answer: only what it read is charged. */
   readonly declined?: Fault | undefined;
   /** There were figures that nobody may be billed by. */
-  readonly refuted?: true;
+  readonly refuted?: true | undefined;
 };
 
 /** What the end of a request needs of everything the request path is given. */
-export type Settling = Pick<Gateway, "journal" | "state" | "finished">;
+export type Settling = Pick<Gateway, "journal" | "state" | "finished" | "noticed">;
 
 /** Nothing is shown as the cost of what was not charged. */
 export type Settled = { readonly usage: UsageRecord; readonly shown: ShownCost | undefined };
@@ -72,17 +73,27 @@ function isBelieved(metered: Metered, { endpoint, model }: Attempt, { end = NO_E
   return usage !== undefined && !isBeyondReason({ usage, outputWeight, inputs }, context, end);
 }
 
+type Replaced = Extract<Notice, { is: "figures_replaced" }>["why"];
+
+/** Why there were figures of the provider to replace; undefined where they count, or where there need not be any. */
+function replacedFor({ usage, units, cutShort }: Metered, figures: "refuted" | "stand"): Replaced | undefined {
+  if (figures === "refuted") return "impossible";
+  return usage === undefined && units === undefined && cutShort !== true ? "none" : undefined;
+}
+
+type Charged = {
+  readonly usage: UsageRecord;
+  readonly charge: Charge;
+  readonly replaced: Replaced | undefined;
+};
+
 /** Price and usage to a charge; figures nobody may be billed by fall back to the estimate. */
-function charged(
-  trail: Trail,
-  attempt: Attempt,
-  metered: Metered,
-  asked: Asked,
-): { usage: UsageRecord; charge: Charge } {
+function charged(trail: Trail, attempt: Attempt, metered: Metered, asked: Asked): Charged {
   const { currencies, margin, extras, limited } = trail.terms;
   const { currency } = trail.principal.workspace;
   const believed = isBelieved(metered, attempt, asked);
   const isRefuted = metered.refuted === true || (metered.usage !== undefined && !believed);
+  const replaced = replacedFor(metered, isRefuted ? "refuted" : "stand");
   const tokens = countedUsage(believed ? metered : unmetered(metered), asked.inputTokens);
   const used = extras === undefined ? undefined : usedExtras(extras, attempt, metered.uses);
   const usage = used === undefined ? tokens : { ...tokens, extras: used };
@@ -90,8 +101,8 @@ function charged(
   try {
     const charge = chargeFor(usage, price, currencies, currency, margin);
     // Where no limit is stated the hold is no bound, and who hangs up just before the figures come must not gain by it.
-    if (limited === "no" && !isRefuted) return { usage, charge };
-    return { usage, charge: usage.estimated ? bounded(charge, trail.heldNanos) : charge };
+    if (limited === "no" && !isRefuted) return { usage, charge, replaced };
+    return { usage, charge: usage.estimated ? bounded(charge, trail.heldNanos) : charge, replaced };
   } catch (error) {
     if (!(error instanceof ImpossibleUsage) || !believed) throw error;
     return charged(trail, attempt, unmetered(metered), asked);
@@ -124,8 +135,9 @@ export async function settleUsed(
   asked: Asked,
   end: { readonly status: number; readonly errorCode: string | null },
 ): Promise<Settled> {
-  const { usage, charge } = charged(trail, attempt, metered, asked);
+  const { usage, charge, replaced } = charged(trail, attempt, metered, asked);
   const isOwn = attempt.own !== undefined;
+  const { id: endpoint, provider } = attempt.endpoint;
   const record = trail.finish({ ...end, usage, charge: isOwn ? null : charge.record });
   try {
     await gateway.journal.append({ t: "done", record });
@@ -142,6 +154,9 @@ export async function settleUsed(
   if (settled instanceof Promise) await settled;
   const use = record.idempotency && rememberedUse(record);
   if (use !== undefined) await gateway.state.remember(use);
+  // Of a workspace's own key or machine nothing is charged, and its operator can mend nothing of it.
+  if (replaced !== undefined && !isOwnResource(attempt))
+    gateway.noticed({ is: "figures_replaced", endpoint, provider, why: replaced, requestId: trail.requestId });
   gateway.finished(record);
   if (isOwn) return { usage, shown: undefined };
   return { usage, shown: { cost: Number(charge.nanos) / 1e9, currency: charge.record.currency } };

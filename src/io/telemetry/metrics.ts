@@ -99,6 +99,10 @@ export class Metrics {
     "gateway_credential_refusals_total",
     "Refusals of the gateway's own credential, account or deployment, by provider and status.",
   );
+  readonly #figuresReplaced = new Counts(
+    "gateway_figures_replaced_total",
+    "Answers charged by the gateway's own count in the place of the provider's figures, by provider and reason.",
+  );
 
   readonly #proofs = new Counts("gateway_proofs_total", "Proofs of endpoints, by surface, provider and result.");
   readonly #proofTokens = new Counts(
@@ -242,6 +246,9 @@ export class Metrics {
       case "credential_refused":
         this.#credentials.add(`provider="${labelOf(notice.provider)}",status="${notice.status ?? "none"}"`, 1);
         break;
+      case "figures_replaced":
+        this.#figuresReplaced.add(`provider="${labelOf(notice.provider)}",why="${notice.why}"`, 1);
+        break;
     }
   }
 
@@ -313,6 +320,7 @@ export class Metrics {
       this.#passedOver,
       this.#turnedAway,
       this.#credentials,
+      this.#figuresReplaced,
       this.#peerRefusals,
       this.#alerts,
       this.#proofs,

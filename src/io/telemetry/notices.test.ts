@@ -26,3 +26,28 @@ test("ERR-06 a refused credential is counted each time and logged once a minute 
   const { body } = await metrics.text();
   expect(body).toContain('gateway_credential_refusals_total{provider="acme",status="401"} 5');
 });
+
+test("BILL-02 figures that were replaced are counted each time and logged once a minute, by endpoint and reason", async () => {
+  let ms = 1000;
+  const lines: unknown[] = [];
+  const metrics = new Metrics();
+  const log = { warn: (fields: unknown, text?: string) => void lines.push([fields, text]) };
+  const notices = new Notices((notice) => metrics.noticed(notice), log, { nowMs: () => ms, elapsedMs: () => ms });
+  const replaced = (why: "impossible" | "none", requestId: string): void =>
+    notices.take({ is: "figures_replaced", endpoint: "acme:a", provider: "acme", why, requestId });
+  replaced("impossible", "first");
+  replaced("impossible", "second");
+  replaced("none", "third");
+  notices.take(refused("acme:a"));
+  expect(lines).toEqual([
+    [{ endpoint: "acme:a", provider: "acme", requestId: "first" }, expect.stringContaining("cannot be true")],
+    [{ endpoint: "acme:a", provider: "acme", requestId: "third" }, expect.stringContaining("no figures")],
+    [{ endpoint: "acme:a", provider: "acme", upstreamStatus: 401 }, expect.stringContaining("credential")],
+  ]);
+  ms += 60_000;
+  replaced("impossible", "fourth");
+  expect(lines).toHaveLength(4);
+  const { body } = await metrics.text();
+  expect(body).toContain('gateway_figures_replaced_total{provider="acme",why="impossible"} 3');
+  expect(body).toContain('gateway_figures_replaced_total{provider="acme",why="none"} 1');
+});

@@ -12,10 +12,20 @@ export type Notice =
   | { readonly is: "budget_spent"; readonly provider: string }
   | { readonly is: "passed_over"; readonly provider: string; readonly why: "full" | "aside" | "dear" }
   | { readonly is: "turned_away"; readonly why: (typeof TURNED_AWAY)[number] }
-  | ({ readonly is: "credential_refused" } & Refused);
+  | ({ readonly is: "credential_refused" } & Refused)
+  | ({ readonly is: "figures_replaced" } & Replaced);
 
 /** The provider refuses the gateway's own credential, account or deployment. */
 type Refused = { readonly endpoint: string; readonly provider: string; readonly status: number | null };
+
+/** An answer was charged by the gateway's own count, in the place of what its provider told of it. */
+type Replaced = {
+  readonly endpoint: string;
+  readonly provider: string;
+  /** The figures cannot be true; or there were none that can be read. */
+  readonly why: "impossible" | "none";
+  readonly requestId: string;
+};
 
 export type Refusal = Refused & { readonly atMs: number };
 
@@ -27,7 +37,7 @@ export class Notices {
   readonly #count: (notice: Notice) => void;
   readonly #log: Pick<Logger, "warn">;
   readonly #clock: Clock;
-  /** By endpoint, so bounded by the catalogue. */
+  /** By kind and endpoint, so bounded by the catalogue. */
   readonly #saidAtMs = new Map<string, number>();
   /** The last one of each provider. */
   readonly #refusals = new Map<string, Refusal>();
@@ -40,17 +50,35 @@ export class Notices {
 
   take(notice: Notice): void {
     this.#count(notice);
-    if (notice.is !== "credential_refused") return;
-    const { endpoint, provider, status } = notice;
+    if (notice.is === "credential_refused") this.#refused(notice);
+    else if (notice.is === "figures_replaced") this.#replaced(notice);
+  }
+
+  #refused({ endpoint, provider, status }: Refused): void {
     this.#refusals.set(provider, { endpoint, provider, status, atMs: this.#clock.nowMs() });
-    const nowMs = this.#clock.elapsedMs();
-    const saidAtMs = this.#saidAtMs.get(endpoint);
-    if (saidAtMs !== undefined && nowMs - saidAtMs < SAID_AGAIN_AFTER_MS) return;
-    this.#saidAtMs.set(endpoint, nowMs);
+    if (this.#isSaid(`refused ${endpoint}`)) return;
     this.#log.warn(
       { endpoint, provider, upstreamStatus: status },
       "a provider refuses the gateway's own credential, account or deployment",
     );
+  }
+
+  #replaced({ endpoint, provider, why, requestId }: Replaced): void {
+    if (this.#isSaid(`${why} ${endpoint}`)) return;
+    const told = why === "none" ? "told no figures that can be read" : "told figures that cannot be true";
+    this.#log.warn(
+      { endpoint, provider, requestId },
+      `a provider ${told}: the answer was charged by the gateway's own count`,
+    );
+  }
+
+  /** Whether it was said within the last minute; if not, it is now. */
+  #isSaid(what: string): boolean {
+    const nowMs = this.#clock.elapsedMs();
+    const saidAtMs = this.#saidAtMs.get(what);
+    if (saidAtMs !== undefined && nowMs - saidAtMs < SAID_AGAIN_AFTER_MS) return true;
+    this.#saidAtMs.set(what, nowMs);
+    return false;
   }
 
   /** Those of the last hour. */

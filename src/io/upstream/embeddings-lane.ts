@@ -35,7 +35,10 @@ export type EmbeddingErrand = {
 };
 
 /** The answer of a part keeps its vectors until all parts are there. */
-type Part = WholeAnswer & { readonly vectors: readonly Written[]; readonly tokens: number | undefined };
+type Part = WholeAnswer & { readonly vectors: readonly Written[]; readonly tokens: Told };
+
+/** What was told of the tokens, if anything. */
+type Told = number | "impossible" | undefined;
 
 /** The way to an endpoint that gives vectors: as many requests as it takes for all inputs, and one answer. */
 export function embeddingsLane(errand: EmbeddingErrand): Lane {
@@ -137,8 +140,8 @@ function readPart(
     if (written === undefined) return { unusable: "something that is no vector" };
     vectors.push(written);
   }
-  const believed = tokens !== undefined && tokens <= tokensEnd(inputs) ? tokens : undefined;
-  return isEven(vectors, errand.ask.dimensions) ? answerOf(vectors, believed, id, errand) : OTHER_LENGTH;
+  const told = tokens === undefined || tokens <= tokensEnd(inputs) ? tokens : "impossible";
+  return isEven(vectors, errand.ask.dimensions) ? answerOf(vectors, told, id, errand) : OTHER_LENGTH;
 }
 
 /** Nobody counts more tokens than bytes, but for a few around each input; many times that is a mistake. */
@@ -170,7 +173,7 @@ function isEven(vectors: readonly Written[], asked: number | undefined): boolean
 
 function answerOf(
   vectors: readonly Written[],
-  tokens: number | undefined,
+  tokens: Told,
   upstreamId: string | null,
   { endpoint }: EmbeddingErrand,
 ): Part {
@@ -178,7 +181,8 @@ function answerOf(
     vectors,
     tokens,
     upstreamId,
-    usage: tokens === undefined ? undefined : { ...NO_TOKENS, inputTokens: tokens },
+    usage: typeof tokens === "number" ? { ...NO_TOKENS, inputTokens: tokens } : undefined,
+    refuted: tokens === "impossible" ? true : undefined,
     outputWeight: 0,
     inputs: vectors.length,
     detail: { inputs: vectors.length, dimensions: vectors[0]?.dimensions ?? 0 },
@@ -196,8 +200,11 @@ function answerOf(
 function joined(parts: readonly Part[], errand: EmbeddingErrand): WholeAnswer | Unusable {
   const vectors = parts.flatMap((part) => part.vectors);
   if (!isEven(vectors, errand.ask.dimensions)) return OTHER_LENGTH;
-  let tokens: number | undefined = 0;
-  for (const part of parts)
-    tokens = tokens === undefined || part.tokens === undefined ? undefined : tokens + part.tokens;
+  const tokens = parts.map((part) => part.tokens).reduce(sumOf, 0);
   return answerOf(vectors, tokens, parts[0]?.upstreamId ?? null, errand);
+}
+
+function sumOf(one: Told, other: Told): Told {
+  if (one === "impossible" || other === "impossible") return "impossible";
+  return one === undefined || other === undefined ? undefined : one + other;
 }

@@ -10,6 +10,8 @@ export type ShownCost = { readonly cost: number; readonly currency: string };
 export type WholeAnswer = {
   /** Undefined when the provider reported none, or impossible figures. */
   readonly usage: Usage | undefined;
+  /** Figures were told, and left out here because they cannot be true. */
+  readonly refuted?: true | undefined;
   readonly upstreamId: string | null;
   /** Everything the model wrote, as an estimate weighs it. */
   readonly outputWeight: number;

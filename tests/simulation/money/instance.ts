@@ -126,6 +126,7 @@ export class Life {
       state: world.instances.length === 1 ? this.#direct() : this.#wire.state(),
       spenderOf: (principal) => this.directory.spenderOf(principal),
       finished: () => undefined,
+      noticed: () => undefined,
     };
     world.note(`${this.#instance.name} is up: ${books.replayed.done} done, ${books.replayed.interrupted} interrupted`);
     if (books.replayed.interrupted > 0) world.count("interrupted");
