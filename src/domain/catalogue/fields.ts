@@ -27,7 +27,7 @@ export const amount = z.union(
   priceWords,
 );
 
-export const figures = {
+export const tokenFigures = {
   input_per_1m_tokens: amount.optional(),
   output_per_1m_tokens: amount.optional(),
   cached_read_per_1m_tokens: amount.optional(),
@@ -36,6 +36,9 @@ export const figures = {
   reasoning_per_1m_tokens: amount.optional(),
   audio_input_per_1m_tokens: amount.optional(),
   audio_output_per_1m_tokens: amount.optional(),
+};
+export const figures = {
+  ...tokenFigures,
   per_1m_characters: amount.optional(),
   per_minute_audio: amount.optional(),
   per_image: amount.optional(),

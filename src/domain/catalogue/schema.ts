@@ -22,6 +22,7 @@ import {
   settingSlug,
   slug,
   text,
+  tokenFigures,
   webAddress,
   yesNo,
 } from "./fields.ts";
@@ -32,14 +33,7 @@ import {
  */
 const tier = z.strictObject({
   above_input_tokens: count.describe("The row holds for a request with more input tokens than this."),
-  input_per_1m_tokens: amount.optional(),
-  output_per_1m_tokens: amount.optional(),
-  cached_read_per_1m_tokens: amount.optional(),
-  cache_write_per_1m_tokens: amount.optional(),
-  cache_write_1h_per_1m_tokens: amount.optional(),
-  reasoning_per_1m_tokens: amount.optional(),
-  audio_input_per_1m_tokens: amount.optional(),
-  audio_output_per_1m_tokens: amount.optional(),
+  ...tokenFigures,
 });
 
 const extra = z.union([

@@ -17,7 +17,7 @@ import { type ExplainedSurface, findWorkspace, type Room } from "../deps.ts";
 import { namesFor } from "../names.ts";
 import { ownOnly } from "../seat.ts";
 import { policyView, routerName } from "../views.ts";
-import { demandSlug, findRouter, routerSpecOf } from "./routers.ts";
+import { findRouter, unsavedRouter } from "./routers.ts";
 import { RULE_NAMES } from "./rule-names.ts";
 
 type Said = z.infer<typeof ExplainAsk>;
@@ -157,21 +157,12 @@ function rulesView({ policy, rules, router }: Explained) {
 /** What an unsaved router is called by when nobody named it. */
 const DRAFT = "draft";
 
-/** A router that is tried before it is saved; its version is 0, which none that is saved has. */
 function draftOf(room: Room, workspace: Workspace, { model, spec }: Said): Router | undefined {
   if (spec === null || spec === undefined) return undefined;
   const prefix = routerName(workspace, "");
   const named = model ?? DRAFT;
   const slug = named.startsWith(prefix) ? named.slice(prefix.length) : named;
-  demandSlug(slug);
-  const createdAtMs = room.clock.nowMs();
-  return {
-    workspaceId: workspace.id,
-    slug,
-    version: 0,
-    createdAtMs,
-    spec: routerSpecOf(spec, namesFor(room, workspace.id), "spec."),
-  };
+  return unsavedRouter(room, workspace, slug, spec);
 }
 
 function planningThrough(planning: Planning, draft: Router | undefined): Planning {

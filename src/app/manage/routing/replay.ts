@@ -9,11 +9,10 @@ import { readOptionalBody } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { planningWith, replayOne } from "../../pipeline/replay.ts";
 import { findWorkspace, makeTurns, type Room } from "../deps.ts";
-import { namesFor } from "../names.ts";
 import { timeOf } from "../tenancy/key-settings.ts";
 import { isoTime, routerName } from "../views.ts";
 import { Tally } from "./replay-tally.ts";
-import { demandSlug, findRouter, routerSpecOf } from "./routers.ts";
+import { findRouter, unsavedRouter } from "./routers.ts";
 
 const LIMIT_DEFAULT = 1000;
 /** Records that are read and planned before others get their turn on the event loop: their decisions can be long. */
@@ -29,17 +28,7 @@ type Said = z.infer<typeof ReplayAsk>;
 
 /** The router to try: one that is not saved, the saved one, or `auto` without one of the workspace's own. */
 function routerFor(room: Room, workspace: Workspace, slug: string, { spec }: Said): Router | undefined {
-  if (spec !== undefined && spec !== null) {
-    demandSlug(slug);
-    const createdAtMs = room.clock.nowMs();
-    return {
-      workspaceId: workspace.id,
-      slug,
-      version: 0,
-      createdAtMs,
-      spec: routerSpecOf(spec, namesFor(room, workspace.id), "spec."),
-    };
-  }
+  if (spec !== undefined && spec !== null) return unsavedRouter(room, workspace, slug, spec);
   if (slug === AUTO_ROUTER) return room.directory.router(workspace.id, slug);
   return findRouter(room, workspace, slug);
 }

@@ -26,7 +26,7 @@ const ROUTERS_MAX = 1000;
 type Said = z.infer<typeof RouterPut>;
 
 /** A router as it was written down, made whole; `at` is where its fields stand in the body. */
-export function routerSpecOf(said: Said, names: Names, at = ""): RouterSpec {
+function routerSpecOf(said: Said, names: Names, at = ""): RouterSpec {
   const { floor } = said;
   const models = (field: "models" | "fallback") => known(`${at}${field}`, "model", said[field] ?? [], names.models);
   return {
@@ -49,7 +49,14 @@ function weightsOf(said: NonNullable<Said["weights"]> | null, param: string): We
   return weights;
 }
 
-export function demandSlug(slug: string): void {
+/** A router that is tried before it is saved; its version is 0, which none that is saved has. */
+export function unsavedRouter(room: Room, workspace: Workspace, slug: string, said: Said): Router {
+  demandSlug(slug);
+  const spec = routerSpecOf(said, namesFor(room, workspace.id), "spec.");
+  return { workspaceId: workspace.id, slug, version: 0, createdAtMs: room.clock.nowMs(), spec };
+}
+
+function demandSlug(slug: string): void {
   if (!SLUG.test(slug))
     throw invalidValue("router", "write 1 to 64 lower-case letters, digits and hyphens as its slug");
 }
