@@ -242,19 +242,19 @@ function problemOf(error: unknown): Fault {
 function tooSlow(): Fault {
   return fault("upstream_timeout", {
     message:
-      "The answer was taken so slowly that the time of the request is up. What was sent so far is incomplete, and is charged.",
+      "The answer was taken so slowly that the time of the request is up. What was sent so far is incomplete, and is charged. Read it faster, or ask for less at once.",
   });
 }
 
 function fellSilent(): Fault {
   return fault("upstream_timeout", {
-    message: "The provider fell silent before its end. What was sent so far is incomplete and is not charged.",
+    message: "The provider fell silent before its end. What was sent is incomplete and is not charged. Ask again.",
   });
 }
 
 function brokeOff(): Fault {
   return fault("upstream_error", {
-    message: "The provider's stream broke before its end. What was sent so far is incomplete and is not charged.",
+    message: "The provider's stream broke before its end. What was sent is incomplete and is not charged. Ask again.",
   });
 }
 
