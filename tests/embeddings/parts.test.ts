@@ -32,6 +32,9 @@ async function embedded(meanwhile: () => Promise<unknown>): Promise<Called> {
 const block = (...providers: string[]) =>
   scene.gateway.manage("PATCH", `/workspaces/${scene.tenant.slug}/policy`, { blocked_providers: providers });
 
+const ownKey = (method: "PUT" | "DELETE", body?: object) =>
+  scene.gateway.manage(method, `/workspaces/${scene.tenant.slug}/providers/first`, body);
+
 async function charges(): Promise<Json[]> {
   const { data } = await scene.gateway.manage("GET", `/workspaces/${scene.tenant.slug}/wallet/entries`);
   return data.filter(({ kind }: Json) => kind === "charge");
@@ -102,6 +105,20 @@ describe("an endpoint that had parts of the input and did not serve it", () => {
       { provider: "first", outcome: "stop", reason: "not admitted any more: invalid_api_key", maybe_accepted: true },
     ]);
     expect([await charges(), scene.at("second").requests]).toEqual([[], []]);
+  });
+
+  test("BILL-08 LOG-01 gets no more of them with the platform's key once only the workspace's own is to be used there", async () => {
+    scene = await openEmbeddings({ first: FRENCH, second: GERMAN });
+    scene.at("second").always(openaiList());
+    const answer = await embedded(() => ownKey("PUT", { key: "own-canary-parts", use: "only", skip_test: true }));
+    expect([answer.status, answer.headers.get("x-svc-provider")]).toEqual([200, "second"]);
+    expect(scene.at("first").requests).toHaveLength(AT_ONCE);
+    const reason = "only your own key for first is to be used now";
+    expect((await scene.rowOf(answer)).attempts).toMatchObject([
+      { provider: "first", outcome: "next", reason, maybe_accepted: true },
+      { provider: "second", outcome: "served" },
+    ]);
+    expect(await charges()).toHaveLength(1);
   });
 
   test("LOG-01 ROUTE-04 is not asked again for all of it where it cannot be reached for the rest", async () => {

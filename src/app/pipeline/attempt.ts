@@ -15,6 +15,7 @@ import {
   classifyKeyGone,
   classifyMalformed,
   classifyNodeLost,
+  classifyOwnOnly,
   classifyStatus,
   classifyUnsayable,
   classifyWithdrawn,
@@ -32,7 +33,7 @@ import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import { audioReader } from "./audio.ts";
 import { HOP_HEADER, hopsOnward, isTold } from "./hops.ts";
 import { isMaybeAccepted, type Outcome } from "./outcome.ts";
-import { connectionsOfAttempt, rowOfAttempt } from "./own-layers.ts";
+import { connectionsOfAttempt, ownInstead, rowOfAttempt } from "./own-layers.ts";
 import { askParts } from "./parts.ts";
 import { type Relay, verdictOf } from "./relay.ts";
 import type { Trail } from "./trail.ts";
@@ -229,6 +230,8 @@ function dispatch(
   const refused = plan.refusedNow(row, policy);
   if (refused !== undefined)
     return { is: "failed", verdict: classifyExcluded(refused.why, refused.fault), upstreamStatus: null };
+  const own = ownInstead(gateway, trail, attempt);
+  if (own !== undefined) return { is: "failed", verdict: classifyOwnOnly(own.provider), upstreamStatus: null };
   // As it was sent, whatever becomes of it while it is under way.
   const credential = connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider);
   // Not before: a call that cannot be said in the endpoint's dialect, or may not be asked, was served by nobody.

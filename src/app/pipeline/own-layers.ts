@@ -1,10 +1,12 @@
 import type { Connections, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
-import type { Attempt } from "../../domain/routing/attempt.ts";
+import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
 import type { Health } from "../../domain/routing/health.ts";
 import type { Reaching } from "../../domain/routing/node-reach.ts";
 import { ALL_IN, type Breakers } from "../../domain/routing/standing.ts";
+import type { OwnKey, OwnKeyUse } from "../../domain/tenancy/own-key.ts";
 import type { NodeLayer } from "../../io/tunnel/node-layer.ts";
 import { connectionsWith } from "../../io/upstream/own-keys.ts";
+import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
 // What a workspace has of its own stands on top of the platform: keys at providers, then nodes. Most have neither, and
@@ -43,6 +45,29 @@ export function connectionsOfAttempt(
 ): Connections | undefined {
   if (node !== undefined) return nodes.layerOf(node.workspaceId)?.connections;
   return own === undefined ? connections : ownKeys.of(own.workspaceId)?.connections;
+}
+
+type Keys = Pick<Gateway, "ownKeys">;
+
+/** When an own key is to be used by what its workspace says now; of one that is gone, by what it said last. */
+export function useNow({ ownKeys }: Keys, { workspaceId, provider, use }: OwnKey): OwnKeyUse {
+  return ownKeys.of(workspaceId)?.keys.get(provider)?.key.use ?? use;
+}
+
+/** The own key that is to be used alone and failed: nothing of the platform's is asked after it. */
+export function failedAlone(keys: Keys, { keysOut }: Pick<Trail, "keysOut">): OwnKey | undefined {
+  return keysOut.find((own) => useNow(keys, own) === "only");
+}
+
+/** The own key that keeps an attempt with the platform's key from being made now. */
+export function ownInstead(
+  keys: Keys,
+  { principal, keysOut }: Pick<Trail, "principal" | "keysOut">,
+  attempt: Attempt,
+): OwnKey | undefined {
+  if (isOwnResource(attempt)) return undefined;
+  const own = keys.ownKeys.of(principal.workspace.id)?.keys.get(attempt.endpoint.provider)?.key;
+  return own?.use === "only" ? own : failedAlone(keys, { keysOut });
 }
 
 /** The row of an attempt's endpoint as it is now. */

@@ -18,6 +18,7 @@ import {
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { NoPlan, Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
+import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { readTraceparent, traceparentOf } from "../../kit/trace-context.ts";
@@ -58,6 +59,8 @@ export class Trail {
   heldNanos = 0n;
   /** Why nothing could be reserved, although there are own keys or nodes that need nothing: who costs is left out. */
   unpaid: Fault | undefined;
+  /** Own keys of the workspace that it was asked with in vain, because of the key. */
+  readonly keysOut: OwnKey[] = [];
   /** The `Idempotency-Key` that is claimed for it, and how long it is remembered when it is charged. */
   keyUse: (KeyUse & { readonly ttlMs: number }) | undefined;
   #untried = 0;

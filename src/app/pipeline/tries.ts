@@ -8,6 +8,7 @@ import { endedBy, type Told, type Verdict } from "../../io/upstream/classify.ts"
 import { stop, type Timers } from "../../kit/timers.ts";
 import type { Tried } from "./attempt.ts";
 import type { Ended, Failed, Outcome } from "./outcome.ts";
+import { failedAlone, useNow } from "./own-layers.ts";
 import { type Relay, TIME_UP } from "./relay.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
@@ -59,8 +60,6 @@ export class Tries {
   #again: Attempt | undefined;
   #repeated: "no" | "yes" = "no";
   #time: "left" | "up" = "left";
-  /** Shut when the workspace's own key failed and it wants no other: the platform's endpoints are not asked then. */
-  #platform: "open" | "shut" = "open";
   /** Busy when something of the workspace's own was passed over as full: it needs no money, only another try. */
   #own: "free" | "busy" = "free";
 
@@ -88,12 +87,13 @@ export class Tries {
 
   /** What the caller hears after so many attempts: others may be left, or were left out. */
   #lastOf(attemptsMax: number): Fault | undefined {
-    const { plan, trail } = this.#parts;
+    const { gateway, plan, trail } = this.#parts;
     if (this.#last === undefined) return undefined;
     const others = [...plan.attempts.slice(this.#next), ...this.#later];
     const isLeft = others.some((one) => isOwnResource(one) || this.#closed() === undefined);
     if (isLeft) return endedBy(this.#last, `all ${attemptsMax} attempts that a request may make are used up`);
-    const isUnpaid = this.#platform === "open" && !plan.attempts.every(isOwnResource);
+    const isOpen = failedAlone(gateway, trail) === undefined;
+    const isUnpaid = isOpen && !plan.attempts.every(isOwnResource);
     return isUnpaid && trail.unpaid !== undefined ? withoutPay(this.#last, trail.unpaid) : this.#last.last;
   }
 
@@ -132,8 +132,9 @@ export class Tries {
 
   /** Why the platform's endpoints are not for this request. */
   #closed(): string | undefined {
-    if (this.#platform === "shut") return "passed over: only your own key is to be used, and it failed";
-    return this.#parts.trail.unpaid === undefined ? undefined : "passed over: nothing could be reserved for it";
+    const { gateway, trail } = this.#parts;
+    if (failedAlone(gateway, trail) !== undefined) return "passed over: only your own key is to be used, and it failed";
+    return trail.unpaid === undefined ? undefined : "passed over: nothing could be reserved for it";
   }
 
   /** The plan has those who were aside at its end; who was put there since lets the others go first. */
@@ -218,7 +219,7 @@ export class Tries {
     if (this.#time === "up") throw tooLong();
     this.#last = this.#toldOf(verdict);
     const isKeyOut = verdict.blame.on === "workspace" || verdict.keyGone === true;
-    if (isKeyOut && attempt.own?.use === "only") this.#platform = "shut";
+    if (isKeyOut && attempt.own !== undefined) trail.keysOut.push(attempt.own);
     if (verdict.blame.on !== "nobody" || verdict.maybeAccepted) this.#asked += 1;
     if (waitMs === undefined) return undefined;
     this.#repeated = "yes";
@@ -247,7 +248,7 @@ export class Tries {
    */
   #toldOf(verdict: Extract<Verdict, { is: "next" }>): Told {
     if (this.#last === undefined) return verdict;
-    const isUnasked = verdict.unsayable === true || (verdict.keyGone === true && this.#asked > 0);
+    const isUnasked = verdict.unsayable === true || (verdict.unasked === true && this.#asked > 0);
     return isUnasked || this.#last.last.code === "upstream_invalid_answer" ? this.#last : verdict;
   }
 
@@ -279,7 +280,7 @@ export class Tries {
         // Nor does the end of the request's time, or of the gateway, which breaks a stream as well.
         if (verdict.is !== "next" || verdict.blame.on === "nobody") breakers.unknown(id);
         // Were it set aside, the platform's endpoints would go first: they are what `only` does not want.
-        else if (verdict.blame.on === "workspace" && attempt.own?.use === "only") breakers.unknown(id);
+        else if (verdict.blame.on === "workspace" && this.#isAlone(attempt)) breakers.unknown(id);
         // A wait of nothing is no wait.
         else if (verdict.blame.on === "endpoint") breakers.failed(id, verdict.blame.retryAfterMs || undefined);
         else if (upstreamStatus === NOT_FOUND && this.#parts.namesKept()) breakers.unknown(id);
@@ -293,6 +294,10 @@ export class Tries {
       default:
         breakers.unknown(id);
     }
+  }
+
+  #isAlone({ own }: Attempt): boolean {
+    return own !== undefined && useNow(this.#parts.gateway, own) === "only";
   }
 
   /** A machine that anyone can put anything on is not asked again after an answer that cannot be. */

@@ -34,6 +34,8 @@ export type Verdict =
       readonly malformed?: true;
       /** Nothing was asked: the request has no words in the endpoint's dialect. */
       readonly unsayable?: true;
+      /** Nothing was asked: what holds now does not let it, although the plan did. */
+      readonly unasked?: true;
       /** The workspace's own key that it was planned with is there no more, or serves other addresses. */
       readonly keyGone?: true;
       /** Another instance of the gateway, on the way there, was told to stop. */
@@ -211,9 +213,21 @@ export function classifyKeyGone(provider: string, how: "removed" | "replaced"): 
     maybeAccepted: false,
     ...gone,
     blame: NOBODY,
+    unasked: true,
     keyGone: true,
     againAfterMs: undefined,
   };
+}
+
+/** The workspace wants its own key for a provider and no other, which it did not when the plan was made. */
+export function classifyOwnOnly(provider: string): Verdict {
+  const alone = told((reason) =>
+    fault("upstream_error", {
+      message: `Only the workspace's own key for ${provider} is to be used since the request was planned, and ${reason}. Send it again: it goes by the keys that are there then.`,
+    }),
+  );
+  const why = `only your own key for ${provider} is to be used now`;
+  return { is: "next", why, maybeAccepted: false, ...alone, blame: NOBODY, unasked: true, againAfterMs: undefined };
 }
 
 /** The same of a machine that went: it is away, not unknown, and who sends the request again may find it back. */

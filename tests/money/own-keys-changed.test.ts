@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import type { Called, Json, Tenant } from "../support/gateway.ts";
+import { gate } from "../support/kept.ts";
+import { inferences, keyOf, OWN, openPlace, type Place } from "../support/own-keys.ts";
+import { credentialOf } from "../support/scene.ts";
+import type { Script, Upstream } from "../support/upstream.ts";
+
+let place: Place;
+let tenant: Tenant;
+beforeAll(async () => {
+  place = await openPlace({ GATEWAY_QUEUE_CONCURRENCY: "1" });
+});
+afterAll(() => place.close());
+beforeEach(async () => {
+  tenant = await place.tenant();
+});
+
+const PLATFORM = credentialOf("nebius");
+const BROKEN: Script = { status: 500, json: { error: { message: "broken" } } };
+
+const use = (provider: string, how: string) =>
+  place.gateway.manage("PATCH", `/workspaces/${tenant.slug}/providers/${provider}`, { use: how });
+
+/** The keys that a provider was asked with while something ran. */
+async function keysDuring(upstream: Upstream, run: () => Promise<unknown>): Promise<string[]> {
+  const before = inferences(upstream).length;
+  await run();
+  return inferences(upstream).slice(before).map(keyOf);
+}
+
+/** Asks, and lets something change when the provider has the request and has answered nothing. */
+async function changedAt(upstream: Upstream, script: Script, change: () => Promise<unknown>): Promise<Called> {
+  const held = gate();
+  const before = inferences(upstream).length;
+  upstream.next({ ...script, gate: held.closed });
+  const asked = place.chat(tenant);
+  await vi.waitFor(() => expect(inferences(upstream)).toHaveLength(before + 1));
+  await change();
+  held.open();
+  return asked;
+}
+
+/** Asks, and lets something change while the request waits for its turn. */
+async function changedInQueue(change: () => Promise<unknown>): Promise<Called> {
+  const other = await place.tenant();
+  const held = gate();
+  const before = inferences(place.nebius).length;
+  place.nebius.next({ status: 400, json: { error: { message: "no" } }, gate: held.closed });
+  const first = place.chat(other);
+  await vi.waitFor(() => expect(inferences(place.nebius)).toHaveLength(before + 1));
+  const second = place.chat(tenant);
+  await vi.waitFor(async () => {
+    const metrics = await place.gateway.call(place.gateway.adminToken, "/metrics");
+    expect(metrics.text).toMatch(/queue_waiting\S* 1\b/);
+  });
+  await change();
+  held.open();
+  await first;
+  return second;
+}
+
+async function expectFree(): Promise<Json> {
+  const row = await place.last(tenant);
+  // What an own key served has no cost at all.
+  expect(["0.00", null]).toContain(row.cost);
+  return row;
+}
+
+describe("an own key that is to be used alone from now on, while a request is on its way", () => {
+  test("BILL-08 after its own failure the platform's key for the same provider is not used any more", async () => {
+    place.letIn.add(OWN("first"));
+    await place.put(tenant, "nebius", { key: OWN("first"), use: "first" });
+    const keys = await keysDuring(place.nebius, async () => {
+      const { status, body } = await changedAt(place.nebius, BROKEN, () => use("nebius", "only"));
+      expect([status, body.error.code]).toEqual([502, "upstream_error"]);
+    });
+    expect(keys).toEqual([OWN("first")]);
+    const { attempts } = await expectFree();
+    expect(attempts).toMatchObject([
+      { provider: "nebius", own_key: true, upstream_status: 500 },
+      { provider: "nebius", upstream_status: null, reason: "only your own key for nebius is to be used now" },
+    ]);
+  });
+
+  test("BILL-08 in the queue: the key that was to be the last serves, and the platform's is not used before it", async () => {
+    place.letIn.add(OWN("last"));
+    await place.put(tenant, "nebius", { key: OWN("last"), use: "fallback" });
+    const keys = await keysDuring(place.nebius, async () => {
+      expect((await changedInQueue(() => use("nebius", "only"))).status).toBe(200);
+    });
+    expect(keys).toEqual([PLATFORM, OWN("last")]);
+    await expectFree();
+  });
+
+  test("BILL-08 ERR-01 in the queue: a key that came only then is told, and the request is not charged", async () => {
+    place.letIn.add(OWN("new"));
+    const keys = await keysDuring(place.nebius, async () => {
+      const { status, body } = await changedInQueue(() =>
+        place.put(tenant, "nebius", { key: OWN("new"), use: "only", skip_test: true }),
+      );
+      expect(status).toBe(502);
+      expect(body.error).toMatchObject({
+        code: "upstream_error",
+        message:
+          "Only the workspace's own key for nebius is to be used since the request was planned, and no other endpoint is left. Send it again: it goes by the keys that are there then.",
+      });
+    });
+    expect(keys).toEqual([PLATFORM]);
+    await expectFree();
+  });
+
+  test("BILL-08 a key that is refused after that ends the request, as one that was to be used alone from the start", async () => {
+    await place.put(tenant, "deepinfra", { key: OWN("refused"), use: "first", skip_test: true });
+    const keys = await keysDuring(place.nebius, async () => {
+      const { status, body } = await changedAt(place.deepinfra, { status: 401, json: {} }, () =>
+        use("deepinfra", "only"),
+      );
+      expect([status, body.error.message]).toEqual([502, expect.stringContaining("did not accept")]);
+    });
+    expect(keys).toEqual([]);
+    await expectFree();
+  });
+
+  test("BILL-08 a key that was refused before that keeps the request from asking the platform once more", async () => {
+    await place.put(tenant, "deepinfra", { key: OWN("before"), use: "first", skip_test: true });
+    const busy: Script = { status: 503, headers: { "retry-after": "0" }, json: {} };
+    const keys = await keysDuring(place.nebius, async () => {
+      const { status } = await changedAt(place.nebius, busy, () => use("deepinfra", "only"));
+      expect(status).toBe(502);
+    });
+    expect(keys).toEqual([PLATFORM]);
+    const { attempts } = await expectFree();
+    expect(attempts.at(-1)).toMatchObject({ reason: "only your own key for deepinfra is to be used now" });
+  });
+
+  test("BILL-08 one that need not be used alone any more lets the platform serve when it is refused", async () => {
+    await place.put(tenant, "deepinfra", { key: OWN("loose"), use: "only", skip_test: true });
+    const keys = await keysDuring(place.nebius, async () => {
+      const { status } = await changedAt(place.deepinfra, { status: 401, json: {} }, () => use("deepinfra", "first"));
+      expect(status).toBe(200);
+    });
+    expect(keys).toEqual([PLATFORM]);
+  });
+});
