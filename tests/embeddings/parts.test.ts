@@ -121,6 +121,20 @@ describe("an endpoint that had parts of the input and did not serve it", () => {
     expect(await charges()).toHaveLength(1);
   });
 
+  test("BILL-08 ERR-01 had them with an own key that was taken away before the others: that is what is told", async () => {
+    scene = await openEmbeddings({ first: FRENCH });
+    await ownKey("PUT", { key: "own-canary-parts", use: "only", skip_test: true });
+    const answer = await embedded(() => ownKey("DELETE"));
+    expect([answer.status, answer.body.error.message]).toEqual([
+      502,
+      "The workspace's own key for first was removed after parts of the request had gone out with it, and no other endpoint is left. Send it again: it goes by the keys that are there then.",
+    ]);
+    expect(scene.at("first").requests).toHaveLength(AT_ONCE);
+    const reason = "your key for first was removed since the plan was made";
+    expect((await scene.rowOf(answer)).attempts).toMatchObject([{ own_key: true, reason, maybe_accepted: true }]);
+    expect(await charges()).toEqual([]);
+  });
+
   test("LOG-01 ROUTE-04 is not asked again for all of it where it cannot be reached for the rest", async () => {
     const port = await shutAfter(AT_ONCE);
     scene = await openEmbeddings(

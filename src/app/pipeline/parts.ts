@@ -69,5 +69,6 @@ function taken(failure: Failed): Failed {
   const { verdict, upstreamStatus } = failure;
   if (verdict.is !== "next") return { ...failure, partsTaken: true };
   const againAfterMs = upstreamStatus === null ? undefined : verdict.againAfterMs;
-  return { ...failure, verdict: { ...verdict, maybeAccepted: true, againAfterMs }, partsTaken: true };
+  const told = { ...verdict, ...verdict.afterParts };
+  return { ...failure, verdict: { ...told, maybeAccepted: true, againAfterMs }, partsTaken: true };
 }

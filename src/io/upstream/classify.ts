@@ -38,6 +38,8 @@ export type Verdict =
       readonly unasked?: true;
       /** The workspace's own key that it was planned with is there no more, or serves other addresses. */
       readonly keyGone?: true;
+      /** Told in its place where other parts of the request had gone out; absent where the words are the same. */
+      readonly afterParts?: Told;
       /** Another instance of the gateway, on the way there, was told to stop. */
       readonly leaving?: true;
       /** How long to wait before the same endpoint may be asked once more; undefined when it may not. */
@@ -201,17 +203,19 @@ export function classifyWithdrawn({ id, model }: { readonly id: string; readonly
 
 /** The same where only the workspace's own key is gone. Asked anew, it is planned with what the workspace has then. */
 export function classifyKeyGone(provider: string, how: "removed" | "replaced"): Verdict {
-  const gone = told((reason) =>
-    fault("upstream_error", {
-      message: `The workspace's own key for ${provider} was ${how} before the request went out with it, and ${reason}. Send it again: it goes by the keys that are there then.`,
-    }),
-  );
+  const gone = (when: string) =>
+    told((reason) =>
+      fault("upstream_error", {
+        message: `The workspace's own key for ${provider} was ${how} ${when} with it, and ${reason}. Send it again: it goes by the keys that are there then.`,
+      }),
+    );
   const why = `your key for ${provider} was ${how} since the plan was made`;
   return {
     is: "next",
     why,
     maybeAccepted: false,
-    ...gone,
+    ...gone("before the request went out"),
+    afterParts: gone("after parts of the request had gone out"),
     blame: NOBODY,
     unasked: true,
     keyGone: true,
