@@ -3,6 +3,7 @@ import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { cleanUp, filesWith, temporaryFolder } from "../edge/child.ts";
 import { type Json, startGateway, type Tenant } from "../support/gateway.ts";
+import { gate } from "../support/kept.ts";
 import { doorOf, inferences, keyOf, openPlace, type Place } from "../support/own-keys.ts";
 import { chatBody, chunksOf, connectedTo, credentialOf, MODEL, QUIET } from "../support/scene.ts";
 import { chatFrames, sse, startUpstream, type Upstream } from "../support/upstream.ts";
@@ -110,6 +111,26 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
     expect(await told("nebius", "EXAMPLEPAIRID")).toEqual(without);
     for (const slug of ["deepinfra", "nebius", "aws-bedrock"])
       await place.gateway.manage("DELETE", `/providers/${slug}`);
+  });
+
+  test("ROUTE-04 ERR-01 a provider that is taken back while another one fails hides nothing of that failure", async () => {
+    const tenant = await place.tenant();
+    place.letIn.add(STORED("back"));
+    await place.gateway.manage("PUT", "/providers/deepinfra", { key: STORED("back") });
+    const held = gate();
+    const before = inferences(place.nebius).length;
+    place.nebius.next({ status: 429, headers: { "retry-after": "30" }, json: {}, gate: held.closed });
+    const asked = place.chat(tenant, { provider: { order: ["nebius", "deepinfra"] } });
+    await vi.waitFor(() => expect(inferences(place.nebius)).toHaveLength(before + 1));
+    await place.gateway.manage("DELETE", "/providers/deepinfra");
+    held.open();
+    const { status, headers, body } = await asked;
+    expect([status, headers.get("retry-after")]).toEqual([429, "30"]);
+    expect(body.error.message).toContain("The provider nebius is at its rate limit and no other endpoint is left.");
+    expect((await place.last(tenant)).attempts).toMatchObject([
+      { provider: "nebius", upstream_status: 429 },
+      { provider: "deepinfra", upstream_status: null, reason: "withdrawn since the plan was made" },
+    ]);
   });
 
   test("OPS-04 what the provider refuses, what is no key and what is not there are not kept", async () => {

@@ -187,6 +187,7 @@ export function classifyExcluded(why: string, refusal: Fault): Verdict {
     maybeAccepted: false,
     last: refusal,
     blame: NOBODY,
+    unasked: true,
     againAfterMs: undefined,
   };
 }
@@ -198,7 +199,7 @@ export function classifyWithdrawn({ id, model }: { readonly id: string; readonly
     param: "model",
   });
   const why = "withdrawn since the plan was made";
-  return { is: "next", why, maybeAccepted: false, last, blame: NOBODY, againAfterMs: undefined };
+  return { is: "next", why, maybeAccepted: false, last, blame: NOBODY, unasked: true, againAfterMs: undefined };
 }
 
 /** The same where only the workspace's own key is gone. Asked anew, it is planned with what the workspace has then. */
@@ -242,7 +243,7 @@ export function classifyNodeLost(name: string, model: string): Verdict {
     }),
   );
   const why = "the node stopped serving it since the plan was made";
-  return { is: "next", why, maybeAccepted: false, ...lost, blame: NOBODY, againAfterMs: undefined };
+  return { is: "next", why, maybeAccepted: false, ...lost, blame: NOBODY, unasked: true, againAfterMs: undefined };
 }
 
 /**
