@@ -301,6 +301,23 @@ describe("documents by hand", () => {
     expect(read("docs/decisions/README.md")).toContain(lines.join("\n"));
   });
 
+  /** As forges make an anchor of a heading. */
+  const anchorOf = (heading: string) =>
+    heading
+      .trim()
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-");
+
+  test.each(pages)("%s: its links lead to headings that exist", (page) => {
+    const links = [...read(page).matchAll(/\]\(([^)#\s:]*)#([^)\s]+)\)/g)];
+    const broken = links.filter(([, to = "", anchor = ""]) => {
+      const text = read(to === "" ? page : path.join(path.dirname(page), to));
+      return ![...text.matchAll(/^#+ (.*)$/gm)].some(([, heading = ""]) => anchorOf(heading) === anchor);
+    });
+    expect(broken.map(([link]) => link)).toEqual([]);
+  });
+
   test.each(pages)("%s: the npm scripts it names exist", (page) => {
     const { scripts } = JSON.parse(read("package.json"));
     const named = [...read(page).matchAll(/npm run ([a-z:-]+)/g)].map(([, name = ""]) => name);

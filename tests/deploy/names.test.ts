@@ -47,6 +47,11 @@ describe("what charts, units, examples and guides name exists", () => {
     expect(setting.filter((file) => !read(file).includes("DATABASE_MIGRATION_URL"))).toEqual([]);
   });
 
+  test("OPS-05 every setting stands in a guide or an example, not only in the list of all", () => {
+    const told = FILES.map(read).join("\n");
+    expect(Object.keys(SETTINGS).filter((name) => !told.includes(name))).toEqual([]);
+  });
+
   test.each(FILES)("OPS-02 %s: metrics", (file) => {
     const known = new Set(read("docs/metrics.md").match(/\bgateway_[a-z_]+\b/g));
     const named = read(file).match(/\bgateway_[a-z_]+(?:_total|_seconds|_bytes|_records|_info|_unproven)\b/g) ?? [];
@@ -130,5 +135,14 @@ describe("commands", () => {
       return named.filter((flag) => !flags.has(flag)).map((flag) => `gateway ${call}: ${flag}`);
     });
     expect(wrong).toEqual([]);
+  });
+
+  test("every command and every flag stands in a guide", () => {
+    const told = GUIDES.map(read).join("\n");
+    const untold = [...commands].flatMap(([name, { options }]) => [
+      ...(told.includes(name) ? [] : [name]),
+      ...options.filter(({ long }) => !told.includes(long ?? "")).map(({ long }) => `${name} ${long}`),
+    ]);
+    expect(untold).toEqual([]);
   });
 });
