@@ -2,13 +2,13 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { COMPILE_CACHE, NODE_FLAGS } from "./scripts/setup.mjs";
 
-/** Long, and busy from beginning to end: started last, the other workers would wait for them. */
-const FIRST = "/tests/simulation/";
+/** Long for the size of their files, by which the others are sorted: started last, the other workers would wait for them. */
+const FIRST = ["/tests/simulation/", "/tests/fleet/", "/tests/workers/", "/kill.test.ts"];
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const isFirst = ({ moduleId }: TestSpecification) => moduleId.includes(FIRST);
+    const isFirst = ({ moduleId }: TestSpecification) => FIRST.some((part) => moduleId.includes(part));
     return [...sorted.filter(isFirst), ...sorted.filter((file) => !isFirst(file))];
   }
 }
@@ -22,7 +22,8 @@ export default defineConfig({
     pool: "forks",
     // The gateway's own Node is told the same, by its launcher.
     execArgv: NODE_FLAGS.filter((flag) => flag.startsWith("--disable-warning")),
-    maxWorkers: 3,
+    // Twice the cores of a small machine: much of a test is waiting for what a gateway does at its time.
+    maxWorkers: 4,
     // A process takes many files and loads the gateway once: a third of the time went into loading it for each.
     isolate: false,
     // Stores and journals are threads, and each would compile its code anew: a third of a gateway's start.

@@ -1,8 +1,8 @@
 /** `npm test`: set-up, the checks, every test. Arguments (`npm test -- tests/edge`) run those tests alone. */
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import "./prepare.mjs";
+import { setUp } from "./setup.mjs";
 import { CHECKS, close, runSteps, tests } from "./steps.mjs";
 
 /** Programs that tests run, and the Debian packages that have them: the first that there is. */
@@ -20,19 +20,29 @@ const PROGRAMS = [
 
 const only = process.argv.slice(2);
 
-installPrograms();
+await installAll();
+await import("./prepare.mjs");
 close("Tests", await runSteps(only.length > 0 ? [tests(only)] : [...CHECKS, tests([])]));
 
-function installPrograms() {
+/** Packages and programs at once: both are mostly waiting for the network. */
+async function installAll() {
+  const ends = await Promise.allSettled([setUp("develop"), installPrograms()]);
+  const failed = ends.find(({ status }) => status === "rejected");
+  if (failed === undefined) return;
+  process.stderr.write(`${failed.reason.message}\n`);
+  process.exit(1);
+}
+
+async function installPrograms() {
   const missing = () => PROGRAMS.filter(({ isThere }) => !isThere());
   const wanted = missing();
   if (wanted.length === 0) return;
   if (process.getuid?.() === 0 && isOnPath("apt-get")) {
-    withoutServices(() => {
-      aptGet(["update", "-qq"]);
+    await withoutServices(async () => {
+      await aptGet(["update", "-qq"]);
       const packages = wanted.map(({ debianPackages }) => debianPackages.find(isPackaged) ?? debianPackages[0]);
       process.stdout.write(`Installing Debian packages: ${packages.join(" ")}\n`);
-      aptGet(["install", "-y", "-qq", "--no-install-recommends", ...packages]);
+      await aptGet(["install", "-y", "-qq", "--no-install-recommends", ...packages]);
     });
   }
   const still = missing().map(({ debianPackages }) => debianPackages[0]);
@@ -58,12 +68,12 @@ function hasPostgres() {
 }
 
 /** Packages start their services unless this file says no; the tests start servers of their own. */
-function withoutServices(work) {
+async function withoutServices(work) {
   const policy = "/usr/sbin/policy-rc.d";
   if (existsSync(policy)) return work();
   writeFileSync(policy, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
   try {
-    work();
+    await work();
   } finally {
     rmSync(policy, { force: true });
   }
@@ -71,5 +81,6 @@ function withoutServices(work) {
 
 function aptGet(args) {
   const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
-  spawnSync("apt-get", args, { env, stdio: ["ignore", "ignore", "inherit"], timeout: 5 * 60_000 });
+  const child = spawn("apt-get", args, { env, stdio: ["ignore", "ignore", "inherit"], timeout: 5 * 60_000 });
+  return new Promise((resolve) => child.once("error", resolve).once("close", resolve));
 }
