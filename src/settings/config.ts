@@ -180,7 +180,7 @@ export const SETTINGS = {
   GATEWAY_ENDPOINT_CONCURRENCY: setting(
     integer(0, 1_000_000),
     1024,
-    "Requests at one endpoint at once; a full one is passed over. 0 switches the limit off.",
+    "Requests at one endpoint at once; a full one is passed over. Further parts of one request take places up to half. 0 switches the limit off.",
   ),
   ...NODE_SETTINGS,
   GATEWAY_RETRY_PERCENT: setting(

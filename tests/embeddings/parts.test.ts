@@ -196,3 +196,28 @@ test("EMB-01 the bytes of an answer are let go when its part is there, and do no
   const { status, body } = await call;
   expect([status, body.data.length]).toEqual([200, input.length + AT_ONCE]);
 });
+
+test("RATE-06 parts of one request take half of an endpoint's places, and others find the rest", async () => {
+  scene = await openEmbeddings({ first: FRENCH }, { env: { GATEWAY_ENDPOINT_CONCURRENCY: "4" } });
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  const list = openaiList();
+  const host = scene.at("first");
+  host.always((received) => ({ ...(typeof list === "function" ? list(received) : list), gate }));
+  const parts = Array.from({ length: AT_ONCE }, (_, place) => `part ${place}`);
+  const inParts = scene.embed({ input: parts });
+  await host.arrived(2);
+  const others = [scene.embed({ input: "one" }), scene.embed({ input: "two" })];
+  await host.arrived(4);
+  // All four places are taken by those that came: it can have been asked nothing else.
+  const refused = await scene.embed({ input: "no place" });
+  expect([refused.status, refused.body.error.code]).toEqual([429, "rate_limit_exceeded"]);
+  const asked = host.requests.map(({ json }) => String(Object(json).input));
+  expect(asked.toSorted()).toEqual(["one", "part 0", "part 1", "two"]);
+  open();
+  const [whole, ...rest] = await Promise.all([inParts, ...others]);
+  expect([whole.status, whole.body.data.length]).toEqual([200, AT_ONCE]);
+  expect(rest.map(({ status }) => status)).toEqual([200, 200]);
+  // None was kept.
+  const after = await Promise.all(Array.from({ length: 4 }, () => scene.embed({ input: "after" })));
+  expect(after.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+});

@@ -405,7 +405,7 @@ const RETRIES: readonly Mutant[] = [
     "endpoint-place-ignored",
     "ROUTE-04",
     "src/domain/admission/endpoint-places.ts",
-    'if (this.#most > 0 && taken >= this.#most) return "full";',
+    'if (taken + 1 > most) return "full";',
     "",
   ),
   one("endpoint-place-lost", "ROUTE-04", TRIES, "} finally {\n      places?.give(id);", "} finally {"),

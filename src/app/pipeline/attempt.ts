@@ -34,7 +34,7 @@ import { audioReader } from "./audio.ts";
 import { HOP_HEADER, hopsOnward, isTold } from "./hops.ts";
 import { isMaybeAccepted, type Outcome } from "./outcome.ts";
 import { connectionsOfAttempt, ownInstead, rowOfAttempt } from "./own-layers.ts";
-import { askParts } from "./parts.ts";
+import { askParts, type PartPlaces } from "./parts.ts";
 import { type Relay, verdictOf } from "./relay.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
@@ -180,10 +180,17 @@ async function sendParts(one: Try, { lanes, join }: NonNullable<Lane["parts"]>):
       return outcome;
     },
     giveUp: cutAll,
-    places: attempt.node === undefined ? undefined : gateway.nodes.held(attempt.node.id),
+    places: placesFor(gateway, attempt),
   });
   if (asked.is !== "all") return asked;
   return wholeOutcome(join(asked.answers), one.lane, attempt.endpoint);
+}
+
+/** Undefined: nobody counts how many requests run there. */
+function placesFor({ places, nodes }: Gateway, { own, node, endpoint: { id } }: Attempt): PartPlaces | undefined {
+  if (node !== undefined) return nodes.held(node.id);
+  if (own !== undefined) return undefined;
+  return { takeFurther: () => places.takeFurther(id), give: () => places.give(id) };
 }
 
 async function sendPart(part: Try, leash: Leash): Promise<Outcome> {

@@ -11,10 +11,10 @@ type Asking = {
   /** Nothing more is wanted: what is under way ends. */
   giveUp(): void;
   /** Places that parts beside the first need, where who is asked has so many and no more. */
-  readonly places: Places | undefined;
+  readonly places: PartPlaces | undefined;
 };
 
-type Places = { takeFurther(): "taken" | "full"; give(): void };
+export type PartPlaces = { takeFurther(): "taken" | "full"; give(): void };
 
 type AllParts = { readonly is: "all"; readonly answers: readonly WholeAnswer[] };
 type NotAll = Exclude<Outcome, { is: "whole" }>;

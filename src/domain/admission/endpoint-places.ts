@@ -6,17 +6,26 @@ export class EndpointPlaces {
 
   /** 0: no limit. */
   constructor(most: number) {
-    this.#most = most;
+    this.#most = most === 0 ? Infinity : most;
   }
 
   take(endpointId: string): "taken" | "full" {
-    const taken = this.#taken.get(endpointId) ?? 0;
-    if (this.#most > 0 && taken >= this.#most) return "full";
+    return this.#takeWithin(this.#most, endpointId);
+  }
+
+  /** One more for a request that has one: half of all places are left to other requests. */
+  takeFurther(endpointId: string): "taken" | "full" {
+    return this.#takeWithin(this.#most / 2, endpointId);
+  }
+
+  #takeWithin(most: number, endpointId: string): "taken" | "full" {
+    const taken = this.at(endpointId);
+    if (taken + 1 > most) return "full";
     this.#taken.set(endpointId, taken + 1);
     return "taken";
   }
 
-  /** Requests at the endpoint now. */
+  /** Requests at the endpoint now; one that is asked in parts counts for each that runs. */
   at(endpointId: string): number {
     return this.#taken.get(endpointId) ?? 0;
   }

@@ -190,6 +190,20 @@ test("an endpoint has a bounded number of requests, and 0 bounds nothing", () =>
   places.give("a");
   expect(places.take("a")).toBe("taken");
   const open = new EndpointPlaces(0);
-  for (let at = 0; at < 10; at += 1) expect(open.take("a")).toBe("taken");
+  for (let at = 0; at < 10; at += 1) expect([open.take("a"), open.takeFurther("a")]).toEqual(["taken", "taken"]);
   open.give("a");
+});
+
+test.each([
+  [1, 0],
+  [3, 0],
+  [4, 1],
+  [9, 3],
+])("RATE-06 of %i places of an endpoint a request in parts has %i beside its first", (most, further) => {
+  const places = new EndpointPlaces(most);
+  places.take("a");
+  for (let at = 0; at < further; at += 1) expect(places.takeFurther("a")).toBe("taken");
+  expect(places.takeFurther("a")).toBe("full");
+  expect(places.at("a")).toBe(1 + further);
+  if (most > 1) expect(places.take("a")).toBe("taken");
 });
