@@ -107,7 +107,7 @@ function resumeResponses(
   return resumeJobs(responses, {
     route,
     isLeft,
-    isRecorded: async (id) => (await store.log.find(id)) !== undefined,
+    recordOf: (id) => store.log.find(id),
     callerOf: (keyId) => {
       const key = directory.key(keyId);
       const principal = key === undefined ? undefined : directory.byDigest(key.digest);

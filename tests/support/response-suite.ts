@@ -168,6 +168,31 @@ function workTests(current: () => Store): void {
     expect(await responses.find("ws_1", "resp_2", NOW)).toMatchObject({ status: "queued", runs: 0 });
   });
 
+  test("RESP-05 BILL-07 an answer that is about to be charged is kept and shown to nobody until its end, and what is over keeps none", async () => {
+    const responses = open(current());
+    const request = { body: "{}", headers: {}, clientAddress: "::1" };
+    for (const id of ["resp_1", "resp_2"])
+      await responses.add(storedResponse(id, { status: "queued", response: { output: [] } }), request);
+    const { response } = storedResponse("resp_1");
+    const answer = { response, servedBy: { "x-svc-model": "vendor/model" } };
+    await responses.begin("resp_1");
+    await responses.made({ workspaceId: "ws_1", id: "resp_1" }, answer);
+    // Heard of late, that it had begun takes nothing back.
+    await responses.answering("resp_1");
+    const [made, other] = (await responses.unfinished()).toSorted((one, two) => one.id.localeCompare(two.id));
+    expect(made).toMatchObject({ id: "resp_1", isAnswering: true, request: undefined, made: answer });
+    expect(other).toMatchObject({ id: "resp_2", isAnswering: false, request, made: undefined });
+    expect((await responses.find("ws_1", "resp_1", NOW))?.response).toEqual({ output: [], status: "in_progress" });
+    for (const id of ["resp_1", "resp_2"])
+      await responses.finish({ id, workspaceId: "ws_1", status: "failed", response: { output: [] }, events: [] });
+    const size = responses.bytesOf("ws_1");
+    await responses.made({ workspaceId: "ws_1", id: "resp_2" }, answer);
+    expect(await responses.find("ws_1", "resp_2", NOW)).toMatchObject({ status: "failed", response: { output: [] } });
+    expect(responses.bytesOf("ws_1")).toBe(size);
+    await responses.count();
+    expect(responses.bytesOf("ws_1")).toBe(size);
+  });
+
   test("RESP-05 BILL-02 one run ends it: the first that has the whole answer, or the newest; what has an end keeps it", async () => {
     const responses = open(current());
     const ids = ["resp_whole", "resp_failing", "resp_over"];

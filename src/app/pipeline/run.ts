@@ -17,6 +17,7 @@ import { admit, neededFor } from "./admit.ts";
 import { type Tried, tryOnce, untold } from "./attempt.ts";
 import type { Capturing } from "./capturing.ts";
 import type { ChatErrand } from "./chat-errand.ts";
+import { closingOf } from "./closing.ts";
 import type { Errand } from "./errand.ts";
 import { addHeaders } from "./headers.ts";
 import { demandNoLoop } from "./hops.ts";
@@ -26,7 +27,7 @@ import { requireNamedModel } from "./named-model.ts";
 import type { Ended } from "./outcome.ts";
 import { isTooLong, type Planned, planOutline } from "./plan.ts";
 import { Relay } from "./relay.ts";
-import { type Metered, type Settled, settleFree, settleUsed } from "./settle.ts";
+import { type Metered, type Settled, settleFree, settleUsed, type UsedEnd } from "./settle.ts";
 import type { Thinking, Way } from "./thinking.ts";
 import { type Terms, Trail } from "./trail.ts";
 import { type Served, Tries } from "./tries.ts";
@@ -43,6 +44,8 @@ export type Decoded = {
   readonly sink?: Sink;
   /** Called once money is held, before anyone is asked. */
   readonly admitted?: () => Promise<void>;
+  /** Given the whole answer of a stream before it is settled; it must not fail. */
+  readonly made?: (final: string) => Promise<void>;
   /**
    * Given the whole answer, as JSON text, and its headers, after it is settled and before its last bytes go out; so it must
    * not fail.
@@ -284,6 +287,7 @@ class Request {
   readonly #exchange: Exchange;
   readonly #sink: Sink;
   readonly #errand: Errand;
+  readonly #made: Decoded["made"];
   readonly #keep: Decoded["keep"];
   readonly #admitted: Admitted;
   readonly #relay: Relay;
@@ -295,7 +299,7 @@ class Request {
     trail: Trail,
     exchange: Exchange,
     sink: Sink,
-    { errand, keep }: Decoded,
+    { errand, made, keep }: Decoded,
     admitted: Admitted,
   ) {
     this.#gateway = gateway;
@@ -303,6 +307,7 @@ class Request {
     this.#exchange = exchange;
     this.#sink = sink;
     this.#errand = errand;
+    this.#made = made;
     this.#keep = keep;
     this.#admitted = admitted;
     this.#relay = new Relay(sink, gateway, { commit: () => this.#commit(), speak: () => this.#trail.answering() });
@@ -390,7 +395,7 @@ class Request {
     }
   }
 
-  #settle(attempt: Attempt, metered: Metered, end: { status: number; errorCode: string | null }): Promise<Settled> {
+  #settle(attempt: Attempt, metered: Metered, end: UsedEnd): Promise<Settled> {
     const asked = { inputTokens: this.#errand.inputTokens, end: this.#lane?.end?.() };
     return settleUsed(this.#gateway, this.#trail, attempt, metered, asked, end);
   }
@@ -426,9 +431,10 @@ class Request {
     const left = this.#sink.gone && this.#sink.unattended !== true;
     const end = left ? GONE : { status: 200, errorCode: null };
     try {
-      const { usage, shown } = await this.#settle(attempt, stream, end);
-      this.#learn(attempt, usage);
-      const last = stream.close(usage, shown);
+      const { close, made } = closingOf(stream, this.#made);
+      const settled = await this.#settle(attempt, stream, { ...end, made });
+      this.#learn(attempt, settled.usage);
+      const last = close(settled);
       if (this.#keep !== undefined && stream.final !== undefined)
         await this.#keep(stream.final, this.#exchange.baseHeaders);
       this.#sink.end(last);

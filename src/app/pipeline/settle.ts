@@ -59,6 +59,12 @@ function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecor
   return { ...NO_TOKENS, inputTokens: inputTokensEstimate, outputTokens, characters, seconds, estimated: true };
 }
 
+export type UsedEnd = {
+  readonly status: number;
+  readonly errorCode: string | null;
+  readonly made?: ((settled: Settled) => Promise<void>) | undefined;
+};
+
 /** What is known of a request beside what came of it. */
 export type Asked = {
   /** The input, estimated. */
@@ -125,7 +131,8 @@ function bounded(charge: Charge, mostNanos: bigint): Charge {
 
 /**
  * The end of a request that used something: charge, journal, hold. The journal's write returns before the caller sends
- * the last bytes, so an answer that a client received whole is always in the books.
+ * the last bytes, so an answer that a client received whole is always in the books. `made` is awaited before that: what a
+ * charge is for may have to be kept first, and it must not fail.
  */
 export async function settleUsed(
   gateway: Settling,
@@ -133,12 +140,20 @@ export async function settleUsed(
   attempt: Attempt,
   metered: Metered,
   asked: Asked,
-  end: { readonly status: number; readonly errorCode: string | null },
+  end: UsedEnd,
 ): Promise<Settled> {
   const { usage, charge, replaced } = charged(trail, attempt, metered, asked);
   const isOwn = attempt.own !== undefined;
   const { id: endpoint, provider } = attempt.endpoint;
-  const record = trail.finish({ ...end, usage, charge: isOwn ? null : charge.record });
+  const cost = { cost: Number(charge.nanos) / 1e9, currency: charge.record.currency };
+  const told: Settled = { usage, shown: isOwn ? undefined : cost };
+  if (end.made !== undefined) await end.made(told);
+  const record = trail.finish({
+    status: end.status,
+    errorCode: end.errorCode,
+    usage,
+    charge: isOwn ? null : charge.record,
+  });
   try {
     await gateway.journal.append({ t: "done", record });
   } catch (cause) {
@@ -158,8 +173,7 @@ export async function settleUsed(
   if (replaced !== undefined && !isOwnResource(attempt))
     gateway.noticed({ is: "figures_replaced", endpoint, provider, why: replaced, requestId: trail.requestId });
   gateway.finished(record);
-  if (isOwn) return { usage, shown: undefined };
-  return { usage, shown: { cost: Number(charge.nanos) / 1e9, currency: charge.record.currency } };
+  return told;
 }
 
 /** The end of a request that is not charged: the hold goes back, the log row says why. */

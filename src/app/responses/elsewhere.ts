@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import type { Board } from "../../domain/fleet/board.ts";
 import type { Fleet } from "../../domain/fleet/fleet.ts";
-import { isUnfinished, type ResponseStore } from "../../domain/responses/stored.ts";
+import { isUnfinished, type ResponseStore, type UnfinishedResponse } from "../../domain/responses/stored.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Jobs } from "./jobs.ts";
@@ -24,8 +24,11 @@ const TELL_EVERY_MS = 3_000;
 const TELL_TTL_MS = 20_000;
 /** What nobody says to work on for so long is nobody's: longer than a board takes to learn everything again. */
 const NOBODYS_MS = 10_000;
-/** What nobody has begun may have been refused by who took it: longer than its refusal takes to be in the log. */
-const UNBEGUN_MS = 45_000;
+/**
+ * What nobody has begun may have been refused by who took it: longer than its refusal takes to be in the log. An answer that
+ * was made may be charged in the journal of one that is on its way back.
+ */
+const MAY_BE_RECORDED_MS = 45_000;
 const STOP_WAIT_MS = 5_000;
 /** What waits for a store that does not answer is not waited for at the end. */
 const LAST_LOOKS_MS = 1_000;
@@ -150,17 +153,20 @@ export class WorkElsewhere {
 
   async #takeUp(): Promise<void> {
     const { store, clock, resume } = this.#deps;
-    const unfinished = new Map((await store.unfinished()).map(({ id, runs }) => [id, runs]));
+    const unfinished = new Map((await store.unfinished()).map((row) => [row.id, waitMsFor(row)]));
     const told = await this.#told();
     const nowMs = clock.elapsedMs();
     for (const id of told) unfinished.delete(id);
     for (const id of this.#nobodysSinceMs.keys()) if (!unfinished.has(id)) this.#nobodysSinceMs.delete(id);
     for (const id of unfinished.keys()) if (!this.#nobodysSinceMs.has(id)) this.#nobodysSinceMs.set(id, nowMs);
-    const isDue = (id: string, sinceMs: number) =>
-      nowMs - sinceMs >= (unfinished.get(id) === 0 ? UNBEGUN_MS : NOBODYS_MS);
+    const isDue = (id: string, sinceMs: number) => nowMs - sinceMs >= (unfinished.get(id) ?? NOBODYS_MS);
     const nobodys = [...this.#nobodysSinceMs].filter((since) => isDue(...since)).map(([id]) => id);
     if (nobodys.length > 0) await resume(new Set(nobodys));
   }
+}
+
+function waitMsFor({ runs, made }: UnfinishedResponse): number {
+  return runs === 0 || made !== undefined ? MAY_BE_RECORDED_MS : NOBODYS_MS;
 }
 
 const Ids = z.array(z.string());

@@ -1,5 +1,5 @@
 import type { SharedState } from "../../domain/admission/admission.ts";
-import type { StoredResponse } from "../../domain/responses/stored.ts";
+import { type MadeAnswer, type StoredResponse, statusIn } from "../../domain/responses/stored.ts";
 import { errorFields } from "../../language/dialects/responses/errors.ts";
 import type { ResponsesDeps } from "./deps.ts";
 import { eventOf, eventsOf } from "./event-log.ts";
@@ -28,5 +28,19 @@ export async function endUnmade(
   ];
   const kept = background === "streamed" ? events : [];
   const is = await store.finish({ id, workspaceId, lastRun, status, response, events: kept });
+  if (is === "ended") await state.giveBack({ requestId: id, workspaceId });
+}
+
+/** Ends a response that nobody works on any more by the answer that was stored before it was charged. */
+export async function endMade(
+  { store, gateway: { state } }: Unmaking,
+  stored: StoredResponse,
+  { response, servedBy }: MadeAnswer,
+): Promise<void> {
+  const { id, workspaceId, background, runs: lastRun } = stored;
+  const status = statusIn(response);
+  const { count } = await eventsOf(store, stored);
+  const events = background === "streamed" ? [eventOf(`response.${status}`, count, { response })] : [];
+  const is = await store.finish({ id, workspaceId, lastRun, status, response, events, servedBy });
   if (is === "ended") await state.giveBack({ requestId: id, workspaceId });
 }

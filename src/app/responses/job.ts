@@ -150,8 +150,12 @@ export class Job {
 
   /** The whole answer, given before its last events. */
   keep(final: string): void {
+    this.#final = this.answerIn(final);
+  }
+
+  answerIn(final: string): JsonObject | undefined {
     const response: unknown = JSON.parse(final);
-    if (isJsonObject(response)) this.#final = this.#dated(response);
+    return isJsonObject(response) ? this.#dated(response) : undefined;
   }
 
   cancel(): void {

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { Fault, fault } from "../../contract/faults.ts";
 import {
   type BackgroundRequest,
@@ -8,6 +8,7 @@ import {
   type StoredResponse,
 } from "../../domain/responses/stored.ts";
 import { counted } from "../../kit/counted.ts";
+import type { JsonObject } from "../../kit/json.ts";
 import type { ResponsesDeps } from "./deps.ts";
 import { type Job, LEFT } from "./job.ts";
 import { noRoomFault, noRoomFor } from "./storage.ts";
@@ -16,6 +17,8 @@ import { noRoomFault, noRoomFor } from "./storage.ts";
 const FLUSH_EVERY_MS = 500;
 /** An answer that was paid for is not given up while the store is away for minutes. */
 const SAVE_FOR_MS = 15 * 60_000;
+/** A charge waits so long for its answer to be stored: a store that is away holds nobody's money up. */
+const MADE_WAIT_MS = 5000;
 const UNHEARD_FIRST_WAIT_MS = 100;
 const UNHEARD_MOST_WAIT_MS = 5000;
 /** Sooner than anybody takes up what nobody works on. */
@@ -101,6 +104,11 @@ export class Jobs {
   /** Before anything of it is settled: why that is not for this run to do; undefined: it is. Never rejects. */
   async takeEnd(id: string, made: MadePart): Promise<Fault | undefined> {
     return this.#running.get(id)?.takeEnd(made);
+  }
+
+  /** Stores a whole answer before it is charged, so that no charge is left without its answer. Never rejects. */
+  async made(job: Job, final: string): Promise<void> {
+    await this.#running.get(job.stored.id)?.made(final);
   }
 
   /** The work is settled; `failure` is what it threw. Never rejects. */
@@ -257,6 +265,32 @@ class Work {
       () => this.#deps.store.giveEndBack(run),
       SAVE_FOR_MS,
     );
+  }
+
+  /** Events of what is followed come first: where it ends by its answer they are not lacking. */
+  async made(final: string): Promise<void> {
+    const answer = this.job.answerIn(final);
+    const { workspaceId, keyId } = this.job.stored;
+    if (answer === undefined || !this.#deps.mayKeep(workspaceId, keyId)) return;
+    await Promise.race([this.#storeMade(answer), sleep(MADE_WAIT_MS, undefined, { ref: false })]);
+  }
+
+  async #storeMade(response: JsonObject): Promise<void> {
+    const { store, warn } = this.#deps;
+    const { stored, servedBy } = this.job;
+    try {
+      // The newest events are heard from the next turn on.
+      await nextTurn();
+      await this.#writing;
+      this.#flush();
+      await this.#writing;
+      await store.made(stored, { response, servedBy });
+    } catch (error) {
+      warn(
+        { err: error, requestId: stored.id },
+        "the answer of a background response could not be stored before its charge",
+      );
+    }
   }
 
   async finish(failure: unknown): Promise<void> {

@@ -1,10 +1,11 @@
 import type { Route } from "../../contract/route.ts";
+import type { RequestRecord } from "../../domain/record/record.ts";
 import type { UnfinishedResponse } from "../../domain/responses/stored.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import { type Exchange, noUpload, type Sink } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-errand.ts";
 import { run } from "../pipeline/run.ts";
-import { endUnmade } from "./end-unmade.ts";
+import { endMade, endUnmade } from "./end-unmade.ts";
 import { eventsOf } from "./event-log.ts";
 import { Job } from "./job.ts";
 import { askedOf, type ResponsesRoom } from "./room.ts";
@@ -15,8 +16,8 @@ const RUNS_MAX = 2;
 export type Resuming = {
   /** Whether it is work that nobody does. */
   readonly isLeft: (id: string) => boolean;
-  /** Whether the log has a record of a request: then it had begun to answer, or was over. */
-  readonly isRecorded: (id: string) => Promise<boolean>;
+  /** What the log has of a request: then it had begun to answer, or was over. */
+  readonly recordOf: (id: string) => Promise<Pick<RequestRecord, "errorCode"> | undefined>;
   /** Who may still use the key that asked; undefined when it may not be used any more. */
   readonly callerOf: (keyId: string) => Principal | undefined;
   readonly route: Route;
@@ -42,10 +43,14 @@ async function resume(room: ResponsesRoom, row: UnfinishedResponse, resuming: Re
   const stored = await room.store.find(row.workspaceId, row.id, room.clock.nowMs());
   // Expired meanwhile: the sweep takes it.
   if (stored === undefined) return;
+  const record = await resuming.recordOf(row.id);
+  // It was charged as a whole answer, and its process died before that was shown to anyone.
+  if (row.made !== undefined && record?.errorCode === null && room.mayKeep(row.workspaceId, row.keyId))
+    return endMade(room, stored, row.made);
   const principal = resuming.callerOf(row.keyId);
   if (row.isCalledOff) return endUnmade(room, stored, { is: "cancelled" });
   const { count, hasAnswer } = await eventsOf(room.store, stored);
-  const isHalfMade = row.isAnswering || hasAnswer || (await resuming.isRecorded(row.id));
+  const isHalfMade = row.isAnswering || hasAnswer || record !== undefined;
   const why = isHalfMade ? HALF_MADE : whyNot(row, principal);
   if (why === undefined && principal !== undefined && row.request !== undefined) {
     const job = new Job(stored, count);
@@ -98,6 +103,7 @@ async function runAgain(room: ResponsesRoom, job: Job, exchange: Exchange): Prom
         errand: new ChatErrand(inbound),
         sink: job.sink,
         admitted: () => room.jobs.begin(job),
+        made: (final) => room.jobs.made(job, final),
         keep: async (final) => job.keep(final),
       };
     });

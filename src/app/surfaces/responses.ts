@@ -40,6 +40,7 @@ async function createResponse(room: ResponsesRoom, exchange: Exchange, sink: Sin
           answerQueued(room, exchange, sink, job);
           await room.jobs.begin(job);
         },
+        made: (final) => room.jobs.made(job, final),
         keep: async (final) => job.keep(final),
       };
     });

@@ -31,6 +31,9 @@ export type ResponseSummary = {
   readonly runs: number;
 };
 
+/** A whole answer, with who made it. */
+export type MadeAnswer = { readonly response: JsonObject; readonly servedBy?: ServedBy | undefined };
+
 /** What its answer said in headers of who served it, by the names of the headers. */
 export type ServedBy = Readonly<Record<string, string>>;
 
@@ -54,6 +57,8 @@ export type UnfinishedResponse = ResponseSummary & {
   readonly request: BackgroundRequest | undefined;
   /** It has begun to answer, or a run was about to end it: what is left of it is not made anew. */
   readonly isAnswering: boolean;
+  /** Its whole answer, which was about to be charged, or was; undefined: there was none yet. */
+  readonly made: MadeAnswer | undefined;
   /** Nobody wants it any more. */
   readonly isCalledOff: boolean;
 };
@@ -113,6 +118,11 @@ export type ResponseStore = {
   begin(id: string): Promise<{ readonly is: "begun"; readonly run: number } | { readonly is: "unwanted" | "anothers" }>;
   /** It has begun to answer. */
   answering(id: string): Promise<void>;
+  /**
+   * Its whole answer, before it is charged: whoever finds the charge, and nobody who works on it, ends it by that. Nobody
+   * is shown it until then, and the request that it could have been run again by goes. What is over stays as it is.
+   */
+  made(place: Pick<ResponseRun, "workspaceId" | "id">, answer: MadeAnswer): Promise<void>;
   /** Nobody wants it any more: whoever works on it is to stop, and nobody takes it up. */
   callOff(workspaceId: string, id: string): Promise<void>;
   /**

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import {
   BACKGROUND_KINDS,
+  type MadeAnswer,
   RESPONSE_STATUSES,
   type ResponseEvent,
   type ResponseSummary,
@@ -41,21 +42,22 @@ export class SealedRows {
 
   async read(row: Row): Promise<StoredResponse> {
     const summary = toSummary(row);
-    const { [SERVED_BY]: servedBy, ...response } = storedContent.parse(
-      await this.#open(summary, "response", row.response),
-    );
+    const { response, servedBy } = fromContent(await this.#open(summary, "response", row.response));
     const input = z.array(jsonObject).parse(await this.#open(summary, "input", row.input));
     return { ...summary, response: { ...response, status: summary.status }, input, servedBy };
   }
 
-  /** A request that does not open is none: who reads the list has others to see to. */
+  /** A request or an answer that does not open is none: who reads the list has others to see to. */
   async readUnfinished(
     row: SummaryRow & Pick<Row, "request" | "answering" | "ending" | "called_off">,
   ): Promise<UnfinishedResponse> {
     const isAnswering = row.answering !== 0 || row.ending !== 0;
-    const unfinished = { ...toSummary(row), isAnswering, isCalledOff: row.called_off !== 0 };
-    if (row.request === null) return { ...unfinished, request: undefined };
-    const opened = await this.#open(unfinished, "request", row.request).catch(() => undefined);
+    const nothing = { request: undefined, made: undefined };
+    const unfinished = { ...toSummary(row), ...nothing, isAnswering, isCalledOff: row.called_off !== 0 };
+    if (row.request === null) return unfinished;
+    const isMade = row.answering === ANSWERING.made;
+    const opened = await this.#open(unfinished, isMade ? "made" : "request", row.request).catch(() => undefined);
+    if (isMade) return { ...unfinished, made: opened === undefined ? undefined : fromContent(opened) };
     return { ...unfinished, request: backgroundRequest.safeParse(opened).data };
   }
 
@@ -100,9 +102,17 @@ function inBatches(events: readonly ResponseEvent[]): ResponseEvent[][] {
 const SERVED_BY = "gateway_served_by";
 
 /** What the column of a response holds: who served it stands beside what is in it. */
-export function contentOf({ response, servedBy }: Pick<StoredResponse, "response" | "servedBy">): JsonObject {
+export function contentOf({ response, servedBy }: MadeAnswer): JsonObject {
   return { ...response, [SERVED_BY]: servedBy };
 }
+
+function fromContent(content: unknown): MadeAnswer {
+  const { [SERVED_BY]: servedBy, ...response } = storedContent.parse(content);
+  return { response, servedBy };
+}
+
+/** How far work has come. The column of the request has the answer once that is made: nobody runs it again then. */
+export const ANSWERING = { no: 0, begun: 1, made: 2 } as const;
 
 const eventsColumn = (first: number) => `events ${first}`;
 

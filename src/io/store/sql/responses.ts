@@ -7,7 +7,7 @@ import type { Engine } from "./engine.ts";
 import { type Size, type StoredBytes, sizesOf } from "./response-bytes.ts";
 import { responseReads } from "./response-reads.ts";
 import { responseRemoval } from "./response-removal.ts";
-import { contentOf, fromSummary, SealedRows } from "./response-rows.ts";
+import { ANSWERING, contentOf, fromSummary, SealedRows } from "./response-rows.ts";
 import type { Database } from "./schema.ts";
 
 type ResponseEngine = Pick<Engine, "db" | "held">;
@@ -38,7 +38,7 @@ export function responseStore(engine: ResponseEngine, vault: Vault, bytes: Store
           response: await rows.sealText(stored, "response", responseText),
           input: await rows.sealText(stored, "input", inputText),
           request: request === undefined ? null : await rows.sealText(stored, "request", requestText),
-          answering: 0,
+          answering: ANSWERING.no,
           ending: 0,
           called_off: 0,
         };
@@ -86,7 +86,12 @@ function responseRuns({ db }: ResponseEngine): Runs {
     },
 
     async answering(id) {
-      await db.updateTable("stored_responses").set({ answering: 1 }).where("id", "=", id).execute();
+      await db
+        .updateTable("stored_responses")
+        .set({ answering: ANSWERING.begun })
+        .where("id", "=", id)
+        .where("answering", "=", ANSWERING.no)
+        .execute();
     },
 
     async callOff(workspaceId, id) {
@@ -126,11 +131,26 @@ function responseRuns({ db }: ResponseEngine): Runs {
   };
 }
 
-type Work = Pick<ResponseStore, "finish" | "appendEvents">;
+type Work = Pick<ResponseStore, "made" | "finish" | "appendEvents">;
 
 /** What the work on a response has made. */
 function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, bytes: StoredBytes): Work {
   return {
+    async made(place, answer) {
+      const sealed = await rows.seal(place, "made", contentOf(answer));
+      const grown = await db.transaction().execute(async (transaction) => {
+        const before = await sizesOf(transaction, [place.id]);
+        await transaction
+          .updateTable("stored_responses")
+          .set({ answering: ANSWERING.made, request: sealed })
+          .where("id", "=", place.id)
+          .where("status", "in", UNFINISHED)
+          .execute();
+        return total(await sizesOf(transaction, [place.id])) - total(before);
+      });
+      bytes.change(place.workspaceId, grown);
+    },
+
     async finish(end) {
       const { id, workspaceId, status, response, events, run, lastRun } = end;
       const sealed = await rows.seal(end, "response", contentOf(end));

@@ -242,13 +242,16 @@ export type Database = {
     previous_id: string | null;
     background: string;
     runs: number;
-    /** One: it has begun to answer. */
+    /** One: it has begun to answer. Two: its whole answer stands in place of its request. */
     answering: number;
     /** The run that has taken its end upon itself; zero: none yet. */
     ending: number;
     /** One: nobody wants it any more. */
     called_off: number;
-    /** Sealed, like the two below: the response object, its own input, and the request while it may be run again. */
+    /**
+     * Sealed, like the two below: the response object, its own input, and the request while it may be run again, or the
+     * answer while it is being charged.
+     */
     response: Uint8Array;
     input: Uint8Array;
     request: Uint8Array | null;

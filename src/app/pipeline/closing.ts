@@ -1,0 +1,20 @@
+import type { AnswerStream } from "../../language/canon/answer.ts";
+import type { Settled, UsedEnd } from "./settle.ts";
+
+/** The end of a stream, written once: `made` before it is settled, for who keeps its answer first, and else `close` after. */
+export function closingOf(
+  stream: Pick<AnswerStream, "close" | "final">,
+  keepFirst: ((final: string) => Promise<void>) | undefined,
+): { close(settled: Settled): string; readonly made: UsedEnd["made"] } {
+  let last: string | undefined;
+  const close = ({ usage, shown }: Settled) => {
+    last ??= stream.close(usage, shown);
+    return last;
+  };
+  if (keepFirst === undefined) return { close, made: undefined };
+  const made = async (settled: Settled) => {
+    close(settled);
+    if (stream.final !== undefined) await keepFirst(stream.final);
+  };
+  return { close, made };
+}
