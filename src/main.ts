@@ -181,7 +181,8 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     adminToken,
     firstKey: first.firstKey,
     setupLink: first.setupLink,
-    ready: () => begin(standing, [prober, logExport], place.isFirst ? undefined : () => listening(edge, config)),
+    ready: () =>
+      begin(standing, [prober, logExport], place.isFirst ? undefined : () => listening(edge, config, origin)),
     metrics: async () => (await metrics.text()).body,
     async stop(idle) {
       await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
@@ -247,10 +248,16 @@ async function openPlatform(
   return { ...reached, proofs, routing, reach: routing.reach, observed };
 }
 
-function listening(edge: Edge, config: Config): Promise<string> {
-  return edge.door.listen(config.HOST, config.PORT).catch((error: unknown) => {
+async function listening({ door }: Edge, config: Config, told?: string): Promise<string> {
+  try {
+    const origin = await door.listen(config.HOST, config.PORT);
+    if (told === undefined || origin === told) return origin;
+    // The system chose the port for workers that are all gone: it would choose another one for those that follow.
+    await door.unlisten();
+    return await door.listen(config.HOST, Number(new URL(told).port));
+  } catch (error) {
     throw cannotListen(error, config);
-  });
+  }
 }
 
 /** What the management API shows of the settings, and does by them. */

@@ -70,6 +70,11 @@ export class Door {
     });
   }
 
+  /** Gives the port back, before anybody was told of it. */
+  async unlisten(): Promise<void> {
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
   /** Takes requests as before, while /readyz says that it goes and every answer says to connect anew. */
   async announce(forMs: number): Promise<void> {
     this.#goes();

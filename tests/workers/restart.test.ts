@@ -73,6 +73,21 @@ test("SCALE-04 NODE-02 a rolling restart under load: every worker is another one
     expect(readFileSync(`/proc/${pid}/cmdline`, "latin1")).toContain(`\0${PROGRAM.at(-1)}\0`);
 }, 120_000);
 
+test("SCALE-04 after all workers died at once the gateway serves where it did, also at a port that the system chose", async () => {
+  const before = crew().workers();
+  for (const pid of before) process.kill(pid, "SIGKILL");
+  const serves = async () => {
+    const { status } = await send(crew().origin, "/readyz", "", { method: "GET" }).catch(() => ({ status: 0 }));
+    expect(status).toBe(200);
+    expect(
+      crew()
+        .workers()
+        .filter((pid) => !before.includes(pid)),
+    ).toHaveLength(WORKERS);
+  };
+  await vi.waitFor(serves, { timeout: 60_000, interval: 100 });
+}, 120_000);
+
 test("SCALE-04 OPS-01 told to stop, all workers finish their streams, and the gateway ends with 0", async () => {
   const { key } = await crew().tenant("stopping", "100");
   const frames = chatFrames(["one", "two", "three"]).map((data) => ({ data, afterMs: 300 }));
