@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type Server } from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,7 +15,19 @@ const mayTry = spawnSync(AS_FIRST[0], [...AS_FIRST.slice(1), "true"]).status ===
 test.skipIf(!mayTry)("OPS-01 the first process of a container ends when it is told to while it starts", async () => {
   const dataDir = mkdtempSync(path.join(os.tmpdir(), "gateway-first-"));
   onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
-  const env = { PATH: process.env["PATH"] ?? "", ...COMPILED, PORT: "0", DATA_DIR: dataDir };
+  // A database that takes connections and says nothing: the start lasts until it is given up, whoever else has the machine.
+  const silent = createServer().listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  onTestFinished(() => void silent.close());
+  const env = {
+    PATH: process.env["PATH"] ?? "",
+    ...COMPILED,
+    PORT: "0",
+    DATA_DIR: dataDir,
+    DATABASE_URL: `postgres://gateway:secret@127.0.0.1:${portOf(silent)}/gateway`,
+    GATEWAY_ADMIN_TOKEN: "operator-of-the-tests-1f3870be274f6c49b3e31a0c6728957f",
+    GATEWAY_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+  };
   const outer = spawn(AS_FIRST[0], [...AS_FIRST.slice(1), process.execPath, ...PROGRAM, "serve"], {
     env,
     stdio: "pipe",
@@ -35,6 +48,12 @@ test.skipIf(!mayTry)("OPS-01 the first process of a container ends when it is to
   expect(outer.signalCode === "SIGTERM" ? 128 + SIGTERM : outer.exitCode).toBe(128 + SIGTERM);
   expect(said).toBe("");
 });
+
+function portOf(server: Server): number {
+  const address = server.address();
+  if (typeof address !== "object" || address === null) throw new Error("the server has no port");
+  return address.port;
+}
 
 function childrenOf(pid: number | undefined): readonly number[] {
   const listed = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");

@@ -1,9 +1,8 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, test } from "vitest";
 import { type EmbeddingScene, openaiList, openEmbeddings } from "../support/embeddings.ts";
+import { garbageCollector } from "../support/garbage.ts";
 import type { Called, Json } from "../support/gateway.ts";
 import { until } from "../support/peers.ts";
 
@@ -161,15 +160,6 @@ test("LOG-01 ROUTE-04 an endpoint whose connections are all refused had no part 
     { outcome: "next", maybe_accepted: false },
   ]);
 });
-
-/** Not switched off again: threads of this process switch it on for themselves, and would miss it. */
-function garbageCollector(): () => void {
-  for (;;) {
-    setFlagsFromString("--expose-gc");
-    const collect: unknown = runInNewContext("globalThis.gc");
-    if (typeof collect === "function") return () => collect();
-  }
-}
 
 test("EMB-01 the bytes of an answer are let go when its part is there, and do not wait for the last one", async () => {
   scene = await openEmbeddings({ first: FRENCH });

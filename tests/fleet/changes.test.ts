@@ -12,6 +12,8 @@ import { connectedTo, credentialOf, MODEL } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 
 const CHAT = { model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }], max_tokens: 10 };
+/** Less than a change is told again and again for. */
+const MOMENT_MS = 4000;
 
 /** Each is made on one instance, and the very next call of another one is by it. */
 describe.skipIf(!hasPostgres || !hasRedis)(
@@ -290,25 +292,32 @@ describe.skipIf(!hasPostgres || !hasRedis)(
 
     test("SCALE-02 a change that is saved while Redis is away for a moment is told when it is back, and answered as made", async () => {
       const { slug, key } = await a.tenant();
-      const hasty = await fleet.add({ GATEWAY_REDIS_TIMEOUT_MS: "200" });
+      const hasty = await fleet.add({ GATEWAY_REDIS_TIMEOUT_MS: "500" });
       const guard = new Client({ connectionString: fleet.env["DATABASE_URL"] });
       await guard.connect();
-      // SQL waits for this one, so that Redis can fall silent just before the commit.
-      await guard.query("begin; lock table api_keys in share row exclusive mode");
-      const made = hasty.call(hasty.adminToken, `/manage/workspaces/${slug}/keys`, {
-        body: { name: "fresh", environment: "live" },
-      });
       const found = async (what: string) => (await guard.query(`select from ${what}`)).rows.length;
-      await expect.poll(() => found("pg_locks where not granted")).toBe(1);
-      fleet.redis.pause();
-      await guard.query("commit");
-      await expect.poll(() => found("api_keys where name = 'fresh'")).toBe(1);
-      // Longer than a step may take.
-      await sleep(700);
-      fleet.redis.resume();
-      const { status, body } = await made;
-      expect([status, body.error]).toEqual([201, undefined]);
+      /** Redis falls silent just before the commit, for longer than a step may take. */
+      const madeInSilence = async (name: string) => {
+        // SQL waits for this one.
+        await guard.query("begin; lock table api_keys in share row exclusive mode");
+        const made = hasty.call(hasty.adminToken, `/manage/workspaces/${slug}/keys`, {
+          body: { name, environment: "live" },
+        });
+        await expect.poll(() => found("pg_locks where not granted")).toBe(1);
+        fleet.redis.pause();
+        const since = performance.now();
+        await guard.query("commit");
+        await expect.poll(() => found(`api_keys where name = '${name}'`)).toBe(1);
+        await sleep(700);
+        fleet.redis.resume();
+        return { ...(await made), tookMs: performance.now() - since };
+      };
+      let made = await madeInSilence("fresh 0");
+      // On a machine that stood still it was more than a moment.
+      for (let round = 1; made.tookMs > MOMENT_MS; round += 1) made = await madeInSilence(`fresh ${round}`);
       await guard.end();
+      const { status, body } = made;
+      expect([status, body.error]).toEqual([201, undefined]);
       expect(await endOf(chat(b, body.key))).toBe(200);
       expect(await endOf(chat(a, key))).toBe(200);
     });

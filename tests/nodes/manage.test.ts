@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { SUBPROTOCOL, TUNNEL_PATH } from "../../src/io/tunnel/protocol.ts";
 import { digestOf } from "../../src/kit/secret.ts";
+import { heldBytes } from "../support/garbage.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
 
@@ -315,12 +316,12 @@ test(`NODE-01 ${CROWD} idle nodes are held by one gateway`, { timeout: 120_000 }
   const local = await localForTest();
   const made = [];
   for (let count = 0; count < CROWD; count += 1) made.push(await createNode(crowded, slug, `n-${count}`));
-  const before = memory();
+  const before = heldBytes();
   const agents = made.map(({ token }) => agentForTest(crowded.url, token, local.url));
   const connected = async () => /^gateway_nodes_connected (\d+)/m.exec(await metricsOf(crowded))?.[1];
   while ((await connected()) !== String(CROWD)) await sleep(100);
   // Both ends are in this process: an idle node costs at most half of it at the gateway.
-  const perNodeBytes = (memory() - before) / CROWD;
+  const perNodeBytes = (heldBytes() - before) / CROWD;
   if (process.env["GATEWAY_TEST_NODES"] !== undefined)
     process.stdout.write(`both ends of an idle node: ${Math.round(perNodeBytes / 1024)} KiB\n`);
   expect(perNodeBytes).toBeLessThan(1024 * 1024);
@@ -330,8 +331,3 @@ test(`NODE-01 ${CROWD} idle nodes are held by one gateway`, { timeout: 120_000 }
 });
 
 const metricsOf = async ({ url }: TestGateway) => (await fetch(`${url}/metrics`)).text();
-
-function memory(): number {
-  globalThis.gc?.();
-  return process.memoryUsage.rss();
-}

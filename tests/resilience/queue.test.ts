@@ -84,8 +84,9 @@ test("RATE-06 RATE-04 a wait without a place ends with 429: what was reserved go
   for (const stream of [false, true]) {
     const answer = await scene.chat(late.key, { stream });
     expectTurnedAway(answer);
-    const [, waited] = /no place came free in (\d+) ms/.exec(answer.body.error.message) ?? [];
-    expect(Number(waited)).toBeLessThan(5000);
+    expect(answer.body.error.message).toMatch(/no place came free in \d+ ms/);
+    // As long as a place is waited for by this setting, and not as by the usual one.
+    expect(answer.headers.get("retry-after")).toBe("1");
     const row = await scene.row(answer.body.error.request_id);
     expect(row).toMatchObject({ status: 429, error_code: "rate_limit_exceeded", cost: "0.00", attempts: [] });
   }

@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import "../support/seed.ts";
+import { openResponse } from "../support/follow.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
+import { gate } from "../support/kept.ts";
 import { catalogueWithExtras, perUse } from "../support/priced-extras.ts";
 import {
   eventsIn,
@@ -300,14 +302,18 @@ test.each([
     const quick = await openScene(["ovhcloud"], { GATEWAY_KEEP_ALIVE_MS: "20" });
     try {
       const { key } = await quick.gateway.tenant();
-      quick.at("ovhcloud").next({ frames: [sign, { data: Buffer.from(": still\n\n"), afterMs: 400 }] });
-      const { text, headers } = await quick.gateway.call(key, "/v1/responses", { body: { ...PLAIN, stream: true } });
-      expect(text).toContain(": keep-alive\n\n");
-      const events = eventsIn(text);
+      const held = gate();
+      quick.at("ovhcloud").next({ frames: [sign, { data: ": still\n\n", afterMs: 0, gate: held.closed }] });
+      const body = { ...PLAIN, stream: true };
+      const answer = await openResponse(quick.gateway.url, key, { path: "/v1/responses", body });
+      await answer.until(": keep-alive\n\n");
+      held.open();
+      expect(await answer.over).toBe("whole");
+      const events = eventsIn(answer.text);
       const types = [...before, "response.created", "response.in_progress", "error", "response.failed"];
       expect(events.map(({ type }) => type)).toEqual(types);
       expect(events.map(({ sequence_number }) => sequence_number)).toEqual(types.map((_type, at) => at));
-      const id = headers.get("x-svc-request-id");
+      const id = answer.headers["x-svc-request-id"];
       const [begun, failed] = [events.at(-4), events.at(-1)];
       expect(begun?.response).toMatchObject({ id, status: "in_progress", error: null, output: [] });
       expect(failed?.response).toMatchObject({ id, status: "failed", error: { code: "server_error" } });

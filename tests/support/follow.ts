@@ -1,8 +1,9 @@
-import { request as httpRequest, type IncomingMessage } from "node:http";
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 
 /** An answer that is read as it comes. */
 export type Followed = {
   readonly status: number;
+  readonly headers: IncomingHttpHeaders;
   readonly text: string;
   /** Resolves once the text read so far holds this; rejects when the answer ends before. */
   until(part: string): Promise<void>;
@@ -49,6 +50,7 @@ function followed(response: IncomingMessage, hangUp: () => void): Followed {
   });
   return {
     status: response.statusCode ?? 0,
+    headers: response.headers,
     get text() {
       return text;
     },
