@@ -31,11 +31,11 @@ type Asked = { readonly ask: DecisionAsk; readonly client: DecisionClient };
 function specified(body: ParsedBody, { currency }: Workspace): Asked {
   requireSizes(body.value);
   requireNamesOnce(body);
-  const said = withoutNulls(body.value);
-  requireKnownFields(said["questions"]);
+  const { value } = body;
+  requireKnownFields(value["questions"]);
   // An object of any shape has nothing to be checked; it is told with the digits that its numbers have.
-  const state = isJsonObject(said["state"]) ? exactMember(body, "state") : undefined;
-  const request = decodeWith(DecisionRequest, isJsonObject(state) ? { ...said, state: {} } : said);
+  const state = isJsonObject(value["state"]) ? exactMember(body, "state") : undefined;
+  const request = decodeWith(DecisionRequest, isJsonObject(state) ? { ...value, state: {} } : value);
   const ask = decodeDecision(isJsonObject(state) ? { ...request, state } : request);
   return { ask, client: decisionClient(currency) };
 }
@@ -116,16 +116,4 @@ function decoded({ snapshot }: Gateway, { ask, client }: Asked): Decoded {
       what: "decisions",
     });
   return { errand: new DecisionsErrand(ask, client, unserved) };
-}
-
-/** A field that a type does not take is refused, but not when it says nothing. */
-function withoutNulls(body: JsonObject): JsonObject {
-  const { questions } = body;
-  if (!isJsonObject(questions)) return body;
-  const said = Object.entries(questions).map(([key, question]) => {
-    if (!isJsonObject(question) || question["criteria"] !== null) return [key, question];
-    const { criteria: _null, ...rest } = question;
-    return [key, rest];
-  });
-  return { ...body, questions: Object.fromEntries(said) };
 }
