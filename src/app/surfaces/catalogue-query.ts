@@ -8,6 +8,7 @@ import { LEVELS } from "../../domain/tenancy/policy.ts";
 import { divideHalfUp, parseNanos } from "../../kit/money.ts";
 import { readQuery } from "../body.ts";
 import type { Exchange } from "../exchange.ts";
+import { shownEndpoints, shownFamilies, shownModels } from "./catalogue-shown.ts";
 
 /** What a list is narrowed to; what is undefined does not narrow. */
 export type Selection = {
@@ -53,7 +54,10 @@ export function readSelection(
   const surfaces = among("surface", SURFACES);
   return {
     creator: among("creator", snapshot.creators.keys()),
-    family: among("family", snapshot.families.keys()),
+    family: among(
+      "family",
+      shownFamilies(snapshot).map(({ slug }) => slug),
+    ),
     provider: among("provider", snapshot.providers.keys()),
     capability: among("capability", snapshot.capabilities.keys()),
     surface: surfaces === undefined ? undefined : SURFACES.filter((surface) => surfaces.has(surface)),
@@ -79,10 +83,7 @@ type Bounding = {
 };
 
 export function readBounds({ modality, context_min, price_max, currency }: Bounding, snapshot: Snapshot): Bounds {
-  const known = [...snapshot.models.values()].flatMap(({ modalitiesIn, modalitiesOut }) => [
-    ...modalitiesIn,
-    ...modalitiesOut,
-  ]);
+  const known = shownModels(snapshot).flatMap(({ modalitiesIn, modalitiesOut }) => [...modalitiesIn, ...modalitiesOut]);
   const most = price_max === undefined ? undefined : parseNanos(price_max);
   const rate = rateBetween(snapshot.currencies, currency ?? "EUR", "EUR");
   return {
@@ -111,7 +112,8 @@ export function readCurrency(code: string | undefined, snapshot: Snapshot): stri
 }
 
 function countriesOf(snapshot: Snapshot): Set<string> {
-  return new Set([...snapshot.endpoints.values()].flatMap(({ sovereignty }) => knownCountries(sovereignty)));
+  const endpoints = shownModels(snapshot).flatMap((model) => shownEndpoints(snapshot, model));
+  return new Set(endpoints.flatMap(({ sovereignty }) => knownCountries(sovereignty)));
 }
 
 function valuesOf(name: string, text: string, allowed: Iterable<string>): ReadonlySet<string> {

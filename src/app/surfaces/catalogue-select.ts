@@ -15,18 +15,14 @@ import { expectedUnitNanos, unitRates } from "../../domain/routing/cost.ts";
 import { divideHalfUp } from "../../kit/money.ts";
 import { transcriptTokens } from "../../language/transcriptions/seconds.ts";
 import type { Bounds, Selection } from "./catalogue-query.ts";
+import { shownEndpoints, shownModels } from "./catalogue-shown.ts";
 
 /** A model with the endpoints that are shown of it. */
 export type Offer = { readonly model: Model; readonly endpoints: readonly Endpoint[] };
 
 /** Every model that may be shown to anyone, with its endpoints that still serve. */
 export function publicOffers(snapshot: Snapshot): Offer[] {
-  return [...snapshot.models.values()]
-    .filter((model) => !model.hidden)
-    .map((model) => ({
-      model,
-      endpoints: (snapshot.endpointsByModel.get(model.id) ?? []).filter(({ status }) => status !== "retired"),
-    }));
+  return shownModels(snapshot).map((model) => ({ model, endpoints: shownEndpoints(snapshot, model) }));
 }
 
 /**

@@ -179,6 +179,28 @@ describe("filters", () => {
     },
   );
 
+  test("a family whose models are all hidden is none that a list can be narrowed to", async () => {
+    expect(snapshot.families.has("sandbox-mishaps")).toBe(true);
+    for (const id of ["listPublicModels", "listPublicFamilies", "listPublicModelCreators", "listPublicProviders"]) {
+      expect(await refusal(handlers, { id, query: "family=sandbox-mishaps" })).toMatchObject({
+        status: 400,
+        code: "invalid_value",
+        param: "family",
+      });
+      expect((await refusal(handlers, { id, query: "family=nobody" })).message).not.toContain("sandbox-mishaps");
+    }
+  });
+
+  test("every family, country and modality that a list is said to take finds something", async () => {
+    for (const name of ["family", "country", "modality"]) {
+      const { message } = await refusal(handlers, { id: "listPublicModels", query: `${name}=nobody` });
+      const values = /is none of (.+)$/.exec(message.replace(/\.$/, ""))?.[1]?.split(", ") ?? [];
+      expect(values.length).toBeGreaterThan(0);
+      for (const value of values)
+        expect([name, value, (await list(`${name}=${value}`)).body.data]).not.toEqual([name, value, []]);
+    }
+  });
+
   test("families, creators and providers are kept when something of theirs passes", async () => {
     const slugs = async (id: string, query: string) =>
       (await ask(handlers, { id, query })).body.data.map((row: { slug: string }) => row.slug);

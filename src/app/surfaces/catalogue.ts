@@ -17,6 +17,7 @@ import {
   wordsOf,
 } from "./catalogue-query.ts";
 import { containsWords, type Offer, publicOffers, select, sortOffers, within } from "./catalogue-select.ts";
+import { shownFamilies } from "./catalogue-shown.ts";
 import {
   capabilityView,
   creatorView,
@@ -143,15 +144,6 @@ function sortNamed<T extends Named>(records: readonly T[], sort: NameSort): T[] 
   const key = (record: T) => (sort.endsWith("name") ? record.name.toLowerCase() : record.slug);
   const ascending = records.toSorted((a, b) => (key(a) < key(b) ? -1 : 1));
   return sort.startsWith("-") ? ascending.toReversed() : ascending;
-}
-
-/** A family whose models are all hidden is hidden with them. */
-function shownFamilies(snapshot: Snapshot) {
-  const models = [...snapshot.models.values()];
-  return [...snapshot.families.values()].filter(({ slug }) => {
-    const own = models.filter(({ family }) => family === slug);
-    return own.length === 0 || own.some(({ hidden }) => !hidden);
-  });
 }
 
 function familyPage(desk: Desk) {

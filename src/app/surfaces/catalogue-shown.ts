@@ -1,0 +1,20 @@
+import type { Endpoint, Family, Model, Snapshot } from "../../domain/catalogue/catalogue.ts";
+
+/** Models that may be shown to anyone. */
+export function shownModels(snapshot: Snapshot): Model[] {
+  return [...snapshot.models.values()].filter(({ hidden }) => !hidden);
+}
+
+/** Those of a model that still serve. */
+export function shownEndpoints(snapshot: Snapshot, { id }: Pick<Model, "id">): Endpoint[] {
+  return (snapshot.endpointsByModel.get(id) ?? []).filter(({ status }) => status !== "retired");
+}
+
+/** A family whose models are all hidden is hidden with them. */
+export function shownFamilies(snapshot: Snapshot): Family[] {
+  const models = [...snapshot.models.values()];
+  return [...snapshot.families.values()].filter(({ slug }) => {
+    const own = models.filter(({ family }) => family === slug);
+    return own.length === 0 || own.some(({ hidden }) => !hidden);
+  });
+}
