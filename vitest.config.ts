@@ -22,8 +22,7 @@ export default defineConfig({
     pool: "forks",
     // The gateway's own Node is told the same, by its launcher.
     execArgv: NODE_FLAGS.filter((flag) => flag.startsWith("--disable-warning")),
-    // Twice the cores of a small machine: much of a test is waiting for what a gateway does at its time.
-    maxWorkers: 4,
+    maxWorkers: 3,
     // A process takes many files and loads the gateway once: a third of the time went into loading it for each.
     isolate: false,
     // Stores and journals are threads, and each would compile its code anew: a third of a gateway's start.
