@@ -100,7 +100,7 @@ describe("what a provider says it used", () => {
   });
 
   const named: readonly (readonly [string, Json])[] = [
-    ["is far more than it was given", { input_tokens: 25_000, output_tokens: 0 }],
+    ["is far more than it was given", { input_tokens: 90_000, output_tokens: 0 }],
     ["is nothing", { input_tokens: 0, output_tokens: 0 }],
     ["is a fraction", { input_tokens: 9.5, output_tokens: 0 }],
     ["is a text", { input_tokens: "9", output_tokens: 0 }],

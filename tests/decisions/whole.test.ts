@@ -84,6 +84,23 @@ describe("an answer that is not whole", () => {
     expect(row.attempts[0].reason).toContain("did not report what it used");
   });
 
+  test.each([
+    ["a state that is read again for each question", "word ".repeat(4000)],
+    ["the provider's own instructions, which are", "The door is open."],
+  ])("DEC-02 BILL-02 %s: the figures of one request for many questions are believed and charged", async (_, state) => {
+    const mine = await scene.gateway.tenant();
+    const before = await scene.balance(mine);
+    const keys = Array.from({ length: 10 }, (_, at) => `q${at}`);
+    const questions = Object.fromEntries(keys.map((key) => [key, { type: "noul", instructions: "Is it open?" }]));
+    const answers = Object.fromEntries(keys.map((key) => [key, lit]));
+    scene.at("alpha").next({ json: { ...SO_ANSWER, answers, usage: { input_tokens: 42_000, output_tokens: 0 } } });
+    const answer = await scene.decide(mine.key, asked({ state, questions }));
+    expect(answer.status).toBe(200);
+    expect(before - (await scene.balance(mine))).toBeCloseTo(42_000 * 100e-6, 9);
+    const row = await scene.row(answer.headers.get("x-svc-request-id") ?? "");
+    expect(row.usage).toMatchObject({ input_tokens: 42_000, estimated: false });
+  });
+
   test("DEC-06 an answer in another format altogether, and a page of HTML", async () => {
     for (const script of [{ json: OD_ANSWER }, { body: "<html>Bad gateway</html>" }]) {
       scene.at("alpha").next(script);

@@ -22,6 +22,8 @@ export type Metered = {
   readonly estimate?: Usage | undefined;
   /** How many inputs the figures are of, each read by itself; absent: one. */
   readonly inputs?: number | undefined;
+  /** How often the provider may have read all of it; absent: once for each input. */
+  readonly readings?: number | undefined;
   /** The answer or its figures were cut short, so these may be older than what was sent of it. */
   readonly cutShort?: true | undefined;
   /** How often something was used that is billed apart. */
@@ -74,9 +76,9 @@ export type Asked = {
 };
 
 function isBelieved(metered: Metered, { endpoint, model }: Attempt, { end = NO_END }: Asked): boolean {
-  const { usage, outputWeight, inputs } = metered;
+  const { usage, outputWeight, inputs, readings = inputs } = metered;
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
-  return usage !== undefined && !isBeyondReason({ usage, outputWeight, inputs }, context, end);
+  return usage !== undefined && !isBeyondReason({ usage, outputWeight, readings }, context, end);
 }
 
 type Replaced = Extract<Notice, { is: "figures_replaced" }>["why"];

@@ -102,7 +102,9 @@ function wholeOf({ ask, target, answers, usage, upstreamId, requests }: Whole): 
   const { endpoint, model, client } = target;
   if (usage === undefined) return { unusable: "the provider did not report what it used" };
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
-  if (isBeyondReason({ usage, outputWeight: 0, inputs: requests }, context, tokensEnd(ask, requests)))
+  // Some read everything again for each question of a request.
+  const readings = ask.questions.length;
+  if (isBeyondReason({ usage, outputWeight: 0, readings }, context, tokensEnd(ask)))
     return { unusable: "the provider reported more than it can have read" };
   const declined = ask.questions.filter(({ key }) => answers.get(key)?.type === "refusal");
   // Nobody answers without reading; who declines may do that for nothing.
@@ -113,6 +115,7 @@ function wholeOf({ ask, target, answers, usage, upstreamId, requests }: Whole): 
     upstreamId,
     outputWeight: 0,
     inputs: requests,
+    readings,
     declined: declined.length > 0 && client.refusals === "fault" ? refusedFault(declined, target) : undefined,
     render: (counted, shown) =>
       client.render({ model: endpoint.model, questions: ask.questions, answers, counted, shown }),

@@ -19,6 +19,8 @@ export type WholeAnswer = {
   readonly units?: Units | undefined;
   /** How many inputs the figures are of, each read by itself; absent: one. */
   readonly inputs?: number | undefined;
+  /** How often the provider may have read all of it; absent: once for each input. */
+  readonly readings?: number | undefined;
   /** The provider would not answer, and is paid for having read: what the caller is told in the place of an answer. */
   readonly declined?: Fault | undefined;
   /** What only the answer shows of a request, for the log. */

@@ -40,18 +40,18 @@ export type Told = {
   readonly usage: Usage;
   /** Everything the model wrote, as an estimate weighs it. */
   readonly outputWeight: number;
-  /** How many inputs the figures are of, each read by itself; absent: one. */
-  readonly inputs?: number | undefined;
+  /** How often a prompt may have been read for them: once for each input of many; absent: once. */
+  readonly readings?: number | undefined;
 };
 
 export function isBeyondReason(
-  { usage, outputWeight, inputs = 1 }: Told,
+  { usage, outputWeight, readings = 1 }: Told,
   context: number | null,
   end: UsageEnd,
 ): boolean {
   const most = contextEnd(context);
   const isBeyond = (one: Tokens, prompts: number) => one.inputTokens + one.outputTokens > most * prompts;
-  if (isBeyond(restOf(usage), inputs) || (usage.prompts ?? []).some((one) => isBeyond(one, 1))) return true;
+  if (isBeyond(restOf(usage), readings) || (usage.prompts ?? []).some((one) => isBeyond(one, 1))) return true;
   const { inputTokens, outputTokens, reasoningTokens } = usage;
   // What can be seen is true, whatever was asked for.
   const seen = BEYOND_REASON_TIMES * tokensOfWeight(outputWeight);

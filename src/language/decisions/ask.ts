@@ -90,12 +90,12 @@ export function sizeOf({ state, images, questions }: DecisionAsk, textTokens: Te
   };
 }
 
-/** Where the tokens end that can be of it, in so many requests. Some read everything again for each question. */
-export function tokensEnd(ask: DecisionAsk, requests: number): UsageEnd {
+/** Where the tokens end that can be of it. Some read everything again for each question, with instructions of their own. */
+export function tokensEnd(ask: DecisionAsk): UsageEnd {
   const { questions, images } = ask;
   const { stateTokens: state, questionTokens } = sizeOf(ask, ({ length }) => length);
   const chars = questionTokens.reduce((sum, question) => sum + state + question, 0);
-  const around = requests * AROUND_TOKENS + questions.length * images.length * PICTURE_TOKENS;
+  const around = questions.length * (AROUND_TOKENS + images.length * PICTURE_TOKENS);
   const written = questions.length * THOUGHT_TOKENS;
   return { inputTokens: BEYOND_REASON_TIMES * chars + around, writtenTokens: written, outputTokens: written };
 }

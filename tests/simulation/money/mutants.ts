@@ -116,7 +116,7 @@ const ENDS: readonly Mutant[] = [
     "absurd-usage-is-believed",
     "BILL-02",
     SETTLE,
-    " && !isBeyondReason({ usage, outputWeight, inputs }, context, end)",
+    " && !isBeyondReason({ usage, outputWeight, readings }, context, end)",
     "",
   ),
 ];
