@@ -81,14 +81,14 @@ export function scopeFault({ key: { scopes } }: Principal, { access }: Route): F
 }
 
 /**
- * The key's own rules once more, for a call that began some time ago: only where something was changed since. By what
- * is known of the key, not by the headers: work that is taken up again after a restart has none.
+ * The key's own rules once more, for a call that began some time ago: only where something was changed since, or its
+ * time is over. By what is known of the key, not by the headers: work that is taken up again after a restart has none.
  */
 export function recheckKey(exchange: Exchange, directory: Directory, nowMs: number): void {
   const { principal, clientAddress, route } = exchange;
   if (principal === undefined) return;
   const now = directory.byDigest(principal.key.digest);
-  if (now === principal) return;
+  if (now === principal && standingOf(now.key, nowMs) === "valid") return;
   const outside = now === undefined ? invalidKey() : (keyFault(now, clientAddress, nowMs) ?? scopeFault(now, route));
   if (outside !== undefined) throw outside;
 }

@@ -179,6 +179,26 @@ test("RATE-06 a key that is revoked while its request waits is not served", asyn
   await vi.waitFor(async () => expect(await figure(scene, "gateway_queue_taken")).toBe(0));
 });
 
+test("RATE-06 KEY-05 a key whose time is over while its request waits is not served", async () => {
+  await open();
+  const { answerNext, order } = slowly();
+  const first = ask(tenant, "first");
+  await scene.at("deepinfra").arrived(1);
+  const other = await scene.gateway.tenant();
+  const expiresAtMs = Date.now() + 2000;
+  const expires_at = new Date(expiresAtMs).toISOString();
+  await scene.gateway.manage("PATCH", `/keys/${other.keyId}`, { expires_at });
+  // Whether it comes in time to wait or not, it is not served afterwards.
+  const late = ask(other, "late");
+  await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(expiresAtMs), { timeout: 10_000 });
+  await answerNext();
+  expect((await first).status).toBe(200);
+  const { status, body } = await late;
+  expect([status, body.error.code]).toEqual([401, "expired_api_key"]);
+  expect(order).toEqual(["first"]);
+  expect(await scene.wallet(other)).toMatchObject({ held: "0.00" });
+});
+
 test("RATE-06 no limit: nobody waits", async () => {
   await open({ GATEWAY_QUEUE_CONCURRENCY: "0", GATEWAY_QUEUE_LENGTH: "0" });
   const { answerNext, seen } = slowly();
