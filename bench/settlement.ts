@@ -68,6 +68,7 @@ const plan = {
   effort: null,
   decision: () => sample?.decision ?? { candidates: [], order: [] },
   refusedNow: () => undefined,
+  unroutedNow: () => undefined,
 } as const;
 const folder = mkdtempSync(path.join(tmpdir(), "gateway-settlement-"));
 try {

@@ -167,6 +167,21 @@ describe("policy that changes while a request is on its way", () => {
     }
   });
 
+  test.each([
+    [{ nodes: "only" }, "the router wants the workspace's own nodes only"],
+    [{ quality_floor: 1 }, "the floor is 1"],
+  ])("POL-02 ROUTE-02 what else a router demands from now on holds for the second attempt: %j", async (more, why) => {
+    await putRouter("r", { models: [MODEL], weights: { cost: 1 } });
+    const hit = await reached(async () => {
+      const { status, body } = await changedBetween(viaRouter(), () => putRouter("r", { models: [MODEL], ...more }));
+      expect([status, body.error.code]).toEqual([502, "upstream_error"]);
+      const { attempts } = await scene.row(body.error.request_id);
+      expect(attempts).toHaveLength(ALL.length);
+      for (const { reason } of attempts.slice(1)) expect(reason).toContain(why);
+    });
+    expect(hit).toEqual(["deepinfra"]);
+  });
+
   test("POL-02 a router that is loosened or removed between two attempts does not let in what it kept out", async () => {
     const spec = { models: [MODEL], countries: ["US", "DE"], weights: { cost: 1 } };
     for (const change of [

@@ -234,7 +234,7 @@ const IN_FLIGHT: readonly Mutant[] = [
     "return after(headersFor(one, body), (headers) => dispatch(one, body, headers, leash));",
     "const early = one.policyNow(); return after(headersFor(one, body), (headers) => dispatch({ ...one, policyNow: () => early }, body, headers, leash));",
   ),
-  one("router-of-the-plan", "POL-01", PLAN, "now === undefined || now === route.router ? policy", "true ? policy"),
+  one("router-of-the-plan", "POL-01", PLAN, "now === undefined ? policy", "true ? policy"),
   one("catalogue-of-the-plan", "POL-02", ATTEMPT, "const row = rowNow(gateway, attempt);", "const row = endpoint;"),
   one("retired-is-asked", "POL-02", ATTEMPT, 'row.status === "retired" || ', ""),
   one(

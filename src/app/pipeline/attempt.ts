@@ -4,7 +4,6 @@ import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { AttemptRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
-import type { Policy } from "../../domain/tenancy/policy.ts";
 import { authorize, CredentialRefused, secretsOf } from "../../io/upstream/authorize.ts";
 import {
   atNode,
@@ -35,20 +34,20 @@ import { HOP_HEADER, hopsOnward, isTold } from "./hops.ts";
 import { isMaybeAccepted, type Outcome } from "./outcome.ts";
 import { connectionsOfAttempt, ownInstead, rowOfAttempt } from "./own-layers.ts";
 import { askParts, type PartPlaces } from "./parts.ts";
+import type { Planned } from "./plan.ts";
 import { type Relay, verdictOf } from "./relay.ts";
 import type { Trail } from "./trail.ts";
 import type { Gateway } from "./world.ts";
 
 const PROBLEM_BYTES_MAX = 64 * 1024;
 
-type Try = {
+type Try = Pick<Planned, "policyNow" | "otherRouter"> & {
   readonly gateway: Gateway;
   readonly trail: Trail;
   readonly attempt: Attempt;
   readonly lane: Lane;
   readonly relay: Relay;
-  readonly plan: Pick<Plan, "refusedNow">;
-  readonly policyNow: () => Policy | undefined;
+  readonly plan: Pick<Plan, "refusedNow" | "unroutedNow">;
   /** Throws when the key may no longer ask. */
   readonly recheck: () => void;
 };
@@ -210,7 +209,7 @@ async function sendPart(part: Try, leash: Leash): Promise<Outcome> {
 }
 
 function dispatch(
-  { gateway, trail, attempt, lane, relay, plan, policyNow, recheck }: Try,
+  { gateway, trail, attempt, lane, relay, plan, policyNow, otherRouter, recheck }: Try,
   body: UpstreamBody,
   headers: Record<string, string> | NoHeaders,
   leash: Leash,
@@ -234,7 +233,8 @@ function dispatch(
   const row = rowNow(gateway, attempt);
   if (row === undefined) return { is: "failed", verdict: goneNow(gateway, attempt), upstreamStatus: null };
   // The policy was tightened since the plan was made, or the catalogue knows better: it falls out before any byte leaves.
-  const refused = plan.refusedNow(row, policy);
+  const router = otherRouter();
+  const refused = plan.refusedNow(row, policy) ?? (router && plan.unroutedNow(attempt, router));
   if (refused !== undefined)
     return { is: "failed", verdict: classifyExcluded(refused.why, refused.fault), upstreamStatus: null };
   const own = ownInstead(gateway, trail, attempt);

@@ -52,7 +52,7 @@ export async function countTokens(
     // Nothing of it is made, so nothing is billed apart.
     const unpriced = { ...inbound, call: { ...inbound.call, extras: NO_EXTRAS } };
     const question = { surface: "messages", workspace, keyId: key.id, outline: outlineOf(unpriced, 0) } as const;
-    const { plan, policyNow } = planOutline(gateway, question);
+    const { plan, ...now } = planOutline(gateway, question);
     trail.plan = plan;
     if (plan.is === "refused") throw plan.fault;
     const recheck = () => gateway.recheck(exchange);
@@ -60,7 +60,7 @@ export async function countTokens(
     if (gateway.queue.enter() === "wait" && (await waitForPlace(gateway, trail, sink)) === "left")
       return await settleFree(gateway, trail, gone(trail));
     place = "taken";
-    const asked = await askProviders({ gateway, trail, sink, inbound, plan, policyNow, recheck });
+    const asked = await askProviders({ gateway, trail, sink, inbound, plan, ...now, recheck });
     if (asked.is === "gone") {
       await settleFree(gateway, trail, gone(trail));
       return;
@@ -95,7 +95,7 @@ type Asked =
   | { readonly is: "nobody" }
   | { readonly is: "gone" };
 
-type Question = Pick<Planned, "policyNow"> & {
+type Question = Pick<Planned, "policyNow" | "otherRouter"> & {
   readonly recheck: () => void;
   readonly gateway: Gateway;
   readonly trail: Trail;
@@ -106,7 +106,7 @@ type Question = Pick<Planned, "policyNow"> & {
 
 /** The endpoints of the plan that count in this dialect, one after the other, as any other request would ask them. */
 async function askProviders(question: Question): Promise<Asked> {
-  const { gateway, trail, sink, inbound, plan, policyNow, recheck } = question;
+  const { gateway, trail, sink, inbound, plan, policyNow, otherRouter, recheck } = question;
   const laneTo = ({ endpoint, model }: Attempt) =>
     countLane(inbound, {
       endpoint,
@@ -120,7 +120,7 @@ async function askProviders(question: Question): Promise<Asked> {
   const ask = (attempt: Attempt): Promise<Tried> => {
     lane = laneTo(attempt);
     if (lane === undefined) throw new Error(`${attempt.endpoint.id} does not count`);
-    return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, recheck });
+    return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, otherRouter, recheck });
   };
   const { clock, limits, deadlines, budget } = gateway;
   const deadlineMs = clock.elapsedMs() + limits.requestTimeoutMs;

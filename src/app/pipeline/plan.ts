@@ -7,7 +7,7 @@ import { type Route, routeOf } from "../../domain/routing/pool.ts";
 import { policyOfWishes } from "../../domain/routing/preferences.ts";
 import type { Breakers } from "../../domain/routing/standing.ts";
 import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
-import { AUTO_ROUTER, policyOfRouter } from "../../domain/tenancy/router.ts";
+import { AUTO_ROUTER, policyOfRouter, type RouterSpec } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { dialectSupport } from "../../io/upstream/lanes.ts";
 import type { Wishes } from "../../language/canon/wishes.ts";
@@ -55,6 +55,8 @@ export type Planned = {
   readonly plan: Plan | NoPlan;
   /** The policy of workspace, key, router and request at this moment; undefined when the workspace is gone. */
   readonly policyNow: () => Policy | undefined;
+  /** The router of this moment, where it is another than the plan was made by. */
+  readonly otherRouter: () => RouterSpec | undefined;
 };
 
 /** Who may serve a request, and in which order. Throws only for a router that is not there. */
@@ -81,7 +83,7 @@ export function planOutline(planning: Planning, asked: AskedOutline): Planned {
     },
     worldOf(planning, asked, nowMs),
   );
-  return { plan, policyNow };
+  return { plan, policyNow, otherRouter: () => otherRouter(planning, asked, route) };
 }
 
 /** Whether a request would perhaps be served if it were shorter than its estimate. */
@@ -123,18 +125,21 @@ function priceTimesOf(margin: Margin): number {
   return margin === NO_MARGIN ? 1 : Number(margin.numerator) / Number(margin.denominator);
 }
 
-function policyInForce(
-  planning: Planning,
-  { workspace, keyId, outline }: AskedOutline,
-  route: Route,
-): Policy | undefined {
+function policyInForce(planning: Planning, asked: AskedOutline, route: Route): Policy | undefined {
+  const { workspace, keyId, outline } = asked;
   const own = planning.policyOf(workspace.id, keyId);
   if (own === undefined) return undefined;
   const policy = combined(own, route, outline.wishes);
-  if (route.is === "model") return policy;
-  // The router may be another since the plan was made, or the first: what either version keeps out stays out.
+  // What either version keeps out stays out.
+  const now = otherRouter(planning, asked, route);
+  return now === undefined ? policy : tightened(policy, policyOfRouter(now));
+}
+
+/** The router may be another since the plan was made, or the first. */
+function otherRouter(planning: Planning, { workspace }: AskedOutline, route: Route): RouterSpec | undefined {
+  if (route.is === "model") return undefined;
   const now = planning.routerOf(workspace.id, route.router?.slug ?? AUTO_ROUTER);
-  return now === undefined || now === route.router ? policy : tightened(policy, policyOfRouter(now.spec));
+  return now === route.router ? undefined : now?.spec;
 }
 
 function combined(own: Policy, route: Route, wishes: Wishes | undefined): Policy {

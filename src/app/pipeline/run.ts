@@ -114,7 +114,7 @@ export async function run(
       gateway.recheck(exchange);
       planned = planErrand(gateway, trail, surface, decoded.errand);
     }
-    const { plan, policyNow } = planned;
+    const { plan, policyNow, otherRouter } = planned;
     const { errand } = decoded;
     if (plan.is === "refused") throw plan.fault;
     waiting = { errand, plan };
@@ -129,7 +129,7 @@ export async function run(
     place = "taken";
     waiting = undefined;
     if (decoded.admitted !== undefined) await decoded.admitted();
-    const admitted = { plan, policyNow, deadlineMs };
+    const admitted = { plan, policyNow, otherRouter, deadlineMs };
     await new Request(gateway, trail, exchange, decoded.sink ?? sink, decoded, admitted).serve();
   } catch (error) {
     if (decoded === undefined && arrived !== undefined) noteAsked(trail, arrived.asked);
@@ -270,7 +270,7 @@ function toldOf(verdict: Verdict): Fault {
 }
 
 /** What was decided of a request before anyone is asked. */
-type Admitted = Pick<Planned, "policyNow"> & {
+type Admitted = Pick<Planned, "policyNow" | "otherRouter"> & {
   readonly plan: Plan;
   /** When it has to be over, on the clock that never jumps. */
   readonly deadlineMs: number;
@@ -345,7 +345,7 @@ class Request {
   }
 
   #try(attempt: Attempt): Promise<Tried> {
-    const { plan, policyNow } = this.#admitted;
+    const { plan, policyNow, otherRouter } = this.#admitted;
     const head = headOf(this.#exchange, this.#trail, this.#errand, attempt);
     const [gateway, trail, relay] = [this.#gateway, this.#trail, this.#relay];
     let way: Way;
@@ -358,7 +358,7 @@ class Request {
     this.#lane = lane;
     this.#thinking = thinking;
     const recheck = () => gateway.recheck(this.#exchange);
-    return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, recheck });
+    return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, otherRouter, recheck });
   }
 
   /** The commit point of a stream: head and open record, then only this endpoint. */

@@ -6,6 +6,7 @@ import {
   modelOf,
   modelRoute,
   modelsOf,
+  OPEN_ROUTER,
   planned,
   providersOf,
   qualityOf,
@@ -324,6 +325,20 @@ describe("what a refusal says", () => {
     expect(plan.refusedNow(first.endpoint, { ...OPEN_POLICY, allowedModels: [] })?.fault.code).toBe(
       "model_not_permitted",
     );
+  });
+
+  test("POL-02 ROUTE-02 and by the router of the moment, which says what it wants", () => {
+    const plan = planned(requestOf({ route: autoRoute() }), worldOf([fr("acme/one")]));
+    const [first] = plan.attempts;
+    if (first === undefined) throw new Error("nothing was planned");
+    expect(plan.unroutedNow(first, OPEN_ROUTER)).toBeUndefined();
+    expect(plan.unroutedNow(first, { ...OPEN_ROUTER, nodes: "only" })?.fault).toMatchObject({
+      code: "no_eligible_endpoint",
+      message: expect.stringMatching(
+        /^The router auto was changed .*: the router wants the workspace's own nodes only\. /,
+      ),
+    });
+    expect(plan.unroutedNow(first, { ...OPEN_ROUTER, qualityFloor: 0.5 })?.why).toContain("the floor is 0.5");
   });
 });
 

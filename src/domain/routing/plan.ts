@@ -3,11 +3,11 @@ import type { Effort } from "../../language/canon/call.ts";
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { DecisionRecord } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
-import { EVEN_WEIGHTS } from "../tenancy/router.ts";
+import { EVEN_WEIGHTS, type RouterSpec } from "../tenancy/router.ts";
 import type { Attempt } from "./attempt.ts";
 import { type Considered, decisionOf, reasonFor, refusedDecision } from "./explain.ts";
 import { rank } from "./rank.ts";
-import { type Refused, refusalFor, refusedNow } from "./refusal.ts";
+import { type Refused, refusalFor, refusedNow, unroutedNow } from "./refusal.ts";
 import { figuresOf, scoresOf, weightsFor } from "./score.ts";
 import {
   emptySieve,
@@ -36,6 +36,8 @@ export type Plan = {
   decision(): DecisionRecord;
   /** Asked right before a connection is used: what the policy of that moment says of a planned endpoint. */
   refusedNow(endpoint: Endpoint, policy: Policy): Refused | undefined;
+  /** The same of the router of that moment, where it is another than the plan was made by. */
+  unroutedNow(attempt: Attempt, spec: RouterSpec): Refused | undefined;
 };
 
 /** Nobody can be asked: the fault that answers, and what was looked at. */
@@ -85,6 +87,7 @@ export function planAttempts(request: PlanRequest, world: World): Plan | NoPlan 
       return written;
     },
     refusedNow: (endpoint, policy) => refusedNow(judge, endpoint, policy),
+    unroutedNow: (attempt, spec) => unroutedNow(judge, attempt, spec),
   };
 }
 

@@ -1,10 +1,12 @@
 import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
 import type { Policy } from "../tenancy/policy.ts";
+import type { RouterSpec } from "../tenancy/router.ts";
+import type { Attempt } from "./attempt.ts";
 import { unnamedModels } from "./capability.ts";
 import { type Fallen, type Stage, toldOf } from "./fallen.ts";
 import { excludedByPolicy, isPolicyRule, permitsModel } from "./policy.ts";
 import { unwantedBy } from "./preferences.ts";
-import { causeAgainst, type Judge, judgeOf, type PlanRequest, type Sifted } from "./sieve.ts";
+import { causeAgainst, causeByRouter, type Judge, judgeOf, type PlanRequest, type Sifted } from "./sieve.ts";
 
 const SHOWN_MAX = 8;
 const ALTERNATIVES_MAX = 4;
@@ -173,6 +175,14 @@ export function refusedNow(judge: Judge, endpoint: Fallen["endpoint"], policy: P
   if (permitsModel(endpoint.model, policy)) return undefined;
   const why = "the policy no longer allows the model";
   return { why, fault: notPermitted([endpoint.model], alternatives(judge, policy)) };
+}
+
+/** The same by the router in force now, for what is no matter of policy. */
+export function unroutedNow({ request: { route } }: Judge, attempt: Attempt, spec: RouterSpec): Refused | undefined {
+  const cause = causeByRouter(attempt, spec);
+  if (cause === undefined || route.is !== "router") return undefined;
+  const message = `The router ${route.name} was changed while the request was on its way and leaves no endpoint: ${cause.reason}. Send it again, or change the router.`;
+  return { why: cause.reason, fault: fault("no_eligible_endpoint", { message, param: "model" }) };
 }
 
 export type Refused = { readonly why: string; readonly fault: Fault };

@@ -2,7 +2,8 @@ import type { Wishes } from "../../language/canon/wishes.ts";
 import type { Snapshot } from "../catalogue/catalogue.ts";
 import type { Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
-import type { NodeUse } from "../tenancy/router.ts";
+import type { NodeUse, RouterSpec } from "../tenancy/router.ts";
+import type { Attempt } from "./attempt.ts";
 import {
   type Demand,
   type DialectSupport,
@@ -201,8 +202,8 @@ function siftEach(endpoints: readonly Reachable[], judge: Judge, sifted: Sifted)
 
 /** The first filter that an endpoint does not pass, and why. */
 export function causeAgainst(reachable: Reachable, judge: Judge): Cause | undefined {
-  const { model, kind } = reachable;
-  const { request, world, verdicts, preferring, qualityFloor } = judge;
+  const { kind } = reachable;
+  const { request, world, verdicts, preferring } = judge;
   const { demand, policy } = request;
   const short =
     shortcomingOf(reachable, demand, world.support) ??
@@ -213,16 +214,25 @@ export function causeAgainst(reachable: Reachable, judge: Judge): Cause | undefi
   const excluded = verdicts.causeFor(kind);
   if (excluded !== undefined) return excluded;
   const unwanted = preferring === undefined ? undefined : unwantedBy(reachable, preferring);
-  if (unwanted !== undefined) return unwanted;
+  return unwanted ?? causeByRouter(reachable, judge);
+}
+
+/** What a router demands beyond a policy. */
+export function causeByRouter(
+  { model, node }: Pick<Attempt, "model" | "node">,
+  { qualityFloor, nodes }: Pick<RouterSpec, "qualityFloor" | "nodes">,
+): SaidCause | undefined {
   // What is not known is below any floor.
   if (qualityFloor !== null && (model.quality === null || model.quality.score < qualityFloor)) {
     const quality = model.quality === null ? "its quality is not known" : `its quality is ${model.quality.score}`;
     return { stage: "quality", rule: "quality_floor", reason: `${quality}, the floor is ${qualityFloor}` };
   }
-  return judge.nodes === "only" && reachable.node === undefined ? NO_NODE : undefined;
+  return nodes === "only" && node === undefined ? NO_NODE : undefined;
 }
 
-const NO_NODE: Cause = { stage: "nodes", rule: "nodes", reason: "the router wants the workspace's own nodes only" };
+type SaidCause = Cause & { readonly reason: string };
+
+const NO_NODE: SaidCause = { stage: "nodes", rule: "nodes", reason: "the router wants the workspace's own nodes only" };
 
 function lacking({ param, reason, contextTokens, fault, code }: Shortcoming): Cause {
   return { stage: "capability", rule: param, reason, contextTokens, fault, code };
