@@ -1,7 +1,6 @@
 import { asksForNoRetention } from "../../domain/record/asked-not-to.ts";
 import { withoutAudio, wordsWithoutAudio } from "../../domain/record/audio-free.ts";
 import {
-  CAPTURED_PARTS,
   type Captured,
   type CapturedPart,
   type CaptureStore,
@@ -73,7 +72,7 @@ export class Captures {
   }
 
   begin(surface: Surface, requestId: string, { key, workspace }: CapturedBy): Capturing | undefined {
-    if (!this.#windows.any(workspace.id) || CAPTURED_PARTS[surface].length === 0) return undefined;
+    if (!this.#windows.any(workspace.id)) return undefined;
     const atMs = this.#deps.clock.nowMs();
     const call = { workspaceId: workspace.id, keyId: key.id, environment: key.environment, surface };
     const covering = this.#windows.covering(call, atMs);

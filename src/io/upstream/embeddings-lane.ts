@@ -4,7 +4,7 @@ import { counted } from "../../kit/counted.ts";
 import { jsonIn } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
-import { AROUND_TOKENS, BEYOND_REASON_TIMES, NO_END, type UsageEnd } from "../../language/canon/reason.ts";
+import { AROUND_TOKENS, BEYOND_REASON_TIMES, NO_END } from "../../language/canon/reason.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { renderEmbeddings } from "../../language/embeddings/answer.ts";
 import { type EmbeddingAsk, type EmbeddingInputs, partsOf, type Room } from "../../language/embeddings/ask.ts";
@@ -56,7 +56,8 @@ export function embeddingsLane(errand: EmbeddingErrand): Lane {
   if (others.length === 0) return first;
   return {
     ...first,
-    end: () => endOf(errand.ask.inputs),
+    // The figures of each part were held against its own inputs.
+    end: () => NO_END,
     parts: { lanes: [first, ...others], join: () => joined(parts, errand) },
   };
 }
@@ -91,6 +92,7 @@ function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part:
   const { ask, endpoint, facts } = errand;
   const wire = WIRES[facts.interface];
   const { upstreamModel } = endpoint;
+  const tokensMax = tokensEnd(inputs);
   return {
     surface: null,
     path: wire.path(upstreamModel),
@@ -100,7 +102,8 @@ function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part:
     keepAlive: "",
     effort: undefined,
     dropped: NOTHING_DROPPED,
-    end: () => endOf(inputs),
+    // Where not only money hangs on it, there is room for what a server counts around its inputs.
+    end: () => ({ ...NO_END, inputTokens: tokensMax + AROUND_TOKENS * inputs.texts.length }),
     encode: () =>
       JSON.stringify(
         wire.encode({
@@ -114,7 +117,7 @@ function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part:
       ),
     decodeWhole(bytes, headers) {
       const answer = wire.decode(jsonIn(bytes), headers);
-      const read = answer === undefined ? undefined : readPart(answer, inputs, errand);
+      const read = answer === undefined ? undefined : readPart(answer, inputs, tokensMax, errand);
       return read === undefined || "unusable" in read ? read : kept(read);
     },
     openFrames: (max) => new SseReader(max),
@@ -129,6 +132,7 @@ function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part:
 function readPart(
   { vectors: given, tokens, id }: WireAnswer,
   inputs: EmbeddingInputs,
+  tokensMax: number,
   errand: EmbeddingErrand,
 ): Part | Unusable {
   const asked = inputs.texts.length;
@@ -140,7 +144,7 @@ function readPart(
     if (written === undefined) return { unusable: "something that is no vector" };
     vectors.push(written);
   }
-  const told = tokens === undefined || tokens <= tokensEnd(inputs) ? tokens : "impossible";
+  const told = tokens === undefined || tokens <= tokensMax ? tokens : "impossible";
   return isEven(vectors, errand.ask.dimensions) ? answerOf(vectors, told, id, errand) : OTHER_LENGTH;
 }
 
@@ -151,11 +155,6 @@ function tokensEnd(inputs: EmbeddingInputs): number {
   const texts = inputs.texts.reduce((sum, text) => sum + TOKENS_AROUND + Buffer.byteLength(text), 0);
   const numbers = inputs.is === "tokens" ? inputs.lists.reduce((sum, { length }) => sum + length, 0) : 0;
   return BEYOND_REASON_TIMES * Math.max(texts, numbers);
-}
-
-/** Where not only money hangs on it, there is room for what a server counts around its inputs. */
-function endOf(inputs: EmbeddingInputs): UsageEnd {
-  return { ...NO_END, inputTokens: tokensEnd(inputs) + AROUND_TOKENS * inputs.texts.length };
 }
 
 const OTHER_LENGTH: Unusable = { unusable: "vectors of another length" };

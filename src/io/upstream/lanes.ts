@@ -139,7 +139,9 @@ const MESSAGES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: hasMessage
 const RESPONSES_SUPPORT: DialectSupport = { ...CHAT_SUPPORT, isNative: ({ responsesApi }) => responsesApi };
 
 export function laneFor(inbound: Inbound, target: Target): Lane {
-  return { ...wayThere(inbound, target), end: () => endOf(inbound, target) };
+  const lane = wayThere(inbound, target);
+  lane.end = () => endOf(inbound, target);
+  return lane;
 }
 
 /** What a call can use. Who runs tools, or has something of its own to go by, may read and write any number of times more. */
