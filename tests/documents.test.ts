@@ -196,6 +196,21 @@ describe("headers of answers in the OpenAPI document", () => {
     expect(own("/audio/speech").sort()).toEqual(svc([...SERVED, "Compute-Country", "Input-Characters"]));
   });
 
+  test("HDR-05 GEN-02 nodes are named where they serve, and nowhere else", () => {
+    const named = Object.keys(document.paths).filter((at) => told(at).includes("X-Svc-Node-Id"));
+    expect(named).toEqual(["/chat/completions", "/messages", "/responses", "/embeddings"]);
+  });
+
+  test("GEN-02 every answer has its id, and every one to a key says how its window stands", () => {
+    for (const [at, item] of Object.entries(document.paths))
+      for (const { operationId, responses, security } of Object.values(item).filter(({ responses }) => responses)) {
+        const [good] = Object.values(responses);
+        expect(Object.keys(good?.headers ?? {}), at).toContain("X-Svc-Request-Id");
+        const isOfKey = (security ?? []).length > 0;
+        expect("X-RateLimit-Limit" in (good?.headers ?? {}), operationId).toBe(isOfKey);
+      }
+  });
+
   test("CHAT-01 streams that end with [DONE] are said to, and no others", () => {
     const ends = Object.entries(document.paths).filter(([, { post }]) => /\[DONE\]/.test(JSON.stringify(post ?? {})));
     expect(ends.map(([at]) => at)).toEqual(["/chat/completions", "/audio/transcriptions"]);

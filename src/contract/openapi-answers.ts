@@ -56,6 +56,11 @@ const HEADERS = {
   RateLimitRemaining: ["X-RateLimit-Remaining", "Requests left in the current window.", "299"],
   RateLimitReset: ["X-RateLimit-Reset", "Unix time in seconds at which the window rolls over.", "1793836860"],
   RetryAfter: ["Retry-After", "Seconds to wait before the next try.", "12"],
+  ShouldRetry: [
+    "X-Should-Retry",
+    "`false` where the same request, sent again, gets the same answer: clients that try again by themselves then do not.",
+    "false",
+  ],
   WwwAuthenticate: ["WWW-Authenticate", "How to authenticate.", "Bearer"],
 } as const;
 
@@ -63,10 +68,13 @@ type HeaderName = keyof typeof HEADERS;
 
 const RATE_HEADERS = ["RateLimitLimit", "RateLimitRemaining", "RateLimitReset"] as const;
 const SERVED_HEADERS = ["Model", "Provider", "SovereigntyLevel", "ComputeCountries"] as const;
-const WORK_HEADERS = [...SERVED_HEADERS, "RouteReason", "ServedBy", "NodeId", "Overhead"] as const;
+const WORK_HEADERS = [...SERVED_HEADERS, "RouteReason", "Overhead"] as const;
+const NODE_HEADERS = ["ServedBy", "NodeId"] as const;
 
 const TOLD: Readonly<Record<Telling, readonly HeaderName[]>> = {
-  chat: [...WORK_HEADERS, "Router", "ReasoningEffort", "ReasoningChosenBy", "UpstreamSurface"],
+  chat: [...WORK_HEADERS, ...NODE_HEADERS, "Router", "ReasoningEffort", "ReasoningChosenBy", "UpstreamSurface"],
+  embeddings: [...WORK_HEADERS, ...NODE_HEADERS],
+  count: [...WORK_HEADERS, "Router", "UpstreamSurface"],
   work: WORK_HEADERS,
   stored: [...SERVED_HEADERS, "UpstreamSurface"],
   decisions: SERVED_HEADERS,
@@ -131,11 +139,16 @@ export function answersOf(route: Route, book: SchemaBook, refusals: RefusalBook)
   return Object.fromEntries([[goodStatus(route), goodAnswer(route, book)], ...unchanged(route), ...refused]);
 }
 
-function unchanged({ answer }: Route): [number, Json][] {
+function unchanged(route: Route): [number, Json][] {
+  const { answer } = route;
   if (answer.is !== "json" || answer.tagged !== true) return [];
-  return [
-    [304, { description: "The caller has these bytes already: `If-None-Match` names them.", ...headers(["Tag"]) }],
-  ];
+  const names: HeaderName[] = ["RequestId", "Tag", ...windowHeaders(route)];
+  return [[304, { description: "The caller has these bytes already: `If-None-Match` names them.", ...headers(names) }]];
+}
+
+/** How the window of a key stands is said on calls that do not count in it as well. */
+function windowHeaders({ access }: Route): readonly HeaderName[] {
+  return access.by === "key" ? RATE_HEADERS : [];
 }
 
 function goodStatus({ answer }: Route): number {
@@ -143,13 +156,12 @@ function goodStatus({ answer }: Route): number {
 }
 
 function goodAnswer(route: Route, book: SchemaBook): Json {
-  const { answer, access, counted, tells } = route;
-  const names: HeaderName[] = [];
-  if (access.by !== "anyone") names.push("RequestId");
+  const { answer, tells } = route;
+  const names: HeaderName[] = ["RequestId"];
   if (tells !== undefined) names.push(...TOLD[tells]);
   if (isReplayed(route)) names.push("IdempotentReplayed");
   if (answer.is === "json" && answer.tagged === true) names.push("Tag");
-  if (counted) names.push(...RATE_HEADERS);
+  names.push(...windowHeaders(route));
   const described = { description: goodWords(route), ...headers(names) };
   if (answer.is === "json" && answer.status === 204) return described;
   return { ...described, content: goodContent(route, book) };
@@ -168,7 +180,7 @@ function goodWords({ answer, id }: Route): string {
     case "json":
       return answer.status === 201 ? "Created." : "Done.";
     case "json_or_events":
-      return `JSON; or, with \`stream: true\`, server-sent events. The data of each event is one chunk${END_WITH_DONE.has(id) ? ", and `data: [DONE]` is the last" : ""}. An error after the first byte comes as an event with the error envelope as its data.`;
+      return `JSON; ${answer.or === undefined ? "" : `with \`response_format\` \`text\`, \`srt\` or \`vtt\` the bare text; `}or, with \`stream: true\`, server-sent events. The data of each event is one chunk${END_WITH_DONE.has(id) ? ", and `data: [DONE]` is the last" : ""}. An error after the first byte comes as an event with the error envelope as its data.`;
     case "bytes":
       return "The audio, in chunks as it is made. The content type is that of the format asked for.";
     case "text":
@@ -192,6 +204,7 @@ function goodContent(route: Route, book: SchemaBook): Json {
     case "json_or_events":
       return {
         "application/json": json(answer.schema),
+        ...(answer.or === undefined ? {} : { [answer.or]: { schema: { type: "string" } } }),
         "text/event-stream": { schema: book.of(answer.frame) },
       };
     case "bytes":
@@ -206,17 +219,38 @@ function goodContent(route: Route, book: SchemaBook): Json {
   }
 }
 
+/** Refusals that say not to be tried again. */
+const NOT_AGAIN: ReadonlySet<FaultCode> = new Set([
+  "invalid_api_key",
+  "expired_api_key",
+  "insufficient_credits",
+  "spend_limit_reached",
+  "idempotent_replay",
+  "upstream_error",
+]);
+const WAITED_FOR: ReadonlySet<FaultCode> = new Set(["idempotency_key_in_use", "upstream_error"]);
+/** A call that was declined and paid for is declined again. */
+const REPLAYED: ReadonlySet<FaultCode> = new Set(["idempotent_replay", "decision_refused"]);
+
+function refusalHeaders(route: Route, status: number, codes: readonly FaultCode[]): HeaderName[] {
+  const names: HeaderName[] = ["RequestId"];
+  // A booking that may have been made must not be sent again without a look.
+  const isBooking = status === 503 && route.access.by === "manager";
+  if (status === 401) names.push("WwwAuthenticate");
+  if (status === 429 || status === 503 || codes.some((code) => WAITED_FOR.has(code))) names.push("RetryAfter");
+  if (isBooking || codes.some((code) => NOT_AGAIN.has(code))) names.push("ShouldRetry");
+  if (codes.some((code) => REPLAYED.has(code))) names.push("IdempotentReplayed");
+  names.push(...windowHeaders(route));
+  return names;
+}
+
 function refusal(route: Route, codes: readonly FaultCode[], book: SchemaBook): Json {
   const [first = "internal_error"] = codes;
   const { status, type, says } = FAULTS[first];
-  const names: HeaderName[] = ["RequestId"];
-  if (status === 401) names.push("WwwAuthenticate");
-  if (status === 429 || status === 503) names.push("RetryAfter");
-  if (status === 429 && route.counted) names.push(...RATE_HEADERS);
   const example = { error: { message: says, type, code: first, request_id: "req_0198f3c2a7b47d1e8f00a1b2c3d4e5f6" } };
   return {
     description: codes.map((code) => `- \`${code}\`: ${FAULTS[code].says}`).join("\n"),
-    ...headers(names),
+    ...headers(refusalHeaders(route, status, codes)),
     content: { "application/json": { schema: book.of(ErrorEnvelope), example } },
   };
 }

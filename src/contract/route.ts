@@ -59,10 +59,10 @@ export type Route = {
 };
 
 /**
- * `work` is every inference, `chat` adds what only chat has, `stored` is what is kept of that; the specification lists the
- * others to the last header.
+ * `work` is every inference, `embeddings` adds the node, `chat` what only chat has, `count` is what of that a count has, `stored` what is
+ * kept of it; the specification lists the others to the last header.
  */
-export type Telling = "chat" | "work" | "stored" | "decisions" | "speech";
+export type Telling = "chat" | "embeddings" | "count" | "work" | "stored" | "decisions" | "speech";
 
 export type Answer =
   /** `tagged`: with an ETag, and 304 for who has it already. `or`: in a second form, where the caller chooses. */
@@ -73,8 +73,8 @@ export type Answer =
       readonly tagged?: true;
       readonly or?: string;
     }
-  /** JSON, or with `stream: true` server-sent events whose data is `frame`. */
-  | { readonly is: "json_or_events"; readonly schema: z.ZodType; readonly frame: z.ZodType }
+  /** JSON, or with `stream: true` server-sent events whose data is `frame`. `or`: as bare text, where the caller chooses. */
+  | { readonly is: "json_or_events"; readonly schema: z.ZodType; readonly frame: z.ZodType; readonly or?: "text/plain" }
   /** Bytes as they are made, of one of these types. */
   | { readonly is: "bytes"; readonly contentTypes: readonly string[] }
   | { readonly is: "text"; readonly contentType: string; readonly or?: string };

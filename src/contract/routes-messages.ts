@@ -59,7 +59,7 @@ export const MESSAGES_ROUTES: readonly Route[] = [
     description:
       "Takes the body of `POST /v1/messages`, with or without the fields that only matter for an answer, and says how many tokens its input has. Models whose id begins with `anthropic/claude-` are counted by their provider. For all others, and where the provider cannot count for the model, the gateway counts with a tokenizer that is not the model's own (o200k): an estimate, in which pictures and documents stand for a fixed number of tokens. Costs nothing.",
     body: CountTokensRequest,
-    tells: "work",
+    tells: "count",
     answer: { is: "json", status: 200, schema: TokenCount },
     errors: "messages",
     faults: CHAT_FAULTS.filter((code) => !OF_MONEY.includes(code)),

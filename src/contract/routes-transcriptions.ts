@@ -18,7 +18,7 @@ export const TRANSCRIPTIONS_ROUTES: readonly Route[] = [
     headers: CallHeaders,
     body: TranscriptionRequest,
     tells: "work",
-    answer: { is: "json_or_events", schema: Transcription, frame: TranscriptionEvent },
+    answer: { is: "json_or_events", schema: Transcription, frame: TranscriptionEvent, or: "text/plain" },
     faults: [
       ...CHAT_FAULTS.filter((code) => code !== "context_length_exceeded"),
       "router_not_supported",

@@ -17,6 +17,17 @@ test.each([
   ["another status", CHAT, answer(201, {})],
   ["another type", CHAT, answer(200, {}, { "content-type": "text/html" })],
   ["a replay that does not say so", CHAT, answer(200, { id: "x", object: "idempotent_replay" })],
+  ["a header that is not named", CHAT, answer(404, { error: { code: "model_not_found" } }, { "x-svc-node-id": "n" })],
+  [
+    "a refusal of another type",
+    CHAT,
+    answer(404, { error: { code: "model_not_found" } }, { "content-type": "text/html" }),
+  ],
+  [
+    "audio of no known type",
+    ["POST", "/v1/audio/speech"] as const,
+    answer(200, "RIFF", { "content-type": "audio/midi" }),
+  ],
   [
     "no tag where one is promised",
     ["GET", "/v1/public/currencies?limit=1"] as const,
@@ -27,6 +38,8 @@ test.each([
 });
 
 test("GEN-02 one that it has is not", () => {
+  expectDocumented(...CHAT, answer(402, { error: { code: "insufficient_credits" } }, { "x-should-retry": "false" }));
+  expectDocumented("POST", "/v1/audio/transcriptions", answer(200, undefined, { "content-type": "text/plain" }));
   expectDocumented(...CHAT, answer(404, { error: { code: "model_not_found" } }));
   expectDocumented("GET", "/v1/public/currencies", answer(200, { data: [], next: null }, { etag: '"x"' }));
   expectDocumented("GET", "/v1/public/currencies", answer(304, undefined));

@@ -1,3 +1,4 @@
+import { apiDocumentText, manageDocumentText } from "../../src/contract/documents.ts";
 import type { Route } from "../../src/contract/route.ts";
 import { faultsOf } from "../../src/contract/route-faults.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
@@ -7,14 +8,51 @@ import type { Called } from "./gateway.ts";
 
 const router = new Router(ROUTES);
 
+type Answers = Readonly<Record<string, { $ref?: string; headers?: object; content?: object }>>;
+type Document = {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { operationId?: string; responses?: Answers }>>>>;
+  readonly components: { readonly responses: Answers };
+};
+
+const place = { version: "0.0.0", serverUrl: "https://gateway.example.eu" };
+const documents = [apiDocumentText(place), manageDocumentText(place)].map((text): Document => JSON.parse(text));
+const answers = new Map(documents.flatMap(answersByRoute));
+
+/** What the document names, of what is sent; the two other names of X-Svc-Request-Id are in the guides alone. */
+const NAMED = /^(x-svc-|x-ratelimit-|x-should-retry$|retry-after$|www-authenticate$|idempotent-replayed$)/;
+
+function answersByRoute({ paths, components }: Document): [string, Answers][] {
+  const operations = Object.values(paths).flatMap((item) => Object.values(item));
+  return operations.map(({ operationId = "", responses = {} }) => {
+    const whole = Object.entries(responses).map(([status, answer]) => {
+      const name = answer.$ref?.split("/").at(-1);
+      return [status, name === undefined ? answer : components.responses[name]];
+    });
+    return [operationId, Object.fromEntries(whole)];
+  });
+}
+
 /** Whatever a test asks for: what comes back is what the OpenAPI document says can come back. */
 export function expectDocumented(method: string, where: string, answer: Called): void {
   const lookup = router.find(method, where.split("?")[0] ?? where);
   if (lookup.is !== "found" || method === "HEAD") return;
   const { route } = lookup.match;
-  const wrong = answer.status >= 400 ? wrongRefusal(route, answer) : wrongAnswer(route, answer);
+  const wrong =
+    (answer.status >= 400 ? wrongRefusal(route, answer) : wrongAnswer(route, answer)) ?? unnamedIn(route, answer);
   if (wrong === undefined) return;
   throw new Error(`${method} ${where}: the OpenAPI document has no such answer of ${route.id}: ${wrong}`);
+}
+
+/** Headers and the type of what was answered, against the text of the document. Pages are in none. */
+function unnamedIn({ id }: Route, { status, headers }: Called): string | undefined {
+  // A provider's own status is passed on, whatever it is.
+  const said = answers.get(id)?.[status];
+  if (said === undefined) return undefined;
+  const named = new Set(Object.keys(said.headers ?? {}).map((name) => name.toLowerCase()));
+  const unnamed = [...headers.keys()].filter((name) => NAMED.test(name) && !named.has(name));
+  if (unnamed.length > 0) return `${status} with ${unnamed.join(", ")}`;
+  const [type = ""] = (headers.get("content-type") ?? "").split(";");
+  return said.content === undefined || type in said.content ? undefined : `${status} of type ${type}`;
 }
 
 function wrongRefusal(route: Route, { status, headers, body }: Called): string | undefined {
@@ -37,7 +75,10 @@ function wrongAnswer({ answer }: Route, { status, headers, body, text }: Called)
   return read.success || isReplay ? undefined : `${read.error.message} in ${text}`;
 }
 
-function wrongType(answer: Route["answer"], type: string): string | undefined {
+function wrongType(
+  answer: Extract<Route["answer"], { is: "json" | "json_or_events" }>,
+  type: string,
+): string | undefined {
   if (answer.is === "json_or_events" && type === "text/event-stream") return undefined;
-  return answer.is === "json" && answer.or === type ? undefined : `content type ${type}`;
+  return answer.or === type ? undefined : `content type ${type}`;
 }

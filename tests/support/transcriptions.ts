@@ -2,6 +2,7 @@ import { type ClientRequest, request as httpRequest } from "node:http";
 import OpenAI, { toFile } from "openai";
 import { speechOf } from "../../src/sandbox/audio/speech.ts";
 import { partsOf } from "../../src/sandbox/form.ts";
+import { expectDocumented } from "./documented.ts";
 import type { Called, Json, TestGateway } from "./gateway.ts";
 
 /** A sound that lasts so long. */
@@ -35,7 +36,9 @@ export async function transcribe(
     headers: { ...(key === "" ? {} : { authorization: `Bearer ${key}` }), ...headers },
     body: form,
   });
-  return answered(response);
+  const answer = await answered(response);
+  expectDocumented("POST", "/v1/audio/transcriptions", answer);
+  return answer;
 }
 
 async function answered(response: Response): Promise<Called> {
