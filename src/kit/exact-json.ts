@@ -4,6 +4,7 @@ import type { ParsedBody } from "./json.ts";
 declare global {
   interface JSON {
     rawJSON(text: string): unknown;
+    isRawJSON(value: unknown): boolean;
   }
 }
 
@@ -21,6 +22,25 @@ export function parseExactly(text: string): unknown {
     return typeof value === "number" && source !== undefined && String(value) !== source ? JSON.rawJSON(source) : value;
   });
 }
+
+/** Numbers that may have another value here than in the text: more than 15 digits, or an exponent of three. */
+const MAY_LOSE = /\d(?:[\d.]{15}|[eE][+-]?\d{3})/;
+
+export const mayLoseDigits = (text: string) => MAY_LOSE.test(text);
+
+/** The same for those numbers alone that have more digits than JavaScript can hold: all others are numbers. */
+export function parseWithAllDigits(text: string): unknown {
+  return mayLoseDigits(text) ? JSON.parse(text, withAllDigits) : JSON.parse(text);
+}
+
+function withAllDigits(_key: string, value: unknown, ...[context]: { readonly source?: string }[]): unknown {
+  const source = context?.source;
+  if (typeof value !== "number" || source === undefined || String(value) === source) return value;
+  return mayLoseDigits(source) ? JSON.rawJSON(source) : value;
+}
+
+/** A number that is opaque inside the program is an object for everybody who does not ask. */
+export const isOpaqueNumber = (value: unknown) => JSON.isRawJSON(value);
 
 /** A member of a body, its numbers as they were written; undefined where there is none. */
 export function exactMember({ text, members }: ParsedBody, key: string): unknown {

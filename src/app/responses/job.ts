@@ -6,6 +6,7 @@ import {
   type StoredResponse,
   statusIn,
 } from "../../domain/responses/stored.ts";
+import { exactMember, parseWithAllDigits } from "../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody, patchMembers } from "../../kit/json.ts";
 import { errorFields } from "../../language/dialects/responses/errors.ts";
 import { eventOf } from "./event-log.ts";
@@ -154,7 +155,7 @@ export class Job {
   }
 
   answerIn(final: string): JsonObject | undefined {
-    const response: unknown = JSON.parse(final);
+    const response = parseWithAllDigits(final);
     return isJsonObject(response) ? this.#dated(response) : undefined;
   }
 
@@ -299,7 +300,7 @@ export class Job {
     const patches: MemberPatch[] = [{ key: "sequence_number", json: String(sequence) }];
     const { response } = event.value;
     if (isJsonObject(response) && this.#dated(response) !== response)
-      patches.push({ key: "response", json: JSON.stringify(this.#dated(response)) });
+      patches.push({ key: "response", json: JSON.stringify(this.#dated(exactResponse(event, response))) });
     const data = patchMembers(event, patches);
     return { sequence, text: `event: ${String(event.value["type"])}\ndata: ${data}\n\n` };
   }
@@ -340,4 +341,10 @@ function answerChars({ text, value: { type, delta } }: ParsedBody): number {
 function problemOf(failure: unknown): Fault {
   if (failure instanceof Fault) return failure;
   return fault("internal_error", { message: "The gateway failed on this response. Try again." });
+}
+
+/** Its schemas may have numbers that are other ones once they were read. */
+function exactResponse(event: ParsedBody, response: JsonObject): JsonObject {
+  const exact = exactMember(event, "response");
+  return isJsonObject(exact) ? exact : response;
 }

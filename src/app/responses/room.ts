@@ -7,7 +7,9 @@ import {
   statusIn,
 } from "../../domain/responses/stored.ts";
 import type { InboundResponses } from "../../io/upstream/lane.ts";
+import { parseWithAllDigits } from "../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonText, patchMembers } from "../../kit/json.ts";
+import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { echoOf } from "../../language/dialects/responses/echo.ts";
 import { inputItems } from "../../language/dialects/responses/items.ts";
 import { decodeCall } from "../../language/dialects/responses/request.ts";
@@ -46,7 +48,7 @@ export async function askedOf(
   row: "new" | "stored" = "new",
 ): Promise<Asked> {
   const sent = parseJson(bytes);
-  const request = decodeWith(ResponsesRequest, sent.value);
+  const request = decodeWith(ResponsesRequest, withExactSchemas(sent, "responses"));
   const { workspace, key } = principalOf(exchange);
   // A request may demand of itself what its workspace does not, and then the gateway is no exception.
   const demandsNone = request.provider?.zdr === true;
@@ -106,7 +108,7 @@ function streamedBody(sent: ParsedBody): ParsedBody {
 
 /** The row of an answer that is whole. */
 export function rowOf(room: ResponsesRoom, exchange: Exchange, asked: Asked, final: string): StoredResponse {
-  const response: unknown = JSON.parse(final);
+  const response = parseWithAllDigits(final);
   if (!isJsonObject(response)) throw new Error("the answer is not a JSON object");
   return { ...baseRow(room, exchange, asked), status: statusIn(response), model: String(response["model"]), response };
 }

@@ -1,5 +1,6 @@
 import { ChatRequest } from "../../contract/schemas/chat.ts";
 import { decodeCall } from "../../language/dialects/chat/request.ts";
+import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { renamed } from "../../language/dialects/renamed.ts";
 import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
@@ -17,7 +18,7 @@ export function chatHandlers(gateway: Gateway): Record<string, Handler> {
 
 export function decodeChat(bytes: Buffer): DecodedChat {
   const body = parseJson(bytes);
-  const request = isPlainChat(body.value) ? body.value : decodeWith(ChatRequest, body.value);
+  const request = isPlainChat(body.value) ? body.value : decodeWith(ChatRequest, withExactSchemas(body, "chat"));
   const call = decodeCall(request);
   return {
     errand: new ChatErrand({ dialect: "chat", call, request, body }),

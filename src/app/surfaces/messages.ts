@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { type CountTokensRequest, MessagesRequest } from "../../contract/schemas/messages.ts";
 import type { InboundMessages } from "../../io/upstream/lane.ts";
 import type { ParsedBody } from "../../kit/json.ts";
+import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { withExactInputs } from "../../language/dialects/messages/exact-inputs.ts";
 import { decodeMessages } from "../../language/dialects/messages/inbound.ts";
 import { inCallersWords } from "../../language/dialects/messages/param-names.ts";
@@ -34,7 +35,7 @@ export function decodeAs(
   exchange: Pick<Exchange, "headers">,
 ): DecodedChat<InboundMessages> {
   const body = parseJson(bytes);
-  const request = decodeWith(schema, body.value);
+  const request = decodeWith(schema, withExactSchemas(body, "messages"));
   const inbound = inboundOf(body, request, exchange);
   return {
     errand: new ChatErrand(inbound),

@@ -1,4 +1,5 @@
 import { ResponsesRequest } from "../../contract/schemas/responses.ts";
+import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { echoOf } from "../../language/dialects/responses/echo.ts";
 import { inputItems } from "../../language/dialects/responses/items.ts";
 import { inCallersWords } from "../../language/dialects/responses/param-names.ts";
@@ -57,7 +58,7 @@ async function createResponse(room: ResponsesRoom, exchange: Exchange, sink: Sin
 /** A request by itself, without the conversation it may go on from. */
 export function decodeResponse(bytes: Buffer): DecodedChat {
   const body = parseJson(bytes);
-  const request = decodeWith(ResponsesRequest, body.value);
+  const request = decodeWith(ResponsesRequest, withExactSchemas(body, "responses"));
   const items = inputItems(request);
   const echo = echoOf(request, { store: false, background: false });
   return decodedOf({ inbound: { dialect: "responses", call: decodeCall(request, items), body, items, echo }, request });

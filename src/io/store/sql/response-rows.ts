@@ -9,6 +9,7 @@ import {
   type UnfinishedResponse,
 } from "../../../domain/responses/stored.ts";
 import type { Vault } from "../../../domain/tenancy/vault.ts";
+import { parseWithAllDigits } from "../../../kit/exact-json.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { Database } from "./schema.ts";
 
@@ -77,7 +78,7 @@ export class SealedRows {
   }
 
   async #open({ workspaceId, id }: Place, column: string, sealed: Uint8Array): Promise<unknown> {
-    return JSON.parse(await this.#vault.open({ workspaceId, column, row: id }, sealed));
+    return parseWithAllDigits(await this.#vault.open({ workspaceId, column, row: id }, sealed));
   }
 }
 

@@ -1,3 +1,4 @@
+import { isOpaqueNumber } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 
 /** What the provider's grammar for strict output understands. */
@@ -64,10 +65,14 @@ function isObjectSchema({ type, properties }: JsonObject): boolean {
 }
 
 function within(key: string, value: unknown): unknown {
-  if (key === "items" && isJsonObject(value)) return strictSchema(value);
-  if (LISTED.has(key) && Array.isArray(value)) return value.map((one) => (isJsonObject(one) ? strictSchema(one) : one));
-  if (!NAMED.has(key) || !isJsonObject(value)) return value;
+  if (key === "items" && isSchema(value)) return strictSchema(value);
+  if (LISTED.has(key) && Array.isArray(value)) return value.map((one) => (isSchema(one) ? strictSchema(one) : one));
+  if (!NAMED.has(key) || !isSchema(value)) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [name, isJsonObject(one) ? strictSchema(one) : one]),
+    Object.entries(value).map(([name, one]) => [name, isSchema(one) ? strictSchema(one) : one]),
   );
+}
+
+function isSchema(value: unknown): value is JsonObject {
+  return isJsonObject(value) && !isOpaqueNumber(value);
 }

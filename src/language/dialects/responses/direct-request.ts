@@ -1,4 +1,4 @@
-import { exactMember } from "../../../kit/exact-json.ts";
+import { exactList, exactMember } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody } from "../../../kit/json.ts";
 import type { Effort } from "../../canon/call.ts";
 import { WISH_FIELDS } from "../../canon/wishes.ts";
@@ -44,7 +44,7 @@ export function directRequest({ body, items, echo }: DirectAsked, facts: DirectF
   for (const key of OWN_FIELDS) if (body.members.has(key)) patches.push({ key, json: null });
   const dropped = [
     ...patchInput(patches, body.value, items, facts.provider),
-    ...patchTools(patches, body.value["tools"], facts.leftOut ?? []),
+    ...patchTools(patches, body, facts.leftOut ?? []),
   ];
   patchEffort(patches, body, facts.effort);
   const include = Array.isArray(body.value["include"]) ? body.value["include"] : [];
@@ -80,8 +80,9 @@ function patchEffort(patches: MemberPatch[], body: ParsedBody, effort: Effort | 
 }
 
 /** Tools that were only offered; without any left there is nothing to choose from either. */
-function patchTools(patches: MemberPatch[], tools: unknown, leftOut: readonly number[]): readonly string[] {
-  if (leftOut.length === 0 || !Array.isArray(tools)) return [];
+function patchTools(patches: MemberPatch[], body: ParsedBody, leftOut: readonly number[]): readonly string[] {
+  const tools = leftOut.length === 0 ? undefined : exactList(body, "tools");
+  if (tools === undefined) return [];
   const kept = tools.filter((_, at) => !leftOut.includes(at));
   patches.push({ key: "tools", json: kept.length === 0 ? null : JSON.stringify(kept) });
   if (kept.length === 0) patches.push({ key: "tool_choice", json: null });

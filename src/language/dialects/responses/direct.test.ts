@@ -37,6 +37,16 @@ describe("the request to a provider of the same dialect", () => {
     expect(sent({ input: [USER] }).text).toBe('{"model":"up","input":[{"role":"user","content":"hi"}],"store":false}');
   });
 
+  test("RESP-01 tools that stay while others are left out keep the digits of their numbers", () => {
+    const tools = [
+      { type: "web_search" },
+      { type: "function", parameters: { const: JSON.rawJSON("9007199254740993") } },
+    ];
+    const { text, dropped } = sent({ input: "hi", tools }, [], {}, { leftOut: [0] });
+    expect(text).toContain('"tools":[{"type":"function","parameters":{"const":9007199254740993}}]');
+    expect(dropped).toEqual(["tools.0"]);
+  });
+
   test("RESP-05 a history takes the place of the reference to it", () => {
     const { value } = sent({ input: "go on", previous_response_id: "resp_1" }, [USER, { role: "user", content: "go" }]);
     expect(value).toEqual({ model: "up", input: [USER, { role: "user", content: "go" }], store: false });

@@ -1,0 +1,49 @@
+import { mayLoseDigits, parseWithAllDigits } from "../../kit/exact-json.ts";
+import { isJsonObject, type JsonObject, type ParsedBody } from "../../kit/json.ts";
+
+/** The way to a schema in a body: names of members, and `EACH` for all items of a list. */
+type Place = readonly [member: string, ...inside: string[]];
+
+const EACH = "*";
+
+const CHAT: readonly Place[] = [
+  ["tools", EACH, "function", "parameters"],
+  ["response_format", "json_schema", "schema"],
+];
+const MESSAGES: readonly Place[] = [
+  ["tools", EACH, "input_schema"],
+  ["output_config", "format", "schema"],
+  ["output_format", "schema"],
+];
+const RESPONSES: readonly Place[] = [
+  ["tools", EACH, "parameters"],
+  ["tools", EACH, "tools", EACH, "parameters"],
+  ["text", "format", "schema"],
+];
+const PLACES = { chat: CHAT, messages: MESSAGES, responses: RESPONSES };
+
+/**
+ * What a body says, the numbers in its schemas with all the digits that they came with: an id that a schema allows must
+ * not become another one on the way. Numbers elsewhere stay numbers, and so do those that lose nothing.
+ */
+export function withExactSchemas(body: ParsedBody, dialect: keyof typeof PLACES): JsonObject {
+  let { value } = body;
+  for (const [member, ...inside] of PLACES[dialect]) {
+    const span = body.members.get(member);
+    if (span === undefined) continue;
+    const text = body.text.slice(span.valueStart, span.valueEnd);
+    if (mayLoseDigits(text)) value = { ...value, [member]: replaced(value[member], parseWithAllDigits(text), inside) };
+  }
+  return value;
+}
+
+/** The value with what is exact put in the places that the way leads to, where there is an object now. */
+function replaced(value: unknown, exact: unknown, [next, ...rest]: readonly string[]): unknown {
+  if (next === undefined) return isJsonObject(value) ? exact : value;
+  if (next === EACH) {
+    if (!Array.isArray(value) || !Array.isArray(exact)) return value;
+    return value.map((item, at) => replaced(item, exact[at], rest));
+  }
+  if (!isJsonObject(value) || !isJsonObject(exact) || !Object.hasOwn(value, next)) return value;
+  return { ...value, [next]: replaced(value[next], exact[next], rest) };
+}
