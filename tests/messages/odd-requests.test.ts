@@ -123,6 +123,51 @@ test("HDR-06 a wish to think that the model cannot be told: the provider chose",
   expect(answer.headers.get("x-svc-reasoning-effort")).toBe("high");
 });
 
+describe("MSG-02 HDR-06 not to think", () => {
+  const thinks = "moonshotai/kimi-k2.6";
+  const off = { thinking: { type: "disabled" } };
+  const heard = ({ answer, sent }: Asked) => [
+    sent.reasoning_effort,
+    answer.headers.get("x-svc-reasoning-effort"),
+    answer.headers.get("x-svc-reasoning-chosen-by"),
+  ];
+
+  test("is told to a model behind chat completions that can be told", async () => {
+    expect(heard(await ask("D1", { model: thinks, ...off }))).toEqual(["none", "none", "caller"]);
+    expect(heard(await ask("D1", { model: thinks, ...off, tools: [TOOL] }))).toEqual(["none", "none", "caller"]);
+    expect(heard(await ask("D1", { model: thinks, ...off, output_config: { effort: "high" } }))).toEqual([
+      "none",
+      "none",
+      "caller",
+    ]);
+  });
+
+  test("is told in a stream as well", async () => {
+    scene.at("deepinfra").next(COLUMNS.D1.streamed({ text: "Hello" }));
+    const body = {
+      model: thinks,
+      max_tokens: 100,
+      messages: [{ role: "user", content: "Hello" }],
+      ...off,
+      stream: true,
+    };
+    const answer = await scene.gateway.call(tenant.key, "/v1/messages", { body });
+    expect(answer.text).toContain("message_stop");
+    expect(heard({ status: 200, answer, sent: scene.at("deepinfra").requests.at(-1)?.json })).toEqual([
+      "none",
+      "none",
+      "caller",
+    ]);
+  });
+
+  test.each([
+    ["never thinks", "meta/llama-3.3-70b-instruct"],
+    ["thinks and takes no word for it", COLUMNS.D1.model],
+  ])("is not told to a model that %s, which is asked all the same", async (_what, model) => {
+    expect(heard(await ask("D1", { model, ...off }))).toEqual([undefined, null, "provider_default"]);
+  });
+});
+
 test.each([
   [{ thinking: { type: "adaptive" } }, null, "provider_default"],
   [{ thinking: { type: "between_tools" } }, null, "provider_default"],

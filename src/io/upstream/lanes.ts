@@ -3,6 +3,7 @@ import {
   type DialectId,
   type Endpoint,
   effortsOf,
+  hearsEffort,
   type Model,
 } from "../../domain/catalogue/catalogue.ts";
 import type { Surface } from "../../domain/record/record.ts";
@@ -199,6 +200,7 @@ export function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
     structuredOutput: endpoint.structuredOutput ?? null,
     promptCaching: endpoint.features.promptCaching,
     reasoning: reasoningOf(endpoint),
+    hearsEffort: hearsEffort(endpoint, model),
     outputLimit: outputLimitOf(endpoint),
     sealedBy: sealsThoughts(endpoint) ? endpoint.provider : null,
     quirks: endpoint.quirks ?? [],

@@ -32,6 +32,8 @@ export type ModelFacts = {
   readonly promptCaching?: boolean | null;
   /** The model never thinks, or thinks and cannot be told how hard; absent or null: it can be told, or nothing is known. */
   readonly reasoning?: "never" | "untold" | null;
+  /** It is known to think, and nothing says that it cannot be told how hard; absent: not known. */
+  readonly hearsEffort?: boolean;
   /** The name the limit of output tokens goes by, where the dialect has two; absent or null: the usual one. */
   readonly outputLimit?: "max_tokens" | "max_completion_tokens" | null;
   /** The provider, where it gives the thoughts of its models out encrypted and only it can open them; absent or null: it does not. */

@@ -10,9 +10,10 @@ export function withoutUnheard(call: Call, facts: ModelFacts): Call {
   return isHeard ? call : { ...call, reasoning: undefined };
 }
 
-/** That a model need not think has to be known: servers refuse the word where they do not know it. */
-function canBeOff({ reasoning, thinking, quirks }: ModelFacts): boolean {
-  return reasoning == null && thinking !== null && thinking !== "always" && !quirks.includes("thinks-always");
+/** Where nobody knows that a model thinks, its server may refuse the word. */
+function canBeOff({ reasoning, thinking, hearsEffort, quirks }: ModelFacts): boolean {
+  const isKnown = thinking !== null || hearsEffort === true;
+  return isKnown && reasoning == null && thinking !== "always" && !quirks.includes("thinks-always");
 }
 
 /** Some models think or are offered tools. */
