@@ -166,6 +166,16 @@ describe("MSG-02 HDR-06 not to think", () => {
   ])("is not told to a model that %s, which is asked all the same", async (_what, model) => {
     expect(heard(await ask("D1", { model, ...off }))).toEqual([undefined, null, "provider_default"]);
   });
+
+  test("is not told to a server that does not know the word, which is asked all the same", async () => {
+    const only = { provider: { only: ["ovhcloud"] } };
+    const body = { model: "openai/gpt-oss-20b", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] };
+    scene.at("ovhcloud").next(COLUMNS.D1.whole({ text: "Hello" }));
+    const answer = await scene.gateway.call(tenant.key, "/v1/messages", { body: { ...body, ...off, ...only } });
+    expect(answer.status, answer.text).toBe(200);
+    const sent: Json = scene.at("ovhcloud").requests.at(-1)?.json;
+    expect(heard({ status: 200, answer, sent })).toEqual([undefined, null, "provider_default"]);
+  });
 });
 
 test.each([

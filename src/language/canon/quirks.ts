@@ -9,6 +9,7 @@ export const QUIRKS = [
   "json-or-tools",
   "max-completion-tokens",
   "max-tokens",
+  "no-word-for-off",
   "one-sampling",
   "plain-history",
   "raw-predict",

@@ -1,5 +1,6 @@
 import type { Call } from "../canon/call.ts";
 import { TOOLS_OR_THINKING } from "../canon/effort.ts";
+import type { Quirk } from "../canon/quirks.ts";
 import type { ModelFacts } from "./dialect.ts";
 
 /** The call without a wish that the caller can do without and the model cannot be told. */
@@ -13,8 +14,10 @@ export function withoutUnheard(call: Call, facts: ModelFacts): Call {
 /** Where nobody knows that a model thinks, its server may refuse the word. */
 function canBeOff({ reasoning, thinking, hearsEffort, quirks }: ModelFacts): boolean {
   const isKnown = thinking !== null || hearsEffort === true;
-  return isKnown && reasoning == null && thinking !== "always" && !quirks.includes("thinks-always");
+  return isKnown && reasoning == null && thinking !== "always" && !KEEPING_ON.some((quirk) => quirks.includes(quirk));
 }
+
+const KEEPING_ON: readonly Quirk[] = ["thinks-always", "no-word-for-off"];
 
 /** Some models think or are offered tools. */
 function isKeptFrom({ tools }: Call, { quirks }: ModelFacts): boolean {
