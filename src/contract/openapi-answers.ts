@@ -167,9 +167,10 @@ function goodAnswer(route: Route, book: SchemaBook): Json {
   return { ...described, content: goodContent(route, book) };
 }
 
-/** Audio is never kept, so it is never replayed. */
-function isReplayed({ headers: asked, answer }: Route): boolean {
-  return asked !== undefined && "Idempotency-Key" in asked.shape && answer.is !== "bytes";
+/** Audio is never kept, and decisions are answered whole or not at all: such calls are refused the second time. */
+function isReplayed({ headers: asked, answer, tells }: Route): boolean {
+  if (answer.is === "bytes" || tells === "decisions") return false;
+  return asked !== undefined && "Idempotency-Key" in asked.shape;
 }
 
 /** Messages and responses have an event of their own for the end. */

@@ -411,14 +411,17 @@ describe("the log", () => {
     expect(captured.answer).toEqual(answer.body);
   });
 
-  test("BILL-09 an Idempotency-Key works here too: one charge, and the answer is not asked for again", async () => {
+  test("DEC-06 BILL-09 an Idempotency-Key works here too: one charge, and the second call fails, because nothing is answered in part", async () => {
     const mine = await scene.gateway.tenant();
     const headers = { "idempotency-key": "decide-once" };
     const first = await scene.decide(mine.key, asked(), headers);
     const before = scene.at("alpha").requests.length;
     const again = await scene.decide(mine.key, asked(), headers);
     expect(first.status).toBe(200);
-    expect(again.headers.get("x-svc-request-id")).toBe(first.headers.get("x-svc-request-id"));
+    expect([again.status, again.body.error.code]).toEqual([409, "idempotent_replay"]);
+    expect(again.body.error.message).toContain(`GET /v1/requests/${first.headers.get("x-svc-request-id")}.`);
+    const told = ["x-should-retry", "idempotent-replayed"].map((name) => again.headers.get(name));
+    expect(told).toEqual(["false", "true"]);
     expect(scene.at("alpha").requests.length).toBe(before);
   });
 });

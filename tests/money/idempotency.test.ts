@@ -40,6 +40,9 @@ const post = (name: Name, more: object = {}, headers: Record<string, string> = K
   scene.gateway.call(key, SURFACES[name].path, { body: { ...SURFACES[name].body, ...more }, headers });
 
 const charges = async () => (await scene.charges(tenant)).map(({ id }) => id);
+/** What an answer says of who served it. */
+const servedIn = ({ headers }: Called) =>
+  ["model", "provider", "sovereignty-level", "compute-countries"].map((name) => headers.get(`x-svc-${name}`));
 const idOf = ({ headers }: Called) => headers.get("x-svc-request-id") ?? "";
 
 function expectError(name: Name, answer: Called, status: number, code: string): void {
@@ -99,13 +102,15 @@ describe.each(["chat", "messages", "responses"] as const)("%s", (name) => {
       );
   });
 
-  test("BILL-09 after a whole answer: its status and id, what it cost and where to read it; no second call, no second charge", async () => {
+  test("BILL-09 HDR-02 after a whole answer: who served it, its status and id, what it cost and where to read it; no second call, no second charge", async () => {
     const first = await post(name);
     expect(first.status, first.text).toBe(200);
     const again = await post(name);
     expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
     expect([idOf(again), again.headers.get("x-request-id")]).toEqual([first.body.id, first.body.id]);
     expect(again.headers.get("x-ratelimit-remaining")).not.toBeNull();
+    expect(servedIn(first)).not.toContain(null);
+    expect(servedIn(again)).toEqual(servedIn(first));
     const { message, cost, ...rest } = again.body;
     expect(rest).toEqual({
       id: first.body.id,
@@ -129,10 +134,11 @@ describe.each(["chat", "messages", "responses"] as const)("%s", (name) => {
     expect([wallet.held, nanosOf(wallet.balance)]).toEqual(["0.00", nanosOf("10") - nanosOf(cost)]);
   });
 
-  test("BILL-09 after a streamed answer: the stream says at once that it is not made again, in an error frame and not as an empty answer", async () => {
+  test("BILL-09 HDR-08 after a streamed answer: the stream says at once that it is not made again, in an error frame and not as an empty answer", async () => {
     const first = await post(name, { stream: true });
     expect(first.status, first.text).toBe(200);
     const again = await post(name, { stream: true });
+    expect(servedIn(again)).toEqual(servedIn(first));
     expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
     expect(again.headers.get("content-type")).toContain("text/event-stream");
     expect(idOf(again)).toBe(idOf(first));

@@ -8,7 +8,8 @@ const ALL = { is: "claimed", known: "all" };
 
 export function chargedUse(clock: PassingClock, key: string, requestId: string, body = "b"): RememberedUse {
   const charge = { workspaceId: "ws", status: 200, nanos: 5n, currency: "EUR" };
-  return { key, body, requestId, ...charge, expiresAtMs: clock.nowMs() + TTL_MS };
+  const served = { model: "lab/one", provider: "lab", level: "L2", countries: ["DE", "FR"] };
+  return { key, body, requestId, ...charge, served, expiresAtMs: clock.nowMs() + TTL_MS };
 }
 
 async function room(open: OpenState) {

@@ -112,7 +112,7 @@ export async function replay(call: Replayed, first: RememberedUse): Promise<void
   const problem = replayFault(first, surface);
   const isStream = trail.streaming && first.status === ANSWERED;
   // Its caller left before it was whole: there is no answer to repeat.
-  if (first.status === CUT_SHORT || (!isStream && isSavedAsItComes(surface, asked))) throw problem;
+  if (first.status === CUT_SHORT || (!isStream && isAnsweredInFullOnly(first, surface, asked))) throw problem;
   const kept = isStream ? undefined : await keptAnswer(gateway, first);
   await settleFree(
     gateway,
@@ -123,6 +123,7 @@ export async function replay(call: Replayed, first: RememberedUse): Promise<void
   const { text, headers } = kept ?? { text: notice, headers: {} };
   sink.start(first.status, {
     ...exchange.baseHeaders,
+    ...servedHeaders(first),
     ...headers,
     ...idsOf(first.requestId),
     "idempotent-replayed": "true",
@@ -134,10 +135,22 @@ export async function replay(call: Replayed, first: RememberedUse): Promise<void
 
 const PLAIN_TRANSCRIPTS: ReadonlySet<unknown> = new Set(["text", "srt", "vtt"] satisfies TranscriptFormat[]);
 
-/** Nobody reads such an answer before it is saved: what is said in the place of audio would be played, or shown as subtitles. */
-function isSavedAsItComes(surface: Surface, asked: Buffer): boolean {
+/**
+ * Audio and bare transcripts are saved before anybody reads them: what is said in their place would be played, or shown as
+ * subtitles. Of decisions every question is answered, or the request fails.
+ */
+function isAnsweredInFullOnly({ status }: RememberedUse, surface: Surface, asked: Buffer): boolean {
   if (surface === "speech") return true;
+  if (surface === "decisions") return status === ANSWERED;
   return surface === "transcriptions" && PLAIN_TRANSCRIPTS.has(saidIn(asked)?.["response_format"]);
+}
+
+/** Who served the first call; one that was declined did not say so either. */
+function servedHeaders({ status, served }: RememberedUse): Record<string, string> {
+  if (status !== ANSWERED || served === undefined) return {};
+  const { model, provider, level, countries } = served;
+  const where = countries.length === 0 ? {} : { "x-svc-compute-countries": countries.join(",") };
+  return { "x-svc-model": model, "x-svc-provider": provider, "x-svc-sovereignty-level": level, ...where };
 }
 
 /** The id under which log and cost are found is the first one's. */

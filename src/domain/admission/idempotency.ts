@@ -3,6 +3,14 @@ import { digestOf, keyedDigestOf } from "../../kit/secret.ts";
 /** What one `Idempotency-Key` was sent with. Digests only: neither the key nor the body can be read back from them. */
 export type KeyUse = { readonly key: string; readonly body: string };
 
+/** Who served a call, at which level and where. */
+export type ServedCall = {
+  readonly model: string;
+  readonly provider: string;
+  readonly level: string;
+  readonly countries: readonly string[];
+};
+
 /** A call under a key that was charged. */
 export type RememberedUse = KeyUse & {
   readonly workspaceId: string;
@@ -11,6 +19,8 @@ export type RememberedUse = KeyUse & {
   readonly nanos: bigint;
   readonly currency: string;
   readonly expiresAtMs: number;
+  /** Absent where SQL tells of the use: it keeps no more than what was charged. */
+  readonly served?: ServedCall | undefined;
 };
 
 /** What the record of a request tells of the use of a key. */
@@ -18,14 +28,23 @@ type Using = Pick<RememberedUse, "workspaceId" | "status"> & {
   readonly id: string;
   readonly charge?: { readonly nanos: string; readonly currency: string } | null | undefined;
   readonly idempotency?: (KeyUse & { readonly untilMs: number }) | undefined;
-};
+  readonly countries?: readonly string[] | null | undefined;
+} & { readonly [Name in "model" | "provider" | "level"]?: string | null | undefined };
 
 /** The use of a key that a record tells of; undefined for one that nothing was charged for. */
-export function rememberedUse({ id, workspaceId, status, charge, idempotency }: Using): RememberedUse | undefined {
+export function rememberedUse(record: Using): RememberedUse | undefined {
+  const { id, workspaceId, status, charge, idempotency } = record;
   if (idempotency === undefined || charge === null || charge === undefined) return undefined;
   const { key, body, untilMs: expiresAtMs } = idempotency;
   const { currency } = charge;
-  return { key, body, workspaceId, requestId: id, status, nanos: BigInt(charge.nanos), currency, expiresAtMs };
+  const use = { key, body, workspaceId, requestId: id, status, nanos: BigInt(charge.nanos), currency, expiresAtMs };
+  const served = servedCall(record);
+  return served === undefined ? use : { ...use, served };
+}
+
+function servedCall({ model, provider, level, countries }: Using): ServedCall | undefined {
+  if (!model || !provider || !level) return undefined;
+  return { model, provider, level, countries: countries ?? [] };
 }
 
 export type ClaimVerdict =

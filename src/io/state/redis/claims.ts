@@ -71,8 +71,8 @@ export class RedisClaims {
       return { verdict, life: textOrNone(second) };
     }
     if (is === "remembered") {
-      const { workspaceId, status, nanos, currency } = JSON.parse(textOf(rest));
-      const use = { key, body, workspaceId, status, nanos: BigInt(nanos), currency };
+      const { nanos, ...told } = JSON.parse(textOf(rest));
+      const use = { key, body, ...told, nanos: BigInt(nanos) };
       return { verdict: { is, first: { ...use, requestId: textOf(first), expiresAtMs: Number(second) } } };
     }
     const known = textOrNone(complete);
@@ -81,10 +81,10 @@ export class RedisClaims {
 
   remember(use: RememberedUse): Promise<void> {
     const { connection, names, time, owed } = this.#deps;
-    const { key, body, requestId, expiresAtMs, workspaceId, status, nanos, currency } = use;
+    const { key, body, requestId, expiresAtMs, workspaceId, status, nanos, currency, served } = use;
     // A claim that comes after this finds what is remembered, and takes nothing.
     this.#unheard.delete(requestId);
-    const rest = JSON.stringify({ workspaceId, status, nanos: nanos.toString(), currency });
+    const rest = JSON.stringify({ workspaceId, status, nanos: nanos.toString(), currency, served });
     return owed.add(`use ${requestId}`, async () => {
       const args = [body, requestId, String(Math.ceil(expiresAtMs)), rest, time()];
       await connection.run(REMEMBER, [names.use(key)], args);
