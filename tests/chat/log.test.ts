@@ -33,6 +33,18 @@ describe("a row of the log", () => {
     expect(row).toMatchObject({ model_requested: model, streaming: true, status: 400 });
   });
 
+  test("LOG-01 RATE-01 calls over the limit of their key have rows; those that ask no model have none, refused or not", async () => {
+    const slow = await scene.gateway.tenant({ key: { rpm: 1 } });
+    const other = await scene.gateway.tenant();
+    for (const where of ["/v1/models", "/v1/models/nobody/nothing", "/v1/auth/validate", "/v1/responses/resp_none"])
+      await scene.gateway.call(other.key, where);
+    await scene.gateway.call(slow.key, "/v1/models");
+    expect((await scene.chat(slow.key)).status).toBe(429);
+    expect((await scene.gateway.call(slow.key, "/v1/models")).status).toBe(429);
+    expect((await scene.rows(slow)).map(({ surface, status }) => [surface, status])).toEqual([["chat", 429]]);
+    expect(await scene.rows(other)).toEqual([]);
+  });
+
   test("LOG-01 what is no JSON, or names no model, has none in its row", async () => {
     for (const body of ['{"model":"sandbox/chat","stream":true', '{"model":7,"foo":1}']) {
       const answer = await scene.chat(tenant.key, body);
