@@ -1,8 +1,9 @@
 import type { SharedState } from "../../domain/admission/admission.ts";
+import { outputOf } from "../../domain/responses/items.ts";
 import { type MadeAnswer, type StoredResponse, statusIn } from "../../domain/responses/stored.ts";
 import { errorFields } from "../../language/dialects/responses/errors.ts";
 import type { ResponsesDeps } from "./deps.ts";
-import { eventOf, eventsOf } from "./event-log.ts";
+import { eventOf, eventsOf, itemsDone } from "./event-log.ts";
 
 type Unmade = { readonly is: "cancelled" } | { readonly is: "failed"; readonly message: string };
 
@@ -39,8 +40,10 @@ export async function endMade(
 ): Promise<void> {
   const { id, workspaceId, background, runs: lastRun } = stored;
   const status = statusIn(response);
-  const { count } = await eventsOf(store, stored);
-  const events = background === "streamed" ? [eventOf(`response.${status}`, count, { response })] : [];
-  const is = await store.finish({ id, workspaceId, lastRun, status, response, events, servedBy });
+  const told = await eventsOf(store, stored);
+  const done = itemsDone(outputOf(response), told);
+  const events = [...done, eventOf(`response.${status}`, told.count + done.length, { response })];
+  const kept = background === "streamed" ? events : [];
+  const is = await store.finish({ id, workspaceId, lastRun, status, response, events: kept, servedBy });
   if (is === "ended") await state.giveBack({ requestId: id, workspaceId });
 }

@@ -1,5 +1,5 @@
 import type { ResponseEvent, ResponseStore, ResponseSummary } from "../../domain/responses/stored.ts";
-import type { JsonObject } from "../../kit/json.ts";
+import { type JsonObject, jsonObjectIn } from "../../kit/json.ts";
 
 /** An event of the gateway's own. */
 export function eventOf(type: string, sequence: number, fields: JsonObject): ResponseEvent {
@@ -26,15 +26,34 @@ export async function* eventsAfter(
 /** Events that say nothing of the answer yet. */
 const BEFORE_THE_ANSWER = /^event: response\.(created|queued|in_progress)\n/;
 
+const ITEM_DONE = "response.output_item.done";
+const DATA_OF_ITEM_DONE = new RegExp(`^event: ${ITEM_DONE}\ndata: `);
+
+/** Items of an answer that nobody has been told to be done. */
+export function itemsDone(output: readonly JsonObject[], { count, doneAt }: Stored): ResponseEvent[] {
+  const untold = [...output.entries()].filter(([at]) => !doneAt.has(at));
+  return untold.map(([at, item], place) => eventOf(ITEM_DONE, count + place, { output_index: at, item }));
+}
+
+type Stored = {
+  readonly count: number;
+  readonly hasAnswer: boolean;
+  /** The places of items that are told to be done. */
+  readonly doneAt: ReadonlySet<unknown>;
+};
+
 /** What is stored of the events of a response: how many, whose numbers have no gap, and whether an answer is in them. */
 export async function eventsOf(
   store: ResponseStore,
   response: Pick<ResponseSummary, "workspaceId" | "id">,
-): Promise<{ readonly count: number; readonly hasAnswer: boolean }> {
+): Promise<Stored> {
   let [count, hasAnswer] = [0, false];
+  const doneAt = new Set<unknown>();
   for await (const piece of eventsAfter(store, response, -1)) {
     count = (piece.at(-1)?.sequence ?? -1) + 1;
     hasAnswer ||= piece.some(({ text }) => !BEFORE_THE_ANSWER.test(text));
+    for (const { text } of piece)
+      if (DATA_OF_ITEM_DONE.test(text)) doneAt.add(jsonObjectIn(text.replace(DATA_OF_ITEM_DONE, ""))?.["output_index"]);
   }
-  return { count, hasAnswer };
+  return { count, hasAnswer, doneAt };
 }

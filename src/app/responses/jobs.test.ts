@@ -15,7 +15,7 @@ import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import type { Sink } from "../exchange.ts";
 import { WorkElsewhere } from "./elsewhere.ts";
-import { eventsAfter, eventsOf } from "./event-log.ts";
+import { eventOf, eventsAfter, eventsOf, itemsDone } from "./event-log.ts";
 import { followJob, followStored } from "./follow.ts";
 import { Job } from "./job.ts";
 import type { Jobs } from "./jobs.ts";
@@ -73,9 +73,20 @@ test("RESP-05 events tell whether an answer had begun, for whoever does not have
   const of = { workspaceId: "ws_1", id: "resp_1" };
   for (const [sequence, type] of ["response.created", "response.queued", "response.in_progress"].entries())
     await store.appendEvents(runOf("resp_1"), [{ sequence, text: `event: ${type}\ndata: {}\n\n` }]);
-  expect(await eventsOf(store, of)).toEqual({ count: 3, hasAnswer: false });
+  expect(await eventsOf(store, of)).toEqual({ count: 3, hasAnswer: false, doneAt: new Set() });
   await store.appendEvents(runOf("resp_1"), [{ sequence: 3, text: delta(1) }]);
-  expect(await eventsOf(store, of)).toEqual({ count: 4, hasAnswer: true });
+  expect(await eventsOf(store, of)).toEqual({ count: 4, hasAnswer: true, doneAt: new Set() });
+});
+
+test("RESP-05 an item that was told to be done is not told so again, and one that was not is", async () => {
+  await store.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
+  await store.appendEvents(runOf("resp_1"), [eventOf("response.output_item.done", 0, { output_index: 1, item: {} })]);
+  const told = await eventsOf(store, { workspaceId: "ws_1", id: "resp_1" });
+  expect(told).toEqual({ count: 1, hasAnswer: true, doneAt: new Set([1]) });
+  expect(itemsDone([{ id: "a" }, { id: "b" }, { id: "c" }], told)).toEqual([
+    eventOf("response.output_item.done", 1, { output_index: 0, item: { id: "a" } }),
+    eventOf("response.output_item.done", 2, { output_index: 2, item: { id: "c" } }),
+  ]);
 });
 
 test("RESP-05 time in which instances could not say what they work on does not count: their work is not taken from them", async () => {
