@@ -237,7 +237,7 @@ describe("policy on every attempt", () => {
     ]);
   });
 
-  test("POL-02 ROUTE-04 a policy that takes the last endpoints away between attempts hides nothing of who was asked, and the log has both", async () => {
+  test("POL-02 ERR-08 a policy that takes the last endpoints away between attempts is what the caller is told", async () => {
     for (const stream of [false, true]) {
       await setPolicy({ floor: null });
       const reached = scene.at("deepinfra").requests.length;
@@ -249,13 +249,13 @@ describe("policy on every attempt", () => {
         await setPolicy({ floor: "L4" });
         gate.resolve();
         const { status, body, headers } = await answer;
-        expect([status, body.error.code]).toEqual([502, "upstream_error"]);
-        expect(body.error.message).toContain("The provider deepinfra is overloaded and no other endpoint is left.");
+        expect([status, body.error.type, body.error.code]).toEqual([
+          403,
+          "permission_error",
+          "sovereignty_floor_not_met",
+        ]);
+        expect(body.error.message).toContain("L4");
         expect(headers.get("x-svc-provider")).toBe(null);
-        const [asked, ...others] = (await scene.row(body.error.request_id)).attempts;
-        expect(asked).toMatchObject({ provider: "deepinfra", upstream_status: 503 });
-        expect(others).toHaveLength(3);
-        for (const { reason } of others) expect(reason).toContain("is below the floor L4");
       });
       expect(calls).toEqual({ deepinfra: 1 });
     }

@@ -149,19 +149,18 @@ describe("policy that changes while a request is on its way", () => {
     expect(hit).toEqual(["deepinfra", "ionos"]);
   });
 
-  test("POL-02 a router that is tightened between two attempts holds for the second, and the log says so when nothing is left", async () => {
-    for (const [why, floor] of [
-      ["is below the floor L4", "L4"],
-      ["the policy no longer allows the model", null],
+  test("POL-02 a router that is tightened between two attempts holds for the second, and says so when nothing is left", async () => {
+    for (const [code, word, floor] of [
+      ["sovereignty_floor_not_met", "L4", "L4"],
+      ["model_not_permitted", MODEL, null],
     ]) {
       await putRouter("r", { models: [MODEL], weights: { cost: 1 } });
       const hit = await reached(async () => {
         const { status, body } = await changedBetween(viaRouter(), () =>
           putRouter("r", { models: ["openai/gpt-oss-20b"], floor }),
         );
-        expect([status, body.error.code]).toEqual([502, "upstream_error"]);
-        const { attempts } = await scene.row(body.error.request_id);
-        expect(attempts.at(-1).reason).toContain(why);
+        expect([status, body.error.code]).toEqual([403, code]);
+        expect(body.error.message).toContain(word);
       });
       expect(hit).toEqual(["deepinfra"]);
     }
@@ -174,7 +173,7 @@ describe("policy that changes while a request is on its way", () => {
     await putRouter("r", { models: [MODEL], weights: { cost: 1 } });
     const hit = await reached(async () => {
       const { status, body } = await changedBetween(viaRouter(), () => putRouter("r", { models: [MODEL], ...more }));
-      expect([status, body.error.code]).toEqual([502, "upstream_error"]);
+      expect([status, body.error.code]).toEqual([403, "no_eligible_endpoint"]);
       const { attempts } = await scene.row(body.error.request_id);
       expect(attempts).toHaveLength(ALL.length);
       for (const { reason } of attempts.slice(1)) expect(reason).toContain(why);

@@ -187,7 +187,6 @@ export function classifyExcluded(why: string, refusal: Fault): Verdict {
     maybeAccepted: false,
     last: refusal,
     blame: NOBODY,
-    unasked: true,
     againAfterMs: undefined,
   };
 }
