@@ -206,7 +206,8 @@ describe("money", () => {
 });
 
 describe("routers", () => {
-  const put = (tenant: Tenant, spec: Json) => scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/r`, spec);
+  const put = (tenant: Tenant, spec: Json, name = "r") =>
+    scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/routers/${name}`, spec);
   const explain = (tenant: Tenant) =>
     scene.gateway.manage("POST", `/workspaces/${tenant.slug}/routing/explain`, {
       model: "r",
@@ -240,10 +241,15 @@ describe("routers", () => {
 
   test("NODE-01 a router that wants nodes only refuses where none serves the request", async () => {
     const tenant = await scene.gateway.tenant();
-    await put(tenant, { nodes: "only" });
-    const { status, body } = await scene.chat(tenant.key, { model: `@${tenant.slug}/r` });
-    expect([status, body.error.code]).toEqual([403, "no_eligible_endpoint"]);
-    expect(body.error.message).toContain("own nodes only");
+    for (const [name, model] of [
+      ["r", `@${tenant.slug}/r`],
+      ["auto", "auto"],
+    ]) {
+      await put(tenant, { nodes: "only" }, name);
+      const { status, body } = await scene.chat(tenant.key, { model });
+      expect([status, body.error.code]).toEqual([403, "no_eligible_endpoint"]);
+      expect(body.error.message).toContain(`The router ${model} wants the workspace's own nodes only`);
+    }
   });
 
   test("NODE-01 a router may name a node's model before the node connects, and none of another workspace", async () => {

@@ -20,7 +20,7 @@ export function refusalFor(judge: Judge, sifted: Sifted): Fault {
   const others = () => unable(judge, sifted, told);
   if (at("nodes").length > 0)
     return fault("no_eligible_endpoint", {
-      message: `The router ${name} wants the workspace's own nodes only, and none that is connected serves this request. Connect one, or change the router.`,
+      message: `The router ${route.is === "router" ? route.name : name} wants the workspace's own nodes only, and none that is connected serves this request. Connect one, or change the router.`,
       param: "model",
     });
   const [low] = at("quality");
