@@ -21,7 +21,8 @@ export const COMPILE_CACHE = path.join(MODULES, ".cache/compile");
  * that may double before it is collected as a whole: after a quiet while V8 would let it grow by a tenth, and every burst of
  * requests would begin with several full collections. No collections in a quiet while either: what they find dead, with no
  * request running, are the shapes of everything that requests are made of, and all code that was optimised for them. No other
- * threads for the young generation, of which little survives (docs/decisions/0037). Code that was compiled is found again only by a Node that is told the same.
+ * threads for the young generation, of which little survives (docs/decisions/0037). Code that was compiled is found again
+ * only by a Node that is told the same.
  */
 export const NODE_FLAGS = [
   "--disable-warning=ExperimentalWarning",
