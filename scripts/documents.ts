@@ -133,7 +133,7 @@ function valuesOf(probe: Probe): string {
 function errorsPage(): string {
   const rows = Object.entries(FAULTS)
     .sort(([, a], [, b]) => a.status - b.status)
-    .map(([code, { status, type, says }]) => [String(status), `\`${code}\``, `\`${type}\``, says]);
+    .map(([code, { status, type, says, next }]) => [String(status), `\`${code}\``, `\`${type}\``, says, next]);
   return `${GENERATED}
 
 # Errors
@@ -147,7 +147,7 @@ Every refusal has the same envelope, and \`request_id\` equals the header \`X-Sv
 \`param\` is there when one field is at fault. \`message\` is for people; programs look at \`code\`, which never changes its
 meaning. In a stream that has begun the status stays 200, the envelope comes as the data of an event, and the stream ends.
 
-${table(["status", "code", "type", "meaning"], rows)}
+${table(["status", "code", "type", "meaning", "what to do"], rows)}
 
 \`provider_error\` carries the provider's own status and message. 401 carries \`WWW-Authenticate: Bearer\`; 402 carries
 \`x-should-retry: false\`; 429 and 503 carry \`Retry-After\`. Only the window of a key sends \`X-RateLimit-*\` on a 429.

@@ -158,11 +158,12 @@ test("ERR-04 every code has one of the eight types and a status that fits it", (
     upstream_error: (status) => [400, 502, 504].includes(status),
     api_error: (status) => [500, 501, 503, 508].includes(status),
   };
-  const entries = Object.entries<{ status: number; type: string; says: string }>(FAULTS);
-  for (const [code, { status, type, says }] of entries) {
+  const entries = Object.entries<{ status: number; type: string; says: string; next: string }>(FAULTS);
+  for (const [code, { status, type, says, next }] of entries) {
     expect(code).toMatch(/^[a-z]+(?:_[a-z]+)*$/);
     expect(statuses[type]?.(status), `${code}: ${type} ${status}`).toBe(true);
     expect(says).toMatch(/\.$/);
+    expect(next, `${code} says what to do`).toMatch(/^[A-Z].*\.$/);
   }
   expect(new Set(entries.map(([, { type }]) => type))).toEqual(new Set(Object.keys(statuses)));
 });

@@ -190,7 +190,11 @@ export const RequestDetail = RequestView.extend({
     .array(z.object({ subject: z.enum(["workspace", "key"]), version: z.int(), policy: PolicyView }))
     .meta({ description: "In force when the request came: the workspace's, then the key's own." }),
   error: z
-    .object({ code: z.string(), says: z.string().nullable().meta({ description: "What the code means." }) })
+    .object({
+      code: z.string(),
+      says: z.string().nullable().meta({ description: "What the code means." }),
+      next: z.string().nullable().meta({ description: "What to do about it." }),
+    })
     .nullable(),
   captured_in: z
     .string()

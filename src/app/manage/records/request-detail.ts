@@ -49,8 +49,10 @@ function policiesAt(versions: readonly PolicyVersion[], { createdAtMs, keyId }: 
   });
 }
 
-const MEANINGS = new Map<string, string>(Object.entries(FAULTS).map(([code, { says }]) => [code, says]));
+const MEANINGS = new Map<string, { says: string; next: string }>(Object.entries(FAULTS));
 
 function errorView(code: string | null) {
-  return code === null ? null : { code, says: MEANINGS.get(code) ?? null };
+  if (code === null) return null;
+  const { says, next } = MEANINGS.get(code) ?? { says: null, next: null };
+  return { code, says, next };
 }
