@@ -6,9 +6,8 @@ import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import type { Json } from "../support/gateway.ts";
 import { OWNER, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 
-const guide = readFileSync(path.join(PROJECT_ROOT, "docs/guides/people.md"), "utf8");
-const section = /^## Erasing a person or a customer$.*?^## /ms.exec(guide)?.[0] ?? "";
-const [ofPerson = "", ofCustomer = ""] = [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, lines = ""]) => lines);
+const guide = readFileSync(path.join(PROJECT_ROOT, "docs/guides/erasing.md"), "utf8");
+const [ofPerson = "", ofCustomer = ""] = [...guide.matchAll(/^```sh\n(.*?)^```/gms)].map(([, lines = ""]) => lines);
 
 const CHAT = { model: "sandbox/chat", messages: [{ role: "user", content: "Hello!" }] };
 
