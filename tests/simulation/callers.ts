@@ -1,5 +1,6 @@
 import { type Exchange, noUpload } from "../../src/app/exchange.ts";
-import { type Decoded, run } from "../../src/app/pipeline/run.ts";
+import type { Decoded } from "../../src/app/pipeline/decoded.ts";
+import { run } from "../../src/app/pipeline/run.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault, fault } from "../../src/contract/faults.ts";
 import { ROUTES } from "../../src/contract/routes.ts";

@@ -25,6 +25,7 @@ const PLAN = "src/app/pipeline/plan.ts";
 const ATTEMPT = "src/app/pipeline/attempt.ts";
 const TRIES = "src/app/pipeline/tries.ts";
 const RUN = "src/app/pipeline/run.ts";
+const ADMITTED = "src/app/pipeline/admitted-request.ts";
 const RELAY = "src/app/pipeline/relay.ts";
 const SETTLE = "src/app/pipeline/settle.ts";
 const BUDGET = "src/domain/admission/retry-budget.ts";
@@ -198,7 +199,7 @@ const IN_FLIGHT: readonly Mutant[] = [
     name: "checked-on-the-first-attempt-only",
     breaks: "POL-02",
     patches: [
-      { file: ATTEMPT, find: "const PROBLEM_BYTES_MAX", put: "const seen = new WeakSet(); const PROBLEM_BYTES_MAX" },
+      { file: ATTEMPT, find: "const NO_LANE", put: "const seen = new WeakSet(); const NO_LANE" },
       {
         file: ATTEMPT,
         find: "plan.refusedNow(row, policy)",
@@ -306,18 +307,24 @@ const MONEY: readonly Mutant[] = [
   one(
     "recorded-twice",
     "BILL-02",
-    RUN,
+    ADMITTED,
     "const body = answer.render(usage, shown);",
     "await settleFree(this.#gateway, this.#trail, gone(this.#trail)); const body = answer.render(usage, shown);",
   ),
   one(
     "broken-streams-are-charged",
     "BILL-02",
-    RUN,
+    ADMITTED,
     "return this.#breakStream(outcome.stream, toldOf(outcome.verdict));",
     'return this.#closeStream(attempt, { ...outcome, is: "relayed" });',
   ),
-  one("unseen-output-is-charged", "BILL-02", RUN, "stream === undefined || !this.#relay.spoke", "stream === undefined"),
+  one(
+    "unseen-output-is-charged",
+    "BILL-02",
+    ADMITTED,
+    "stream === undefined || !this.#relay.spoke",
+    "stream === undefined",
+  ),
   {
     name: "output-after-hanging-up-is-charged",
     breaks: "BILL-02",
@@ -368,7 +375,7 @@ const RETRIES: readonly Mutant[] = [
   one("asked-again-and-again", "ROUTE-04", TRIES, ' || this.#repeated === "yes"', ""),
   one("attempts-without-end", "ROUTE-04", TRIES, "this.#asked < limits.attemptsMax +", "this.#asked < 99 +"),
   one("refusals-move-on", "ERR-06", CLASSIFY, "if (CALLERS_FAULT.has(status) &&", "if (false &&"),
-  one("no-deadline", "ROUTE-04", RUN, "() => tries.expire()", "() => undefined"),
+  one("no-deadline", "ROUTE-04", ADMITTED, "() => tries.expire()", "() => undefined"),
   one("asked-for-someone-who-left", "CHAT-09", RELAY, "if (this.gone) cancel();", ""),
   one(
     "nobody-is-set-aside",

@@ -12,13 +12,15 @@ import { ClientLeft, type Exchange, principalOf, type Sink } from "../exchange.t
 import { faultOf } from "../fault-of.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
 import { outlineOf } from "./chat-errand.ts";
+import { gone } from "./client-gone.ts";
+import type { DecodedChat } from "./decoded.ts";
 import { addHeaders } from "./headers.ts";
 import { demandNoLoop } from "./hops.ts";
 import { countInput, inputTokensOf } from "./input-tokens.ts";
 import type { Ended } from "./outcome.ts";
 import { type Planned, planOutline } from "./plan.ts";
 import { Relay } from "./relay.ts";
-import { type DecodedChat, gone, noteAsked } from "./run.ts";
+import { noteAsked } from "./run.ts";
 import { settleFree } from "./settle.ts";
 import { Trail } from "./trail.ts";
 import { Tries } from "./tries.ts";

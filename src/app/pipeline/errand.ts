@@ -3,8 +3,10 @@ import type { Plan } from "../../domain/routing/plan.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import type { AnswerHead } from "../../language/dialects/client.ts";
+import type { Exchange } from "../exchange.ts";
 import type { Outline } from "./plan.ts";
 import type { Way } from "./thinking.ts";
+import type { Trail } from "./trail.ts";
 import type { Limits } from "./world.ts";
 
 /** The most that a request can use: what is reserved for it. `inputTokens` is an estimate, and gets a margin. */
@@ -37,3 +39,13 @@ export type Errand = {
   /** The request may name things that one provider keeps, and another has never heard of. */
   namesKept(): boolean;
 };
+
+/** What the answer of one endpoint says of itself, whatever is in it. */
+export function headOf(
+  { receivedAtMs }: Exchange,
+  { requestId }: Trail,
+  { inputTokens }: Errand,
+  { endpoint }: Attempt,
+): AnswerHead {
+  return { id: requestId, createdSeconds: Math.floor(receivedAtMs / 1000), model: endpoint.model, inputTokens };
+}

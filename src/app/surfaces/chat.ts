@@ -5,7 +5,8 @@ import { renamed } from "../../language/dialects/renamed.ts";
 import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-errand.ts";
-import { type DecodedChat, run } from "../pipeline/run.ts";
+import type { DecodedChat } from "../pipeline/decoded.ts";
+import { run } from "../pipeline/run.ts";
 import type { Gateway } from "../pipeline/world.ts";
 import { isPlainChat } from "./plain-chat.ts";
 

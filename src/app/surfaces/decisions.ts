@@ -11,7 +11,8 @@ import { decodeDecision } from "../../language/decisions/request.ts";
 import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, principalOf, streamed } from "../exchange.ts";
 import { DecisionsErrand } from "../pipeline/decisions-errand.ts";
-import { type Decoded, run } from "../pipeline/run.ts";
+import type { Decoded } from "../pipeline/decoded.ts";
+import { run } from "../pipeline/run.ts";
 import type { Gateway } from "../pipeline/world.ts";
 import { noInterface } from "./no-interface.ts";
 

@@ -10,9 +10,10 @@ import type { EmbeddingAsk, EmbeddingInputs } from "../../language/embeddings/as
 import { readInputs } from "../../language/embeddings/input.ts";
 import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
+import type { Decoded } from "../pipeline/decoded.ts";
 import type { Bound, Errand } from "../pipeline/errand.ts";
 import type { Outline } from "../pipeline/plan.ts";
-import { type Decoded, run } from "../pipeline/run.ts";
+import { run } from "../pipeline/run.ts";
 import type { Way } from "../pipeline/thinking.ts";
 import type { Gateway } from "../pipeline/world.ts";
 

@@ -9,7 +9,8 @@ import { inCallersWords } from "../../language/dialects/messages/param-names.ts"
 import { decodeWith, parseJson } from "../body.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-errand.ts";
-import { type DecodedChat, run } from "../pipeline/run.ts";
+import type { DecodedChat } from "../pipeline/decoded.ts";
+import { run } from "../pipeline/run.ts";
 import type { Gateway } from "../pipeline/world.ts";
 
 /** Sent by Claude Code with every request. It leaves thoughts out of the next turn when the answer names another model. */

@@ -26,9 +26,10 @@ import {
 } from "../../language/transcriptions/seconds.ts";
 import { decodeWith } from "../body.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
+import type { Decoded } from "../pipeline/decoded.ts";
 import type { Bound, Errand } from "../pipeline/errand.ts";
 import type { Outline } from "../pipeline/plan.ts";
-import { type Arrived, type Decoded, run } from "../pipeline/run.ts";
+import { type Arrived, run } from "../pipeline/run.ts";
 import type { Way } from "../pipeline/thinking.ts";
 import type { Gateway } from "../pipeline/world.ts";
 import { keptOf, valuesOf } from "./transcription-form.ts";

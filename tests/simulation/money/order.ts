@@ -81,7 +81,7 @@ export function ask(world: World): void {
   void new Service(world, life, gateway, order).run();
 }
 
-/** What a request goes through, as run.ts does it, without what has nothing to do with money. */
+/** What a request goes through, as run.ts and admitted-request.ts do it, without what has nothing to do with money. */
 class Service {
   readonly #world: World;
   readonly #life: Life;

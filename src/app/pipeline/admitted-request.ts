@@ -1,0 +1,292 @@
+import { envelopeOf, type Fault, fault } from "../../contract/faults.ts";
+import type { UsageRecord } from "../../domain/record/record.ts";
+import type { MadePart } from "../../domain/responses/stored.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Plan } from "../../domain/routing/plan.ts";
+import type { Verdict } from "../../io/upstream/classify.ts";
+import type { Lane } from "../../io/upstream/lane.ts";
+import { stop } from "../../kit/timers.ts";
+import type { Sent } from "../../language/canon/answer.ts";
+import type { Exchange, Sink } from "../exchange.ts";
+import { faultOf } from "../fault-of.ts";
+import { neededFor } from "./admit.ts";
+import { type Tried, tryOnce, untold } from "./attempt.ts";
+import { GONE, gone } from "./client-gone.ts";
+import { closingOf } from "./closing.ts";
+import type { Decoded } from "./decoded.ts";
+import { type Errand, headOf } from "./errand.ts";
+import { addHeaders } from "./headers.ts";
+import { learn } from "./learn.ts";
+import type { Ended } from "./outcome.ts";
+import type { Planned } from "./plan.ts";
+import { Relay } from "./relay.ts";
+import { type Metered, type Settled, settleFree, settleUsed, type UsedEnd } from "./settle.ts";
+import type { Thinking, Way } from "./thinking.ts";
+import type { Trail } from "./trail.ts";
+import { type Served, Tries } from "./tries.ts";
+import type { Gateway } from "./world.ts";
+
+/** A refusal that was paid for: the request is over and in the books. */
+export class SettledFault extends Error {
+  readonly fault: Fault;
+
+  constructor(problem: Fault) {
+    super(problem.message);
+    this.fault = problem;
+  }
+}
+
+function tooSlow(): Fault {
+  return fault("upstream_timeout", {
+    message:
+      "The answer was taken so slowly that the time of the request is up. What was sent so far is incomplete, and is charged. Read it faster, or ask for less at once.",
+  });
+}
+
+function fellSilent(): Fault {
+  return fault("upstream_timeout", {
+    message: "The provider fell silent before its end. What was sent is incomplete and is not charged. Ask again.",
+  });
+}
+
+function brokeOff(): Fault {
+  return fault("upstream_error", {
+    message: "The provider's stream broke before its end. What was sent is incomplete and is not charged. Ask again.",
+  });
+}
+
+/** What the caller hears of a stream that broke: a provider's words only where they are about the request itself. */
+function toldOf(verdict: Verdict): Fault {
+  if (verdict.is === "stop") return verdict.fault;
+  if (verdict.is === "busy") return brokeOff();
+  if (verdict.leaving === true) return verdict.last;
+  return verdict.last.code === "upstream_timeout" ? fellSilent() : brokeOff();
+}
+
+/** What was decided of a request before anyone is asked. */
+type Admitted = Pick<Planned, "policyNow" | "otherRouter"> & {
+  readonly plan: Plan;
+  /** When it has to be over, on the clock that never jumps. */
+  readonly deadlineMs: number;
+};
+
+function madeOf({ ended: { is } }: Served): MadePart {
+  return is === "whole" || is === "relayed" ? "all" : "less";
+}
+
+/** A request that was admitted: from here on money is held and must be settled exactly once. */
+export class AdmittedRequest {
+  readonly #gateway: Gateway;
+  readonly #trail: Trail;
+  readonly #exchange: Exchange;
+  readonly #sink: Sink;
+  readonly #errand: Errand;
+  readonly #made: Decoded["made"];
+  readonly #keep: Decoded["keep"];
+  readonly #admitted: Admitted;
+  readonly #relay: Relay;
+  #lane: Lane | undefined;
+  #thinking: Thinking | undefined;
+
+  constructor(
+    gateway: Gateway,
+    trail: Trail,
+    exchange: Exchange,
+    sink: Sink,
+    { errand, made, keep }: Decoded,
+    admitted: Admitted,
+  ) {
+    this.#gateway = gateway;
+    this.#trail = trail;
+    this.#exchange = exchange;
+    this.#sink = sink;
+    this.#errand = errand;
+    this.#made = made;
+    this.#keep = keep;
+    this.#admitted = admitted;
+    this.#relay = new Relay(sink, gateway, { commit: () => this.#commit(), speak: () => this.#trail.answering() });
+  }
+
+  async serve(): Promise<void> {
+    const { budget, deadlines, ending } = this.#gateway;
+    const { plan, deadlineMs } = this.#admitted;
+    const tries = new Tries({
+      gateway: this.#gateway,
+      trail: this.#trail,
+      plan,
+      relay: this.#relay,
+      deadlineMs,
+      tryOnce: (attempt) => this.#try(attempt),
+      covers: (attempt) => this.#covers(attempt),
+      namesKept: () => this.#errand.namesKept(),
+    });
+    const deadline = deadlines.at(deadlineMs, () => tries.expire());
+    budget.enter();
+    try {
+      const serving = tries.run();
+      const why = ending && (await ending(this.#trail.requestId, await serving.then(madeOf, () => "less")));
+      const { attempt, ended } = await serving;
+      await (why === undefined ? this.#conclude(attempt, ended) : this.#leave(ended, why));
+    } finally {
+      stop(deadline);
+      budget.leave();
+      this.#relay.stop();
+    }
+  }
+
+  #covers(attempt: Attempt): boolean {
+    return neededFor(this.#gateway, this.#trail, attempt, this.#errand) <= this.#trail.heldNanos;
+  }
+
+  #try(attempt: Attempt): Promise<Tried> {
+    const { plan, policyNow, otherRouter } = this.#admitted;
+    const head = headOf(this.#exchange, this.#trail, this.#errand, attempt);
+    const [gateway, trail, relay] = [this.#gateway, this.#trail, this.#relay];
+    let way: Way;
+    try {
+      way = this.#errand.wayTo(attempt, plan, head);
+    } catch (error) {
+      return Promise.resolve(untold(gateway, attempt, error));
+    }
+    const { lane, thinking } = way;
+    this.#lane = lane;
+    this.#thinking = thinking;
+    const recheck = () => gateway.recheck(this.#exchange);
+    return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, otherRouter, recheck });
+  }
+
+  /** The commit point of a stream: head and open record, then only this endpoint. */
+  #commit(): void {
+    const { requestId, principal } = this.#trail;
+    const atMs = this.#gateway.clock.nowMs();
+    // The close of the stream waits for the journal; the opening need not.
+    this.#gateway.journal
+      .append({ t: "open", id: requestId, workspaceId: principal.workspace.id, atMs, record: this.#trail.open() })
+      .catch(() => undefined);
+    const headers = this.#headers();
+    headers["content-type"] ??= "text/event-stream; charset=utf-8";
+    headers["cache-control"] = "no-cache";
+    this.#sink.start(200, headers);
+  }
+
+  /** The call's own headers with what every inference answer says; each request has one set of its own. */
+  #headers(): Record<string, string> {
+    const { baseHeaders } = this.#exchange;
+    addHeaders(baseHeaders, this.#trail, this.#admitted.plan, this.#lane, this.#thinking);
+    return baseHeaders;
+  }
+
+  #conclude(attempt: Attempt, outcome: Ended): Promise<void> {
+    switch (outcome.is) {
+      case "whole":
+        return this.#answerWhole(attempt, outcome);
+      case "relayed":
+        return this.#closeStream(attempt, outcome);
+      case "broke":
+        return this.#breakStream(outcome.stream, toldOf(outcome.verdict));
+      case "gone":
+        return this.#clientGone(attempt, outcome);
+    }
+  }
+
+  #settle(attempt: Attempt, metered: Metered, end: UsedEnd): Promise<Settled> {
+    const asked = { inputTokens: this.#errand.inputTokens, end: this.#lane?.end?.() };
+    return settleUsed(this.#gateway, this.#trail, attempt, metered, asked, end);
+  }
+
+  async #answerWhole(attempt: Attempt, { answer }: Extract<Ended, { is: "whole" }>): Promise<void> {
+    this.#heard(answer);
+    if (this.#sink.gone) return settleFree(this.#gateway, this.#trail, gone(this.#trail));
+    this.#trail.answering();
+    const { declined } = answer;
+    const end = { status: declined?.status ?? 200, errorCode: declined?.code ?? null };
+    const { usage, shown } = await this.#settle(attempt, answer, end);
+    this.#learn(attempt, usage);
+    if (declined !== undefined) throw new SettledFault(declined);
+    const body = answer.render(usage, shown);
+    if (this.#keep !== undefined) await this.#keep(body, this.#headers());
+    const headers = this.#headers();
+    headers["content-type"] = answer.contentType ?? "application/json";
+    headers["content-length"] = String(Buffer.byteLength(body));
+    this.#sink.start(200, headers);
+    this.#sink.end(body);
+  }
+
+  /** What only the answer shows of a request. */
+  #heard({ upstreamId, detail }: Pick<Sent, "upstreamId" | "detail">): void {
+    this.#trail.upstreamId = upstreamId;
+    if (detail !== undefined) this.#trail.detail = { ...this.#trail.detail, ...detail };
+  }
+
+  async #closeStream(attempt: Attempt, { stream }: Extract<Ended, { is: "relayed" }>): Promise<void> {
+    this.#heard(stream);
+    // The model was done and the client left before the figures came: it is billed by them all the same. What nobody
+    // waited for is kept as a whole answer, and is one in the log.
+    const left = this.#sink.gone && this.#sink.unattended !== true;
+    const end = left ? GONE : { status: 200, errorCode: null };
+    try {
+      const { close, made } = closingOf(stream, this.#made);
+      const settled = await this.#settle(attempt, stream, { ...end, made });
+      this.#learn(attempt, settled.usage);
+      const last = close(settled);
+      if (this.#keep !== undefined && stream.final !== undefined)
+        await this.#keep(stream.final, this.#exchange.baseHeaders);
+      this.#sink.end(last);
+    } catch (error) {
+      await this.#endUnsettled(stream, error);
+    }
+  }
+
+  /** The head is out, so nobody above can answer: the hold goes back here, whatever failed. */
+  async #endUnsettled(stream: Sent, error: unknown): Promise<void> {
+    const problem = faultOf(error);
+    await settleFree(this.#gateway, this.#trail, this.#trail.refuse(problem));
+    await this.#endBroken(stream, problem);
+  }
+
+  /**
+   * It broke after content had gone out: an error frame, no end marker, no charge. Only who leaves pays for half an answer;
+   * whether the provider broke it, its time was up or the gateway stopped makes no difference.
+   */
+  async #breakStream(stream: Sent, problem: Fault): Promise<void> {
+    this.#heard(stream);
+    await settleFree(
+      this.#gateway,
+      this.#trail,
+      this.#trail.finish({ status: 200, errorCode: problem.code, usage: null, charge: null }),
+    );
+    await this.#endBroken(stream, problem);
+  }
+
+  async #endBroken(stream: Sent, problem: Fault): Promise<void> {
+    const last = stream.fail(envelopeOf(problem, this.#trail.requestId));
+    if (this.#keep !== undefined && stream.final !== undefined)
+      await this.#keep(stream.final, this.#exchange.baseHeaders);
+    if (last === undefined) this.#sink.cut();
+    else this.#sink.end(last);
+  }
+
+  /** Who asked for it has no use for it any more, and has not left: what there is of it breaks off. */
+  #leave(outcome: Ended, why: Fault): Promise<void> {
+    if (outcome.is === "whole" || outcome.stream === undefined) throw why;
+    return this.#breakStream(outcome.stream, why);
+  }
+
+  /** Output that was relayed before the client hung up is charged; where nothing was, nothing is. */
+  async #clientGone(attempt: Attempt, { stream }: Extract<Ended, { is: "gone" }>): Promise<void> {
+    if (stream === undefined || !this.#relay.spoke) return settleFree(this.#gateway, this.#trail, gone(this.#trail));
+    this.#heard(stream);
+    const { usage, outputWeight, units, estimate, uses, inputs } = stream;
+    try {
+      await this.#settle(attempt, { usage, outputWeight, units, estimate, uses, inputs, cutShort: true }, GONE);
+      // Who only took it too slowly is still there.
+      if (!this.#sink.gone) await this.#endBroken(stream, tooSlow());
+    } catch (error) {
+      await this.#endUnsettled(stream, error);
+    }
+  }
+
+  #learn(attempt: Attempt, usage: UsageRecord): void {
+    learn(this.#gateway, this.#trail, attempt, usage, this.#errand.outline, this.#relay.pace);
+  }
+}
