@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { CATALOGUE_ROUTES } from "../src/contract/routes-catalogue.ts";
+import { CATALOGUE_ROUTES } from "../src/contract/routes/catalogue.ts";
 import { type Json, startGateway, type TestGateway } from "./support/gateway.ts";
 
 let gateway: TestGateway;

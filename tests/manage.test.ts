@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { MANAGE_ROUTES } from "../src/contract/routes-manage.ts";
+import { MANAGE_ROUTES } from "../src/contract/routes/manage.ts";
 import { isJsonObject, type JsonObject } from "../src/kit/json.ts";
 import { parseNanos } from "../src/kit/money.ts";
 import { startGateway, type TestGateway } from "./support/gateway.ts";

@@ -1,5 +1,5 @@
 import type { Route } from "./route.ts";
-import { PAGES_TAG } from "./routes-operations.ts";
+import { PAGES_TAG } from "./routes/operations.ts";
 
 /** The API on one page, for readers that take plain text: language models and people in a hurry. */
 export function llmsTextOf(routes: readonly Route[], title: string, serverUrl: string): string {

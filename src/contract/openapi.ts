@@ -1,7 +1,7 @@
-import { answersOf, headerComponents, makeRefusalBook, type RefusalBook } from "./openapi-answers.ts";
-import { type Json, makeSchemaBook, type SchemaBook } from "./openapi-schemas.ts";
+import { answersOf, headerComponents, makeRefusalBook, type RefusalBook } from "./openapi/answers.ts";
+import { type Json, makeSchemaBook, type SchemaBook } from "./openapi/schemas.ts";
 import type { Route } from "./route.ts";
-import { PAGES_TAG } from "./routes-operations.ts";
+import { PAGES_TAG } from "./routes/operations.ts";
 
 export type DocumentKind = "api" | "manage";
 

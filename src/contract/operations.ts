@@ -1,6 +1,7 @@
 import type { z } from "zod";
-import type { MANAGE_ROUTES } from "./routes-manage.ts";
-import type { PEOPLE_ROUTES, SIGN_IN_ROUTES } from "./routes-people.ts";
+import type { MANAGE_ROUTES } from "./routes/manage.ts";
+import type { PEOPLE_ROUTES } from "./routes/people.ts";
+import type { SIGN_IN_ROUTES } from "./routes/sign-in.ts";
 
 /** Types only: what the portal sends to each management route and gets back, by the route's id. */
 type Described = Extract<

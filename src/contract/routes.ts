@@ -1,22 +1,25 @@
 import type { Route } from "./route.ts";
-import { CATALOGUE_ROUTES } from "./routes-catalogue.ts";
-import { DECISIONS_ROUTES } from "./routes-decisions.ts";
-import { EMBEDDINGS_ROUTES } from "./routes-embeddings.ts";
-import { INFERENCE_ROUTES } from "./routes-inference.ts";
-import { MANAGE_ROUTES } from "./routes-manage.ts";
-import { MESSAGES_ROUTES } from "./routes-messages.ts";
-import { OPERATION_ROUTES } from "./routes-operations.ts";
-import { PAYMENT_ROUTES } from "./routes-payments.ts";
-import { PEOPLE_ROUTES, SIGN_IN_ROUTES } from "./routes-people.ts";
-import { REQUEST_ROUTES } from "./routes-requests.ts";
-import { RESPONSES_ROUTES } from "./routes-responses.ts";
-import { SPEECH_ROUTES } from "./routes-speech.ts";
-import { STORED_RESPONSE_ROUTES } from "./routes-stored-responses.ts";
-import { TRANSCRIPTIONS_ROUTES } from "./routes-transcriptions.ts";
+import { CATALOGUE_ROUTES } from "./routes/catalogue.ts";
+import { CHAT_ROUTES } from "./routes/inference/chat.ts";
+import { DECISIONS_ROUTES } from "./routes/inference/decisions.ts";
+import { EMBEDDINGS_ROUTES } from "./routes/inference/embeddings.ts";
+import { MESSAGES_ROUTES } from "./routes/inference/messages.ts";
+import { RESPONSES_ROUTES } from "./routes/inference/responses.ts";
+import { SPEECH_ROUTES } from "./routes/inference/speech.ts";
+import { STORED_RESPONSE_ROUTES } from "./routes/inference/stored-responses.ts";
+import { TRANSCRIPTIONS_ROUTES } from "./routes/inference/transcriptions.ts";
+import { KEY_VALIDATION_ROUTES } from "./routes/key-validation.ts";
+import { MANAGE_ROUTES } from "./routes/manage.ts";
+import { OPERATION_ROUTES } from "./routes/operations.ts";
+import { PAYMENT_ROUTES } from "./routes/payments.ts";
+import { PEOPLE_ROUTES } from "./routes/people.ts";
+import { REQUEST_ROUTES } from "./routes/requests.ts";
+import { SIGN_IN_ROUTES } from "./routes/sign-in.ts";
 
 /** The one route table: the edge serves it, the OpenAPI documents describe it, the tests knock at every door of it. */
 export const ROUTES: readonly Route[] = [
-  ...INFERENCE_ROUTES,
+  ...CHAT_ROUTES,
+  ...KEY_VALIDATION_ROUTES,
   ...MESSAGES_ROUTES,
   ...RESPONSES_ROUTES,
   ...STORED_RESPONSE_ROUTES,

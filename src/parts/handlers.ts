@@ -22,7 +22,7 @@ import { speechHandlers } from "../app/surfaces/speech.ts";
 import { storedResponseHandlers } from "../app/surfaces/stored-responses.ts";
 import { validateHandler } from "../app/surfaces/validate.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "../contract/documents.ts";
-import { PEOPLE_ROUTES } from "../contract/routes-people.ts";
+import { PEOPLE_ROUTES } from "../contract/routes/people.ts";
 import type { Proven } from "../domain/catalogue/proofs.ts";
 import type { Surface } from "../domain/record/record.ts";
 import { excludedByPolicy, permitsModel } from "../domain/routing/policy.ts";

@@ -1,7 +1,7 @@
 import { type Exchange, type Handler, noUpload, type Reply } from "../../src/app/exchange.ts";
 import { Fault } from "../../src/contract/faults.ts";
 import type { Route } from "../../src/contract/route.ts";
-import { CATALOGUE_ROUTES } from "../../src/contract/routes-catalogue.ts";
+import { CATALOGUE_ROUTES } from "../../src/contract/routes/catalogue.ts";
 import type { Principal } from "../../src/domain/tenancy/key.ts";
 import { OPEN_POLICY, type Policy } from "../../src/domain/tenancy/policy.ts";
 

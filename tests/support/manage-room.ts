@@ -10,7 +10,7 @@ import { MasterKeyRotation } from "../../src/app/manage/operation/master-key-rot
 import { Captures } from "../../src/app/pipeline/captures.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault } from "../../src/contract/faults.ts";
-import { MANAGE_ROUTES } from "../../src/contract/routes-manage.ts";
+import { MANAGE_ROUTES } from "../../src/contract/routes/manage.ts";
 import type { SharedState } from "../../src/domain/admission/admission.ts";
 import { EndpointPlaces } from "../../src/domain/admission/endpoint-places.ts";
 import { MarginBook, NO_MARGIN } from "../../src/domain/billing/margin.ts";

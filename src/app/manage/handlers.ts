@@ -1,4 +1,4 @@
-import { MANAGE_ROUTES } from "../../contract/routes-manage.ts";
+import { MANAGE_ROUTES } from "../../contract/routes/manage.ts";
 import type { Handler } from "../exchange.ts";
 import type { Room } from "./deps.ts";
 import { guarded } from "./guard.ts";

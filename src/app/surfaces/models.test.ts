@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { type Ask, ask, principalWith, refusal } from "../../../tests/support/handled.ts";
 import { ALL_PROVEN } from "../../../tests/support/proofs.ts";
 import { NOON_MS } from "../../../tests/support/small-catalogue.ts";
-import { CATALOGUE_ROUTES } from "../../contract/routes-catalogue.ts";
+import { CATALOGUE_ROUTES } from "../../contract/routes/catalogue.ts";
 import { AgentModel, ModelList, ModelObject } from "../../contract/schemas/models.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { principalWith } from "../../../tests/support/handled.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import { Fault } from "../../contract/faults.ts";
-import { REQUEST_ROUTES } from "../../contract/routes-requests.ts";
+import { REQUEST_ROUTES } from "../../contract/routes/requests.ts";
 import { type Handler, noUpload } from "../exchange.ts";
 import { requestHandlers } from "./requests.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
 import { finishedRecord } from "../../../../tests/support/records.ts";
-import { MANAGE_ROUTES } from "../../../contract/routes-manage.ts";
+import { MANAGE_ROUTES } from "../../../contract/routes/manage.ts";
 import type { LogStore } from "../../../domain/record/record.ts";
 import { type Exchange, noUpload, type Sink } from "../../exchange.ts";
 import { exportHandlers } from "./log-export.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
-import { MANAGE_ROUTES } from "../../../contract/routes-manage.ts";
+import { MANAGE_ROUTES } from "../../../contract/routes/manage.ts";
 import type { RequestRecord } from "../../../domain/record/record.ts";
 
 let room: ManageRoom;

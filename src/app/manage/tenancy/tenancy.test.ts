@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
-import { MANAGE_ROUTES } from "../../../contract/routes-manage.ts";
+import { MANAGE_ROUTES } from "../../../contract/routes/manage.ts";
 import { KeyView, PolicyView } from "../../../contract/schemas/manage-tenancy.ts";
 import { ENVIRONMENTS, KEY_STATES, SCOPES } from "../../../domain/tenancy/key.ts";
 import { LEVELS } from "../../../domain/tenancy/policy.ts";

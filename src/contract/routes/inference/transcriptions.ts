@@ -1,0 +1,35 @@
+import type { Route } from "../../route.ts";
+import { CallHeaders } from "../../schemas/idempotency.ts";
+import { Transcription, TranscriptionEvent, TranscriptionRequest } from "../../schemas/transcriptions.ts";
+import { CHARGED_FAULTS, CHAT_FAULTS } from "./faults.ts";
+
+export const TRANSCRIPTIONS_ROUTES: readonly Route[] = [
+  {
+    id: "createTranscription",
+    method: "POST",
+    path: "/v1/audio/transcriptions",
+    access: { by: "key", scope: "inference:audio" },
+    intake: "multipart",
+    counted: true,
+    tag: "Audio",
+    summary: "Transcribe audio",
+    description:
+      "Speech to text. The file is passed on as it comes and is never stored. Billed by the second of audio, or by tokens, as the endpoint's price has it.",
+    headers: CallHeaders,
+    body: TranscriptionRequest,
+    tells: "work",
+    answer: { is: "json_or_events", schema: Transcription, frame: TranscriptionEvent, or: "text/plain" },
+    faults: [
+      ...CHAT_FAULTS.filter((code) => code !== "context_length_exceeded"),
+      "router_not_supported",
+      ...CHARGED_FAULTS,
+    ],
+    example: {
+      body: { file: "speech.wav", model: "sandbox/listen", response_format: "json" },
+      answer: {
+        text: "The quick brown fox jumps over the lazy dog.",
+        usage: { type: "duration", seconds: 4, cost: 0.0002, currency: "EUR" },
+      },
+    },
+  },
+];

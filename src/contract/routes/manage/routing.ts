@@ -1,0 +1,115 @@
+import * as routing from "../../schemas/manage-routing.ts";
+import * as examples from "../../schemas/manage-routing-examples.ts";
+import { listOf, PageQuery } from "../../schemas/manage-values.ts";
+import { managed } from "../managed.ts";
+
+const WORKSPACE = "/manage/workspaces/{workspace}";
+const ROUTER = `${WORKSPACE}/routers/{router}`;
+
+/** A request that is to be explained comes whole. */
+const REQUEST_MAX_BYTES = 8 * 1024 * 1024;
+
+/** Routers: what they are, what they were, and what they would do. */
+export const ROUTING_ROUTES = [
+  managed({
+    id: "manageListRouters",
+    method: "GET",
+    path: `${WORKSPACE}/routers`,
+    allows: "member",
+    tag: "Routers",
+    summary: "List routers",
+    query: PageQuery,
+    answer: listOf(routing.RouterView),
+    example: { answer: { data: [examples.router], next: null } },
+  }),
+  managed({
+    id: "manageShowRouter",
+    method: "GET",
+    path: ROUTER,
+    allows: "member",
+    tag: "Routers",
+    summary: "Show a router",
+    answer: routing.RouterView,
+    example: { answer: examples.router },
+  }),
+  managed({
+    id: "managePutRouter",
+    method: "PUT",
+    path: ROUTER,
+    allows: "admin",
+    tag: "Routers",
+    summary: "Make a router, or give it a new version",
+    description:
+      'The next request already follows it. The router with the slug `auto` is what `model: "auto"` is decided by. A router that is put as it already is stays as it is.',
+    body: routing.RouterPut,
+    answer: routing.RouterView,
+    faults: ["conflict"],
+    example: { body: examples.routerSpec, answer: examples.router },
+  }),
+  managed({
+    id: "manageRemoveRouter",
+    method: "DELETE",
+    path: ROUTER,
+    allows: "admin",
+    tag: "Routers",
+    summary: "Remove a router",
+    description: "Its history stays, and any version of it can be restored.",
+    answer: routing.RouterRemoved,
+    example: { answer: { slug: "cheap", version: 3, removed: true } },
+  }),
+  managed({
+    id: "manageListRouterVersions",
+    method: "GET",
+    path: `${ROUTER}/versions`,
+    allows: "member",
+    tag: "Routers",
+    summary: "List the versions of a router",
+    description: "Newest first, of a router that was removed as well.",
+    query: PageQuery,
+    answer: listOf(routing.RouterVersionView),
+    example: { answer: { data: [examples.routerVersion], next: null } },
+  }),
+  managed({
+    id: "manageRestoreRouter",
+    method: "POST",
+    path: `${ROUTER}/restore`,
+    allows: "admin",
+    tag: "Routers",
+    summary: "Make an old version the newest",
+    body: routing.RouterRestore,
+    answer: routing.RouterView,
+    faults: ["conflict"],
+    example: { body: { version: 1 }, answer: examples.router },
+  }),
+  managed({
+    id: "manageReplayRouter",
+    method: "POST",
+    path: `${ROUTER}/replay`,
+    allows: "admin",
+    tag: "Routers",
+    summary: "Compare past traffic with what the router would have done",
+    description:
+      "Requests of the log are planned again as if they had come through this router now, and their token counts are priced on the endpoints it would choose. Nobody is called. With `spec` a router is tried that is not saved.",
+    body: routing.ReplayAsk,
+    bodyOptional: true,
+    answer: routing.ReplayView,
+    example: { body: { since: "2026-11-08", limit: 1000 }, answer: examples.replay },
+  }),
+  managed({
+    id: "manageExplainRouting",
+    method: "POST",
+    path: `${WORKSPACE}/routing/explain`,
+    allows: "member",
+    tag: "Routers",
+    summary: "Explain how a request would be routed",
+    description:
+      "The whole decision, made by the planner that serves requests: nobody is called, nothing is charged, and nothing of the request is kept. A request that would be refused is answered with 200 and its `refusal`.",
+    body: routing.ExplainAsk,
+    bodyMaxBytes: REQUEST_MAX_BYTES,
+    answer: routing.ExplainView,
+    example: {
+      body: { model: "cheap", request: { messages: [{ role: "user", content: "Hello!" }] } },
+      answer: examples.explained,
+    },
+  }),
+];

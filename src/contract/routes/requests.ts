@@ -1,0 +1,53 @@
+import type { Route } from "../route.ts";
+import { RequestCost } from "../schemas/requests.ts";
+
+export const REQUEST_ROUTES: readonly Route[] = [
+  {
+    id: "getRequest",
+    method: "GET",
+    path: "/v1/requests/{id}",
+    access: { by: "key", scope: null },
+    intake: "none",
+    counted: true,
+    tag: "Requests",
+    summary: "Show what became of a request and what it cost",
+    description:
+      "`id` is X-Svc-Request-Id of an answer that is complete. A key of the workspace may ask for all of its requests, the personal key of a member for the member's own; for every other one there is no such request. It costs nothing, and shows nothing of what was asked or answered.",
+    answer: { is: "json", status: 200, schema: RequestCost },
+    faults: ["insufficient_scope"],
+    example: {
+      answer: {
+        id: "chatcmpl-019a864f0b2c7f3a8e21d04c5b6a798b",
+        object: "request",
+        created_at: "2026-11-15T09:30:00.000Z",
+        environment: "live",
+        surface: "chat",
+        model_requested: "sandbox/chat",
+        model: "sandbox/chat",
+        provider: "sandbox-de",
+        level: "L2",
+        countries: ["DE"],
+        router: null,
+        streaming: false,
+        status: 200,
+        error_code: null,
+        usage: {
+          input_tokens: 12,
+          cached_tokens: 0,
+          cache_write_tokens: 0,
+          output_tokens: 8,
+          reasoning_tokens: 0,
+          characters: null,
+          seconds: null,
+          estimated: false,
+        },
+        cost: "0.0000125",
+        currency: "EUR",
+        attempts: 1,
+        ttfb_ms: 21,
+        total_ms: 24,
+        overhead_ms: 1,
+      },
+    },
+  },
+];
