@@ -102,7 +102,10 @@ describe("three interfaces, three units", () => {
     expect(fast.bytes.length).toBeCloseTo(speechOf("pcm", secondsToSay(TEXT) / 2).length, -2);
     await floor("L2");
     try {
-      expect(await ask({ speed: 2 })).toMatchObject({ status: 403, error: { code: "sovereignty_floor_not_met" } });
+      expect(await ask({ speed: 2 })).toMatchObject({
+        status: 400,
+        error: { code: "unsupported_parameter", param: "speed" },
+      });
     } finally {
       await floor("none");
     }
