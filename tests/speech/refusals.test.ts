@@ -198,34 +198,6 @@ describe("who can be asked", () => {
     expect([status, error.code]).toEqual([403, "compute_country_not_allowed"]);
   });
 
-  describe("where policy leaves only the endpoint that can do less", () => {
-    let strict: Tenant;
-    beforeAll(async () => {
-      strict = await scene.gateway.tenant();
-      await scene.gateway.manage("PATCH", `/workspaces/${strict.slug}/policy`, { countries: ["DE"] });
-    });
-
-    test.each([
-      [{ response_format: "aac" }, "speech_format_not_supported", "response_format", "mp3, opus, flac, wav, pcm."],
-      [{ speed: 2 }, "unsupported_parameter", "speed", `No endpoint of ${MODEL} takes speed`],
-      [{ instructions: "calm" }, "unsupported_parameter", "instructions", `No endpoint of ${MODEL} takes instructions`],
-      [{ input: "x".repeat(15) }, "speech_input_too_long", "input", "at most 10."],
-      [{ input: "x".repeat(25) }, "speech_input_too_long", "input", "at most 10."],
-    ])("TTS-03 TTS-06 %j is refused by what that one cannot do: %s", async (more, code, param, words) => {
-      const before = (["alpha", "beta"] as const).map((one) => scene.at(one).requests.length);
-      const { status, error } = await scene.speak(strict.key, { ...ASKED, ...more });
-      expect(status).toBe(code === "speech_input_too_long" ? 413 : 400);
-      expect(error).toMatchObject({ code, param, message: expect.stringContaining(words) });
-      expect((["alpha", "beta"] as const).map((one) => scene.at(one).requests.length)).toEqual(before);
-    });
-
-    test("TTS-06 MOD-01 and the model object of that key has said so before", async () => {
-      const { body } = await scene.gateway.call(strict.key, `/v1/models/${MODEL}`);
-      expect(body.svc_speech_params).toMatchObject({ aac: "none", speed: "none", instructions: "none" });
-      expect(body.svc_max_input_chars).toBe(10);
-    });
-  });
-
   test("ERR-10 the first thing that is wrong answers", async () => {
     const order: [Record<string, unknown>, string][] = [
       [{ model: "auto", speed: 9, what: 1, response_format: "aac" }, "unsupported_parameter"],

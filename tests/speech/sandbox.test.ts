@@ -102,10 +102,7 @@ describe("three interfaces, three units", () => {
     expect(fast.bytes.length).toBeCloseTo(speechOf("pcm", secondsToSay(TEXT) / 2).length, -2);
     await floor("L2");
     try {
-      expect(await ask({ speed: 2 })).toMatchObject({
-        status: 400,
-        error: { code: "unsupported_parameter", param: "speed" },
-      });
+      expect(await ask({ speed: 2 })).toMatchObject({ status: 403, error: { code: "sovereignty_floor_not_met" } });
     } finally {
       await floor("none");
     }

@@ -10,6 +10,8 @@ export type SpeechWanted = {
   readonly ask: SpeechAsk;
   readonly characters: number;
   readonly nowMs: number;
+  /** All that can be called of a model. */
+  readonly callable: (modelId: string) => readonly { readonly endpoint: Endpoint }[];
 };
 
 /** An endpoint that speaks, and the formats that it can be asked for now. */
@@ -27,18 +29,20 @@ export function speakerOf(endpoint: Endpoint, nowMs: number): Speaker | undefine
   return { endpoint, facts, formats: speechFormats(facts, price) };
 }
 
-/** The first thing of a speech that an endpoint cannot do. */
+/** The first thing of a speech that an endpoint cannot do, with what a caller hears when none of the model's can. */
 export function speechShortcoming(endpoint: Endpoint, wanted: SpeechWanted): Shortcoming | undefined {
-  const speaker = speakerOf(endpoint, wanted.nowMs);
+  const { nowMs, callable } = wanted;
+  const speaker = speakerOf(endpoint, nowMs);
   if (speaker === undefined) return { reason: "does not speak", param: "model" };
   const short = SIEVE.find(({ takes }) => !takes(speaker, wanted));
-  return short === undefined ? undefined : { reason: short.reason(speaker, wanted), param: short.param };
+  if (short === undefined) return undefined;
+  const siblings = callable(endpoint.model).flatMap((one) => speakerOf(one.endpoint, nowMs) ?? []);
+  const fault = refusal(endpoint.model, siblings, wanted);
+  return { reason: short.reason(speaker, wanted), param: short.param, ...(fault === undefined ? {} : { fault }) };
 }
 
 /** What leaves none of them is what the caller is told: not what the first of them happens to lack. */
-export function speechRefusal(model: string, endpoints: readonly Endpoint[], wanted: SpeechWanted): Fault | undefined {
-  const speakers = endpoints.flatMap((endpoint) => speakerOf(endpoint, wanted.nowMs) ?? []);
-  if (speakers.length === 0) return undefined;
+function refusal(model: string, speakers: readonly Speaker[], wanted: SpeechWanted): Fault | undefined {
   let left = speakers;
   for (const { takes, fault } of SIEVE) {
     const taking = left.filter((speaker) => takes(speaker, wanted));
@@ -50,7 +54,7 @@ export function speechRefusal(model: string, endpoints: readonly Endpoint[], wan
 
 type Emptied = {
   readonly model: string;
-  /** All of the model's that may be asked, and those that came so far. */
+  /** All of the model's, and those that came so far. */
   readonly speakers: readonly Speaker[];
   readonly left: readonly Speaker[];
   readonly wanted: SpeechWanted;

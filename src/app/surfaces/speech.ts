@@ -2,30 +2,32 @@ import { fault } from "../../contract/faults.ts";
 import { SpeechRequest } from "../../contract/schemas/speech.ts";
 import { speechUnit } from "../../domain/billing/speech.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { inputTokensOf, speechLane } from "../../io/upstream/speech-lane.ts";
 import { isJsonObject } from "../../kit/json.ts";
 import { codePointsOf, type SpeechAsk, secondsBound, secondsExpected, tokensBound } from "../../language/speech/ask.ts";
 import { decodeWith, parseJson } from "../body.ts";
-import { type Handler, streamed } from "../exchange.ts";
+import { type Handler, principalOf, streamed } from "../exchange.ts";
 import type { Decoded } from "../pipeline/decoded.ts";
 import type { Bound, Errand } from "../pipeline/errand.ts";
+import { reachFor } from "../pipeline/own-layers.ts";
 import type { Outline } from "../pipeline/plan.ts";
 import { run } from "../pipeline/run.ts";
 import type { Way } from "../pipeline/thinking.ts";
 import type { Gateway } from "../pipeline/world.ts";
 import { noInterface } from "./no-interface.ts";
-import { type SpeechWanted, speechRefusal, speechShortcoming } from "./speech-fit.ts";
+import { type SpeechWanted, speechShortcoming } from "./speech-fit.ts";
 
 /** POST /audio/speech. */
 export function speechHandlers(gateway: Gateway): Record<string, Handler> {
   return {
     createSpeech: streamed((exchange, sink) =>
-      run(gateway, "speech", exchange, sink, (bytes) => decodeSpeech(bytes, gateway)),
+      run(gateway, "speech", exchange, sink, (bytes) => decodeSpeech(bytes, gateway, principalOf(exchange).workspace)),
     ),
   };
 }
 
-function decodeSpeech(bytes: Buffer, { clock, snapshot }: Gateway): Decoded {
+function decodeSpeech(bytes: Buffer, gateway: Gateway, { id, currency }: Workspace): Decoded {
   const { value } = parseJson(bytes);
   const request = decodeWith(SpeechRequest, withoutSse(value));
   const ask: SpeechAsk = {
@@ -35,7 +37,10 @@ function decodeSpeech(bytes: Buffer, { clock, snapshot }: Gateway): Decoded {
     speed: request.speed ?? undefined,
     instructions: request.instructions ?? undefined,
   };
-  const wanted = { ask, characters: codePointsOf(ask.input), nowMs: clock.nowMs() };
+  const { clock, snapshot } = gateway;
+  const nowMs = clock.nowMs();
+  const callable = (modelId: string) => reachFor(gateway, id).of(modelId, "speech", currency, nowMs).endpoints;
+  const wanted = { ask, characters: codePointsOf(ask.input), nowMs, callable };
   return { errand: new SpeechErrand(request.model, wanted, snapshot) };
 }
 
@@ -76,7 +81,6 @@ class SpeechErrand implements Errand {
         maxOutputTokens: 0,
         units: { characters, seconds, audioTokens: seconds * AUDIO_TOKENS_PER_SECOND },
         fits: (endpoint) => speechShortcoming(endpoint, wanted),
-        unable: (endpoints) => speechRefusal(model, endpoints, wanted),
         unserved: () =>
           noInterface(snapshot(), {
             modelId: model,

@@ -35,8 +35,6 @@ export type Demand = {
   readonly unserved?: (() => Fault | undefined) | undefined;
   /** On surfaces beside chat: what such an endpoint cannot do of this request. */
   readonly fits?: (endpoint: Endpoint, model: Model) => Shortcoming | undefined;
-  /** What a caller is told where each of these falls short; absent: what the first of them lacks. */
-  readonly unable?: ((endpoints: readonly Endpoint[]) => Fault | undefined) | undefined;
 };
 
 export type Shortcoming = {

@@ -238,7 +238,7 @@ test("POL-02 whatever the catalogue and the policy, no planned endpoint is one t
   );
 });
 
-test("ERR-10 PARAM-03 what nobody can do answers before policy, and policy only where it allows nobody", () => {
+test("ERR-10 parameter support answers before policy when it leaves nothing, and policy as soon as it leaves one endpoint", () => {
   const plain = endpointOf({ provider: "plain", features: { tools: false } });
   const able = endpointOf({ provider: "able" });
   const demand = {
@@ -256,40 +256,7 @@ test("ERR-10 PARAM-03 what nobody can do answers before policy, and policy only 
   expect(kept.message).toContain("able:eu:acme/one");
   expect(kept.message).not.toContain("plain:eu:acme/one");
   const blocked = { ...withPolicy({ blockedProviders: ["able"] }), demand };
-  const told = refusal(blocked, worldOf([able, plain]));
-  expect(told).toMatchObject({ code: "unsupported_parameter", param: "tools" });
-  expect(told.message).toContain(
-    "Policy excludes those that could: able:eu:acme/one (provider_blocked: provider able is blocked).",
-  );
-});
-
-test("ERR-10 the longest prompt that is told is that of the endpoints that policy allows", () => {
-  const contextOf = (provider: string, contextTokens: number) =>
-    endpointOf({ provider, more: { limits: { ...NO_LIMITS, contextTokens } } });
-  const demand = { needs: [], parameters: [], inputTokens: 500, maxOutputTokens: undefined };
-  const request = { ...withPolicy({ blockedProviders: ["large", "larger"] }), demand };
-  for (const larger of [300, 1000]) {
-    const world = worldOf([contextOf("larger", larger), contextOf("large", 200), contextOf("small", 100)]);
-    const { code, message } = refusal(request, world);
-    expect(code).toBe("context_length_exceeded");
-    expect(message).toContain("500 tokens > 100 maximum");
-  }
-});
-
-test("ERR-10 an endpoint that the router or the preferences keep out anyway does not speak for those that policy excludes", () => {
-  const plain = endpointOf({ provider: "plain", features: { tools: false } });
-  const able = endpointOf({ provider: "able" });
-  const demand = {
-    needs: [{ need: "tools", param: "tools" } as const],
-    parameters: ["tools"] as const,
-    inputTokens: 1,
-    maxOutputTokens: undefined,
-  };
-  const request = { ...withPolicy({ blockedProviders: ["able"] }), demand };
-  const wishes = { provider: { only: ["able"] } };
-  expect(refusal({ ...request, wishes }, worldOf([able, plain])).code).toBe("provider_blocked");
-  const nodes = { ...request, route: autoRoute({ models: ["acme/one"], nodes: "only" }) };
-  expect(refusal(nodes, worldOf([able, plain])).code).toBe("provider_blocked");
+  expect(refusal(blocked, worldOf([able, plain])).code).toBe("provider_blocked");
 });
 
 describe("what a refusal says", () => {
@@ -314,7 +281,7 @@ describe("what a refusal says", () => {
     expect(nothing).toContain("Nothing that is connected here would be allowed");
   });
 
-  test("ERR-08 it names the endpoint that the preferences leave and the request keeps out, and what of the request does", () => {
+  test("ERR-08 it names the endpoint that the policy allows and the request keeps out, and what of the request does", () => {
     const plain = endpointOf({ provider: "plain", features: { tools: false } });
     const demand = {
       needs: [{ need: "tools", param: "tools" } as const],
@@ -322,8 +289,12 @@ describe("what a refusal says", () => {
       inputTokens: 1,
       maxOutputTokens: undefined,
     };
+    const world = worldOf([us("acme/one"), plain]);
+    const { code, message } = refusal({ ...withPolicy({ floor: "L2" }), demand }, world);
+    expect(code).toBe("sovereignty_floor_not_met");
+    expect(message).toMatch(/Not excluded, but not able: plain:eu:acme\/one \(tools: .+\)\./);
     const wishes = { provider: { only: ["plain"] } };
-    const unwanted = refusal({ ...requestOf({ demand }), wishes }, worldOf([us("acme/one"), plain]));
+    const unwanted = refusal({ ...requestOf({ demand }), wishes }, world);
     expect(unwanted).toMatchObject({ code: "no_eligible_endpoint", param: "provider.only" });
     expect(unwanted.message).toContain("Not excluded, but not able: plain:eu:acme/one (tools: ");
   });

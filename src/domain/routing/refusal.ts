@@ -11,16 +11,13 @@ import { causeAgainst, causeByRouter, type Judge, judgeOf, type PlanRequest, typ
 const SHOWN_MAX = 8;
 const ALTERNATIVES_MAX = 4;
 
-/**
- * Nothing passed: the first stage that emptied the pool answers, which is the last one at which anything fell. But
- * policy answers only where it allows nobody: of those that it allows, what they cannot do is told.
- */
+/** Nothing passed: the first stage that emptied the pool answers, which is the last one at which anything fell. */
 export function refusalFor(judge: Judge, sifted: Sifted): Fault {
   const { route, policy } = judge.request;
   const name = nameOf(judge.request);
   const told = toldOf(sifted);
   const at = (stage: Stage) => told.filter((fallen) => fallen.stage === stage);
-  const unable = unableOf(judge, sifted, told);
+  const others = () => unable(judge, sifted, told);
   if (at("nodes").length > 0)
     return fault("no_eligible_endpoint", {
       message: `The router ${route.is === "router" ? route.name : name} wants the workspace's own nodes only, and none that is connected serves this request. Connect one, or change the router.`,
@@ -28,15 +25,16 @@ export function refusalFor(judge: Judge, sifted: Sifted): Fault {
     });
   const [low] = at("quality");
   if (low !== undefined)
-    return leftOut(`The quality floor of the router leaves no endpoint of ${name}`, judge, told, unable);
+    return leftOut(`The quality floor of the router leaves no endpoint of ${name}`, judge, told, others());
   const [unwanted] = at("wish");
   if (unwanted !== undefined)
-    return leftOut(`The preferences in "provider" leave no endpoint of ${name}`, judge, told, unable, unwanted.rule);
+    return leftOut(`The preferences in "provider" leave no endpoint of ${name}`, judge, told, others(), unwanted.rule);
   const excluded = at("policy");
-  if (excluded.length > 0 && unable.length === 0) return policyRefusal(judge, name, excluded, policy);
-  // What those can do that are allowed is what counts: for this key there are no others, and its list of models says so.
-  const short = shortRefusal(judge, name, unable.length > 0 ? unable : at("capability"));
-  if (short !== undefined) return excluded.length === 0 ? short : besidePolicy(short, judge, excluded);
+  if (excluded.length > 0) return policyRefusal(judge, name, excluded, policy, others());
+  const short = tellingOf(at("capability"));
+  if (short?.contextTokens !== undefined) return tooLong(judge.request, name, at("capability"));
+  if (short?.fault !== undefined) return short.fault;
+  if (short !== undefined) return cannotHonour(judge, name, at("capability"), short);
   if (sifted.forbidden.length > 0) return notPermitted(sifted.forbidden, alternatives(judge, policy));
   const unserved = judge.request.demand.unserved?.();
   if (unserved !== undefined) return unserved;
@@ -46,22 +44,6 @@ export function refusalFor(judge: Judge, sifted: Sifted): Fault {
       ? `No model can be called: ${why === "" ? "no connected provider serves one that is allowed on this surface" : why}.`
       : `The model ${name} is in the catalogue but cannot be called here: ${why === "" ? "no provider serves it" : why}.`;
   return fault("model_not_found", { message, param: "model" });
-}
-
-/** What of the request none of these can do, by its name; undefined when there are none. */
-function shortRefusal(judge: Judge, name: string, fallen: readonly Fallen[]): Fault | undefined {
-  const short = tellingOf(fallen);
-  if (short === undefined) return undefined;
-  if (short.contextTokens !== undefined) return tooLong(judge.request, name, fallen);
-  const together = judge.request.demand.unable?.(fallen.map(({ endpoint }) => endpoint));
-  return together ?? short.fault ?? cannotHonour(judge, name, fallen, short);
-}
-
-/** Others could have done it: where the request cannot change, an admin may help. */
-function besidePolicy(short: Fault, judge: Judge, excluded: readonly Fallen[]): Fault {
-  const own = ownDemands(judge, excluded);
-  const way = own === "" ? "An admin can change the policy." : own.trim();
-  return short.reworded({ message: `${short.message} Policy excludes those that could: ${listed(excluded)}. ${way}` });
 }
 
 /** That no endpoint takes images is told only where none does. */
@@ -83,30 +65,25 @@ function nameOf({ route }: PlanRequest): string {
   return route.name === "auto" ? "any model" : route.name;
 }
 
-function leftOut(
-  what: string,
-  judge: Judge,
-  fallen: readonly Fallen[],
-  unable: readonly Fallen[],
-  param = "model",
-): Fault {
+function leftOut(what: string, judge: Judge, fallen: readonly Fallen[], others: string, param = "model"): Fault {
   const shown = listed(fallen.filter(({ stage }) => stage !== "capability"));
-  // Of all models of a router there would be far too many.
-  const isNamed = judge.request.route.is === "model" && unable.length > 0;
-  const others = isNamed ? `Not excluded, but not able: ${listed(unable)}. ` : "";
   const message = `${what}. Excluded: ${shown}. ${others}${allowed(alternatives(judge, judge.request.policy))}`;
   return fault("no_eligible_endpoint", { message, param });
 }
 
-/** Endpoints that nothing but the request itself keeps out: to change it may be easier than what excludes the others. */
-function unableOf(judge: Judge, { fallen }: Sifted, told: readonly Fallen[]): readonly Fallen[] {
-  const { verdicts, preferring } = judge;
-  return told.filter(({ stage }, at) => {
+/**
+ * Endpoints of the model asked for that nothing but the request itself keeps out: to change the request may be easier
+ * than what excludes the others. Of all models of a router there would be far too many.
+ */
+function unable(judge: Judge, { fallen }: Sifted, told: readonly Fallen[]): string {
+  const { request, verdicts, preferring } = judge;
+  if (request.route.is !== "model") return "";
+  const able = told.filter(({ stage }, at) => {
     const row = fallen[at];
     if (stage !== "capability" || row === undefined || verdicts.causeFor(row.kind) !== undefined) return false;
-    const isWanted = preferring === undefined || unwantedBy(row, preferring) === undefined;
-    return isWanted && causeByRouter(row, judge) === undefined;
+    return preferring === undefined || unwantedBy(row, preferring) === undefined;
   });
+  return able.length === 0 ? "" : `Not excluded, but not able: ${listed(able)}. `;
 }
 
 /** The rule is said with each unless the answer's own code says it. */
@@ -119,14 +96,14 @@ function listed(fallen: readonly Fallen[], rules: "named" | "implied" = "named")
 }
 
 /** One rule answers with its own code, several together with one that says so. */
-function policyRefusal(judge: Judge, name: string, excluded: readonly Fallen[], policy: Policy): Fault {
+function policyRefusal(judge: Judge, name: string, excluded: readonly Fallen[], policy: Policy, others: string): Fault {
   const [first] = excluded;
   const rule = first?.rule ?? "";
   const single = excluded.every((one) => one.rule === rule);
   const code: FaultCode = single && isPolicyRule(rule) ? rule : "no_eligible_endpoint";
   const shown = listed(excluded, single ? "implied" : "named");
   return fault(code, {
-    message: `Policy allows no endpoint of ${name}. Excluded: ${shown}. ${allowed(alternatives(judge, policy))} ${ownDemands(judge, excluded)}An admin can change the policy.`,
+    message: `Policy allows no endpoint of ${name}. Excluded: ${shown}. ${others}${allowed(alternatives(judge, policy))} ${ownDemands(judge, excluded)}An admin can change the policy.`,
     param: "model",
   });
 }
@@ -191,7 +168,7 @@ export function refusedNow(judge: Judge, endpoint: Fallen["endpoint"], policy: P
   const exclusion = excludedByPolicy(endpoint, policy);
   if (exclusion !== undefined) {
     const fallen: Fallen = { endpoint, stage: "policy", ...exclusion };
-    return { why: exclusion.reason, fault: policyRefusal(judge, endpoint.model, [fallen], policy) };
+    return { why: exclusion.reason, fault: policyRefusal(judge, endpoint.model, [fallen], policy, "") };
   }
   const unnamed = unnamedModels(endpoint, judge.request.demand, policy, judge.world.support);
   if (unnamed !== undefined) return { why: `it ${unnamed.reason}`, fault: unnamed.fault };
