@@ -66,6 +66,16 @@ describe("the provider object", () => {
     expect(body.error.message).toContain("its prompt price is 0.039 USD");
   });
 
+  test("PARAM-05 BILL-05 max_price bounds what the caller pays: the margin of the workspace is in it", async () => {
+    await scene.gateway.manage("PUT", `/workspaces/${tenant.slug}/margin`, { margin: "0.5" });
+    // 0.0585 and 0.135 dollars with it.
+    expect(await orderOf(await prefer({ max_price: { prompt: 0.09 } }))).toEqual(["deepinfra"]);
+    expect(await orderOf(await prefer({ max_price: { prompt: 0.135 } }))).toEqual(["deepinfra", "ovhcloud"]);
+    const { status, body } = await prefer({ max_price: { prompt: 0.05 } });
+    expect([status, body.error.param]).toEqual([403, "provider.max_price"]);
+    expect(body.error.message).toContain("its prompt price is 0.0585 USD");
+  });
+
   test("PARAM-05 sort by price; what was measured decides for throughput and latency", async () => {
     const own = await openScene(["deepinfra", "ovhcloud"]);
     try {
