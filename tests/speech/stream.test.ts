@@ -260,7 +260,7 @@ describe("what was asked for", () => {
     expect(file.bytes.equals(wav)).toBe(true);
   });
 
-  test("TTS-10 the headers of rule 10 and no other of the gateway's own", async () => {
+  test("TTS-10 HDR-03 the headers of rule 10 and no other of the gateway's own", async () => {
     scene.at("alpha").next(plain(MP3));
     const { headers, id } = await scene.speak(tenant.key, { ...ASKED, model: "voice/bytes", input: "né 🙂" });
     const own = [...headers.keys()].filter((name) => name.startsWith("x-svc-") || name.startsWith("x-ratelimit-"));
@@ -281,7 +281,7 @@ describe("what was asked for", () => {
     expect(id).toMatch(/^req_/);
   });
 
-  test("TTS-10 no country where none is known, no characters where they are not billed", async () => {
+  test("TTS-10 HDR-03 no country where none is known, no characters where they are not billed", async () => {
     scene.at("nowhere").next(plain(MP3));
     const lost = await scene.speak(tenant.key, { ...ASKED, model: "voice/lost" });
     expect(lost.headers.has("x-svc-compute-country")).toBe(false);
@@ -308,7 +308,7 @@ describe("what goes wrong", () => {
     ["another format", plain(speechOf("wav", 1))],
     ["nothing", plain(Buffer.alloc(0))],
     ["a connection that dies before any audio", { ...plain(MP3), end: { is: "cut", after: 20 } }],
-  ])("TTS-01 %s before the first byte: the next endpoint serves", async (_what, script) => {
+  ])("TTS-01 HDR-03 %s before the first byte: the next endpoint serves", async (_what, script) => {
     scene.at("alpha").next(script);
     scene.at("beta").next(plain(MP3));
     const spoken = await scene.speak(tenant.key, several);

@@ -210,7 +210,7 @@ describe("rotating", () => {
     expect((await show(old["id"]))["state"]).toBe("expired");
   });
 
-  test("KEY-03 the grace can be named; a grace of nothing ends the old key at once", async () => {
+  test("KEY-03 AUTH-05 the grace can be named; a grace of nothing ends the old key at once", async () => {
     const first = await create();
     const second = await rotate(first["id"], { grace: "2s" });
     room.wait(1_999);
@@ -279,7 +279,7 @@ describe("revoking and expiry", () => {
     expect((await room.refusal("manageChangeKey", { params, body: { rpm: 5 } })).code).toBe("conflict");
   });
 
-  test("KEY-05 a key is expired from its expiry on", async () => {
+  test("KEY-05 AUTH-05 a key is expired from its expiry on", async () => {
     const issued = await create({ expires_at: new Date(room.nowMs() + 5_000).toISOString() });
     room.wait(4_999);
     expect(standing(issued["key"])).toBe("valid");
