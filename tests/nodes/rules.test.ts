@@ -60,6 +60,23 @@ describe("policy", () => {
     expect([status, headers.get("x-svc-compute-countries")]).toEqual([200, "FR"]);
   });
 
+  test("NODE-03 POL-02 a country that is declared while a request is under way counts before it reaches the node", async () => {
+    const tenant = await scene.gateway.tenant();
+    const { local } = await withNode(tenant, { node: { ...MAPPED, country: "DE" } });
+    await setPolicy(tenant, { countries: ["DE", "US"] });
+    const provider = scene.at("deepinfra");
+    const before = provider.requests.length;
+    const held = Promise.withResolvers<void>();
+    provider.next({ status: 503, json: {}, gate: held.promise });
+    const running = scene.chat(tenant.key, { provider: { order: ["deepinfra", "node-rack"] } });
+    await provider.arrived(before + 1);
+    await scene.gateway.manage("PATCH", `/workspaces/${tenant.slug}/nodes/rack`, { country: "CH" });
+    held.resolve();
+    const { status, body } = await running;
+    expect([status, body.error.code]).toEqual([403, "compute_country_not_allowed"]);
+    expect(local.asked).toEqual([]);
+  });
+
   test("NODE-03 a node without a declared country meets every floor, and is kept out wherever countries are set", async () => {
     const tenant = await scene.gateway.tenant();
     const { local } = await withNode(tenant, { node: { ...MAPPED, country: undefined } });

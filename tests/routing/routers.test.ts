@@ -61,11 +61,17 @@ describe("a router over its life", () => {
     expect(refusals[0]?.slice(0, 2)).toEqual([404, "router_not_found"]);
   });
 
-  test("ROUTE-02 the router `auto` is what auto is decided by", async () => {
+  test("ROUTE-01 ROUTE-02 the router `auto` is what auto is decided by", async () => {
     await put("auto", { models: [MODEL], floor: "L3", weights: { cost: 1 } });
     const answer = await scene.chat(tenant.key, { model: "auto" });
     expect(answer.headers.get("x-svc-provider")).toBe("ovhcloud");
     expect(answer.headers.get("x-svc-router")).toBe("auto");
+    const { decision } = await scene.row(answer.body.id);
+    expect(decision).toMatchObject({
+      router: { slug: "auto", version: 1 },
+      weights: { quality: 0, cost: 1, latency: 0 },
+    });
+    expect(new Set(decision.candidates.map(({ model }: Json) => model))).toEqual(new Set([MODEL]));
     await scene.gateway.manage("DELETE", router("auto"));
     expect((await scene.chat(tenant.key, { model: "auto" })).headers.get("x-svc-router")).toBe("auto");
   });

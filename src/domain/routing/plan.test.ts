@@ -122,7 +122,7 @@ test("POL-01 no floor is the default, and UNCLASSIFIED satisfies no floor, L0 in
     expect(excludedByPolicy(endpoint, { ...OPEN_POLICY, floor })?.rule).toBe("sovereignty_floor_not_met");
 });
 
-test("countries that are not known, or only an upper bound that reaches outside, are not allowed", () => {
+test("POL-02 countries that are not known, or only an upper bound that reaches outside, are not allowed", () => {
   const policy = { ...OPEN_POLICY, countries: ["DE", "FR"] };
   const at = (sovereignty: Partial<Sovereignty>) =>
     excludedByPolicy(endpointOf({ provider: "x", sovereignty }), policy)?.rule;
@@ -175,15 +175,17 @@ test("auto weighs quality, cost and latency, and keeps the scores", () => {
   expect(plan.decision().candidates[0]?.scores).toMatchObject({ quality: 1 });
 });
 
-test("context and output limits are respected", () => {
-  const world = worldOf([endpointOf({ provider: "a" })]);
-  const problem = refusal(
-    requestOf({ demand: { needs: [], parameters: [], inputTokens: 500_000, maxOutputTokens: undefined } }),
-    world,
-  );
+test("ROUTE-02 context and output limits are respected, and reached without being passed", () => {
+  const limits = { contextTokens: 1000, maxInputTokens: null, maxOutputTokens: 100 };
+  const world = worldOf([endpointOf({ provider: "a", more: { limits } })]);
+  const asking = (inputTokens: number, maxOutputTokens: number | undefined) =>
+    requestOf({ demand: { needs: [], parameters: [], inputTokens, maxOutputTokens } });
+  expect(providersOf(planned(asking(1000, 100), world))).toEqual(["a"]);
+  const problem = refusal(asking(1001, undefined), world);
   expect(problem).toMatchObject({ code: "context_length_exceeded", status: 400, param: "messages" });
   // Coding agents shorten their conversation when they read these words.
-  expect(problem.message).toMatch(/^Prompt is too long: 500000 tokens > \d+ maximum/);
+  expect(problem.message).toMatch(/^Prompt is too long: 1001 tokens > 1000 maximum/);
+  expect(refusal(asking(1, 101), world)).toMatchObject({ code: "invalid_value", status: 400, param: "max_tokens" });
 });
 
 test("POL-02 whatever the catalogue and the policy, no planned endpoint is one the policy excludes", () => {
