@@ -23,7 +23,7 @@ const put = (slug: string, spec: object) => scene.gateway.manage("PUT", router(s
 const through = (slug: string): Promise<Called> => scene.chat(tenant.key, { model: `@${tenant.slug}/${slug}` });
 
 describe("a router over its life", () => {
-  test("ROUTE-01 HDR-04 what is put decides the next request, and the answer names the router", async () => {
+  test("ROUTE-01 ROUTE-03 HDR-04 what is put decides the next request, and the answer names the router", async () => {
     await put("r", { models: [MODEL], weights: { cost: 1 } });
     const first = await through("r");
     expect([first.status, first.headers.get("x-svc-provider")]).toEqual([200, "deepinfra"]);
@@ -61,7 +61,7 @@ describe("a router over its life", () => {
     expect(refusals[0]?.slice(0, 2)).toEqual([404, "router_not_found"]);
   });
 
-  test("ROUTE-01 ROUTE-02 the router `auto` is what auto is decided by", async () => {
+  test("ROUTE-01 ROUTE-02 ROUTE-03 the router `auto` is what auto is decided by", async () => {
     await put("auto", { models: [MODEL], floor: "L3", weights: { cost: 1 } });
     const answer = await scene.chat(tenant.key, { model: "auto" });
     expect(answer.headers.get("x-svc-provider")).toBe("ovhcloud");

@@ -163,7 +163,7 @@ test("ROUTE-09 auto never picks a simulated model once a real provider is connec
   expect(picked(false, { models: ["sandbox/chat"] })).toEqual(["sandbox/chat"]);
 });
 
-test("auto weighs quality, cost and latency, and keeps the scores", () => {
+test("ROUTE-02 ROUTE-03 auto weighs quality, cost and latency, and keeps the scores", () => {
   const models = [modelOf("acme/good", { quality: qualityOf(0.9) }), modelOf("acme/bad", { quality: qualityOf(0.1) })];
   const world = worldOf(
     [endpointOf({ provider: "a", model: "acme/good" }), endpointOf({ provider: "a", model: "acme/bad" })],
