@@ -360,6 +360,7 @@ describe("a provider that declines", () => {
     });
     const { error, charged } = await declined("beta");
     expect(error.message).toContain('"room.name", "bright_2"');
+    expect(error.message).not.toContain('"lit"');
     expect(charged).toBeCloseTo(130 * 200e-6, 9);
   });
 

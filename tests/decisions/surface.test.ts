@@ -130,7 +130,7 @@ describe("the fields", () => {
     ["a score without criteria", withQuestion({ ...score, criteria: undefined }), "questions.q.criteria"],
     ["a score of one level", withQuestion({ ...score, criteria: ["low"] }), "questions.q.criteria"],
     ["a score out of an object", withQuestion({ ...score, criteria: { a: "x", b: "y" } }), "questions.q.criteria"],
-  ])("DEC-04 %s: invalid_value names it", async (_name, body, param) => {
+  ])("DEC-04 DEC-13 %s: invalid_value names it", async (_name, body, param) => {
     await refusedBefore(body, 400, "invalid_value", param);
   });
 
@@ -197,7 +197,8 @@ describe("images", () => {
   test("DEC-05 a model whose endpoints take none: 400 image_input_not_supported, and the model object says so", async () => {
     const before = scene.at("epsilon").requests.length;
     const answer = await scene.decide(tenant.key, asked({ model: "lab/epsilon", images: [RED] }));
-    expect([answer.status, answer.body.error.code]).toEqual([400, "image_input_not_supported"]);
+    const { code, param } = answer.body.error;
+    expect([answer.status, code, param]).toEqual([400, "image_input_not_supported", "images"]);
     expect(scene.at("epsilon").requests.length).toBe(before);
     const model = async (name: string) => (await scene.gateway.call(tenant.key, `/v1/models/lab/${name}`)).body;
     expect((await model("epsilon")).svc_decision_images).toBe(false);
@@ -347,15 +348,15 @@ describe("money", () => {
     expect(answer.body.usage.cost).toBe(0.001);
   });
 
-  test("DEC-10 with the workspace's own key at the provider there is no cost, and the currency is there", async () => {
-    const mine = await scene.gateway.tenant({ credit: "0" });
+  test("DEC-10 with the workspace's own key at the provider there is no cost, and the currency is the workspace's", async () => {
+    const mine = await scene.gateway.tenant({ credit: "0", currency: "USD" });
     await scene.gateway.manage("PUT", `/workspaces/${mine.slug}/providers/alpha`, {
       key: "own-key-of-the-workspace",
       skip_test: true,
     });
     const answer = await scene.decide(mine.key, asked());
     expect(answer.status).toBe(200);
-    expect(answer.body.usage).toEqual({ input_tokens: 120, output_tokens: 57, currency: "EUR" });
+    expect(answer.body.usage).toEqual({ input_tokens: 120, output_tokens: 57, currency: "USD" });
     expect(scene.at("alpha").requests.at(-1)?.headers.authorization).toBe("Bearer own-key-of-the-workspace");
   });
 

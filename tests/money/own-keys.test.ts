@@ -12,7 +12,7 @@ afterAll(() => place.close());
 const walletOf = (tenant: Tenant) => place.gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`);
 
 describe("BILL-08 a workspace's own provider key", () => {
-  test("BILL-08 connects a provider the operator has not: served, not charged, no cost shown, and the log says so", async () => {
+  test("BILL-08 BILL-10 connects a provider the operator has not: served, not charged, no cost shown, and the log says so", async () => {
     const tenant = await place.tenant();
     const other = await place.tenant();
     place.letIn.add(OWN("a"));

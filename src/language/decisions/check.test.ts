@@ -70,6 +70,8 @@ const MUTATIONS: Readonly<Record<string, (answers: Answers, key: string) => Answ
         ? { type: "score", score: 0, probabilities: { "0": 1 } }
         : { type: "noul", noul: 0.5 },
   }),
+  "the type is another, with a figure that would do": (answers, key) =>
+    answers[key]?.["type"] === "noul" ? { ...answers, [key]: { type: "score", score: 0.5 } } : undefined,
   "the type is none": (answers, key) => ({ ...answers, [key]: { ...answers[key], type: "box" } }),
   "the answer is null": (answers, key) => JSON.parse(JSON.stringify({ ...answers, [key]: null })),
   "the value is beyond": (answers, key) => changed(answers, key, { noul: 1.01, choice: "nobody", score: 99 }),
