@@ -91,6 +91,7 @@ describe("the public catalogue", () => {
         next = body.next;
       } while (next !== null && seen.length <= whole.length);
       expect(seen).toEqual(whole);
+      expect((await open(`${where}?limit=${whole.length}`)).body.next).toBeNull();
     },
   );
 

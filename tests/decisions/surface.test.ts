@@ -194,7 +194,7 @@ describe("images", () => {
     await refusedBefore(asked({ images }), 400, "invalid_value", param);
   });
 
-  test("DEC-05 a model whose endpoints take none: 400 image_input_not_supported, and the model object says so", async () => {
+  test("DEC-05 MOD-02 a model whose endpoints take none: 400 image_input_not_supported, and the model object says so", async () => {
     const before = scene.at("epsilon").requests.length;
     const answer = await scene.decide(tenant.key, asked({ model: "lab/epsilon", images: [RED] }));
     const { code, param } = answer.body.error;

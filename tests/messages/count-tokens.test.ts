@@ -92,12 +92,18 @@ describe("counting tokens", () => {
     });
   });
 
-  test("MSG-03 POL-02 a floor that no endpoint meets refuses, and nobody is asked", async () => {
-    await fresh({ floor: "L4" });
+  test("MSG-03 POL-02 a floor that no endpoint meets refuses, of the workspace or of the key, and nobody is asked", async () => {
     const before = [asked("anthropic").length, asked("aws-bedrock").length];
-    const { status, body } = await count({ model: CLAUDE, messages: HELLO });
-    expect(status).toBe(403);
-    expect(body).toMatchObject({ type: "error", error: { code: "sovereignty_floor_not_met" } });
+    const refused = async () => {
+      const { status, body } = await count({ model: CLAUDE, messages: HELLO });
+      expect(status).toBe(403);
+      expect(body).toMatchObject({ type: "error", error: { code: "sovereignty_floor_not_met" } });
+    };
+    await fresh({ floor: "L4" });
+    await refused();
+    await fresh();
+    await scene.gateway.manage("PATCH", `/keys/${tenant.keyId}`, { policy: { floor: "L4" } });
+    await refused();
     expect([asked("anthropic").length, asked("aws-bedrock").length]).toEqual(before);
   });
 

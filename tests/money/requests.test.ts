@@ -117,7 +117,7 @@ describe("usage", () => {
   });
   afterAll(() => scene.close());
 
-  test("LOG-04 live traffic by default, test traffic when it is asked for", async () => {
+  test("LOG-04 LOG-01 live traffic by default, test traffic when it is asked for", async () => {
     const tenant = await scene.gateway.tenant();
     const workspace = `/workspaces/${tenant.slug}`;
     const test = await scene.gateway.manage("POST", `${workspace}/keys`, { environment: "test", name: "trial" });

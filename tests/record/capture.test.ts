@@ -342,6 +342,26 @@ describe("zero data retention", () => {
     await gateway.manage("PATCH", `/keys/${tenant.keyId}`, { policy: strict });
     expect((await row(id)).captured).toBeUndefined();
   });
+
+  test("LOG-03 set for a key while a call of it is under way, nothing of that call is kept", async () => {
+    const tenant = await gateway.tenant();
+    await open(tenant);
+    const request = startChat(gateway.url, tenant.key, chatOf(canary()), "unfinished");
+    const answered = once(request, "response");
+    const remaining = async () => {
+      const { headers } = await gateway.call(tenant.key, "/v1/auth/validate");
+      return headers.get("x-ratelimit-remaining");
+    };
+    // It has been let in once it is counted.
+    await expect.poll(remaining).toBe("99999");
+    await gateway.manage("PATCH", `/keys/${tenant.keyId}`, { policy: strict });
+    request.end();
+    const [response] = await answered;
+    response.resume();
+    await once(response, "end");
+    expect(response.statusCode).toBe(200);
+    expect((await row(response.headers["x-svc-request-id"])).captured).toBeUndefined();
+  });
 });
 
 describe("time", () => {

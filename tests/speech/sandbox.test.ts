@@ -64,7 +64,7 @@ describe("three interfaces, three units", () => {
     ["none", "sandbox-us", "mp3", true],
     ["L2", "sandbox-de", "wav", false],
     ["L3", "sandbox-fr", "mp3", false],
-  ])("TTS-07 TTS-10 with the floor %s %s serves %s", async (level, provider, format, byCharacters) => {
+  ])("TTS-07 TTS-08 TTS-10 with the floor %s %s serves %s", async (level, provider, format, byCharacters) => {
     await floor(level);
     try {
       const { status, headers, bytes, id } = await ask({ response_format: format });

@@ -149,7 +149,7 @@ describe("filters", () => {
     expect(shown).not.toContain("SG");
   });
 
-  test("capabilities must all be there, creators any", async () => {
+  test("PUB-01 capabilities must all be there, creators any", async () => {
     const { body } = await list("capability=tools,image_input&creator=mistral,openai&limit=1000");
     expect(body.data.length).toBeGreaterThan(5);
     for (const model of body.data) {
