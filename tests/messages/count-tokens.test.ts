@@ -92,18 +92,19 @@ describe("counting tokens", () => {
     });
   });
 
-  test("MSG-03 POL-02 a floor that no endpoint meets refuses, of the workspace or of the key, and nobody is asked", async () => {
+  test("MSG-03 POL-02 a floor of workspace or key that no endpoint meets, or a demand of the request itself: refused, and nobody is asked", async () => {
     const before = [asked("anthropic").length, asked("aws-bedrock").length];
-    const refused = async () => {
-      const { status, body } = await count({ model: CLAUDE, messages: HELLO });
+    const refused = async (code: string, more: Json = {}) => {
+      const { status, body } = await count({ model: CLAUDE, messages: HELLO, ...more });
       expect(status).toBe(403);
-      expect(body).toMatchObject({ type: "error", error: { code: "sovereignty_floor_not_met" } });
+      expect(body).toMatchObject({ type: "error", error: { code } });
     };
     await fresh({ floor: "L4" });
-    await refused();
+    await refused("sovereignty_floor_not_met");
     await fresh();
+    await refused("zero_data_retention_required", { provider: { zdr: true } });
     await scene.gateway.manage("PATCH", `/keys/${tenant.keyId}`, { policy: { floor: "L4" } });
-    await refused();
+    await refused("sovereignty_floor_not_met");
     expect([asked("anthropic").length, asked("aws-bedrock").length]).toEqual(before);
   });
 

@@ -206,6 +206,24 @@ describe("BILL-08 a workspace's own provider key", () => {
     }
   });
 
+  test("ROUTE-09 who has an own key at a real provider is not served by a simulated model unasked", async () => {
+    const simulated = await openPlace({ PROVIDER_NEBIUS_API_KEY: "", GATEWAY_SANDBOX: "on" });
+    try {
+      const [tenant, other] = [await simulated.tenant(), await simulated.tenant()];
+      simulated.letIn.add(OWN("r"));
+      await simulated.put(tenant, "deepinfra", { key: OWN("r") });
+      const considered = async (who: Tenant) => {
+        const { body } = await simulated.chat(who, { model: "auto" });
+        const { decision } = await simulated.gateway.manage("GET", `/requests/${body.id}`);
+        return new Set(decision.candidates.map(({ model }: Json) => model.startsWith("sandbox/")));
+      };
+      expect(await considered(tenant)).toEqual(new Set([false]));
+      expect(await considered(other)).toEqual(new Set([true]));
+    } finally {
+      await simulated.close();
+    }
+  });
+
   test("BILL-08 policy holds for own keys as for any other", async () => {
     const tenant = await place.tenant();
     place.letIn.add(OWN("policy"));

@@ -87,7 +87,7 @@ const OBSTACLES: readonly [string, string, Case][] = [
   ],
   ["it is not proven on decisions", "not_proven", { files: judging(), surface: "decisions", proofs: NONE_PROVEN }],
   ["it is not proven on speech", "not_proven", { files: speaking(), surface: "speech", proofs: NONE_PROVEN }],
-  ["there is no rate to the wallet", "no_exchange_rate", { walletCurrency: "XTS" }],
+  ["BILL-06 there is no rate to the wallet", "no_exchange_rate", { walletCurrency: "XTS" }],
 ];
 
 describe("an endpoint is not callable when", () => {
