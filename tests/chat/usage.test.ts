@@ -105,7 +105,9 @@ describe.each([
   test.each([
     ["cannot be true", { prompt_tokens: 900_000_000, completion_tokens: 5, total_tokens: 900_000_005 }, "impossible"],
     ["are missing", undefined, "none"],
-    ["are no counts", { prompt_tokens: -12, completion_tokens: 5, total_tokens: -7 }, "none"],
+    ["are no numbers", { prompt_tokens: "12", completion_tokens: 5, total_tokens: 17 }, "none"],
+    ["are negative", { prompt_tokens: -12, completion_tokens: 5, total_tokens: -7 }, "impossible"],
+    ["are fractions", { prompt_tokens: 12, completion_tokens: 5.5, total_tokens: 17.5 }, "impossible"],
   ])("BILL-02 OPS-02 figures that %s are counted for the operator, by provider and reason", async (_, usage, why) => {
     const replaced = (...labels: readonly string[]) => figure(scene, "gateway_figures_replaced_total", ...labels);
     const [all, such] = [await replaced(), await replaced('provider="deepinfra"', `why="${why}"`)];

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { AnswerEvent } from "../../src/language/canon/events.ts";
+import { IMPOSSIBLE_TOKENS } from "../../src/language/canon/usage.ts";
 import { ArgumentsBuilder } from "../../src/language/dialects/gemini/arguments.ts";
 import { geminiDialect } from "../../src/language/dialects/gemini/dialect.ts";
 import { decodeUsage } from "../../src/language/dialects/gemini/usage.ts";
@@ -252,18 +253,19 @@ describe("usage", () => {
     expect(folded(events).find(({ is }) => is === "figures")).toEqual({ is: "figures", usage: FIGURES });
   });
 
-  test("figures that cannot be are none", () => {
+  test("what is not there or no number is no figure, and figures that cannot be are known as such", () => {
+    for (const wire of [undefined, {}, { promptTokenCount: "11" }]) expect(decodeUsage(wire)).toBeUndefined();
     for (const wire of [
-      undefined,
-      {},
       { promptTokenCount: -1 },
       { promptTokenCount: 1.5 },
       { promptTokenCount: 1e12 },
-      { promptTokenCount: "11" },
+      { promptTokenCount: -1, toolUsePromptTokenCount: 5 },
+      { promptTokenCount: 5, toolUsePromptTokenCount: -1 },
+      { promptTokenCount: 5, candidatesTokenCount: -1, thoughtsTokenCount: 5 },
       { promptTokenCount: 5, cachedContentTokenCount: 6 },
       { promptTokenCount: 5, promptTokensDetails: [{ modality: "AUDIO", tokenCount: 6 }] },
     ])
-      expect(decodeUsage(wire)).toBeUndefined();
+      expect(decodeUsage(wire)).toBe(IMPOSSIBLE_TOKENS);
   });
 });
 

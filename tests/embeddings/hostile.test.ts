@@ -16,7 +16,7 @@ test.each([0, -2, 2.5, 900_000_000, "many", null])(
     expect(answer.status).toBe(200);
     expect(answer.body.usage.prompt_tokens).toBe(1);
     expect((await scene.rowOf(answer)).usage).toMatchObject({ input_tokens: 1, estimated: true });
-    const why = prompt_tokens === 900_000_000 ? "impossible" : "none";
+    const why = typeof prompt_tokens === "number" && prompt_tokens !== 0 ? "impossible" : "none";
     const { text } = await scene.gateway.call("", "/metrics");
     expect(text).toContain(`gateway_figures_replaced_total{provider="host",why="${why}"} 1`);
   },

@@ -8,7 +8,7 @@ export type ShownCost = { readonly cost: number; readonly currency: string };
 
 /** A whole answer of a provider, read but not yet rewritten for the client. */
 export type WholeAnswer = {
-  /** Undefined when the provider reported none, or impossible figures. */
+  /** Undefined when the provider reported none that can be read. */
   readonly usage: Usage | undefined;
   /** Figures were told, and left out here because they cannot be true. */
   readonly refuted?: true | undefined;

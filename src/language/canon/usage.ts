@@ -28,6 +28,21 @@ export const NO_TOKENS: Tokens = {
   audioOutputTokens: 0,
 };
 
+/** What stands for figures that cannot be true: more than any request takes, so nobody is ever billed by it. */
+export const IMPOSSIBLE_TOKENS: Tokens = { ...NO_TOKENS, inputTokens: Number.MAX_SAFE_INTEGER };
+
+/** Where all figures are told again and again: the last ones count, but those that cannot be do not undo good ones. */
+export function lastTold<T extends Tokens>(before: T | undefined, told: T | undefined): T | undefined {
+  return told === undefined || (told === IMPOSSIBLE_TOKENS && before !== undefined) ? before : told;
+}
+
+const TOKENS_MAX = 1_000_000_000;
+
+/** Whether a number can be one of tokens. */
+export function isCount(figure: number): boolean {
+  return Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX;
+}
+
 export function sumOf(all: readonly Tokens[]): Tokens {
   return all.reduce((sum, one) => joined(sum, one, 1), NO_TOKENS);
 }

@@ -35,8 +35,12 @@ export type EmbeddingWire = {
   ): UpstreamProblem;
 };
 
-/** A count that a provider told. No input is empty, so nought is what a server says that does not count. */
+/**
+ * A count that a provider told. No input is empty, so nought is what a server says that does not count; what cannot be a
+ * count is more than any.
+ */
 export function countOf(value: unknown): number | undefined {
   const number = typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
-  return typeof number === "number" && Number.isInteger(number) && number > 0 ? number : undefined;
+  if (typeof number !== "number" || number === 0) return undefined;
+  return Number.isInteger(number) && number > 0 ? number : Number.MAX_SAFE_INTEGER;
 }

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import type { Usage } from "../canon/usage.ts";
+import { IMPOSSIBLE_TOKENS, lastTold, type Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/gemini/errors.ts";
 import { decodeUsage } from "../dialects/gemini/usage.ts";
 import { AudioEvents, type EventPiece, type EventReading } from "./events.ts";
@@ -42,7 +42,7 @@ class Candidates implements EventReading {
 
   read(event: JsonObject): readonly EventPiece[] {
     if (isJsonObject(event["error"])) return [{ is: "problem", problem: decodeProblem(event, null) }];
-    this.usage = asAudio(decodeUsage(event["usageMetadata"])) ?? this.usage;
+    this.usage = lastTold(this.usage, asAudio(decodeUsage(event["usageMetadata"])));
     if (typeof event["responseId"] === "string") this.upstreamId = event["responseId"];
     const blocked = isJsonObject(event["promptFeedback"]) ? event["promptFeedback"]["blockReason"] : undefined;
     if (typeof blocked === "string") return [refused(`the provider blocked the text (${blocked})`)];
@@ -73,6 +73,6 @@ function audioOf(part: JsonObject): readonly EventPiece[] {
 
 /** Servers do not always say of what kind the tokens are; a model that only speaks wrote nothing else. */
 function asAudio(usage: Usage | undefined): Usage | undefined {
-  if (usage === undefined) return undefined;
+  if (usage === undefined || usage === IMPOSSIBLE_TOKENS) return usage;
   return { ...usage, audioOutputTokens: usage.outputTokens - usage.reasoningTokens };
 }

@@ -5,7 +5,7 @@ import { speechMeter } from "../audio/meters.ts";
 import { PCM_SPEECH, type PcmShape, pcmShapeOf, wavHeader } from "../audio/pcm.ts";
 import { soundsLike, TELLING_BYTES } from "../audio/sounds-like.ts";
 import type { AudioPiece, AudioStream, Units } from "../canon/answer.ts";
-import { NO_TOKENS, type Usage } from "../canon/usage.ts";
+import { IMPOSSIBLE_TOKENS, NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { tokensBound, tokensOfSeconds } from "./ask.ts";
 import { WavData } from "./wav-data.ts";
 import type { Unwrapping } from "./wire.ts";
@@ -86,7 +86,7 @@ export class SpokenAudio implements AudioStream {
     const { usage } = this.#from;
     if (usage === undefined) return unit === "tokens" ? undefined : NO_TOKENS;
     if (usage.inputTokens <= end.inputTokens && usage.outputTokens <= tokensBound(end.seconds)) return usage;
-    return unit === "tokens" ? undefined : NO_TOKENS;
+    return unit === "tokens" ? IMPOSSIBLE_TOKENS : NO_TOKENS;
   }
 
   /** For a provider that told no figures, or was not heard to its end. */

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { JsonObject } from "../../kit/json.ts";
 import type { AudioPiece } from "../canon/answer.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
-import { NO_TOKENS, type Usage } from "../canon/usage.ts";
+import { IMPOSSIBLE_TOKENS, isCount, NO_TOKENS, type Usage } from "../canon/usage.ts";
 import type { SpeechAsk } from "./ask.ts";
 
 /** How an answer is wanted: as it is made, with figures that it is billed by, or both. */
@@ -47,16 +47,9 @@ export function says(headers: IncomingHttpHeaders, type: string): boolean {
   return headers["content-type"]?.toLowerCase().includes(type) === true;
 }
 
-/** A count that a provider told; anything else is none. */
-function countOf(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= COUNT_MAX ? value : undefined;
-}
-
-const COUNT_MAX = 1_000_000_000;
-
 /** Everything that came out is audio, so all of it is billed as such. */
 export function spokenUsage(input: unknown, output: unknown): Usage | undefined {
-  const [inputTokens, outputTokens] = [countOf(input), countOf(output)];
-  if (inputTokens === undefined || outputTokens === undefined) return undefined;
-  return { ...NO_TOKENS, inputTokens, outputTokens, audioOutputTokens: outputTokens };
+  if (typeof input !== "number" || typeof output !== "number") return undefined;
+  if (!isCount(input) || !isCount(output)) return IMPOSSIBLE_TOKENS;
+  return { ...NO_TOKENS, inputTokens: input, outputTokens: output, audioOutputTokens: output };
 }

@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { NO_TOKENS, type Usage } from "../canon/usage.ts";
+import type { Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/chat/errors.ts";
 import { needsSegments, needsWords, type TranscriptionAsk } from "./ask.ts";
 import { parameterFields } from "./openai.ts";
-import { countOf, type Figures, secondsOf, segmentsOf, type Transcript, wordsOf } from "./transcript.ts";
+import { type Figures, heardUsage, secondsOf, segmentsOf, type Transcript, wordsOf } from "./transcript.ts";
 import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire.ts";
 
 /** Mistral's: one JSON for everything, times by name of what they are wanted for, and events of its own. */
@@ -48,12 +48,10 @@ function figuresOf(usage: unknown): Figures {
 
 /** Its prompt tokens are without those of the audio; the total is what all of them add up to. */
 function tokensOf(usage: JsonObject): Usage | undefined {
-  const [total, output] = [countOf(usage["total_tokens"]), countOf(usage["completion_tokens"])];
-  if (total === undefined || output === undefined || output > total) return undefined;
+  const { total_tokens: total, completion_tokens: output } = usage;
   const details = isJsonObject(usage["prompt_tokens_details"]) ? usage["prompt_tokens_details"] : {};
-  const input = total - output;
-  const audio = countOf(details["audio_tokens"]) ?? 0;
-  return { ...NO_TOKENS, inputTokens: input, outputTokens: output, audioInputTokens: Math.min(audio, input) };
+  const input = typeof total === "number" && typeof output === "number" ? total - output : undefined;
+  return heardUsage(input, output, details["audio_tokens"]);
 }
 
 function eventOf(data: unknown): TranscriptEvent {

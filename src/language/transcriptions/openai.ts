@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { NO_TOKENS, type Usage } from "../canon/usage.ts";
+import type { Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/chat/errors.ts";
 import type { FormValue, TranscriptionAsk } from "./ask.ts";
-import { countOf, type Figures, secondsOf, segmentsOf, type Transcript, wordsOf } from "./transcript.ts";
+import { type Figures, heardUsage, secondsOf, segmentsOf, type Transcript, wordsOf } from "./transcript.ts";
 import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire.ts";
 
 /** OpenAI's format, and that of everyone who follows it. Figures stand in JSON only, so no other format is asked for. */
@@ -65,11 +65,8 @@ function figuresOf(usage: unknown): Figures {
 }
 
 function tokensOf(usage: JsonObject): Usage | undefined {
-  const [input, output] = [countOf(usage["input_tokens"]), countOf(usage["output_tokens"])];
-  if (input === undefined || output === undefined) return undefined;
   const details = isJsonObject(usage["input_token_details"]) ? usage["input_token_details"] : {};
-  const audio = countOf(details["audio_tokens"]) ?? 0;
-  return { ...NO_TOKENS, inputTokens: input, outputTokens: output, audioInputTokens: Math.min(audio, input) };
+  return heardUsage(usage["input_tokens"], usage["output_tokens"], details["audio_tokens"]);
 }
 
 function eventOf(data: unknown): TranscriptEvent {

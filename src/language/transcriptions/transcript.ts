@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import type { Usage } from "../canon/usage.ts";
+import { IMPOSSIBLE_TOKENS, isCount, NO_TOKENS, type Usage } from "../canon/usage.ts";
 
 /** A stretch of speech with its times, in seconds; what else a provider says of it is kept. */
 export type Segment = {
@@ -61,6 +61,10 @@ export function secondsOf(value: unknown): number | undefined {
   return typeof seconds === "number" && seconds >= 0 && seconds <= SECONDS_MAX ? seconds : undefined;
 }
 
-export function countOf(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined;
+/** Tokens of what was heard and of what was written; undefined where they are not all told. */
+export function heardUsage(input: unknown, output: unknown, audio: unknown): Usage | undefined {
+  if (typeof input !== "number" || typeof output !== "number") return undefined;
+  const heard = typeof audio === "number" ? audio : 0;
+  if (![input, output, heard].every(isCount)) return IMPOSSIBLE_TOKENS;
+  return { ...NO_TOKENS, inputTokens: input, outputTokens: output, audioInputTokens: Math.min(heard, input) };
 }

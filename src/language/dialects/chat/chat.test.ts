@@ -4,7 +4,7 @@ import { parseJsonText, patchMembers } from "../../../kit/json.ts";
 import { SseReader } from "../../../kit/sse.ts";
 import { weightOf } from "../../canon/estimate.ts";
 import { isParameter } from "../../canon/parameters.ts";
-import type { Usage } from "../../canon/usage.ts";
+import { IMPOSSIBLE_TOKENS, type Usage } from "../../canon/usage.ts";
 import { WISH_FIELDS } from "../../canon/wishes.ts";
 import { decodeProblem } from "./errors.ts";
 import { ALIASES, CALL_FIELDS } from "./fields.ts";
@@ -203,7 +203,7 @@ test.each([
       completion_tokens: 5,
       prompt_tokens_details: { cached_tokens: 4, cache_creation_input_tokens: 6 },
     },
-    undefined,
+    IMPOSSIBLE_TOKENS,
   ],
   [
     "zero is zero",
@@ -213,14 +213,14 @@ test.each([
   ["nothing", {}, undefined],
   ["one figure only", { prompt_tokens: 10 }, undefined],
   ["the other figure only", { completion_tokens: 5, total_tokens: 15 }, undefined],
-  ["negative", { prompt_tokens: -1, completion_tokens: 5 }, undefined],
+  ["negative", { prompt_tokens: -1, completion_tokens: 5 }, IMPOSSIBLE_TOKENS],
   [
     "more cached than sent",
     { prompt_tokens: 3, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 4 } },
-    undefined,
+    IMPOSSIBLE_TOKENS,
   ],
-  ["absurd", { prompt_tokens: 1e15, completion_tokens: 5 }, undefined],
-  ["a fraction", { prompt_tokens: 1.5, completion_tokens: 5 }, undefined],
+  ["absurd", { prompt_tokens: 1e15, completion_tokens: 5 }, IMPOSSIBLE_TOKENS],
+  ["a fraction", { prompt_tokens: 1.5, completion_tokens: 5 }, IMPOSSIBLE_TOKENS],
   ["text", { prompt_tokens: "10", completion_tokens: 5 }, undefined],
   ["null", null, undefined],
 ])("usage: %s", (_name, wire, expected) => {

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject, jsonObjectIn, parseJsonObject } from "../../../kit/json.ts";
 import type { AnswerEvent, Citation, FinishReason } from "../../canon/events.ts";
+import { lastTold, type Tokens } from "../../canon/usage.ts";
 import type { Asked, EventReader, Frame } from "../dialect.ts";
 import { CallReader, textIn } from "./calls.ts";
 import { END_MARKER, problemIn } from "./chunk.ts";
@@ -19,6 +20,7 @@ export class ChatReader implements EventReader {
   readonly #echo: Echo | undefined;
   #mender: Mender | undefined;
   #upstreamId: string | undefined;
+  #usage: Tokens | undefined;
   #begun = false;
   #said = false;
   #stated: string | undefined;
@@ -50,8 +52,8 @@ export class ChatReader implements EventReader {
     const events: AnswerEvent[] = choice === undefined ? [] : [...this.#read(choice)];
     // Some servers have their figures in the choice that ends.
     const wireUsage = chunk["usage"] ?? choice?.["usage"];
-    const usage = wireUsage == null ? undefined : decodeUsage(wireUsage);
-    if (usage !== undefined) events.push({ is: "figures", usage });
+    if (wireUsage != null) this.#usage = lastTold(this.#usage, decodeUsage(wireUsage));
+    if (wireUsage != null && this.#usage !== undefined) events.push({ is: "figures", usage: this.#usage });
     if (choice !== undefined) events.push(...this.#conclude(choice));
     return this.#afterBegin(events);
   }

@@ -2,7 +2,7 @@ import type { ErrorEnvelope } from "../../../contract/faults.ts";
 import { isJsonObject, type JsonObject, jsonObjectIn, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
 import { weightOf } from "../../canon/estimate.ts";
-import type { Usage } from "../../canon/usage.ts";
+import { lastTold, type Usage } from "../../canon/usage.ts";
 import type { Frame } from "../dialect.ts";
 import { failedChat } from "./answer.ts";
 import { END_MARKER, problemIn } from "./chunk.ts";
@@ -121,7 +121,7 @@ export class DirectStream implements AnswerStream {
 
   /** Usage is cumulative where it is repeated: the last figures win, nothing is added up. */
   #figures(usage: unknown): void {
-    this.#usage = decodeUsage(usage) ?? this.#usage;
+    this.#usage = lastTold(this.#usage, decodeUsage(usage));
     this.#wireUsage = usage;
   }
 

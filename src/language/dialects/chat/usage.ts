@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
-import type { Tokens } from "../../canon/usage.ts";
+import { IMPOSSIBLE_TOKENS, isCount, type Tokens } from "../../canon/usage.ts";
 
 const FIGURES = ["prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens", "cached_tokens"];
 const INPUT_FIGURES = ["cached_tokens", "cache_write_tokens", "cache_creation_input_tokens", "audio_tokens"];
@@ -8,7 +8,8 @@ const NO_DETAILS: JsonObject = {};
 
 /**
  * Usage of the chat-completions dialect: prompt_tokens includes cached and written ones, whatever a server calls them.
- * Servers that leave reasoning out of completion_tokens are known by their total. Undefined when a figure is missing, which is not zero, or impossible.
+ * Servers that leave reasoning out of completion_tokens are known by their total. Undefined when a figure is missing, which is not
+ * zero.
  */
 export function decodeUsage(wire: unknown): Tokens | undefined {
   if (!isJsonObject(wire)) return undefined;
@@ -32,7 +33,7 @@ export function decodeUsage(wire: unknown): Tokens | undefined {
     audioInputTokens: figure(input, "audio_tokens") ?? 0,
     audioOutputTokens: figure(output, "audio_tokens") ?? 0,
   };
-  return isPossible(usage) ? usage : undefined;
+  return isPossible(usage) ? usage : IMPOSSIBLE_TOKENS;
 }
 
 /** Whether whatever stands in the place of a figure is one. */
@@ -49,11 +50,8 @@ function figure(object: JsonObject, name: string): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
-const TOKENS_MAX = 1_000_000_000;
-
 function isPossible(usage: Tokens): boolean {
-  for (const tokens of Object.values(usage))
-    if (!Number.isInteger(tokens) || tokens < 0 || tokens > TOKENS_MAX) return false;
+  for (const tokens of Object.values(usage)) if (!isCount(tokens)) return false;
   return (
     usage.cachedTokens + usage.cacheWriteTokens <= usage.inputTokens && usage.reasoningTokens <= usage.outputTokens
   );

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { IMPOSSIBLE_TOKENS } from "../../canon/usage.ts";
 import { decodeProblem } from "./errors.ts";
 import { decodeUsage } from "./usage.ts";
 
@@ -32,18 +33,20 @@ describe("usage", () => {
     });
   });
 
+  test.each([undefined, null, "many", {}, { inputTokens: "3", outputTokens: 1 }])(
+    "what is not there or no number is no figure: %o",
+    (value) => {
+      expect(decodeUsage(value)).toBeUndefined();
+    },
+  );
+
   test.each([
-    undefined,
-    null,
-    "many",
-    {},
-    { inputTokens: "3", outputTokens: 1 },
     { inputTokens: -3, outputTokens: 1 },
     { inputTokens: 1.5, outputTokens: 1 },
     { inputTokens: 1, outputTokens: 1e12 },
     { inputTokens: -5, outputTokens: 1, cacheReadInputTokens: 9 },
-  ])("figures that cannot be are no figures: %o", (value) => {
-    expect(decodeUsage(value)).toBeUndefined();
+  ])("figures that cannot be are known as such: %o", (value) => {
+    expect(decodeUsage(value)).toBe(IMPOSSIBLE_TOKENS);
   });
 });
 

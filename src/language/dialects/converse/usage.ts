@@ -1,9 +1,9 @@
-import type { Tokens } from "../../canon/usage.ts";
+import { IMPOSSIBLE_TOKENS, isCount, type Tokens } from "../../canon/usage.ts";
 import { WireUsage } from "./wire.ts";
 
 /**
  * Usage of the Converse dialect: inputTokens leaves out what was read from and written to the cache, outputTokens
- * includes reasoning and does not say how much. Undefined when there are no figures, or impossible ones.
+ * includes reasoning and does not say how much. Undefined when there are no figures.
  */
 export function decodeUsage(value: unknown): Tokens | undefined {
   const parsed = WireUsage.safeParse(value);
@@ -23,7 +23,7 @@ export function decodeUsage(value: unknown): Tokens | undefined {
     audioInputTokens: 0,
     audioOutputTokens: 0,
   };
-  return isPossible(usage) ? usage : undefined;
+  return isPossible(usage) ? usage : IMPOSSIBLE_TOKENS;
 }
 
 /** What was written to caches of every age, or of one. */
@@ -32,10 +32,8 @@ function writtenByTtl({ cacheDetails }: WireUsage, only?: "1h"): number {
   return details.reduce((sum, { inputTokens }) => sum + (inputTokens ?? 0), 0);
 }
 
-const TOKENS_MAX = 1_000_000_000;
-
 function isPossible(usage: Tokens): boolean {
   const { inputTokens, cachedTokens, cacheWriteTokens } = usage;
   if (inputTokens < cachedTokens + cacheWriteTokens) return false;
-  return Object.values(usage).every((figure) => Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX);
+  return Object.values(usage).every(isCount);
 }

@@ -1,7 +1,7 @@
 import { isJsonObject, jsonIn } from "../../../kit/json.ts";
 import type { AnswerEvent, FinishReason } from "../../canon/events.ts";
 import type { ReasoningSeal } from "../../canon/parts.ts";
-import { NO_TOKENS } from "../../canon/usage.ts";
+import { lastTold, NO_TOKENS, type Tokens } from "../../canon/usage.ts";
 import type { Asked, EventReader, Frame } from "../dialect.ts";
 import { ArgumentsBuilder } from "./arguments.ts";
 import { citationsOf } from "./citations.ts";
@@ -17,6 +17,7 @@ type OpenCall = { readonly index: number; readonly builder: ArgumentsBuilder };
 export class ChunkReader implements EventReader {
   readonly #turns: number;
   #upstreamId: string | null | undefined;
+  #usage: Tokens | undefined;
   #calls = 0;
   #open: OpenCall | undefined;
   #text = "";
@@ -50,8 +51,9 @@ export class ChunkReader implements EventReader {
     this.#begin(wire.responseId || null, events);
     if (candidate !== undefined) this.#readCandidate(candidate, events);
     // Of a prompt that was blocked before any model saw it the figures are absent because they are zero.
-    const usage = decodeUsage(wire.usageMetadata) ?? (blocked === "" ? undefined : NO_TOKENS);
-    if (usage !== undefined) events.push({ is: "figures", usage });
+    const told = decodeUsage(wire.usageMetadata) ?? (blocked === "" ? undefined : NO_TOKENS);
+    this.#usage = lastTold(this.#usage, told);
+    if (told !== undefined && this.#usage !== undefined) events.push({ is: "figures", usage: this.#usage });
     const stated = candidate?.finishReason;
     if (stated && stated !== "FINISH_REASON_UNSPECIFIED") this.#stated = stated;
     else if (candidate === undefined && blocked !== "") this.#stated ??= "PROHIBITED_CONTENT";

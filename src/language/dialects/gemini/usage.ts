@@ -1,9 +1,9 @@
-import type { Tokens } from "../../canon/usage.ts";
+import { IMPOSSIBLE_TOKENS, isCount, type Tokens } from "../../canon/usage.ts";
 import { WireUsage } from "./wire.ts";
 
 /**
  * Usage of the Gemini dialect: promptTokenCount includes what was read from a cache, what tools put into the prompt
- * comes on top, and candidatesTokenCount leaves thoughts out. Undefined when there are no figures, or impossible ones.
+ * comes on top, and candidatesTokenCount leaves thoughts out. Undefined when there are no figures.
  */
 export function decodeUsage(value: unknown): Tokens | undefined {
   const parsed = WireUsage.safeParse(value);
@@ -23,7 +23,10 @@ export function decodeUsage(value: unknown): Tokens | undefined {
     audioInputTokens: audioIn(wire.promptTokensDetails) + audioIn(wire.toolUsePromptTokensDetails),
     audioOutputTokens: audioIn(wire.candidatesTokensDetails),
   };
-  return isPossible(usage) ? usage : undefined;
+  // Of two figures that are added up, one below zero would not show in the sum.
+  const areCounts =
+    isCount(wire.promptTokenCount ?? 0) && isCount(wire.toolUsePromptTokenCount ?? 0) && isCount(written);
+  return areCounts && isPossible(usage) ? usage : IMPOSSIBLE_TOKENS;
 }
 
 /** Some servers count thoughts among what was written; they are known by their total. */
@@ -38,11 +41,8 @@ function audioIn(details: WireUsage["promptTokensDetails"]): number {
   return tokens;
 }
 
-const TOKENS_MAX = 1_000_000_000;
-
 function isPossible(usage: Tokens): boolean {
-  const figures = Object.values(usage);
-  if (!figures.every((figure) => Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX)) return false;
+  if (!Object.values(usage).every(isCount)) return false;
   return (
     usage.cachedTokens <= usage.inputTokens &&
     usage.audioInputTokens <= usage.inputTokens &&

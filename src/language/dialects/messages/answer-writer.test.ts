@@ -6,7 +6,7 @@ import { MessagesRequest } from "../../../contract/schemas/messages.ts";
 import type { Call } from "../../canon/call.ts";
 import type { AnswerEvent } from "../../canon/events.ts";
 import type { Part, ReasoningSeal } from "../../canon/parts.ts";
-import type { Usage } from "../../canon/usage.ts";
+import { IMPOSSIBLE_TOKENS, type Usage } from "../../canon/usage.ts";
 import type { AnswerHead, Finish } from "../client.ts";
 import { messagesClient } from "./answer-writer.ts";
 import { decodeMessages } from "./inbound.ts";
@@ -187,6 +187,8 @@ describe("figures", () => {
     const cached = { ...USED, cachedTokens: 80 };
     const zero = messageEvents(streamed([{ is: "figures", usage: cached }, text("x"), end("stop")]));
     expect(zero[0].message.usage.input_tokens).toBe(42);
+    const impossible = messageEvents(streamed([{ is: "figures", usage: IMPOSSIBLE_TOKENS }, text("x"), end("stop")]));
+    expect(impossible[0].message.usage.input_tokens).toBe(42);
   });
 
   test("MSG-02 message_delta has the true figures: input without cache, never below zero, and the charge", () => {

@@ -3,7 +3,7 @@ import { parseExactly } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import type { Call } from "../../canon/call.ts";
 import type { AnswerEvent, FinishReason } from "../../canon/events.ts";
-import type { Usage } from "../../canon/usage.ts";
+import { IMPOSSIBLE_TOKENS, type Usage } from "../../canon/usage.ts";
 import type { AnswerHead, AnswerWriter, ClientDialect, Closing, Finish } from "../client.ts";
 import { BlockLine, type Step } from "./answer-blocks.ts";
 import { finalUsage, firstUsage, wholeUsage } from "./answer-usage.ts";
@@ -44,7 +44,8 @@ class MessageWriter implements AnswerWriter {
     this.#begun = true;
     const estimate = firstUsage(this.#head.inputTokens);
     const told = this.#usage;
-    const usage = told !== undefined && hasFresh(told) ? { ...told, ...FIRST_TOKEN } : estimate;
+    const isShown = told !== undefined && told !== IMPOSSIBLE_TOKENS && hasFresh(told);
+    const usage = isShown ? { ...told, ...FIRST_TOKEN } : estimate;
     const unsaid = { stop_reason: null, stop_sequence: null, stop_details: null };
     return frame({ type: "message_start", message: messageOf(this.#head, [], unsaid, wholeUsage(usage, undefined)) });
   }

@@ -11,6 +11,7 @@ import {
 } from "../../../../tests/support/replay.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { AnswerEvent } from "../../canon/events.ts";
+import { IMPOSSIBLE_TOKENS } from "../../canon/usage.ts";
 import { messagesDialect } from "./dialect.ts";
 
 const { decodeReply, decodeProblem, openReader } = messagesDialect;
@@ -174,19 +175,25 @@ describe("usage", () => {
     expect(figures(first, null)).toMatchObject({ outputTokens: 2 });
   });
 
-  test("CHAT-07 impossible figures are no figures", () => {
+  test("CHAT-07 what is not there or no number is no figure", () => {
+    for (const usage of [{}, { cache_read_input_tokens: 5 }, { input_tokens: "1", output_tokens: 1 }, "none"])
+      expect(figures(usage), JSON.stringify(usage)).toBeUndefined();
+  });
+
+  test("CHAT-07 impossible figures are known as such, and replaced by what is told after them", () => {
     for (const usage of [
-      {},
-      { cache_read_input_tokens: 5 },
       { input_tokens: -1, output_tokens: 1 },
       { input_tokens: 1.5, output_tokens: 1 },
       { input_tokens: 1, output_tokens: 1e12 },
-      { input_tokens: "1", output_tokens: 1 },
       { input_tokens: 1, output_tokens: 1, output_tokens_details: { thinking_tokens: 2 } },
       { input_tokens: -5, output_tokens: 1, cache_read_input_tokens: 20 },
-      "none",
+      { input_tokens: 5, output_tokens: 1, iterations: [{ type: "compaction", input_tokens: -5, output_tokens: 1 }] },
     ])
-      expect(figures(usage), JSON.stringify(usage)).toBeUndefined();
+      expect(figures(usage), JSON.stringify(usage)).toBe(IMPOSSIBLE_TOKENS);
+    expect(figures({ input_tokens: -1, output_tokens: 1 }, { input_tokens: 7, output_tokens: 3 })).toMatchObject({
+      inputTokens: 7,
+      outputTokens: 3,
+    });
   });
 });
 

@@ -5,6 +5,7 @@ import { encodeEventMessage } from "../../../kit/event-stream.ts";
 import { SseReader } from "../../../kit/sse.ts";
 import type { Piece } from "../../canon/answer.ts";
 import { weightOf } from "../../canon/estimate.ts";
+import { IMPOSSIBLE_TOKENS } from "../../canon/usage.ts";
 import { ConverseFrames } from "../converse/frames.ts";
 import type { Frame } from "../dialect.ts";
 import { DirectMessages, decodeDirect } from "./direct.ts";
@@ -137,6 +138,18 @@ describe("a stream that is handed on", () => {
       is: "problem",
       problem: { message: "Overloaded", code: null, type: "overloaded_error", status: 529 },
     });
+  });
+
+  test("CHAT-07 an instalment of the figures that cannot be makes all of them impossible", () => {
+    for (const output_tokens of [-1, 2.5]) {
+      const stream = new DirectMessages(OWN);
+      const usage = { input_tokens: 10, output_tokens: 1 };
+      stream.read(event({ type: "message_start", message: { id: "m", content: [], usage } }));
+      expect(stream.usage).toMatchObject({ inputTokens: 10, outputTokens: 1 });
+      stream.read(event({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens } }));
+      expect(stream.usage).toBe(IMPOSSIBLE_TOKENS);
+      expect(stream.cutShort).toBeUndefined();
+    }
   });
 
   test("a server that forgets its last event is helped out; a broken stream ends with an error event", () => {

@@ -1,9 +1,7 @@
 import { isJsonObject } from "../../../kit/json.ts";
-import { sumOf, type Tokens, type Usage } from "../../canon/usage.ts";
+import { IMPOSSIBLE_TOKENS, isCount, sumOf, type Tokens, type Usage } from "../../canon/usage.ts";
 import { PROMPTS, PROMPTS_MAX } from "../extras.ts";
 import { WireUsage } from "./wire.ts";
-
-const TOKENS_MAX = 1_000_000_000;
 
 /** What of the figures was told last. Input is told without what was read from or written to a cache. */
 type Told = {
@@ -24,7 +22,7 @@ export class UsageTally {
   #told = UNTOLD;
   #prompts: readonly unknown[] = [];
 
-  /** Undefined as long as nothing was told, or what was told cannot be. */
+  /** Undefined as long as nothing was told. */
   add(value: unknown): Usage | undefined {
     const parsed = WireUsage.safeParse(value);
     if (!parsed.success) return undefined;
@@ -32,7 +30,8 @@ export class UsageTally {
     const { iterations } = parsed.data;
     if (Array.isArray(iterations)) this.#prompts = iterations;
     const tokens = tokensOf(this.#told);
-    return tokens === undefined || this.#prompts.length === 0 ? tokens : withPrompts(tokens, this.#prompts);
+    if (tokens === undefined || tokens === IMPOSSIBLE_TOKENS || this.#prompts.length === 0) return tokens;
+    return withPrompts(tokens, this.#prompts);
   }
 }
 
@@ -65,15 +64,11 @@ function tokensOf({ input, output, read, written, hourLong, thought }: Told): To
     audioInputTokens: 0,
     audioOutputTokens: 0,
   };
-  return isPossible(tokens) && isCount(input ?? 0) ? tokens : undefined;
+  return isPossible(tokens) && isCount(input ?? 0) ? tokens : IMPOSSIBLE_TOKENS;
 }
 
 function isPossible(tokens: Tokens): boolean {
   return Object.values(tokens).every(isCount) && tokens.reasoningTokens <= tokens.outputTokens;
-}
-
-function isCount(figure: number): boolean {
-  return Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX;
 }
 
 /**
@@ -89,8 +84,9 @@ function withPrompts(answer: Tokens, entries: readonly unknown[]): Usage | undef
     if (!isCompaction && !PROMPTS.has(entry["type"])) continue;
     const wire = WireUsage.safeParse(entry);
     const tokens = wire.success ? tokensOf(toldAfter(UNTOLD, wire.data)) : undefined;
-    if (tokens !== undefined) (isCompaction ? compactions : others).push(tokens);
-    else if (isCompaction) return undefined;
+    const isTold = tokens !== undefined && tokens !== IMPOSSIBLE_TOKENS;
+    if (isTold) (isCompaction ? compactions : others).push(tokens);
+    else if (isCompaction) return tokens;
   }
   if (compactions.length > PROMPTS_MAX) return undefined;
   const all = [...compactions, ...others];
@@ -99,7 +95,7 @@ function withPrompts(answer: Tokens, entries: readonly unknown[]): Usage | undef
   const isAllTold = others.length > 1 && all.length <= PROMPTS_MAX && isSumOf(sum, all);
   const prompts = isAllTold ? all : compactions;
   if (prompts.length === 0) return answer;
-  return isPossible(sum) ? { ...sum, prompts } : undefined;
+  return isPossible(sum) ? { ...sum, prompts } : IMPOSSIBLE_TOKENS;
 }
 
 /** What was thought may be told of the sum alone. */

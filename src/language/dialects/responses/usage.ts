@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isJsonObject, type JsonObject, type MemberPatch, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import type { ShownCost } from "../../canon/answer.ts";
-import type { Tokens, Usage } from "../../canon/usage.ts";
+import { IMPOSSIBLE_TOKENS, isCount, type Tokens, type Usage } from "../../canon/usage.ts";
 
 const count = z.number().nullish();
 const WireUsage = z.looseObject({
@@ -15,7 +15,7 @@ const WireUsage = z.looseObject({
 /**
  * Usage of the responses dialect: input includes what was read from and written to a cache, output includes the
  * reasoning, but for servers that leave it out, which are known by their total. Undefined when a figure is missing, which
- * is not zero, or impossible.
+ * is not zero.
  */
 export function decodeUsage(value: unknown): Tokens | undefined {
   const parsed = WireUsage.safeParse(value);
@@ -32,14 +32,11 @@ export function decodeUsage(value: unknown): Tokens | undefined {
     audioInputTokens: 0,
     audioOutputTokens: 0,
   };
-  return isPossible(usage) ? usage : undefined;
+  return isPossible(usage) ? usage : IMPOSSIBLE_TOKENS;
 }
 
-const TOKENS_MAX = 1_000_000_000;
-
 function isPossible(usage: Tokens): boolean {
-  const figures = Object.values(usage);
-  if (!figures.every((figure) => Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX)) return false;
+  if (!Object.values(usage).every(isCount)) return false;
   const { inputTokens, cachedTokens, cacheWriteTokens, outputTokens, reasoningTokens } = usage;
   return cachedTokens + cacheWriteTokens <= inputTokens && reasoningTokens <= outputTokens;
 }
