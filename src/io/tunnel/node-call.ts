@@ -48,8 +48,10 @@ export class NodeCall implements UpstreamCall {
     this.#session = session;
     const { method = "POST", headers, body } = request;
     const kept = Object.entries(headers).filter(([name]) => !HOP_HEADERS.includes(name.toLowerCase()));
+    // Small servers beside a node read nothing of a body whose length they are not told.
+    const length = typeof body === "string" && method !== "GET" ? { "content-length": Buffer.byteLength(body) } : {};
     this.#stream = session.request(
-      { ":method": method, ":path": path, ...Object.fromEntries(kept) },
+      { ":method": method, ":path": path, ...Object.fromEntries(kept), ...length },
       { endStream: method === "GET" },
     );
     this.#listen();

@@ -64,6 +64,8 @@ function carry(local: LocalServer, stream: ServerHttp2Stream, path: string, head
   const asked = askLocal(local, "POST", path, kept(headers));
   stream.pipe(asked);
   stream.once("close", () => asked.destroy());
+  // What nobody reads any more is read to its end all the same: until then the request is not over, and has its place.
+  asked.once("close", () => stream.resume());
   asked.once("response", (response) => relay(stream, response));
   asked.once("error", (error) => {
     if (stream.headersSent) stream.close(constants.NGHTTP2_INTERNAL_ERROR);

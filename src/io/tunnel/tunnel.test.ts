@@ -245,6 +245,37 @@ describe("a tunnel", () => {
     });
   });
 
+  test.each<[string, (request: IncomingMessage, response: ServerResponse) => void, number | undefined]>([
+    ["takes no connection", (request) => request.socket.destroy(), 502],
+    // Its answer can be lost where it closes before it has read all.
+    ["reads nothing of it", (_request, response) => response.writeHead(413, { connection: "close" }).end(), undefined],
+  ])("NODE-02 a request whose local server %s is over, and its place is free again", async (_what, answer, status) => {
+    const upstream = await localServer(answer);
+    const { hub, url, seen, until } = await hubWith();
+    const { statuses } = runAgent(url, upstream, { capacity: 1 });
+    await until(() => seen.length > 0);
+    for (const served of [1, 2]) {
+      const got = await ask(hub, "x".repeat(1024 * 1024)).done;
+      expect(["busy", "timeout"]).not.toContain(got.failure?.kind);
+      if (status !== undefined) expect(got.status).toBe(status);
+      while (statuses.at(-1)?.served !== served) await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(statuses.at(-1)?.running).toBe(0);
+    }
+  });
+
+  test("NODE-01 a local server is told how long a request is: not all of them read one that does not say so", async () => {
+    const told: IncomingMessage["headers"][] = [];
+    const upstream = await localServer((request, response) => {
+      told.push(request.headers);
+      response.end("{}");
+    });
+    const { hub, url, seen, until } = await hubWith();
+    runAgent(url, upstream);
+    await until(() => seen.length > 0);
+    expect((await ask(hub, '{"of":"drei Wörter"}').done).status).toBe(200);
+    expect([told[0]?.["content-length"], told[0]?.["transfer-encoding"]]).toEqual(["21", undefined]);
+  });
+
   test.each<[string, (response: ServerResponse) => void, number]>([
     ["a status that is none", (response) => response.writeHead(999), 502],
     ["a header of one hop", (response) => response.setHeader("proxy-connection", "keep-alive"), 200],
