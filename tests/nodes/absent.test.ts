@@ -29,7 +29,16 @@ async function setAside(tenant: Tenant): Promise<void> {
   expect((await scene.chat(tenant.key, { model: OWN })).status).toBe(502);
 }
 
+/** Its agent is there and the server beside it is not, or has nothing loaded yet. */
+async function withoutServer(tenant: Tenant): Promise<void> {
+  const { token } = await createNode(scene.gateway, tenant.slug, "rack");
+  const local = await localForTest({ models: [] });
+  agentForTest(scene.gateway.url, token, local.url);
+  await nodeIs(scene.gateway, tenant.slug, "rack", "connected");
+}
+
 const STATES = [
+  ["there without a server", withoutServer, "The node rack is connected, and its server has no model now"],
   ["away", offline, "The node rack is not connected"],
   ["set aside", setAside, "The node rack is set aside until"],
 ] as const;
@@ -47,7 +56,8 @@ describe.each(STATES)("a node that is %s", (_state, makeSo, why) => {
       await scene.gateway.manage("PATCH", where, policy);
       const { told, message } = await ask(more);
       await scene.gateway.manage("PATCH", where, { allowed_models: null, blocked_providers: [], countries: null });
-      for (const inside of ["not connected", "set aside", "secret-model"]) expect(message).not.toContain(inside);
+      for (const inside of ["not connected", "is connected,", "set aside", "secret-model"])
+        expect(message).not.toContain(inside);
       return told;
     };
     expect(await under({ allowed_models: ["openai/gpt-oss-120b"] })).toEqual([403, "model_not_permitted"]);

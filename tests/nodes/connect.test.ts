@@ -132,6 +132,25 @@ describe("gateway node connect", { timeout: 60_000 }, () => {
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--url")]);
   });
 
+  test("NODE-01 says which of the models that it is to announce the server has not, and where an address lacks its end", async () => {
+    const gateway = await gatewayForTest();
+    const { slug } = await gateway.tenant();
+    const { token } = await createNode(gateway, slug, "rack");
+    const local = await localForTest();
+    const said = async (upstream: string, ...more: string[]) => {
+      const where = ["--url", gateway.url, "--upstream", upstream, ...more];
+      const node = runNode(where, { GATEWAY_NODE_TOKEN: token });
+      await until(() => node.said.stdout.includes("\nconnected to"));
+      node.kill("SIGTERM");
+      expect(await node.exited).toBe(0);
+      return node.said.stdout;
+    };
+    expect(await said(local.url, "--models", "tiny,huge")).toContain(
+      '1 model, 0 running, 0 served · the server has no "huge"',
+    );
+    expect(await said(`${local.url}/v2`)).toContain("answered 404 to /v1/v2/models. Write --upstream as");
+  });
+
   test("NODE-02 comes back by itself when the gateway was away, and says each change as JSON", async () => {
     const dataDir = mkdtempSync(path.join(os.tmpdir(), "gateway-test-"));
     onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));

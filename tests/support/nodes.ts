@@ -30,6 +30,7 @@ export async function startLocal({ models = ["tiny"], answer, held = false }: Lo
   let waiting: (() => void)[] = [];
   const server = createServer(async (request, response) => {
     if (request.url === "/v1/models") return sendJson(response, { data: models.map((id) => ({ id })) });
+    if (request.method === "GET") return response.writeHead(404).end();
     const body: Json = JSON.parse(await textOf(request));
     asked.push(body);
     if (held) await new Promise<void>((resolve) => waiting.push(resolve));

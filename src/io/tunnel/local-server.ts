@@ -37,7 +37,7 @@ export type Found =
   | {
       readonly server: string;
       readonly models: readonly NodeModel[];
-      /** What is said of models that cannot be announced; null: all of them are. */
+      /** What is said of models that are wanted and cannot be announced; null: all of them are. */
       readonly leftOut: string | null;
     }
   | { readonly problem: string };
@@ -50,28 +50,43 @@ export async function findModels(local: LocalServer, chosen: readonly string[]):
   } catch (error) {
     return { problem: `the server at ${local.base.origin} does not answer (${nameOf(error)})` };
   }
-  if (answer.status !== 200)
-    return { problem: `the server at ${local.base.origin} answered ${answer.status} to /models` };
+  if (answer.status !== 200) return { problem: unlisted(local, answer.status) };
   const listed = List.safeParse(jsonIn(answer.text));
   if (!listed.success)
     return { problem: `the server at ${local.base.origin} lists its models in a form that is not known` };
   const wanted = listed.data.data.filter(({ id }) => chosen.length === 0 || chosen.includes(id));
-  return { server: answer.server.slice(0, SERVER_CHARS_MAX), ...announced(wanted) };
+  const lacking = chosen.filter((id) => !wanted.some((one) => one.id === id));
+  return { server: answer.server.slice(0, SERVER_CHARS_MAX), ...announced(wanted, lacking) };
+}
+
+/** The address is most often wrong in its end. */
+function unlisted({ base }: LocalServer, status: number): string {
+  const advice = status === 404 ? ". Write --upstream as the server's clients do, most often with /v1 at its end" : "";
+  return `the server at ${base.origin} answered ${status} to ${base.pathname.replace(/\/+$/, "")}/models${advice}`;
 }
 
 /** One that the gateway could not read would keep it from reading all the others. */
-function announced(listed: readonly z.infer<typeof Listed>[]) {
+function announced(listed: readonly z.infer<typeof Listed>[], lacking: readonly string[]) {
   const models = new Map<string, NodeModel>();
   const others: string[] = [];
   for (const one of listed) {
     const model = NodeModel.safeParse(modelOf(one));
     if (model.success && models.size < MODELS_MAX) models.set(one.id, model.data);
-    else if (!models.has(one.id)) others.push(JSON.stringify(one.id.slice(0, NAME_CHARS_SHOWN)));
+    else if (!models.has(one.id)) others.push(shown(one.id));
   }
-  const more = others.length > NAMES_SHOWN ? ` and ${others.length - NAMES_SHOWN} more` : "";
-  const leftOut = `left out: ${others.slice(0, NAMES_SHOWN).join(", ")}${more}. ${LIMITS}`;
-  return { models: [...models.values()], leftOut: others.length === 0 ? null : leftOut };
+  const said = [
+    ...(lacking.length === 0 ? [] : [`the server has no ${some(lacking.map(shown))}`]),
+    ...(others.length === 0 ? [] : [`left out: ${some(others)}. ${LIMITS}`]),
+  ];
+  return { models: [...models.values()], leftOut: said.length === 0 ? null : said.join("; ") };
 }
+
+function some(names: readonly string[]): string {
+  const more = names.length > NAMES_SHOWN ? ` and ${names.length - NAMES_SHOWN} more` : "";
+  return `${names.slice(0, NAMES_SHOWN).join(", ")}${more}`;
+}
+
+const shown = (name: string) => JSON.stringify(name.slice(0, NAME_CHARS_SHOWN));
 
 const NAMES_SHOWN = 3;
 const NAME_CHARS_SHOWN = 60;

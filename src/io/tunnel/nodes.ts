@@ -271,8 +271,7 @@ export class Nodes implements NodesHere {
       const stem = ownModelId(held.node, "");
       if (!modelId.startsWith(stem)) continue;
       const id = modelId.slice(stem.length);
-      const announced =
-        held.announced === undefined ? { ...ANYTHING, id } : held.announced.find((one) => one.id === id);
+      const announced = hasNone(held) ? { ...ANYTHING, id } : held.announced?.find((one) => one.id === id);
       if (announced === undefined) continue;
       return { why: whyAway(held), reach: new Layer([held], this.#snapshot, () => [announced]).reachOver(NOBODY_ELSE) };
     }
@@ -332,9 +331,16 @@ export class Nodes implements NodesHere {
   }
 }
 
-function whyAway({ node, live, aside }: HeldNode): string {
+/** It is away, or the server beside it is: which models there will be is not known. */
+function hasNone({ announced }: HeldNode): boolean {
+  return announced === undefined || announced.length === 0;
+}
+
+function whyAway({ node, live, aside, announced }: HeldNode): string {
   if (live === undefined)
     return `The node ${node.name} is not connected. Start its agent with \`gateway node connect\`, or try again shortly.`;
+  if (announced?.length === 0)
+    return `The node ${node.name} is connected, and its server has no model now: it does not run, or is starting. Look after it, or try again shortly.`;
   if (aside === null) return `The node ${node.name} is just coming back. Try again shortly.`;
   return `The node ${node.name} is set aside until ${new Date(aside.untilMs).toISOString()}: ${aside.reason}. Look after its server, or try again then.`;
 }
