@@ -132,6 +132,7 @@ export async function joinPeers(config: Config, parts: PeerParts): Promise<Pick<
     problem: (error) => log.warn({ error: String(error) }, "where nodes are connected could not be told or heard"),
   });
   return await joining.catch((error: unknown) => {
+    if (error instanceof ConfigError) throw error;
     throw new ConfigError([
       `GATEWAY_PEER_HOST, GATEWAY_PEER_PORT: cannot listen on ${host}:${port} (${String(error)}); write an address of this machine and a free port, or 0`,
     ]);
@@ -171,9 +172,18 @@ const EVERY_ADDRESS: readonly string[] = ["0.0.0.0", "::"];
 /** The address itself, or where it is every address the first one of this machine that others can use. */
 function reachableHost(host: string): string {
   if (!EVERY_ADDRESS.includes(host)) return host;
-  const all = Object.values(os.networkInterfaces()).flatMap((addresses) => addresses ?? []);
-  const outside = all.filter(({ internal, scopeid }) => !internal && (scopeid ?? 0) === 0);
+  const outside = machineAddresses().filter(({ internal, scopeid }) => !internal && (scopeid ?? 0) === 0);
   return (outside.find(({ family }) => family === "IPv4") ?? outside[0])?.address ?? "127.0.0.1";
+}
+
+function machineAddresses() {
+  try {
+    return Object.values(os.networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  } catch (error) {
+    throw new ConfigError([
+      `GATEWAY_PEER_URL: set it, because the addresses of this machine cannot be asked for (${String(error)})`,
+    ]);
+  }
 }
 
 function hostInUrl(host: string): string {

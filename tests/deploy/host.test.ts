@@ -41,11 +41,18 @@ describe("units of systemd", () => {
     for (const line of ["DynamicUser=yes", "ProtectSystem=strict", "NoNewPrivileges=yes", "CapabilityBoundingSet="])
       expect(unit.split("\n")).toContain(line);
     expect(unit).not.toMatch(/^MemoryDenyWriteExecute=yes/m);
+    // The addresses of the machine, which GATEWAY_PEER_HOST=0.0.0.0 is told to the others by, are asked of the kernel.
+    expect(/^RestrictAddressFamilies=(.*)$/m.exec(unit)?.[1]?.split(" ")).toContain("AF_NETLINK");
     const state = /^StateDirectory=(.*)$/m.exec(unit)?.[1];
     expect(unit).toContain(`DATA_DIR=/var/lib/${state}`);
     const credentials = [...unit.matchAll(/^#?LoadCredentialEncrypted=([\w-]+):/gm)].map(([, name]) => name);
     expect(credentials).toContain("mistral-key");
     expect(credentials.every((name) => unit.includes(`_FILE=%d/${name}`))).toBe(true);
+  });
+
+  test("OPS-01 a call that a unit does not allow is refused, and does not end the program", () => {
+    for (const name of ["inference-gateway.service", "inference-node.service"])
+      expect(read(`deploy/systemd/${name}`)).toMatch(/^SystemCallErrorNumber=EPERM$/m);
   });
 
   test("OPS-05 its example of settings is taken by the gateway", () => {
