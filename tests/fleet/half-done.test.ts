@@ -51,6 +51,9 @@ describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half d
     return answer.body.balance ?? answer.status;
   };
 
+  /** Asked again and again: the journal of another may be on its way to the books. */
+  const problems = async () => (await stays.manage("GET", "/doctor")).checks.filter(({ ok }: Json) => !ok);
+
   test("SCALE-03 BILL-02 kill -9 after a top-up is in SQL and before Redis has it: all instances have it soon, and once", async () => {
     const dataDir = temporaryFolder();
     const dies = spawnGateway({
@@ -101,8 +104,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half d
     await fleet.redis.ask("ZADD", moving, "1", String(word));
     await expect.poll(() => balance(), { timeout: 15_000 }).toBe("7.00");
     expect(await fleet.redis.ask("ZCARD", moving)).toBe(0);
-    const { checks } = await stays.manage("GET", "/doctor");
-    expect(checks.filter(({ status }: Json) => status === "fail")).toEqual([]);
+    await expect.poll(problems, { timeout: 30_000 }).toEqual([]);
   });
 
   test("RESP-05 RESP-04 kill -9 while a background response that nobody follows is answered: it is not made twice; one that was cancelled meanwhile is not made at all", async () => {
@@ -135,8 +137,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("what a killed instance leaves half d
     await spawnGateway(env).ready();
     const rows = async () => (await stays.manage("GET", `/workspaces/${tenant.slug}/requests`)).data;
     await expect.poll(async () => (await rows()).find(({ id }: Json) => id === half)?.error_code).toBe("interrupted");
-    const { checks } = await stays.manage("GET", "/doctor");
-    expect(checks.filter(({ status }: Json) => status === "fail")).toEqual([]);
+    await expect.poll(problems, { timeout: 30_000 }).toEqual([]);
   }, 90_000);
 
   test("RESP-05 RESP-04 kill -9 of the instance that made a background response: another one makes it, billed once", async () => {

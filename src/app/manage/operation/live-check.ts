@@ -39,6 +39,10 @@ export function liveChecks(deps: LiveDeps): Check[] {
   ];
 }
 
+/** What an instance that was killed has in its journal was counted when it happened, and comes into the books with it. */
+const ADVICE =
+  "Where an instance was killed, start it again on its DATA_DIR: its journal has what the books lack. Otherwise a restart fills memory from the books again; of several instances, stop all, empty Redis, and start them.";
+
 type Sides = { live(): Promise<Figures>; stored(): Promise<Figures> };
 
 /**
@@ -67,7 +71,7 @@ async function agree(deps: LiveDeps, what: string, { live, stored }: Sides): Pro
   if (wrong.length > 0)
     return {
       ok: false,
-      detail: `${wrong.slice(0, NAMED_MAX).join("; ")}. A restart fills memory from the books again.`,
+      detail: `${wrong.slice(0, NAMED_MAX).join("; ")}. ${ADVICE}`,
     };
   return {
     ok: true,

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
 import { MANAGE_ROUTES } from "../../../contract/routes/manage.ts";
 import type { RequestRecord } from "../../../domain/record/record.ts";
@@ -326,6 +326,16 @@ describe("operation", () => {
     expect(checks).toContainEqual({ name: "journal", ok: false, detail: "the disk is full" });
     expect(checks).toContainEqual({ name: "ledger", ok: true, detail: "the books balance" });
     expect(checks).toContainEqual(expect.objectContaining({ name: "providers", ok: true }));
+  });
+
+  test("BILL-07 doctor says of money that is not in the books where it may be: in the journal of who was killed", async () => {
+    const other = await openRoom();
+    onTestFinished(() => other.close());
+    const { id } = await other.ask("manageCreateWorkspace", { body: { slug: "lab" } });
+    await other.state.credit(String(id), -5n);
+    const { checks } = await other.ask("manageDoctor");
+    const detail = expect.stringContaining("start it again on its DATA_DIR");
+    expect(checks).toContainEqual({ name: "wallets", ok: false, detail });
   });
 });
 
