@@ -24,6 +24,13 @@ const NOTES = [
   "Token counts are those of the answers that were given; another model would have written more or less, and a cache is taken to be as warm as it was.",
 ];
 
+const WITHOUT_OWN_KEYS =
+  "The workspace's own keys at providers are not used here: all requests are planned on the platform's endpoints and at their prices, also those that an own key would serve.";
+
+function notesFor({ planning }: Room, { id }: Workspace): readonly string[] {
+  return planning.ownKeys.of(id) === undefined ? NOTES : [...NOTES, WITHOUT_OWN_KEYS];
+}
+
 type Said = z.infer<typeof ReplayAsk>;
 
 /** The router to try: one that is not saved, the saved one, or `auto` without one of the workspace's own. */
@@ -73,7 +80,7 @@ async function replay(room: Room, workspace: Workspace, slug: string, router: Ro
     found,
     more: cursor !== null,
     ...tally.view(),
-    notes: NOTES,
+    notes: notesFor(room, workspace),
   };
 }
 
