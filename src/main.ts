@@ -143,7 +143,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     ...toldOf(ground, observed),
   };
   const disk = await watchDisk(place.dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
-  const responses = await openKept({ config, store, vault, directory, disk, sharing, log }, gateway);
+  const responses = await openKept({ config, store, vault, directory, disk, sharing, ids, log }, gateway);
   const bookings = new Bookings({ state, ledger: store.ledger, clock, filling: () => sharing.filling });
   const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
   // What ends at its date is asked of nobody, also where a caller's change has set the clock for it.

@@ -16,6 +16,7 @@ import type { DiskSpace } from "../io/disk-space.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/log.ts";
 import { systemClock } from "../kit/clock.ts";
+import type { Ids } from "../kit/ids.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import type { Config } from "../settings/config.ts";
 import { END_WAIT_MS } from "./bounds.ts";
@@ -30,6 +31,7 @@ type KeptParts = {
   readonly directory: Directory;
   readonly vault: Vault;
   readonly disk: DiskSpace;
+  readonly ids: Ids;
   readonly sharing: {
     readonly fleet: Pick<Fleet, "id" | "leads">;
     readonly board: Board | undefined;
@@ -42,7 +44,7 @@ type KeptParts = {
 type Kept = ResponsesRoom & { close(): Promise<void> };
 
 export async function openKept(parts: KeptParts, gateway: Gateway): Promise<Kept> {
-  const { config, store, vault, directory, disk, log, sharing } = parts;
+  const { config, store, vault, directory, disk, ids, log, sharing } = parts;
   const kept = store.responses(vault);
   await kept.count();
   await sharing.endEarlier?.([...(await kept.wanted()).keys()], async (id) => (await kept.wanted()).has(id));
@@ -53,6 +55,8 @@ export async function openKept(parts: KeptParts, gateway: Gateway): Promise<Kept
     diskIsLow: () => disk.isLow,
     memberOf: (keyId: string) => directory.key(keyId)?.memberId,
     warn: (detail: object, message: string) => log.warn(detail, message),
+    change: store.change,
+    ids,
   };
   const responses = openResponses({ ...responseSettings(config), ...given }, gateway);
   const resume = (isLeft: (id: string) => boolean) => resumeResponses(responses, store, directory, isLeft);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Json } from "../support/gateway.ts";
 import { type Caller, callerWith, gate, saying } from "../support/kept.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 
@@ -143,6 +144,32 @@ test("RESP-05 an operator lists and deletes what is stored and never sees what i
   const audit = await scene.gateway.manage("GET", `/audit?workspace=${tenant.slug}`);
   const actions = audit.data.map(({ action }: { action: string }) => action);
   expect(actions.slice(0, 2)).toEqual(["response.purge", "response.delete"]);
+});
+
+test("LOG-05 RESP-03 who deletes or cancels a response with a key is in the audit log, by the key and without content", async () => {
+  const tenant = await scene.gateway.tenant();
+  const caller = callerWith(scene.gateway, tenant.key);
+  const lines = async () => {
+    const { data } = await scene.gateway.manage("GET", `/audit?workspace=${tenant.slug}&action=response`);
+    return data.map(({ actor, action, target, detail }: Json) => ({ actor, action, target, detail }));
+  };
+  const actor = `key:${(await scene.gateway.call(tenant.key, "/v1/auth/validate")).body.api_key_id}`;
+  const whole = (await caller.post({ input: "the-question" })).body.id;
+  expect((await caller.remove("resp_none")).status).toBe(404);
+  expect(await lines()).toEqual([]);
+  expect((await caller.remove(whole)).status).toBe(200);
+  expect((await caller.remove(whole)).status).toBe(404);
+  const deleted = { actor, action: "response.delete", target: whole, detail: {} };
+  expect(await lines()).toEqual([deleted]);
+  const held = gate();
+  scene.at("ionos").next({ gate: held.closed });
+  const arriving = scene.at("ionos").arrived(scene.at("ionos").requests.length + 1);
+  const running = (await caller.post({ background: true })).body.id;
+  await arriving;
+  // What has ended is not cancelled again.
+  for (let time = 0; time < 2; time += 1) expect((await caller.cancel(running)).body.status).toBe("cancelled");
+  held.open();
+  expect(await lines()).toEqual([{ ...deleted, action: "response.cancel", target: running }, deleted]);
 });
 
 test("RESP-05 the command line lists, deletes and purges", async () => {

@@ -1,13 +1,13 @@
 import type { Gateway } from "../pipeline/world.ts";
 import type { ResponsesDeps } from "./deps.ts";
 import { Jobs } from "./jobs.ts";
-import type { ResponsesRoom } from "./room.ts";
+import type { Audited, ResponsesRoom } from "./room.ts";
 
 /** Stored responses and background work on top of the request path. */
-export function openResponses(given: Omit<ResponsesDeps, "mayKeep">, gateway: Gateway): ResponsesRoom {
+export function openResponses(given: Omit<ResponsesDeps, "mayKeep"> & Audited, gateway: Gateway): ResponsesRoom {
   const mayKeep = (workspaceId: string, keyId: string) =>
     gateway.policyOf(workspaceId, keyId)?.zeroDataRetention === false;
-  const deps: ResponsesDeps = { ...given, mayKeep };
+  const deps: ResponsesDeps & Audited = { ...given, mayKeep };
   const jobs = new Jobs(deps);
   const { journal, idempotency, state } = gateway;
   return {

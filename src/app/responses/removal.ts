@@ -1,11 +1,33 @@
-import { isUnfinished, type ResponseSummary } from "../../domain/responses/stored.ts";
+import type { AuditEntry } from "../../domain/record/audit.ts";
+import { isUnfinished, type ResponseSummary, type StoredResponse } from "../../domain/responses/stored.ts";
+import type { Principal } from "../../domain/tenancy/key.ts";
 import { endUnmade, type Unmaking } from "./end-unmade.ts";
 import type { ResponsesRoom } from "./room.ts";
 
-/** Deletes a response, whatever is still being made of it. False: there is none. */
-export async function removeResponse(room: ResponsesRoom, workspaceId: string, id: string): Promise<boolean> {
+/** Deletes a response, whatever is still being made of it, and writes down who did. False: there is none. */
+export async function removeResponse(room: ResponsesRoom, by: Principal, id: string): Promise<boolean> {
+  const workspaceId = by.workspace.id;
   await endWork(room, workspaceId, id);
-  return room.store.remove(workspaceId, id, room.clock.nowMs());
+  return room.change(async ({ responses }) => {
+    const isRemoved = await responses.remove(workspaceId, id, room.clock.nowMs());
+    const audit = isRemoved ? lineOf(room, by, "response.delete", id) : null;
+    return { answer: isRemoved, audit, concerns: "nobody" };
+  });
+}
+
+/** Ends what is still being made of a response, and writes down who wanted that. */
+export async function cancelResponse(room: ResponsesRoom, by: Principal, stored: StoredResponse): Promise<void> {
+  if (!isUnfinished(stored)) return;
+  // First: of what has ended nobody could tell any more, should the line then fail.
+  const audit = lineOf(room, by, "response.cancel", stored.id);
+  await room.change(async () => ({ answer: undefined, audit, concerns: "nobody" }));
+  await endWork(room, stored.workspaceId, stored.id);
+}
+
+function lineOf({ ids, clock }: ResponsesRoom, by: Principal, action: string, target: string): AuditEntry {
+  const { key, workspace } = by;
+  const actor = `key:${key.id}`;
+  return { id: ids.next("aud_"), atMs: clock.nowMs(), actor, action, workspaceId: workspace.id, target, detail: {} };
 }
 
 type Ending = Pick<ResponsesRoom, "jobs" | "store" | "clock" | "elsewhere"> & Unmaking;

@@ -6,8 +6,10 @@ import {
   type StoredResponse,
   statusIn,
 } from "../../domain/responses/stored.ts";
+import type { Store } from "../../io/store/sql/store.ts";
 import type { InboundResponses } from "../../io/upstream/lane.ts";
 import { parseWithAllDigits } from "../../kit/exact-json.ts";
+import type { Ids } from "../../kit/ids.ts";
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonText, patchMembers } from "../../kit/json.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { echoOf } from "../../language/dialects/responses/echo.ts";
@@ -22,13 +24,17 @@ import type { WorkElsewhere } from "./elsewhere.ts";
 import type { Jobs } from "./jobs.ts";
 import { type NoRoom, noRoomFault, noRoomFor } from "./storage.ts";
 
+/** How what a key did to a stored response is written down. */
+export type Audited = { readonly change: Store["change"]; readonly ids: Ids };
+
 /** What the use cases of responses share. */
-export type ResponsesRoom = ResponsesDeps & {
-  readonly gateway: Gateway;
-  readonly jobs: Jobs;
-  /** Undefined where there are no other instances. */
-  readonly elsewhere?: Pick<WorkElsewhere, "end" | "isWorkedOn"> | undefined;
-};
+export type ResponsesRoom = ResponsesDeps &
+  Audited & {
+    readonly gateway: Gateway;
+    readonly jobs: Jobs;
+    /** Undefined where there are no other instances. */
+    readonly elsewhere?: Pick<WorkElsewhere, "end" | "isWorkedOn"> | undefined;
+  };
 
 /** A request for a response, with what the gateway decided where it left something open. */
 export type Asked = {

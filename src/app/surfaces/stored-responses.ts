@@ -7,7 +7,7 @@ import { type Exchange, type Handler, principalOf, type Sink, streamed, whole } 
 import { eventsAfter } from "../responses/event-log.ts";
 import { followJob, followStored, sendEvents } from "../responses/follow.ts";
 import { inputPage } from "../responses/input-items.ts";
-import { endWork, removeResponse } from "../responses/removal.ts";
+import { cancelResponse, removeResponse } from "../responses/removal.ts";
 import type { ResponsesRoom } from "../responses/room.ts";
 import { short } from "../short.ts";
 
@@ -17,7 +17,7 @@ export function storedResponseHandlers(room: ResponsesRoom): Record<string, Hand
     getResponse: streamed((exchange, sink) => retrieve(room, exchange, sink)),
     deleteResponse: whole(async (exchange) => {
       const id = exchange.params["response_id"] ?? "";
-      if (!(await removeResponse(room, principalOf(exchange).workspace.id, id))) throw noSuchResponse(id);
+      if (!(await removeResponse(room, principalOf(exchange), id))) throw noSuchResponse(id);
       return { status: 200, json: { id, object: "response", deleted: true } };
     }),
     cancelResponse: whole(async (exchange) => {
@@ -27,7 +27,7 @@ export function storedResponseHandlers(room: ResponsesRoom): Record<string, Hand
           message: "Only a response made with background: true can be cancelled; this one was answered as it was made.",
           param: "response_id",
         });
-      await endWork(room, stored.workspaceId, stored.id);
+      await cancelResponse(room, principalOf(exchange), stored);
       return { status: 200, json: (await find(room, exchange)).response };
     }),
     listResponseInputItems: whole(async (exchange) => {

@@ -1,8 +1,8 @@
-/** One management action. Entries are only ever added. */
+/** One management action, or what an API key did to something that is kept. Entries are only ever added. */
 export type AuditEntry = {
   readonly id: string;
   readonly atMs: number;
-  /** Who did it: `operator`, the id of a member, or `gateway` for what it does by itself. */
+  /** Who did it: `operator`, the id of a member, `key:` and the id of a key, or `gateway` for what it does by itself. */
   readonly actor: string;
   /** What was done, as `noun.verb`: `key.revoke`. */
   readonly action: string;
@@ -32,4 +32,9 @@ export type AuditStore = {
 };
 
 /** What a change answers, and the line about it; no line where nothing was changed. */
-export type Changed<T> = { readonly answer: T; readonly audit: AuditEntry | null };
+export type Changed<T> = {
+  readonly answer: T;
+  readonly audit: AuditEntry | null;
+  /** Whether an instance has to load something anew for it; absent: yes. */
+  readonly concerns?: "nobody";
+};

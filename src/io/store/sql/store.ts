@@ -173,9 +173,9 @@ export function sqlStore(engine: Engine): Store {
       const freed: [workspaceId: string, bytes: number][] = [];
       const answer = await db.transaction().execute(async (session) => {
         const changed = await work(writersOn(session, (...response) => freed.push(response)));
-        if (changed.audit !== null) {
+        if (changed.audit !== null) await auditStore(session).append(changed.audit);
+        if (changed.audit !== null && changed.concerns !== "nobody") {
           const { workspaceId, atMs } = changed.audit;
-          await auditStore(session).append(changed.audit);
           // Last, so that others are kept waiting for the commit alone.
           await engine.numberAlone?.(session);
           await appendChange(session, workspaceId, atMs);
