@@ -274,6 +274,11 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     const as = (role: string) => address.url.replace("//postgres:", `//${role}:`);
     for (const role of ["gateway_owner", "gateway_app"])
       await cluster.query(address, `alter role ${role} password '${new URL(address.url).password}'`);
+    const refused = await spawnCli(["migrate-store", "--to", as("gateway_app"), "--from", dataDir], {});
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("write --to with the name of the role"),
+    ]);
     const { stdout } = await spawnCli(["migrate-store", "--to", as("gateway_owner"), "--from", dataDir], {});
     expect(stdout).toMatch(/two roles.* DATABASE_URL .*gateway_app.* DATABASE_MIGRATION_URL .*first start/);
     const gateway = spawnGateway({

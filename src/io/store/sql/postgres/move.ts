@@ -49,6 +49,8 @@ const PAGE_BYTES = 4_000_000;
 const PAGE_ROWS_MAX = 5_000;
 const PAGE_ROWS_FIRST = 50;
 
+const BY_OPTION = { as: "--to", forOwner: "write --to with the name of the role that owns the database or its tables" };
+
 /**
  * Copies everything from an embedded store into an empty PostgreSQL. All of it is one transaction, the checks included:
  * whatever cuts it off, nothing of it is there, and it is simply begun again. Gateways that start meanwhile wait.
@@ -57,7 +59,7 @@ export async function moveStore(settings: MoveSettings): Promise<MoveReport> {
   const { to, dryRun, log } = settings;
   const db = openDatabase(to, 1, "patient");
   try {
-    await migratePostgres(to, settings);
+    await migratePostgres(to, { ...settings, named: BY_OPTION });
     return await db.connection().execute(async (session) => {
       await takeMigrationLock(session);
       const report = await session.transaction().execute(async (moving) => {

@@ -34,6 +34,9 @@ function adviceFor(why: string): string {
   if (/authentication failed|role .* does not exist|pg_hba|SASL/.test(why))
     return "write its user and password, postgres://user:password@host:5432/database";
   if (/database .* does not exist/.test(why)) return "make it there with createdb, or write the name of another";
+  if (/its encoding is/.test(why))
+    return "make another with createdb --encoding=UTF8 --template=template0, and write its name";
+  if (/standby/.test(why)) return "write the address of the server that it follows";
   if (/support SSL/.test(why)) return "switch TLS on there, or write the address without sslmode";
   return "start PostgreSQL there, or write the address of another";
 }
@@ -119,19 +122,29 @@ async function migrateAsOwner(owner: DatabaseAddress, settings: PostgresSettings
   }
 }
 
+type Migrating = { readonly clock: Clock; readonly log?: Pick<Log, "warn">; readonly named?: Named };
+
+/** How whoever reads a refusal wrote the address, and what to write where its user is not the owner. */
+type Named = { readonly as: string; readonly forOwner: string };
+
+const BY_SETTINGS: Named = {
+  as: "DATABASE_URL",
+  forOwner: "set DATABASE_MIGRATION_URL to the address with their owner's name, or make this user their owner",
+};
+
 /**
  * Brings the tables up to date. Of several that come together one does it, and the others find it done. `app` is the role
  * that runs the gateway, where it is not this one.
  */
 export async function migratePostgres(
   address: DatabaseAddress,
-  { clock, log }: { readonly clock: Clock; readonly log?: Pick<Log, "warn"> },
+  { clock, log, named = BY_SETTINGS }: Migrating,
   app?: string,
 ): Promise<void> {
   const db = openDatabase(address, 1, "patient");
   try {
     await db.connection().execute(async (session) => {
-      await checkServer(session, address);
+      await checkServer(session, address, named.as);
       await takeMigrationLock(session);
       await migrate({ db: session, ddl: postgresDdl }, MIGRATIONS, clock, (fields, text) => log?.warn(fields, text));
       if (app !== undefined) await sql`select gateway_grant(${app}) where ${app} <> current_user`.execute(session);
@@ -139,7 +152,7 @@ export async function migratePostgres(
   } catch (error) {
     if (error instanceof StoreError && /^(permission denied|must be owner)/.test(error.message))
       throw new MigrationError(
-        `the user of ${address.shown} may not bring the tables up to date (${error.message}): set DATABASE_MIGRATION_URL to the address with their owner's name, or make this user their owner`,
+        `the user of ${address.shown} may not bring the tables up to date (${error.message}): ${named.forOwner}`,
       );
     throw error;
   } finally {
@@ -158,15 +171,16 @@ export async function takeMigrationLock(session: Kysely<Database>): Promise<void
   while ((await ask.execute(session)).rows[0]?.held !== true) await sleep(LOCK_EVERY_MS);
 }
 
-async function checkServer(db: Kysely<Database>, address: DatabaseAddress): Promise<void> {
+async function checkServer(db: Kysely<Database>, address: DatabaseAddress, setting: string): Promise<void> {
+  const unusable = (why: string) => new DatabaseUnusable(address, why, setting);
   const { rows } = await sql<{ version: string; encoding: string; standby: boolean }>`
     select current_setting('server_version_num') as version, current_setting('server_encoding') as encoding,
       pg_is_in_recovery() as standby`.execute(db);
   const [server] = rows;
   const version = Math.trunc(Number(server?.version) / 10_000);
-  if (version < VERSION_LEAST) throw new DatabaseUnusable(address, `it is version ${version}, not ${VERSION_LEAST} on`);
-  if (server?.encoding !== "UTF8") throw new DatabaseUnusable(address, `its encoding is ${server?.encoding}, not UTF8`);
-  if (server.standby) throw new DatabaseUnusable(address, "it is a standby, which cannot be written");
+  if (version < VERSION_LEAST) throw unusable(`it is version ${version}, not ${VERSION_LEAST} on`);
+  if (server?.encoding !== "UTF8") throw unusable(`its encoding is ${server?.encoding}, not UTF8`);
+  if (server.standby) throw unusable("it is a standby, which cannot be written");
 }
 
 export function openDatabase(

@@ -272,7 +272,7 @@ describe.skipIf(!hasPostgres)("migrations", () => {
     const latin = changed(address, (url) => {
       url.pathname = "/latin";
     });
-    await expect(open(latin)).rejects.toThrow("its encoding is LATIN1, not UTF8");
+    await expect(open(latin)).rejects.toThrow("its encoding is LATIN1, not UTF8); make another with createdb");
   });
 });
 
