@@ -155,6 +155,25 @@ describe("headers and the body", () => {
     }
   });
 
+  test("HDR-03 LOG-01 no countries are named where one of those that had the input may compute anywhere", async () => {
+    const own = await openScene(["nebius", "ovhcloud"]);
+    try {
+      const { key } = await own.gateway.tenant();
+      for (const [fails, serves] of [
+        ["nebius", "ovhcloud"],
+        ["ovhcloud", "nebius"],
+      ] as const) {
+        own.at(fails).next({ status: 503, json: { error: { message: "busy" } } });
+        const { headers, body } = await own.chat(key, { provider: { order: [fails, serves] } });
+        expect(headers.get("x-svc-provider")).toBe(serves);
+        expect(headers.has("x-svc-compute-countries")).toBe(false);
+        expect((await own.row(body.id)).countries).toEqual([]);
+      }
+    } finally {
+      await own.close();
+    }
+  });
+
   test("HDR-02 headers of the provider itself do not reach the client", async () => {
     scene.at("deepinfra").next({
       json: chatJson(),

@@ -176,34 +176,38 @@ describe("secrets in what a provider says", () => {
 });
 
 describe("a provider at its rate limit", () => {
+  const PROVIDERS_NOW_MS = Date.UTC(2031, 4, 6, 7, 8, 9);
+  const MONTH_SECONDS = 31 * 86_400;
   const limited = (headers: Record<string, string>): Script => ({
     status: 429,
     json: { error: { message: "slow down", type: "tokens" } },
     headers: { ...headers, "x-ratelimit-limit-requests": "10", "x-ratelimit-remaining": "0" },
   });
-  const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000).toUTCString();
+  /** By a clock of the provider's own, which is not that of the gateway. */
+  const inSeconds = (seconds: number) => ({
+    date: new Date(PROVIDERS_NOW_MS).toUTCString(),
+    "retry-after": new Date(PROVIDERS_NOW_MS + seconds * 1000).toUTCString(),
+  });
 
   test.each([
-    ["seconds", () => ({ "retry-after": "7" }), 7, 7],
-    ["zero seconds", () => ({ "retry-after": "0" }), 0, 0],
-    ["a date", () => ({ "retry-after": inSeconds(30) }), 28, 31],
-    ["a date that has passed", () => ({ "retry-after": inSeconds(-30) }), 0, 0],
-    ["a day and an hour", () => ({ "retry-after": "90000" }), 90_000, 90_000],
-    ["an absurd number", () => ({ "retry-after": "999999999" }), 1, 31 * 86_400],
-    ["a date in a hundred years", () => ({ "retry-after": inSeconds(3_000_000_000) }), 1, 31 * 86_400],
-  ])("RATE-07 RATE-04 429 with no endpoint left passes as 429 with %s", async (_, headers, least, most) => {
-    both(limited(headers()));
+    ["seconds", { "retry-after": "7" }, 7],
+    ["zero seconds", { "retry-after": "0" }, 0],
+    ["a date", inSeconds(30), 30],
+    ["a date that has passed", inSeconds(-30), 0],
+    ["a day and an hour", { "retry-after": "90000" }, 90_000],
+    ["an absurd number", { "retry-after": "999999999" }, MONTH_SECONDS],
+    ["a date in a hundred years", inSeconds(3_000_000_000), MONTH_SECONDS],
+  ])("RATE-07 RATE-04 429 with no endpoint left passes as 429 with %s", async (_, headers, seconds) => {
+    both(limited(headers));
     // Who need not be waited for long is asked once more when nobody else is left.
-    if (most <= 2) scene.at("ovhcloud").next(limited(headers()));
+    if (seconds <= 2) scene.at("ovhcloud").next(limited(headers));
     const answer = await scene.chat(tenant.key);
     expect([answer.status, answer.body.error.type, answer.body.error.code]).toEqual([
       429,
       "rate_limit_error",
       "rate_limit_exceeded",
     ]);
-    const seconds = Number(answer.headers.get("retry-after") ?? "none");
-    expect(seconds).toBeGreaterThanOrEqual(least);
-    expect(seconds).toBeLessThanOrEqual(most);
+    expect(answer.headers.get("retry-after")).toBe(String(seconds));
     // The limit was not the key's: its headers would tell the caller to wait for the wrong thing.
     expect([...answer.headers.keys()].filter((name) => name.startsWith("x-ratelimit"))).toEqual([]);
   });
