@@ -159,6 +159,9 @@ describe("secrets in what a provider says", () => {
     ["a query with another name", "GET https://api.example/v1?api_key=topsecret456 failed", "topsecret456"],
     ["an access token in a query", "GET https://api.example/v1?access_token=topsecret789 failed", "topsecret789"],
     ["an x-api-key header", 'request had x-api-key: "topsecret-abc"', "topsecret-abc"],
+    ["a bearer of somebody else", "got Authorization: Bearer topsecret-def", "topsecret-def"],
+    ["a token of Google", "ya29.topsecret-ghi has expired", "ya29.topsecret-ghi"],
+    ["an access key of AWS", "AKIATOPSECRET1234567 is not known", "AKIATOPSECRET1234567"],
   ])("ERR-06 ERR-09 %s is struck out of a message that is passed on", async (_, message, secret) => {
     scene.at("deepinfra").next({ status: 400, json: { error: { message: `Refused: ${message}` } } });
     const { status, text } = await scene.chat(tenant.key);

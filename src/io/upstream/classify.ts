@@ -383,7 +383,7 @@ function statedDelay({ retryAfterSeconds: seconds }: UpstreamProblem): number | 
 }
 
 const SECRET =
-  /\b(?:sk|pk|rk|gsk|xai|AIza|AKIA|ya29)[-_.][\w.-]{6,}|\bAIza[\w-]{10,}|\b[Bb]earer\s+\S+|\b(?:x-)?api-key["']?\s*[:=]\s*["']?[^\s"',]+|([?&](?:(?:api_?|access_)?key|(?:access_|auth_)?token|sig(?:nature)?)=)[^&\s"']+/gi;
+  /\b(?:sk|pk|rk|gsk|xai|AIza|ya29)[-_.][\w.-]{6,}|\bAIza[\w-]{10,}|\bA[KS]IA[A-Z\d]{16}\b|\b[Bb]earer\s+\S+|\b(?:x-)?api-key["']?\s*[:=]\s*["']?[^\s"',]+|([?&](?:(?:api_?|access_)?key|(?:access_|auth_)?token|sig(?:nature)?)=)[^&\s"']+/gi;
 
 /** A provider's message can echo a credential; the caller never sees one. */
 function withoutSecrets(message: string): string {
