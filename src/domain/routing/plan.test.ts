@@ -183,6 +183,7 @@ test("ROUTE-02 context and output limits are respected, and reached without bein
   expect(providersOf(planned(asking(1000, 100), world))).toEqual(["a"]);
   const problem = refusal(asking(1001, undefined), world);
   expect(problem).toMatchObject({ code: "context_length_exceeded", status: 400, param: "messages" });
+  expect(refusal({ ...asking(1001, undefined), surface: "responses" }, world).param).toBe("input");
   // Coding agents shorten their conversation when they read these words.
   expect(problem.message).toMatch(/^Prompt is too long: 1001 tokens > 1000 maximum/);
   expect(refusal(asking(1, 101), world)).toMatchObject({ code: "invalid_value", status: 400, param: "max_tokens" });
