@@ -46,6 +46,18 @@ describe("what happened beside what would have happened", () => {
     expect(await told()).toHaveLength(1);
   });
 
+  test("ROUTE-07 both sides are what the workspace pays, with its margin", async () => {
+    await scene.gateway.manage("PUT", at("/margin"), { margin: "1" });
+    await ask(1);
+    await putRouter("eu", { models: [MODEL], floor: "L3", weights: { cost: 1 } });
+    // As much again as the price is the price of twice as much, rounded once.
+    const doubled = (provider: Provider) => formatNanos(costNanos(provider, { input: 22, output: 14 }));
+    expect(await replay("eu")).toMatchObject({
+      happened: { requests: 1, cost: doubled("deepinfra") },
+      replayed: { requests: 1, cost: doubled("ovhcloud") },
+    });
+  });
+
   test("ROUTE-07 real token counts at the prices of the endpoint that the router would choose", async () => {
     await ask(3);
     await putRouter("eu", { models: [MODEL], floor: "L3", weights: { cost: 1 } });
