@@ -11,7 +11,7 @@ import { answering, CALLS, HELLO, SCHEMA, SPOKEN, streaming, throughResponses } 
 const { upstream, sent, path, chat, messages } = throughResponses();
 
 describe("thinking with tools", () => {
-  test("CHAT-03 CHAT-05 a chat caller gets the thoughts, the words and the calls, whole and in a stream", async () => {
+  test("CHAT-03 CHAT-05 RESP-05 a chat caller gets the thoughts, the words and the calls, whole and in a stream", async () => {
     upstream().next(answering(...SPOKEN));
     const whole = await chat();
     expect(whole.status, whole.text).toBe(200);
