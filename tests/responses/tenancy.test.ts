@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Json } from "../support/gateway.ts";
+import type { Json, Tenant } from "../support/gateway.ts";
 import { type Caller, callerWith, gate, saying } from "../support/kept.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 
@@ -67,29 +67,36 @@ test("RESP-03 SCOPE-01 a response belongs to the workspace, whichever key made i
   expect((await second.remove(id)).status).toBe(200);
 });
 
-test("RESP-05 under zero data retention nothing is stored unless asked, and asking is refused by name", async () => {
+test("RESP-05 under zero data retention, of the workspace or of a key, nothing is stored unless asked, and asking is refused by name", async () => {
   const strict = await openScene(["scaleway"]);
+  const demanded = { zero_data_retention: true };
+  const demands = [
+    ({ slug }: Tenant) => strict.gateway.manage("PATCH", `/workspaces/${slug}/policy`, demanded),
+    ({ keyId }: Tenant) => strict.gateway.manage("PATCH", `/keys/${keyId}`, { policy: demanded }),
+  ];
   try {
-    const tenant = await strict.gateway.tenant();
-    const caller = callerWith(strict.gateway, tenant.key);
     strict.at("scaleway").always(saying("native", ["Hello"]));
-    const before = (await caller.post()).body.id;
-    await strict.gateway.manage("PATCH", `/workspaces/${tenant.slug}/policy`, { zero_data_retention: true });
-    const asked = strict.at("scaleway").requests.length;
-    for (const field of ["store", "background"] as const) {
-      const refused = await caller.post({ [field]: true });
-      expect([refused.status, refused.body.error.code, refused.body.error.param]).toEqual([
-        400,
-        "invalid_value",
-        field,
-      ]);
-      expect(refused.body.error.message).toContain("zero data retention");
+    for (const demand of demands) {
+      const tenant = await strict.gateway.tenant();
+      const caller = callerWith(strict.gateway, tenant.key);
+      const before = (await caller.post()).body.id;
+      await demand(tenant);
+      const asked = strict.at("scaleway").requests.length;
+      for (const field of ["store", "background"] as const) {
+        const refused = await caller.post({ [field]: true });
+        expect([refused.status, refused.body.error.code, refused.body.error.param]).toEqual([
+          400,
+          "invalid_value",
+          field,
+        ]);
+        expect(refused.body.error.message).toContain("zero data retention");
+      }
+      expect(strict.at("scaleway").requests).toHaveLength(asked);
+      const made = await caller.post();
+      expect([made.status, made.body.store], made.text).toEqual([200, false]);
+      expect((await caller.get(made.body.id)).status).toBe(404);
+      expect((await caller.get(before)).status).toBe(200);
     }
-    expect(strict.at("scaleway").requests).toHaveLength(asked);
-    const made = await caller.post();
-    expect([made.status, made.body.store], made.text).toEqual([200, false]);
-    expect((await caller.get(made.body.id)).status).toBe(404);
-    expect((await caller.get(before)).status).toBe(200);
   } finally {
     await strict.close();
   }
