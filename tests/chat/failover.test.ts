@@ -183,6 +183,19 @@ describe("the decision in the log", () => {
     );
     expect(decision.order[0]).toMatch(/^ovhcloud:/);
   });
+
+  test("ROUTE-03 LOG-01 of a request that nobody may serve it says why each was left out", async () => {
+    await setPolicy({ floor: "L4" });
+    const { status, body } = await scene.chat(tenant.key);
+    expect([status, body.error.code]).toEqual([403, "sovereignty_floor_not_met"]);
+    const { decision, attempts } = await scene.row(body.error.request_id);
+    expect(decision.candidates.map(({ provider }: { provider: string }) => provider).toSorted()).toEqual(
+      ALL.toSorted(),
+    );
+    for (const one of decision.candidates)
+      expect(one).toMatchObject({ outcome: "excluded", reason: expect.stringContaining("sovereignty_floor_not_met") });
+    expect([decision.order, attempts]).toEqual([[], []]);
+  });
 });
 
 describe("policy on every attempt", () => {

@@ -302,6 +302,7 @@ describe("policy", () => {
   test.each([
     [{ floor: "L2" }, "sovereignty_floor_not_met"],
     [{ zero_data_retention: true }, "zero_data_retention_required"],
+    [{ no_training: true }, "no_training_required"],
     [{ blocked_providers: ["alpha"] }, "provider_blocked"],
     [{ allowed_models: ["lab/beta"] }, "model_not_permitted"],
   ])("DEC-09 %j: 403 %s, as on chat", async (policy, code) => {

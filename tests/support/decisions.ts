@@ -100,7 +100,7 @@ function writeCatalogue(folder: string): void {
       eea_operated: isEea,
       currency: "EUR",
       zero_data_retention: isEea ? "yes" : "no",
-      trains_on_data: "no",
+      trains_on_data: isEea ? "no" : "yes",
       regions: [
         {
           id: "one",
