@@ -103,6 +103,7 @@ export async function fillState(config: Config, store: Store, directory: Directo
 export function openIdempotency(config: Config, store: Store, caughtUp: () => Promise<void>, log: Logger) {
   return chargedUses({
     store: store.idempotency,
+    log: store.log,
     clock: systemClock,
     timers: systemTimers,
     ttlMs: parseDurationMs(config.GATEWAY_IDEMPOTENCY_TTL) ?? 0,

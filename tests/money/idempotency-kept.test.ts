@@ -24,6 +24,15 @@ const settings = () => ({
   GATEWAY_RPM_IP: "0",
 });
 
+/** Who served, at which level and where: all of it is said. */
+function serversOf({ headers }: Called): string[] {
+  const told = ["model", "provider", "sovereignty-level", "compute-countries"].map((name) =>
+    headers.get(`x-svc-${name}`),
+  );
+  expect(told).not.toContain(null);
+  return told.map(String);
+}
+
 /** A gateway that is killed and started again: each test takes it as the one before left it, with a workspace of its own. */
 describe("a gateway that ends", () => {
   let dataDir: string;
@@ -103,13 +112,14 @@ describe("a gateway that ends", () => {
     expect(await charges()).toEqual([`charge:${first.body.id}`]);
   });
 
-  test("BILL-09 a restart that was asked for forgets nothing", async () => {
+  test("BILL-09 HDR-02 a restart that was asked for forgets nothing, nor who served", async () => {
     const first = await chat();
     await gateway?.stop();
     gateway = undefined;
     await begin();
     const again = await chat();
     expect([again.headers.get("idempotent-replayed"), again.body.id]).toEqual(["true", first.body.id]);
+    expect(serversOf(again)).toEqual(serversOf(first));
     expect(upstream.requests).toHaveLength(1);
     expect(await charges()).toEqual([`charge:${first.body.id}`]);
   });
@@ -160,12 +170,13 @@ async function roomWith(env: Record<string, string>) {
     room.call(tenant.key, "/v1/chat/completions", { body: chatBody(more), headers: { "idempotency-key": name } });
 }
 
-test("BILL-09 with more keys than memory has room for, the older ones are found in SQL", async () => {
+test("BILL-09 HDR-02 with more keys than memory has room for, the older ones are found in SQL, and in the log who served them", async () => {
   const send = await roomWith({ GATEWAY_IDEMPOTENCY_KEYS_MAX: "2" });
   const first = await send("a");
   for (const name of ["b", "c", "d"]) expect((await send(name)).status).toBe(200);
   const again = await send("a");
   expect([again.headers.get("idempotent-replayed"), again.body.id]).toEqual(["true", first.body.id]);
+  expect(serversOf(again)).toEqual(serversOf(first));
   expect((await send("a", { temperature: 0.5 })).status).toBe(422);
   expect((await send("d")).headers.get("idempotent-replayed")).toBe("true");
   expect((await send("e")).headers.get("idempotent-replayed")).toBeNull();

@@ -122,6 +122,7 @@ export class Process {
         ttlMs: 86_400_000,
         find: async () => undefined,
         kept: async () => undefined,
+        served: async () => undefined,
         sweep: async () => undefined,
       },
       health: new Health(),

@@ -1,11 +1,19 @@
 import type { SharedState } from "../../domain/admission/admission.ts";
-import type { Idempotency, IdempotencyStore } from "../../domain/admission/idempotency.ts";
+import {
+  type Idempotency,
+  type IdempotencyStore,
+  type ServedCall,
+  servedCall,
+} from "../../domain/admission/idempotency.ts";
+import type { LogStore } from "../../domain/record/record.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
+import { stop } from "../../kit/timers.ts";
 import { type CatchingUp, demandCaughtUp } from "../caught-up.ts";
 
 export type ChargedUsesDeps = CatchingUp & {
   readonly store: IdempotencyStore;
+  readonly log: Pick<LogStore, "find">;
   readonly clock: Clock;
   readonly ttlMs: number;
   readonly warn: Log["warn"];
@@ -42,6 +50,7 @@ export function chargedUses(deps: ChargedUsesDeps): Idempotency {
       return store.find(key, clock.nowMs());
     },
     kept: async () => undefined,
+    served: (requestId) => servedBefore(deps, requestId),
     async sweep() {
       try {
         await store.sweep(clock.nowMs(), SWEPT_ROWS_MAX);
@@ -50,4 +59,16 @@ export function chargedUses(deps: ChargedUsesDeps): Idempotency {
       }
     },
   };
+}
+
+/** What is known of a call can be said without who served it: while SQL is away nobody waits longer for that. */
+const LOG_WAIT_MS_MAX = 10_000;
+
+async function servedBefore({ log, timers }: ChargedUsesDeps, requestId: string): Promise<ServedCall | undefined> {
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  const timer = timers.after(LOG_WAIT_MS_MAX, () => resolve(undefined));
+  const found = log.find(requestId).catch(() => undefined);
+  const row = await Promise.race([found, late]);
+  stop(timer);
+  return row === undefined ? undefined : servedCall(row);
 }

@@ -25,6 +25,7 @@ test.each([
       ttlMs: 1000,
       find: async () => undefined,
       kept: async () => undefined,
+      served: async () => undefined,
       sweep: async () => undefined,
     };
     const [route] = ROUTES;

@@ -1,7 +1,13 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { envelopeOf, type Fault, fault, messagesEnvelopeOf } from "../../contract/faults.ts";
 import { IDEMPOTENCY_KEY_CHARS_MAX, IdempotencyHeaders } from "../../contract/schemas/idempotency.ts";
-import { type KeptAnswer, type KeyUse, keyUseOf, type RememberedUse } from "../../domain/admission/idempotency.ts";
+import {
+  type KeptAnswer,
+  type KeyUse,
+  keyUseOf,
+  type RememberedUse,
+  type ServedCall,
+} from "../../domain/admission/idempotency.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { failedChat } from "../../language/dialects/chat/answer.ts";
@@ -114,6 +120,9 @@ export async function replay(call: Replayed, first: RememberedUse): Promise<void
   // Its caller left before it was whole: there is no answer to repeat.
   if (first.status === CUT_SHORT || (!isStream && isAnsweredInFullOnly(first, surface, asked))) throw problem;
   const kept = isStream ? undefined : await keptAnswer(gateway, first);
+  // One that was declined did not say who served it either.
+  const served =
+    first.status === ANSWERED ? (first.served ?? (await gateway.idempotency.served(first.requestId))) : undefined;
   await settleFree(
     gateway,
     trail,
@@ -123,7 +132,7 @@ export async function replay(call: Replayed, first: RememberedUse): Promise<void
   const { text, headers } = kept ?? { text: notice, headers: {} };
   sink.start(first.status, {
     ...exchange.baseHeaders,
-    ...servedHeaders(first),
+    ...servedHeaders(served),
     ...headers,
     ...idsOf(first.requestId),
     "idempotent-replayed": "true",
@@ -145,9 +154,8 @@ function isAnsweredInFullOnly({ status }: RememberedUse, surface: Surface, asked
   return surface === "transcriptions" && PLAIN_TRANSCRIPTS.has(saidIn(asked)?.["response_format"]);
 }
 
-/** Who served the first call; one that was declined did not say so either. */
-function servedHeaders({ status, served }: RememberedUse): Record<string, string> {
-  if (status !== ANSWERED || served === undefined) return {};
+function servedHeaders(served: ServedCall | undefined): Record<string, string> {
+  if (served === undefined) return {};
   const { model, provider, level, countries } = served;
   const where = countries.length === 0 ? {} : { "x-svc-compute-countries": countries.join(",") };
   return { "x-svc-model": model, "x-svc-provider": provider, "x-svc-sovereignty-level": level, ...where };

@@ -19,7 +19,7 @@ export type RememberedUse = KeyUse & {
   readonly nanos: bigint;
   readonly currency: string;
   readonly expiresAtMs: number;
-  /** Absent where SQL tells of the use: it keeps no more than what was charged. */
+  /** Absent where SQL tells of the use: it keeps no more than what was charged, and the log has the rest. */
   readonly served?: ServedCall | undefined;
 };
 
@@ -28,8 +28,12 @@ type Using = Pick<RememberedUse, "workspaceId" | "status"> & {
   readonly id: string;
   readonly charge?: { readonly nanos: string; readonly currency: string } | null | undefined;
   readonly idempotency?: (KeyUse & { readonly untilMs: number }) | undefined;
-  readonly countries?: readonly string[] | null | undefined;
-} & { readonly [Name in "model" | "provider" | "level"]?: string | null | undefined };
+} & Serving;
+
+/** What it tells of who served. */
+type Serving = { readonly countries?: readonly string[] | null | undefined } & {
+  readonly [Name in "model" | "provider" | "level"]?: string | null | undefined;
+};
 
 /** The use of a key that a record tells of; undefined for one that nothing was charged for. */
 export function rememberedUse(record: Using): RememberedUse | undefined {
@@ -42,7 +46,8 @@ export function rememberedUse(record: Using): RememberedUse | undefined {
   return served === undefined ? use : { ...use, served };
 }
 
-function servedCall({ model, provider, level, countries }: Using): ServedCall | undefined {
+/** Undefined where nobody served it. */
+export function servedCall({ model, provider, level, countries }: Serving): ServedCall | undefined {
   if (!model || !provider || !level) return undefined;
   return { model, provider, level, countries: countries ?? [] };
 }
@@ -74,6 +79,8 @@ export type Idempotency = {
   find(key: string): Promise<RememberedUse | undefined>;
   /** The answer of a request, where it is kept for its callers anyway. */
   kept(workspaceId: string, requestId: string): Promise<KeptAnswer | undefined>;
+  /** Who served a request, as its row in the log tells; undefined where that is not to be had. */
+  served(requestId: string): Promise<ServedCall | undefined>;
   /** Forgets in SQL what has had its time. */
   sweep(): Promise<void>;
 };
