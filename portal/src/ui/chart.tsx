@@ -35,7 +35,8 @@ export function Chart({ label, kind = "line", x, series, format = compactText, f
   const toggle = (id: string) =>
     setHidden(hidden.has(id) ? new Set([...hidden].filter((one) => one !== id)) : new Set([...hidden, id]));
   return (
-    <figure className="grid min-w-0 gap-2">
+    // The column may be narrower than the drawing: what is drawn follows it, and would hold it open otherwise.
+    <figure className="grid min-w-0 grid-cols-[minmax(0,1fr)] gap-2">
       <div ref={ref} className="relative">
         {width > 0 && <Plot {...{ label, kind, x, format, sayX, height, width, at, setAt }} shown={shown} />}
         {at !== null && <Tip {...{ at, x, sayX, format, width }} shown={shown} />}
@@ -310,6 +311,7 @@ function Legend({
           <button
             type="button"
             aria-pressed={!hidden.has(one.id)}
+            title={one.label}
             onClick={() => toggle(one.id)}
             className={cx(
               "flex h-6 max-w-60 items-center gap-1.5 rounded-sm px-1.5 text-xs hover:bg-hover",
