@@ -37,6 +37,16 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     const secret = await secretOf(page);
     expect(secret).toMatch(/^sk_svc_live_/);
     expect(await validated(secret)).toBe(200);
+    // Shown once: neither Escape nor a click beside it takes it away, nor marking it with the pointer beyond the edge.
+    const shown = page.locator("[data-secret]");
+    for (let time = 0; time < 2; time += 1) await page.keyboard.press("Escape");
+    await page.mouse.click(5, 5);
+    const box = await shown.boundingBox();
+    await page.mouse.move((box?.x ?? 0) + 10, (box?.y ?? 0) + 5);
+    await page.mouse.down();
+    await page.mouse.move(5, 5);
+    await page.mouse.up();
+    expect(await shown.textContent()).toBe(secret);
     await page.getByRole("button", { name: "I have copied it" }).click();
     await row(page, "backend").waitFor();
     expect(await page.content()).not.toContain(secret);

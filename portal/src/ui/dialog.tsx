@@ -20,6 +20,9 @@ const SIZES = { small: "max-w-sm", normal: "max-w-lg", wide: "max-w-3xl" } as co
 export function Dialog({ open, onClose, title, children, footer, size = "normal", side = false }: Props) {
   const titleId = useId();
   const ref = useRef<HTMLDialogElement>(null);
+  const isPressedOutside = useRef(false);
+  // A secret that is shown once would be lost by a slip: it goes by a button alone.
+  const mayVanish = () => ref.current?.querySelector("[data-secret]") === null;
   useEffect(() => {
     const dialog = ref.current;
     if (dialog === null) return;
@@ -34,12 +37,16 @@ export function Dialog({ open, onClose, title, children, footer, size = "normal"
     ? "mr-0 ml-auto my-0 h-dvh max-h-none w-full rounded-none border-y-0 border-r-0"
     : "m-auto w-[calc(100%-2rem)] max-h-[calc(100dvh-2rem)] rounded-lg";
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the key is Escape, and the browser has it
     <dialog
       ref={ref}
       aria-labelledby={titleId}
       onClose={(event) => event.target === event.currentTarget && onClose()}
-      onClick={(event) => event.target === event.currentTarget && onClose()}
+      onKeyDown={(event) => event.key === "Escape" && !mayVanish() && event.preventDefault()}
+      onPointerDown={(event) => {
+        isPressedOutside.current = event.target === event.currentTarget;
+      }}
+      // Text that is marked with the pointer may end outside: only what began there closes.
+      onClick={(event) => event.target === event.currentTarget && isPressedOutside.current && mayVanish() && onClose()}
       // One that stands in a cell of a table is not set as the cell is.
       className={cx("border bg-raised p-0 text-left font-normal whitespace-normal shadow-pop", SIZES[size], place)}
     >
