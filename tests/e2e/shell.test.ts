@@ -92,6 +92,7 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     await member.getByRole("heading", { level: 1, name: "There is no such workspace here" }).waitFor();
     await member.goto(portal.at("audit"));
     await member.getByRole("heading", { level: 1, name: "This is for admins and owners" }).waitFor();
+    expect(await member.getByRole("navigation", { name: "Main" }).locator('[aria-current="page"]').count()).toBe(0);
     await member.goto(`${portal.origin}/app/operator`);
     await member.getByRole("heading", { level: 1, name: "This is for the operator of this gateway" }).waitFor();
     expect(await member.getByRole("navigation", { name: "Main" }).getByRole("link", { name: "Audit" }).count()).toBe(0);
@@ -156,6 +157,27 @@ describe.skipIf(!hasChromium)("the portal's shell", () => {
     await box.fill(body.id);
     await page.keyboard.press("Enter");
     await page.waitForURL(portal.at(`requests/${body.id}`));
+  });
+
+  test("PORTAL-12 figures that could not be asked for again say so, and of when they are", async () => {
+    const page = await portal.page("operator", { allow: [/ERR_/] });
+    await page.goto(portal.at("settings"));
+    await page.getByLabel("Name", { exact: true }).fill("Demo again");
+    await page.route("**/manage/**", (route) =>
+      route.request().method() === "GET" ? route.abort("failed") : route.fallback(),
+    );
+    await page.getByRole("button", { name: "Rename" }).click();
+    const away = page.getByRole("status").filter({ hasText: "The gateway cannot be reached" });
+    await away.getByText(/^What you see is of /).waitFor();
+    await expectAccessible(page);
+    await page.unroute("**/manage/**");
+    await away.getByRole("button", { name: "Try again" }).click();
+    await away.waitFor({ state: "detached" });
+    await page.context().setOffline(true);
+    await away.getByText(/^What you see is of /).waitFor();
+    await page.context().setOffline(false);
+    await away.waitFor({ state: "detached" });
+    await portal.gateway.manage("PATCH", "/workspaces/demo", { name: "Demo" });
   });
 
   test("a screen that cannot be loaded while the gateway is away says so and can be asked for again", async () => {

@@ -35,9 +35,9 @@ export function Navigation({ me, workspace }: { readonly me: Me | null; readonly
   const path = useRouterState({ select: (state) => state.location.pathname });
   const groups = linksFor(me, workspace).filter(({ group }) => group !== "Account");
   const places = groups.flatMap(({ links }) => links.map(({ to }) => to));
-  // The longest place that the path is in: Home is not current inside Keys.
+  // The longest place that the path is in: Home is current on itself alone, as what is in no list is not inside it.
   const current = places
-    .filter((to) => path === to || path.startsWith(`${to}/`))
+    .filter((to) => path === to || (to !== pathIn(workspace) && path.startsWith(`${to}/`)))
     .toSorted((a, b) => b.length - a.length)[0];
   const list = useRef<HTMLElement>(null);
   // The list is longer than most windows: the link of this screen comes into sight.

@@ -5,6 +5,7 @@ import { IconButton } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Link, LinkButton } from "../ui/link.tsx";
 import { AccountMenu } from "./account-menu.tsx";
+import { Away } from "./away.tsx";
 import { Help } from "./help.tsx";
 import { useLastWorkspace } from "./last-workspace.ts";
 import { Mark } from "./mark.tsx";
@@ -49,6 +50,7 @@ export function SideFrame({ me, children }: { readonly me: Me | null; readonly c
         {side}
       </DrawerSide>
       <main id="main" tabIndex={-1} className="mx-auto w-full max-w-7xl min-w-0 px-4 py-6 outline-none sm:px-8 lg:py-8">
+        <Away />
         {children}
       </main>
       <Palette
