@@ -18,6 +18,8 @@ describe.skipIf(!hasChromium)("the first start", () => {
     const page = await portal.page("nobody", { allow: [/status of 400/] });
     await page.goto(`${portal.origin}/app/setup?token=wrong`);
     await page.getByRole("heading", { name: "This link is not good any more" }).waitFor();
+    await page.goto(`${portal.origin}/app/setup`);
+    await page.getByRole("heading", { name: "This link is not good any more" }).waitFor();
     await page.goto(new URL(String(link), portal.origin).href);
     await page.getByRole("heading", { name: "Set up your gateway" }).waitFor();
     await expectAccessible(page);

@@ -9,13 +9,17 @@ import { SkeletonLines } from "../../ui/skeleton.tsx";
 import { AccountForm, type NewAccount } from "./account-form.tsx";
 import { AuthCard } from "./auth-card.tsx";
 
+const NO_TOKEN = "-";
+
 /** The first person, who runs this gateway; guarded by the link that was printed at the start. */
 export function Screen() {
   // Not in the address any more while one is led on.
   const [token] = useState(useSearchParams().get("token"));
   const go = useGo();
   const signedIn = useSignedIn();
-  const standing = useQuery({ queryKey: ["setup", token], queryFn: () => setupStanding(token), ...ASKED_ONCE });
+  // An address that lost its token is told the same as one whose token is wrong.
+  const queryFn = () => setupStanding(token === "" ? NO_TOKEN : token);
+  const standing = useQuery({ queryKey: ["setup", token], queryFn, ...ASKED_ONCE });
   const make = useMutation({
     mutationFn: (account: NewAccount) => setUp({ token, ...account }),
     onSuccess: async () => {
