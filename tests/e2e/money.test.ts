@@ -231,7 +231,7 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     await dialog.getByRole("button", { name: "Set the limit" }).click();
     await dialog.waitFor({ state: "hidden" });
     expect(await limits(`member=${SOMEBODY}`)).toMatchObject({ day: { limit: "30000.00" }, month: { limit: null } });
-    await page.getByRole("button", { name: "Change limits of All of demo" }).click();
+    await page.getByRole("button", { name: "Set a limit: All of demo" }).click();
     await page.getByLabel("A day, in EUR").fill("1,000");
     await page.getByRole("button", { name: "Save" }).click();
     expect(await page.locator("input:user-invalid").inputValue()).toBe("1,000");
@@ -275,7 +275,8 @@ describe.skipIf(!hasChromium)("money in the portal", () => {
     const limits = `/workspaces/${slug}/limits`;
     const page = await portal.page("operator");
     await page.goto(portal.at("limits", slug));
-    await page.getByRole("button", { name: /^Change limits of All of/ }).click();
+    await expectAccessible(page);
+    await page.getByRole("button", { name: /^Set a limit: All of/ }).click();
     await page.getByLabel("A day, in EUR").fill("5.00");
     await portal.gateway.manage("PUT", limits, { month: "50.00" });
     await page.getByRole("button", { name: "Save" }).click();

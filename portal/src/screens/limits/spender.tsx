@@ -22,7 +22,12 @@ export function Spender({ limits, mayEdit }: { readonly limits: Limits; readonly
           {share >= 1 ? <Badge tone="bad">Stopped</Badge> : share >= NEAR && <Badge tone="warn">Near the limit</Badge>}
         </p>
         {mayEdit && !isEdited && (
-          <Button size="small" icon="edit" onClick={() => setIsEdited(true)} aria-label={`Change limits of ${name}`}>
+          <Button
+            size="small"
+            icon="edit"
+            onClick={() => setIsEdited(true)}
+            aria-label={hasOne ? `Change limits of ${name}` : `Set a limit: ${name}`}
+          >
             {hasOne ? "Change" : "Set a limit"}
           </Button>
         )}
