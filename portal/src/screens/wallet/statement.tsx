@@ -132,9 +132,10 @@ function Balances({ currency, opening, closing }: BalancesProps) {
     { label: "Closing balance", amount: closing },
   ];
   return (
-    <dl className="grid gap-4 border-y py-4 sm:grid-cols-3">
+    <dl className="flex flex-wrap gap-x-8 gap-y-4 border-y py-4">
       {rows.map(({ label, amount, signed = false }) => (
-        <div key={label}>
+        // Never narrower than its amount, which has all its places: what does not fit goes to the next line.
+        <div key={label} className="flex-1 basis-40 max-sm:basis-full">
           <dt className="label-mark">{label}</dt>
           <dd className="text-lg font-semibold">
             <Money amount={amount} currency={currency} as="exact" signed={signed} />
@@ -153,7 +154,7 @@ function Kinds({ kinds, currency }: Pick<Statement, "kinds" | "currency">) {
   return (
     <section className="grid min-w-0 gap-2">
       <h2>What moved money</h2>
-      <table className="w-full">
+      <table className="w-full max-sm:text-xs">
         <thead className={HEAD}>
           <tr>
             <th className={CELL}>Kind</th>
@@ -188,7 +189,7 @@ function Models({ models, currency }: Pick<Statement, "models" | "currency">) {
   return (
     <section className="grid min-w-0 gap-2">
       <h2>Requests by model</h2>
-      <table className="w-full">
+      <table className="w-full max-sm:text-xs">
         <thead className={HEAD}>
           <tr>
             <th className={CELL}>Model</th>
