@@ -59,7 +59,7 @@ export function Table<T>(props: Props<T>) {
   if (!isPending && rows.length === 0) return <div className="rounded-lg border bg-card">{empty}</div>;
   return (
     <div className="grid gap-3">
-      <div className="relative overflow-x-auto rounded-lg border bg-card">
+      <div className="relative overflow-x-auto rounded-lg border scroll-hint">
         {/* On a phone rows are drawn as blocks, which takes the table's roles away: they are given again. */}
         <table
           role="table"
@@ -100,7 +100,7 @@ function Head<T>({ columns, sort, onSort }: Props<T>) {
               scope="col"
               aria-sort={order === undefined ? undefined : order === "asc" ? "ascending" : "descending"}
               className={cx(
-                "h-9 px-3 text-xs font-semibold whitespace-nowrap text-soft first:pl-4 last:pr-4",
+                "h-9 px-2 text-xs font-semibold whitespace-nowrap text-soft first:pl-4 last:pr-4 lg:px-3",
                 column.align === "end" && "text-right",
                 isPinned(column) &&
                   "md:sticky md:right-0 md:bg-[color-mix(in_srgb,var(--color-sunken)_60%,var(--color-card))]",
@@ -111,14 +111,18 @@ function Head<T>({ columns, sort, onSort }: Props<T>) {
                   type="button"
                   onClick={() => onSort({ by: column.id, order: order === "asc" ? "desc" : "asc" })}
                   className={cx(
-                    "inline-flex h-6 items-center gap-1 rounded-sm hover:text-ink",
+                    "group/sort relative inline-flex h-6 items-center rounded-sm hover:text-ink",
                     order !== undefined && "text-ink",
                   )}
                 >
                   {column.header}
+                  {/* In the space between two columns: figures stand under the end of their header. */}
                   <Icon
                     name={order === "asc" ? "up" : "down"}
-                    className={cx("size-3", order === undefined && "opacity-0")}
+                    className={cx(
+                      "absolute left-full ml-0.5 size-3",
+                      order === undefined && "opacity-0 group-hover/sort:opacity-60",
+                    )}
                   />
                 </button>
               ) : (
@@ -146,10 +150,11 @@ function Line<T>({ row, columns, linkOf }: Props<T> & { readonly row: T }) {
             key={column.id}
             role="cell"
             className={cx(
-              "px-3 py-2.5 align-middle first:pl-4 last:pr-4 max-md:px-0 max-md:py-0.5 max-md:first:pl-0 max-md:last:pr-0",
+              "px-2 py-2.5 align-middle first:pl-4 last:pr-4 max-md:px-0 max-md:py-0.5 max-md:first:pl-0 max-md:last:pr-0 lg:px-3",
               column.align === "end" && "text-right",
               column.phone === "hide" && "max-md:hidden",
-              isPinned(column) && "md:sticky md:right-0 md:bg-card md:group-hover:bg-hover",
+              isPinned(column) &&
+                "md:sticky md:right-0 md:bg-card md:shadow-[-8px_0_8px_var(--color-card)] md:group-hover:bg-hover md:group-hover:shadow-none",
               isTitle
                 ? "max-md:block max-md:pb-1 max-md:text-left"
                 : "max-md:flex max-md:items-baseline max-md:justify-between max-md:gap-4 max-md:text-right",

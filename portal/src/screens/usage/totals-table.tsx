@@ -127,7 +127,7 @@ function Name({ row, asked, onPick, requestsOf }: NameProps) {
           className="size-6 shrink-0 scale-75"
         />
       )}
-      <span className="min-w-0 truncate font-medium md:max-w-64" title={row.label}>
+      <span className="min-w-0 truncate font-medium md:max-w-60" title={row.label}>
         {row.label}
       </span>
       {to !== undefined && (
