@@ -7,18 +7,18 @@ export type Snippet = { readonly id: string; readonly label: string; readonly co
 /** A text to copy: one, or the same in several languages. */
 export function CodeBlock({ code, label = "Code" }: { readonly code: string; readonly label?: string | undefined }) {
   return (
-    <div className="group relative min-w-0 rounded-md border bg-sunken">
+    <div className="flex min-w-0 items-start rounded-md border bg-sunken">
       <section
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by the keyboard
         tabIndex={0}
         aria-label={label}
-        className="max-h-112 overflow-auto py-3 pr-12 pl-4"
+        className="max-h-112 min-w-0 flex-1 overflow-auto py-3 pr-2 pl-4"
       >
         <pre className="font-mono text-[0.8125rem] leading-5">
           <code>{code}</code>
         </pre>
       </section>
-      <CopyButton text={code} label={`Copy: ${label}`} className="absolute top-2 right-2 size-7 border bg-card" />
+      <CopyButton text={code} label={`Copy: ${label}`} className="m-2 ml-0 size-7 shrink-0 border bg-card" />
     </div>
   );
 }

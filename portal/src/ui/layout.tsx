@@ -17,7 +17,7 @@ type HeaderProps = {
 export function PageHeader({ title, about, mark, actions }: HeaderProps) {
   return (
     <header className="mb-6 flex flex-wrap items-start justify-between gap-x-6 gap-y-3">
-      <div className="grid min-w-0 gap-1">
+      <div className="grid min-w-0 gap-1 sm:flex-1 sm:basis-72">
         <div className="flex min-w-0 flex-wrap items-center gap-x-3 gap-y-1">
           <h1 className="min-w-0 text-xl leading-7 break-words">{title}</h1>
           {mark}
