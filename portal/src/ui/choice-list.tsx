@@ -70,7 +70,9 @@ export function ChoiceList({
               onChange={(event) => toggle(one.value, event.target.checked)}
               className="size-4 shrink-0"
             />
-            <span className="min-w-0 flex-1 truncate">{one.label}</span>
+            <span className="min-w-0 flex-1 truncate" title={one.label}>
+              {one.label}
+            </span>
             {one.note !== undefined && <span className="shrink-0 text-xs text-soft">{one.note}</span>}
           </label>
         ))}

@@ -82,7 +82,7 @@ function columnsFor(open: (name: string) => void): readonly Column<NodeRow>[] {
         <button
           type="button"
           onClick={() => open(name)}
-          className="min-h-6 text-left font-medium after:absolute after:inset-0 hover:underline"
+          className="min-h-6 text-left font-medium after:absolute after:inset-0 hover:underline md:whitespace-nowrap"
         >
           {name}
         </button>

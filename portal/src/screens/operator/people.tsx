@@ -24,11 +24,15 @@ const COLUMNS: readonly Column<Person>[] = [
     cell: (row) => (
       <>
         <span className="flex flex-wrap items-center gap-x-2">
-          <span className="truncate font-medium">{row.name}</span>
+          <span className="truncate font-medium" title={row.name}>
+            {row.name}
+          </span>
           {row.operator && <Badge tone="accent">operator</Badge>}
           {row.disabled && !row.erased && <Badge tone="bad">disabled</Badge>}
         </span>
-        <span className="block truncate text-xs text-soft">{row.email}</span>
+        <span className="block truncate text-xs text-soft" title={row.email}>
+          {row.email}
+        </span>
       </>
     ),
   },

@@ -42,7 +42,9 @@ export function Effect({ preview, isSettled }: { readonly preview: Preview | und
             <ul className="grid gap-0.5">
               {lost_in_use.slice(0, 5).map(({ model, requests }) => (
                 <li key={model} className="flex justify-between gap-3">
-                  <span className="min-w-0 truncate font-mono text-xs">{model}</span>
+                  <span className="min-w-0 truncate font-mono text-xs" title={model}>
+                    {model}
+                  </span>
                   <Num value={requests} unit={requests === 1 ? "request" : "requests"} className="text-xs" />
                 </li>
               ))}

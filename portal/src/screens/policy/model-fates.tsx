@@ -130,7 +130,9 @@ function ModelRow({ model }: { readonly model: Model }) {
       <details className="group">
         <summary className="flex min-h-10 items-center gap-3 px-5 py-2 select-none hover:bg-hover/60">
           <Icon name="right" className="size-3.5 text-soft transition-transform group-open:rotate-90" />
-          <span className={cx("min-w-0 flex-1 truncate", left === 0 && "text-soft")}>{model.id}</span>
+          <span className={cx("min-w-0 flex-1 truncate", left === 0 && "text-soft")} title={model.id}>
+            {model.id}
+          </span>
           {model.requests > 0 && (
             <span className="text-xs text-soft max-sm:hidden">
               <Num value={model.requests} unit={model.requests === 1 ? "request" : "requests"} />

@@ -123,7 +123,7 @@ export function requestColumns(isNew: (row: RequestRow) => boolean): readonly Co
         >
           <Badge tone={statusTone(row.status, row.error_code)}>{row.status}</Badge>
           {row.error_code !== null && (
-            <Logged text={row.error_code} className="max-w-32 text-xs text-soft max-md:max-w-56" />
+            <Logged text={row.error_code} className="max-w-32 text-xs text-soft max-md:max-w-56 xl:max-w-52" />
           )}
         </span>
       ),

@@ -149,7 +149,11 @@ function Reason({ entry }: { readonly entry: Entry }) {
     <span className="grid min-w-0 justify-items-start max-md:justify-items-end">
       {note !== null && <span className="max-w-full break-words">{note}</span>}
       {request !== null && (
-        <Link to={at(`requests/${encodeURIComponent(request)}`)} className="max-w-full truncate font-mono text-xs">
+        <Link
+          to={at(`requests/${encodeURIComponent(request)}`)}
+          title={request}
+          className="max-w-full truncate font-mono text-xs"
+        >
           {request}
         </Link>
       )}
