@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../support/gateway.ts";
-import { createNode, type LocalServer, nodeIs, type RunningAgent, startAgent, startLocal } from "../support/nodes.ts";
+import {
+  agentForTest,
+  createNode,
+  type LocalServer,
+  localForTest,
+  nodeIs,
+  type RunningAgent,
+  startAgent,
+  startLocal,
+} from "../support/nodes.ts";
 import { expectAccessible } from "./support/accessible.ts";
 import { hasChromium } from "./support/browser.ts";
 import { openPortal, type Portal } from "./support/portal.ts";
@@ -110,5 +119,21 @@ describe.runIf(hasChromium)("nodes", { timeout: 90_000 }, () => {
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(380);
     await expectAccessible(page);
     await screenshot(page, "node");
+  });
+
+  test("PORTAL-12 a request to a model of a long name fits on a phone", async () => {
+    const model = `hf.co/somebody/${"Long-".repeat(20)}GGUF`;
+    const { slug, key } = await portal.gateway.tenant();
+    const { token } = await createNode(portal.gateway, slug, "rack");
+    const { url } = await localForTest({ models: [model] });
+    agentForTest(portal.gateway.url, token, url);
+    await nodeIs(portal.gateway, slug, "rack", "connected");
+    const body = { model: `node/rack/${model}`, messages: [{ role: "user", content: "Hello." }] };
+    const answer = await portal.gateway.call(key, "/v1/chat/completions", { body });
+    expect(answer.status).toBe(200);
+    const page = await portal.page("operator", { viewport: { width: 380, height: 800 } });
+    await page.goto(portal.at(`requests/${answer.body.id}`, slug));
+    await page.getByText(/Commit point after/).waitFor();
+    expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(380);
   });
 });

@@ -32,14 +32,17 @@ export function Attempts({ request }: { readonly request: RequestDetail }) {
     );
   return (
     <Card title="Attempts" about={`${attempts.length === 1 ? "One" : attempts.length}, within ${durationText(spanMs)}`}>
-      <ol className="grid gap-4">
+      <ol className="grid grid-cols-[minmax(0,1fr)] gap-4">
         {attempts.map((attempt, index) => {
           const { tone, bar, says } = OUTCOMES[attempt.outcome];
           return (
-            <li key={`${attempt.started_at} ${attempt.endpoint} ${attempts.indexOf(attempt)}`} className="grid gap-1.5">
+            <li
+              key={`${attempt.started_at} ${attempt.endpoint} ${attempts.indexOf(attempt)}`}
+              className="grid grid-cols-[minmax(0,1fr)] gap-1.5"
+            >
               <div className="flex flex-wrap items-center gap-x-3 gap-y-1">
                 <span className="figures w-4 text-soft">{index + 1}</span>
-                <Logged text={attempt.endpoint} mono className="max-w-96" />
+                <Logged text={attempt.endpoint} mono className="max-w-[min(24rem,100%)]" />
                 <Badge tone={tone}>{says}</Badge>
                 {attempt.own_key && <Badge tone="info">own key</Badge>}
                 <span className="figures ml-auto text-soft">
