@@ -102,7 +102,7 @@ function itemsIn(list: HTMLElement | null): HTMLElement[] {
 }
 
 const ENTRY =
-  "flex w-full items-center gap-2.5 rounded-sm px-2.5 py-1.5 text-left whitespace-nowrap hover:bg-hover focus:bg-hover focus:outline-none disabled:opacity-50";
+  "flex w-full items-center gap-2.5 rounded-sm px-2.5 py-1.5 text-left whitespace-nowrap outline-offset-[-2px] hover:bg-hover focus:bg-hover disabled:opacity-50";
 
 function Entry({ item, close }: { readonly item: MenuItem; readonly close: () => void }) {
   const inside = (
