@@ -41,6 +41,7 @@ describe.skipIf(!hasChromium)("a gateway that is open and sends mails", () => {
     const page = await portal.page("nobody");
     await page.goto(`${portal.origin}/app/sign-in`);
     await page.getByRole("link", { name: "Sign up" }).click();
+    await page.getByRole("heading", { name: "Sign up" }).waitFor();
     await page.getByLabel("E-mail address").fill("nina@example.eu");
     await page.getByRole("button", { name: "Send the link" }).click();
     await page.getByText("Look into your mail").waitFor();
@@ -61,6 +62,8 @@ describe.skipIf(!hasChromium)("a gateway that is open and sends mails", () => {
     const page = await portal.page("nobody");
     await page.goto(`${portal.origin}/app/sign-in`);
     await page.getByRole("link", { name: "Forgotten your password?" }).click();
+    // Signing in has a field of the same name, and stays until the next screen is there.
+    await page.getByRole("heading", { name: "A new password" }).waitFor();
     await page.getByLabel("E-mail address").fill("ada@example.eu");
     await page.getByRole("button", { name: "Send the link" }).click();
     await page.getByText("Look into your mail").waitFor();
