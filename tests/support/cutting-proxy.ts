@@ -8,6 +8,9 @@ export type CuttingProxy = {
   /** From now on nothing comes through, and no connection breaks, until `resume`. */
   hold(): void;
   resume(): void;
+  /** Connections that are there now never say anything again; others do. */
+  mute(): void;
+  connections(): number;
   close(): Promise<void>;
 };
 
@@ -16,7 +19,9 @@ export async function cuttingProxy(targetPort: number): Promise<CuttingProxy> {
   const sockets = new Set<Socket>();
   let cut: string | undefined;
   let held = false;
+  let connections = 0;
   const server = createServer((client) => {
+    connections += 1;
     const target = connect(targetPort, "127.0.0.1");
     let lost = false;
     for (const socket of [client, target]) {
@@ -58,6 +63,11 @@ export async function cuttingProxy(targetPort: number): Promise<CuttingProxy> {
       held = false;
       for (const socket of sockets) socket.resume();
     },
+    mute() {
+      held = false;
+      for (const socket of sockets) socket.pause();
+    },
+    connections: () => connections,
     async close() {
       for (const socket of sockets) socket.destroy();
       server.close();

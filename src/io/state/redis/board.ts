@@ -1,8 +1,9 @@
 import { type Board, isMoneyLock, type Lock, type LockWait } from "../../../domain/fleet/board.ts";
 import type { Timers } from "../../../kit/timers.ts";
-import { type Client, type Connection, connectClient } from "./connection.ts";
+import type { Connection } from "./connection.ts";
 import { away, NotSent, Unanswered } from "./failures.ts";
 import { DROP_NOTE, LIST_NOTES, MARK_MOVING, PUT_NOTE } from "./fleet-scripts.ts";
+import { type Line, openLine } from "./line.ts";
 import { letGo, RedisLock } from "./lock.ts";
 import type { Names } from "./names.ts";
 import { listOf, textOf, textOrNone } from "./replies.ts";
@@ -31,7 +32,7 @@ export class RedisBoard implements Board {
   /** Bookings that nobody knows the end of yet. */
   readonly #intended = new Set<string>();
   readonly #heard = new Map<string, Set<(message: string) => void>>();
-  #client: Client | undefined;
+  #line: Line | undefined;
   /** While wallets are being opened nobody begins to change money. */
   moneyMayMove: () => boolean = () => true;
 
@@ -40,7 +41,7 @@ export class RedisBoard implements Board {
   }
 
   async open(): Promise<void> {
-    this.#client = await connectClient(this.#deps, () => undefined);
+    this.#line = await openLine(this.#deps, () => undefined);
   }
 
   get movingMoney(): number {
@@ -182,14 +183,14 @@ export class RedisBoard implements Board {
     this.#moneyLocks.clear();
     for (const lock of locks) await lock.release();
     await this.tellMoving().catch(() => undefined);
-    this.#client?.destroy();
+    this.#line?.close();
   }
 
   /** The client subscribes again whenever it connects again; only the first time must succeed. */
   async #subscribe(channel: string, listeners: ReadonlySet<(message: string) => void>): Promise<void> {
     const { timers, log } = this.#deps;
     for (;;) {
-      const client = this.#client;
+      const client = this.#line?.client;
       if (client === undefined || !client.isOpen) return;
       try {
         await client.subscribe(channel, (message) => {

@@ -1,92 +1,21 @@
-import { createClient, ErrorReply } from "@redis/client";
-import { doubled } from "../../../kit/backoff.ts";
+import { ErrorReply } from "@redis/client";
 import { Deadlines } from "../../../kit/deadlines.ts";
 import type { Timer } from "../../../kit/timers.ts";
 import { stop } from "../../../kit/timers.ts";
-import { isTurnedAway, isUntrusted, NotSent, Unanswered } from "./failures.ts";
+import { NotSent, Unanswered, wordsOf } from "./failures.ts";
+import { type Client, type Line, openLine } from "./line.ts";
 import type { Script } from "./script.ts";
 import type { RedisSettings } from "./shared-redis.ts";
 
-export type Wire = Pick<RedisSettings, "url" | "ca" | "timeoutMs" | "clock" | "timers" | "log">;
+type Wire = Pick<RedisSettings, "url" | "ca" | "timeoutMs" | "clock" | "timers" | "log">;
 
-/** Commands that may wait for their answers: far more than run at once, and far less than would fill the memory. */
-const QUEUE_MAX = 20_000;
-const FIRST_WITHIN_MS = 10_000;
-const RECONNECT_FIRST_MS = 50;
-const RECONNECT_MAX_MS = 1000;
-const PING_EVERY_MS = 1000;
-/** A connection that says nothing for so long is made anew. */
-const SILENT_MS = 4000;
 const PROBE_EVERY_MS = 50;
-/** Whoever looks at a clock so much later than it meant to has stood still. */
-const STOOD_STILL_MS = 20;
-
-/** A client that connects again for as long as it lives, and keeps nothing for the time when it is connected. */
-function makeClient({ url, ca }: Pick<Wire, "url" | "ca">) {
-  return createClient({
-    url,
-    disableOfflineQueue: true,
-    commandsQueueMaxLength: QUEUE_MAX,
-    pingInterval: PING_EVERY_MS,
-    disableClientInfo: true,
-    maintNotifications: "disabled",
-    // Every step has a time of its own here; the client's own would be a signal and a timer for each command.
-    commandOptions: { timeout: 0 },
-    socket: {
-      ...(ca === undefined ? {} : { tls: true, ca }),
-      connectTimeout: SILENT_MS,
-      socketTimeout: SILENT_MS,
-      reconnectStrategy: (retries: number) => doubled(retries, RECONNECT_FIRST_MS, RECONNECT_MAX_MS),
-    },
-  });
-}
-
-export type Client = ReturnType<typeof makeClient>;
-
-/** Connects and keeps trying; gives up only where it never succeeded. */
-export async function connectClient(
-  wire: Pick<Wire, "url" | "ca" | "timers" | "log">,
-  changed: (is: "up" | "down") => void,
-) {
-  const client = makeClient(wire);
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  late.catch(() => undefined);
-  let last: unknown;
-  let isDown = false;
-  let wasUp = false;
-  client.on("error", (error: unknown) => {
-    // A ping that found no room in the queue, say: no connection is lost, so none would be heard of again.
-    if (client.isReady) return;
-    last = error;
-    // Before the first connection the caller says it, or it passes.
-    if (!isDown && wasUp) wire.log.warn({ why: wordsOf(error) }, "the connection to Redis is lost: it is made again");
-    isDown = true;
-    // No waiting helps against a wrong password, or a certificate that nobody knows.
-    if (!wasUp && (isTurnedAway(wordsOf(error)) || isUntrusted(wordsOf(error)))) reject(new Error(wordsOf(error)));
-    changed("down");
-  });
-  client.on("reconnecting", () => changed("down"));
-  client.on("ready", () => {
-    if (isDown && wasUp) wire.log.info({}, "the connection to Redis is there again");
-    isDown = false;
-    wasUp = true;
-    changed("up");
-  });
-  const timer = wire.timers.after(FIRST_WITHIN_MS, () =>
-    reject(new Error(last === undefined ? "it does not answer" : wordsOf(last))),
-  );
-  const connected = client.connect();
-  connected.catch(() => undefined);
-  try {
-    await Promise.race([connected, late]);
-  } catch (error) {
-    client.destroy();
-    throw error;
-  } finally {
-    stop(timer);
-  }
-  return client;
-}
+/** Whoever looks at a clock later than it meant to by this share of a step's time has stood still. */
+const STOOD_STILL_SHARE = 0.2;
+/** So many halves of its time a step has in which this process does not stand still, */
+const HALVES = 2;
+/** and so many at all: a process that stands still again and again has to say something too. */
+const HALVES_MAX = 6;
 
 /**
  * The way to Redis with a bound on every step. One that is not answered in time opens the breaker: whatever comes then
@@ -96,7 +25,7 @@ export class Connection {
   readonly #wire: Wire;
   readonly #deadlines: Deadlines;
   readonly #listeners = new Set<(is: "up" | "down") => void>();
-  #client: Client | undefined;
+  #line: Line | undefined;
   #is: "up" | "down" = "down";
   #wasLate = false;
   #probe: Timer | undefined;
@@ -108,8 +37,12 @@ export class Connection {
   }
 
   async open(): Promise<void> {
-    this.#client = await connectClient(this.#wire, (is) => (is === "up" ? this.#asked() : this.#trip("down")));
+    this.#line = await openLine(this.#wire, (is) => (is === "up" ? this.#asked() : this.#trip("down")));
     this.#asked();
+  }
+
+  get #client(): Client | undefined {
+    return this.#line?.client;
   }
 
   get isUp(): boolean {
@@ -144,15 +77,19 @@ export class Connection {
       };
       const { clock, timeoutMs } = this.#wire;
       let wait: Disposable;
-      const afterHalf = (then: (stoodStill: boolean) => void) => {
+      let [halves, goodHalves] = [0, 0];
+      // A question leaves when this process is done with what it is at, and Redis may have stood still with it, where the
+      // machine did: time in which this process did not run says nothing of Redis.
+      const waitHalf = () => {
         const untilMs = clock.elapsedMs() + timeoutMs / 2;
-        wait = this.#deadlines.at(untilMs, () => then(clock.elapsedMs() - untilMs > STOOD_STILL_MS));
+        wait = this.#deadlines.at(untilMs, () => {
+          halves += 1;
+          if (clock.elapsedMs() - untilMs <= timeoutMs * STOOD_STILL_SHARE) goodHalves += 1;
+          if (goodHalves === HALVES || halves === HALVES_MAX) late();
+          else waitHalf();
+        });
       };
-      // Answers that are already here are read before anybody is called late.
-      const lateNext = () => setImmediate(late);
-      // A question leaves when this process is done with what it is at: one that was asked before a long piece of work
-      // has left when its first half is over, however late that is noticed, and has the second for itself.
-      afterHalf(() => afterHalf((stoodStill) => (stoodStill ? afterHalf(lateNext) : lateNext())));
+      waitHalf();
       const end = (then: () => void) => {
         if (isOver) return;
         isOver = true;
@@ -176,7 +113,7 @@ export class Connection {
     this.#isClosed = true;
     this.#is = "down";
     stop(this.#probe);
-    this.#client?.destroy();
+    this.#line?.close();
   }
 
   #trip(why: "down" | "late"): void {
@@ -211,10 +148,6 @@ export class Connection {
     this.#wasLate = false;
     for (const listener of this.#listeners) listener("up");
   }
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Redis said no, or the command never left: otherwise nobody knows. */

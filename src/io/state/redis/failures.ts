@@ -36,3 +36,7 @@ export function isTurnedAway(why: string): boolean {
 export function isUntrusted(why: string): boolean {
   return /certificate/i.test(why);
 }
+
+export function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

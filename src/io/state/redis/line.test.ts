@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { type CuttingProxy, cuttingProxy } from "../../../../tests/support/cutting-proxy.ts";
+import { emptyBooks, hasRedis, type RedisServer, redisState, startRedis } from "../../../../tests/support/redis.ts";
+import type { SharedRedis } from "./shared-redis.ts";
+
+describe.skipIf(!hasRedis)("the line to Redis", () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterAll(() => server?.close());
+
+  const behindProxy = async (timeoutMs: number): Promise<SharedRedis & { readonly proxy: CuttingProxy }> => {
+    const url = new URL(server.url);
+    const proxy = await cuttingProxy(Number(url.port));
+    onTestFinished(() => proxy.close());
+    url.port = String(proxy.port);
+    const redis = await redisState(url.href, { timeoutMs });
+    onTestFinished(async () => void (await redis.close()));
+    await redis.open(emptyBooks());
+    return { ...redis, proxy };
+  };
+
+  test("SCALE-03 a connection on which nothing is heard any more is left, also one that was not ready yet, and another is made", async () => {
+    const { board, proxy } = await behindProxy(1000);
+    const heard: string[] = [];
+    board.hear("topic", (message) => heard.push(message));
+    await expect
+      .poll(async () => {
+        await board.tell("topic", "first");
+        return heard;
+      })
+      .toContain("first");
+    const before = proxy.connections();
+    proxy.hold();
+    // Both lines have a connection that was never ready.
+    await expect.poll(() => proxy.connections(), { timeout: 60_000 }).toBeGreaterThanOrEqual(before + 2);
+    proxy.mute();
+    await expect.poll(() => board.read("note").catch(() => "refused"), { timeout: 60_000 }).toBe(undefined);
+    // What was listened to on the one before is listened to on this one.
+    await expect
+      .poll(
+        async () => {
+          await board.tell("topic", "second").catch(() => undefined);
+          return heard;
+        },
+        { timeout: 60_000 },
+      )
+      .toContain("second");
+  }, 150_000);
+
+  test("SCALE-03 where this process stood still, Redis has its whole time from then on", async () => {
+    const { board, proxy } = await behindProxy(3000);
+    proxy.hold();
+    const asked = board.read("note");
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2400);
+    // Longer than half of its time, and shorter than all of it.
+    await sleep(2300);
+    proxy.resume();
+    expect(await asked).toBe(undefined);
+  }, 30_000);
+});
