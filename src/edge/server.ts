@@ -39,7 +39,7 @@ import {
 import { sendFault, sendReply } from "./respond.ts";
 import { type Match, Router } from "./router.ts";
 import { ResponseSink } from "./sink.ts";
-import { timeStalls } from "./stalls.ts";
+import { movedOn, timeStalls } from "./stalls.ts";
 import { dropRateHeaders } from "./window.ts";
 
 /** Credentials at providers, the platform's and those of the workspace: no refusal leaves with one in it, whoever wrote its message. */
@@ -167,8 +167,13 @@ export class Edge {
 
   /** Nothing moved on a connection: it is idle, or its client takes nothing. One that waits for a provider is left alone. */
   #timedOut(socket: Socket): void {
-    const owed = this.#connections.get(socket)?.answers.length ?? 0;
-    if (owed === 0 || socket.writableLength > 0) socket.destroy();
+    const before = movedOn(socket);
+    // Where this process stood still, a request may have come, or the client taken something, that is seen only now.
+    setImmediate(() => {
+      if (movedOn(socket) !== before) return;
+      const owed = this.#connections.get(socket)?.answers.length ?? 0;
+      if (owed === 0 || socket.writableLength > 0) socket.destroy();
+    });
   }
 
   /** From here on the socket is no HTTP any more: whoever is refused hears it by hand. */

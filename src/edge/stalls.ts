@@ -23,3 +23,8 @@ export function timeStalls(server: Server, stallMs: number): void {
   }, everyMs).unref();
   server.on("close", () => clearInterval(looking));
 }
+
+/** How much has come and gone on a connection: what waits to go has not. */
+export function movedOn({ bytesRead, bytesWritten, writableLength }: Socket): number {
+  return bytesRead + bytesWritten - writableLength;
+}

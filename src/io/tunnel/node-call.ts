@@ -34,6 +34,8 @@ export class NodeCall implements UpstreamCall {
   #over = false;
   #timedOut = false;
   #whole = false;
+  /** Of the answer, its head with them. */
+  #pieces = 0;
 
   constructor(
     session: ClientHttp2Session,
@@ -81,9 +83,11 @@ export class NodeCall implements UpstreamCall {
     const stream = this.#stream;
     stream.setTimeout(this.#rules.firstByteTimeoutMs);
     stream.on("timeout", () => {
-      this.#timedOut = true;
-      stream.close(constants.NGHTTP2_CANCEL);
-      this.#fail("timeout", "the node said nothing in time");
+      const pieces = this.#pieces;
+      // Where this process stood still, what the node said meanwhile is read first.
+      setImmediate(() => {
+        if (this.#pieces === pieces) this.#giveUp();
+      });
     });
     stream.once("response", (headers) => this.#answered(headers));
     stream.once("trailers", (trailers) => {
@@ -94,7 +98,14 @@ export class NodeCall implements UpstreamCall {
     stream.once("close", () => (this.#whole ? this.#ended() : this.#broke()));
   }
 
+  #giveUp(): void {
+    this.#timedOut = true;
+    this.#stream.close(constants.NGHTTP2_CANCEL);
+    this.#fail("timeout", "the node said nothing in time");
+  }
+
   #answered(headers: IncomingHttpHeaders): void {
+    this.#pieces += 1;
     if (this.#over) return;
     this.#stream.setTimeout(this.#rules.idleTimeoutMs);
     this.#reader = this.#listener.answered(Number(headers[":status"] ?? 0), plain(headers));
@@ -103,6 +114,7 @@ export class NodeCall implements UpstreamCall {
   }
 
   #took(chunk: Buffer): void {
+    this.#pieces += 1;
     if (this.#over || this.#reader?.data(chunk) !== "pause") return;
     // Who waits for the client is not waiting for the node.
     this.#stream.setTimeout(0);
