@@ -168,7 +168,7 @@ export class Edge {
   /** Nothing moved on a connection: it is idle, or its client takes nothing. One that waits for a provider is left alone. */
   #timedOut(socket: Socket): void {
     const before = movedOn(socket);
-    // Where this process stood still, a request may have come, or the client taken something, that is seen only now.
+    // Where this process stood still, a request may have come, or the client taken whole pieces, which is seen only now.
     setImmediate(() => {
       if (movedOn(socket) !== before) return;
       const owed = this.#connections.get(socket)?.answers.length ?? 0;

@@ -60,7 +60,8 @@ export function boundsOf(config: Config) {
         waitMs: config.GATEWAY_QUEUE_WAIT_MS,
       },
       (ms, then) => {
-        // In two halves: where this process itself stood still, places come free in the second by what came meanwhile.
+        // In two halves: where this process stood still over the first one's end, places come free in the second by what came
+        // meanwhile. Over the end of the second they have one turn for it.
         let timer = systemTimers.after(ms / 2, () => {
           timer = systemTimers.after(ms / 2, then);
         });

@@ -33,6 +33,7 @@ export class RedisBoard implements Board {
   readonly #intended = new Set<string>();
   readonly #heard = new Map<string, Set<(message: string) => void>>();
   #line: Line | undefined;
+  #isClosed = false;
   /** While wallets are being opened nobody begins to change money. */
   moneyMayMove: () => boolean = () => true;
 
@@ -183,15 +184,16 @@ export class RedisBoard implements Board {
     this.#moneyLocks.clear();
     for (const lock of locks) await lock.release();
     await this.tellMoving().catch(() => undefined);
+    this.#isClosed = true;
     this.#line?.close();
   }
 
-  /** The client subscribes again whenever it connects again; only the first time must succeed. */
+  /** The client subscribes again whenever it connects again; only the first time must succeed, on whichever connection. */
   async #subscribe(channel: string, listeners: ReadonlySet<(message: string) => void>): Promise<void> {
     const { timers, log } = this.#deps;
     for (;;) {
       const client = this.#line?.client;
-      if (client === undefined || !client.isOpen) return;
+      if (client === undefined || this.#isClosed) return;
       try {
         await client.subscribe(channel, (message) => {
           for (const listener of listeners) listener(message);

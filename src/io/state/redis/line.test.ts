@@ -34,30 +34,39 @@ describe.skipIf(!hasRedis)("the line to Redis", () => {
       .toContain("first");
     const before = proxy.connections();
     proxy.hold();
+    board.hear("late topic", (message) => heard.push(message));
     // Both lines have a connection that was never ready.
     await expect.poll(() => proxy.connections(), { timeout: 60_000 }).toBeGreaterThanOrEqual(before + 2);
     proxy.mute();
     await expect.poll(() => board.read("note").catch(() => "refused"), { timeout: 60_000 }).toBe(undefined);
-    // What was listened to on the one before is listened to on this one.
+    // What was listened to on the one before is listened to on this one, and so is what could not be yet.
     await expect
       .poll(
         async () => {
           await board.tell("topic", "second").catch(() => undefined);
+          await board.tell("late topic", "third").catch(() => undefined);
           return heard;
         },
         { timeout: 60_000 },
       )
-      .toContain("second");
+      .toEqual(expect.arrayContaining(["second", "third"]));
   }, 150_000);
 
   test("SCALE-03 where this process stood still, Redis has its whole time from then on", async () => {
     const { board, proxy } = await behindProxy(3000);
-    proxy.hold();
-    const asked = board.read("note");
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2400);
-    // Longer than half of its time, and shorter than all of it.
-    await sleep(2300);
-    proxy.resume();
-    expect(await asked).toBe(undefined);
-  }, 30_000);
+    for (;;) {
+      proxy.hold();
+      const asked = board.read("note").catch(() => "refused");
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2400);
+      const stoodUntilMs = performance.now();
+      // Longer than half of its time, and shorter than all of it.
+      await sleep(1800);
+      const isInTime = performance.now() - stoodUntilMs < 2200;
+      proxy.resume();
+      const answer = await asked;
+      if (isInTime) return expect(answer).toBe(undefined);
+      // The machine stood still, too: once more, when Redis is known to answer again.
+      await expect.poll(() => board.read("note").catch(() => "refused"), { timeout: 60_000 }).toBe(undefined);
+    }
+  }, 150_000);
 });
