@@ -46,6 +46,10 @@ describe.skipIf(!hasChromium)("the keys of a workspace", () => {
     await page.mouse.down();
     await page.mouse.move(5, 5);
     await page.mouse.up();
+    await page.keyboard.press("Escape");
+    // The way back on a phone.
+    const wayBack = (dialog: EventTarget) => dialog.dispatchEvent(new Event("cancel", { cancelable: true }));
+    expect(await page.locator("dialog[open]").evaluate(wayBack)).toBe(false);
     expect(await shown.textContent()).toBe(secret);
     await page.getByRole("button", { name: "I have copied it" }).click();
     await row(page, "backend").waitFor();

@@ -51,7 +51,9 @@ function awaySince(all: readonly Query[]): number | undefined {
   return isOnline ? undefined : 0;
 }
 
-function isUnanswered({ state }: Query): boolean {
-  const { status, error } = state;
-  return status === "error" && error instanceof ApiError && (error.status === 0 || error.status >= 500);
+/** Nobody answered, or a proxy in its place; a screen tells what the gateway itself says. */
+const UNANSWERED: readonly number[] = [0, 502, 504];
+
+function isUnanswered({ state: { status, error } }: Query): boolean {
+  return status === "error" && error instanceof ApiError && UNANSWERED.includes(error.status);
 }

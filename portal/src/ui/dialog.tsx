@@ -22,7 +22,7 @@ export function Dialog({ open, onClose, title, children, footer, size = "normal"
   const ref = useRef<HTMLDialogElement>(null);
   const isPressedOutside = useRef(false);
   // A secret that is shown once would be lost by a slip: it goes by a button alone.
-  const mayVanish = () => ref.current?.querySelector("[data-secret]") === null;
+  const mayVanish = () => ref.current?.querySelector("[data-shown-once]") === null;
   useEffect(() => {
     const dialog = ref.current;
     if (dialog === null) return;
@@ -42,6 +42,8 @@ export function Dialog({ open, onClose, title, children, footer, size = "normal"
       aria-labelledby={titleId}
       onClose={(event) => event.target === event.currentTarget && onClose()}
       onKeyDown={(event) => event.key === "Escape" && !mayVanish() && event.preventDefault()}
+      // The way back on a phone is no key.
+      onCancel={(event) => !mayVanish() && event.preventDefault()}
       onPointerDown={(event) => {
         isPressedOutside.current = event.target === event.currentTarget;
       }}

@@ -19,7 +19,7 @@ export function ShownOnce({
         This is shown once. Copy it now and keep it where secrets are kept.
       </p>
       <div className="flex items-center gap-2 rounded-md border bg-card py-1.5 pr-2 pl-3">
-        <code className="min-w-0 flex-1 font-mono text-[0.8125rem] break-all" data-secret={label}>
+        <code className="min-w-0 flex-1 font-mono text-[0.8125rem] break-all" data-secret={label} data-shown-once="">
           {secret}
         </code>
         <CopyButton text={secret} label={`Copy: ${label}`}>

@@ -121,7 +121,8 @@ function Head<T>({ columns, sort, onSort }: Props<T>) {
                     name={order === "asc" ? "up" : "down"}
                     className={cx(
                       "absolute left-full ml-0.5 size-3",
-                      order === undefined && "opacity-0 group-hover/sort:opacity-60",
+                      order === undefined &&
+                        "opacity-0 group-hover/sort:opacity-60 group-focus-visible/sort:opacity-60",
                     )}
                   />
                 </button>
