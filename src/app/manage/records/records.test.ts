@@ -252,7 +252,11 @@ describe("request log", () => {
     expect(await room.ask("manageShowRequest", { params: { id: "chatcmpl-2" } })).toMatchObject({
       status: 402,
       error_code: "insufficient_credits",
-      error: { code: "insufficient_credits", says: expect.stringContaining("wallet") },
+      error: {
+        code: "insufficient_credits",
+        says: expect.stringContaining("wallet"),
+        next: expect.stringMatching(/^Top up/),
+      },
       charge: null,
       cost: "0.00",
       currency: "EUR",
@@ -326,6 +330,19 @@ describe("operation", () => {
     expect(checks).toContainEqual({ name: "journal", ok: false, detail: "the disk is full" });
     expect(checks).toContainEqual({ name: "ledger", ok: true, detail: "the books balance" });
     expect(checks).toContainEqual(expect.objectContaining({ name: "providers", ok: true }));
+  });
+
+  test("LOG-01 what nobody was refused with is told in words, too", async () => {
+    const other = await openRoom();
+    onTestFinished(() => other.close());
+    const { id } = await other.ask("manageCreateWorkspace", { body: { slug: "lab" } });
+    const ends = ["client_disconnected", "interrupted"];
+    const ended = (errorCode: string) => ({ workspaceId: String(id), status: 499, errorCode, charge: null });
+    await other.store.ingest(ends.map((code) => record(code, ended(code))));
+    for (const code of ends) {
+      const { error } = await other.ask("manageShowRequest", { params: { id: code } });
+      expect(error).toEqual({ code, says: expect.stringMatching(/\.$/), next: expect.stringMatching(/\.$/) });
+    }
   });
 
   test("BILL-07 doctor says of money that is not in the books where it may be: in the journal of who was killed", async () => {

@@ -49,7 +49,24 @@ function policiesAt(versions: readonly PolicyVersion[], { createdAtMs, keyId }: 
   });
 }
 
-const MEANINGS = new Map<string, { says: string; next: string }>(Object.entries(FAULTS));
+/** What nobody was refused with stands in the log alone. */
+const MEANINGS = new Map<string, { says: string; next: string }>([
+  ...Object.entries(FAULTS),
+  [
+    "client_disconnected",
+    {
+      says: "The caller hung up before the answer was whole; what was used until then is charged.",
+      next: "Give the caller more time, or ask for a stream.",
+    },
+  ],
+  [
+    "interrupted",
+    {
+      says: "The gateway was killed while it answered; nothing was charged.",
+      next: "Send it again.",
+    },
+  ],
+]);
 
 function errorView(code: string | null) {
   if (code === null) return null;
