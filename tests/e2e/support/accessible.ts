@@ -4,6 +4,8 @@ import { expect } from "vitest";
 
 /** Its source is large, and need not be sent again to a page that has it. */
 const THERE = ";";
+/** What is just being asked for again is dimmed until it is there. */
+const BUSY = ':not(button)[aria-busy="true"]';
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
 /** Nothing that axe can find; in the dark theme only colours can differ. The page stays in the light one. */
@@ -13,6 +15,7 @@ export async function expectAccessible(page: Page): Promise<void> {
   expect(page.frames()).toHaveLength(1);
   for (const colorScheme of ["dark", "light"] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await expect.poll(() => page.locator(BUSY).count(), { timeout: 20_000 }).toBe(0);
     const given = (await page.evaluate("'axe' in window")) ? { axeSource: THERE } : {};
     const axe = new AxeBuilder({ page, ...given }).options({ resultTypes: ["violations"] }).setLegacyMode();
     const { violations } = await (colorScheme === "dark"

@@ -71,7 +71,7 @@ export function ModelFates({
           className="max-w-44"
         />
       </div>
-      <div className={cx("transition-opacity", !isSettled && "opacity-60")}>
+      <div aria-busy={!isSettled} className={cx("transition-opacity", !isSettled && "opacity-60")}>
         {preview === undefined ? (
           <div className="px-5 py-4">
             <SkeletonLines count={6} />
