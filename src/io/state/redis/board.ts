@@ -191,7 +191,7 @@ export class RedisBoard implements Board {
   /** The client subscribes again whenever it connects again; only the first time must succeed, on whichever connection. */
   async #subscribe(channel: string, listeners: ReadonlySet<(message: string) => void>): Promise<void> {
     const { timers, log } = this.#deps;
-    for (;;) {
+    for (let tries = 0; ; tries += 1) {
       const client = this.#line?.client;
       if (client === undefined || this.#isClosed) return;
       try {
@@ -200,7 +200,7 @@ export class RedisBoard implements Board {
         });
         return;
       } catch (error) {
-        log.warn({ err: error }, "messages of other instances cannot be heard yet");
+        if (tries === 0) log.warn({ err: error, channel }, "messages of other instances cannot be heard yet");
       }
       await pause(timers, LOCK_ASK_EVERY_MS);
     }
