@@ -1,5 +1,6 @@
 import { type MintedCredential, mintedCredential, readGoogleAccount } from "../io/upstream/google-credentials.ts";
-import { httpTransport, type Transport } from "../io/upstream/transport.ts";
+import { httpTransport } from "../io/upstream/http/http-transport.ts";
+import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
 import { systemTimers } from "../kit/timers.ts";
 import { type Config, ConfigError } from "../settings/config.ts";

@@ -9,18 +9,9 @@ import { PROJECT_ROOT } from "../../src/settings/config.ts";
 const kept = packagesThatRun(PROJECT_ROOT);
 
 test("OPS-05 the image keeps what the gateway runs on, and nothing that only builds the portal or tests", () => {
-  const names = [
-    "zod",
-    "pg",
-    "@redis/client",
-    "undici",
-    "better-auth",
-    "nodemailer",
-    "gpt-tokenizer",
-    "@opentelemetry/api",
-  ];
+  const names = ["zod", "pg", "@redis/client", "better-auth", "nodemailer", "gpt-tokenizer", "@opentelemetry/api"];
   for (const name of names) expect(kept).toContain(`node_modules/${name}`);
-  for (const name of ["vite", "react", "vue", "typescript", "vitest", "@babel/core", "lightningcss"])
+  for (const name of ["vite", "react", "vue", "typescript", "vitest", "@babel/core", "lightningcss", "undici"])
     expect(kept).not.toContain(`node_modules/${name}`);
 });
 

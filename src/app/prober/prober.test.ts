@@ -10,7 +10,7 @@ import { loadCatalogue } from "../../domain/catalogue/load.ts";
 import { ProofBook, subjectOf } from "../../domain/catalogue/proofs.ts";
 import { catalogueFiles } from "../../io/catalogue-files.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
-import { httpTransport } from "../../io/upstream/transport.ts";
+import { httpTransport } from "../../io/upstream/http/http-transport.ts";
 import { makeIds } from "../../kit/ids.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
 import type { Timers } from "../../kit/timers.ts";

@@ -51,7 +51,8 @@ export class NodeCall implements UpstreamCall {
     const { method = "POST", headers, body } = request;
     const kept = Object.entries(headers).filter(([name]) => !HOP_HEADERS.includes(name.toLowerCase()));
     // Small servers beside a node read nothing of a body whose length they are not told.
-    const length = typeof body === "string" && method !== "GET" ? { "content-length": Buffer.byteLength(body) } : {};
+    const bytes = typeof body === "string" ? Buffer.byteLength(body) : body.bytes;
+    const length = method === "GET" ? {} : { "content-length": bytes };
     this.#stream = session.request(
       { ":method": method, ":path": path, ...Object.fromEntries(kept), ...length },
       { endStream: method === "GET" },

@@ -35,7 +35,7 @@ export function outgoingForm(fields: readonly FormField[], file: FormFile): Outg
     yield after;
   }
   return {
-    headers: { "content-type": `multipart/form-data; boundary=${boundary}`, "content-length": String(bytes) },
+    headers: { "content-type": `multipart/form-data; boundary=${boundary}` },
     body: { bytes, open: () => Readable.from(pieces(), { objectMode: false }) },
   };
 }

@@ -1,7 +1,8 @@
-import type { Client as ClientOf } from "undici";
-import Client from "undici/lib/dispatcher/client.js";
 import { type EgressRules, guardedLookup, readEgressUrl } from "./egress.ts";
-import { callOn, type UpstreamFailure } from "./transport.ts";
+import { callOn, diallingOf } from "./http/http-transport.ts";
+import { Origin } from "./http/origin.ts";
+import { Silence } from "./http/silence.ts";
+import type { UpstreamFailure } from "./transport.ts";
 
 /** What became of a message to an address that a workspace chose. */
 export type Posted =
@@ -27,44 +28,41 @@ const HEADER_BYTES_MAX = 16 * 1024;
  * followed, and of the answer nothing but its status is read.
  */
 export function guardedPost(rules: EgressRules, timeoutMs: number, nameServers?: readonly string[]): GuardedPost {
-  return async ({ url, headers, body, signal }) => {
-    const read = readEgressUrl(url, rules);
+  const limits = {
+    connections: 1,
+    connectTimeoutMs: timeoutMs,
+    firstByteTimeoutMs: timeoutMs,
+    idleTimeoutMs: timeoutMs,
+    headBytesMax: HEADER_BYTES_MAX,
+  };
+  return async (post) => {
+    const read = readEgressUrl(post.url, rules);
     if ("problem" in read) return { is: "refused", why: read.problem };
-    const client = new Client(read.origin, {
-      connect: { lookup: guardedLookup(rules, nameServers), timeout: timeoutMs },
-      headersTimeout: timeoutMs,
-      bodyTimeout: timeoutMs,
-      maxHeaderSize: HEADER_BYTES_MAX,
-      allowH2: false,
-      pipelining: 0,
-    });
+    const dialling = { ...diallingOf(read), lookup: guardedLookup(rules, nameServers) };
+    const origin = new Origin(dialling, limits, new Silence(timeoutMs));
     try {
-      return await posted(client, { url: read.href, headers, body, signal }, timeoutMs);
+      return await posted(origin, read, post, timeoutMs);
     } finally {
-      await client.destroy();
+      origin.cut();
     }
   };
 }
 
-function posted(client: ClientOf, { url, headers, body, signal }: Post, timeoutMs: number): Promise<Posted> {
+function posted(origin: Origin, { host, pathname, search }: URL, post: Post, timeoutMs: number): Promise<Posted> {
   return new Promise((resolve) => {
-    const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    const deadline = AbortSignal.any([post.signal, AbortSignal.timeout(timeoutMs)]);
     const settle = (found: Posted) => {
       deadline.removeEventListener("abort", abort);
       resolve(found);
     };
     const abort = () => call.abort();
-    const call = callOn(
-      client,
-      { url, headers, body },
-      {
-        failed: (failure) => settle(notSent(failure)),
-        answered: (status) => {
-          settle({ is: "answered", status });
-          return { data: () => "pause", end() {}, failed() {} };
-        },
+    const call = callOn({ origin, host, path: `${pathname}${search}` }, post, {
+      failed: (failure) => settle(notSent(failure)),
+      answered: (status) => {
+        settle({ is: "answered", status });
+        return { data: () => "pause", end() {}, failed() {} };
       },
-    );
+    });
     deadline.addEventListener("abort", abort);
     if (deadline.aborted) abort();
   });

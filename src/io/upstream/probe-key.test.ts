@@ -5,8 +5,8 @@ import { loadCatalogue } from "../../domain/catalogue/load.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { catalogueFiles } from "../catalogue-files.ts";
+import { httpTransport } from "./http/http-transport.ts";
 import { probeProvider } from "./probe-key.ts";
-import { httpTransport } from "./transport.ts";
 
 const CATALOGUE = path.resolve(import.meta.dirname, "../../../catalogue");
 const LIMITS = { connections: 1, connectTimeoutMs: 15_000, firstByteTimeoutMs: 15_000, idleTimeoutMs: 15_000 };

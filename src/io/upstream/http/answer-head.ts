@@ -1,0 +1,79 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { HttpFault } from "./fault.ts";
+import { HEADER_NAME, NOT_IN_HEADER } from "./header.ts";
+
+/** How the end of a body is told. */
+export type Framing =
+  | { readonly is: "none" }
+  | { readonly is: "length"; readonly bytes: number }
+  | { readonly is: "chunked" }
+  | { readonly is: "until_close" };
+
+export type AnswerHead = {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly framing: Framing;
+  /** Whether another request may follow on the connection. */
+  readonly keeps: boolean;
+};
+
+const VERSION = "HTTP/1.";
+const STATUS_AT = "HTTP/1.1 ".length;
+const STATUS = /^[1-9]\d\d(?: |$)/;
+const LENGTH = /^\d{1,15}$/;
+
+/** Reads everything before the empty line. What two readers could understand differently is refused. */
+export function readHead(text: string): AnswerHead {
+  const lineEnd = text.indexOf("\r\n");
+  const first = lineEnd < 0 ? text : text.slice(0, lineEnd);
+  const minor = first.charAt(VERSION.length);
+  const isKnown = first.startsWith(VERSION) && (minor === "1" || minor === "0") && first.charAt(STATUS_AT - 1) === " ";
+  const status = first.slice(STATUS_AT);
+  if (!isKnown || !STATUS.test(status) || NOT_IN_HEADER.test(status)) throw new HttpFault("HTTP_BAD_ANSWER");
+  const headers = lineEnd < 0 ? {} : readHeaders(text, lineEnd + 2);
+  const code = Number(status.slice(0, 3));
+  const framing = framingOf(code, headers);
+  const closes = headers.connection !== undefined && /\bclose\b/i.test(headers.connection);
+  return { status: code, headers, framing, keeps: minor === "1" && !closes && framing.is !== "until_close" };
+}
+
+function readHeaders(text: string, from: number): IncomingHttpHeaders {
+  const headers: IncomingHttpHeaders = {};
+  for (let at = from; at < text.length; ) {
+    const next = text.indexOf("\r\n", at);
+    const end = next < 0 ? text.length : next;
+    const colon = text.indexOf(":", at);
+    if (colon < 0 || colon >= end) throw new HttpFault("HTTP_BAD_ANSWER");
+    const name = text.slice(at, colon);
+    const value = text.slice(colon + 1, end);
+    if (!HEADER_NAME.test(name) || NOT_IN_HEADER.test(value)) throw new HttpFault("HTTP_BAD_ANSWER");
+    put(headers, name.toLowerCase(), value.trim());
+    at = end + 2;
+  }
+  return headers;
+}
+
+function put(headers: IncomingHttpHeaders, name: string, value: string): void {
+  if (name === "set-cookie") {
+    headers["set-cookie"] = [...(headers["set-cookie"] ?? []), value];
+    return;
+  }
+  const before = headers[name];
+  if (before === undefined) headers[name] = value;
+  // The same length twice is one, for most; two readers need not be of one mind about it.
+  else if (name === "content-length") throw new HttpFault("HTTP_BAD_ANSWER");
+  else headers[name] = `${String(before)}, ${value}`;
+}
+
+function framingOf(status: number, headers: IncomingHttpHeaders): Framing {
+  const coding = headers["transfer-encoding"];
+  const length = headers["content-length"];
+  if (status < 200 || status === 204 || status === 304) return { is: "none" };
+  if (coding !== undefined) {
+    if (length !== undefined || coding.toLowerCase() !== "chunked") throw new HttpFault("HTTP_BAD_ANSWER");
+    return { is: "chunked" };
+  }
+  if (length === undefined) return { is: "until_close" };
+  if (!LENGTH.test(length)) throw new HttpFault("HTTP_BAD_ANSWER");
+  return { is: "length", bytes: Number(length) };
+}

@@ -1,0 +1,349 @@
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { type Script, startUpstream, type Upstream, unusedPort } from "../../../../tests/support/upstream.ts";
+import type { BodyReader, Transport, UpstreamFailure, UpstreamRequest } from "../transport.ts";
+import { httpTransport, type TransportLimits } from "./http-transport.ts";
+
+const LIMITS = { connections: 1, connectTimeoutMs: 15_000, firstByteTimeoutMs: 15_000, idleTimeoutMs: 15_000 };
+
+async function scene(limits: Partial<TransportLimits> = {}) {
+  const upstream = await startUpstream();
+  const transport = httpTransport({ ...LIMITS, ...limits });
+  onTestFinished(async () => {
+    await transport.close();
+    await upstream.close();
+  });
+  return { upstream, transport };
+}
+
+const requestTo = ({ baseUrl }: Pick<Upstream, "baseUrl">): UpstreamRequest => ({
+  url: `${baseUrl}/chat/completions`,
+  headers: {},
+  body: "{}",
+});
+const IGNORE: BodyReader = { data: () => "more", end() {}, failed() {} };
+
+type Outcome = { status?: number; body: string; failure?: UpstreamFailure };
+
+/** How a call ends, with what came of its answer. */
+function ask(transport: Transport, request: UpstreamRequest): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const outcome: Outcome = { body: "" };
+    const failed = (failure: UpstreamFailure) => resolve({ ...outcome, failure });
+    transport.send(request, {
+      failed,
+      answered(status) {
+        outcome.status = status;
+        return {
+          data(chunk) {
+            outcome.body += chunk.toString();
+            return "more";
+          },
+          end: () => resolve(outcome),
+          failed,
+        };
+      },
+    });
+  });
+}
+
+/** Something that listens and is no HTTP server. */
+async function listener(met: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => undefined);
+    met(socket);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  return `127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
+}
+
+describe("calls that wait for a connection", () => {
+  test("CHAT-09 one that is aborted is over at once, and is never sent", async () => {
+    const { upstream, transport } = await scene();
+    const gate = Promise.withResolvers<void>();
+    upstream.next({ json: {}, gate: gate.promise });
+    const first = ask(transport, requestTo(upstream));
+    await upstream.arrived(1);
+    const failures: UpstreamFailure[] = [];
+    const second = transport.send(requestTo(upstream), { answered: () => IGNORE, failed: (one) => failures.push(one) });
+    second.abort();
+    expect(failures).toMatchObject([{ kind: "aborted", sent: false }]);
+    gate.resolve();
+    expect(await first).toMatchObject({ status: 200 });
+    expect(await ask(transport, requestTo(upstream))).toMatchObject({ status: 200 });
+    expect(upstream.requests).toHaveLength(2);
+    expect(failures).toHaveLength(1);
+  });
+
+  test("ROUTE-04 they get one in the order they came, also where the one before them is not kept", async () => {
+    const { upstream, transport } = await scene();
+    upstream.always({ json: {}, headers: { connection: "close" } });
+    const bodies = ["1", "2", "3"];
+    await Promise.all(bodies.map((body) => ask(transport, { ...requestTo(upstream), body })));
+    expect(upstream.requests.map(({ raw }) => raw.toString())).toEqual(bodies);
+    expect(upstream.connections()).toBe(3);
+  });
+});
+
+describe("connections", () => {
+  test("one is used again and again, and never by two calls at once", async () => {
+    const { upstream, transport } = await scene({ connections: 8 });
+    for (let round = 0; round < 3; round += 1) await ask(transport, requestTo(upstream));
+    expect(upstream.connections()).toBe(1);
+    await Promise.all([ask(transport, requestTo(upstream)), ask(transport, requestTo(upstream))]);
+    expect(upstream.connections()).toBe(2);
+  });
+
+  test.each([
+    ["says that it closes", { headers: { connection: "close" } }],
+    ["says that it waits for less than a request takes to come", { headers: { "keep-alive": "timeout=2" } }],
+    ["ends its answers by closing", { framing: "close" as const }],
+  ])("one to a server that %s is not used again", async (_name, script) => {
+    const { upstream, transport } = await scene();
+    upstream.always({ json: {}, ...script });
+    for (let round = 0; round < 3; round += 1)
+      expect(await ask(transport, requestTo(upstream))).toMatchObject({ status: 200, body: "{}" });
+    expect(upstream.connections()).toBe(3);
+  });
+
+  test("one that the server closed meanwhile is not used again", async () => {
+    const { upstream, transport } = await scene();
+    await ask(transport, requestTo(upstream));
+    await upstream.close();
+    await sleep(100);
+    const again = await startUpstream(undefined, upstream.port);
+    onTestFinished(() => again.close());
+    expect(await ask(transport, requestTo(again))).toMatchObject({ status: 200 });
+  });
+
+  test("BILL-10 owners share none with each other or with the operator; a released one's are closed, what runs on them finishes", async () => {
+    const { upstream, transport } = await scene({ connections: 8 });
+    const owned = (owner: string) => ({ ...requestTo(upstream), owner });
+    for (const request of [requestTo(upstream), owned("a"), owned("b")]) await ask(transport, request);
+    expect(upstream.connections()).toBe(3);
+    const gate = Promise.withResolvers<void>();
+    upstream.next({ json: { whole: true }, gate: gate.promise });
+    const running = ask(transport, owned("a"));
+    await upstream.arrived(4);
+    transport.release("a");
+    await ask(transport, owned("a"));
+    expect(upstream.connections()).toBe(4);
+    gate.resolve();
+    expect(await running).toMatchObject({ status: 200, body: '{"whole":true}' });
+  });
+
+  test("OPS-05 when the gateway stops, what runs, waits or comes later is told so", async () => {
+    const { upstream, transport } = await scene();
+    upstream.next({ json: {}, gate: new Promise(() => undefined) });
+    const calls = [ask(transport, requestTo(upstream)), ask(transport, requestTo(upstream))];
+    await upstream.arrived(1);
+    await transport.close();
+    const [running, waiting] = await Promise.all(calls);
+    expect(running?.failure).toMatchObject({ kind: "stopped", sent: true });
+    expect(waiting?.failure).toMatchObject({ kind: "stopped", sent: false });
+    expect((await ask(transport, requestTo(upstream))).failure).toMatchObject({ kind: "stopped", sent: false });
+  });
+});
+
+describe("what fails", () => {
+  test("ROUTE-04 a port where nobody listens: nothing was sent", async () => {
+    const transport = httpTransport(LIMITS);
+    onTestFinished(() => transport.close());
+    const outcome = await ask(transport, requestTo({ baseUrl: `http://127.0.0.1:${await unusedPort()}` }));
+    expect(outcome.failure).toEqual({ kind: "connect", sent: false, why: "ECONNREFUSED" });
+  });
+
+  test("ROUTE-04 a server that never finishes its greeting: nothing was sent", async () => {
+    const transport = httpTransport({ ...LIMITS, connectTimeoutMs: 100 });
+    onTestFinished(() => transport.close());
+    const place = await listener(() => undefined);
+    const outcome = await ask(transport, requestTo({ baseUrl: `https://${place}` }));
+    expect(outcome.failure).toEqual({ kind: "timeout", sent: false, why: "HTTP_CONNECT_TIMEOUT" });
+  });
+
+  test.each<[string, Script, object]>([
+    [
+      "before its answer",
+      { end: { is: "stall", after: "before_headers" } },
+      { failure: { why: "HTTP_FIRST_BYTE_TIMEOUT" } },
+    ],
+    [
+      "inside it",
+      { frames: ["begun", "never"], end: { is: "stall", after: 5 } },
+      { status: 200, body: "begun", failure: { why: "HTTP_IDLE_TIMEOUT" } },
+    ],
+  ])("ERR-07 a provider that is silent %s is not waited for", async (_name, script, expected) => {
+    const { upstream, transport } = await scene({ firstByteTimeoutMs: 200, idleTimeoutMs: 200 });
+    upstream.next(script);
+    const outcome = await ask(transport, requestTo(upstream));
+    expect(outcome).toMatchObject(expected);
+    expect(outcome.failure).toMatchObject({ kind: "timeout", sent: true });
+  });
+
+  test.each<[string, Script, string]>([
+    ["before its answer", { end: { is: "cut", after: "before_headers" } }, "HTTP_CUT_OFF"],
+    ["in the middle", { body: "hello", end: { is: "cut", after: 2 } }, "HTTP_CUT_OFF"],
+    ["in the middle by a reset", { body: "hello", end: { is: "cut", after: 2, how: "rst" } }, "ECONNRESET"],
+    [
+      "by a reset where only its closing would end the answer",
+      { body: "hello", framing: "close", end: { is: "cut", after: 2, how: "rst" } },
+      "ECONNRESET",
+    ],
+    ["and is no HTTP", { raw: "nonsense\r\n\r\n" }, "HTTP_BAD_ANSWER"],
+  ])("ERR-07 a provider that breaks off %s", async (_name, script, why) => {
+    const { upstream, transport } = await scene();
+    upstream.next(script);
+    expect((await ask(transport, requestTo(upstream))).failure).toEqual({ kind: "broken", sent: true, why });
+    expect(await ask(transport, requestTo(upstream))).toMatchObject({ status: 200 });
+  });
+
+  test("BILL-10 a header that would be two is not sent, and its sender holds the call before it hears of it", async () => {
+    const { upstream, transport } = await scene();
+    const request = { ...requestTo(upstream), headers: { authorization: "Bearer a\r\nx-b: c" } };
+    expect((await ask(transport, request)).failure).toEqual({ kind: "connect", sent: false, why: "HTTP_BAD_HEADER" });
+    expect(upstream.requests).toEqual([]);
+  });
+
+  test("ERR-07 a reader that throws hears that the answer broke", async () => {
+    const { upstream, transport } = await scene();
+    for (const at of ["data", "end"] as const) {
+      const failure = await new Promise<UpstreamFailure>((resolve) => {
+        const fails = () => {
+          throw new RangeError("no");
+        };
+        const reader = { ...IGNORE, failed: resolve, [at]: fails };
+        transport.send(requestTo(upstream), { answered: () => reader, failed: resolve });
+      });
+      expect(failure).toEqual({ kind: "broken", sent: true, why: "RangeError" });
+    }
+  });
+});
+
+describe("a reader that pauses", () => {
+  test("CHAT-08 hears nothing until it goes on, not even the end, and is not taken for a silent provider", async () => {
+    const { upstream, transport } = await scene({ idleTimeoutMs: 100, firstByteTimeoutMs: 5_000 });
+    upstream.next({ json: { a: 1 } });
+    const heard: string[] = [];
+    const paused = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<void>();
+    const call = transport.send(requestTo(upstream), {
+      failed: ({ why }) => over.reject(new Error(why)),
+      answered: () => ({
+        data(chunk) {
+          heard.push(chunk.toString());
+          paused.resolve();
+          return "pause";
+        },
+        end() {
+          heard.push("end");
+          over.resolve();
+        },
+        failed: ({ why }) => over.reject(new Error(why)),
+      }),
+    });
+    await paused.promise;
+    // Longer than a provider may be silent.
+    await sleep(400);
+    expect(heard).toEqual(['{"a":1}']);
+    call.resume();
+    await over.promise;
+    expect(heard).toEqual(['{"a":1}', "end"]);
+    expect(await ask(transport, requestTo(upstream))).toMatchObject({ status: 200 });
+    expect(upstream.connections()).toBe(1);
+  });
+
+  test("CHAT-08 hears an answer to its end though its provider has left meanwhile", async () => {
+    const { upstream, transport } = await scene();
+    upstream.next({ json: { a: 1 }, headers: { connection: "close" } });
+    const paused = Promise.withResolvers<void>();
+    const over = Promise.withResolvers<string>();
+    const call = transport.send(requestTo(upstream), {
+      failed: ({ why }) => over.resolve(why),
+      answered: () => ({
+        data() {
+          paused.resolve();
+          return "pause";
+        },
+        end: () => over.resolve("end"),
+        failed: ({ why }) => over.resolve(why),
+      }),
+    });
+    await paused.promise;
+    await upstream.close();
+    await sleep(50);
+    call.resume();
+    expect(await over.promise).toBe("end");
+  });
+});
+
+describe("an upload", () => {
+  const upload = (bytes: number, pieces: readonly string[]) => ({
+    bytes,
+    open: () => Readable.from(pieces, { objectMode: false }),
+  });
+
+  test("STT-01 is sent with its length, piece by piece, and its connection is used again", async () => {
+    const { upstream, transport } = await scene();
+    const pieces = Array.from({ length: 200 }, (_, index) => String(index % 10).repeat(10_000));
+    const body = upload(2_000_000, pieces);
+    expect(await ask(transport, { ...requestTo(upstream), body })).toMatchObject({ status: 200 });
+    expect(upstream.requests[0]?.headers).toMatchObject({ "content-length": "2000000" });
+    expect(upstream.requests[0]?.raw.equals(Buffer.from(pieces.join("")))).toBe(true);
+    await ask(transport, requestTo(upstream));
+    expect(upstream.connections()).toBe(1);
+  });
+
+  test.each([
+    ["longer", 4],
+    ["shorter", 6],
+  ])("BILL-10 one that is %s than it said is cut off: nothing of it is another request", async (_name, bytes) => {
+    const { upstream, transport } = await scene();
+    const request = { ...requestTo(upstream), body: upload(bytes, ["12345"]) };
+    expect((await ask(transport, request)).failure).toEqual({ kind: "broken", sent: true, why: "HTTP_BAD_UPLOAD" });
+    expect(await ask(transport, requestTo(upstream))).toMatchObject({ status: 200 });
+    expect(upstream.connections()).toBe(2);
+  });
+
+  test("ERR-07 one that breaks on its way is not waited for", async () => {
+    const { upstream, transport } = await scene();
+    const broken = () =>
+      new Readable({
+        read() {
+          this.destroy(new Error("the file is gone"));
+        },
+      });
+    const request = { ...requestTo(upstream), body: { bytes: 5, open: broken } };
+    expect((await ask(transport, request)).failure).toEqual({ kind: "broken", sent: true, why: "HTTP_BAD_UPLOAD" });
+  });
+
+  test("ERR-07 an answer before its end is heard, the rest is not sent, and the connection is not used again", async () => {
+    let met = 0;
+    const place = await listener((socket) => {
+      met += 1;
+      socket.once("data", () => socket.write("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno"));
+    });
+    const transport = httpTransport(LIMITS);
+    onTestFinished(() => transport.close());
+    const endless = new Readable({ read() {} });
+    endless.push("begun");
+    const request = requestTo({ baseUrl: `http://${place}` });
+    expect(await ask(transport, { ...request, body: { bytes: 1_000, open: () => endless } })).toEqual({
+      status: 413,
+      body: "no",
+    });
+    expect(endless.destroyed).toBe(true);
+    expect(await ask(transport, request)).toMatchObject({ status: 413 });
+    expect(met).toBe(2);
+  });
+});

@@ -1,0 +1,53 @@
+import { systemClock } from "../../../kit/clock.ts";
+import { stop, systemTimers, type Timer } from "../../../kit/timers.ts";
+
+export type Watched = { look(nowMs: number): void };
+
+/** How often is looked, by the shortest time that something may take. */
+const LOOK_SHARE = 0.25;
+const LOOK_MS_MIN = 5;
+const LOOK_MS_MAX = 1_000;
+
+/**
+ * Looks now and then at every connection, which knows itself how long it may be silent. A timer for each would be started
+ * over with every piece that comes. Where this process stood still, what has come meanwhile is read before the look.
+ */
+export class Silence {
+  readonly #watched = new Set<Watched>();
+  readonly #everyMs: number;
+  #timer: Timer | undefined;
+
+  constructor(shortestMs: number) {
+    this.#everyMs = Math.min(LOOK_MS_MAX, Math.max(LOOK_MS_MIN, shortestMs * LOOK_SHARE));
+  }
+
+  /** By the clock that the looks go by. */
+  get nowMs(): number {
+    return systemClock.elapsedMs();
+  }
+
+  watch(one: Watched): void {
+    this.#watched.add(one);
+    if (this.#timer === undefined) this.#wait();
+  }
+
+  leave(one: Watched): void {
+    this.#watched.delete(one);
+    if (this.#watched.size > 0) return;
+    stop(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #wait(): void {
+    this.#timer = systemTimers.after(this.#everyMs, () => this.#look());
+    // Whoever waits for an answer keeps the process up by its connection.
+    this.#timer.unref?.();
+  }
+
+  #look(): void {
+    this.#timer = undefined;
+    const { nowMs } = this;
+    for (const one of this.#watched) one.look(nowMs);
+    if (this.#watched.size > 0) this.#wait();
+  }
+}
