@@ -362,30 +362,36 @@ describe("what goes wrong", () => {
     expect(await scene.charged(own)).toEqual([]);
   });
 
-  test.each<[string, string, Speaking, Script]>([
-    ["bytes", "bytes", "alpha", { ...plain(MP3), end: { is: "cut", after: 5000 } }],
-    ["events without their last", "five", "beta", { frames: [delta(MP3, "audio_data")], headers: EVENTS }],
+  test.each<[string, string, Speaking, (begun: Promise<void>) => Script]>([
+    ["bytes", "bytes", "alpha", () => ({ ...plain(MP3), end: { is: "cut", after: 5000 } })],
+    ["events without their last", "five", "beta", () => ({ frames: [delta(MP3, "audio_data")], headers: EVENTS })],
     [
       "an object without its end",
       "five-whole",
       "beta",
-      {
+      () => ({
         body: JSON.stringify({ audio_data: MP3.toString("base64") }).slice(0, -9),
         headers: { "content-type": "application/json" },
-      },
+      }),
     ],
     [
       "an error in the middle",
       "tokens",
       "alpha",
-      { frames: [delta(MP3, "audio"), sse({ error: { message: "lost" } })], headers: EVENTS },
+      // One that came together with the first audio would be told before the answer begins.
+      (gate) => ({
+        frames: [delta(MP3, "audio"), { data: sse({ error: { message: "lost" } }), afterMs: 0, gate }],
+        headers: EVENTS,
+      }),
     ],
   ])(
     "TTS-01 %s that break off in the middle: so does the caller's answer, and nothing is charged",
-    async (_what, model, at, script) => {
+    async (_what, model, at, scripted) => {
       const own = await scene.gateway.tenant();
-      scene.at(at).next(script);
+      const begun = Promise.withResolvers<void>();
+      scene.at(at).next(scripted(begun.promise));
       const call = await openSpeechCall(scene.gateway.url, own.key, { ...ASKED, model: `voice/${model}` });
+      begun.resolve();
       expect(call.status).toBe(200);
       call.response.resume();
       expect(await call.over).toBe("cut");
