@@ -155,8 +155,9 @@ const PRICES: readonly Mutant[] = [
 
 /** The way into the books, which is gone more than once. */
 const BOOKS: readonly Mutant[] = [
-  one("wallet-moved-at-every-ingest", "BILL-02", INGEST, "if (isBooked) spent", "if (owed !== null) spent"),
-  one("counted-at-every-ingest", "BILL-02", INGEST, "if (owed === null ? isNew : isBooked) {", "{"),
+  one("wallet-moved-at-every-ingest", "BILL-02", INGEST, "if (isBooked) sums", "if (owed !== null) sums"),
+  one("counted-at-every-ingest", "BILL-02", INGEST, "if (owed === null ? isNew : isBooked) sums", "sums"),
+  one("batch-partly-there-is-left-out", "BILL-02", INGEST, "      bookAll(batch, bookUnlessThere);\n", ""),
   one("charge-outside-the-batch", "BILL-01", INGEST, 'db.exec("begin immediate");', ""),
   one("money-booked-twice", "BILL-01", POST, "if (inserted.numInsertedOrUpdatedRows === 0n) return false;", ""),
   one(

@@ -14,6 +14,8 @@ import { type RequestShape, ShapeNumbers } from "../../../../domain/record/shape
 import { StoreError } from "../store-error.ts";
 import { USAGE_COLUMNS } from "../usage-columns.ts";
 import { WalletSums } from "../wallet-sums.ts";
+import { isThereAlready } from "./error-code.ts";
+import { ManyRows } from "./many-rows.ts";
 
 /** So many are written at a stretch. */
 const STRETCH = 48;
@@ -25,54 +27,104 @@ function letOthersRun(): void {
   Atomics.wait(nobody, 0, 0, TURN_MS);
 }
 
+type Writers = ReturnType<typeof prepareWriters>;
+
+/** A finished request on its way; `owed` is its charge when that is more than nothing. */
+type Booking = {
+  readonly record: BookedFields;
+  readonly owed: ChargeRecord | null;
+  readonly nanos: bigint;
+  readonly shape: number;
+  readonly text: Buffer;
+};
+
 /**
  * Writes finished requests: row of the log, ledger transaction, wallet and roll-ups in one transaction. What is there
  * already changes nothing: a request counts in the roll-ups once, and its ledger transaction moves money once. One that
  * was there as free and is charged now takes the place of its row.
+ * Nearly every batch is new as a whole and is written as such; one that is not begins anew, with a look at each row.
  */
 export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
   const write = prepareWriters(db);
   const shapes = new ShapeNumbers();
-  return ({ bytes, bounds }) => {
+  const bookAll = ({ bytes, bounds }: RecordBatch, book: typeof bookNew) => {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const daily = new DailyFold();
-    const hourly = new HourlyFold();
-    const spent = new WalletSums();
+    const sums = new BatchSums();
     db.exec("begin immediate");
     try {
       for (let at = 0; at < bounds.length; at += 2) {
         if (at > 0 && at % (2 * STRETCH) === 0) letOthersRun();
         const text = buffer.subarray(bounds[at], bounds[at + 1]);
         const record = readBooked(text);
-        const { charge, workspaceId } = record;
         const nanos = chargedNanosOf(record);
         if (record.idempotency !== undefined && nanos > 0n) write.keyUse(record, record.idempotency, nanos);
-        const shape = shapes.of(record, (number, parts) => write.shape(workspaceId, number, parts));
-        const isNew = write.request(record, shape, text);
-        const owed = nanos > 0n ? charge : null;
-        const isBooked = owed !== null && write.charge(record, owed, nanos);
-        if (isBooked) spent.add(workspaceId, owed.currency, nanos);
-        if (isBooked && !isNew) {
-          const free = write.inPlaceOfFree(record, shape, text);
-          daily.takeBack(free.record);
-          hourly.takeBack(free.record, free.shape);
-        }
-        // What is charged counts with its charge, so that roll-ups come to what the ledger does; what is free, with its row.
-        if (owed === null ? isNew : isBooked) {
-          daily.add(record, nanos);
-          hourly.add(record, shape, nanos);
-        }
+        const shape = shapes.of(record, (number, parts) => write.shape(record.workspaceId, number, parts));
+        book(write, { record, owed: nanos > 0n ? record.charge : null, nanos, shape, text }, sums);
       }
-      for (const { workspaceId, currency, nanos } of spent.rows()) write.wallet(workspaceId, currency, -nanos);
-      for (const row of daily.rows()) write.daily(row);
-      for (const row of hourly.rows()) write.hourly(row);
+      write.rest();
+      sums.writeBy(write);
       db.exec("commit");
     } catch (error) {
       shapes.forget();
+      write.forget();
       if (db.isTransaction) db.exec("rollback");
       throw error;
     }
   };
+  return (batch) => {
+    try {
+      bookAll(batch, bookNew);
+    } catch (error) {
+      if (!isThereAlready(error)) throw error;
+      bookAll(batch, bookUnlessThere);
+    }
+  };
+}
+
+function bookNew(write: Writers, booking: Booking, sums: BatchSums): void {
+  write.newRequest(booking);
+  if (booking.owed !== null) {
+    write.newCharge(booking, booking.owed);
+    sums.spend(booking, booking.owed);
+  }
+  sums.add(booking);
+}
+
+function bookUnlessThere(write: Writers, booking: Booking, sums: BatchSums): void {
+  const { owed } = booking;
+  const isNew = write.request(booking);
+  const isBooked = owed !== null && write.charge(booking, owed);
+  if (isBooked) sums.spend(booking, owed);
+  if (isBooked && !isNew) sums.takeBack(write.inPlaceOfFree(booking));
+  // What is charged counts with its charge, so that roll-ups come to what the ledger does; what is free, with its row.
+  if (owed === null ? isNew : isBooked) sums.add(booking);
+}
+
+/** What a batch comes to. */
+class BatchSums {
+  readonly #daily = new DailyFold();
+  readonly #hourly = new HourlyFold();
+  readonly #spent = new WalletSums();
+
+  spend({ record, nanos }: Booking, { currency }: ChargeRecord): void {
+    this.#spent.add(record.workspaceId, currency, nanos);
+  }
+
+  add({ record, shape, nanos }: Booking): void {
+    this.#daily.add(record, nanos);
+    this.#hourly.add(record, shape, nanos);
+  }
+
+  takeBack({ record, shape }: Pick<Booking, "record" | "shape">): void {
+    this.#daily.takeBack(record);
+    this.#hourly.takeBack(record, shape);
+  }
+
+  writeBy(write: Writers): void {
+    for (const { workspaceId, currency, nanos } of this.#spent.rows()) write.wallet(workspaceId, currency, -nanos);
+    for (const row of this.#daily.rows()) write.daily(row);
+    for (const row of this.#hourly.rows()) write.hourly(row);
+  }
 }
 
 /** In the order of the columns. */
@@ -101,17 +153,29 @@ const adding = (table: string, keys: number) =>
     .join(", ")}) on conflict do update
    set ${USAGE_COLUMNS.map((sum) => `${sum} = ${sum} + excluded.${sum}`).join(", ")}`;
 
+const REQUEST_ROW = "(?, ?, ?, cast(? as text), ?)";
+
+function requestValues({ record, shape, text }: Booking) {
+  return [record.id, record.workspaceId, Math.trunc(record.createdAtMs), text, shape];
+}
+
+// No transfer can be out of balance; what is the same for every charge is a part of the statement.
+const CHARGE_ROW = `(?, ?, ?, 'charge', '${CHARGE.from}', '${CHARGE.to}', ?, ?, null, ?)`;
+
+function chargeValues({ record, nanos }: Booking, { currency, price, rate, margin }: ChargeRecord) {
+  const detail = JSON.stringify({ price, rate, margin });
+  return [record.workspaceId, Math.trunc(record.createdAtMs), chargeIdOf(record.id), currency, nanos, detail];
+}
+
 function prepareWriters(db: DatabaseSync) {
-  const request = db.prepare("insert into request_records values (?, ?, ?, cast(? as text), ?) on conflict do nothing");
+  const request = db.prepare(`insert into request_records values ${REQUEST_ROW} on conflict do nothing`);
+  const newRequests = new ManyRows(db, "request_records", REQUEST_ROW, STRETCH);
   const removed = db.prepare("delete from request_records where id = ? returning record, shape");
   const shape = db.prepare(
     "insert into request_shapes values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) on conflict do nothing",
   );
-  // No transfer can be out of balance; what is the same for every charge is a part of the statement.
-  const charge = db.prepare(
-    `insert into ledger_transactions values (?, ?, ?, 'charge', '${CHARGE.from}', '${CHARGE.to}', ?, ?, null, ?)
-     on conflict do nothing`,
-  );
+  const charge = db.prepare(`insert into ledger_transactions values ${CHARGE_ROW} on conflict do nothing`);
+  const newCharges = new ManyRows(db, "ledger_transactions", CHARGE_ROW, STRETCH);
   const wallet = db.prepare(
     `insert into wallets values (?, ?, ?) on conflict do update
      set balance_nanos = balance_nanos + excluded.balance_nanos where currency = excluded.currency`,
@@ -131,24 +195,33 @@ function prepareWriters(db: DatabaseSync) {
       const own = [keyId, memberId, environment, app, modelRequested, model, provider, status, surface];
       shape.run(workspaceId, number, ...own);
     },
-    request({ id, workspaceId, createdAtMs }: BookedFields, shape: number, text: Buffer): boolean {
-      const { changes } = request.run(id, workspaceId, Math.trunc(createdAtMs), text, shape);
-      return changes !== 0;
+    newRequest(booking: Booking): void {
+      newRequests.add(...requestValues(booking));
+    },
+    newCharge(booking: Booking, owed: ChargeRecord): void {
+      newCharges.add(...chargeValues(booking, owed));
+    },
+    /** Those of the new ones that wait for more of their kind. */
+    rest(): void {
+      newRequests.end();
+      newCharges.end();
+    },
+    forget(): void {
+      newRequests.forget();
+      newCharges.forget();
+    },
+    /** False: it is there already. */
+    request(booking: Booking): boolean {
+      return request.run(...requestValues(booking)).changes !== 0;
+    },
+    charge(booking: Booking, owed: ChargeRecord): boolean {
+      return charge.run(...chargeValues(booking, owed)).changes !== 0;
     },
     /** The request was written as one that cost nothing, and its charge has come: the row that it had. */
-    inPlaceOfFree(record: BookedFields, shape: number, text: Buffer): { record: BookedFields; shape: number } {
-      const row = removed.get(record.id);
-      this.request(record, shape, text);
+    inPlaceOfFree(booking: Booking): Pick<Booking, "record" | "shape"> {
+      const row = removed.get(booking.record.id);
+      this.request(booking);
       return { record: readBooked(Buffer.from(String(row?.["record"]))), shape: Number(row?.["shape"]) };
-    },
-    charge(
-      { id, workspaceId, createdAtMs }: BookedFields,
-      { currency, price, rate, margin }: ChargeRecord,
-      nanos: bigint,
-    ) {
-      const detail = JSON.stringify({ price, rate, margin });
-      const { changes } = charge.run(workspaceId, Math.trunc(createdAtMs), chargeIdOf(id), currency, nanos, detail);
-      return changes !== 0;
     },
     wallet(workspaceId: string, currency: string, nanos: bigint): void {
       const { changes } = wallet.run(workspaceId, currency, nanos);

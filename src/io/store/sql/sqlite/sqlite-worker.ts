@@ -5,6 +5,7 @@ import { BoundedMap } from "../../../../kit/bounded.ts";
 import { collectGarbage } from "../../../../kit/hand-back-memory.ts";
 import type { Answer, Ask, Question, SqliteWorkerData, SqlValue } from "../protocol.ts";
 import { StoreError, type StoreFailure } from "../store-error.ts";
+import { errorCodeOf, isThereAlready } from "./error-code.ts";
 import { prepareIngest } from "./ingest.ts";
 
 // SQLite blocks while it works, so it lives in a thread of its own and the request path never waits for it.
@@ -65,16 +66,14 @@ function carryOut(ask: Ask) {
 const PRIMARY_CODE = 0xff;
 const CONSTRAINT = 19;
 const MISMATCH = 20;
-const CONSTRAINT_PRIMARY_KEY = 1555;
-const CONSTRAINT_UNIQUE = 2067;
 
 function failureOf(error: unknown): StoreFailure {
   if (error instanceof StoreError) return error.failure;
   if (error instanceof UnbalancedTransaction) return "rejected";
   // What JavaScript refused before SQLite saw it (a number out of range, a text that is no JSON) will not improve.
   if (error instanceof RangeError || error instanceof SyntaxError || error instanceof TypeError) return "rejected";
-  const code = error instanceof Error && "errcode" in error ? Number(error.errcode) : 0;
-  if (code === CONSTRAINT_PRIMARY_KEY || code === CONSTRAINT_UNIQUE) return "conflict";
+  if (isThereAlready(error)) return "conflict";
+  const code = errorCodeOf(error);
   return (code & PRIMARY_CODE) === CONSTRAINT || (code & PRIMARY_CODE) === MISMATCH ? "rejected" : "unavailable";
 }
 

@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
+import { layTables } from "../../../../../tests/support/tables.ts";
+import { RecordRejected } from "../../../../domain/record/ingest.ts";
+import type { RequestRecord } from "../../../../domain/record/record.ts";
+import { systemClock } from "../../../../kit/clock.ts";
+import type { Store } from "../store.ts";
+import { openSqlite } from "./open.ts";
+
+/** Around the number of rows that one statement writes, and around twice that. */
+const SIZES = [1, 47, 48, 49, 95, 96, 97, 200];
+let folder = "";
+let store: Store;
+
+beforeEach(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), "gateway-ingest-"));
+  await layTables(folder);
+  store = await openSqlite(folder, systemClock);
+});
+afterEach(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Every third cost nothing; the others cost one more each. */
+function recordsOf(name: string, count: number): RequestRecord[] {
+  return Array.from({ length: count }, (_, n) =>
+    n % 3 === 2 ? finishedRecord(`${name}-${n}`, { charge: null }) : chargedRecord(`${name}-${n}`, BigInt(n + 1)),
+  );
+}
+
+const nanosOf = (records: readonly RequestRecord[]) =>
+  records.reduce((sum, { charge }) => sum + BigInt(charge?.nanos ?? 0), 0n);
+
+async function expectBooked(records: readonly RequestRecord[]): Promise<void> {
+  expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(-nanosOf(records));
+  const days = await store.rollups.daily("ws_1", "2027-01-15", "2027-01-15");
+  expect(days.map(({ requests, costNanos }) => ({ requests, costNanos }))).toEqual([
+    { requests: records.length, costNanos: nanosOf(records) },
+  ]);
+  expect(await store.ledger.audit()).toEqual([]);
+  for (const record of records) expect(await store.log.find(record.id)).toEqual(record);
+}
+
+describe("batches of every size", () => {
+  test("BILL-02 are charged and counted once, as new ones and when they come again", async () => {
+    const all: RequestRecord[] = [];
+    for (const size of SIZES) {
+      const batch = recordsOf(`size${size}`, size);
+      all.push(...batch);
+      await store.ingest(batch);
+      await expectBooked(all);
+    }
+    await store.ingest(all);
+    await expectBooked(all);
+  });
+
+  test("BILL-02 are charged and counted once where some of them are there already, or twice in the batch", async () => {
+    const all: RequestRecord[] = [];
+    for (const size of SIZES) {
+      const batch = recordsOf(`size${size}`, size);
+      all.push(...batch);
+      await store.ingest(batch.slice(size >> 1, (size >> 1) + 1));
+      await store.ingest([...batch, ...batch.slice(-1)]);
+      await expectBooked(all);
+    }
+  });
+
+  test("BILL-02 that were refused leave nothing behind for the next one", async () => {
+    const good = recordsOf("good", 60);
+    for (const size of SIZES) {
+      const batch = [...recordsOf("half", size), chargedRecord("bad", -5n)];
+      await expect(store.ingest(batch)).rejects.toThrow(RecordRejected);
+    }
+    await store.ingest(good);
+    await expectBooked(good);
+    expect(await store.log.find("half-0")).toBeUndefined();
+  });
+});
