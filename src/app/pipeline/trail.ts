@@ -7,14 +7,7 @@ import type { Margin } from "../../domain/billing/margin.ts";
 import type { Currencies } from "../../domain/billing/rate.ts";
 import { knownCountries, type Sovereignty } from "../../domain/catalogue/catalogue.ts";
 import { clientName } from "../../domain/record/client-name.ts";
-import {
-  type AttemptRecord,
-  type ChargeRecord,
-  KEPT_OUT,
-  type RequestRecord,
-  type Surface,
-  type UsageRecord,
-} from "../../domain/record/record.ts";
+import { type AttemptRecord, KEPT_OUT, type RequestRecord, type Surface } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { NoPlan, Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
@@ -28,6 +21,8 @@ import { HOP_HEADER, readHops } from "./hops.ts";
 
 const LABEL_CHARS_MAX = 128;
 const UPSTREAM_ID_CHARS_MAX = 256;
+
+type End = Pick<RequestRecord, "status" | "errorCode" | "usage" | "charge">;
 
 /** What a request is priced by, beside the price row of who serves it. */
 export type Terms = {
@@ -188,16 +183,11 @@ export class Trail {
     return this.#record({ status: 200, errorCode: null, usage: null, charge: null });
   }
 
-  finish(end: {
-    status: number;
-    errorCode: string | null;
-    usage: UsageRecord | null;
-    charge: ChargeRecord | null;
-  }): RequestRecord {
+  finish(end: End): RequestRecord {
     if (this.keyUse === undefined || end.charge === null || end.charge.nanos === "0") return this.#record(end);
     const { key, body, ttlMs } = this.keyUse;
     // The charge and the memory of it are one entry of the journal.
-    return this.#record({ ...end, idempotency: { key, body, untilMs: this.#clock.nowMs() + ttlMs } });
+    return { idempotency: { key, body, untilMs: this.#clock.nowMs() + ttlMs }, ...this.#record(end) };
   }
 
   refuse(problem: Fault): RequestRecord {
@@ -207,36 +197,40 @@ export class Trail {
     return isKeptOut ? { ...record, app: null } : record;
   }
 
-  #record(end: Pick<RequestRecord, "status" | "errorCode" | "usage" | "charge" | "idempotency">): RequestRecord {
+  #record({ status, errorCode, usage, charge }: End): RequestRecord {
     const { key, workspace, member } = this.principal;
     const endpoint = this.served?.endpoint;
     const { countries } = this;
     const totalMs = this.#clock.elapsedMs() - this.#exchange.startedMs;
     const upstreamMs = this.#attempts.reduce((sum, attempt) => sum + attempt.durationMs, 0);
+    // What each request has of its own comes first, then what many have in common: the books are quicker to read so.
     return {
       id: this.requestId,
       createdAtMs: this.createdAtMs,
+      clientRequestId: label(this.#exchange.headers["x-client-request-id"]),
+      // A provider's own word, and nobody said how long it may be.
+      upstreamId: this.upstreamId?.slice(0, UPSTREAM_ID_CHARS_MAX) ?? null,
+      ttfbMs: this.#firstByteMs === null ? null : tenths(this.#firstByteMs),
+      totalMs: tenths(totalMs),
+      usage,
+      charge,
       workspaceId: workspace.id,
       keyId: key.id,
       memberId: member?.id ?? null,
       environment: key.environment,
       app: label(this.#exchange.headers["x-title"]) ?? clientName(this.#exchange.headers["user-agent"]),
-      clientRequestId: label(this.#exchange.headers["x-client-request-id"]),
       surface: this.surface,
       modelRequested: this.modelRequested?.slice(0, MODEL_NAME_CHARS_MAX) ?? null,
       model: endpoint?.model ?? null,
       provider: endpoint?.provider ?? null,
       endpoint: endpoint?.id ?? null,
-      // A provider's own word, and nobody said how long it may be.
-      upstreamId: this.upstreamId?.slice(0, UPSTREAM_ID_CHARS_MAX) ?? null,
       level: endpoint?.sovereignty.level ?? null,
       // A copy: a frozen list takes JSON.stringify off its fast path for the whole record.
       countries: countries === null ? null : [...countries],
       router: this.plan?.router ?? null,
       streaming: this.streaming,
-      ...end,
-      ttfbMs: this.#firstByteMs === null ? null : tenths(this.#firstByteMs),
-      totalMs: tenths(totalMs),
+      status,
+      errorCode,
       overheadMs: tenths(Math.max(0, totalMs - upstreamMs)),
       attempts: this.#attempts,
       decision: this.plan?.decision() ?? null,

@@ -2,8 +2,10 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import { readBooked } from "./booked.ts";
+import { BookedReader } from "./booked-reader.ts";
 
-const read = (value: unknown) => readBooked(Buffer.from(JSON.stringify(value)));
+const bytesOf = (value: unknown) => Buffer.from(JSON.stringify(value));
+const read = (value: unknown) => readBooked(bytesOf(value));
 
 describe("the fields that are booked", () => {
   test("BILL-02 are those of the whole record, whatever texts are in it", () => {
@@ -32,5 +34,81 @@ describe("the fields that are booked", () => {
 
   test("BILL-02 a text that is no record is refused", () => {
     expect(() => readBooked(Buffer.from('{"id":"r1","overheadMs":'))).toThrow(SyntaxError);
+  });
+});
+
+/** Every field that is booked, in any order. */
+const FIELDS = [
+  ...["id", "createdAtMs", "ttfbMs", "totalMs", "usage", "charge", "idempotency", "workspaceId", "keyId", "memberId"],
+  ...["environment", "app", "surface", "modelRequested", "model", "provider", "streaming", "status", "errorCode"],
+];
+
+describe("the fields that are booked, of one record after the other", () => {
+  const tricky = fc.oneof(
+    fc.constantFrom("support-desk", "editor", ',"currency":', '"},"overheadMs":', '{"charge":{"nanos":"1"', "}"),
+    fc.string({ unit: "grapheme" }),
+  );
+  const few = fc.constantFrom("a", "b");
+  const price = fc.oneof(
+    few.map((currency) => ({ currency })),
+    fc.dictionary(fc.oneof(tricky, fc.constantFrom("currency", "overheadMs")), tricky),
+  );
+  const extras = fc.dictionary(fc.constantFrom("search", "currency", "overheadMs"), fc.nat(), { minKeys: 1 });
+  const changes = fc.record({
+    clientRequestId: fc.option(tricky),
+    upstreamId: fc.option(tricky),
+    app: fc.option(tricky),
+    keyId: few,
+    model: fc.option(few),
+    status: fc.constantFrom(200, 502),
+    totalMs: fc.constantFrom(0, 1.5, 123_456.7),
+  });
+  const charged = fc.record({ nanos: fc.bigInt({ min: 0n, max: 2n ** 60n }).map(String), price });
+  const parts = { changes, charged: fc.option(charged), margin: fc.option(few), extras: fc.option(extras) };
+  /** Alike and unlike each other, and in the order in which the pipeline writes them. */
+  const written = fc.record({ ...parts, untilMs: fc.option(fc.nat()) }).map((some) => {
+    const plain = finishedRecord("r1", some.changes);
+    const usage = { ...plain.usage, ...(some.extras === null ? {} : { extras: some.extras }) };
+    const margin = some.margin === null ? {} : { margin: some.margin };
+    const charge = some.charged && { ...plain.charge, ...some.charged, ...margin };
+    const kept = some.untilMs === null ? [] : [["idempotency", { key: "k", body: "b", untilMs: some.untilMs }]];
+    return Object.fromEntries([...kept, ...Object.entries({ ...plain, usage, charge })]);
+  });
+  const turned = written.map((record) => Object.fromEntries(Object.entries(record).toReversed()));
+
+  test("BILL-02 are those of each whole record, whichever came before it", () => {
+    const some = fc.array(fc.oneof({ arbitrary: written, weight: 5 }, { arbitrary: turned, weight: 1 }), {
+      maxLength: 12,
+    });
+    fc.assert(
+      fc.property(some, (records) => {
+        const reader = new BookedReader();
+        for (const record of records) {
+          const fields = Object.entries(reader.read(bytesOf(record))).filter(([name]) => FIELDS.includes(name));
+          const expected = Object.entries(record).filter(([name]) => FIELDS.includes(name));
+          expect(Object.fromEntries(fields)).toEqual(JSON.parse(JSON.stringify(Object.fromEntries(expected))));
+        }
+      }),
+    );
+  });
+
+  test("BILL-02 are found where nothing is charged, and a text that ends too early is refused", () => {
+    const reader = new BookedReader();
+    const charged = finishedRecord("r1");
+    expect(reader.read(bytesOf(charged)).charge).toEqual(charged.charge);
+    expect(reader.read(bytesOf({ ...charged, charge: null })).charge).toBeNull();
+    expect(() => reader.read(bytesOf(charged).subarray(0, 400))).toThrow(SyntaxError);
+  });
+
+  test("BILL-02 are found in texts that look like ours, and have another order", () => {
+    const { id, createdAtMs, ttfbMs, totalMs, usage, charge, ...rest } = finishedRecord("r1");
+    const start = { id, createdAtMs, ttfbMs, totalMs, usage };
+    const idempotency = { key: "k", body: "b", untilMs: 1 };
+    expect(new BookedReader().read(bytesOf({ ...start, charge, idempotency, ...rest }))).toMatchObject({ idempotency });
+    const { nanos, currency, ...terms } = charge ?? {};
+    const turnedCharge = { currency, nanos, ...terms };
+    const other = { amount: 1, currency: "USD", ...terms };
+    const mistakable = { ...start, charge: turnedCharge, other, ...rest };
+    expect(new BookedReader().read(bytesOf(mistakable)).charge).toEqual(charge);
   });
 });

@@ -25,7 +25,11 @@ export type BookedFields = Pick<
 >;
 
 /** The first field behind all of them, in the order in which records are written. */
-const REST = ',"overheadMs":';
+export const REST = ',"overheadMs":';
+
+/** What each request has of its own, and what it shares with very many others. Its charge is of both kinds. */
+export type OwnFields = Pick<BookedFields, "id" | "createdAtMs" | "ttfbMs" | "totalMs" | "usage" | "idempotency">;
+export type SharedFields = Omit<BookedFields, keyof OwnFields | "charge">;
 
 /**
  * Reads those fields from the text of a record. Attempts and candidates, which are often most of the text, are not
@@ -40,18 +44,35 @@ export function readBooked(text: Buffer): BookedFields {
 }
 
 function parseHead(text: string): BookedFields | undefined {
+  const head = parsed<BookedFields>(text);
+  return head !== undefined && isWhole(head) ? head : undefined;
+}
+
+/** Nothing where the text is no JSON. */
+export function parsed<T>(text: string): Partial<T> | undefined {
   try {
-    const head: Partial<BookedFields> = JSON.parse(text);
-    return isWhole(head) ? head : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
 }
 
 function isWhole(head: Partial<BookedFields>): head is BookedFields {
+  return head.charge !== undefined && hasOwn(head) && hasShared(head);
+}
+
+export function hasOwn<T extends Partial<OwnFields>>(head: T): head is T & OwnFields {
   return (
     head.id !== undefined &&
     head.createdAtMs !== undefined &&
+    head.ttfbMs !== undefined &&
+    head.totalMs !== undefined &&
+    head.usage !== undefined
+  );
+}
+
+export function hasShared<T extends Partial<SharedFields>>(head: T): head is T & SharedFields {
+  return (
     head.workspaceId !== undefined &&
     head.keyId !== undefined &&
     head.memberId !== undefined &&
@@ -61,12 +82,8 @@ function isWhole(head: Partial<BookedFields>): head is BookedFields {
     head.modelRequested !== undefined &&
     head.model !== undefined &&
     head.provider !== undefined &&
-    head.status !== undefined &&
-    head.errorCode !== undefined &&
-    head.usage !== undefined &&
-    head.charge !== undefined &&
     head.streaming !== undefined &&
-    head.ttfbMs !== undefined &&
-    head.totalMs !== undefined
+    head.status !== undefined &&
+    head.errorCode !== undefined
   );
 }

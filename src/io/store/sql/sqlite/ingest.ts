@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { CHARGE, chargedNanosOf, chargeIdOf } from "../../../../domain/billing/ledger.ts";
 import { type BookedFields, readBooked } from "../../../../domain/record/booked.ts";
+import { BookedReader } from "../../../../domain/record/booked-reader.ts";
 import type { RecordBatch } from "../../../../domain/record/ingest.ts";
 import type { ChargeRecord } from "../../../../domain/record/record.ts";
 import {
@@ -47,6 +48,7 @@ type Booking = {
 export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
   const write = prepareWriters(db);
   const shapes = new ShapeNumbers();
+  const reader = new BookedReader();
   const bookAll = ({ bytes, bounds }: RecordBatch, book: typeof bookNew) => {
     const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const sums = new BatchSums();
@@ -55,7 +57,7 @@ export function prepareIngest(db: DatabaseSync): (batch: RecordBatch) => void {
       for (let at = 0; at < bounds.length; at += 2) {
         if (at > 0 && at % (2 * STRETCH) === 0) letOthersRun();
         const text = buffer.subarray(bounds[at], bounds[at + 1]);
-        const record = readBooked(text);
+        const record = reader.read(text);
         const nanos = chargedNanosOf(record);
         if (record.idempotency !== undefined && nanos > 0n) write.keyUse(record, record.idempotency, nanos);
         const shape = shapes.of(record, (number, parts) => write.shape(record.workspaceId, number, parts));
