@@ -28,7 +28,7 @@ export class Silence {
 
   watch(one: Watched): void {
     this.#watched.add(one);
-    if (this.#timer === undefined) this.#wait();
+    this.#wait();
   }
 
   leave(one: Watched): void {
@@ -39,6 +39,8 @@ export class Silence {
   }
 
   #wait(): void {
+    // What is found late may lead to another connection in the middle of a look.
+    if (this.#timer !== undefined) return;
     this.#timer = systemTimers.after(this.#everyMs, () => this.#look());
     // Whoever waits for an answer keeps the process up by its connection.
     this.#timer.unref?.();
