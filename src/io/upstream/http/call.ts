@@ -47,8 +47,9 @@ export class HttpCall implements UpstreamCall {
     place?.leave(this);
   }
 
+  /** Its connection may carry another call by now. */
   resume(): void {
-    this.#place?.resume();
+    if (!this.#over) this.#place?.resume();
   }
 
   /** Whether its answer has begun. */

@@ -199,8 +199,9 @@ export class Connection implements AnswerTaker, Place, Watched {
   #over(connection: AfterAnswer): void {
     const call = this.#call;
     this.#call = undefined;
-    // An answer before the end of its upload: the rest of it would be taken for the next request.
-    const isSpent = connection === "spent" || this.#pouring !== undefined || this.#keepMs <= 0;
+    // An answer before the end of its request: the rest would be taken for the next one, or nobody reads it and what follows.
+    const isCut = this.#pouring !== undefined || this.#socket.writableLength > 0;
+    const isSpent = connection === "spent" || isCut || this.#keepMs <= 0;
     if (isSpent) this.#end();
     else if (this.#stage === "open") {
       this.#quietSinceMs = this.#home.silence.nowMs;
@@ -215,11 +216,6 @@ export class Connection implements AnswerTaker, Place, Watched {
     this.#end();
   }
 
-  /** Whether it can still be used: the other side may close it after a while. */
-  isFresh(nowMs: number): boolean {
-    return this.#stage === "open" && nowMs - this.#quietSinceMs < this.#keepMs;
-  }
-
   /** Also ends the call that it carries. */
   cut(error: unknown): void {
     this.#broke(error);
@@ -228,7 +224,8 @@ export class Connection implements AnswerTaker, Place, Watched {
   look(nowMs: number): void {
     const isIdle = this.#stage === "open" && this.#call === undefined;
     if (isIdle) {
-      if (!this.isFresh(nowMs)) this.#end();
+      // The other side may close it after a while.
+      if (nowMs - this.#quietSinceMs >= this.#keepMs) this.#end();
     } else if (this.#moves !== this.#movesSeen || this.#isPaused) {
       this.#movesSeen = this.#moves;
       this.#quietSinceMs = nowMs;

@@ -25,6 +25,7 @@ const requestTo = ({ baseUrl }: Pick<Upstream, "baseUrl">): UpstreamRequest => (
   body: "{}",
 });
 const IGNORE: BodyReader = { data: () => "more", end() {}, failed() {} };
+const WHOLE = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 type Outcome = { status?: number; body: string; failure?: UpstreamFailure };
 
@@ -287,6 +288,71 @@ describe("a reader that pauses", () => {
   });
 });
 
+describe("connections whose reader goes on late", () => {
+  /** Asks, and pauses at the first piece, which comes with all that there is of the answer. */
+  async function paused(transport: Transport, request: UpstreamRequest) {
+    const heard: string[] = [];
+    const begun = Promise.withResolvers<void>();
+    const failed = ({ why }: UpstreamFailure) => void heard.push(why);
+    const call = transport.send(request, {
+      failed,
+      answered: () => ({
+        data(chunk) {
+          heard.push(chunk.toString());
+          begun.resolve();
+          return "pause";
+        },
+        end: () => void heard.push("end"),
+        failed,
+      }),
+    });
+    await begun.promise;
+    return { call, heard };
+  }
+
+  test.each<[string, (socket: Socket) => void]>([
+    ["closed it without a word", (socket) => socket.end()],
+    ["reset it", (socket) => socket.resetAndDestroy()],
+    ["sent more than it was asked for", (socket) => socket.write(WHOLE.replace("ok", "no"))],
+  ])("LOG-02 one whose server has %s meanwhile is not used for the call that waits", async (_name, then) => {
+    const met: Socket[] = [];
+    const place = await listener((socket) => {
+      met.push(socket);
+      socket.once("data", () => socket.write(WHOLE));
+    });
+    const transport = httpTransport(LIMITS);
+    onTestFinished(() => transport.close());
+    const request = requestTo({ baseUrl: `http://${place}` });
+    const { call, heard } = await paused(transport, request);
+    const next = ask(transport, request);
+    met.forEach(then);
+    await sleep(100);
+    call.resume();
+    expect(heard).toEqual(["ok", "end"]);
+    expect(await next).toEqual({ status: 200, body: "ok" });
+    expect(met).toHaveLength(2);
+  });
+
+  test("CHAT-08 a call that is over does not let the next one on its connection go on", async () => {
+    let met = 0;
+    const place = await listener((socket) => {
+      met += 1;
+      socket.on("data", () => socket.write(WHOLE));
+    });
+    const transport = httpTransport(LIMITS);
+    onTestFinished(() => transport.close());
+    const request = requestTo({ baseUrl: `http://${place}` });
+    const first = await paused(transport, request);
+    first.call.resume();
+    const second = await paused(transport, request);
+    first.call.resume();
+    expect([first.heard, second.heard]).toEqual([["ok", "end"], ["ok"]]);
+    second.call.resume();
+    expect(second.heard).toEqual(["ok", "end"]);
+    expect(met).toBe(1);
+  });
+});
+
 describe("an upload", () => {
   const upload = (bytes: number, pieces: readonly string[]) => ({
     bytes,
@@ -325,6 +391,30 @@ describe("an upload", () => {
       });
     const request = { ...requestTo(upstream), body: { bytes: 5, open: broken } };
     expect((await ask(transport, request)).failure).toEqual({ kind: "broken", sent: true, why: "HTTP_BAD_UPLOAD" });
+  });
+
+  test("one that does not end is left when it has said more than it was to say", async () => {
+    const { upstream, transport } = await scene();
+    const endless = new Readable({ read() {} });
+    endless.push("12345");
+    const request = { ...requestTo(upstream), body: { bytes: 4, open: () => endless } };
+    expect((await ask(transport, request)).failure).toMatchObject({ why: "HTTP_BAD_UPLOAD" });
+    expect(endless.destroyed).toBe(true);
+  });
+
+  test("ERR-07 a text that nobody reads to its end: its answer is heard, and the next call is not sent behind it", async () => {
+    const place = await listener((socket) => {
+      socket.once("data", () => {
+        socket.pause();
+        socket.write(WHOLE);
+      });
+    });
+    const transport = httpTransport(LIMITS);
+    onTestFinished(() => transport.close());
+    const request = requestTo({ baseUrl: `http://${place}` });
+    const body = "more than the system keeps for a connection".repeat(500_000);
+    expect(await ask(transport, { ...request, body })).toEqual({ status: 200, body: "ok" });
+    expect(await ask(transport, request)).toEqual({ status: 200, body: "ok" });
   });
 
   test("ERR-07 an answer before its end is heard, the rest is not sent, and the connection is not used again", async () => {

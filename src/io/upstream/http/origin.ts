@@ -4,7 +4,12 @@ import type { Silence } from "./silence.ts";
 
 export type OriginLimits = ConnectionLimits & { readonly connections: number };
 
-/** The connections to one address, and the calls that wait for one. */
+/**
+ * The connections to one address, and the calls that wait for one.
+ *
+ * A connection that was used is used again only after a turn of the process that read everything there was to read: a server
+ * may close it right behind its answer, or send more than it was asked for, and neither may befall the next call.
+ */
 export class Origin implements Home, Place {
   readonly dialling: Dialling;
   readonly limits: OriginLimits;
@@ -13,7 +18,10 @@ export class Origin implements Home, Place {
   readonly #open = new Set<Connection>();
   /** The last one used is the first to be used again: those that are not needed get old and are closed. */
   readonly #idle: Connection[] = [];
+  /** Those whose answer was whole in this turn. */
+  readonly #resting: Connection[] = [];
   readonly #waiting: HttpCall[] = [];
+  #turn: "going" | "ends" = "going";
   #stage: "open" | "ending" | "cut" = "open";
 
   constructor(dialling: Dialling, limits: OriginLimits, silence: Silence) {
@@ -23,45 +31,53 @@ export class Origin implements Home, Place {
   }
 
   send(call: HttpCall): void {
-    const connection = this.#idleOne();
-    if (connection !== undefined) connection.take(call);
-    else if (this.#open.size < this.limits.connections) this.#open.add(new Connection(this, call));
-    else {
-      call.movedTo(this);
-      this.#waiting.push(call);
-    }
+    call.movedTo(this);
+    this.#waiting.push(call);
+    this.#provide();
   }
 
-  #idleOne(): Connection | undefined {
-    if (this.#idle.length === 0) return undefined;
-    const { nowMs } = this.silence;
-    for (let one = this.#idle.pop(); one !== undefined; one = this.#idle.pop()) {
-      if (one.isFresh(nowMs)) return one;
-      one.cut(STOPPED);
+  /** Who waits gets one of those that are free, or else a new one, while there may be more. */
+  #provide(): void {
+    const free = this.#idle.length + this.#resting.length;
+    while (this.#waiting.length > free && this.#open.size < this.limits.connections) {
+      const call = this.#waiting.shift();
+      if (call !== undefined) this.#open.add(new Connection(this, call));
     }
-    return undefined;
+    if (free > 0 && this.#waiting.length > 0) this.#atTurnsEnd();
+  }
+
+  #atTurnsEnd(): void {
+    if (this.#turn === "ends") return;
+    this.#turn = "ends";
+    setImmediate(turnEnded, this);
+  }
+
+  turnEnded(): void {
+    this.#turn = "going";
+    while (this.#waiting.length > 0 && this.#idle.length > 0) {
+      const call = this.#waiting.shift();
+      if (call !== undefined) this.#idle.pop()?.take(call);
+    }
+    this.#idle.push(...this.#resting.splice(0));
+    if (this.#waiting.length > 0) this.#provide();
+    else if (this.#stage === "ending") this.#closeIdle();
   }
 
   freed(connection: Connection): void {
-    const next = this.#waiting.shift();
-    if (next !== undefined) connection.take(next);
-    else if (this.#stage === "open") this.#idle.push(connection);
-    else connection.cut(STOPPED);
+    this.#resting.push(connection);
+    this.#atTurnsEnd();
   }
 
   gone(connection: Connection): void {
     this.#open.delete(connection);
-    const at = this.#idle.indexOf(connection);
-    if (at >= 0) this.#idle.splice(at, 1);
-    if (this.#stage === "cut") return;
-    const next = this.#waiting.shift();
-    if (next !== undefined) this.send(next);
+    forget(this.#idle, connection);
+    forget(this.#resting, connection);
+    if (this.#stage !== "cut") this.#provide();
   }
 
   /** Of one that waits. */
   leave(call: HttpCall): void {
-    const at = this.#waiting.indexOf(call);
-    if (at >= 0) this.#waiting.splice(at, 1);
+    forget(this.#waiting, call);
   }
 
   /** One that waits has nothing to go on with. */
@@ -74,6 +90,10 @@ export class Origin implements Home, Place {
   /** Lets what runs and what waits finish. */
   end(): void {
     this.#stage = "ending";
+    if (this.#waiting.length === 0) this.#closeIdle();
+  }
+
+  #closeIdle(): void {
     for (const connection of this.#idle.splice(0)) connection.cut(STOPPED);
   }
 
@@ -83,4 +103,13 @@ export class Origin implements Home, Place {
     for (const connection of [...this.#open]) connection.cut(STOPPED);
     for (const call of waiting) call.broke(STOPPED);
   }
+}
+
+function turnEnded(origin: Origin): void {
+  origin.turnEnded();
+}
+
+function forget<T>(list: T[], one: T): void {
+  const at = list.indexOf(one);
+  if (at >= 0) list.splice(at, 1);
 }

@@ -21,6 +21,7 @@ export function pour(upload: Upload, socket: Socket, { moved, done }: Poured): D
   };
   const finish = (problem: HttpFault | undefined) => {
     leave();
+    if (problem !== undefined) source.destroy();
     done(problem);
   };
   const take = (chunk: Buffer) => {
