@@ -246,9 +246,16 @@ describe("egress", () => {
     const takers = sources.filter(({ code }) => /getBuiltinModule/.test(code)).map(({ file }) => file);
     expect(takers).toEqual(["src/kit/hand-back-memory.ts", "src/kit/node-http.ts"]);
     const taken = sources.find(({ file }) => file === "src/kit/node-http.ts")?.code.trim();
-    expect(taken).toBe('export const { createServer, Server } = process.getBuiltinModule("node:http");');
+    expect(taken).toBe(
+      'export const { createServer, Server, ServerResponse } = process.getBuiltinModule("node:http");',
+    );
     const users = sources.filter(({ imports }) => imports.some(({ target }) => target === "src/kit/node-http.ts"));
-    expect(users.map(({ file }) => file)).toEqual(["src/edge/door.ts", "src/edge/server.ts", "src/sandbox/server.ts"]);
+    expect(users.map(({ file }) => file)).toEqual([
+      "src/edge/door.ts",
+      "src/edge/head.ts",
+      "src/edge/server.ts",
+      "src/sandbox/server.ts",
+    ]);
   });
 
   test("of the system's libraries one function is called, which takes no pointer", () => {

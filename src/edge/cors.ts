@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 /** Browser origins that may read answers; empty: none. */
 export type CorsPolicy = { readonly origins: readonly string[] };
 
-const EXPOSED =
+export const EXPOSED =
   "x-svc-request-id, x-request-id, request-id, x-svc-model, x-svc-provider, x-svc-sovereignty-level, x-svc-compute-countries, x-svc-compute-country, x-svc-input-characters, x-svc-route-reason, x-svc-router, x-svc-upstream-surface, x-svc-reasoning-effort, x-svc-reasoning-chosen-by, x-svc-served-by, x-svc-node-id, x-svc-overhead-ms, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after, x-should-retry, idempotent-replayed";
 
 export function corsHeaders(request: IncomingMessage, policy: CorsPolicy): Record<string, string> {

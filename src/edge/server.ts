@@ -21,6 +21,7 @@ import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-h
 import { Callers, type CallersDeps } from "./callers.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
 import { type Connection, Door } from "./door.ts";
+import { Answer } from "./head.ts";
 import type { IpLimit } from "./ip-limit.ts";
 import type { MinuteLimit } from "./minute-limit.ts";
 import { admit, type NodeDoor } from "./node-door.ts";
@@ -94,6 +95,7 @@ export class Edge {
     this.#callers = new Callers(deps);
     const server = createServer(
       {
+        ServerResponse: Answer,
         maxHeaderSize: HEADER_BYTES_MAX,
         headersTimeout: deps.patience.headersMs,
         requestTimeout: deps.patience.requestMs,
