@@ -17,10 +17,12 @@ type OwnPart = OwnFields & { readonly charge: Pick<ChargeRecord, "nanos"> };
 type SharedPart = SharedFields & { readonly charge: Omit<ChargeRecord, "nanos"> };
 type Kind = { readonly bytes: Buffer; readonly shared: SharedPart };
 
-/** The text of what is shared is about a kilobyte. */
-const KINDS_MAX = 1000;
-/** What a request has of its own may be so much shorter than it was with the one before. */
-const SHORTER_MAX = 64;
+/** With text and all a kind is some two kilobytes. */
+const KINDS_MAX = 3000;
+/** Where requests share little, so many are read by themselves before it is tried again. */
+const ALONE = 10 * KINDS_MAX;
+/** What is looked for stands about where it stood in the record before, and at most so much earlier. */
+const EARLIER_MAX = 64;
 
 /**
  * Reads the booked fields of one record after the other. What many charged requests share, which is most of the text, is
@@ -30,13 +32,18 @@ export class BookedReader {
   readonly #kinds = new Map<string, Kind>();
   #last: Kind | undefined;
   #lastAt = 0;
+  /** How many were of a kind that was known, since the first of those that are. */
+  #met = 0;
+  #alone = 0;
 
   read(text: Buffer): BookedFields {
-    return this.#readInParts(text) ?? readBooked(text);
+    if (this.#alone === 0) return this.#readInParts(text) ?? readBooked(text);
+    this.#alone -= 1;
+    return readBooked(text);
   }
 
   #readInParts(text: Buffer): BookedFields | undefined {
-    const at = this.#sharedAt(text);
+    const at = indexNear(text, SHARED, 0, this.#lastAt);
     const own = at < 0 ? undefined : ownIn(`${text.toString("utf8", 0, at)}}}`);
     this.#lastAt = own === undefined ? 0 : at;
     if (own === undefined) return undefined;
@@ -46,20 +53,16 @@ export class BookedReader {
     return joined(own, kind.shared);
   }
 
-  /** Looked for where it was the last time, and before that if it is not there. */
-  #sharedAt(text: Buffer): number {
-    const from = this.#lastAt - SHORTER_MAX;
-    const at = text.indexOf(SHARED, Math.max(0, from));
-    return at < 0 && from > 0 ? text.indexOf(SHARED) : at;
-  }
-
   #kindAt(text: Buffer, at: number): Kind | undefined {
     if (this.#last !== undefined && isAt(text, at, this.#last.bytes)) return this.#last;
-    const end = text.indexOf(REST, at);
+    const end = indexNear(text, REST, at, at + (this.#last?.bytes.length ?? 0) - REST.length);
     if (end < 0) return undefined;
     const bytes = text.subarray(at, end + REST.length);
     const key = bytes.toString("latin1");
-    return this.#kinds.get(key) ?? this.#learn(key, bytes);
+    const known = this.#kinds.get(key);
+    if (known === undefined) return this.#learn(key, bytes);
+    this.#met += 1;
+    return known;
   }
 
   #learn(key: string, bytes: Buffer): Kind | undefined {
@@ -67,10 +70,23 @@ export class BookedReader {
     if (shared === undefined) return undefined;
     // A copy: the memory that records are read from is used again.
     const kind = { bytes: Buffer.from(bytes), shared };
-    if (this.#kinds.size >= KINDS_MAX) this.#kinds.clear();
+    if (this.#kinds.size >= KINDS_MAX) this.#beginAnew();
     this.#kinds.set(key, kind);
     return kind;
   }
+
+  #beginAnew(): void {
+    if (this.#met < this.#kinds.size) this.#alone = ALONE;
+    this.#kinds.clear();
+    this.#met = 0;
+  }
+}
+
+/** The next `what` from the first place on, looked for about where it was the last time before anywhere else. */
+function indexNear(text: Buffer, what: string, first: number, last: number): number {
+  const from = Math.max(first, last - EARLIER_MAX);
+  const at = text.indexOf(what, from);
+  return at < 0 && from > first ? text.indexOf(what, first) : at;
 }
 
 function isAt(text: Buffer, at: number, bytes: Buffer): boolean {

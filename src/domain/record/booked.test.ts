@@ -111,4 +111,17 @@ describe("the fields that are booked, of one record after the other", () => {
     const mistakable = { ...start, charge: turnedCharge, other, ...rest };
     expect(new BookedReader().read(bytesOf(mistakable)).charge).toEqual(charge);
   });
+
+  test("BILL-02 are those of each record where all are unlike, and shared again where later ones are alike", () => {
+    const reader = new BookedReader();
+    for (let n = 0; n < 4000; n += 1)
+      expect(reader.read(bytesOf(finishedRecord(`r${n}`, { app: `job ${n}` })))).toMatchObject({
+        id: `r${n}`,
+        app: `job ${n}`,
+      });
+    const alike = bytesOf(finishedRecord("alike"));
+    expect(reader.read(alike).charge?.price).not.toBe(reader.read(alike).charge?.price);
+    for (let n = 0; n < 30_000; n += 1) reader.read(alike);
+    expect(reader.read(alike).charge?.price).toBe(reader.read(alike).charge?.price);
+  });
 });
