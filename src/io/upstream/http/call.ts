@@ -42,9 +42,9 @@ export class HttpCall implements UpstreamCall {
   /** Heard at once, also by a call that still waits for a connection: nobody waits for its turn to end it. */
   abort(): void {
     if (this.#over) return;
-    const place = this.#place;
+    // First, because whoever hears of it may ask for something else at once, which must not move this one on.
+    this.#place?.leave(this);
     this.#fail("aborted", ABORTED);
-    place?.leave(this);
   }
 
   /** Its connection may carry another call by now. */

@@ -138,15 +138,18 @@ export class Connection implements AnswerTaker, Place, Watched {
   }
 
   #pour(upload: Upload): void {
-    this.#pouring = pour(upload, this.#socket, {
-      moved: () => {
-        this.#moves += 1;
-      },
-      done: (problem) => {
-        this.#pouring = undefined;
-        if (problem !== undefined) this.#broke(problem);
-      },
-    });
+    const moved = () => {
+      this.#moves += 1;
+    };
+    const done = (problem: HttpFault | undefined) => {
+      this.#pouring = undefined;
+      if (problem !== undefined) this.#broke(problem);
+    };
+    try {
+      this.#pouring = pour(upload, this.#socket, { moved, done });
+    } catch (error) {
+      this.#broke(error);
+    }
   }
 
   #read(bytes: number): boolean {

@@ -87,6 +87,18 @@ describe("calls that wait for a connection", () => {
     expect(failures).toHaveLength(1);
   });
 
+  test("CHAT-09 one that is aborted is not sent in the place of what its sender asks instead", async () => {
+    const { upstream, transport } = await scene({ connections: 2 });
+    await ask(transport, requestTo(upstream));
+    const instead = Promise.withResolvers<Outcome>();
+    const failed = () => instead.resolve(ask(transport, { ...requestTo(upstream), body: "instead" }));
+    const call = transport.send({ ...requestTo(upstream), body: "aborted" }, { answered: () => IGNORE, failed });
+    call.abort();
+    expect(await instead.promise).toMatchObject({ status: 200 });
+    expect(await ask(transport, { ...requestTo(upstream), body: "last" })).toMatchObject({ status: 200 });
+    expect(upstream.requests.map(({ raw }) => raw.toString())).toEqual(["{}", "instead", "last"]);
+  });
+
   test("ROUTE-04 they get one in the order they came, also where the one before them is not kept", async () => {
     const { upstream, transport } = await scene();
     upstream.always({ json: {}, headers: { connection: "close" } });
@@ -391,6 +403,19 @@ describe("an upload", () => {
       });
     const request = { ...requestTo(upstream), body: { bytes: 5, open: broken } };
     expect((await ask(transport, request)).failure).toEqual({ kind: "broken", sent: true, why: "HTTP_BAD_UPLOAD" });
+  });
+
+  test("ERR-07 one that cannot be opened is not waited for, and harms no other call", async () => {
+    const { upstream, transport } = await scene();
+    const open = () => {
+      throw new RangeError("no such file");
+    };
+    const request = { ...requestTo(upstream), body: { bytes: 5, open } };
+    const calls = [ask(transport, request), ask(transport, requestTo(upstream))];
+    expect(await Promise.all(calls)).toMatchObject([
+      { failure: { kind: "broken", sent: true, why: "RangeError" } },
+      { status: 200 },
+    ]);
   });
 
   test("one that does not end is left when it has said more than it was to say", async () => {
