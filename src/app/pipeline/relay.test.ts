@@ -166,6 +166,18 @@ describe("the time of a request is up, and its client", () => {
     expect([relay.committed, relay.left]).toEqual([true, false]);
   });
 
+  test("BILL-02 who is waited for is waited for once, however much came of the provider meanwhile", async () => {
+    const { relay, wait, read, speak } = openRelay();
+    const resumed: number[] = [];
+    speak();
+    for (const piece of [1, 2, 3]) relay.whenRoom(() => resumed.push(piece));
+    wait(300);
+    await read();
+    wait(700);
+    relay.expire();
+    expect({ left: relay.left, resumed }).toEqual({ left: false, resumed: [1] });
+  });
+
   test("BILL-02 who was slow for a while and then took everything has not", async () => {
     const { relay, wait, read } = openRelay();
     relay.whenRoom(() => undefined);

@@ -161,6 +161,8 @@ export class Relay {
   /** The client is slower than the provider. */
   whenRoom(then: () => void): void {
     this.#pace = "client";
+    // What was read already when the provider was held back still comes: whoever waits first goes on for all of it.
+    if (this.#waits === "client") return;
     const { clock } = this.#gateway;
     const sinceMs = clock.elapsedMs();
     this.#waits = "client";

@@ -14,7 +14,10 @@ export type UpstreamFailure = {
   readonly why: string;
 };
 
-/** Takes the body of an answer piece by piece. Returning "pause" holds the provider back until `resume`. */
+/**
+ * Takes the body of an answer piece by piece. Returning "pause" holds the provider back until `resume`; what was read
+ * already by then, of which there can be some over TLS, still comes.
+ */
 export type BodyReader = {
   data(chunk: Buffer): "more" | "pause";
   end(): void;

@@ -202,7 +202,7 @@ export class Connection implements AnswerTaker, Place, Watched {
   #over(connection: AfterAnswer): void {
     const call = this.#call;
     this.#call = undefined;
-    // An answer before the end of its request: the rest would be taken for the next one, or nobody reads it and what follows.
+    // An answer before the end of its request: the rest would be taken for the next one, or nobody reads on.
     const isCut = this.#pouring !== undefined || this.#socket.writableLength > 0;
     const isSpent = connection === "spent" || isCut || this.#keepMs <= 0;
     if (isSpent) this.#end();
