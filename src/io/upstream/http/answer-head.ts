@@ -21,6 +21,8 @@ const VERSION = "HTTP/1.";
 const STATUS_AT = "HTTP/1.1 ".length;
 const STATUS = /^[1-9]\d\d(?: |$)/;
 const LENGTH = /^\d{1,15}$/;
+const SPACE = 32;
+const TAB = 9;
 
 /** Reads everything before the empty line. What two readers could understand differently is refused. */
 export function readHead(text: string): AnswerHead {
@@ -45,12 +47,25 @@ function readHeaders(text: string, from: number): IncomingHttpHeaders {
     const colon = text.indexOf(":", at);
     if (colon < 0 || colon >= end) throw new HttpFault("HTTP_BAD_ANSWER");
     const name = text.slice(at, colon);
-    const value = text.slice(colon + 1, end);
+    const value = trimmed(text, colon + 1, end);
     if (!HEADER_NAME.test(name) || NOT_IN_HEADER.test(value)) throw new HttpFault("HTTP_BAD_ANSWER");
-    put(headers, name.toLowerCase(), value.trim());
+    put(headers, name.toLowerCase(), value);
     at = end + 2;
   }
   return headers;
+}
+
+/** Without the two characters that are space in HTTP: the language's own trim takes others, too, which other readers keep. */
+function trimmed(text: string, from: number, to: number): string {
+  let start = from;
+  let end = to;
+  while (start < end && isSpace(text.charCodeAt(start))) start += 1;
+  while (end > start && isSpace(text.charCodeAt(end - 1))) end -= 1;
+  return text.slice(start, end);
+}
+
+function isSpace(code: number): boolean {
+  return code === SPACE || code === TAB;
 }
 
 function put(headers: IncomingHttpHeaders, name: string, value: string): void {

@@ -129,6 +129,8 @@ describe("an answer", () => {
     ["two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\nhello"],
     ["a list of lengths", "HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\n\r\nhello"],
     ["a length with a sign", "HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello"],
+    ["a length behind a space that is none in HTTP", "HTTP/1.1 200 OK\r\nContent-Length: \xa05\r\n\r\nhello"],
+    ["a coding before such a space", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\xa0\r\n\r\n0\r\n\r\n"],
     ["a negative length", "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello"],
     ["a length beyond counting", "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999\r\n\r\nhello"],
     ["a length and chunks", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
