@@ -185,19 +185,21 @@ describe("what fails", () => {
     expect(outcome.failure).toEqual({ kind: "timeout", sent: false, why: "HTTP_CONNECT_TIMEOUT" });
   });
 
-  test.each<[string, Script, object]>([
+  test.each<[string, Partial<TransportLimits>, Script, object]>([
     [
       "before its answer",
+      { firstByteTimeoutMs: 200 },
       { end: { is: "stall", after: "before_headers" } },
       { failure: { why: "HTTP_FIRST_BYTE_TIMEOUT" } },
     ],
     [
       "inside it",
+      { idleTimeoutMs: 200 },
       { frames: ["begun", "never"], end: { is: "stall", after: 5 } },
       { status: 200, body: "begun", failure: { why: "HTTP_IDLE_TIMEOUT" } },
     ],
-  ])("ERR-07 a provider that is silent %s is not waited for", async (_name, script, expected) => {
-    const { upstream, transport } = await scene({ firstByteTimeoutMs: 200, idleTimeoutMs: 200 });
+  ])("ERR-07 a provider that is silent %s is not waited for", async (_name, limits, script, expected) => {
+    const { upstream, transport } = await scene(limits);
     upstream.next(script);
     const outcome = await ask(transport, requestTo(upstream));
     expect(outcome).toMatchObject(expected);
