@@ -15,7 +15,7 @@ type Held = {
   readonly keyId: string;
   readonly memberId: string | null;
   readonly day: string;
-  readonly sinceMs: number;
+  sinceMs: number;
   nanos: bigint;
   isSwept: boolean;
 };
@@ -44,12 +44,15 @@ export class Till {
 
   hold(request: HoldRequest): HoldVerdict {
     const { requestId, workspaceId, keyId, memberId, nanos, atMs } = request;
-    const again = this.#holds.has(requestId);
+    const known = this.#holds.get(requestId);
     const before = this.#sumsOf(workspaceId);
     const verdict = this.state.hold(request);
     if (verdict instanceof Promise) throw new Error("the state in memory answers at once");
     this.#world.note(`${requestId} holds ${nanos}: ${verdict.is}`);
-    if (verdict.is === "held" && !again) {
+    if (verdict.is === "held" && known?.isSwept === false) {
+      // Who asks again for what is held has it for its whole time from then on.
+      known.sinceMs = this.#world.scheduler.elapsedMs();
+    } else if (verdict.is === "held") {
       const say = (what: string) => this.#world.broken("hold", `${requestId} holds ${nanos}: ${what}`);
       const freeNanos = before.balanceNanos - before.heldNanos;
       if (nanos < 0n || nanos > freeNanos) say(`${freeNanos} are free`);
