@@ -177,7 +177,7 @@ const lostInResponses = PARAMETERS.filter((row) => CHAT_FIELDS[row] === "yes" &&
 
 function parametersPage(): string {
   const names = (row: Parameter) => {
-    const others = Object.entries(ALIASES).flatMap(([alias, of]) => (of === row ? [`\`${alias}\``] : []));
+    const others = [...ALIASES].flatMap(([alias, of]) => (of === row ? [`\`${alias}\``] : []));
     return others.length === 0 ? `\`${row}\`` : `\`${row}\` (also ${others.join(", ")})`;
   };
   const rows = PARAMETERS.map((row) => [names(row), ...COLUMNS.map(([, , fields]) => fields[row])]);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isJsonObject, itemSpans, JSON_DEPTH_MAX, parseJsonObject, patchMembers } from "./json.ts";
+import { isJsonObject, itemSpans, JSON_DEPTH_MAX, membersIn, parseJsonObject, patchMembers } from "./json.ts";
 
 const parse = (text: string | Buffer) => parseJsonObject(Buffer.from(text));
 const problemOf = (text: string | Buffer) => {
@@ -117,6 +117,27 @@ test("any set of patches gives the object one would expect", () => {
       },
     ),
   );
+});
+
+test("the members of a text that was read before are found as when it is read, and none where two have one name", () => {
+  fc.assert(
+    fc.property(
+      fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 2 })),
+      fc.constantFrom(undefined, 1),
+      (value, space) => {
+        const text = JSON.stringify(value, null, space);
+        fc.pre(!text.includes("__proto__"));
+        const parsed = parse(text);
+        if ("problem" in parsed) throw new Error(parsed.problem);
+        const { members, end } = parsed;
+        expect(membersIn(text)).toEqual({ text, members, end });
+      },
+    ),
+  );
+  expect(membersIn('{"id":1,"\\u0069d":2}')).toBeUndefined();
+  const many = Array.from({ length: 40 }, (_, at) => `"m${at}":${at}`).join();
+  expect(membersIn(`{${many}}`)?.members.size).toBe(40);
+  expect(membersIn(`{${many},"m7":7}`)).toBeUndefined();
 });
 
 test("the items of a list are found where they stand, whatever is in them and between them", () => {

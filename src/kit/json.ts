@@ -60,6 +60,13 @@ export function parseJsonText(text: string, limits = NO_LIMITS): ParsedBody | Js
   }
 }
 
+/** Where the members of an object stand in a text that is known to be JSON; undefined where two have one name. */
+export function membersIn(text: string): Omit<ParsedBody, "value"> | undefined {
+  const scan = scanObject(text, NO_LIMITS);
+  if ("problem" in scan || scan.members.hasTwins) return undefined;
+  return { text, members: scan.members, end: scan.end };
+}
+
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
@@ -142,6 +149,13 @@ export class Members {
 
   has(key: string): boolean {
     return this.get(key) !== undefined;
+  }
+
+  /** Whether two of them have one name. */
+  get hasTwins(): boolean {
+    const { spans } = this;
+    // Of several only one is found by its name.
+    return spans.some((span) => this.get(span.key) !== span);
   }
 }
 
@@ -249,7 +263,7 @@ export function patchMembers(body: Omit<ParsedBody, "value">, patches: readonly 
     const kept = body.members.size - (removed?.size ?? 0);
     edits.push({ start: body.end, end: body.end, text: kept > 0 ? `,${added}` : added });
   }
-  if (edits.length > 1) edits.sort((a, b) => a.start - b.start);
+  inOrder(edits);
   let text = "";
   let from = 0;
   for (const edit of edits) {
@@ -257,6 +271,21 @@ export function patchMembers(body: Omit<ParsedBody, "value">, patches: readonly 
     from = edit.end;
   }
   return text + body.text.slice(from);
+}
+
+/** They are few, and nearly in order already. */
+function inOrder(edits: Edit[]): void {
+  for (let next = 1; next < edits.length; next += 1) {
+    const edit = edits[next];
+    if (edit === undefined) return;
+    let at = next;
+    for (; at > 0; at -= 1) {
+      const before = edits[at - 1];
+      if (before === undefined || before.start <= edit.start) break;
+      edits[at] = before;
+    }
+    edits[at] = edit;
+  }
 }
 
 /** A member goes with the comma behind it; members behind the last kept one go with the comma before them. */

@@ -334,13 +334,7 @@ const MONEY: readonly Mutant[] = [
       { file: RELAY, find: "if (!this.gone) this.#speak()", put: "this.#speak()" },
     ],
   },
-  one(
-    "lies-are-believed",
-    "BILL-02",
-    SETTLE,
-    " && !isBeyondReason({ usage, outputWeight, readings }, context, end)",
-    "",
-  ),
+  one("lies-are-believed", "BILL-02", SETTLE, " && !isBeyondReason(told, context, end)", ""),
   one(
     "estimates-beyond-the-hold",
     "BILL-03",

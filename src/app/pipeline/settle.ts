@@ -43,11 +43,11 @@ export type Settled = { readonly usage: UsageRecord; readonly shown: ShownCost |
 /** The provider's figures, or the gateway's own count, marked so, where it gave none. */
 function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecord {
   const { characters = null, seconds = null } = metered.units ?? {};
-  const outputTokens = tokensOfWeight(metered.outputWeight);
   if (metered.usage !== undefined) {
     const { usage, inputs = 1 } = metered;
     const told = inputs > 1 ? { ...usage, inputs } : usage;
     if (metered.cutShort !== true) return { ...told, characters, seconds, estimated: false };
+    const outputTokens = tokensOfWeight(metered.outputWeight);
     // Figures from before the model spoke say next to nothing of the output; those that lag a little are the truth.
     const stale = 2 * told.outputTokens < outputTokens;
     const counted = stale ? { ...told, outputTokens } : told;
@@ -58,6 +58,7 @@ function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecor
     return { ...counted, characters, seconds, estimated: stale };
   }
   if (metered.estimate !== undefined) return { ...metered.estimate, characters, seconds, estimated: true };
+  const outputTokens = tokensOfWeight(metered.outputWeight);
   return { ...NO_TOKENS, inputTokens: inputTokensEstimate, outputTokens, characters, seconds, estimated: true };
 }
 
@@ -76,9 +77,10 @@ export type Asked = {
 };
 
 function isBelieved(metered: Metered, { endpoint, model }: Attempt, { end = NO_END }: Asked): boolean {
-  const { usage, outputWeight, inputs, readings = inputs } = metered;
+  const { usage, inputs, readings = inputs } = metered;
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
-  return usage !== undefined && !isBeyondReason({ usage, outputWeight, readings }, context, end);
+  const told = usage && { usage, outputWeight: () => metered.outputWeight, readings };
+  return told !== undefined && !isBeyondReason(told, context, end);
 }
 
 type Replaced = Extract<Notice, { is: "figures_replaced" }>["why"];

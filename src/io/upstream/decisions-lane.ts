@@ -104,7 +104,7 @@ function wholeOf({ ask, target, answers, usage, upstreamId, requests }: Whole): 
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
   // Some read everything again for each question of a request.
   const readings = ask.questions.length;
-  if (isBeyondReason({ usage, outputWeight: 0, readings }, context, tokensEnd(ask)))
+  if (isBeyondReason({ usage, outputWeight: () => 0, readings }, context, tokensEnd(ask)))
     return { unusable: "the provider reported more than it can have read" };
   const declined = ask.questions.filter(({ key }) => answers.get(key)?.type === "refusal");
   // Nobody answers without reading; who declines may do that for nothing.

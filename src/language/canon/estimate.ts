@@ -13,11 +13,20 @@ export const TOKENS_PER_MEDIA = 1600;
  */
 export function weightOf(text: string): number {
   let weight = text.length;
+  if (isLongAscii(text)) return weight;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code > 0x7f) weight += weightBeyondOne(code);
   }
   return weight;
+}
+
+/** A shorter text is walked through sooner than it is measured. */
+const LONG_CHARS = 48;
+
+/** Nothing in it weighs more than one: as many bytes as characters, which is found out many at a time. */
+function isLongAscii(text: string): boolean {
+  return text.length >= LONG_CHARS && Buffer.byteLength(text) === text.length;
 }
 
 /** From here on nearly every character is a word, or half of one. */
@@ -46,6 +55,7 @@ export function nearTextTokens(text: string): number {
  */
 export function estimateTextTokens(text: string): number {
   let tokens = text.length / WEIGHT_PER_TOKEN;
+  if (isLongAscii(text)) return Math.ceil(tokens);
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code > 0x7f) tokens += (code < DENSE ? CAREFUL_BEYOND_ONE : DENSE_BEYOND_ONE) / WEIGHT_PER_TOKEN;

@@ -38,8 +38,8 @@ export function contextEnd(contextTokens: number | null): number {
 /** What a provider told of an answer, and what is known of it. */
 export type Told = {
   readonly usage: Usage;
-  /** Everything the model wrote, as an estimate weighs it. */
-  readonly outputWeight: number;
+  /** Everything the model wrote, as an estimate weighs it: asked for only where that decides. */
+  readonly outputWeight: () => number;
   /** How often a prompt may have been read for them: once for each input of many; absent: once. */
   readonly readings?: number | undefined;
 };
@@ -53,11 +53,10 @@ export function isBeyondReason(
   const isBeyond = (one: Tokens, prompts: number) => one.inputTokens + one.outputTokens > most * prompts;
   if (isBeyond(restOf(usage), readings) || (usage.prompts ?? []).some((one) => isBeyond(one, 1))) return true;
   const { inputTokens, outputTokens, reasoningTokens } = usage;
+  if (inputTokens > end.inputTokens) return true;
+  const writtenTokens = outputTokens - reasoningTokens;
+  if (outputTokens <= end.outputTokens && writtenTokens <= end.writtenTokens) return false;
   // What can be seen is true, whatever was asked for.
-  const seen = BEYOND_REASON_TIMES * tokensOfWeight(outputWeight);
-  return (
-    inputTokens > end.inputTokens ||
-    outputTokens > Math.max(seen, end.outputTokens) ||
-    outputTokens - reasoningTokens > Math.max(seen, end.writtenTokens)
-  );
+  const seen = BEYOND_REASON_TIMES * tokensOfWeight(outputWeight());
+  return outputTokens > Math.max(seen, end.outputTokens) || writtenTokens > Math.max(seen, end.writtenTokens);
 }

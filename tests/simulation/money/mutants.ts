@@ -112,13 +112,7 @@ const ENDS: readonly Mutant[] = [
     "usage.estimated ? bounded(charge, trail.heldNanos) : charge",
     "charge",
   ),
-  one(
-    "absurd-usage-is-believed",
-    "BILL-02",
-    SETTLE,
-    " && !isBeyondReason({ usage, outputWeight, readings }, context, end)",
-    "",
-  ),
+  one("absurd-usage-is-believed", "BILL-02", SETTLE, " && !isBeyondReason(told, context, end)", ""),
 ];
 
 const PRICES: readonly Mutant[] = [

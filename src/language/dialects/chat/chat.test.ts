@@ -29,7 +29,7 @@ function sentUpstream(text: string): { text: string; value: Record<string, unkno
 test("no silence: every field of the request has a row, is an alias of one, or is the call itself", () => {
   for (const field of Object.keys(ChatRequest.shape)) {
     const isWish = WISH_FIELDS.some((wish) => wish === field);
-    const known = isWish || CALL_FIELDS.has(field) || isParameter(ALIASES[field] ?? field);
+    const known = isWish || CALL_FIELDS.has(field) || isParameter(ALIASES.get(field) ?? field);
     expect(known, field).toBe(true);
   }
 });

@@ -39,11 +39,11 @@ export const FIELDS: Fields = {
 };
 
 /** Fields of the wire that are other names of a row. */
-export const ALIASES: Readonly<Record<string, Parameter>> = {
-  max_completion_tokens: "max_tokens",
-  reasoning: "reasoning_effort",
-  thinking: "reasoning_effort",
-};
+export const ALIASES: ReadonlyMap<string, Parameter> = new Map([
+  ["max_completion_tokens", "max_tokens"],
+  ["reasoning", "reasoning_effort"],
+  ["thinking", "reasoning_effort"],
+]);
 
 /** Fields that are the call itself. */
 export const CALL_FIELDS: ReadonlySet<string> = new Set(["model", "messages", "stream", "stream_options", "n"]);

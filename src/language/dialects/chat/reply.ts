@@ -60,24 +60,32 @@ class ChatReply implements WholeAnswer {
 
 /** The provider's own usage object with the cost added; where the gateway counted otherwise, what was counted. */
 export function encodeUsage(wireUsage: unknown, counted: Usage, shown: ShownCost | undefined): JsonObject {
-  const cost = shown === undefined ? {} : { cost: shown.cost, currency: shown.currency };
-  const base = {
-    prompt_tokens: counted.inputTokens,
-    completion_tokens: counted.outputTokens,
-    total_tokens: counted.inputTokens + counted.outputTokens,
+  const { inputTokens, outputTokens } = counted;
+  const usage: Record<string, unknown> = {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
     prompt_tokens_details: { cached_tokens: counted.cachedTokens, cache_write_tokens: counted.cacheWriteTokens },
     completion_tokens_details: { reasoning_tokens: counted.reasoningTokens },
   };
-  if (!isJsonObject(wireUsage)) return { ...base, ...cost };
-  // What a provider takes is between it and the holder of its key; it is never shown as the gateway's cost.
-  const { cost: _cost, currency: _currency, ...wire } = wireUsage;
-  const { prompt_tokens, completion_tokens } = base;
-  if (wire["prompt_tokens"] === prompt_tokens && wire["completion_tokens"] === completion_tokens)
-    return { ...base, ...wire, ...cost };
-  // Read in another way than it was written, such as reasoning that a server leaves out of its output; or not believed.
+  if (isJsonObject(wireUsage) && isBasis(wireUsage, counted)) {
+    // What a provider takes is between it and the holder of its key; it is never shown as the gateway's cost.
+    for (const key in wireUsage) if (key !== "cost" && key !== "currency") usage[key] = wireUsage[key];
+    // It may leave its reasoning out of this one.
+    usage["completion_tokens"] = outputTokens;
+  }
+  if (shown !== undefined) {
+    usage["cost"] = shown.cost;
+    usage["currency"] = shown.currency;
+  }
+  return usage;
+}
+
+/** Whether what was counted is what the provider told, as it wrote it or as it is read. */
+function isBasis(wire: JsonObject, { inputTokens, outputTokens }: Usage): boolean {
+  if (wire["prompt_tokens"] === inputTokens && wire["completion_tokens"] === outputTokens) return true;
   const read = decodeUsage(wire);
-  const isBasis = read?.inputTokens === prompt_tokens && read.outputTokens === completion_tokens;
-  return isBasis ? { ...base, ...wire, completion_tokens, ...cost } : { ...base, ...cost };
+  return read?.inputTokens === inputTokens && read.outputTokens === outputTokens;
 }
 
 /** All that a message or a delta says, measured: text, reasoning, refusal and tool arguments. */

@@ -70,16 +70,21 @@ function cacheMark(control: CacheControl): { cache?: CacheMark } {
 }
 
 function parametersOf(request: ChatRequest): Parameter[] {
-  const rows = new Set<Parameter>();
-  for (const [field, value] of Object.entries(request)) {
+  const rows: Parameter[] = [];
+  const add = (row: Parameter) => {
+    if (!rows.includes(row)) rows.push(row);
+  };
+  const fields: Readonly<Record<string, unknown>> = request;
+  for (const field in fields) {
+    const value = fields[field];
     if (value === null || value === undefined || CALL_FIELDS.has(field)) continue;
-    const row = ALIASES[field] ?? field;
-    if (isParameter(row)) rows.add(row);
+    const row = ALIASES.get(field) ?? field;
+    if (isParameter(row)) add(row);
   }
   // The wire's own form of a list of allowed tools is the same wish.
   const choice = request.tool_choice;
-  if (choice && typeof choice === "object" && choice.type === "allowed_tools") rows.add("allowed_tools");
-  return [...rows];
+  if (choice && typeof choice === "object" && choice.type === "allowed_tools") add("allowed_tools");
+  return rows;
 }
 
 /** In the order in which they are heard. */
@@ -283,7 +288,8 @@ function renamedLimit(request: ChatRequest, wanted: OutputLimit): MemberPatch[] 
 
 /** A null is the same as absent, and some servers refuse it: it stays with us, unless its place is taken already. */
 function addNullCuts(patches: MemberPatch[], request: ChatRequest): void {
-  for (const [key, value] of Object.entries(request)) {
-    if (value === null && !patches.some((patch) => patch.key === key)) patches.push({ key, json: null });
+  const fields: Readonly<Record<string, unknown>> = request;
+  for (const key in fields) {
+    if (fields[key] === null && !patches.some((patch) => patch.key === key)) patches.push({ key, json: null });
   }
 }

@@ -1,5 +1,5 @@
 import type { ErrorEnvelope } from "../../../contract/faults.ts";
-import { isJsonObject, type JsonObject, jsonObjectIn, parseJsonText, patchMembers } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject, jsonObjectIn, membersIn, patchMembers } from "../../../kit/json.ts";
 import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
 import { weightOf } from "../../canon/estimate.ts";
 import { lastTold, type Usage } from "../../canon/usage.ts";
@@ -209,6 +209,6 @@ function withoutUsage(data: string, chunk: JsonObject, ownId: string): string {
 }
 
 function patched(data: string, key: string, json: string | null): string {
-  const body = parseJsonText(data);
-  return "problem" in body ? data : patchMembers(body, [{ key, json }]);
+  const body = membersIn(data);
+  return body === undefined ? data : patchMembers(body, [{ key, json }]);
 }

@@ -29,8 +29,9 @@ const cannotChoose = (why: string) => invalidValue("tool_choice", why);
 /** By their names. Without tools it limits nothing; beside tools a name that none of them has is a slip. */
 export function allowedTools(request: ChatRequest): readonly string[] | undefined {
   const allowed = listedTools(request);
+  if (allowed === undefined) return undefined;
   const tools = new Set(request.tools?.map((tool) => tool.function.name));
-  const unknown = tools.size === 0 ? undefined : allowed?.find((name) => !tools.has(name));
+  const unknown = tools.size === 0 ? undefined : allowed.find((name) => !tools.has(name));
   if (unknown === undefined) return allowed;
   const param = request.allowed_tools ? "allowed_tools" : "tool_choice";
   throw invalidValue(
