@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { HttpFault } from "./fault.ts";
-import { HEADER_NAME, NOT_IN_HEADER } from "./header.ts";
+import { headerName, NOT_IN_HEADER } from "./header.ts";
 
 /** How the end of a body is told. */
 export type Framing =
@@ -28,15 +28,33 @@ const TAB = 9;
 export function readHead(text: string): AnswerHead {
   const lineEnd = text.indexOf("\r\n");
   const first = lineEnd < 0 ? text : text.slice(0, lineEnd);
-  const minor = first.charAt(VERSION.length);
-  const isKnown = first.startsWith(VERSION) && (minor === "1" || minor === "0") && first.charAt(STATUS_AT - 1) === " ";
-  const status = first.slice(STATUS_AT);
-  if (!isKnown || !STATUS.test(status) || NOT_IN_HEADER.test(status)) throw new HttpFault("HTTP_BAD_ANSWER");
+  const { status, isLasting } = first === USUAL ? ANSWERED : readFirst(first);
   const headers = lineEnd < 0 ? {} : readHeaders(text, lineEnd + 2);
-  const code = Number(status.slice(0, 3));
-  const framing = framingOf(code, headers);
-  const closes = headers.connection !== undefined && /\bclose\b/i.test(headers.connection);
-  return { status: code, headers, framing, keeps: minor === "1" && !closes && framing.is !== "until_close" };
+  const framing = framingOf(status, headers);
+  const keeps = isLasting && framing.is !== "until_close" && !isClosing(headers.connection);
+  return { status, headers, framing, keeps };
+}
+
+type FirstLine = {
+  readonly status: number;
+  /** Whether the connection stays open unless something else says otherwise. */
+  readonly isLasting: boolean;
+};
+
+/** What nearly every answer begins with. */
+const USUAL = "HTTP/1.1 200 OK";
+const ANSWERED: FirstLine = { status: 200, isLasting: true };
+
+function readFirst(line: string): FirstLine {
+  const minor = line.charAt(VERSION.length);
+  const isKnown = line.startsWith(VERSION) && (minor === "1" || minor === "0") && line.charAt(STATUS_AT - 1) === " ";
+  const status = line.slice(STATUS_AT);
+  if (!isKnown || !STATUS.test(status) || NOT_IN_HEADER.test(status)) throw new HttpFault("HTTP_BAD_ANSWER");
+  return { status: Number(status.slice(0, 3)), isLasting: minor === "1" };
+}
+
+function isClosing(connection: string | undefined): boolean {
+  return connection !== undefined && connection !== "keep-alive" && /\bclose\b/i.test(connection);
 }
 
 function readHeaders(text: string, from: number): IncomingHttpHeaders {
@@ -46,10 +64,10 @@ function readHeaders(text: string, from: number): IncomingHttpHeaders {
     const end = next < 0 ? text.length : next;
     const colon = text.indexOf(":", at);
     if (colon < 0 || colon >= end) throw new HttpFault("HTTP_BAD_ANSWER");
-    const name = text.slice(at, colon);
+    const name = headerName(text.slice(at, colon));
     const value = trimmed(text, colon + 1, end);
-    if (!HEADER_NAME.test(name) || NOT_IN_HEADER.test(value)) throw new HttpFault("HTTP_BAD_ANSWER");
-    put(headers, name.toLowerCase(), value);
+    if (name === undefined || NOT_IN_HEADER.test(value)) throw new HttpFault("HTTP_BAD_ANSWER");
+    put(headers, name, value);
     at = end + 2;
   }
   return headers;

@@ -61,6 +61,7 @@ export class Connection implements AnswerTaker, Place, Watched {
   /** The end of an answer whose reader has paused: it hears of it when it goes on. */
   #heldEnd: AfterAnswer | undefined;
   #keepMs = KEEP_MS;
+  #keepHint: string | string[] | undefined;
   /** Counts what came of answers, so that a look can tell whether anything did. */
   #moves = 0;
   #movesSeen = 0;
@@ -172,7 +173,12 @@ export class Connection implements AnswerTaker, Place, Watched {
 
   head(status: number, headers: IncomingHttpHeaders): void {
     this.#moves += 1;
-    this.#keepMs = keepMsOf(headers["keep-alive"]);
+    const hint = headers["keep-alive"];
+    // A server says the same every time.
+    if (hint !== this.#keepHint) {
+      this.#keepHint = hint;
+      this.#keepMs = keepMsOf(hint);
+    }
     this.#call?.answered(status, headers);
   }
 

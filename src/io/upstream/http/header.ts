@@ -1,5 +1,20 @@
 /** A name as HTTP allows it. */
-export const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** What no value can hold: control characters, and so any line break; and what has no byte of its own. */
 export const NOT_IN_HEADER = /[^\t\x20-\x7e\x80-\xff]/;
+
+/** Names that were looked at before, as they were written: nearly all headers have one of a few dozen. */
+const known = new Map<string, string>();
+/** Whoever answers could make up new ones for ever. */
+const KNOWN_MAX = 512;
+
+/** The name of a header in small letters; undefined for what is no name. */
+export function headerName(written: string): string | undefined {
+  const before = known.get(written);
+  if (before !== undefined) return before;
+  if (!HEADER_NAME.test(written)) return undefined;
+  const name = written.toLowerCase();
+  if (known.size < KNOWN_MAX) known.set(written, name);
+  return name;
+}

@@ -1,5 +1,5 @@
 import { HttpFault } from "./fault.ts";
-import { HEADER_NAME, NOT_IN_HEADER } from "./header.ts";
+import { headerName, NOT_IN_HEADER } from "./header.ts";
 
 export type RequestHead = {
   readonly method: string;
@@ -13,7 +13,15 @@ export type RequestHead = {
 const NOT_ASCII = /[^\t\x20-\x7e]/;
 
 /** What is for the connection to say. */
-const OWN = /^(?:host|connection|content-length|transfer-encoding|expect|upgrade|keep-alive)$/i;
+const OWN: ReadonlySet<string> = new Set([
+  "host",
+  "connection",
+  "content-length",
+  "transfer-encoding",
+  "expect",
+  "upgrade",
+  "keep-alive",
+]);
 
 /** The text before a body. */
 export type HeadText = {
@@ -29,7 +37,8 @@ export function requestHead({ method, path, host, headers, bodyBytes }: RequestH
   for (const name in headers) {
     const value = headers[name];
     if (value === undefined) continue;
-    if (!HEADER_NAME.test(name) || OWN.test(name)) throw new HttpFault("HTTP_BAD_HEADER");
+    const lower = headerName(name);
+    if (lower === undefined || OWN.has(lower)) throw new HttpFault("HTTP_BAD_HEADER");
     if (NOT_ASCII.test(value)) {
       if (NOT_IN_HEADER.test(value)) throw new HttpFault("HTTP_BAD_HEADER");
       isAscii = false;
