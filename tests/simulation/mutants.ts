@@ -415,7 +415,13 @@ const RETRIES: readonly Mutant[] = [
     'if (taken + 1 > most) return "full";',
     "",
   ),
-  one("endpoint-place-lost", "ROUTE-04", TRIES, "} finally {\n      places?.give(id);", "} finally {"),
+  one(
+    "endpoint-place-lost",
+    "ROUTE-04",
+    TRIES,
+    "} finally {\n        places?.give(attempt.endpoint.id);",
+    "} finally {",
+  ),
   one(
     "real-time",
     "ROUTE-04",

@@ -24,16 +24,13 @@ export type Admitting = Pick<Gateway, "limits" | "journal" | "state" | "spenderO
 export function neededFor(gateway: Admitting, trail: Trail, attempt: Attempt, errand: Pick<Errand, "boundAt">): bigint {
   // What the workspace pays at the provider itself, or has itself, needs no wallet.
   if (isOwnResource(attempt)) return 0n;
-  const { inputTokens, outputTokens, ...also } = errand.boundAt(attempt, gateway.limits);
+  const { inputTokens, outputTokens, characters, seconds, cacheTtl, prompts } = errand.boundAt(attempt, gateway.limits);
   const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
   const { currencies, margin, extras } = trail.terms;
   const { currency } = trail.principal.workspace;
   const asked = extras === undefined ? undefined : sentExtras(extras, attempt);
-  return holdFor(input, outputTokens, attempt.price, currencies, currency, {
-    ...also,
-    margin,
-    ...(asked === undefined ? {} : { extras: asked }),
-  });
+  const also = { characters, seconds, cacheTtl, prompts, margin, extras: asked };
+  return holdFor(input, outputTokens, attempt.price, currencies, currency, also);
 }
 
 /**

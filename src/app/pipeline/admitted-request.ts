@@ -5,6 +5,7 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Verdict } from "../../io/upstream/classify.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
+import type { Soon } from "../../kit/soon.ts";
 import { stop } from "../../kit/timers.ts";
 import type { Sent } from "../../language/canon/answer.ts";
 import type { Exchange, Sink } from "../exchange.ts";
@@ -138,7 +139,7 @@ export class AdmittedRequest {
     return neededFor(this.#gateway, this.#trail, attempt, this.#errand) <= this.#trail.heldNanos;
   }
 
-  #try(attempt: Attempt): Promise<Tried> {
+  #try(attempt: Attempt): Soon<Tried> {
     const { plan, policyNow, otherRouter } = this.#admitted;
     const head = headOf(this.#exchange, this.#trail, this.#errand, attempt);
     const [gateway, trail, relay] = [this.#gateway, this.#trail, this.#relay];
@@ -146,7 +147,7 @@ export class AdmittedRequest {
     try {
       way = this.#errand.wayTo(attempt, plan, head);
     } catch (error) {
-      return Promise.resolve(untold(gateway, attempt, error));
+      return untold(gateway, attempt, error);
     }
     const { lane, thinking } = way;
     this.#lane = lane;

@@ -50,18 +50,35 @@ type Try = Pick<Planned, "policyNow" | "otherRouter"> & {
 export type Tried = { readonly outcome: Outcome; readonly record: AttemptRecord };
 
 /** One request to one endpoint. */
-export async function tryOnce(one: Try): Promise<Tried> {
-  const { gateway, trail, attempt } = one;
+export function tryOnce(one: Try): Soon<Tried> {
+  const { gateway, trail, attempt, lane } = one;
   const startedAtMs = gateway.clock.nowMs();
   const started = gateway.clock.elapsedMs();
   trail.trying(started);
-  const outcome = await (attempt.node === undefined
-    ? ask(one)
-    : ask({ ...one, lane: heldToItsWord(one.lane, attempt.endpoint) }));
-  const durationMs = Math.round((gateway.clock.elapsedMs() - started) * 10) / 10;
-  const { id: endpoint, provider } = attempt.endpoint;
-  const record = { endpoint, provider, startedAtMs, durationMs, ...describe(outcome, one.lane) };
-  return { outcome, record: attempt.own === undefined ? record : { ...record, ownKey: true } };
+  const asked = ask(attempt.node === undefined ? one : { ...one, lane: heldToItsWord(lane, attempt.endpoint) });
+  return after(asked, (outcome) => {
+    const durationMs = Math.round((gateway.clock.elapsedMs() - started) * 10) / 10;
+    return { outcome, record: recordOf(attempt, { startedAtMs, durationMs }, describe(outcome, lane)) };
+  });
+}
+
+function recordOf(
+  { endpoint, own }: Attempt,
+  { startedAtMs, durationMs }: Pick<AttemptRecord, "startedAtMs" | "durationMs">,
+  { outcome, upstreamStatus, reason, maybeAccepted }: Description,
+): AttemptRecord {
+  const { id, provider } = endpoint;
+  const record = {
+    endpoint: id,
+    provider,
+    startedAtMs,
+    durationMs,
+    outcome,
+    upstreamStatus,
+    reason,
+    maybeAccepted,
+  };
+  return own === undefined ? record : { ...record, ownKey: true };
 }
 
 function ask(one: Try): Soon<Outcome> {
@@ -85,17 +102,17 @@ function unsayable(error: unknown): Extract<Outcome, { is: "failed" }> {
 /** An attempt that ended before there was a way to its endpoint. */
 export function untold({ clock }: Pick<Gateway, "clock">, attempt: Attempt, error: unknown): Tried {
   const outcome = unsayable(error);
-  const { id: endpoint, provider } = attempt.endpoint;
-  const record = { endpoint, provider, startedAtMs: clock.nowMs(), durationMs: 0, ...describe(outcome, NO_LANE) };
-  return { outcome, record: attempt.own === undefined ? record : { ...record, ownKey: true } };
+  return {
+    outcome,
+    record: recordOf(attempt, { startedAtMs: clock.nowMs(), durationMs: 0 }, describe(outcome, NO_LANE)),
+  };
 }
 
 const NO_LANE: Pick<Lane, "dropped"> = { dropped: [] };
 
-function describe(
-  outcome: Outcome,
-  { dropped }: Pick<Lane, "dropped">,
-): Pick<AttemptRecord, "outcome" | "upstreamStatus" | "reason" | "maybeAccepted"> {
+type Description = Pick<AttemptRecord, "outcome" | "upstreamStatus" | "reason" | "maybeAccepted">;
+
+function describe(outcome: Outcome, { dropped }: Pick<Lane, "dropped">): Description {
   switch (outcome.is) {
     case "whole":
     case "relayed":

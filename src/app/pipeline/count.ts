@@ -3,6 +3,7 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import { cannotCount, countLane } from "../../io/upstream/count-messages.ts";
 import type { InboundMessages, Lane } from "../../io/upstream/lane.ts";
+import type { Soon } from "../../kit/soon.ts";
 import { stop } from "../../kit/timers.ts";
 import { nearTextTokens } from "../../language/canon/estimate.ts";
 import { NO_EXTRAS } from "../../language/canon/extras.ts";
@@ -119,7 +120,7 @@ async function askProviders(question: Question): Promise<Asked> {
   if (attempts[0] === undefined || attempts[0] !== plan.attempts[0]) return { is: "nobody" };
   const relay = new Relay(sink, gateway, { commit: () => undefined, speak: () => undefined });
   let lane: Lane | undefined;
-  const ask = (attempt: Attempt): Promise<Tried> => {
+  const ask = (attempt: Attempt): Soon<Tried> => {
     lane = laneTo(attempt);
     if (lane === undefined) throw new Error(`${attempt.endpoint.id} does not count`);
     return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, otherRouter, recheck });

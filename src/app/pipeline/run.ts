@@ -34,9 +34,7 @@ export type Arrived = {
   over?(): void;
 };
 
-async function arrive(exchange: Exchange, reading: Reading): Promise<Arrived> {
-  if (typeof reading !== "function") return reading.upload();
-  const body = await exchange.body();
+function arrivedAs(body: Buffer, reading: (body: Buffer) => Soon<Decoded>): Arrived {
   return { asked: body, sameness: body, decode: () => reading(body) };
 }
 
@@ -56,7 +54,7 @@ export async function run(
   let waiting: Waiting | undefined;
   try {
     demandNoLoop(trail.hops, gateway.hops.mark);
-    arrived = await arrive(exchange, reading);
+    arrived = typeof reading === "function" ? arrivedAs(await exchange.body(), reading) : await reading.upload();
     if (hasKey(exchange)) {
       const first = await claimKey(gateway, trail, exchange, arrived.sameness);
       if (first !== undefined) {

@@ -5,6 +5,7 @@ import { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Notice } from "../../io/telemetry/notices.ts";
 import { endedBy, type Told, type Verdict } from "../../io/upstream/classify.ts";
+import type { Soon } from "../../kit/soon.ts";
 import { stop, type Timers } from "../../kit/timers.ts";
 import type { Tried } from "./attempt.ts";
 import type { Ended, Failed, Outcome } from "./outcome.ts";
@@ -20,7 +21,7 @@ type Parts = {
   readonly relay: Relay;
   /** When the request has to be over, on the clock that never jumps. */
   readonly deadlineMs: number;
-  readonly tryOnce: (attempt: Attempt) => Promise<Tried>;
+  readonly tryOnce: (attempt: Attempt) => Soon<Tried>;
   /** Whether what was reserved pays for it: asked of endpoints beyond those that the reservation was made for. */
   readonly covers: (attempt: Attempt) => boolean;
   /** Whether the request names what only a provider keeps, such as a file: that it is not there is no fault of theirs. */
@@ -29,6 +30,8 @@ type Parts = {
 
 /** Who answered, and how that ended. */
 export type Served = { readonly attempt: Attempt; readonly ended: Ended };
+
+type Places = Pick<EndpointPlaces, "take" | "give">;
 
 type PassedOver = Extract<Notice, { is: "passed_over" }>["why"];
 
@@ -74,14 +77,31 @@ export class Tries {
   }
 
   async run(): Promise<Served> {
-    const { limits } = this.#parts.gateway;
+    const { gateway, trail, tryOnce } = this.#parts;
+    const { limits, budget } = gateway;
     while (this.#asked < limits.attemptsMax + (this.#again === undefined ? 0 : 1)) {
       const attempt = this.#take();
       if (attempt === undefined) break;
-      const ended = await this.#tryAt(attempt);
+      const places = this.#placesOf(attempt);
+      if (this.#enter(attempt, places) === "full") continue;
+      const isFurther = this.#asked > 0;
+      let tried: Tried | undefined;
+      try {
+        tried = await tryOnce(attempt);
+      } finally {
+        places?.give(attempt.endpoint.id);
+        if (isFurther) budget.give();
+        this.#tell(attempt, tried?.outcome);
+      }
+      const { outcome, record } = tried;
+      if (outcome.is !== "failed") {
+        trail.attempted(record);
+        return { attempt, ended: outcome };
+      }
+      const ended = await this.#failed(attempt, outcome, record);
       if (ended !== undefined) return { attempt, ended };
     }
-    const unpaid = this.#own === "busy" ? undefined : this.#parts.trail.unpaid;
+    const unpaid = this.#own === "busy" ? undefined : trail.unpaid;
     throw this.#lastOf(limits.attemptsMax) ?? unpaid ?? allBusy();
   }
 
@@ -164,22 +184,20 @@ export class Tries {
    * Places are the platform's share of an endpoint; who comes with a key of their own has a share of their own. A node
    * has as many as it says, for all its models together.
    */
-  #placesOf({ own, node }: Attempt): Pick<EndpointPlaces, "take" | "give"> | undefined {
+  #placesOf({ own, node }: Attempt): Places | undefined {
     const { places, nodes } = this.#parts.gateway;
     if (node !== undefined) return nodes.held(node.id);
     return own === undefined ? places : undefined;
   }
 
-  /** One attempt within its bounds; undefined when somebody else is to be tried. */
-  async #tryAt(attempt: Attempt): Promise<Ended | undefined> {
-    const { gateway, tryOnce } = this.#parts;
-    const { budget, noticed } = gateway;
-    const places = this.#placesOf(attempt);
+  /** Whether one more attempt is within all bounds; it is full where somebody else is to be tried. */
+  #enter(attempt: Attempt, places: Places | undefined): "entered" | "full" {
+    const { budget, noticed } = this.#parts.gateway;
     const { id, provider } = attempt.endpoint;
     if (places?.take(id) === "full") {
       this.#passOver(attempt, "full");
       if (isOwnResource(attempt)) this.#own = "busy";
-      return undefined;
+      return "full";
     }
     const isFurther = this.#asked > 0;
     if (isFurther && budget.take() === "spent") {
@@ -188,20 +206,7 @@ export class Tries {
     }
     if (isFurther) noticed({ is: "retried", provider, at: this.#repeated === "yes" ? "same" : "next" });
     this.#breakersOf(attempt).began(id);
-    let tried: Tried | undefined;
-    try {
-      tried = await tryOnce(attempt);
-    } finally {
-      places?.give(id);
-      if (isFurther) budget.give();
-      this.#tell(attempt, tried?.outcome);
-    }
-    const { outcome, record } = tried;
-    if (outcome.is !== "failed") {
-      this.#parts.trail.attempted(record);
-      return outcome;
-    }
-    return this.#failed(attempt, outcome, record);
+    return "entered";
   }
 
   async #failed(attempt: Attempt, { verdict }: Failed, told: Tried["record"]): Promise<Ended | undefined> {

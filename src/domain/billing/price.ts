@@ -50,14 +50,14 @@ export function chargeFor(
 
 /** What a request has besides tokens; `cacheTtl` is the longest time it asks to keep something in a cache. */
 type HoldAlso = {
-  readonly characters?: number;
-  readonly seconds?: number;
-  readonly images?: number;
-  readonly cacheTtl?: "5m" | "1h";
+  readonly characters?: number | undefined;
+  readonly seconds?: number | undefined;
+  readonly images?: number | undefined;
+  readonly cacheTtl?: "5m" | "1h" | undefined;
   /** What it asks for that is billed apart, with the most uses where it states them. */
-  readonly extras?: readonly { readonly name: string; readonly usesMax?: number }[];
+  readonly extras?: readonly { readonly name: string; readonly usesMax?: number }[] | undefined;
   /** How many prompts of this size it is; absent: one. */
-  readonly prompts?: number;
+  readonly prompts?: number | undefined;
   readonly margin: Margin;
 };
 

@@ -72,7 +72,9 @@ class Wallets {
     if (nanos < 0n) throw new RangeError(`a hold of ${nanos} would create money`);
     const known = this.#holds.get(requestId);
     if (known?.swept === "no") {
-      this.#keep(requestId, known);
+      // From now on, behind all others: it is of a run before, which this one has taken up.
+      this.#holds.delete(requestId);
+      this.#holds.set(requestId, { ...known, sinceMs: this.#clock.elapsedMs() });
       return { is: "held" };
     }
     const wallet = this.#wallet(workspaceId);
@@ -83,14 +85,9 @@ class Wallets {
     if (reached !== undefined) return reached;
     wallet.heldNanos += nanos;
     holdAt(place, nanos);
-    this.#keep(requestId, { wallet, place, nanos, swept: "no" });
+    if (known !== undefined) this.#holds.delete(requestId);
+    this.#holds.set(requestId, { wallet, place, nanos, swept: "no", sinceMs: this.#clock.elapsedMs() });
     return { is: "held" };
-  }
-
-  /** From now on, behind all others: also one of a run before, which this one has taken up. */
-  #keep(requestId: string, hold: Omit<Hold, "sinceMs">): void {
-    this.#holds.delete(requestId);
-    this.#holds.set(requestId, { ...hold, sinceMs: this.#clock.elapsedMs() });
   }
 
   settle(requestId: string, chargedNanos: bigint): void {

@@ -72,10 +72,10 @@ export class RateWindows {
     const counted = window.countAt(elapsedMs);
     if (counted >= limit) {
       // With a limit that was lowered meanwhile, more than the oldest call has to leave before one fits.
-      return { allowed: false, limit, remaining: 0, ...this.#resetAt(window.leavesAtMs(counted - limit), elapsedMs) };
+      return this.#verdict(false, limit, 0, window.leavesAtMs(counted - limit) - elapsedMs);
     }
     window.add(elapsedMs);
-    return { allowed: true, limit, remaining: limit - counted - 1, ...this.#resetAt(window.leavesAtMs(0), elapsedMs) };
+    return this.#verdict(true, limit, limit - counted - 1, window.leavesAtMs(0) - elapsedMs);
   }
 
   /** As `count`, for a call that does not count: with an empty window the reset is now. */
@@ -86,13 +86,12 @@ export class RateWindows {
     const place = Math.max(0, counted - limit);
     const leavesAtMs = window === undefined || counted === 0 ? elapsedMs : window.leavesAtMs(place);
     const remaining = Math.max(0, limit - counted);
-    return { allowed: counted < limit, limit, remaining, ...this.#resetAt(leavesAtMs, elapsedMs) };
+    return this.#verdict(counted < limit, limit, remaining, leavesAtMs - elapsedMs);
   }
 
   /** Durations come from the clock that never jumps; only the answer is told in calendar time. */
-  #resetAt(leavesAtMs: number, elapsedMs: number): Pick<WindowVerdict, "resetAtMs" | "waitMs"> {
-    const waitMs = leavesAtMs - elapsedMs;
-    return { resetAtMs: Math.ceil(this.#clock.nowMs() + waitMs), waitMs };
+  #verdict(allowed: boolean, limit: number, remaining: number, waitMs: number): WindowVerdict {
+    return { allowed, limit, remaining, resetAtMs: Math.ceil(this.#clock.nowMs() + waitMs), waitMs };
   }
 
   /** Only keys that called within the last minute keep a window, so the map is bounded by them. */

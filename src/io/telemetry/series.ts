@@ -6,7 +6,8 @@
 export class Counts {
   readonly #name: string;
   readonly #help: string;
-  readonly #values = new Map<string, number>();
+  /** Each in a place of its own, so that it is looked for once. */
+  readonly #values = new Map<string, { value: number }>();
 
   constructor(name: string, help: string) {
     this.#name = name;
@@ -14,17 +15,20 @@ export class Counts {
   }
 
   add(labels: string, amount: number): void {
-    this.#values.set(labels, (this.#values.get(labels) ?? 0) + amount);
+    const known = this.#values.get(labels);
+    if (known === undefined) this.#values.set(labels, { value: amount });
+    else known.value += amount;
   }
 
   text(): string {
     const lines = head(this.#name, this.#help, "counter");
-    for (const [labels, value] of this.#values) lines.push(`${this.#name}{${labels}} ${value}`);
+    for (const [labels, { value }] of this.#values) lines.push(`${this.#name}{${labels}} ${value}`);
     return lines.join("\n");
   }
 
   read(): ReadCounts {
-    return { is: "counts", name: this.#name, help: this.#help, values: this.#values };
+    const values = new Map(this.#values.entries().map(([labels, { value }]) => [labels, value]));
+    return { is: "counts", name: this.#name, help: this.#help, values };
   }
 }
 
@@ -58,10 +62,7 @@ export class Timings {
     timing.sum += seconds;
     timing.count += 1;
     let place = 0;
-    for (const bound of this.#bounds) {
-      if (seconds <= bound) break;
-      place += 1;
-    }
+    while (seconds > (this.#bounds[place] ?? Number.POSITIVE_INFINITY)) place += 1;
     timing.perBucket[place] = (timing.perBucket[place] ?? 0) + 1;
   }
 
