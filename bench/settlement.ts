@@ -73,7 +73,7 @@ const plan = {
 const folder = mkdtempSync(path.join(tmpdir(), "gateway-settlement-"));
 try {
   const store = await openSqlite(folder, clock);
-  const books = await openBooks({ dataDir: folder, store, clock, syncEveryMs: 5, log: quiet });
+  const books = await openBooks({ dataDir: folder, store, textOf: store.textOf, clock, syncEveryMs: 5, log: quiet });
   const state = memoryState(clock);
   await state.credit(principal.workspace.id, 10n ** 18n);
   const metrics = new Metrics();

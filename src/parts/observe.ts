@@ -167,7 +167,8 @@ export async function openRecords(config: Config, parts: LogExportParts) {
   const way = { store, log, loggedFromMs: loggedFromMs(config) };
   for (const { dataDir } of place.left) await replayLeft(dataDir, way);
   const homes = () => [config.DATA_DIR, ...workerFolders(config.DATA_DIR)];
-  const books = await openBooks({ ...way, dataDir: place.dataDir, homes, clock: systemClock, syncEveryMs });
+  const { textOf } = parts.store;
+  const books = await openBooks({ ...way, textOf, dataDir: place.dataDir, homes, clock: systemClock, syncEveryMs });
   return { books, logExport };
 }
 

@@ -2,6 +2,8 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { parseRecord } from "../../src/domain/record/record-schema.ts";
+import { hasShort } from "../../src/domain/record/short-text.ts";
 import { realDisk } from "../../src/io/journal/disk.ts";
 import { openJournal } from "../../src/io/journal/journal.ts";
 import { readDatabaseAddress } from "../../src/io/store/sql/postgres/address.ts";
@@ -173,8 +175,13 @@ describe.skipIf(!hasPostgres)("from the embedded store to PostgreSQL", () => {
     for (const table of tables.filter((name) => name !== "schema_migrations")) {
       const statement = source.prepare(`select * from ${table}`);
       statement.setReadBigInts(true);
-      const rows = asText(statement.all());
-      expect(asText(await cluster.query(address, `select * from ${table}`)), table).toEqual(rows);
+      // PostgreSQL has records whole, which instances of the version before can read.
+      const whole = ({ record, ...others }: Record<string, unknown>) =>
+        record === undefined ? others : { ...others, record: JSON.stringify(parseRecord(String(record))) };
+      const rows = asText(statement.all().map(whole));
+      const moved = await cluster.query(address, `select * from ${table}`);
+      expect(moved.filter(({ record }) => hasShort(Buffer.from(String(record))))).toEqual([]);
+      expect(asText(moved.map(whole)), table).toEqual(rows);
       if (rows.length > 0) filled.push(table);
     }
     source.close();

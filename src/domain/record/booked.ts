@@ -1,4 +1,7 @@
-import type { RequestRecord } from "./record.ts";
+import type { RequestRecord, UsageRecord } from "./record.ts";
+
+/** Figures as they are written: what is nothing may be left out. */
+type WrittenUsage = Partial<UsageRecord> & Pick<UsageRecord, "inputTokens" | "outputTokens">;
 
 /** What the books need of a record; the rest is only kept. */
 export type BookedFields = Pick<
@@ -16,13 +19,12 @@ export type BookedFields = Pick<
   | "provider"
   | "status"
   | "errorCode"
-  | "usage"
   | "charge"
   | "idempotency"
   | "streaming"
   | "ttfbMs"
   | "totalMs"
->;
+> & { readonly usage: WrittenUsage | null };
 
 /** The first field behind all of them, in the order in which records are written. */
 export const REST = ',"overheadMs":';

@@ -14,6 +14,7 @@ import {
   SURFACES,
   type UsageRecord,
 } from "./record.ts";
+import { wholeRecord } from "./short-text.ts";
 
 // Records come back from files and from SQL; this is where their text becomes a type again.
 const level = z.enum({
@@ -126,7 +127,7 @@ const charge: z.ZodType<ChargeRecord> = z.object({
   margin: z.string().exactOptional(),
 });
 
-export const requestRecordSchema: z.ZodType<RequestRecord> = z.object({
+const whole = z.object({
   id: z.string().min(1),
   createdAtMs: z.number(),
   workspaceId: z.string(),
@@ -160,6 +161,8 @@ export const requestRecordSchema: z.ZodType<RequestRecord> = z.object({
   trace: z.string().exactOptional(),
   detail: z.looseObject({}).exactOptional(),
 });
+
+export const requestRecordSchema: z.ZodType<RequestRecord> = z.preprocess(wholeRecord, whole);
 
 export function parseRecord(json: string): RequestRecord {
   return requestRecordSchema.parse(JSON.parse(json));

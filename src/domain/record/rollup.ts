@@ -123,10 +123,10 @@ function addTo(sums: UsageSums, record: BookedFields, times: Times): void {
   else if (!isRepeated(errorCode)) addTimes(sums, record, times);
   if (usage === null) return;
   sums.inputTokens += times * usage.inputTokens;
-  sums.cachedTokens += times * usage.cachedTokens;
-  sums.cacheWriteTokens += times * usage.cacheWriteTokens;
+  sums.cachedTokens += times * (usage.cachedTokens ?? 0);
+  sums.cacheWriteTokens += times * (usage.cacheWriteTokens ?? 0);
   sums.outputTokens += times * usage.outputTokens;
-  sums.reasoningTokens += times * usage.reasoningTokens;
+  sums.reasoningTokens += times * (usage.reasoningTokens ?? 0);
   sums.characters += times * (usage.characters ?? 0);
   sums.audioMs += times * Math.round((usage.seconds ?? 0) * 1000);
 }

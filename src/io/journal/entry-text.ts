@@ -5,9 +5,15 @@ import type { JournalEntry } from "./types.ts";
 
 const DONE_START = '{"t":"done","record":';
 
+/** How the record of a request is written. */
+export type TextOf = (record: RequestRecord) => string;
+
 /** An entry is an object whose last field is the record: what stands before the record, and its own text. */
-export function encodeEntry(entry: JournalEntry): { readonly start: string; readonly recordJson: string } {
-  const recordJson = JSON.stringify(entry.record);
+export function encodeEntry(
+  entry: JournalEntry,
+  textOf: TextOf,
+): { readonly start: string; readonly recordJson: string } {
+  const recordJson = textOf(entry.record);
   if (entry.t === "done") return { start: DONE_START, recordJson };
   const { id, workspaceId, atMs } = entry;
   const head = JSON.stringify({ t: "open", id, workspaceId, atMs });

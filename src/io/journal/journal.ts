@@ -2,7 +2,7 @@ import path from "node:path";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import { type Disk, realDisk } from "./disk.ts";
-import { ENTRY_END, encodeEntry, FILLER } from "./entry-text.ts";
+import { ENTRY_END, encodeEntry, FILLER, type TextOf } from "./entry-text.ts";
 import { FrameBuffer } from "./frame.ts";
 import { type Segment, SegmentBook } from "./segment-book.ts";
 import { type Load, SegmentReader } from "./segment-reader.ts";
@@ -15,6 +15,8 @@ export type JournalSettings = {
   /** Group fdatasync every so often; 0 syncs every write before it is acknowledged. */
   readonly syncEveryMs: number;
   readonly log: Log;
+  /** How the store wants records to be written; unless set, whole. */
+  readonly textOf?: TextOf;
   readonly disk?: Disk;
   /** A segment is closed when it is this large or this old. */
   readonly segmentMaxBytes?: number;
@@ -95,6 +97,7 @@ class SegmentedJournal implements JournalFile {
       segmentMaxAgeMs: 60_000,
       maxBytes: 2048 * MIB,
       probeEveryMs: 1000,
+      textOf: (record) => JSON.stringify(record),
       ...settings,
     };
     this.dir = settings.dir;
@@ -130,7 +133,7 @@ class SegmentedJournal implements JournalFile {
 
   append(entry: JournalEntry): Promise<void> {
     if (this.#closed) return Promise.reject(new Error("the journal is closed"));
-    const { start, recordJson } = encodeEntry(entry);
+    const { start, recordJson } = encodeEntry(entry, this.#settings.textOf);
     this.#turn ??= this.#beginTurn();
     const { entries, written } = this.#turn;
     try {

@@ -32,6 +32,7 @@ export type BooksSettings = {
   readonly clock: Clock;
   readonly syncEveryMs: number;
   readonly log: Log;
+  readonly textOf?: JournalSettings["textOf"];
   readonly disk?: Disk;
   /** The log keeps requests from this moment on; unless set, all of them. */
   readonly loggedFromMs?: number;
@@ -49,10 +50,10 @@ export type BooksSettings = {
  * resolves, balances in SQL include every charge made before, so shared state can be filled from them.
  */
 export async function openBooks(settings: BooksSettings): Promise<Books> {
-  const { dataDir, store, clock, syncEveryMs, log, disk = realDisk, tuning = {} } = settings;
+  const { dataDir, store, clock, syncEveryMs, log, textOf, disk = realDisk, tuning = {} } = settings;
   const { loggedFromMs = Number.NEGATIVE_INFINITY, homes = () => [dataDir] } = settings;
   const dir = path.join(dataDir, JOURNAL_FOLDER);
-  const journal = await openJournal({ ...tuning, dir, clock, syncEveryMs, log, disk });
+  const journal = await openJournal({ ...tuning, dir, clock, syncEveryMs, log, disk, ...(textOf && { textOf }) });
   const mover = new Mover(store, dir, disk, log);
   const replaying = { disk, mover, log, loggedFromMs };
   const replayed = await takeOver(dir, journal.leftovers, replaying).catch(async (error: unknown) => {

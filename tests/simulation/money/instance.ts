@@ -104,6 +104,7 @@ export class Life {
     const books = await openBooks({
       dataDir: this.#instance.name,
       store: this.#sink(),
+      textOf: this.store.textOf,
       clock: scheduler,
       syncEveryMs: shape.syncEveryMs,
       log: QUIET,

@@ -9,6 +9,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
+import { shortText } from "../../../src/domain/record/short-text.ts";
 import type { Engine } from "../../../src/io/store/sql/engine.ts";
 import { migrate } from "../../../src/io/store/sql/migrate.ts";
 import { MIGRATIONS } from "../../../src/io/store/sql/migrations/all.ts";
@@ -43,6 +44,7 @@ export class SharedSql {
     return {
       db: kyselyOn(this.#db, this.#prepared, this.#turnstile, fate),
       ddl: sqliteDdl,
+      textOf: shortText,
       ingest: (batch) =>
         this.#turnstile.pass(async () => {
           const is = fate();

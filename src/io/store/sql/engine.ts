@@ -1,5 +1,6 @@
 import type { Kysely, RawBuilder } from "kysely";
 import type { RecordBatch } from "../../../domain/record/ingest.ts";
+import type { RequestRecord } from "../../../domain/record/record.ts";
 import type { Database } from "./schema.ts";
 
 /** Words in which engines define tables differently. */
@@ -50,6 +51,8 @@ export type LogParts = {
 export type Engine = {
   readonly db: Kysely<Database>;
   readonly ddl: Ddl;
+  /** The text of a record as it is to be sent to `ingest`. */
+  textOf(record: RequestRecord): string;
   /** Writes finished requests in one transaction; see `RecordSink`. */
   ingest(batch: RecordBatch): Promise<void>;
   /** Where the request log is in partitions by time. */

@@ -119,6 +119,8 @@ export type Store = RecordSink & {
   readonly nodes: NodeStore;
   /** Charged calls by their `Idempotency-Key`. */
   readonly idempotency: IdempotencyStore;
+  /** How records are to be written that come to `ingestBatch`. */
+  readonly textOf: Engine["textOf"];
   /** Log row, ledger transaction, wallet and roll-ups of finished requests, in one transaction; twice changes nothing. */
   ingest(records: readonly RequestRecord[]): Promise<void>;
   /** A management change with its line in the audit log, in one transaction: neither is there without the other. */
@@ -167,7 +169,8 @@ export function sqlStore(engine: Engine): Store {
     platformKeys: platformKeyStore(db),
     nodes: nodeStore(db),
     idempotency: idempotencyStore(db),
-    ingest: (records) => ingestBatch(batchOf(records.map((record) => JSON.stringify(record)))),
+    textOf: engine.textOf,
+    ingest: (records) => ingestBatch(batchOf(records.map((record) => engine.textOf(record)))),
     ingestBatch,
     async change(work) {
       const freed: [workspaceId: string, bytes: number][] = [];

@@ -10,6 +10,7 @@ import {
   type UsageSums,
 } from "../../../../domain/record/rollup.ts";
 import { type RequestShape, ShapeNumbers } from "../../../../domain/record/shape.ts";
+import { hasShort, wholeText } from "../../../../domain/record/short-text.ts";
 import { StoreError } from "../store-error.ts";
 import { type WalletSum, WalletSums } from "../wallet-sums.ts";
 import { PooledConnection } from "./connection.ts";
@@ -101,22 +102,24 @@ async function write(
 /** The records, and the bytes they are in. What no engine could take is refused before the first statement. */
 function readBatch(batch: RecordBatch): { readonly bytes: Buffer; readonly records: readonly Booked[] } {
   const sent = bytesOf(batch);
-  const { bounds, from, bytes } = isReadableJson(sent.bytes)
-    ? sent
-    : bytesOf(batchOf(textsOf(batch).map(readableJson)));
   const records: Booked[] = [];
   try {
+    const { bounds, from, bytes } = isStorable(sent.bytes) ? sent : bytesOf(batchOf(textsOf(batch).map(storable)));
     for (let at = 0; at < bounds.length; at += 2) {
       const start = (bounds[at] ?? 0) - from;
       const end = (bounds[at + 1] ?? 0) - from;
       const record = readBooked(bytes.subarray(start, end));
       records.push({ ...record, nanos: chargedNanosOf(record), start, length: end - start });
     }
+    return { bytes, records };
   } catch (error) {
     throw new StoreError("rejected", error instanceof Error ? error.message : String(error));
   }
-  return { bytes, records };
 }
+
+/** A journal that was written for another store may have short ones. */
+const isStorable = (bytes: Buffer) => isReadableJson(bytes) && !hasShort(bytes);
+const storable = (text: string) => readableJson(wholeText(text));
 
 /** Only what the records are in: a batch may be a small part of a large piece of memory. */
 function bytesOf({ bytes, bounds }: RecordBatch) {

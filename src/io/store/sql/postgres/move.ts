@@ -1,4 +1,5 @@
 import { CompiledQuery, type Kysely, sql } from "kysely";
+import { wholeText } from "../../../../domain/record/short-text.ts";
 import type { Clock } from "../../../../kit/clock.ts";
 import type { Log } from "../../../../kit/log.ts";
 import { DAY_MS } from "../../../../kit/time.ts";
@@ -220,11 +221,12 @@ function bytesOf(row: Row): number {
   );
 }
 
-/** PostgreSQL reads fields out of records, and stops at characters that it cannot have. */
+/** PostgreSQL reads fields out of records, and stops at characters that it cannot have; and it has them whole. */
 function movable(table: string, column: string, value: Value): Value {
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  if (table !== "request_records" || column !== "record" || typeof value !== "string") return value;
-  return isReadableJson(Buffer.from(value)) ? value : readableJson(value);
+  if (column !== "record" || typeof value !== "string") return value;
+  const whole = wholeText(value);
+  return table !== "request_records" || isReadableJson(Buffer.from(whole)) ? whole : readableJson(whole);
 }
 
 /** Days on which there were requests. */

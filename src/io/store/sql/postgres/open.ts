@@ -206,6 +206,8 @@ function postgresEngine(settings: PostgresSettings): Engine {
   return {
     db,
     ddl: postgresDdl,
+    // Whole: instances of the version before read them, too, while a gateway is brought up to date.
+    textOf: (record) => JSON.stringify(record),
     logParts: logParts(db, logKeptMs),
     ingest: async (batch) => {
       worker ??= new WorkerClient(script, { address, silenceMs }, replace);

@@ -1,6 +1,7 @@
 import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { Kysely } from "kysely";
+import { shortText } from "../../../../domain/record/short-text.ts";
 import type { Clock } from "../../../../kit/clock.ts";
 import { lockDataDir } from "../data-lock.ts";
 import type { Engine } from "../engine.ts";
@@ -61,6 +62,7 @@ function sqliteEngine(file: string, ended: (why: StoreError) => void): Engine {
   return {
     db,
     ddl: sqliteDdl,
+    textOf: shortText,
     // Through the turnstile like every query: a batch must not slip into a transaction that is open.
     ingest: (batch) =>
       turnstile.pass(async () => {

@@ -1,0 +1,109 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { finishedRecord } from "../../../tests/support/records.ts";
+import { readBooked } from "./booked.ts";
+import { BookedReader } from "./booked-reader.ts";
+import type { AttemptRecord, CandidateRecord, DecisionRecord, RequestRecord, UsageRecord } from "./record.ts";
+import { parseRecord } from "./record-schema.ts";
+import { DailyFold } from "./rollup.ts";
+import { hasShort, shortText, wholeText } from "./short-text.ts";
+
+const few = fc.constantFrom("a", "b");
+const figure = fc.constantFrom(0, 7);
+const level = fc.constantFrom("L0" as const, "L3" as const);
+
+const usage: fc.Arbitrary<UsageRecord> = fc.record(
+  {
+    ...{ inputTokens: figure, cachedTokens: figure, cacheWriteTokens: figure, cacheWrite1hTokens: figure },
+    ...{ outputTokens: figure, reasoningTokens: figure, audioInputTokens: figure, audioOutputTokens: figure },
+    ...{ characters: fc.option(figure), seconds: fc.option(fc.constantFrom(0, 1.5)), estimated: fc.boolean() },
+  },
+  {
+    requiredKeys: [
+      ...(["inputTokens", "cachedTokens", "cacheWriteTokens", "outputTokens", "reasoningTokens"] as const),
+      ...(["audioInputTokens", "audioOutputTokens", "characters", "seconds", "estimated"] as const),
+    ],
+  },
+);
+
+const attempt: fc.Arbitrary<AttemptRecord> = fc.record({
+  ...{ endpoint: few, provider: few, startedAtMs: figure, durationMs: figure, maybeAccepted: fc.boolean() },
+  outcome: fc.constantFrom("served" as const, "next" as const),
+  upstreamStatus: fc.option(figure),
+  reason: few,
+});
+
+const candidate: fc.Arbitrary<CandidateRecord> = fc.record({
+  ...{ endpoint: few, model: few, provider: few, level, reason: few },
+  outcome: fc.constantFrom("planned" as const, "excluded" as const),
+  scores: fc.option(fc.dictionary(few, figure)),
+});
+
+const decision: fc.Arbitrary<DecisionRecord> = fc
+  .record({ candidates: fc.array(candidate, { maxLength: 4 }), other: fc.option(fc.array(few, { maxLength: 3 })) })
+  .map(({ candidates, other }) => ({
+    candidates,
+    order: other ?? candidates.filter(({ outcome }) => outcome === "planned").map(({ endpoint }) => endpoint),
+  }));
+
+const records: fc.Arbitrary<RequestRecord> = fc
+  .record({
+    ...{ endpoint: fc.option(few), model: fc.option(few), provider: fc.option(few), level: fc.option(level) },
+    ...{ clientRequestId: fc.option(few), router: fc.option(few), app: fc.option(fc.string({ unit: "grapheme" })) },
+    ...{ usage: fc.option(usage), attempts: fc.array(attempt, { maxLength: 3 }), decision: fc.option(decision) },
+  })
+  .map((changes) => finishedRecord("r1", changes));
+
+const sumsOf = (record: Parameters<DailyFold["add"]>[0]) => {
+  const fold = new DailyFold();
+  fold.add(record, 0n);
+  return [...fold.rows()];
+};
+
+describe("the short text of a record", () => {
+  test("LOG-01 is read as the record that it was written from, whatever is in it", () => {
+    fc.assert(
+      fc.property(records, (record) => {
+        expect(parseRecord(shortText(record))).toEqual(record);
+        expect(JSON.parse(wholeText(shortText(record)))).toEqual(record);
+      }),
+    );
+  });
+
+  test("BILL-02 comes to the same in the books as the whole one", () => {
+    const reader = new BookedReader();
+    fc.assert(
+      fc.property(records, (record) => {
+        const [short, whole] = [Buffer.from(shortText(record)), Buffer.from(JSON.stringify(record))];
+        expect(sumsOf(readBooked(short))).toEqual(sumsOf(readBooked(whole)));
+        expect(sumsOf(reader.read(short))).toEqual(sumsOf(record));
+      }),
+    );
+  });
+
+  test("LOG-01 says nothing twice, and keeps what a request did not have from who served it", () => {
+    const record = finishedRecord("r1");
+    expect(shortText(record).length).toBeLessThan(0.75 * JSON.stringify(record).length);
+    const text = shortText({ ...record, endpoint: null, provider: null, model: null, level: null });
+    expect(JSON.parse(text).attempts[0]).toMatchObject({ endpoint: record.endpoint, provider: record.provider });
+  });
+
+  test("LOG-01 is told from a whole one, which is read as it is: what that lacks is an error", () => {
+    const record = finishedRecord("r1", { app: '"short":true' });
+    const whole = JSON.stringify(record);
+    expect([hasShort(Buffer.from(shortText(record))), hasShort(Buffer.from(whole))]).toEqual([true, false]);
+    expect(wholeText(whole)).toBe(whole);
+    const { clientRequestId: _, ...lacking } = record;
+    expect(() => parseRecord(JSON.stringify(lacking))).toThrow("clientRequestId");
+  });
+
+  test("LOG-01 a field of a later version stays in it when it is made whole", () => {
+    const later = { ...JSON.parse(shortText(finishedRecord("r1"))), later: { is: "kept" } };
+    expect(JSON.parse(wholeText(JSON.stringify(later))).later).toEqual({ is: "kept" });
+  });
+
+  test("LOG-01 what is marked as one and is none is refused", () => {
+    for (const text of ['{"short":true}', '{"short":true,"usage":7,"attempts":[],"decision":null}'])
+      expect(() => parseRecord(text)).toThrow();
+  });
+});

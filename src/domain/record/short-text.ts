@@ -1,0 +1,134 @@
+import { z } from "zod";
+import type { AttemptRecord, CandidateRecord, DecisionRecord, RequestRecord, UsageRecord } from "./record.ts";
+
+const MARK = '"short":true';
+
+/**
+ * The text of a record without what goes without saying: figures that are nothing, and what attempts and candidates have
+ * in common with the request itself. That is a third of it. What the books and SQL read out of a text is always there.
+ */
+export function shortText(record: RequestRecord): string {
+  const { clientRequestId, router, usage, attempts, decision } = record;
+  return JSON.stringify({
+    ...record,
+    clientRequestId: clientRequestId ?? undefined,
+    router: router ?? undefined,
+    usage: usage === null ? null : shortUsage(usage),
+    attempts: attempts.map((attempt) => shortAttempt(attempt, record)),
+    decision: decision === null ? null : shortDecision(decision, record),
+    short: true,
+  });
+}
+
+function shortUsage(usage: UsageRecord) {
+  return {
+    ...usage,
+    cachedTokens: usage.cachedTokens || undefined,
+    cacheWriteTokens: usage.cacheWriteTokens || undefined,
+    reasoningTokens: usage.reasoningTokens || undefined,
+    audioInputTokens: usage.audioInputTokens || undefined,
+    audioOutputTokens: usage.audioOutputTokens || undefined,
+    characters: usage.characters ?? undefined,
+    seconds: usage.seconds ?? undefined,
+    estimated: usage.estimated || undefined,
+  };
+}
+
+function shortAttempt(attempt: AttemptRecord, { endpoint, provider }: RequestRecord) {
+  return {
+    ...attempt,
+    endpoint: attempt.endpoint === endpoint ? undefined : attempt.endpoint,
+    provider: attempt.provider === provider ? undefined : attempt.provider,
+    maybeAccepted: attempt.maybeAccepted || undefined,
+  };
+}
+
+function shortDecision(decision: DecisionRecord, record: RequestRecord) {
+  return {
+    ...decision,
+    candidates: decision.candidates.map((candidate) => shortCandidate(candidate, record)),
+    order: isAsPlanned(decision) ? undefined : decision.order,
+  };
+}
+
+function shortCandidate(candidate: CandidateRecord, { endpoint, model, provider, level }: RequestRecord) {
+  return {
+    ...candidate,
+    endpoint: candidate.endpoint === endpoint ? undefined : candidate.endpoint,
+    model: candidate.model === model ? undefined : candidate.model,
+    provider: candidate.provider === provider ? undefined : candidate.provider,
+    level: candidate.level === level ? undefined : candidate.level,
+    outcome: candidate.outcome === "planned" ? undefined : candidate.outcome,
+  };
+}
+
+/** Whether the order is that of the candidates that are planned. */
+function isAsPlanned({ candidates, order }: DecisionRecord): boolean {
+  let at = 0;
+  for (const { outcome, endpoint } of candidates) {
+    if (outcome !== "planned") continue;
+    if (order[at] !== endpoint) return false;
+    at += 1;
+  }
+  return at === order.length;
+}
+
+const said = z.looseObject({});
+const shortRecord = z.looseObject({
+  endpoint: z.unknown(),
+  model: z.unknown(),
+  provider: z.unknown(),
+  level: z.unknown(),
+  usage: said.nullable(),
+  attempts: z.array(said),
+  decision: z.looseObject({ candidates: z.array(said), order: z.unknown().optional() }).nullable(),
+});
+
+const NO_FIGURES = {
+  cachedTokens: 0,
+  cacheWriteTokens: 0,
+  reasoningTokens: 0,
+  audioInputTokens: 0,
+  audioOutputTokens: 0,
+  characters: null,
+  seconds: null,
+  estimated: false,
+};
+
+/** What was parsed from the text of a record, with all that a short one leaves out. Whether it is a record is not asked. */
+export function wholeRecord(value: unknown): unknown {
+  if (typeof value !== "object" || value === null || !("short" in value)) return value;
+  const read = shortRecord.safeParse(value);
+  if (!read.success) return value;
+  const { endpoint, model, provider, level, usage, attempts, decision } = read.data;
+  return {
+    clientRequestId: null,
+    router: null,
+    ...read.data,
+    usage: usage === null ? null : { ...NO_FIGURES, ...usage },
+    attempts: attempts.map((attempt) => ({ endpoint, provider, maybeAccepted: false, ...attempt })),
+    decision: decision === null ? null : wholeDecision(decision, { endpoint, model, provider, level }),
+    short: undefined,
+  };
+}
+
+type Short = z.infer<typeof shortRecord>;
+
+function wholeDecision(
+  decision: NonNullable<Short["decision"]>,
+  served: Pick<Short, "endpoint" | "model" | "provider" | "level">,
+) {
+  const candidates = decision.candidates.map((candidate) => ({ ...served, outcome: "planned", ...candidate }));
+  const planned = candidates.filter(({ outcome }) => outcome === "planned").map(({ endpoint }) => endpoint);
+  return { ...decision, candidates, order: decision.order ?? planned };
+}
+
+/** Whether there may be short ones among these texts. A quote inside a text is escaped, so it is always a field. */
+export function hasShort(texts: Buffer): boolean {
+  return texts.includes(MARK);
+}
+
+/** The same record in a text that leaves nothing out. */
+export function wholeText(text: string): string {
+  return text.includes(MARK) ? JSON.stringify(wholeRecord(JSON.parse(text))) : text;
+}

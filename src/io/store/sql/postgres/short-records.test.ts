@@ -1,0 +1,30 @@
+import { describe, expect, test } from "vitest";
+import { listeningLog } from "../../../../../tests/support/journal-room.ts";
+import { hasPostgres } from "../../../../../tests/support/postgres.ts";
+import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
+import { chargedRecord } from "../../../../../tests/support/records.ts";
+import { batchOf } from "../../../../domain/record/ingest.ts";
+import { shortText } from "../../../../domain/record/short-text.ts";
+import { systemClock } from "../../../../kit/clock.ts";
+import { openPostgres } from "./open.ts";
+
+const cluster = clusterForFile();
+
+describe.skipIf(!hasPostgres)("records that a journal has in their short form", () => {
+  test("SCALE-05 are whole in PostgreSQL, for instances of the version before", async () => {
+    const address = await cluster.database("migrated");
+    const dataDir = cluster.folder();
+    const store = await openPostgres({ address, connections: 4, dataDir, clock: systemClock, log: listeningLog() });
+    const records = [chargedRecord("r1", 3n), chargedRecord("r2", 4n, { app: "no text: \u0000" })];
+    await store.ingestBatch(batchOf(records.map(shortText)));
+    await store.ingestBatch(batchOf([store.textOf(chargedRecord("r3", 5n))]));
+    const rows = await cluster.query(address, "select id, record from request_records order by id");
+    expect(rows.map(({ record }) => JSON.parse(String(record)))).toEqual([
+      records[0],
+      { ...records[1], app: "no text: \ufffd" },
+      chargedRecord("r3", 5n),
+    ]);
+    expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(-12n);
+    await store.close();
+  });
+});

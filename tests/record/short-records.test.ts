@@ -1,0 +1,26 @@
+import { expect, onTestFinished, test } from "vitest";
+import { hasShort } from "../../src/domain/record/short-text.ts";
+import { openBooks } from "../support/books.ts";
+import { openScene } from "../support/scene.ts";
+
+test("LOG-01 the embedded store has records in their short form, and the log shows them whole", async () => {
+  const scene = await openScene(["deepinfra"]);
+  onTestFinished(() => scene.close());
+  const { key } = await scene.gateway.tenant();
+  const { status, headers } = await scene.chat(key, {});
+  expect(status).toBe(200);
+  const id = String(headers.get("x-svc-request-id"));
+  const shown = await scene.row(id);
+  const books = openBooks(scene.gateway.dataDir);
+  const written = String(books.prepare("select record from request_records where id = ?").get(id)?.["record"]);
+  books.close();
+  expect(hasShort(Buffer.from(written))).toBe(true);
+  const { endpoint, attempts, decision } = JSON.parse(written);
+  expect([endpoint.startsWith("deepinfra:"), attempts[0].endpoint, decision.order]).toEqual([
+    true,
+    undefined,
+    undefined,
+  ]);
+  expect(shown.attempts[0]).toMatchObject({ endpoint, provider: "deepinfra", maybe_accepted: false });
+  expect(shown.decision.candidates).toContainEqual(expect.objectContaining({ endpoint, provider: "deepinfra" }));
+});
