@@ -9,11 +9,10 @@ import {
   readFileSync,
   readSync,
   renameSync,
-  rmSync,
   truncateSync,
   writeSync,
 } from "node:fs";
-import { appendFile } from "node:fs/promises";
+import { appendFile, rm } from "node:fs/promises";
 import { promisify } from "node:util";
 
 const fdatasyncLater = promisify(fdatasync);
@@ -34,7 +33,7 @@ export type Disk = {
   sync(fd: number): Promise<void>;
   syncFolder(folder: string): Promise<void>;
   close(fd: number): void;
-  remove(file: string): void;
+  remove(file: string): Promise<void>;
   rename(from: string, to: string): void;
   /** Adds to a file and makes sure it is on the disk. */
   append(file: string, text: string): Promise<void>;
@@ -74,7 +73,8 @@ export const realDisk: Disk = {
     }
   },
   close: (fd) => closeSync(fd),
-  remove: (file) => rmSync(file, { force: true }),
+  // Giving the pages of a large file back takes milliseconds, and longer where the disk is busy: no request waits for that.
+  remove: (file) => rm(file, { force: true }),
   rename: (from, to) => renameSync(from, to),
   append: (file, text) => appendFile(file, text, { mode: 0o600, flush: true }),
 };

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { listeningLog, memorySink, moodyDisk, tempFolder } from "../../../tests/support/journal-room.ts";
@@ -15,9 +16,9 @@ afterEach(() => folder.remove());
 const LATER_MS = 3_600_000;
 
 /** A sync for every write, and nothing else by itself. */
-function open(disk: ReturnType<typeof moodyDisk>, store: ReturnType<typeof memorySink>) {
+function open(disk: ReturnType<typeof moodyDisk>, store: ReturnType<typeof memorySink>, log = listeningLog()) {
   const tuning = { everyMs: LATER_MS, segmentMaxBytes: 3000, probeEveryMs: LATER_MS };
-  const settings = { dataDir: folder.path, clock: systemClock, log: listeningLog(), syncEveryMs: 0, tuning };
+  const settings = { dataDir: folder.path, clock: systemClock, log, syncEveryMs: 0, tuning };
   return openBooks({ ...settings, store, disk });
 }
 
@@ -76,4 +77,28 @@ test("BILL-07 the name of a segment is synced before an entry in it is safe, als
   await Promise.all(ends);
   await journal.append(done("later"));
   expect(folders).toBeGreaterThan(0);
+});
+
+test("BILL-07 nothing waits for a segment that is slow to go but the end, and what does not go is told", async () => {
+  const [disk, sink, log] = [moodyDisk(), memorySink(), listeningLog()];
+  const books = await open(disk, sink, log);
+  const slow = Promise.withResolvers<void>();
+  const { remove } = disk;
+  const removed: string[] = [];
+  disk.remove = async (file) => {
+    removed.push(file);
+    await slow.promise;
+    if (file === removed[0]) throw new Error("the disk does not let go of it");
+    await remove(file);
+  };
+  for (let n = 0; n < 10; n += 1) await books.journal.append(done(`r${n}`));
+  await books.flush();
+  expect(removed.length).toBeGreaterThan(1);
+  await books.journal.append(done("later"));
+  const closed = books.close();
+  slow.resolve();
+  expect(await closed).toBe("done");
+  expect(sink.records.size).toBe(11);
+  expect(removed.filter((file) => existsSync(file))).toEqual(removed.slice(0, 1));
+  expect(log.lines.map(({ message }) => message)).toContain("a journal segment could not be removed");
 });

@@ -254,7 +254,7 @@ describe("moving into SQL", () => {
     await flush();
     expect([...sink.records.keys()]).toEqual(Array.from({ length: 200 }, (_, n) => `r${Math.floor(n / 10)}-${n % 10}`));
     expect(pending()).toBe(0);
-    expect(segments().length).toBeLessThanOrEqual(1);
+    await until(() => segments().length <= 1);
     await close();
     expect(segments()).toEqual([]);
   });
@@ -322,11 +322,11 @@ describe("moving into SQL", () => {
     await journal.append(opened("long"));
     for (let n = 0; n < 10; n += 1) await journal.append(done(`r${n}`));
     await flush();
+    await until(() => segments().length === 2);
     expect(segments()[0]).toBe("segment-000000000001.journal");
-    expect(segments()).toHaveLength(2);
     await journal.append(done("long"));
     await flush();
-    expect(segments()).not.toContain("segment-000000000001.journal");
+    await until(() => !segments().includes("segment-000000000001.journal"));
     await close();
   });
 
@@ -337,7 +337,7 @@ describe("moving into SQL", () => {
     await flush();
     await sleep(10);
     await journal.append(done("r2"));
-    expect(segments()).toEqual(["segment-000000000002.journal"]);
+    await until(() => segments().join() === "segment-000000000002.journal");
     await close();
   });
 });
@@ -381,6 +381,7 @@ describe("replay after kill -9", () => {
     await killed.journal.append(done("r1"));
     for (let n = 4; n < 8; n += 1) await killed.journal.append(done(`filler ${n}`));
     await killed.flush();
+    await until(() => segments().length === 2);
     const next = await open();
     expect(sink.records.get("r1")).toEqual(finishedRecord("r1"));
     expect(sink.records.get("keeps the first segment")?.errorCode).toBe("interrupted");

@@ -89,6 +89,8 @@ class SegmentedJournal implements JournalFile {
   #closed = false;
   #probe: NodeJS.Timeout | undefined;
   #probing = false;
+  /** Segments that are being removed. */
+  readonly #removing = new Set<Promise<void>>();
   #listener: () => void = () => {};
 
   constructor(settings: JournalSettings, disk: Disk, leftovers: readonly string[], firstNumber: number) {
@@ -176,6 +178,7 @@ class SegmentedJournal implements JournalFile {
       await turn.written.promise.catch(() => {});
     }
     await this.#writer.close();
+    await Promise.all(this.#removing);
   }
 
   #beginTurn(): Turn {
@@ -253,12 +256,17 @@ class SegmentedJournal implements JournalFile {
     }
   }
 
-  #discard(segment: Segment): void {
+  #discard({ file }: Segment): void {
+    const removing = this.#remove(file).finally(() => this.#removing.delete(removing));
+    this.#removing.add(removing);
+  }
+
+  async #remove(file: string): Promise<void> {
     try {
-      this.disk.remove(segment.file);
+      await this.disk.remove(file);
     } catch (error) {
       // Read again at the next start, which changes nothing.
-      this.#settings.log.warn({ err: error, file: segment.file }, "a journal segment could not be removed");
+      this.#settings.log.warn({ err: error, file }, "a journal segment could not be removed");
     }
   }
 }

@@ -74,7 +74,7 @@ export async function replay(leftovers: readonly string[], deps: ReplayDeps): Pr
   left += open.size - begun.length;
   for (const file of leftovers) {
     if (damaged.has(file)) disk.rename(file, `${file}.damaged`);
-    else disk.remove(file);
+    else await disk.remove(file);
   }
   const report = { segments: leftovers.length, done, interrupted: begun.length };
   if (done > 0 || begun.length > 0) log.info(report, "the journal of an earlier process was replayed");
@@ -101,7 +101,7 @@ export async function replayAgain(dir: string, { disk, mover }: Pick<ReplayDeps,
   }
   const refused = await mover.moveTexts(records);
   await mover.setAside([...unreadable, ...refused]);
-  disk.remove(file);
+  await disk.remove(file);
 }
 
 function charsOf(refused: readonly Refused[]): number {

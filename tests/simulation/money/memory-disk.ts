@@ -88,7 +88,7 @@ export class MemoryDisk {
       sync: () => this.#later(isAlive, "a sync failed"),
       syncFolder: () => this.#later(isAlive, undefined),
       close: (fd) => void open.delete(fd),
-      remove: (name) => {
+      remove: async (name) => {
         alive();
         this.#files.delete(name);
       },
