@@ -70,6 +70,7 @@ export function boundsOf(config: Config) {
     ),
     budget: new RetryBudget(config.GATEWAY_RETRY_PERCENT / 100),
     deadlines: new Deadlines(systemClock, systemTimers),
+    signsOfLife: new Deadlines(systemClock, systemTimers),
     places: new EndpointPlaces(config.GATEWAY_ENDPOINT_CONCURRENCY),
     random: Math.random,
   };

@@ -106,6 +106,7 @@ export class Process {
       timers,
       hops: { mark: "here", everywhere: true },
       deadlines: new Deadlines(scheduler, timers),
+      signsOfLife: new Deadlines(scheduler, timers),
       snapshot: () => this.#world.catalogue.snapshot,
       get connections() {
         return process.#connections;

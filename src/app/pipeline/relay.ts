@@ -45,7 +45,7 @@ export const TIME_UP = "the time of the request was up";
  */
 export class Relay {
   readonly #sink: Sink;
-  readonly #gateway: Pick<Gateway, "limits" | "timers" | "clock">;
+  readonly #gateway: Pick<Gateway, "limits" | "timers" | "clock" | "signsOfLife">;
   readonly #told: Told;
   #committed = false;
   /** Whether anything that the model said was sent, and anything that its provider did. */
@@ -63,14 +63,14 @@ export class Relay {
   #cancel: (() => void) | undefined;
   /** What hanging up on the provider that is asked now would spare: the rest of its answer, or nothing. */
   #billed: "until_cancelled" | "to_the_end" = "until_cancelled";
-  #keepAlive: Timer | undefined;
+  #keepAlive: Disposable | undefined;
   /** When the client was last sent something. */
   #saidMs = 0;
   #stream: AnswerStream | undefined;
   #figures: Timer | undefined;
   #idleText = "";
 
-  constructor(sink: Sink, gateway: Pick<Gateway, "limits" | "timers" | "clock">, told: Told) {
+  constructor(sink: Sink, gateway: Pick<Gateway, "limits" | "timers" | "clock" | "signsOfLife">, told: Told) {
     this.#sink = sink;
     this.#gateway = gateway;
     this.#told = told;
@@ -186,7 +186,7 @@ export class Relay {
     this.#preamble = [];
     this.#begun = "no";
     this.#saidMs = this.#gateway.clock.elapsedMs();
-    this.#keepAliveIn(this.#gateway.limits.keepAliveMs);
+    this.#keepAliveAt(this.#saidMs + this.#gateway.limits.keepAliveMs);
     let preambleChars = 0;
     const preambleMax = PREAMBLE_CHARS_MAX + REPETITIONS_MAX * (lane.repeatedChars ?? 0);
     let over = false;
@@ -307,15 +307,15 @@ export class Relay {
     return this.#begun === "yes" || this.#idleText === "" ? this.#idleText : COMMENT;
   }
 
-  /** One look a period: a timer that is started over with every frame would cost more than the frame. */
-  #keepAliveIn(ms: number): void {
-    const { timers, clock, limits } = this.#gateway;
-    this.#keepAlive = timers.after(ms, () => {
-      const quietMs = clock.elapsedMs() - this.#saidMs;
-      if (quietMs < limits.keepAliveMs) return this.#keepAliveIn(limits.keepAliveMs - quietMs);
+  /** One look a period: a wait that is begun anew with every frame would cost more than the frame. */
+  #keepAliveAt(atMs: number): void {
+    const { signsOfLife, clock, limits } = this.#gateway;
+    this.#keepAlive = signsOfLife.at(atMs, () => {
+      const nowMs = clock.elapsedMs();
+      if (nowMs - this.#saidMs < limits.keepAliveMs) return this.#keepAliveAt(this.#saidMs + limits.keepAliveMs);
       // Where nobody waits, the request stays free to move on.
       if (this.#committed || this.#sink.unattended !== true) this.#send(this.#signOfLife());
-      this.#keepAliveIn(limits.keepAliveMs);
+      this.#keepAliveAt(nowMs + limits.keepAliveMs);
     });
   }
 }

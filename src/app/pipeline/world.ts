@@ -36,6 +36,8 @@ export type Gateway = {
   readonly timers: Timers;
   /** When the requests that run have to be over. */
   readonly deadlines: Deadlines;
+  /** When callers whose stream is silent are told that it goes on. */
+  readonly signsOfLife: Deadlines;
   readonly snapshot: () => Snapshot;
   readonly connections: Connections;
   readonly reach: Reach;

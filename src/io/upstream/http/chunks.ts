@@ -41,8 +41,9 @@ export class Chunks {
     let end = from;
     while (at < bytes.length && this.state === "going") {
       if (this.#stage !== "data") {
-        this.#step(bytes[at] ?? 0);
-        at += 1;
+        const data = this.#usualStart(bytes, at);
+        if (data === at) this.#step(bytes[at] ?? 0);
+        at = data === at ? at + 1 : data;
         continue;
       }
       const stop = Math.min(bytes.length, at + this.#size);
@@ -54,6 +55,30 @@ export class Chunks {
       if (this.#size === 0) this.#stage = "data_cr";
     }
     return { at, piece: start === end ? undefined : bytes.subarray(start, end) };
+  }
+
+  /**
+   * Behind the line that says a size and no more, with the end of the chunk before it; `at` itself where it is not there as a
+   * whole, or anything else. Byte by byte it would cost a stream of many chunks more than all they carry.
+   */
+  #usualStart(bytes: Buffer, at: number): number {
+    const isBehindData = this.#stage === "data_cr" && bytes[at] === CR && bytes[at + 1] === LF;
+    if (!isBehindData && (this.#stage !== "size" || this.#digits > 0)) return at;
+    const first = isBehindData ? at + 2 : at;
+    let size = 0;
+    let end = first;
+    for (
+      let digit = digitOf(bytes[end] ?? 0);
+      digit >= 0 && end < first + DIGITS_MAX;
+      digit = digitOf(bytes[end] ?? 0)
+    ) {
+      size = size * 16 + digit;
+      end += 1;
+    }
+    if (size === 0 || bytes[end] !== CR || bytes[end + 1] !== LF) return at;
+    this.#size = size;
+    this.#stage = "data";
+    return end + 2;
   }
 
   #step(byte: number): void {
