@@ -23,6 +23,7 @@ import {
 import { heldToItsWord } from "../../io/upstream/held-to-its-word.ts";
 import { type Lane, requestHeaders } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamBody, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
+import { remembered } from "../../kit/remembered.ts";
 import { after, type Soon } from "../../kit/soon.ts";
 import { audioReader } from "./audio.ts";
 import { isJson, problemReader, wholeOutcome, wholeReader } from "./body-readers.ts";
@@ -164,6 +165,13 @@ function send(one: Try, body: UpstreamBody): Soon<Outcome> {
   return after(headersFor(one, body), (headers) => dispatch(one, body, headers, leash));
 }
 
+/** Of the platform's endpoints: made once, because whoever looks for a text that was just made has to read it first. */
+const platformUrl = remembered((baseUrl: string) => remembered((path: string) => `${baseUrl}${path}`));
+
+function urlOf({ attempt: { baseUrl, own, node }, lane: { path } }: Pick<Try, "attempt" | "lane">): string {
+  return own === undefined && node === undefined ? platformUrl(baseUrl)(path) : `${baseUrl}${path}`;
+}
+
 function billedBy({ attempt: { endpoint } }: Try): "until_cancelled" | "to_the_end" {
   return endpoint.quirks?.includes("bills-on") === true ? "to_the_end" : "until_cancelled";
 }
@@ -269,7 +277,7 @@ function dispatch(
           : { is: "failed", verdict: classifyFailure(failure, endpoint.provider), upstreamStatus },
       );
     const sent = gateway.transport.send(
-      { url: `${attempt.baseUrl}${lane.path}`, headers, body, owner: attempt.own?.workspaceId },
+      { url: urlOf({ attempt, lane }), headers, body, owner: attempt.own?.workspaceId },
       {
         failed: (failure) => failed(failure, null),
         answered(status, headers) {
@@ -346,8 +354,8 @@ function headersFor(
   body: UpstreamBody,
 ): Soon<Record<string, string> | NoHeaders> {
   const headers = requestHeaders(lane, trail.streaming ? lane.streamType : "application/json");
-  const { endpoint, baseUrl } = attempt;
-  const outgoing = { url: `${baseUrl}${lane.path}`, headers, body, endpoint, nowMs: gateway.clock.nowMs() };
+  const { endpoint } = attempt;
+  const outgoing = { url: urlOf({ attempt, lane }), headers, body, endpoint, nowMs: gateway.clock.nowMs() };
   const credential = connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider);
   try {
     const authorized = authorize(credential, lane.auth, outgoing);

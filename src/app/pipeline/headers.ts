@@ -25,7 +25,7 @@ export function addHeaders(
     const { countries } = trail;
     const [country] = countries ?? NOWHERE;
     if (countries !== null && country !== undefined) {
-      headers["x-svc-compute-countries"] = countries.join(",");
+      headers["x-svc-compute-countries"] = countries.length === 1 ? country : countries.join(",");
       if (trail.surface === "speech" && countries.length === 1) headers["x-svc-compute-country"] = country;
     }
     const node = trail.served?.node;

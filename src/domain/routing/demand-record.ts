@@ -11,14 +11,14 @@ export function demandRecordOf(demand: Demand, wishes: Wishes | undefined): Dema
   const { needs, parameters, usual, native, maxOutputTokens } = demand;
   const kept = wishes === undefined ? undefined : keptWishes(wishes);
   const field = native?.[0];
-  return {
-    ...(needs.length === 0 ? {} : { needs: [...new Set(needs.map(({ need }) => need))] }),
-    ...(parameters.length === 0 ? {} : { parameters }),
-    ...(usual === undefined ? {} : { usual }),
-    ...(field === undefined ? {} : { native: field.slice(0, FIELD_CHARS_MAX) }),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(kept === undefined ? {} : { wishes: kept }),
-  };
+  const record: { -readonly [Member in keyof DemandRecord]: DemandRecord[Member] } = {};
+  if (needs.length > 0) record.needs = [...new Set(needs.map(({ need }) => need))];
+  if (parameters.length > 0) record.parameters = parameters;
+  if (usual !== undefined) record.usual = usual;
+  if (field !== undefined) record.native = field.slice(0, FIELD_CHARS_MAX);
+  if (maxOutputTokens !== undefined) record.maxOutputTokens = maxOutputTokens;
+  if (kept !== undefined) record.wishes = kept;
+  return record;
 }
 
 function keptWishes({ provider, costTier, remainingTurns }: Wishes): KeptWishes | undefined {

@@ -2,7 +2,7 @@ import type { Sort } from "../../language/canon/wishes.ts";
 import type { NodeUse } from "../tenancy/router.ts";
 import { isOwnResource } from "./attempt.ts";
 import { placeIn } from "./preferences.ts";
-import { type Figures, fill, MEDIAN, type Scores } from "./score.ts";
+import { endpointAt, type Figures, fill, MEDIAN, type Scores } from "./score.ts";
 import type { PlanRequest, Sifted, World } from "./sieve.ts";
 import type { Standing } from "./standing.ts";
 
@@ -38,7 +38,8 @@ export function rank(
   const keys = world.ownBreakers === undefined ? "platform" : "own";
   const nodes = request.route.is === "router" ? (request.route.router?.spec.nodes ?? null) : null;
   const tiers = tiersOf(sifted, request, figures.sessionPlace, standings, keys, nodes);
-  const order = { rows, tiers, ...measuresOf(sifted, figures, scores, request) };
+  const { primary, best, secondary } = measuresOf(sifted, figures, scores, request);
+  const order = { rows, tiers, primary, best, secondary };
   const compare = (a: number, b: number) => compared(a, b, order);
   const choices = listed(0, pooled, order);
   const isNodeBehind = (place: number) => nodes === "fallback" && rows[place]?.node !== undefined;
@@ -95,7 +96,7 @@ function tiersOf(
 ): number[] | undefined {
   const order = wishes?.provider?.order;
   // With no turn left to come the cache is worth its price once, and the price is in the cost already.
-  const kept = order === undefined && wishes?.remainingTurns !== 0 ? rows[sessionPlace]?.endpoint : undefined;
+  const kept = order === undefined && wishes?.remainingTurns !== 0 ? endpointAt(rows, sessionPlace) : undefined;
   const byFigures = order === undefined && kept === undefined && standings === undefined && pooled === rows.length;
   const inFront = nodes === "first";
   if (byFigures && keys === "platform" && !inFront) return undefined;

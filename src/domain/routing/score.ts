@@ -1,6 +1,6 @@
 import { nthSmallest } from "../../kit/select.ts";
 import type { CostTier } from "../../language/canon/wishes.ts";
-import type { Model } from "../catalogue/catalogue.ts";
+import type { Endpoint, Model } from "../catalogue/catalogue.ts";
 import { EVEN_WEIGHTS, type Weights } from "../tenancy/router.ts";
 import { expectedNanos, expectedUnitNanos } from "./cost.ts";
 import { expectedMs, type Measured } from "./health.ts";
@@ -31,7 +31,7 @@ export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanReque
   const { inputTokens, maxOutputTokens, units } = demand;
   const { priceTimes = 1 } = world;
   const sessionPlace = session === undefined ? -1 : rowOf(session.endpoint, rows);
-  const seenBy = rows[sessionPlace]?.endpoint;
+  const seenBy = endpointAt(rows, sessionPlace);
   const [costNanos, latencyMs, quality, outputTokens] = lists(rows.length);
   const measured = new Array<Measured | undefined>(rows.length);
   let told: Model | undefined;
@@ -61,6 +61,11 @@ export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanReque
   fill(latencyMs, MEDIAN, pooled);
   fill(quality, LOWER_QUARTILE, pooled);
   return { outputTokens, costNanos, measured, latencyMs, quality, sessionPlace };
+}
+
+/** A list that is asked for a place below its first looks for a property of that name, which takes a while. */
+export function endpointAt(rows: readonly Reachable[], place: number): Endpoint | undefined {
+  return place < 0 ? undefined : rows[place]?.endpoint;
 }
 
 /** Most ids differ in their length already, which is seen without reading them. */

@@ -42,9 +42,11 @@ export function needsOf(call: Call): NeedSource[] {
   for (let turn = 0; turn < call.turns.length; turn += 1) {
     const { parts = [], partPaths } = call.turns[turn] ?? {};
     for (let at = 0; at < parts.length; at += 1) {
+      const part = parts[at];
+      // Most parts are words, which need nothing: their places are not worth naming.
+      if (part === undefined || (part.is !== "tool_result" && MEDIA_NEEDS[part.is] === undefined)) continue;
       const own = `messages.${turn}.content.${at}`;
-      const inside = parts[at]?.is === "tool_result" ? `${own}.content` : own;
-      addMediaNeeds(needs, parts[at], partPaths?.[at] ?? inside);
+      addMediaNeeds(needs, part, partPaths?.[at] ?? (part.is === "tool_result" ? `${own}.content` : own));
     }
   }
   return needs;
@@ -60,13 +62,13 @@ function isSampledTwice({ temperature, topP, parameters }: Call): boolean {
 }
 
 /** Pictures inside the result of a tool are pictures, too. */
-function addMediaNeeds(needs: NeedSource[], part: Part | undefined, param: string): void {
-  if (part?.is === "tool_result") {
+function addMediaNeeds(needs: NeedSource[], part: Part, param: string): void {
+  if (part.is === "tool_result") {
     for (const [index, inner] of part.content.entries()) addMediaNeeds(needs, inner, `${param}.${index}`);
     return;
   }
-  const need = part === undefined ? undefined : MEDIA_NEEDS[part.is];
-  if (part === undefined || need === undefined) return;
+  const need = MEDIA_NEEDS[part.is];
+  if (need === undefined) return;
   needs.push({ need, param });
   if ("source" in part && part.source.is === "url") needs.push({ need: "remote_url", param });
   if ("source" in part && part.source.is === "uploaded") needs.push({ need: "uploaded_file", param });

@@ -58,7 +58,8 @@ export class Origin implements Home, Place {
       const call = this.#waiting.shift();
       if (call !== undefined) this.#idle.pop()?.take(call);
     }
-    this.#idle.push(...this.#resting.splice(0));
+    for (const connection of this.#resting) this.#idle.push(connection);
+    this.#resting.length = 0;
     if (this.#waiting.length > 0) this.#provide();
     else if (this.#stage === "ending") this.#closeIdle();
   }

@@ -33,11 +33,8 @@ export function isGivenUp(choices: readonly unknown[]): boolean {
 export class Mender {
   readonly #ownId: string;
   readonly #form: Form;
-  /** The calls by their index. */
-  readonly #calls = new Map<number, KnownCall>();
-  /** Where the call now stands that a server gave the index of another one. */
-  readonly #moved = new Map<number, number>();
-  #latest = 0;
+  /** Made with the first call: most answers have none. */
+  #calls: CallMender | undefined;
 
   constructor(ownId: string, form: Form) {
     this.#ownId = ownId;
@@ -69,16 +66,39 @@ export class Mender {
   }
 
   #said(said: JsonObject): JsonObject | undefined {
-    const calls = said["tool_calls"];
+    const { content, tool_calls: calls } = said;
+    const reasoning = renamedReasoning(said);
+    if (reasoning === undefined && !Array.isArray(content) && !Array.isArray(calls)) return undefined;
     const changes = {
-      ...renamedReasoning(said),
-      ...(Array.isArray(said["content"]) ? flatContent(said["content"]) : {}),
+      ...reasoning,
+      ...(Array.isArray(content) ? flatContent(content) : {}),
       ...(Array.isArray(calls) ? this.#toolCalls(calls) : {}),
     };
     return Object.keys(changes).length === 0 ? undefined : { ...said, ...changes };
   }
 
   #toolCalls(calls: readonly unknown[]): JsonObject {
+    this.#calls ??= new CallMender(this.#ownId, this.#form);
+    return this.#calls.mend(calls);
+  }
+}
+
+/** The tool calls of one answer, as far as they are known. */
+class CallMender {
+  readonly #ownId: string;
+  readonly #form: Form;
+  /** By their index. */
+  readonly #calls = new Map<number, KnownCall>();
+  /** Where the call now stands that a server gave the index of another one. */
+  readonly #moved = new Map<number, number>();
+  #latest = 0;
+
+  constructor(ownId: string, form: Form) {
+    this.#ownId = ownId;
+    this.#form = form;
+  }
+
+  mend(calls: readonly unknown[]): JsonObject {
     let changed = false;
     const better = calls.map((call, at) => {
       const changes = isJsonObject(call) ? this.#toolCall(call, at) : {};
@@ -156,9 +176,11 @@ function textIn(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-function renamedReasoning({ reasoning, reasoning_content }: JsonObject): JsonObject {
+function renamedReasoning({ reasoning, reasoning_content }: JsonObject): JsonObject | undefined {
   const text = textIn(reasoning);
-  return text === undefined || reasoning_content != null ? {} : { reasoning: undefined, reasoning_content: text };
+  return text === undefined || reasoning_content != null
+    ? undefined
+    : { reasoning: undefined, reasoning_content: text };
 }
 
 /** Parts of text and parts of thinking, which are lists of text themselves. */
