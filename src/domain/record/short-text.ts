@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { AttemptRecord, CandidateRecord, DecisionRecord, RequestRecord, UsageRecord } from "./record.ts";
 
 const MARK = '"short":true';
@@ -73,17 +73,6 @@ function isAsPlanned({ candidates, order }: DecisionRecord): boolean {
   return at === order.length;
 }
 
-const said = z.looseObject({});
-const shortRecord = z.looseObject({
-  endpoint: z.unknown(),
-  model: z.unknown(),
-  provider: z.unknown(),
-  level: z.unknown(),
-  usage: said.nullable(),
-  attempts: z.array(said),
-  decision: z.looseObject({ candidates: z.array(said), order: z.unknown().optional() }).nullable(),
-});
-
 const NO_FIGURES = {
   cachedTokens: 0,
   cacheWriteTokens: 0,
@@ -97,30 +86,30 @@ const NO_FIGURES = {
 
 /** What was parsed from the text of a record, with all that a short one leaves out. Whether it is a record is not asked. */
 export function wholeRecord(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || !("short" in value)) return value;
-  const read = shortRecord.safeParse(value);
-  if (!read.success) return value;
-  const { endpoint, model, provider, level, usage, attempts, decision } = read.data;
+  if (!isJsonObject(value) || value["short"] !== true) return value;
+  const { endpoint, model, provider, level, usage, attempts, decision } = value;
   return {
     clientRequestId: null,
     router: null,
-    ...read.data,
-    usage: usage === null ? null : { ...NO_FIGURES, ...usage },
-    attempts: attempts.map((attempt) => ({ endpoint, provider, maybeAccepted: false, ...attempt })),
-    decision: decision === null ? null : wholeDecision(decision, { endpoint, model, provider, level }),
+    ...value,
+    usage: isJsonObject(usage) ? { ...NO_FIGURES, ...usage } : usage,
+    attempts: eachWith({ endpoint, provider, maybeAccepted: false }, attempts),
+    decision: isJsonObject(decision) ? wholeDecision(decision, { endpoint, model, provider, level }) : decision,
     short: undefined,
   };
 }
 
-type Short = z.infer<typeof shortRecord>;
+function wholeDecision(decision: JsonObject, served: JsonObject): JsonObject {
+  const candidates = eachWith({ ...served, outcome: "planned" }, decision["candidates"]);
+  const objects = Array.isArray(candidates) ? candidates.filter(isJsonObject) : [];
+  const planned = objects.filter(({ outcome }) => outcome === "planned").map(({ endpoint }) => endpoint);
+  return { ...decision, candidates, order: decision["order"] ?? planned };
+}
 
-function wholeDecision(
-  decision: NonNullable<Short["decision"]>,
-  served: Pick<Short, "endpoint" | "model" | "provider" | "level">,
-) {
-  const candidates = decision.candidates.map((candidate) => ({ ...served, outcome: "planned", ...candidate }));
-  const planned = candidates.filter(({ outcome }) => outcome === "planned").map(({ endpoint }) => endpoint);
-  return { ...decision, candidates, order: decision.order ?? planned };
+/** What each of a list leaves out. */
+function eachWith(common: JsonObject, list: unknown): unknown {
+  if (!Array.isArray(list)) return list;
+  return list.map((one: unknown) => (isJsonObject(one) ? { ...common, ...one } : one));
 }
 
 /** Whether there may be short ones among these texts. A quote inside a text is escaped, so it is always a field. */
