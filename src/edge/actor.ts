@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Actor, Person } from "../domain/tenancy/actor.ts";
 import { ownOrigins } from "../domain/tenancy/own-origins.ts";
@@ -6,6 +6,7 @@ import { TOKEN_PREFIX, type TokenBook } from "../domain/tenancy/token.ts";
 import { bearerIn } from "../kit/bearer.ts";
 import { digestOf } from "../kit/secret.ts";
 import { isOperator } from "./authenticate.ts";
+import type { Incoming } from "./traffic.ts";
 
 /** Who may manage, and how they are known. */
 export type Managers = {
@@ -20,7 +21,7 @@ export type Managers = {
 const SAFE_METHODS: readonly (string | undefined)[] = ["GET", "HEAD"];
 
 /** The operator's token or a management token in `Authorization`, else the session of a person. */
-export async function authenticateActor(request: IncomingMessage, managers: Managers, nowMs: number): Promise<Actor> {
+export async function authenticateActor(request: Incoming, managers: Managers, nowMs: number): Promise<Actor> {
   const { headers } = request;
   const { authorization } = headers;
   if (isOperator(authorization, managers.adminToken)) return { is: "operator" };

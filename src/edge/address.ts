@@ -1,6 +1,6 @@
-import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { type AddressList, canonicalAddress } from "../kit/cidr.ts";
+import type { Incoming } from "./traffic.ts";
 
 /** On no allowlist, and one caller for every limit. */
 const UNKNOWN = "unknown";
@@ -15,7 +15,7 @@ export function peerAddress({ remoteAddress }: Socket): string {
  * right, and the first address that is no trusted proxy counts. A place that cannot be read stands for a caller that is
  * not known: taking the proxy's own address for it would let it in wherever the proxy's network is allowed.
  */
-export function clientAddress(request: IncomingMessage, peer: string, trusted: AddressList | undefined): string {
+export function clientAddress(request: Incoming, peer: string, trusted: AddressList | undefined): string {
   if (trusted === undefined || !trusted.has(peer)) return peer;
   const header = request.headers["x-forwarded-for"];
   if (header === undefined) return peer;

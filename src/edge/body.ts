@@ -1,13 +1,14 @@
-import type { IncomingMessage } from "node:http";
-import { type Readable, Transform } from "node:stream";
+import { Readable, Transform } from "node:stream";
 import { ClientLeft } from "../app/exchange.ts";
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Intake } from "../contract/route.ts";
+import { PlainRequest } from "./lane/plain-request.ts";
+import type { Incoming } from "./traffic.ts";
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
 /** The client waits for a word before it sends its body. */
-export function awaitsContinue(request: IncomingMessage): boolean {
+export function awaitsContinue(request: Incoming): boolean {
   return request.headers.expect?.toLowerCase() === "100-continue";
 }
 
@@ -20,11 +21,16 @@ export type Sender = {
 };
 
 /** Reads the body under its cap; a length that is announced too large is refused before a byte is read. */
-export function readBody(request: IncomingMessage, intake: Intake, maxBytes: number, sender: Sender): Promise<Buffer> {
+export function readBody(request: Incoming, intake: Intake, maxBytes: number, sender: Sender): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const announced = Number(request.headers["content-length"] ?? 0);
     if (announced > maxBytes) throw tooLarge(maxBytes);
     refuseLeft(request, sender);
+    if (request instanceof PlainRequest) {
+      const wrong = typeFault(request, intake, request.body.length);
+      if (wrong !== undefined) throw wrong;
+      return resolve(request.body);
+    }
     sender.wanted();
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -59,10 +65,11 @@ export function readBody(request: IncomingMessage, intake: Intake, maxBytes: num
  * The body of an upload as it comes, under its cap and never held whole. What is wrong with it by its headers is said
  * before a byte is read; what goes wrong later ends the stream with the fault.
  */
-export function openUpload(request: IncomingMessage, maxBytes: number, sender: Sender): Readable {
+export function openUpload(request: Incoming, maxBytes: number, sender: Sender): Readable {
   const wrong = uploadFault(request, maxBytes);
   if (wrong !== undefined) throw wrong;
   refuseLeft(request, sender);
+  if (request instanceof PlainRequest) return Readable.from([request.body]);
   sender.wanted();
   let bytes = 0;
   const counted = new Transform({
@@ -89,7 +96,7 @@ export function openUpload(request: IncomingMessage, maxBytes: number, sender: S
 /** A form with the boundary that its parts are told apart by; anything else is no upload. */
 const FORM_TYPE = /^multipart\/form-data[ \t]*;(?:[^"]|"[^"]*")*\bboundary=(?:"[^"\r\n]{1,200}"|[^\s";,]{1,200})/i;
 
-function uploadFault(request: IncomingMessage, maxBytes: number): Fault | undefined {
+function uploadFault(request: Incoming, maxBytes: number): Fault | undefined {
   const announced = Number(request.headers["content-length"] ?? 0);
   if (announced > maxBytes) return tooLarge(maxBytes);
   const compressed = codingFault(request);
@@ -100,7 +107,7 @@ function uploadFault(request: IncomingMessage, maxBytes: number): Fault | undefi
   });
 }
 
-function codingFault(request: IncomingMessage): Fault | undefined {
+function codingFault(request: Incoming): Fault | undefined {
   const coding = request.headers["content-encoding"] ?? "identity";
   if (coding.toLowerCase() === "identity") return undefined;
   return fault("unsupported_media_type", {
@@ -109,7 +116,7 @@ function codingFault(request: IncomingMessage): Fault | undefined {
 }
 
 /** Clients that send JSON without saying so are believed; clients that say something else are not. */
-function typeFault(request: IncomingMessage, intake: Intake, bytes: number): Fault | undefined {
+function typeFault(request: Incoming, intake: Intake, bytes: number): Fault | undefined {
   const compressed = bytes > 0 ? codingFault(request) : undefined;
   if (compressed !== undefined) return compressed;
   const type = request.headers["content-type"];
@@ -124,7 +131,7 @@ function cutOff(sender: Sender): Fault {
 }
 
 /** Who left while something else was asked is heard of no more, whatever had come until then. */
-function refuseLeft(request: IncomingMessage, sender: Sender): void {
+function refuseLeft(request: Incoming, sender: Sender): void {
   if (request.destroyed) throw cutOff(sender);
 }
 

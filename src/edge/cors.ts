@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { Incoming } from "./traffic.ts";
 
 /** Browser origins that may read answers; empty: none. */
 export type CorsPolicy = { readonly origins: readonly string[] };
@@ -6,7 +6,7 @@ export type CorsPolicy = { readonly origins: readonly string[] };
 export const EXPOSED =
   "x-svc-request-id, x-request-id, request-id, x-svc-model, x-svc-provider, x-svc-sovereignty-level, x-svc-compute-countries, x-svc-compute-country, x-svc-input-characters, x-svc-route-reason, x-svc-router, x-svc-upstream-surface, x-svc-reasoning-effort, x-svc-reasoning-chosen-by, x-svc-served-by, x-svc-node-id, x-svc-overhead-ms, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, retry-after, x-should-retry, idempotent-replayed";
 
-export function corsHeaders(request: IncomingMessage, policy: CorsPolicy): Record<string, string> {
+export function corsHeaders(request: Incoming, policy: CorsPolicy): Record<string, string> {
   const { origin } = request.headers;
   if (origin === undefined || policy.origins.length === 0) return {};
   const any = policy.origins.includes("*");
@@ -25,7 +25,7 @@ export function corsHeaders(request: IncomingMessage, policy: CorsPolicy): Recor
   return headers;
 }
 
-export function isPreflight(request: IncomingMessage): boolean {
+export function isPreflight(request: Incoming): boolean {
   return (
     request.method === "OPTIONS" &&
     request.headers["access-control-request-method"] !== undefined &&

@@ -1,8 +1,10 @@
-import type { Server as HttpServer, ServerResponse } from "node:http";
+import type { Server as HttpServer } from "node:http";
 import type { Socket } from "node:net";
 import type { Fault } from "../contract/faults.ts";
 import type { Clock } from "../kit/clock.ts";
 import { Server } from "../kit/node-http.ts";
+import type { Lane } from "./lane/lane.ts";
+import type { Outgoing } from "./traffic.ts";
 
 /** For error frames of streams that a stop ended. */
 const LAST_WORDS_MS = 1_000;
@@ -13,7 +15,7 @@ export type Connection = {
   /** The answers it still owes: more than one when requests are pipelined. */
   // A list, not a set: a set that is filled and emptied for every request leaves a chain of dead tables behind, which
   // keeps each answer alive until the next full collection.
-  readonly answers: ServerResponse[];
+  readonly answers: Outgoing[];
   /** What was answered by hand to something that is no HTTP, or did not come in time. */
   refusal: Fault | undefined;
 };
@@ -21,14 +23,21 @@ export type Connection = {
 /** The port of a server: how it is taken, and how it is given up without losing a request. */
 export class Door {
   readonly #server: HttpServer;
+  readonly #lane: Pick<Lane, "closeIdle" | "closeAll">;
   readonly #patience: { readonly idleMs: number };
   readonly #clock: Pick<Clock, "elapsedMs">;
   readonly #connections = new Set<Connection>();
   #running = 0;
   #draining = false;
 
-  constructor(server: HttpServer, patience: { readonly idleMs: number }, clock: Pick<Clock, "elapsedMs">) {
+  constructor(
+    server: HttpServer,
+    lane: Pick<Lane, "closeIdle" | "closeAll">,
+    patience: { readonly idleMs: number },
+    clock: Pick<Clock, "elapsedMs">,
+  ) {
     this.#server = server;
+    this.#lane = lane;
     this.#patience = patience;
     this.#clock = clock;
   }
@@ -72,7 +81,9 @@ export class Door {
 
   /** Gives the port back, before anybody was told of it. */
   async unlisten(): Promise<void> {
-    await new Promise((resolve) => this.#server.close(resolve));
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#lane.closeIdle();
+    await closed;
   }
 
   /** Takes requests as before, while /readyz says that it goes and every answer says to connect anew. */
@@ -92,7 +103,10 @@ export class Door {
       // As a server of any kind is closed: one of HTTP closes what is idle, too.
       Object.getPrototypeOf(Server.prototype).close.call(this.#server);
       await this.#unused(this.#patience.idleMs);
-    } else this.#server.close();
+    } else {
+      this.#server.close();
+      this.#lane.closeIdle();
+    }
     await this.#idle(timeoutMs);
   }
 
@@ -100,6 +114,7 @@ export class Door {
   async cut(): Promise<void> {
     await this.#idle(LAST_WORDS_MS);
     this.#server.closeAllConnections();
+    this.#lane.closeAll();
   }
 
   /** Who is still to be answered is told to connect anew, like those who come from here on. */
@@ -124,10 +139,15 @@ export class Door {
   async #idle(timeoutMs: number): Promise<void> {
     const deadlineMs = this.#clock.elapsedMs() + timeoutMs;
     while (this.#running > 0 && this.#clock.elapsedMs() < deadlineMs) {
-      this.#server.closeIdleConnections();
+      this.#closeIdle();
       await aMoment();
     }
+    this.#closeIdle();
+  }
+
+  #closeIdle(): void {
     this.#server.closeIdleConnections();
+    this.#lane.closeIdle();
   }
 }
 

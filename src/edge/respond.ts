@@ -1,8 +1,11 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Reply } from "../app/exchange.ts";
 import { envelopeOf, type Fault, messagesEnvelopeOf } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
+import { ServerResponse } from "../kit/node-http.ts";
 import { awaitsContinue } from "./body.ts";
+import { PlainRequest } from "./lane/plain-request.ts";
+import type { AnswerHeaders, Incoming, Outgoing } from "./traffic.ts";
 
 /** Bodies larger than this are not waited for when the request is refused: the connection is closed instead. */
 const UNREAD_BYTES_MAX = 64 * 1024;
@@ -11,23 +14,23 @@ const LINGER_BYTES_MAX = 64 * 1024 * 1024;
 const LINGER_MS = 10_000;
 
 export function sendReply(
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: Incoming,
+  response: Outgoing,
   reply: Reply,
   baseHeaders: Readonly<Record<string, string>>,
 ): void {
   const json = reply.json === undefined ? undefined : JSON.stringify(reply.json);
   const body = json ?? reply.bytes ?? "";
-  const headers: Record<string, string> = { ...baseHeaders, ...reply.headers };
+  const headers: AnswerHeaders = { ...baseHeaders, ...reply.headers };
   if (json !== undefined) headers["content-type"] ??= "application/json";
   if (reply.status !== 204 && reply.status !== 304) headers["content-length"] = String(Buffer.byteLength(body));
-  if (reply.cookies !== undefined && reply.cookies.length > 0) response.setHeader("set-cookie", [...reply.cookies]);
+  if (reply.cookies !== undefined && reply.cookies.length > 0) headers["set-cookie"] = [...reply.cookies];
   send(request, response, reply.status, headers, body);
 }
 
 export function sendFault(
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: Incoming,
+  response: Outgoing,
   problem: Fault,
   requestId: string,
   baseHeaders: Readonly<Record<string, string>>,
@@ -45,22 +48,22 @@ export function sendFault(
 }
 
 function send(
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: Incoming,
+  response: Outgoing,
   status: number,
-  headers: Record<string, string>,
+  headers: AnswerHeaders,
   body: Buffer | string,
 ): void {
   if (response.headersSent || response.destroyed) return;
   const payload = request.method === "HEAD" ? "" : body;
-  if (!isSending(request)) {
+  if (request instanceof PlainRequest || !isSending(request)) {
     response.writeHead(status, headers);
     response.end(payload);
     return;
   }
   headers["connection"] = "close";
   response.writeHead(status, headers);
-  if (payload.length === 0) response.flushHeaders();
+  if (payload.length === 0 && response instanceof ServerResponse) response.flushHeaders();
   else response.write(payload);
   linger(request, () => response.end());
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import type { Exchange, Handler } from "../app/exchange.ts";
@@ -11,7 +11,7 @@ import { TUNNEL_PATH } from "../io/tunnel/protocol.ts";
 import type { AddressList } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import type { Ids } from "../kit/ids.ts";
-import { createServer } from "../kit/node-http.ts";
+import { createServer, ServerResponse } from "../kit/node-http.ts";
 import { redacted } from "../kit/secret.ts";
 import { after, type Soon } from "../kit/soon.ts";
 import { authenticateActor, type Managers } from "./actor.ts";
@@ -21,8 +21,8 @@ import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-h
 import { Callers, type CallersDeps } from "./callers.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
 import { type Connection, Door } from "./door.ts";
-import { Answer } from "./head.ts";
 import type { IpLimit } from "./ip-limit.ts";
+import { Lane } from "./lane/lane.ts";
 import type { MinuteLimit } from "./minute-limit.ts";
 import { admit, type NodeDoor } from "./node-door.ts";
 import {
@@ -41,6 +41,7 @@ import { sendFault, sendReply } from "./respond.ts";
 import { type Match, Router } from "./router.ts";
 import { ResponseSink } from "./sink.ts";
 import { movedOn, timeStalls } from "./stalls.ts";
+import type { Incoming, Outgoing } from "./traffic.ts";
 import { dropRateHeaders } from "./window.ts";
 
 /** Credentials at providers, the platform's and those of the workspace: no refusal leaves with one in it, whoever wrote its message. */
@@ -72,6 +73,11 @@ export type EdgeDeps = CallersDeps & {
   readonly answered: (routeId: string, status: number, durationMs: number) => void;
 };
 
+/** By the code that Node gives it. */
+class LateRequest extends Error {
+  readonly code = "ERR_HTTP_REQUEST_TIMEOUT";
+}
+
 /** The status of a connection that becomes a WebSocket. */
 const SWITCHING = 101;
 /** The client closed the connection before it was sent a status. */
@@ -95,7 +101,6 @@ export class Edge {
     this.#callers = new Callers(deps);
     const server = createServer(
       {
-        ServerResponse: Answer,
         maxHeaderSize: HEADER_BYTES_MAX,
         headersTimeout: deps.patience.headersMs,
         requestTimeout: deps.patience.requestMs,
@@ -113,10 +118,17 @@ export class Edge {
     server.on("checkExpectation", (request, response) => void this.#take(request, response));
     server.on("connect", (_request, socket) => answerByHand(socket, noTunnel(), this.#deps.ids.next("req_")));
     server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
+    const lane = new Lane(server, {
+      clock: deps.clock,
+      patience: deps.patience,
+      serve: (request, answer) => void this.#take(request, answer),
+      silent: (socket) => this.#malformed(new LateRequest(), socket),
+      timedOut: (socket) => this.#timedOut(socket),
+    });
     timeStalls(server, deps.patience.stallMs);
     server.on("timeout", (socket) => this.#timedOut(socket));
     server.on("clientError", (error, socket) => this.#malformed(error, socket));
-    this.door = new Door(server, deps.patience, deps.clock);
+    this.door = new Door(server, lane, deps.patience, deps.clock);
   }
 
   /** `nodes`: the door that nodes connect at. */
@@ -128,7 +140,7 @@ export class Edge {
     this.#secretsOf = secretsOf;
   }
 
-  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #take(request: Incoming, response: Outgoing): Promise<void> {
     this.door.entered();
     const startedMs = this.#deps.clock.elapsedMs();
     const call: Call = {
@@ -347,7 +359,7 @@ export class Edge {
   #senderOf({ request, response }: Call): Sender {
     return {
       wanted() {
-        if (awaitsContinue(request)) response.writeContinue();
+        if (awaitsContinue(request) && response instanceof ServerResponse) response.writeContinue();
       },
       refusal: () => this.#connections.get(request.socket)?.refusal,
     };
@@ -396,8 +408,8 @@ export class Edge {
 }
 
 type Call = {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly request: Incoming;
+  readonly response: Outgoing;
   readonly startedMs: number;
   readonly baseHeaders: Record<string, string>;
   requestId: string;
@@ -425,7 +437,7 @@ type Checked = {
   readonly reading?: Promise<Buffer> | undefined;
 };
 
-function wrongWay({ method = "", headers }: IncomingMessage, path: string, allow: readonly string[]): Fault {
+function wrongWay({ method = "", headers }: Incoming, path: string, allow: readonly string[]): Fault {
   const wantsSocket = method === "GET" && headers.upgrade?.toLowerCase() === "websocket";
   return wantsSocket && allow.includes("POST") ? noWebSocket(allow) : wrongMethod(method, path, allow);
 }

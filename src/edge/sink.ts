@@ -1,13 +1,13 @@
-import type { ServerResponse } from "node:http";
 import type { Sink } from "../app/exchange.ts";
+import type { Outgoing } from "./traffic.ts";
 
-/** The client's side of a streamed answer over node:http. */
+/** The client's side of a streamed answer. */
 export class ResponseSink implements Sink {
-  readonly #response: ServerResponse;
+  readonly #response: Outgoing;
   #gone: boolean;
   #listener: (() => void) | undefined;
 
-  constructor(response: ServerResponse) {
+  constructor(response: Outgoing) {
     this.#response = response;
     // Whoever left while the shared state was asked is heard of no more.
     this.#gone = response.destroyed;

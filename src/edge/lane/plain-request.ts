@@ -1,0 +1,105 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Socket } from "node:net";
+
+/** A request that came whole, in one piece, and can be read in one way only. */
+export class PlainRequest {
+  readonly method = "POST";
+  readonly httpVersion = "1.1";
+  readonly complete = true;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+  readonly socket: Socket;
+
+  constructor(head: PlainHead, body: Buffer, socket: Socket) {
+    this.url = head.url;
+    this.headers = head.headers;
+    this.body = body;
+    this.socket = socket;
+  }
+
+  /** Its sender has left. */
+  get destroyed(): boolean {
+    return this.socket.destroyed;
+  }
+}
+
+export type PlainHead = { readonly url: string; readonly headers: IncomingHttpHeaders };
+
+const HEAD_END = "\r\n\r\n";
+const LINE_END = "\r\n";
+/** Nothing but printed characters, and no line break that is none. */
+const CLEAN = /^(?:[\t\x20-\x7e]*\r\n)+$/;
+const FIRST_LINE = /^POST (\/[\w\-.~/%?&=+:,@]*) HTTP\/1\.1\r\n/;
+const TOKEN = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;
+const LENGTH = /^(?:0|[1-9]\d{0,8})$/;
+/** Far below what Node takes. */
+const HEAD_BYTES_MAX = 16 * 1024;
+const HEADERS_MAX = 100;
+
+/** By these a request is more than its head and so many bytes, or its connection is to be more than one for the next. */
+const NOT_PLAIN: ReadonlySet<string> = new Set([
+  "transfer-encoding",
+  "expect",
+  "upgrade",
+  "trailer",
+  "proxy-connection",
+  "http2-settings",
+  "__proto__",
+]);
+
+/**
+ * Reads a POST that is plain: its head and its whole body are in these bytes, nothing is behind them, and there is nothing
+ * about it that could be understood differently. Undefined for every other, whatever is the matter with it: those are for
+ * Node's own parser to read or to refuse.
+ */
+export function readPlain(bytes: Buffer): { readonly head: PlainHead; readonly body: Buffer } | undefined {
+  const end = bytes.indexOf(HEAD_END);
+  if (end < 0 || end > HEAD_BYTES_MAX) return undefined;
+  const head = readHead(bytes.toString("latin1", 0, end + LINE_END.length));
+  if (head === undefined) return undefined;
+  const length = head.headers["content-length"] ?? "";
+  const start = end + HEAD_END.length;
+  if (!LENGTH.test(length) || bytes.length !== start + Number(length)) return undefined;
+  return { head, body: bytes.subarray(start) };
+}
+
+function readHead(text: string): PlainHead | undefined {
+  const url = CLEAN.test(text) ? FIRST_LINE.exec(text)?.[1] : undefined;
+  if (url === undefined) return undefined;
+  const headers: IncomingHttpHeaders = {};
+  let count = 0;
+  for (let at = text.indexOf(LINE_END) + LINE_END.length; at < text.length; ) {
+    const end = text.indexOf(LINE_END, at);
+    const colon = text.indexOf(":", at);
+    const name = colon < 0 || colon > end ? undefined : nameOf(text.slice(at, colon));
+    // One that comes twice is joined or dropped, by its name. What an object has by itself looks as if it had come.
+    if (name === undefined || headers[name] !== undefined) return undefined;
+    headers[name] = text.slice(colon + 1, end).trim();
+    count += 1;
+    at = end + LINE_END.length;
+  }
+  return count <= HEADERS_MAX && staysOpen(headers) ? { url, headers } : undefined;
+}
+
+/** What clients send with nearly every call: found by one look, in the two ways it is written. */
+const USUAL =
+  "host, accept, accept-encoding, accept-language, authorization, connection, content-length, content-type, user-agent, x-api-key, anthropic-version, anthropic-beta, x-client-request-id, idempotency-key, traceparent, sec-fetch-mode, x-forwarded-for, x-forwarded-proto, x-stainless-arch, x-stainless-lang, x-stainless-retry-count, x-stainless-runtime, x-stainless-runtime-version, x-stainless-package-version, x-stainless-timeout";
+const names = new Map(
+  USUAL.split(", ").flatMap((name) => [
+    [name, name],
+    [name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase()), name],
+  ]),
+);
+
+/** Undefined: no name, or one that a plain request does not have. */
+function nameOf(written: string): string | undefined {
+  const usual = names.get(written);
+  if (usual !== undefined) return usual;
+  const name = written.toLowerCase();
+  return TOKEN.test(written) && !NOT_PLAIN.has(name) ? name : undefined;
+}
+
+function staysOpen({ host, connection }: IncomingHttpHeaders): boolean {
+  return host !== undefined && (connection === undefined || connection.toLowerCase() === "keep-alive");
+}
