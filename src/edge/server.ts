@@ -124,6 +124,8 @@ export class Edge {
       serve: (request, answer) => void this.#take(request, answer),
       silent: (socket) => this.#malformed(new LateRequest(), socket),
       timedOut: (socket) => this.#timedOut(socket),
+      entered: () => this.door.entered(),
+      left: () => this.door.left(),
     });
     timeStalls(server, deps.patience.stallMs);
     server.on("timeout", (socket) => this.#timedOut(socket));

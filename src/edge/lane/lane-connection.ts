@@ -12,6 +12,9 @@ type Owner = Pick<Line, "closing"> & {
   readonly onward: (connection: LaneConnection, bytes: Buffer) => void;
   readonly closed: (connection: LaneConnection) => void;
   readonly looks: () => number;
+  /** What is sent ahead is a request that is not yet answered, too. */
+  readonly entered: () => void;
+  readonly left: () => void;
 };
 
 /** A connection on which only plain requests have come so far, one answered after the other. */
@@ -49,6 +52,7 @@ export class LaneConnection {
       this.#read(bytes);
       return;
     }
+    if (this.#ahead.length === 0) this.#owner.entered();
     this.#ahead.push(bytes);
     this.#aheadBytes += bytes.length;
     if (this.#aheadBytes > AHEAD_BYTES_MAX) this.line.socket.pause();
@@ -69,6 +73,7 @@ export class LaneConnection {
   readonly #onClose = (): void => {
     this.#owner.closed(this);
     this.#answer?.closed();
+    this.#takeAhead();
   };
 
   #read(bytes: Buffer): void {
@@ -107,10 +112,17 @@ export class LaneConnection {
   /** What came before it was its turn. */
   #readAhead(): void {
     const { socket } = this.line;
-    if (socket.destroyed || this.#answer !== undefined || this.#ahead.length === 0) return;
+    if (socket.destroyed || this.#answer !== undefined) return;
+    const bytes = this.#takeAhead();
+    if (socket.isPaused()) socket.resume();
+    if (bytes.length > 0) this.#read(bytes);
+  }
+
+  #takeAhead(): Buffer {
     const bytes = Buffer.concat(this.#ahead.splice(0));
     this.#aheadBytes = 0;
-    if (socket.isPaused()) socket.resume();
-    this.#read(bytes);
+    // By then it has come in by itself, wherever it is read.
+    if (bytes.length > 0) setImmediate(this.#owner.left);
+    return bytes;
   }
 }

@@ -18,6 +18,8 @@ type Room = {
   readonly byNode: string[];
   readonly silent: Socket[];
   readonly sockets: Socket[];
+  /** Requests that were sent ahead. */
+  waiting: number;
 };
 
 const rooms: Room[] = [];
@@ -54,10 +56,16 @@ async function openRoom(
       socket.destroy();
     },
     timedOut: (socket) => socket.destroy(),
+    entered: () => {
+      room.waiting += 1;
+    },
+    left: () => {
+      room.waiting -= 1;
+    },
   });
   const sockets: Socket[] = [];
   server.on("connection", (socket) => sockets.push(socket));
-  const room = { server, lane, served, byNode, silent, sockets };
+  const room: Room = { server, lane, served, byNode, silent, sockets, waiting: 0 };
   rooms.push(room);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return room;
@@ -169,6 +177,7 @@ describe("the short way in", () => {
     // The second and the third may have come together, which is nothing plain.
     expect(inOrder).toEqual(["lane one", room.served.length === 2 ? "lane two" : "by Node", "by Node"]);
     expect(room.byNode.at(-1)).toBe("GET /three");
+    await until(() => room.waiting === 0);
   });
 
   test("of what is sent ahead only so much is read, and all of it answered", async () => {
@@ -186,8 +195,21 @@ describe("the short way in", () => {
     const [socket] = room.sockets;
     await until(() => socket?.isPaused() === true);
     expect(socket?.bytesRead).toBeLessThan(1_000_000);
+    expect(room.waiting).toBe(1);
     go();
     await until(() => client.text.length > 0 && client.text.split("HTTP/1.1 200").length - 1 === count + 1);
+  });
+
+  test("OPS-01 what was sent ahead on a connection that is gone is not waited for", async () => {
+    const room = await openRoom(() => undefined);
+    const client = new Client(room);
+    client.post("one");
+    await until(() => room.served.length === 1);
+    client.post("two");
+    await until(() => room.waiting === 1);
+    client.socket.destroy();
+    await until(() => room.waiting === 0);
+    expect(room.served).toHaveLength(1);
   });
 
   test("LOG-01 an answer whose client leaves is closed and not finished", async () => {
@@ -320,6 +342,8 @@ describe("the short way in", () => {
       serve: () => undefined,
       silent: () => undefined,
       timedOut: () => undefined,
+      entered: () => undefined,
+      left: () => undefined,
     };
     expect(() => new Lane(server, deps)).toThrow("one listener");
   });

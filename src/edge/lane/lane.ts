@@ -13,6 +13,9 @@ export type LaneDeps = {
   readonly silent: (socket: Socket) => void;
   /** Nothing moved on a connection for the time that it was told. */
   readonly timedOut: (socket: Socket) => void;
+  /** A request is there, and is not yet served. */
+  readonly entered: () => void;
+  readonly left: () => void;
 };
 
 /** Of the shortest time that a connection may be silent. */
@@ -60,6 +63,8 @@ export class Lane {
     const connection = new LaneConnection(socket, {
       serve: this.#deps.serve,
       timedOut: this.#deps.timedOut,
+      entered: this.#deps.entered,
+      left: this.#deps.left,
       onward: (one, bytes) => this.#handOver(one, bytes),
       closed: (one) => this.#connections.delete(one),
       looks: () => this.#looks,

@@ -87,6 +87,8 @@ function sideOf(by: "lane" | "Node"): Side {
       serve: (_, outgoing) => answer(side, outgoing),
       silent: () => undefined,
       timedOut: () => undefined,
+      entered: () => undefined,
+      left: () => undefined,
     });
     return side;
   }
