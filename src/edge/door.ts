@@ -82,7 +82,7 @@ export class Door {
   /** Gives the port back, before anybody was told of it. */
   async unlisten(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.close(resolve));
-    this.#lane.closeIdle();
+    this.#lane.closeAll();
     await closed;
   }
 

@@ -18,10 +18,17 @@ export function timeStalls(server: Server, stallMs: number): void {
   // From here on it is no HTTP any more: whoever has it now looks after it.
   server.on("upgrade", ({ socket }) => open.delete(socket));
   const everyMs = Math.max(LOOK_MS_MIN, stallMs * LOOK_SHARE);
-  const looking = setInterval(() => {
+  whileListening(server, everyMs, () => {
     for (const socket of open) if (socket.writableLength > 0 && !socket.timeout) socket.setTimeout(stallMs);
-  }, everyMs).unref();
-  server.on("close", () => clearInterval(looking));
+  });
+}
+
+/** Looks now and then at what there is to see. A port may be given back and taken again. */
+export function whileListening(server: Server, everyMs: number, look: () => void): void {
+  server.on("listening", () => {
+    const looking = setInterval(look, everyMs).unref();
+    server.once("close", () => clearInterval(looking));
+  });
 }
 
 /** How much has come and gone on a connection: what waits to go has not. */

@@ -2,8 +2,14 @@ import type { Socket } from "node:net";
 import { type Line, PlainAnswer } from "./plain-answer.ts";
 import { PlainRequest, readPlain } from "./plain-request.ts";
 
-/** What a client sends ahead of its answer is kept up to here, and then no longer read. */
-const AHEAD_BYTES_MAX = 64 * 1024;
+/**
+ * What a client sends ahead of its answer is kept up to here, and then no longer read: from then on it is not noticed
+ * either that its client leaves.
+ */
+const AHEAD_BYTES_MAX = 1024 * 1024;
+/** A small piece takes more than its bytes. */
+const PIECE_BYTES_MIN = 512;
+const [RETURN, LINE_FEED] = [13, 10];
 
 /** What a connection needs of the lane. */
 type Owner = Pick<Line, "closing"> & {
@@ -54,7 +60,7 @@ export class LaneConnection {
     }
     if (this.#ahead.length === 0) this.#owner.entered();
     this.#ahead.push(bytes);
-    this.#aheadBytes += bytes.length;
+    this.#aheadBytes += Math.max(bytes.length, PIECE_BYTES_MIN);
     if (this.#aheadBytes > AHEAD_BYTES_MAX) this.line.socket.pause();
   };
 
@@ -77,6 +83,8 @@ export class LaneConnection {
   };
 
   #read(bytes: Buffer): void {
+    // Some clients send an empty line behind a request: that is not the begin of another.
+    if (!this.isFresh && bytes.length === 2 && bytes[0] === RETURN && bytes[1] === LINE_FEED) return;
     const plain = readPlain(bytes);
     if (plain === undefined) {
       this.#leave(bytes);
@@ -112,7 +120,7 @@ export class LaneConnection {
   /** What came before it was its turn. */
   #readAhead(): void {
     const { socket } = this.line;
-    if (socket.destroyed || this.#answer !== undefined) return;
+    if (!socket.writable || this.#answer !== undefined) return;
     const bytes = this.#takeAhead();
     if (socket.isPaused()) socket.resume();
     if (bytes.length > 0) this.#read(bytes);

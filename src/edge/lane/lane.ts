@@ -1,6 +1,7 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../../kit/clock.ts";
+import { whileListening } from "../stalls.ts";
 import { LaneConnection } from "./lane-connection.ts";
 import type { PlainAnswer } from "./plain-answer.ts";
 import type { PlainRequest } from "./plain-request.ts";
@@ -46,8 +47,7 @@ export class Lane {
     server.on("connection", (socket) => this.#take(socket));
     const { headersMs, idleMs, checkEveryMs } = deps.patience;
     this.#lookEveryMs = Math.max(LOOK_MS_MIN, Math.min(headersMs, idleMs, checkEveryMs / LOOK_SHARE) * LOOK_SHARE);
-    const looking = setInterval(() => this.#look(), this.#lookEveryMs).unref();
-    server.on("close", () => clearInterval(looking));
+    whileListening(server, this.#lookEveryMs, () => this.#look());
   }
 
   /** But not those on which nothing has come yet: a request may be on its way. */

@@ -81,12 +81,13 @@ export class PlainAnswer implements Outgoing {
     if (this.#ended || !socket.writable) return;
     this.#ended = true;
     this.#send(chunk, this.#framing === "chunks" ? LAST_CHUNK : "");
-    if (socket.writableLength === 0) this.#finished();
-    else socket.write("", () => this.#finished());
+    if (socket.writableLength === 0) this.#finished(socket.errored);
+    else socket.write("", (error) => this.#finished(error));
   }
 
-  /** Only the connection can be cut. */
+  /** Only the connection can be cut, and when this answer has left it is another's. */
   destroy(): void {
+    if (this.destroyed) return;
     this.#line.socket.destroy();
     this.closed();
   }
@@ -119,8 +120,9 @@ export class PlainAnswer implements Outgoing {
     return event === "close" ? this.#closeListeners : this.#drainListeners;
   }
 
-  #finished(): void {
-    if (this.destroyed) return;
+  /** What could not be written is over when the connection is closed. */
+  #finished(error: Error | null | undefined): void {
+    if (this.destroyed || (error !== null && error !== undefined)) return;
     this.writableFinished = true;
     this.closed();
   }

@@ -82,6 +82,7 @@ const OTHERS: Readonly<Record<string, Buffer>> = {
   "other letters in the address": Buffer.from(`POST /\xe9 HTTP/1.1\r\nHost: a\r\n${LENGTH}\r\n\r\n${BODY}`, "latin1"),
   "a name that objects have": posted(["Host: a", "__proto__: x", LENGTH]),
   "another name that objects have": posted(["Host: a", "constructor: x", LENGTH]),
+  "a cookie that is set": posted(["Host: a", "Set-Cookie: a=1", LENGTH]),
   "very many headers": posted(["Host: a", ...Array.from({ length: 120 }, (_, at) => `x-${at}: ${at}`), LENGTH]),
   "a very long head": posted(["Host: a", `x-long: ${"x".repeat(17_000)}`, LENGTH]),
 };

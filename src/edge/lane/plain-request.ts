@@ -37,7 +37,10 @@ const LENGTH = /^(?:0|[1-9]\d{0,8})$/;
 const HEAD_BYTES_MAX = 16 * 1024;
 const HEADERS_MAX = 100;
 
-/** By these a request is more than its head and so many bytes, or its connection is to be more than one for the next. */
+/**
+ * By these a request is more than its head and so many bytes, its connection is to be more than one for the next, or an
+ * object is made to hold what it does not.
+ */
 const NOT_PLAIN: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "expect",
@@ -45,6 +48,7 @@ const NOT_PLAIN: ReadonlySet<string> = new Set([
   "trailer",
   "proxy-connection",
   "http2-settings",
+  "set-cookie",
   "__proto__",
 ]);
 
