@@ -23,7 +23,13 @@ function world() {
     }
     nowMs = ms;
   };
-  return { deadlines: new Deadlines({ elapsedMs: () => nowMs }, timers), moveTo, set };
+  /** The process stood still: only now is the next timer heard of. */
+  const wakeAt = (ms: number) => {
+    nowMs = ms;
+    const [next] = set.splice(0, 1);
+    next?.then();
+  };
+  return { deadlines: new Deadlines({ elapsedMs: () => nowMs }, timers), moveTo, wakeAt, set };
 }
 
 describe("deadlines", () => {
@@ -55,6 +61,36 @@ describe("deadlines", () => {
     early[Symbol.dispose]();
     moveTo(500);
     expect(over).toEqual(["ends it"]);
+  });
+
+  test("one that falls due while another is late has a turn of its own, and all that are overdue then have one", () => {
+    const { deadlines, wakeAt, set } = world();
+    const over: string[] = [];
+    for (const [name, atMs] of Object.entries({ a: 100, b: 150, c: 160, d: 900 }))
+      deadlines.at(atMs, () => over.push(name));
+    wakeAt(300);
+    expect(over).toEqual(["a"]);
+    wakeAt(400);
+    expect(over).toEqual(["a", "b", "c"]);
+    expect(set).toHaveLength(1);
+  });
+
+  test("what begins again with its end costs one timer for all, also where an end throws", () => {
+    const { deadlines, moveTo, set } = world();
+    let ends = 0;
+    const again = (atMs: number) => {
+      deadlines.at(atMs, () => {
+        ends += 1;
+        again(atMs + 100);
+        if (ends === 7) throw new Error("the end of one");
+      });
+    };
+    for (let at = 0; at < 5; at += 1) again(100);
+    moveTo(150);
+    expect([ends, set.length]).toEqual([5, 1]);
+    expect(() => moveTo(250)).toThrow("the end of one");
+    moveTo(260);
+    expect([ends, set.length]).toEqual([10, 1]);
   });
 
   test("thousands cost one timer, and none is left when nobody waits", () => {

@@ -55,19 +55,30 @@ export class Deadlines {
   /** A timer for a later time is left to find nothing. */
   #lookAt(atMs: number): void {
     this.#looksAtMs = atMs;
+    const nowMs = this.#clock.elapsedMs();
+    // What falls due later than that has a look of its own: until then what came for it may not have been read.
+    const dueMs = Math.max(atMs, nowMs);
     // Whoever waits keeps the process up by a connection of its own.
-    this.#timers.after(Math.max(0, atMs - this.#clock.elapsedMs()), () => this.#look(atMs)).unref?.();
+    this.#timers.after(Math.max(0, atMs - nowMs), () => this.#look(atMs, dueMs)).unref?.();
   }
 
-  #look(atMs: number): void {
+  #look(atMs: number, dueMs: number): void {
     if (this.#looksAtMs !== atMs) return;
-    this.#looksAtMs = undefined;
-    const nowMs = this.#clock.elapsedMs();
-    for (let next = this.#ring.behind; next !== this.#ring && next.atMs <= nowMs; next = this.#ring.behind) {
+    // Waits that begin meanwhile need no timer: the next look is found behind them.
+    this.#looksAtMs = Number.NEGATIVE_INFINITY;
+    try {
+      this.#endUntil(Math.min(dueMs, this.#clock.elapsedMs()));
+    } finally {
+      this.#looksAtMs = undefined;
+      const next = this.#ring.behind;
+      if (next !== this.#ring) this.#lookAt(next.atMs);
+    }
+  }
+
+  #endUntil(untilMs: number): void {
+    for (let next = this.#ring.behind; next !== this.#ring && next.atMs <= untilMs; next = this.#ring.behind) {
       next[Symbol.dispose]();
       next.end();
     }
-    const next = this.#ring.behind;
-    if (next !== this.#ring) this.#lookAt(next.atMs);
   }
 }
