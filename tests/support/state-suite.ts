@@ -226,6 +226,19 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.sweep(1000)).toBe(1);
     });
 
+    test("BILL-03 a hold that a second run has renewed keeps no other from being given back", async () => {
+      const { state, clock } = await open();
+      await state.credit("ws", 10n * EUR);
+      await state.hold(holdOf("r", EUR));
+      clock.pass(100);
+      await state.hold(holdOf("other", EUR));
+      clock.pass(800);
+      await state.hold(holdOf("r", EUR));
+      clock.pass(200);
+      expect(await state.sweep(1000)).toBe(1);
+      expect(await state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: EUR });
+    });
+
     test("BILL-03 a second run after its hold was given back needs what it takes like any other request", async () => {
       const { state, clock } = await open();
       await state.credit("ws", 10n * EUR);

@@ -1,7 +1,8 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { AttemptRecord, CandidateRecord, DecisionRecord, RequestRecord, UsageRecord } from "./record.ts";
 
-const MARK = '"short":true';
+/** However it is written: whether it is one is asked of what was parsed. */
+const MARK = '"short"';
 
 /**
  * The text of a record without what goes without saying: figures that are nothing, and what attempts and candidates have

@@ -89,8 +89,8 @@ class SegmentedJournal implements JournalFile {
   #closed = false;
   #probe: NodeJS.Timeout | undefined;
   #probing = false;
-  /** Segments that are being removed. */
-  readonly #removing = new Set<Promise<void>>();
+  /** Over when all segments that are no longer needed are removed: the oldest first, so that no end goes before its begin. */
+  #removed: Promise<void> = Promise.resolve();
   #listener: () => void = () => {};
 
   constructor(settings: JournalSettings, disk: Disk, leftovers: readonly string[], firstNumber: number) {
@@ -178,7 +178,7 @@ class SegmentedJournal implements JournalFile {
       await turn.written.promise.catch(() => {});
     }
     await this.#writer.close();
-    await Promise.all(this.#removing);
+    await this.#removed;
   }
 
   #beginTurn(): Turn {
@@ -257,8 +257,7 @@ class SegmentedJournal implements JournalFile {
   }
 
   #discard({ file }: Segment): void {
-    const removing = this.#remove(file).finally(() => this.#removing.delete(removing));
-    this.#removing.add(removing);
+    this.#removed = this.#removed.then(() => this.#remove(file));
   }
 
   async #remove(file: string): Promise<void> {

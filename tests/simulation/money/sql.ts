@@ -45,6 +45,7 @@ export class SharedSql {
       db: kyselyOn(this.#db, this.#prepared, this.#turnstile, fate),
       ddl: sqliteDdl,
       textOf: shortText,
+      textFor: (text) => text,
       ingest: (batch) =>
         this.#turnstile.pass(async () => {
           const is = fate();

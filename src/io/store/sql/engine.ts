@@ -53,6 +53,8 @@ export type Engine = {
   readonly ddl: Ddl;
   /** The text of a record as it is to be sent to `ingest`. */
   textOf(record: RequestRecord): string;
+  /** A text that may have been made for another engine, as this one keeps it. */
+  textFor(text: string): string;
   /** Writes finished requests in one transaction; see `RecordSink`. */
   ingest(batch: RecordBatch): Promise<void>;
   /** Where the request log is in partitions by time. */

@@ -1,11 +1,12 @@
 import { type Kysely, sql } from "kysely";
 import type { LogOutbox, WaitingRecord } from "../../../domain/record/outbox.ts";
+import type { Engine } from "./engine.ts";
 import type { Database } from "./schema.ts";
 
 /** Rows of one statement: engines bound how many values it may have. */
 const ROWS_AT_ONCE = 500;
 
-export function logOutbox(db: Kysely<Database>): LogOutbox {
+export function logOutbox(db: Kysely<Database>, textFor: Engine["textFor"]): LogOutbox {
   return {
     async add(targets, records) {
       const rowsOf = (some: readonly WaitingRecord[]) =>
@@ -14,7 +15,7 @@ export function logOutbox(db: Kysely<Database>): LogOutbox {
             target,
             request_id: requestId,
             queued_at_ms: queuedAtMs,
-            record,
+            record: textFor(record),
           })),
         );
       const free = records.filter(({ isCharged }) => !isCharged);

@@ -150,7 +150,7 @@ export function sqlStore(engine: Engine): Store {
     payments: paymentStore(db),
     promotions: promotionStore(db),
     log: logStore(db, engine.logParts),
-    logOutbox: logOutbox(db),
+    logOutbox: logOutbox(db, engine.textFor),
     rollups: rollupStore(db),
     audit: auditStore(db),
     changes: changeStore(db),

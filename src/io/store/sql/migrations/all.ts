@@ -31,6 +31,7 @@ import { offeredSeats } from "./0033-offered-seats.ts";
 import { startedOver } from "./0034-started-over.ts";
 import { epochsOfPeople } from "./0035-epochs-of-people.ts";
 import { oneSecondFactor } from "./0036-one-second-factor.ts";
+import { shortRecords } from "./0037-short-records.ts";
 
 /** A step forward. Once released it never changes: its text is remembered by every store that took it. */
 export type Migration = {
@@ -80,4 +81,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 34, name: "started over", statements: startedOver },
   { number: 35, name: "epochs of people", statements: epochsOfPeople },
   { number: 36, name: "one second factor", statements: oneSecondFactor },
+  { number: 37, name: "short records", statements: shortRecords },
 ];

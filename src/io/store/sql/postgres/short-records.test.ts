@@ -24,7 +24,22 @@ describe.skipIf(!hasPostgres)("records that a journal has in their short form", 
       { ...records[1], app: "no text: \ufffd" },
       chargedRecord("r3", 5n),
     ]);
+    const spaced = JSON.stringify(JSON.parse(shortText(chargedRecord("r4", 0n))), undefined, 1);
+    await store.ingestBatch(batchOf([spaced]));
+    const [fourth] = await cluster.query(address, "select record from request_records where id = 'r4'");
+    expect(JSON.parse(String(fourth?.["record"]))).toEqual(chargedRecord("r4", 0n));
     expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(-12n);
+    await store.close();
+  });
+
+  test("SCALE-05 wait whole for their export, too", async () => {
+    const address = await cluster.database("migrated");
+    const dataDir = cluster.folder();
+    const store = await openPostgres({ address, connections: 4, dataDir, clock: systemClock, log: listeningLog() });
+    const record = shortText(chargedRecord("r1", 3n));
+    await store.logOutbox.add(["files"], [{ requestId: "r1", record, queuedAtMs: 1, isCharged: true }]);
+    const [waiting] = await store.logOutbox.next("files", 1);
+    expect(JSON.parse(waiting?.record ?? "")).toEqual(chargedRecord("r1", 3n));
     await store.close();
   });
 });

@@ -63,6 +63,7 @@ function sqliteEngine(file: string, ended: (why: StoreError) => void): Engine {
     db,
     ddl: sqliteDdl,
     textOf: shortText,
+    textFor: (text) => text,
     // Through the turnstile like every query: a batch must not slip into a transaction that is open.
     ingest: (batch) =>
       turnstile.pass(async () => {
