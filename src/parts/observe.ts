@@ -206,7 +206,7 @@ function openLogExport(config: Config, parts: LogExportParts): LogExporting {
     sink:
       names.length === 0
         ? store
-        : queuedOnTheWay(store, { outbox: store.logOutbox, targets: names, clock: systemClock, lost }),
+        : queuedOnTheWay(store, { outbox: store.logOutbox, log: store.log, targets: names, clock: systemClock, lost }),
     start: () => logExport.start(),
     get standing() {
       return logExport.standing;
@@ -227,7 +227,7 @@ export function queueingSink(config: Config, store: Store, log: Logger): RecordS
       { err: error, records: count },
       "requests cannot be queued for the export of the log; they are in the log alone",
     );
-  return queuedOnTheWay(store, { outbox: store.logOutbox, targets, clock: systemClock, lost });
+  return queuedOnTheWay(store, { outbox: store.logOutbox, log: store.log, targets, clock: systemClock, lost });
 }
 
 /** Where the operator wants the request log. */

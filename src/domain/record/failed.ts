@@ -4,6 +4,9 @@ import type { RequestRecord } from "./record.ts";
 /** What stands in the log of a call that was answered and charged before: it is repeated, and nobody is asked. */
 const REPEATED: FaultCode = "idempotent_replay";
 
+/** What stands in the log of a request that had begun, and whose end was never written down. */
+export const INTERRUPTED = "interrupted";
+
 export function isRepeated(errorCode: string | null): boolean {
   return errorCode === REPEATED;
 }

@@ -1,5 +1,6 @@
 import path from "node:path";
 import { z } from "zod";
+import { INTERRUPTED } from "../../domain/record/failed.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Disk } from "./disk.ts";
@@ -124,5 +125,5 @@ function recordIn(text: string): string | undefined {
 }
 
 function interrupted(record: RequestRecord): RequestRecord {
-  return { ...record, errorCode: "interrupted", charge: null };
+  return { ...record, errorCode: INTERRUPTED, charge: null };
 }
