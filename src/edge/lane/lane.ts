@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../../kit/clock.ts";
-import { whileListening } from "../stalls.ts";
+import { lookEveryMs, whileListening } from "../looks.ts";
 import { LaneConnection } from "./lane-connection.ts";
 import type { PlainAnswer } from "./plain-answer.ts";
 import type { PlainRequest } from "./plain-request.ts";
@@ -19,9 +19,6 @@ export type LaneDeps = {
   readonly left: () => void;
 };
 
-/** Of the shortest time that a connection may be silent. */
-const LOOK_SHARE = 0.25;
-const LOOK_MS_MIN = 50;
 /** A connection stays open a little longer than its client is told, so that no request meets it closing. */
 const IDLE_EXTRA_MS = 1_000;
 
@@ -46,7 +43,7 @@ export class Lane {
     this.#onward = takeConnections(server);
     server.on("connection", (socket) => this.#take(socket));
     const { headersMs, idleMs, checkEveryMs } = deps.patience;
-    this.#lookEveryMs = Math.max(LOOK_MS_MIN, Math.min(headersMs, idleMs, checkEveryMs / LOOK_SHARE) * LOOK_SHARE);
+    this.#lookEveryMs = Math.min(checkEveryMs, lookEveryMs(Math.min(headersMs, idleMs)));
     whileListening(server, this.#lookEveryMs, () => this.#look());
   }
 

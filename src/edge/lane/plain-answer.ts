@@ -9,7 +9,7 @@ export type Line = {
   /** What every head ends with: the date, and how long the connection stays open. */
   readonly closing: (last: boolean) => string;
   /** All of the answer has left, or nobody takes it any more. */
-  readonly over: (answer: PlainAnswer) => void;
+  readonly over: () => void;
 };
 
 /** Headers that mean nothing to a connection: they are only written down. */
@@ -113,7 +113,7 @@ export class PlainAnswer implements Outgoing {
     this.destroyed = true;
     this.#head = "";
     for (const listener of [...this.#closeListeners]) listener();
-    this.#line.over(this);
+    this.#line.over();
   }
 
   #listenersOf(event: "close" | "drain"): (() => void)[] {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
+import { headerName } from "../../kit/header.ts";
 
 /** A request that came whole, in one piece, and can be read in one way only. */
 export class PlainRequest {
@@ -31,7 +32,6 @@ const LINE_END = "\r\n";
 /** Nothing but printed characters, and no line break that is none. */
 const CLEAN = /^(?:[\t\x20-\x7e]*\r\n)+$/;
 const FIRST_LINE = /^POST (\/[\w\-.~/%?&=+:,@]*) HTTP\/1\.1\r\n/;
-const TOKEN = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;
 const LENGTH = /^(?:0|[1-9]\d{0,8})$/;
 /** Far below what Node takes. */
 const HEAD_BYTES_MAX = 16 * 1024;
@@ -76,32 +76,14 @@ function readHead(text: string): PlainHead | undefined {
   for (let at = text.indexOf(LINE_END) + LINE_END.length; at < text.length; ) {
     const end = text.indexOf(LINE_END, at);
     const colon = text.indexOf(":", at);
-    const name = colon < 0 || colon > end ? undefined : nameOf(text.slice(at, colon));
+    const name = colon < 0 || colon > end ? undefined : headerName(text.slice(at, colon));
     // One that comes twice is joined or dropped, by its name. What an object has by itself looks as if it had come.
-    if (name === undefined || headers[name] !== undefined) return undefined;
+    if (name === undefined || NOT_PLAIN.has(name) || headers[name] !== undefined) return undefined;
     headers[name] = text.slice(colon + 1, end).trim();
     count += 1;
     at = end + LINE_END.length;
   }
   return count <= HEADERS_MAX && staysOpen(headers) ? { url, headers } : undefined;
-}
-
-/** What clients send with nearly every call: found by one look, in the two ways it is written. */
-const USUAL =
-  "host, accept, accept-encoding, accept-language, authorization, connection, content-length, content-type, user-agent, x-api-key, anthropic-version, anthropic-beta, x-client-request-id, idempotency-key, traceparent, sec-fetch-mode, x-forwarded-for, x-forwarded-proto, x-stainless-arch, x-stainless-lang, x-stainless-retry-count, x-stainless-runtime, x-stainless-runtime-version, x-stainless-package-version, x-stainless-timeout";
-const names = new Map(
-  USUAL.split(", ").flatMap((name) => [
-    [name, name],
-    [name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase()), name],
-  ]),
-);
-
-/** Undefined: no name, or one that a plain request does not have. */
-function nameOf(written: string): string | undefined {
-  const usual = names.get(written);
-  if (usual !== undefined) return usual;
-  const name = written.toLowerCase();
-  return TOKEN.test(written) && !NOT_PLAIN.has(name) ? name : undefined;
 }
 
 function staysOpen({ host, connection }: IncomingHttpHeaders): boolean {

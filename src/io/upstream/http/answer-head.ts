@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { headerName, NOT_IN_HEADER } from "../../../kit/header.ts";
 import { HttpFault } from "./fault.ts";
-import { headerName, NOT_IN_HEADER } from "./header.ts";
 
 /** How the end of a body is told. */
 export type Framing =

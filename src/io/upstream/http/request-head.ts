@@ -1,5 +1,5 @@
+import { headerName, NOT_IN_HEADER } from "../../../kit/header.ts";
 import { HttpFault } from "./fault.ts";
-import { headerName, NOT_IN_HEADER } from "./header.ts";
 
 export type RequestHead = {
   readonly method: string;

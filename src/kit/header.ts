@@ -6,8 +6,9 @@ export const NOT_IN_HEADER = /[^\t\x20-\x7e\x80-\xff]/;
 
 /** Names that were looked at before, as they were written: nearly all headers have one of a few dozen. */
 const known = new Map<string, string>();
-/** Whoever answers could make up new ones for ever. */
+/** Whoever calls or answers could make up new ones for ever. */
 const KNOWN_MAX = 512;
+const KNOWN_CHARS_MAX = 64;
 
 /** The name of a header in small letters; undefined for what is no name. */
 export function headerName(written: string): string | undefined {
@@ -15,6 +16,6 @@ export function headerName(written: string): string | undefined {
   if (before !== undefined) return before;
   if (!HEADER_NAME.test(written)) return undefined;
   const name = written.toLowerCase();
-  if (known.size < KNOWN_MAX) known.set(written, name);
+  if (known.size < KNOWN_MAX && name.length <= KNOWN_CHARS_MAX) known.set(written, name);
   return name;
 }
