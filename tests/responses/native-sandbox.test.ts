@@ -91,7 +91,7 @@ describe("the simulated provider that speaks the dialect and keeps nothing", () 
     expect(third.body.output[0].summary[0].text).toContain("5 messages");
   });
 
-  test("REL-02 RESP-02 a request moves on when it fails, and breaks off with an error when it is cut", async () => {
+  test("ROUTE-04 RESP-02 a request moves on when it fails, and breaks off with an error when it is cut", async () => {
     const { key } = await gateway.tenant();
     const moved = await ask(key, { model: "sandbox/fail-over", input: "hello" });
     expect(servedBy(moved)).toEqual(TRANSLATED);

@@ -230,7 +230,7 @@ describe("a provider that fails before its model speaks", () => {
   const begun = responseEvents(["x"]).slice(0, 2);
   const failing = { type: "error", sequence_number: 2, error: { code: "server_error", message: "no" } };
 
-  test("REL-02 RESP-05 the next one of the dialect is asked, with the thoughts that are its own", async () => {
+  test("ROUTE-04 RESP-05 the next one of the dialect is asked, with the thoughts that are its own", async () => {
     const thought = (provider: string) => ({
       type: "reasoning",
       summary: [],
@@ -252,7 +252,7 @@ describe("a provider that fails before its model speaks", () => {
     expect(attempts[1].reason).toContain("left out: input.0");
   });
 
-  test("REL-02 RESP-02 a stream that said only that it began moves on to where it must be translated", async () => {
+  test("ROUTE-04 RESP-02 a stream that said only that it began moves on to where it must be translated", async () => {
     scene.at("ovhcloud").next({ frames: [...begun, failing].map(frameOf) });
     scene.at("scaleway").next(overloaded);
     scene.at("ionos").next({ frames: chatFrames(["Trans", "lated"], { usage: "asked" }) });
@@ -347,7 +347,7 @@ describe("a model of which the cheapest endpoint speaks another dialect", () => 
   });
   afterAll(() => mixed.close());
 
-  test("REL-02 RESP-01 RESP-02 the translated request fails, and the same request passes through elsewhere", async () => {
+  test("ROUTE-04 RESP-01 RESP-02 the translated request fails, and the same request passes through elsewhere", async () => {
     const { key } = await mixed.gateway.tenant();
     mixed.at("deepinfra").next({ status: 500, json: { error: { message: "no" } } });
     mixed.at("ovhcloud").next({ frames: responseFrames(["Hi"]) });

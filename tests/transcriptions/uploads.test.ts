@@ -281,7 +281,7 @@ describe("C7 hostile forms", () => {
   test.each([
     ["no type", ""],
     ["the type of words", "\r\nContent-Type: text/plain"],
-  ])("TRANS-01 a file with %s goes out as what its bytes are", async (_what, type) => {
+  ])("STT-01 a file with %s goes out as what its bytes are", async (_what, type) => {
     const head = `Content-Disposition: form-data; name="file"; filename="a"${type}`;
     const sentAs = async (body: Buffer) => {
       await sendForm(formBytes([fieldPart("model", MODEL), { head, body }]));
