@@ -19,7 +19,7 @@ import { memoryState } from "../src/io/state/memory.ts";
 import { openSqlite } from "../src/io/store/sql/sqlite/open.ts";
 import { Metrics } from "../src/io/telemetry/metrics.ts";
 import { systemClock } from "../src/kit/clock.ts";
-import { makeIds } from "../src/kit/ids.ts";
+import { createIdGenerator } from "../src/kit/id-generator.ts";
 import { sampleRecords } from "./log-samples.ts";
 
 /**
@@ -32,7 +32,7 @@ const AT_ONCE = 32;
 const REPETITIONS = 5;
 const requests = Number(process.argv[2] ?? 20_000);
 const clock = systemClock;
-const ids = makeIds(() => clock.nowMs());
+const ids = createIdGenerator(() => clock.nowMs());
 const quiet = { info() {}, warn() {}, error() {} };
 const { errand } = decodeChat(
   Buffer.from(
@@ -161,7 +161,7 @@ function exchangeOf(): Exchange {
     headers: {},
     clientAddress: "127.0.0.1",
     receivedAtMs: clock.nowMs(),
-    startedMs: clock.elapsedMs(),
+    startedMs: clock.monotonicMs(),
     principal,
     baseHeaders: {},
     body: async () => Buffer.alloc(0),

@@ -14,6 +14,29 @@ import { decodeMessage } from "./app/surfaces/messages.ts";
 import { requestHandlers } from "./app/surfaces/requests.ts";
 import { decodeResponse } from "./app/surfaces/responses.ts";
 import { transcriptionHandlers } from "./app/surfaces/transcriptions.ts";
+import { openAlerts } from "./bootstrap/alerts.ts";
+import { boundsOf, limitsOf } from "./bootstrap/bounds.ts";
+import { openCaptures } from "./bootstrap/captures.ts";
+import { openCatalogue, warnOfUnknown } from "./bootstrap/catalogue.ts";
+import { checksNow } from "./bootstrap/checks.ts";
+import { cannotListen, knownSecrets, openEdge, servedSurfaces } from "./bootstrap/edge.ts";
+import { firstWords } from "./bootstrap/first-start.ts";
+import { openSharing, reloading, shareEndpoints } from "./bootstrap/fleet.ts";
+import { gaugesOf } from "./bootstrap/gauges.ts";
+import { documentsAt, managementHandlers, operationsOf, surfaceHandlers } from "./bootstrap/handlers.ts";
+import { retentionOf, sweepOften } from "./bootstrap/jobs.ts";
+import { holdNodes, joinPeers, openNodes } from "./bootstrap/nodes.ts";
+import { type Observed, openObserve, openRecords } from "./bootstrap/observe.ts";
+import { holdOwnKeys, openOwnKeys } from "./bootstrap/own-keys.ts";
+import { openPeopleRoom } from "./bootstrap/people.ts";
+import { openPayments, openPrices, openRates } from "./bootstrap/prices.ts";
+import { openProber, proofBookOf } from "./bootstrap/proofs.ts";
+import { openKept } from "./bootstrap/responses.ts";
+import { routingOf } from "./bootstrap/routing.ts";
+import { openSecrets } from "./bootstrap/secrets.ts";
+import { inForceOf } from "./bootstrap/settings.ts";
+import { loadTenants, openIdempotency, openStore } from "./bootstrap/store.ts";
+import { mintedFrom, openTransport } from "./bootstrap/upstream.ts";
 import { AlertWatch } from "./domain/alerts/watch.ts";
 import { RateBook } from "./domain/catalogue/rates.ts";
 import type { Fleet } from "./domain/fleet/fleet.ts";
@@ -33,32 +56,9 @@ import { accountsAlone, addressesFrom, connectionsFrom } from "./io/upstream/con
 import { placeOf } from "./io/workers/folders.ts";
 import type { Joined } from "./io/workers/joined.ts";
 import { systemClock } from "./kit/clock.ts";
-import { makeIds } from "./kit/ids.ts";
+import { createIdGenerator } from "./kit/id-generator.ts";
 import { randomToken } from "./kit/secret.ts";
 import { systemTimers } from "./kit/timers.ts";
-import { openAlerts } from "./parts/alerts.ts";
-import { boundsOf, limitsOf } from "./parts/bounds.ts";
-import { openCaptures } from "./parts/captures.ts";
-import { openCatalogue, warnOfUnknown } from "./parts/catalogue.ts";
-import { checksNow } from "./parts/checks.ts";
-import { cannotListen, knownSecrets, openEdge, servedSurfaces } from "./parts/edge.ts";
-import { firstWords } from "./parts/first-start.ts";
-import { openSharing, reloading, shareEndpoints } from "./parts/fleet.ts";
-import { gaugesOf } from "./parts/gauges.ts";
-import { documentsAt, managementHandlers, operationsOf, surfaceHandlers } from "./parts/handlers.ts";
-import { retentionOf, sweepOften } from "./parts/jobs.ts";
-import { holdNodes, joinPeers, openNodes } from "./parts/nodes.ts";
-import { type Observed, openObserve, openRecords } from "./parts/observe.ts";
-import { holdOwnKeys, openOwnKeys } from "./parts/own-keys.ts";
-import { openPeopleRoom } from "./parts/people.ts";
-import { openPayments, openPrices, openRates } from "./parts/prices.ts";
-import { openProber, proofBookOf } from "./parts/proofs.ts";
-import { openKept } from "./parts/responses.ts";
-import { routingOf } from "./parts/routing.ts";
-import { openSecrets } from "./parts/secrets.ts";
-import { inForceOf } from "./parts/settings.ts";
-import { loadTenants, openIdempotency, openStore } from "./parts/store.ts";
-import { mintedFrom, openTransport } from "./parts/upstream.ts";
 import { startSandbox } from "./sandbox/server.ts";
 import { type Config, PROJECT_ROOT } from "./settings/config.ts";
 
@@ -216,7 +216,7 @@ async function openGround(config: Config) {
   const metrics = new Metrics();
   return {
     log,
-    ids: makeIds(() => clock.nowMs()),
+    ids: createIdGenerator(() => clock.nowMs()),
     rateBook,
     snapshot: () => rateBook.snapshot,
     transport: withTunnels(openTransport(config), heldNodes.nodes),

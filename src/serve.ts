@@ -1,15 +1,15 @@
 import cluster from "node:cluster";
 import { availableParallelism } from "node:os";
+import { cannotStart } from "./bootstrap/cannot-start.ts";
 import { join } from "./io/workers/joined.ts";
 import { pipeToPrimary } from "./io/workers/pipe.ts";
 import { Primary } from "./io/workers/primary.ts";
 import { EXIT_LEFT } from "./io/workers/protocol.ts";
 import { systemClock } from "./kit/clock.ts";
-import { endNoMore } from "./kit/first-process.ts";
-import { handBackMemory } from "./kit/hand-back-memory.ts";
-import { keepTickShape } from "./kit/tick-shape.ts";
+import { pinNextTickShape } from "./kit/next-tick-shape.ts";
+import { removePid1SigtermHandler } from "./kit/pid1-sigterm.ts";
+import { releaseMemory } from "./kit/release-memory.ts";
 import { type Running, start } from "./main.ts";
-import { cannotStart } from "./parts/cannot-start.ts";
 import { type Config, readConfig } from "./settings/config.ts";
 
 type Shown = Pick<Running, "origin" | "firstKey" | "setupLink">;
@@ -51,15 +51,15 @@ export async function serve(env: NodeJS.ProcessEnv, workers?: string): Promise<v
 async function serveAlone(config: Config): Promise<void> {
   const running = await start(config);
   process.stdout.write(banner(running, config));
-  await keepTickShape();
-  handBackMemory();
+  await pinNextTickShape();
+  releaseMemory();
   await running.ready();
   await untilStopped(["SIGTERM", "SIGINT", "SIGHUP"], () => running.stop());
 }
 
 /** Serves nothing itself: it starts the workers, replaces those that end, and keeps what they share. */
 async function serveWithWorkers(config: Config, count: number): Promise<void> {
-  const { openWorkers } = await import("./parts/workers.ts");
+  const { openWorkers } = await import("./bootstrap/workers.ts");
   const workers = await openWorkers(config, count);
   // Whoever closes the terminal wants an end of it; a gateway without one is told to start its workers anew.
   const stopping = process.stdin.isTTY ? ["SIGTERM", "SIGINT", "SIGHUP"] : ["SIGTERM", "SIGINT"];
@@ -78,9 +78,9 @@ function untilStopped(signals: readonly string[], stop: () => Promise<unknown>):
     let firstMs: number | undefined;
     const stopOnce = () => {
       // A launcher forwards what the terminal sends to the whole group: signals close together are one.
-      if (firstMs !== undefined && systemClock.elapsedMs() - firstMs > SAME_SIGNAL_MS) process.exit(1);
+      if (firstMs !== undefined && systemClock.monotonicMs() - firstMs > SAME_SIGNAL_MS) process.exit(1);
       if (firstMs !== undefined) return;
-      firstMs = systemClock.elapsedMs();
+      firstMs = systemClock.monotonicMs();
       const leave = () => {
         resolve();
         // Everything is closed: what holds the process still are connections whose other side does not even say goodbye.
@@ -91,7 +91,7 @@ function untilStopped(signals: readonly string[], stop: () => Promise<unknown>):
         process.exit(1);
       });
     };
-    endNoMore();
+    removePid1SigtermHandler();
     for (const signal of signals) process.on(signal, stopOnce);
   });
 }
@@ -124,8 +124,8 @@ async function serveAsWorker(config: Config): Promise<void> {
   running = started;
   const { origin, firstKey = null, setupLink = null } = started;
   await primary.ask("up", { origin, firstKey, setupLink });
-  await keepTickShape();
-  handBackMemory();
+  await pinNextTickShape();
+  releaseMemory();
   await started.ready();
   await primary.ask("ready", null);
 }

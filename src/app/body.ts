@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { type Fault, fault, invalidValue, unknownField } from "../contract/faults.ts";
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonObject } from "../kit/json.ts";
-import { someOf } from "../kit/some-items.ts";
+import { sampleLongArrays } from "../kit/json-sample.ts";
 import type { Exchange } from "./exchange.ts";
 
 /** Far more than a conversation has. Without it a body of tiny parts keeps everybody else waiting for seconds. */
@@ -38,10 +38,10 @@ export function decodeWith<T>(schema: z.ZodType<T>, value: unknown): T {
  * seconds. So some items of such a list are looked at first; where those are right, few of all can be wrong.
  */
 function refuseBySome(schema: z.ZodType, value: unknown): void {
-  const some = someOf(value);
+  const some = sampleLongArrays(value);
   if (some === undefined) return;
   const problems = schema.safeParse(some.value).error?.issues ?? [];
-  const found = foundIn(problems).map(({ issue, path }) => ({ issue, ...some.inWhole(path) }));
+  const found = foundIn(problems).map(({ issue, path }) => ({ issue, ...some.toOriginalPath(path) }));
   // Only what is wrong with an item itself: a list that was made shorter says nothing of its length.
   if (found.some(({ isInside }) => isInside)) throw faultOf(found, value);
 }

@@ -1,5 +1,5 @@
 import { fault } from "../contract/faults.ts";
-import { stop, type Timers } from "../kit/timers.ts";
+import { cancelTimer, type Timers } from "../kit/timers.ts";
 
 export type CatchingUp = {
   readonly timers: Timers;
@@ -19,6 +19,6 @@ export async function demandCaughtUp({ timers, caughtUp }: CatchingUp, message: 
     () => "late" as const,
   );
   const end = await Promise.race([flushed, promise]);
-  stop(timer);
+  cancelTimer(timer);
   if (end === "late") throw fault("service_unavailable", { message, headers: { "retry-after": "5" } });
 }

@@ -7,7 +7,7 @@ import { masterKeyOf } from "../io/master-keys.ts";
 import { readMasterKey } from "../io/secret-files.ts";
 import { DATABASE_FILE } from "../io/store/sql/sqlite/open.ts";
 import { workerFolders } from "../io/workers/folders.ts";
-import { counted } from "../kit/counted.ts";
+import { pluralize } from "../kit/pluralize.ts";
 import { dataDirOf, settingOf } from "./client.ts";
 import { CliError, type Invocation } from "./command.ts";
 
@@ -57,7 +57,7 @@ export async function runBackup({ args, options, format, shell }: Invocation): P
 
 function wordsOf({ folder, store_bytes, journal_files, secrets }: Saved): string[] {
   const lines = [
-    `Saved in ${folder}: the store (${store_bytes} bytes, checked), ${counted(journal_files, "file")} of the journal.`,
+    `Saved in ${folder}: the store (${store_bytes} bytes, checked), ${pluralize(journal_files, "file")} of the journal.`,
   ];
   if (secrets.length > 0)
     lines.push(`With secrets in it: ${secrets.join(", ")}. Keep it where only operators can read.`);

@@ -3,7 +3,7 @@ import { checkCatalogue } from "../domain/catalogue/load.ts";
 import { sayProblem } from "../domain/catalogue/problems.ts";
 import { catalogueFiles } from "../io/catalogue-files.ts";
 import { systemClock } from "../kit/clock.ts";
-import { counted } from "../kit/counted.ts";
+import { pluralize } from "../kit/pluralize.ts";
 import type { Invocation } from "./command.ts";
 
 const SHIPPED = path.resolve(import.meta.dirname, "../../catalogue");
@@ -18,13 +18,13 @@ export async function runCatalogueCheck({ args, options, format, shell }: Invoca
     const shown = options["warnings"] === true ? [...found.problems, ...found.warnings] : found.problems;
     const counts = Object.entries(found.counts).map(([what, count]) => {
       const many = what.replaceAll("_", " ");
-      return counted(count, many.replace(/ies$/, "y").replace(/s$/, ""), many);
+      return pluralize(count, many.replace(/ies$/, "y").replace(/s$/, ""), many);
     });
     const hint = found.warnings.length === 0 || options["warnings"] === true ? "" : " (--warnings shows them)";
     const lines = [
       ...shown.map(sayProblem),
       counts.join(", "),
-      `${counted(found.problems.length, "problem")}, ${counted(found.warnings.length, "warning")}${hint}`,
+      `${pluralize(found.problems.length, "problem")}, ${pluralize(found.warnings.length, "warning")}${hint}`,
     ];
     shell.stdout.write(`${lines.join("\n")}\n`);
   }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { isJsonObject, type JsonObject, jsonObjectIn } from "../kit/json.ts";
+import { isJsonObject, type JsonObject, tryParseJsonObject } from "../kit/json.ts";
 import { CliError } from "./command.ts";
 import { keptSession } from "./kept-sessions.ts";
 
@@ -65,7 +65,7 @@ async function reach(url: string, method: string, token: string, body: JsonObjec
 }
 
 function answerOf({ status, text }: { status: number; text: string }, base: string): JsonObject {
-  const answer = jsonObjectIn(text);
+  const answer = tryParseJsonObject(text);
   if (answer === undefined) throw new CliError(`${base} does not answer like a gateway (HTTP ${status}).`);
   if (status < 400) return answer;
   const error = isJsonObject(answer["error"]) ? answer["error"] : {};

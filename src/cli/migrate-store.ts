@@ -1,6 +1,6 @@
+import { type Moved, moveEmbedded } from "../bootstrap/move.ts";
 import { readDatabaseAddress } from "../io/store/sql/postgres/address.ts";
-import { counted } from "../kit/counted.ts";
-import { type Moved, moveEmbedded } from "../parts/move.ts";
+import { pluralize } from "../kit/pluralize.ts";
 import { type Invocation, type Shell, UsageError } from "./command.ts";
 import { textFile } from "./values.ts";
 
@@ -58,10 +58,10 @@ function wordsOf(moved: Moved, to: string, dryRun: boolean, rows: number): strin
   const width = Math.max(0, ...filled.map(({ name }) => name.length));
   const lines = [
     ...filled.map(({ name, rows: count }) => `${name.padEnd(width)}  ${count.toLocaleString("en")}`),
-    `${counted(rows, "row")} of ${counted(tables.length, "table")}, from ${dataDir} to ${to}`,
-    `checked: rows of every table, every wallet against its ledger, the newest request, ${counted(secrets, "secret")} opened`,
+    `${pluralize(rows, "row")} of ${pluralize(tables.length, "table")}, from ${dataDir} to ${to}`,
+    `checked: rows of every table, every wallet against its ledger, the newest request, ${pluralize(secrets, "secret")} opened`,
   ];
-  if (replayed > 0) lines.push(`in the journal only, and in both stores now: ${counted(replayed, "request")}`);
+  if (replayed > 0) lines.push(`in the journal only, and in both stores now: ${pluralize(replayed, "request")}`);
   for (const problem of audit) lines.push(`already so before: ${problem}`);
   if (dryRun) return [...lines, "This was a trial: nothing was kept there but empty tables."];
   return [

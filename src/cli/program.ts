@@ -1,5 +1,5 @@
 import { Argument, Command, Option } from "commander";
-import { endIfFirst } from "../kit/first-process.ts";
+import { exitOnSigtermAsPid1 } from "../kit/pid1-sigterm.ts";
 import { type ApiCommand, type Flag, type Invocation, optionName, type Shell } from "./command.ts";
 import { API_COMMANDS, logFilters } from "./table.ts";
 import { evidencePeriod } from "./table-capture.ts";
@@ -89,7 +89,7 @@ function addServe(place: (words: string) => Command, bind: Bind): void {
     .addOption(optionOf({ flags: "--workers <n>", field: "", says: WORKERS, read: workers }));
   bind(command, async ({ options, shell }) => {
     const { workers: count } = options;
-    endIfFirst();
+    exitOnSigtermAsPid1();
     const { serve } = await import("../serve.ts");
     await serve(shell.env, typeof count === "string" ? count : undefined);
     return 0;

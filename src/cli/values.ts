@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { InvalidArgumentError } from "commander";
 import { type JsonObject, parseJsonText } from "../kit/json.ts";
 import { parseNanos } from "../kit/money.ts";
-import { parseDurationMs, parseTimeMs } from "../kit/time.ts";
+import { parseDurationMs, parseIsoTimeMs } from "../kit/time.ts";
 import { CliError } from "./command.ts";
 
 /** Readers of typed values: each answers what the management API takes, or says what to write. */
@@ -48,7 +48,7 @@ export function status(text: string): string {
 }
 
 export function time(text: string): string {
-  if (parseTimeMs(text) === undefined)
+  if (parseIsoTimeMs(text) === undefined)
     throw new InvalidArgumentError("Write an ISO 8601 time such as 2027-01-31T12:00:00Z.");
   return text;
 }

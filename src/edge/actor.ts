@@ -3,8 +3,8 @@ import { type Fault, fault } from "../contract/faults.ts";
 import type { Actor, Person } from "../domain/tenancy/actor.ts";
 import { ownOrigins } from "../domain/tenancy/own-origins.ts";
 import { TOKEN_PREFIX, type TokenBook } from "../domain/tenancy/token.ts";
-import { bearerIn } from "../kit/bearer.ts";
-import { digestOf } from "../kit/secret.ts";
+import { parseBearerToken } from "../kit/bearer-token.ts";
+import { sha256Hex } from "../kit/secret.ts";
 import { isOperator } from "./authenticate.ts";
 import type { Incoming } from "./traffic.ts";
 
@@ -26,9 +26,9 @@ export async function authenticateActor(request: Incoming, managers: Managers, n
   const { authorization } = headers;
   if (isOperator(authorization, managers.adminToken)) return { is: "operator" };
   if (authorization === undefined && headers.cookie === undefined) throw nobody();
-  const bearer = bearerIn(authorization);
+  const bearer = parseBearerToken(authorization);
   if (bearer?.startsWith(TOKEN_PREFIX) === true) {
-    const token = managers.tokens.valid(digestOf(bearer), nowMs);
+    const token = managers.tokens.valid(sha256Hex(bearer), nowMs);
     if (token === undefined) throw wrongToken();
     return { is: "token", token };
   }

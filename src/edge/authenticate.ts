@@ -4,7 +4,7 @@ import { type Fault, fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { KEY_PREFIXES, type Principal, standingOf } from "../domain/tenancy/key.ts";
-import { digestOf, sameSecret } from "../kit/secret.ts";
+import { secretsEqual, sha256Hex } from "../kit/secret.ts";
 
 const PREFIXES = Object.values(KEY_PREFIXES).flatMap((kind) => Object.values(kind));
 const KEY_CHARS_MAX = 256;
@@ -30,7 +30,7 @@ export function authenticateKey(headers: IncomingHttpHeaders, directory: Directo
   }
   const principal =
     token.length <= KEY_CHARS_MAX && PREFIXES.some((prefix) => token.startsWith(prefix))
-      ? directory.byDigest(digestOf(token))
+      ? directory.byDigest(sha256Hex(token))
       : undefined;
   if (principal === undefined) throw invalidKey();
   return principal;
@@ -96,5 +96,5 @@ export function recheckKey(exchange: Exchange, directory: Directory, nowMs: numb
 /** Whether an `Authorization` header carries the operator's token. */
 export function isOperator(authorization: string | undefined, adminToken: string): boolean {
   const token = authorization === undefined ? "" : presentedToken({ authorization });
-  return token !== "" && sameSecret(token, adminToken);
+  return token !== "" && secretsEqual(token, adminToken);
 }

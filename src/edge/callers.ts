@@ -6,7 +6,7 @@ import type { KeyOf, SharedState, WindowVerdict } from "../domain/admission/admi
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
-import { after, type Soon } from "../kit/soon.ts";
+import { chain, type MaybePromise } from "../kit/maybe-promise.ts";
 import { authenticateKey, keyFault, scopeFault } from "./authenticate.ts";
 import { switchedOffFault } from "./refusals.ts";
 import { addRateHeaders, overLimit } from "./window.ts";
@@ -51,7 +51,7 @@ export class Callers {
   }
 
   /** A caller who would be refused by what is known here may be known elsewhere. */
-  find(asking: Asking): Soon<Principal> {
+  find(asking: Asking): MaybePromise<Principal> {
     const { fleet } = this.#deps;
     if (fleet.isAlone) return this.#known(asking);
     try {
@@ -64,7 +64,7 @@ export class Callers {
   }
 
   /** The key, the address, the scope, a switch, the window, in this order. */
-  judge(asking: Asking, principal: Principal): Soon<Standing> {
+  judge(asking: Asking, principal: Principal): MaybePromise<Standing> {
     const keptOut = this.#keptOut(asking, principal);
     if (keptOut !== undefined) return this.#turnedAway(asking, principal, keptOut);
     const outside = this.#outside(principal, asking.route);
@@ -121,7 +121,7 @@ export class Callers {
    * Whoever has the key could fill the log for ever. Beyond a few calls, or where the window does not answer, only the caller
    * hears of it. The window is one of its own: nobody uses up that of those who may call.
    */
-  #turnedAway({ route }: Asking, principal: Principal, refusal: Fault): Soon<Standing> {
+  #turnedAway({ route }: Asking, principal: Principal, refusal: Fault): MaybePromise<Standing> {
     const told = ({ allowed }: Pick<WindowVerdict, "allowed">): Standing => {
       if (!allowed) throw refusal;
       return { principal, refusal, verdict: undefined };
@@ -137,13 +137,13 @@ export class Callers {
   }
 
   /** Counts the call where its route counts, and says in any case how the window stands. */
-  #count({ counted }: Route, key: KeyOf, limit: number): Soon<WindowVerdict> {
+  #count({ counted }: Route, key: KeyOf, limit: number): MaybePromise<WindowVerdict> {
     const { state } = this.#deps;
     return counted ? state.window(key, limit) : state.look(key, limit);
   }
 
-  #window({ answer, route }: Asking, principal: Principal): Soon<Standing> {
-    return after(this.#count(route, principal.key, this.#limitOf(principal)), (verdict) => {
+  #window({ answer, route }: Asking, principal: Principal): MaybePromise<Standing> {
+    return chain(this.#count(route, principal.key, this.#limitOf(principal)), (verdict) => {
       addRateHeaders(answer, verdict);
       return { principal, refusal: this.#over(verdict, route), verdict };
     });

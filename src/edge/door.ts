@@ -128,17 +128,17 @@ export class Door {
   }
 
   async #unused(timeoutMs: number): Promise<void> {
-    const deadlineMs = this.#clock.elapsedMs() + timeoutMs;
+    const deadlineMs = this.#clock.monotonicMs() + timeoutMs;
     const connections = () =>
       new Promise<number>((resolve) => {
         this.#server.getConnections((error, count) => resolve(error === null ? count : 0));
       });
-    while ((await connections()) > 0 && this.#clock.elapsedMs() < deadlineMs) await aMoment();
+    while ((await connections()) > 0 && this.#clock.monotonicMs() < deadlineMs) await aMoment();
   }
 
   async #idle(timeoutMs: number): Promise<void> {
-    const deadlineMs = this.#clock.elapsedMs() + timeoutMs;
-    while (this.#running > 0 && this.#clock.elapsedMs() < deadlineMs) {
+    const deadlineMs = this.#clock.monotonicMs() + timeoutMs;
+    while (this.#running > 0 && this.#clock.monotonicMs() < deadlineMs) {
       this.#closeIdle();
       await aMoment();
     }

@@ -1,4 +1,4 @@
-import { limitBucket } from "../kit/cidr.ts";
+import { rateLimitBucket } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
 import { MinuteLimit } from "./minute-limit.ts";
 
@@ -12,6 +12,6 @@ export class IpLimit {
 
   /** Counts the call; seconds to wait when it is over the limit, undefined when it fits. */
   take(address: string): number | undefined {
-    return this.#limit.perMinute === 0 ? undefined : this.#limit.take(limitBucket(address));
+    return this.#limit.perMinute === 0 ? undefined : this.#limit.take(rateLimitBucket(address));
   }
 }

@@ -1,5 +1,5 @@
-import { BoundedMap } from "../kit/bounded.ts";
 import type { Clock } from "../kit/clock.ts";
+import { LruMap } from "../kit/lru-map.ts";
 
 const WINDOW_MS = 60_000;
 /** Callers remembered at once; beyond it the one seen longest ago is forgotten. */
@@ -14,7 +14,7 @@ type Count = { windowStartMs: number; current: number; previous: number };
 export class MinuteLimit {
   readonly #perMinute: number;
   readonly #clock: Clock;
-  readonly #counts = new BoundedMap<string, Count>(CALLERS_MAX);
+  readonly #counts = new LruMap<string, Count>(CALLERS_MAX);
 
   /** 0: no limit. */
   constructor(perMinute: number, clock: Clock) {
@@ -29,7 +29,7 @@ export class MinuteLimit {
   /** Counts the call; seconds to wait when it is over the limit, undefined when it fits. */
   take(caller: string): number | undefined {
     if (this.#perMinute === 0) return undefined;
-    const now = this.#clock.elapsedMs();
+    const now = this.#clock.monotonicMs();
     const count = this.#counts.get(caller) ?? { windowStartMs: now, current: 0, previous: 0 };
     const passed = now - count.windowStartMs;
     if (passed >= WINDOW_MS) {

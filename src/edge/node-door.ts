@@ -3,8 +3,8 @@ import type { Duplex } from "node:stream";
 import { Fault, fault } from "../contract/faults.ts";
 import { NODE_TOKEN_PREFIX, type WorkspaceNode } from "../domain/tenancy/node.ts";
 import { SUBPROTOCOL } from "../io/tunnel/protocol.ts";
-import { bearerIn } from "../kit/bearer.ts";
-import { digestOf } from "../kit/secret.ts";
+import { parseBearerToken } from "../kit/bearer-token.ts";
+import { sha256Hex } from "../kit/secret.ts";
 
 /** Who is let in, and where they go then. */
 export type NodeDoor = {
@@ -32,8 +32,8 @@ export function admit(door: NodeDoor, { request, socket, head, address }: Arrive
 function nodeAt(door: Pick<NodeDoor, "byDigest">, { headers }: IncomingMessage): WorkspaceNode | Fault {
   // A page cannot be a node, and a browser sends this with whatever a page asks for.
   if (headers.origin !== undefined) return fromPage();
-  const token = bearerIn(headers.authorization);
-  const node = token?.startsWith(NODE_TOKEN_PREFIX) === true ? door.byDigest(digestOf(token)) : undefined;
+  const token = parseBearerToken(headers.authorization);
+  const node = token?.startsWith(NODE_TOKEN_PREFIX) === true ? door.byDigest(sha256Hex(token)) : undefined;
   if (node === undefined) return unknownToken();
   const offered = (headers["sec-websocket-protocol"] ?? "").split(",").map((name) => name.trim());
   if (!offered.includes(SUBPROTOCOL)) return otherVersion();

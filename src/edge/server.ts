@@ -10,10 +10,10 @@ import type { Principal } from "../domain/tenancy/key.ts";
 import { TUNNEL_PATH } from "../io/tunnel/protocol.ts";
 import type { AddressList } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
-import type { Ids } from "../kit/ids.ts";
+import type { IdGenerator } from "../kit/id-generator.ts";
+import { chain, type MaybePromise } from "../kit/maybe-promise.ts";
 import { createServer, ServerResponse } from "../kit/node-http.ts";
-import { redacted } from "../kit/secret.ts";
-import { after, type Soon } from "../kit/soon.ts";
+import { redactSecrets } from "../kit/secret.ts";
 import { authenticateActor, type Managers } from "./actor.ts";
 import { clientAddress, peerAddress } from "./address.ts";
 import { awaitsContinue, openUpload, readBody, type Sender } from "./body.ts";
@@ -50,7 +50,7 @@ export type KnownSecrets = (workspaceId: string | undefined) => readonly string[
 export type EdgeDeps = CallersDeps & {
   readonly routes: readonly Route[];
   readonly clock: Clock;
-  readonly ids: Ids;
+  readonly ids: IdGenerator;
   readonly ipLimit: IpLimit;
   readonly trustedProxies: AddressList | undefined;
   readonly managers: Managers;
@@ -144,7 +144,7 @@ export class Edge {
 
   async #take(request: Incoming, response: Outgoing): Promise<void> {
     this.door.entered();
-    const startedMs = this.#deps.clock.elapsedMs();
+    const startedMs = this.#deps.clock.monotonicMs();
     const call: Call = {
       request,
       response,
@@ -165,7 +165,7 @@ export class Edge {
       call.sink?.closed();
       // A status that nobody was sent is none: it would be counted as a success.
       const status = response.headersSent ? response.statusCode : CLIENT_LEFT;
-      this.#deps.answered(call.routeId, status, this.#deps.clock.elapsedMs() - startedMs);
+      this.#deps.answered(call.routeId, status, this.#deps.clock.monotonicMs() - startedMs);
     });
     try {
       await this.#answer(call, connection);
@@ -195,12 +195,12 @@ export class Edge {
   /** From here on the socket is no HTTP any more: whoever is refused hears it by hand. */
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const { clock, ids, ipLimit, trustedProxies, answered, fleet } = this.#deps;
-    const startedMs = clock.elapsedMs();
+    const startedMs = clock.monotonicMs();
     const address = clientAddress(request, peerAddress(request.socket), trustedProxies);
     const waitSeconds = ipLimit.take(address);
     const end = (problem: Fault | undefined) => {
       if (problem !== undefined) answerByHand(socket, problem, ids.next("req_"));
-      answered("connectNode", problem?.status ?? SWITCHING, clock.elapsedMs() - startedMs);
+      answered("connectNode", problem?.status ?? SWITCHING, clock.monotonicMs() - startedMs);
     };
     const enter = () => {
       if (this.door.draining) end(stopping());
@@ -224,7 +224,7 @@ export class Edge {
     return connection;
   }
 
-  #answer(call: Call, { peer }: Connection): Soon<void> {
+  #answer(call: Call, { peer }: Connection): MaybePromise<void> {
     const { request, response } = call;
     const url = originForm(request.url ?? "/");
     const mark = url.indexOf("?");
@@ -261,7 +261,7 @@ export class Edge {
     if (route?.method === "GET" && route.access.by === "key") baseHeaders["cache-control"] = "no-store";
   }
 
-  #handle(call: Call, match: Match, query: string, address: string): Soon<void> {
+  #handle(call: Call, match: Match, query: string, address: string): MaybePromise<void> {
     if (this.#handlers === undefined) throw starting();
     const receivedAtMs = this.#deps.clock.nowMs();
     const arrived = { call, match, query, address, receivedAtMs };
@@ -270,7 +270,7 @@ export class Edge {
     return fleet.catchUp().then(() => this.#enter(arrived));
   }
 
-  #enter(arrived: Arrived): Soon<void> {
+  #enter(arrived: Arrived): MaybePromise<void> {
     const { call, match, receivedAtMs } = arrived;
     if (match.route.access.by !== "manager") return this.#serve(arrived, undefined);
     return authenticateActor(call.request, this.#deps.managers, receivedAtMs).then((actor) => {
@@ -287,12 +287,12 @@ export class Edge {
     if (waitSeconds !== undefined) throw tooManyCalls(manageLimit.perMinute, waitSeconds);
   }
 
-  #serve(arrived: Arrived, actor: Actor | undefined): Soon<void> {
+  #serve(arrived: Arrived, actor: Actor | undefined): MaybePromise<void> {
     const { call, match, address, receivedAtMs } = arrived;
     const { route } = match;
     if (route.access.by !== "key") return this.#begin(arrived, { actor, principal: undefined, refusal: undefined });
     const asking = { headers: call.request.headers, answer: call.baseHeaders, route, address, receivedAtMs };
-    return after(this.#callers.find(asking), (principal) => {
+    return chain(this.#callers.find(asking), (principal) => {
       call.workspaceId = principal.workspace.id;
       const standing = this.#callers.judge(asking, principal);
       if (!(standing instanceof Promise)) return this.#begin(arrived, { actor, principal, refusal: standing.refusal });
@@ -393,7 +393,7 @@ export class Edge {
   }
 
   #discreet(problem: Fault, workspaceId: string | undefined): Fault {
-    const message = redacted(problem.message, this.#secretsOf(workspaceId));
+    const message = redactSecrets(problem.message, this.#secretsOf(workspaceId));
     return message === problem.message ? problem : problem.reworded({ message });
   }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { DataKeyStore, Slot, Vault, WrappedKey } from "../domain/tenancy/vault.ts";
-import { BoundedMap } from "../kit/bounded.ts";
+import { LruMap } from "../kit/lru-map.ts";
 import { seal, unseal } from "../kit/secret.ts";
 import type { MasterKeys } from "./master-keys.ts";
 import type { SharedMasterKeys } from "./shared-master-keys.ts";
@@ -22,7 +22,7 @@ export type OpenVault = Vault & {
  * processes have the same file of it, and may change it.
  */
 export function openVault(masterKeys: MasterKeys, keys: DataKeyStore, shared?: SharedMasterKeys): OpenVault {
-  const opened = new BoundedMap<string, Promise<Buffer>>(KEYS_MAX);
+  const opened = new LruMap<string, Promise<Buffer>>(KEYS_MAX);
   const adding = new Set<Promise<WrappedKey>>();
   const added = (workspaceId: string): Promise<WrappedKey> => {
     const add = () => keys.add(masterKeys.wrap(workspaceId, randomBytes(KEY_BYTES)));

@@ -1,13 +1,14 @@
 import { expect, test } from "vitest";
-import { doubled, waitAfter } from "./backoff.ts";
+import { exponentialBackoffMs, jitteredBackoffMs } from "./backoff.ts";
 
 test("BILL-10 waits double up to their most, and are spread", () => {
   const patience = { firstWaitMs: 1000, waitMsMax: 60_000, attemptsMax: 9, ageMsMax: 9 };
-  const waits = (random: number) => [1, 2, 3, 7, 100].map((attempts) => waitAfter(attempts, patience, () => random));
+  const waits = (random: number) =>
+    [1, 2, 3, 7, 100].map((attempts) => jitteredBackoffMs(attempts, patience, () => random));
   expect(waits(0)).toEqual([500, 1000, 2000, 30_000, 30_000]);
   expect(waits(1)).toEqual([1000, 2000, 4000, 60_000, 60_000]);
 });
 
 test("a wait that was doubled for ever stays at its most", () => {
-  expect([0, 1, 2, 5000].map((times) => doubled(times, 100, 10_000))).toEqual([100, 200, 400, 10_000]);
+  expect([0, 1, 2, 5000].map((times) => exponentialBackoffMs(times, 100, 10_000))).toEqual([100, 200, 400, 10_000]);
 });

@@ -1,25 +1,25 @@
 /** How often, how long and after what waits a delivery is tried. */
-export type Patience = {
-  readonly firstWaitMs: number;
-  readonly waitMsMax: number;
+export type RetryPolicy = {
+  readonly baseDelayMs: number;
+  readonly maxDelayMs: number;
   readonly attemptsMax: number;
   readonly ageMsMax: number;
 };
 
 /** More is beyond every most there is. */
-const TIMES_MAX = 30;
+const EXPONENT_MAX = 30;
 
 /** Twice as long as the first for each time, up to a most. */
-export function doubled(times: number, firstMs: number, mostMs: number): number {
-  return Math.min(mostMs, firstMs * 2 ** Math.min(times, TIMES_MAX));
+export function exponentialBackoffMs(times: number, firstMs: number, mostMs: number): number {
+  return Math.min(mostMs, firstMs * 2 ** Math.min(times, EXPONENT_MAX));
 }
 
 /** The wait after so many tries: doubled each time, up to a most, and spread over its second half. */
-export function waitAfter(
+export function jitteredBackoffMs(
   attempts: number,
-  { firstWaitMs, waitMsMax }: Pick<Patience, "firstWaitMs" | "waitMsMax">,
+  { baseDelayMs, maxDelayMs }: Pick<RetryPolicy, "firstWaitMs" | "waitMsMax">,
   random: () => number,
 ): number {
-  const wholeMs = doubled(attempts - 1, firstWaitMs, waitMsMax);
+  const wholeMs = exponentialBackoffMs(attempts - 1, baseDelayMs, maxDelayMs);
   return Math.ceil(wholeMs / 2 + (random() * wholeMs) / 2);
 }

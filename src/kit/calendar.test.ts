@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { dayName, dayNamed, dayOf, dayStartMs, spanOf } from "./calendar.ts";
+import { dayName, dayOf, dayStartMs, parseDayName, spanOf } from "./calendar.ts";
 
 const at = (text: string) => Date.parse(text);
 
@@ -24,7 +24,7 @@ test("a moment lies in its day and its month, and a day's name leads back to it"
         expect(dayStartMs(firstDay)).toBeLessThanOrEqual(ms);
         expect(dayStartMs(endDay)).toBeGreaterThan(ms);
       }
-      expect(dayNamed(dayName(dayOf(ms)))).toBe(dayOf(ms));
+      expect(parseDayName(dayName(dayOf(ms)))).toBe(dayOf(ms));
       expect(dayName(dayOf(ms))).toBe(new Date(ms).toISOString().slice(0, 10));
     }),
   );

@@ -19,7 +19,7 @@ export function dayName(day: number): string {
   return new Date(day * DAY_MS).toISOString().slice(0, 10);
 }
 
-export function dayNamed(name: string): number {
+export function parseDayName(name: string): number {
   return Date.parse(name) / DAY_MS;
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addressList, canonicalAddress, isCidr, limitBucket } from "./cidr.ts";
+import { addressList, canonicalAddress, isCidr, rateLimitBucket } from "./cidr.ts";
 
 test("addresses are brought to one form before they are compared", () => {
   expect(canonicalAddress("::ffff:10.0.0.1")).toBe("10.0.0.1");
@@ -34,7 +34,7 @@ test("what is a CIDR block and what is not", () => {
 });
 
 test("one IPv6 customer is one bucket, however many addresses it has", () => {
-  expect(limitBucket("2001:db8:1:2:3:4:5:6")).toBe(limitBucket("2001:db8:1:2::9"));
-  expect(limitBucket("2001:db8:1:3::9")).not.toBe(limitBucket("2001:db8:1:2::9"));
-  expect(limitBucket("10.0.0.1")).toBe("10.0.0.1");
+  expect(rateLimitBucket("2001:db8:1:2:3:4:5:6")).toBe(rateLimitBucket("2001:db8:1:2::9"));
+  expect(rateLimitBucket("2001:db8:1:3::9")).not.toBe(rateLimitBucket("2001:db8:1:2::9"));
+  expect(rateLimitBucket("10.0.0.1")).toBe("10.0.0.1");
 });

@@ -23,7 +23,7 @@ export function canonicalAddress(text: string): string | undefined {
 }
 
 /** The address that a limit counts: one per IPv4 address, one per /64 for IPv6. */
-export function limitBucket(address: string): string {
+export function rateLimitBucket(address: string): string {
   if (isIP(address) !== 6) return address;
   const [head = "", tail = ""] = address.split("::");
   const left = head === "" ? [] : head.split(":");
@@ -46,7 +46,7 @@ export function isCidr(text: string): boolean {
 export function addressList(entries: readonly string[]): AddressList {
   const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const entry of entries) {
-    const { address, bits, family } = blockOf(entry);
+    const { address, bits, family } = parseCidr(entry);
     lists[family].addSubnet(address, bits, family);
   }
   return {
@@ -62,7 +62,7 @@ export function addressList(entries: readonly string[]): AddressList {
 const MAPPED_BITS = 96;
 
 /** A block of mapped addresses is the IPv4 block it maps, because callers are compared in that form. */
-function blockOf(entry: string): { address: string; bits: number; family: "ipv4" | "ipv6" } {
+function parseCidr(entry: string): { address: string; bits: number; family: "ipv4" | "ipv6" } {
   const [address = "", text] = entry.split("/");
   if (isIP(address) === 4) return { address, bits: Number(text ?? 32), family: "ipv4" };
   const bits = Number(text ?? 128);

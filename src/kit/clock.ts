@@ -3,10 +3,10 @@ export type Clock = {
   /** Milliseconds since the Unix epoch: for records and expiry. */
   nowMs(): number;
   /** Milliseconds that never jump: for durations. */
-  elapsedMs(): number;
+  monotonicMs(): number;
 };
 
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
-  elapsedMs: () => performance.now(),
+  monotonicMs: () => performance.now(),
 };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isJsonObject, itemSpans, JSON_DEPTH_MAX, membersIn, parseJsonObject, patchMembers } from "./json.ts";
+import { isJsonObject, itemSpans, JSON_DEPTH_MAX, parseJsonObject, patchMembers, scanMembers } from "./json.ts";
 
 const parse = (text: string | Buffer) => parseJsonObject(Buffer.from(text));
 const problemOf = (text: string | Buffer) => {
@@ -130,14 +130,14 @@ test("the members of a text that was read before are found as when it is read, a
         const parsed = parse(text);
         if ("problem" in parsed) throw new Error(parsed.problem);
         const { members, end } = parsed;
-        expect(membersIn(text)).toEqual({ text, members, end });
+        expect(scanMembers(text)).toEqual({ text, members, end });
       },
     ),
   );
-  expect(membersIn('{"id":1,"\\u0069d":2}')).toBeUndefined();
+  expect(scanMembers('{"id":1,"\\u0069d":2}')).toBeUndefined();
   const many = Array.from({ length: 40 }, (_, at) => `"m${at}":${at}`).join();
-  expect(membersIn(`{${many}}`)?.members.size).toBe(40);
-  expect(membersIn(`{${many},"m7":7}`)).toBeUndefined();
+  expect(scanMembers(`{${many}}`)?.members.size).toBe(40);
+  expect(scanMembers(`{${many},"m7":7}`)).toBeUndefined();
 });
 
 test("the items of a list are found where they stand, whatever is in them and between them", () => {

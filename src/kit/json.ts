@@ -14,7 +14,7 @@ export type JsonObject = { readonly [key: string]: unknown };
 export type ParsedBody = {
   readonly value: JsonObject;
   readonly text: string;
-  readonly members: Members;
+  readonly members: MemberIndex;
   /** Offset of the closing brace. */
   readonly end: number;
 };
@@ -53,7 +53,7 @@ export function parseJsonText(text: string, limits = NO_LIMITS): ParsedBody | Js
     const value: unknown = JSON.parse(text);
     if (!isJsonObject(value)) return { problem: "the body must be a JSON object" };
     const { members, end } = scan;
-    if (Object.keys(value).length !== members.size) return { problem: givenTwice(members) };
+    if (Object.keys(value).length !== members.size) return { problem: describeDuplicateKey(members) };
     return { value, text, members, end };
   } catch (error) {
     return { problem: error instanceof Error ? withoutExcerpt(error.message) : "the body is not valid JSON" };
@@ -61,9 +61,9 @@ export function parseJsonText(text: string, limits = NO_LIMITS): ParsedBody | Js
 }
 
 /** Where the members of an object stand in a text that is known to be JSON; undefined where two have one name. */
-export function membersIn(text: string): Omit<ParsedBody, "value"> | undefined {
+export function scanMembers(text: string): Omit<ParsedBody, "value"> | undefined {
   const scan = scanObject(text, NO_LIMITS);
-  if ("problem" in scan || scan.members.hasTwins) return undefined;
+  if ("problem" in scan || scan.members.hasDuplicates) return undefined;
   return { text, members: scan.members, end: scan.end };
 }
 
@@ -72,7 +72,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /** What the text says; undefined where it is not JSON. */
-export function jsonIn(text: string | Buffer): unknown {
+export function tryParseJson(text: string | Buffer): unknown {
   try {
     return JSON.parse(typeof text === "string" ? text : text.toString("utf8"));
   } catch {
@@ -81,8 +81,8 @@ export function jsonIn(text: string | Buffer): unknown {
 }
 
 /** What the text says, where that is an object; undefined for everything else. */
-export function jsonObjectIn(text: string | Buffer): JsonObject | undefined {
-  const value = jsonIn(text);
+export function tryParseJsonObject(text: string | Buffer): JsonObject | undefined {
+  const value = tryParseJson(text);
   return isJsonObject(value) ? value : undefined;
 }
 
@@ -113,7 +113,7 @@ function skipSpace(text: string, start: number): number {
   return at;
 }
 
-function givenTwice(members: Members): string {
+function describeDuplicateKey(members: MemberIndex): string {
   const seen = new Set<string>();
   for (const { key } of members.spans) {
     if (seen.has(key)) return `the top-level key "${key.slice(0, 64)}" is given twice`;
@@ -123,10 +123,10 @@ function givenTwice(members: Members): string {
 }
 
 /** Up to so many are looked through: a map would first have to make every name a name it knows. */
-const FEW = 16;
+const LINEAR_SEARCH_MAX = 16;
 
 /** Top-level members, in the order of the text. */
-export class Members {
+export class MemberIndex {
   readonly spans: readonly MemberSpan[];
   #index: Map<string, MemberSpan> | undefined;
 
@@ -139,7 +139,7 @@ export class Members {
   }
 
   get(key: string): MemberSpan | undefined {
-    if (this.spans.length > FEW) {
+    if (this.spans.length > LINEAR_SEARCH_MAX) {
       this.#index ??= new Map(this.spans.map((span) => [span.key, span]));
       return this.#index.get(key);
     }
@@ -152,17 +152,17 @@ export class Members {
   }
 
   /** Whether two of them have one name. */
-  get hasTwins(): boolean {
+  get hasDuplicates(): boolean {
     const { spans } = this;
     // Of several only one is found by its name.
     return spans.some((span) => this.get(span.key) !== span);
   }
 }
 
-type Scan = { readonly members: Members; readonly end: number };
+type ObjectScan = { readonly members: MemberIndex; readonly end: number };
 
 /** One pass over the structure; strings are skipped natively, so a large image in the body costs little. */
-function scanObject(text: string, { partsMax }: ScanLimits): Scan | JsonProblem {
+function scanObject(text: string, { partsMax }: ScanLimits): ObjectScan | JsonProblem {
   const spans: MemberSpan[] = [];
   let depth = 0;
   let parts = 0;
@@ -204,7 +204,7 @@ function scanObject(text: string, { partsMax }: ScanLimits): Scan | JsonProblem 
       depth -= 1;
     }
   }
-  return { members: new Members(spans), end };
+  return { members: new MemberIndex(spans), end };
 }
 
 function trimEnd(text: string, end: number): number {
@@ -244,11 +244,11 @@ export function itemSpans(text: string): readonly { readonly start: number; read
 /** New JSON text for one member of the object; null takes the member out. */
 export type MemberPatch = { readonly key: string; readonly json: string | null };
 
-type Edit = { readonly start: number; readonly end: number; readonly text: string };
+type TextEdit = { readonly start: number; readonly end: number; readonly text: string };
 
 /** Replaces, adds or takes out top-level members and leaves every other character as it was. */
 export function patchMembers(body: Omit<ParsedBody, "value">, patches: readonly MemberPatch[]): string {
-  const edits: Edit[] = [];
+  const edits: TextEdit[] = [];
   let added = "";
   let removed: Set<string> | undefined;
   for (const { key, json } of patches) {
@@ -258,12 +258,12 @@ export function patchMembers(body: Omit<ParsedBody, "value">, patches: readonly 
     } else if (span === undefined) added += `${added === "" ? "" : ","}${JSON.stringify(key)}:${json}`;
     else edits.push({ start: span.valueStart, end: span.valueEnd, text: json });
   }
-  if (removed !== undefined) edits.push(...cutsFor(body.members, removed));
+  if (removed !== undefined) edits.push(...removalEdits(body.members, removed));
   if (added !== "") {
     const kept = body.members.size - (removed?.size ?? 0);
     edits.push({ start: body.end, end: body.end, text: kept > 0 ? `,${added}` : added });
   }
-  inOrder(edits);
+  sortByStart(edits);
   let text = "";
   let from = 0;
   for (const edit of edits) {
@@ -274,7 +274,7 @@ export function patchMembers(body: Omit<ParsedBody, "value">, patches: readonly 
 }
 
 /** They are few, and nearly in order already. */
-function inOrder(edits: Edit[]): void {
+function sortByStart(edits: TextEdit[]): void {
   for (let next = 1; next < edits.length; next += 1) {
     const edit = edits[next];
     if (edit === undefined) return;
@@ -289,9 +289,9 @@ function inOrder(edits: Edit[]): void {
 }
 
 /** A member goes with the comma behind it; members behind the last kept one go with the comma before them. */
-function cutsFor({ spans }: Members, removed: ReadonlySet<string>): Edit[] {
+function removalEdits({ spans }: MemberIndex, removed: ReadonlySet<string>): TextEdit[] {
   const lastKept = spans.findLastIndex(({ key }) => !removed.has(key));
-  const cuts: Edit[] = [];
+  const cuts: TextEdit[] = [];
   for (const [index, { key, keyStart }] of spans.entries()) {
     if (index > lastKept) break;
     const next = spans[index + 1];

@@ -47,7 +47,7 @@ export function formatNanos(nanos: bigint): string {
   return text.length - point === 2 ? `${text}0` : text;
 }
 
-export function lesser(a: bigint, b: bigint): bigint {
+export function minNanos(a: bigint, b: bigint): bigint {
   if (a < b) return a;
   return b;
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
-import { redacted, seal, unseal } from "./secret.ts";
+import { redactSecrets, seal, unseal } from "./secret.ts";
 
 const key = Buffer.alloc(32, 7);
 const plain = Buffer.from("what nobody else may read");
@@ -31,5 +31,5 @@ test("the same text is never sealed the same twice", () => {
 test("ERR-06 of two secrets of which one is a part of the other nothing stays, whichever comes first", () => {
   const secrets = ["key-12345", "key-12345-and-its-tail", "its-tail", "short"];
   for (const known of [secrets, secrets.toReversed()])
-    expect(redacted("key-12345-and-its-tail, short, key-12345", known)).toBe("[redacted], short, [redacted]");
+    expect(redactSecrets("key-12345-and-its-tail, short, key-12345", known)).toBe("[redacted], short, [redacted]");
 });

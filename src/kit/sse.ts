@@ -3,7 +3,7 @@ import { StringDecoder } from "node:string_decoder";
 /** One server-sent event: its data lines joined, and its name when it has one. */
 export type SseFrame = { readonly event: string | null; readonly data: string };
 
-export class SseOverflow extends Error {
+export class SseOverflowError extends Error {
   constructor(maxChars: number) {
     super(`an event is longer than ${maxChars} characters`);
     this.name = "SseOverflow";
@@ -53,18 +53,18 @@ export class SseReader {
     const closes = text.includes("\n\n") || (this.#endedInNewline && text.startsWith("\n"));
     if (text !== "") this.#endedInNewline = text.endsWith("\n");
     this.#text += text;
-    if (this.#text.length > this.#maxChars && !closes) throw new SseOverflow(this.#maxChars);
+    if (this.#text.length > this.#maxChars && !closes) throw new SseOverflowError(this.#maxChars);
     const frames: SseFrame[] = [];
     if (!closes) return frames;
-    const from = readBlocks(this.#text, frames);
+    const from = parseBlocks(this.#text, frames);
     if (from > 0) this.#text = this.#text.slice(from);
-    if (this.#text.length > this.#maxChars) throw new SseOverflow(this.#maxChars);
+    if (this.#text.length > this.#maxChars) throw new SseOverflowError(this.#maxChars);
     return frames;
   }
 }
 
 /** Adds the events that are whole, and answers where the next one begins. */
-function readBlocks(text: string, frames: SseFrame[]): number {
+function parseBlocks(text: string, frames: SseFrame[]): number {
   let from = 0;
   for (;;) {
     const lineEnd = text.indexOf("\n", from);
@@ -77,20 +77,20 @@ function readBlocks(text: string, frames: SseFrame[]): number {
     const end = lineEnd < 0 ? -1 : text.indexOf("\n\n", lineEnd);
     if (end < 0) return from;
     const block = text.slice(from, end);
-    const frame = namedBlock(block) ?? anyBlock(block);
+    const frame = parseTwoLineBlock(block) ?? parseBlock(block);
     if (frame !== undefined) frames.push(frame);
     from = end + 2;
   }
 }
 
 /** The usual form of a named event: two lines, in this order. */
-function namedBlock(block: string): SseFrame | undefined {
+function parseTwoLineBlock(block: string): SseFrame | undefined {
   const end = block.indexOf("\n");
   if (end <= 7 || !block.startsWith("event: ") || !block.startsWith("data: ", end + 1)) return undefined;
   return block.includes("\n", end + 1) ? undefined : { event: block.slice(7, end), data: block.slice(end + 7) };
 }
 
-function anyBlock(block: string): SseFrame | undefined {
+function parseBlock(block: string): SseFrame | undefined {
   let event: string | null = null;
   let data: string | undefined;
   for (const line of block.split("\n")) {

@@ -1,48 +1,48 @@
-import { stop, type Timer, type Timers } from "./timers.ts";
+import { cancelTimer, type Timer, type Timers } from "./timers.ts";
 
-type TickerParts = {
-  readonly everyMs: number;
+type TickerOptions = {
+  readonly intervalMs: number;
   readonly timers: Timers;
-  work(): Promise<void>;
-  failed(error: unknown): void;
+  task(): Promise<void>;
+  onError(error: unknown): void;
 };
 
 /** Does a piece of work again and again, one at a time. */
 export class Ticker {
-  readonly #parts: TickerParts;
+  readonly #options: TickerOptions;
   #timer: Timer | undefined;
   #running: Promise<void> | undefined;
-  #again = false;
+  #rerunRequested = false;
   #stopped = false;
 
-  constructor(parts: TickerParts) {
-    this.#parts = parts;
+  constructor(parts: TickerOptions) {
+    this.#options = parts;
   }
 
   /** Now; and once more right after, where it is being done already. */
   run(): void {
     if (this.#stopped) return;
     if (this.#running !== undefined) {
-      this.#again = true;
+      this.#rerunRequested = true;
       return;
     }
-    stop(this.#timer);
-    const { work, failed, timers, everyMs } = this.#parts;
-    this.#running = work()
-      .catch(failed)
+    cancelTimer(this.#timer);
+    const { task, onError, timers, intervalMs } = this.#options;
+    this.#running = task()
+      .catch(onError)
       .then(() => {
         this.#running = undefined;
         if (this.#stopped) return;
-        if (this.#again) {
-          this.#again = false;
+        if (this.#rerunRequested) {
+          this.#rerunRequested = false;
           this.run();
-        } else this.#timer = timers.after(everyMs, () => this.run());
+        } else this.#timer = timers.after(intervalMs, () => this.run());
       });
   }
 
   async stop(): Promise<void> {
     this.#stopped = true;
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     await this.#running;
   }
 }

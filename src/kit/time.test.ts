@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseDurationMs, parseTimeMs } from "./time.ts";
+import { parseDurationMs, parseIsoTimeMs } from "./time.ts";
 
 test("durations are a whole number with s, m, h or d", () => {
   expect(["2s", "5m", "12h", "7d", "0s"].map(parseDurationMs)).toEqual([2_000, 300_000, 43_200_000, 604_800_000, 0]);
@@ -15,8 +15,8 @@ test("times are ISO 8601; without a zone they are UTC", () => {
     "2027-01-31T12:00:00",
     "2027-01-31T13:00:00+01:00",
   ])
-    expect(parseTimeMs(same), same).toBe(noon);
-  expect(parseTimeMs("2027-01-31")).toBe(Date.UTC(2027, 0, 31));
+    expect(parseIsoTimeMs(same), same).toBe(noon);
+  expect(parseIsoTimeMs("2027-01-31")).toBe(Date.UTC(2027, 0, 31));
 });
 
 test("a time that does not exist is none", () => {
@@ -29,5 +29,5 @@ test("a time that does not exist is none", () => {
     "31.01.2027",
     "2027-01-31 12:00Z",
   ])
-    expect(parseTimeMs(bad), bad).toBeUndefined();
+    expect(parseIsoTimeMs(bad), bad).toBeUndefined();
 });

@@ -23,7 +23,7 @@ export function formatDuration(ms: number): string {
 const ISO_PATTERN = /^(\d{4})-(\d{2})-(\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/;
 
 /** An ISO 8601 date or time in milliseconds since the epoch; without a zone it is UTC. */
-export function parseTimeMs(text: string): number | undefined {
+export function parseIsoTimeMs(text: string): number | undefined {
   const match = ISO_PATTERN.exec(text);
   if (match === null) return undefined;
   const [, year, month, day, zone] = match;

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";
-import { stop, systemTimers } from "./timers.ts";
+import { cancelTimer, systemTimers } from "./timers.ts";
 
 test("a wait that is longer than the system's timers can count is a long one", async () => {
   let over = false;
@@ -9,7 +9,7 @@ test("a wait that is longer than the system's timers can count is a long one", a
     over = true;
   });
   await sleep(20);
-  stop(timer);
+  cancelTimer(timer);
   expect(over).toBe(false);
 });
 
@@ -41,7 +41,7 @@ test("a time that is up for the system is up for nobody who is stopped, or start
   await nextTurn();
   const [stopped, again] = ["stopped", "again"].map((name) => systemTimers.after(10, () => over.push(name)));
   const other = setTimeout(() => {
-    stop(stopped);
+    cancelTimer(stopped);
     again?.refresh();
     over.push("other");
   }, 11);

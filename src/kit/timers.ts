@@ -9,24 +9,24 @@ export type Timer = Disposable & {
 export type Timers = { after(ms: number, then: () => void): Timer };
 
 /** What the system's timers can count to, almost 25 days. It takes a longer wait for one of a millisecond. */
-const LONGEST_MS = 2 ** 31 - 1;
+const DELAY_MS_MAX = 2 ** 31 - 1;
 
 /**
  * Its time is up one turn after the system says so: where this process stood still, what has come meanwhile is read first.
  * Who waits for an answer would otherwise call it late while it is here.
  */
-class TurnLater implements Timer {
+class DeferredTimer implements Timer {
   readonly #timeout: NodeJS.Timeout;
-  #turn: NodeJS.Immediate | undefined;
+  #immediate: NodeJS.Immediate | undefined;
 
   constructor(ms: number, then: () => void) {
     this.#timeout = setTimeout(() => {
-      this.#turn = setImmediate(then);
+      this.#immediate = setImmediate(then);
     }, ms);
   }
 
   refresh(): void {
-    clearImmediate(this.#turn);
+    clearImmediate(this.#immediate);
     this.#timeout.refresh();
   }
 
@@ -35,13 +35,13 @@ class TurnLater implements Timer {
   }
 
   [Symbol.dispose](): void {
-    clearImmediate(this.#turn);
+    clearImmediate(this.#immediate);
     clearTimeout(this.#timeout);
   }
 }
 
-export const systemTimers: Timers = { after: (ms, then) => new TurnLater(Math.min(ms, LONGEST_MS), then) };
+export const systemTimers: Timers = { after: (ms, then) => new DeferredTimer(Math.min(ms, DELAY_MS_MAX), then) };
 
-export function stop(timer: Disposable | undefined): void {
+export function cancelTimer(timer: Disposable | undefined): void {
   timer?.[Symbol.dispose]();
 }

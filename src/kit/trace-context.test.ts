@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
-import { readTraceparent, spanIdOf, traceIdOf, traceparentOf } from "./trace-context.ts";
+import { formatTraceparent, parseTraceparent, spanIdOf, traceIdOf } from "./trace-context.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN = "00f067aa0ba902b7";
 
 test("OPS-03 a trace context is read in its form, later versions included, and nothing else is", () => {
   const read = { traceId: TRACE, spanId: SPAN, isSampled: true };
-  expect(readTraceparent(`00-${TRACE}-${SPAN}-01`)).toEqual(read);
-  expect(readTraceparent(`cc-${TRACE}-${SPAN}-01-what-comes-later`)).toEqual(read);
-  expect(readTraceparent(`00-${TRACE}-${SPAN}-00`)).toEqual({ ...read, isSampled: false });
+  expect(parseTraceparent(`00-${TRACE}-${SPAN}-01`)).toEqual(read);
+  expect(parseTraceparent(`cc-${TRACE}-${SPAN}-01-what-comes-later`)).toEqual(read);
+  expect(parseTraceparent(`00-${TRACE}-${SPAN}-00`)).toEqual({ ...read, isSampled: false });
   for (const wrong of [
     "",
     `00-${TRACE}-${SPAN}-01-more`,
@@ -19,8 +19,8 @@ test("OPS-03 a trace context is read in its form, later versions included, and n
     `00-${TRACE}-${SPAN}-0`,
     `cc-${TRACE}-${SPAN}-01x`,
   ])
-    expect(readTraceparent(wrong), wrong).toBeUndefined();
-  expect(traceparentOf(read)).toBe(`00-${TRACE}-${SPAN}-01`);
+    expect(parseTraceparent(wrong), wrong).toBeUndefined();
+  expect(formatTraceparent(read)).toBe(`00-${TRACE}-${SPAN}-01`);
 });
 
 test("OPS-03 a request without a trace has one by its own id, and every attempt a span of its own", () => {

@@ -7,14 +7,14 @@ const SAMPLED = 1;
 const CHARS = 55;
 
 /** Undefined where it is not of that form: a trace begins here then. */
-export function readTraceparent(text: string): TraceParent | undefined {
+export function parseTraceparent(text: string): TraceParent | undefined {
   if (text.length !== CHARS && (text.length < CHARS || text.startsWith("00"))) return undefined;
   const [, traceId, spanId, flags] = TRACEPARENT.exec(text) ?? [];
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined;
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & SAMPLED) !== 0 };
 }
 
-export function traceparentOf({ traceId, spanId, isSampled }: TraceParent): string {
+export function formatTraceparent({ traceId, spanId, isSampled }: TraceParent): string {
   return `00-${traceId}-${spanId}-${isSampled ? "01" : "00"}`;
 }
 

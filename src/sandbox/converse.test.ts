@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { EventStreamReader } from "../kit/aws-event-stream.ts";
 import { systemClock } from "../kit/clock.ts";
-import { EventStreamReader } from "../kit/event-stream.ts";
-import { makeIds } from "../kit/ids.ts";
+import { createIdGenerator } from "../kit/id-generator.ts";
 import { type Sandbox, startSandbox } from "./server.ts";
 
 let sandbox: Sandbox;
 beforeAll(async () => {
-  sandbox = await startSandbox({ clock: systemClock, ids: makeIds(systemClock.nowMs) });
+  sandbox = await startSandbox({ clock: systemClock, ids: createIdGenerator(systemClock.nowMs) });
 });
 afterAll(() => sandbox.close());
 

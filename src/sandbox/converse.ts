@@ -1,4 +1,4 @@
-import { encodeEventMessage } from "../kit/event-stream.ts";
+import { encodeEventMessage } from "../kit/aws-event-stream.ts";
 import { type Answer, answerTo, type Prompt, type Usage } from "./answer.ts";
 import { readConverse } from "./converse-request.ts";
 import { runsOf, wordsOf } from "./tokens.ts";

@@ -1,4 +1,4 @@
-import { isJsonObject, jsonIn } from "../kit/json.ts";
+import { isJsonObject, tryParseJson } from "../kit/json.ts";
 import { inputTokensOf } from "./answer.ts";
 import { messagesFormat } from "./messages.ts";
 import { readMessages } from "./messages-request.ts";
@@ -22,7 +22,7 @@ export const countFormat: WireFormat = {
   ...messagesFormat,
   claims: (path) => path === "/v1/messages/count_tokens",
   open({ body, headers }) {
-    const value = jsonIn(body);
+    const value = tryParseJson(body);
     if (!isJsonObject(value)) return refusal(400, "The request body must be a JSON object.");
     const extra = Object.keys(value).find((key) => !COUNTED.has(key));
     if (extra !== undefined) return refusal(400, `${extra}: Extra inputs are not permitted`);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { jsonIn } from "../kit/json.ts";
+import { tryParseJson } from "../kit/json.ts";
 import { choiceConfidence, scoreConfidence } from "../language/decisions/confidence.ts";
 import { openAiError } from "./chat.ts";
 import { colourOf, rounded, type Scene, shareAmong, yesTo } from "./decide.ts";
@@ -41,7 +41,7 @@ export const systemOneFormat: WireFormat = {
   claims: (path) => path === "/v1/systemone",
   tokenOf: bearerOf,
   open({ body }) {
-    const parsed = soBody.safeParse(jsonIn(body));
+    const parsed = soBody.safeParse(tryParseJson(body));
     if (!parsed.success) return schemaRefusal(parsed.error);
     const { model, state, questions } = parsed.data;
     const [said, ...images] = Array.isArray(state) ? state : [state];
@@ -144,7 +144,7 @@ export const openaiDecisionsFormat: WireFormat = {
   claims: (path) => path === "/v1/decisions",
   tokenOf: bearerOf,
   open({ body }) {
-    const parsed = odBody.safeParse(jsonIn(body));
+    const parsed = odBody.safeParse(tryParseJson(body));
     if (!parsed.success) return refusal(400, "The request is not one of this interface.", { code: "invalid_value" });
     const { model, input } = parsed.data;
     const parts = typeof input === "string" ? [] : input.flatMap(({ content }) => content);

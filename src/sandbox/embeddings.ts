@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, jsonObjectIn } from "../kit/json.ts";
+import { isJsonObject, type JsonObject, tryParseJsonObject } from "../kit/json.ts";
 import { openAiError } from "./chat.ts";
 import { EMBEDDING_DIMENSIONS, EMBEDDING_DIMENSIONS_MAX, embed, embeddingTokens } from "./embedding.ts";
 import { geminiFormat } from "./gemini.ts";
@@ -17,7 +17,7 @@ export const embeddingsFormat: WireFormat = {
   claims: (path) => path === "/v1/embeddings",
   tokenOf: bearerOf,
   open({ body }) {
-    const value = jsonObjectIn(body);
+    const value = tryParseJsonObject(body);
     if (value === undefined) return refusal(400, "The request body must be a JSON object.");
     const { model } = value;
     if (typeof model !== "string") return refusal(400, "you must provide a model parameter", { param: "model" });
@@ -60,7 +60,7 @@ export const geminiEmbeddingsFormat: WireFormat = {
   claims: (path) => PATH.test(path),
   open({ path, body }) {
     const [, name = ""] = PATH.exec(path) ?? [];
-    const requests = jsonObjectIn(body)?.["requests"];
+    const requests = tryParseJsonObject(body)?.["requests"];
     if (!Array.isArray(requests) || requests.length === 0) return refusal(400, "requests: must not be empty");
     const model = decodeURIComponent(name);
     return { is: "opened", model, deliver: () => batch(requests, model) };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isJsonObject } from "../kit/json.ts";
-import { digestOf } from "../kit/secret.ts";
+import { sha256Hex } from "../kit/secret.ts";
 import type { Format, Prompt, ToolChoice, Turn } from "./answer.ts";
 import { type Refusal, refusal } from "./wire.ts";
 
@@ -13,7 +13,7 @@ export type GeminiAsked = {
 /** What stands on a part, so that one that was changed on its way back is noticed. */
 export function sealOf(part: SealedPart): string {
   const content = "text" in part ? part.text : part.functionCall.name + JSON.stringify(part.functionCall.args);
-  return Buffer.from(`sim ${digestOf(content)}`).toString("base64");
+  return Buffer.from(`sim ${sha256Hex(content)}`).toString("base64");
 }
 type SealedPart =
   | { readonly text: string }

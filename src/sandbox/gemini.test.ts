@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../kit/clock.ts";
-import { makeIds } from "../kit/ids.ts";
+import { createIdGenerator } from "../kit/id-generator.ts";
 import { SseReader } from "../kit/sse.ts";
 import { type Sandbox, startSandbox } from "./server.ts";
 
 let sandbox: Sandbox;
 beforeAll(async () => {
-  sandbox = await startSandbox({ clock: systemClock, ids: makeIds(systemClock.nowMs) });
+  sandbox = await startSandbox({ clock: systemClock, ids: createIdGenerator(systemClock.nowMs) });
 });
 afterAll(() => sandbox.close());
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { isJsonObject } from "../kit/json.ts";
-import { digestOf } from "../kit/secret.ts";
+import { sha256Hex } from "../kit/secret.ts";
 import type { Format, Prompt, ToolChoice, Turn } from "./answer.ts";
 import { SEEING_MODELS } from "./simulated.ts";
 import { type Refusal, refusal } from "./wire.ts";
@@ -15,7 +15,7 @@ export type MessagesAsked = {
 
 /** What stands under a thought, so that one that was changed on its way back is noticed. */
 export function signatureOf(thought: string): string {
-  return `sim.${digestOf(thought)}`;
+  return `sim.${sha256Hex(thought)}`;
 }
 
 const cache_control = z.strictObject({ type: z.literal("ephemeral"), ttl: z.enum(["5m", "1h"]).optional() }).nullish();

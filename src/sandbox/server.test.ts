@@ -3,14 +3,14 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../kit/clock.ts";
-import { makeIds } from "../kit/ids.ts";
+import { createIdGenerator } from "../kit/id-generator.ts";
 import { MISHAP_MODELS } from "./mishaps.ts";
 import { type Sandbox, startSandbox } from "./server.ts";
 import { SANDBOX_SLUGS, type SandboxSlug, SIMULATED } from "./simulated.ts";
 
 let sandbox: Sandbox;
 beforeAll(async () => {
-  sandbox = await startSandbox({ clock: systemClock, ids: makeIds(systemClock.nowMs) });
+  sandbox = await startSandbox({ clock: systemClock, ids: createIdGenerator(systemClock.nowMs) });
 });
 afterAll(() => sandbox.close());
 

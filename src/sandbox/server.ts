@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Clock } from "../kit/clock.ts";
-import type { Ids } from "../kit/ids.ts";
+import type { IdGenerator } from "../kit/id-generator.ts";
 import { createServer } from "../kit/node-http.ts";
 import { chatFormat, modelsFormat } from "./chat.ts";
 import { converseFormat } from "./converse.ts";
@@ -46,7 +46,7 @@ const BODY_MAX_BYTES = 64 * 1024 * 1024;
 const KEEP_ALIVE_MS = 120_000;
 
 /** Starts one HTTP server per simulated provider on a free port of the loopback interface. */
-export async function startSandbox(given: { readonly clock: Clock; readonly ids: Ids }): Promise<Sandbox> {
+export async function startSandbox(given: { readonly clock: Clock; readonly ids: IdGenerator }): Promise<Sandbox> {
   const us = await startProvider("sandbox-us", given);
   const de = await startProvider("sandbox-de", given);
   const fr = await startProvider("sandbox-fr", given);
@@ -60,7 +60,7 @@ export async function startSandbox(given: { readonly clock: Clock; readonly ids:
 
 async function startProvider(
   slug: SandboxSlug,
-  { clock, ids }: { readonly clock: Clock; readonly ids: Ids },
+  { clock, ids }: { readonly clock: Clock; readonly ids: IdGenerator },
 ): Promise<{ origin: string; close(): Promise<void> }> {
   const desk: Desk = {
     provider: slug,

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { MARGIN_WORDS, readMargin } from "../domain/billing/margin.ts";
 import { checkPayments, paymentAdapters, paymentPage, paymentSecrets } from "../io/payments/settings.ts";
 import { isCidr } from "../kit/cidr.ts";
-import { counted } from "../kit/counted.ts";
+import { pluralize } from "../kit/pluralize.ts";
 import {
   csv,
   duration,
@@ -433,7 +433,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const tokenChars = settings.GATEWAY_ADMIN_TOKEN?.length ?? ADMIN_TOKEN_CHARS_MIN;
   if (tokenChars < ADMIN_TOKEN_CHARS_MIN)
     warnings.push(
-      `GATEWAY_ADMIN_TOKEN: it has ${counted(tokenChars, "character")} and opens everything; write at least ${ADMIN_TOKEN_CHARS_MIN}, such as \`openssl rand -hex 32\` makes`,
+      `GATEWAY_ADMIN_TOKEN: it has ${pluralize(tokenChars, "character")} and opens everything; write at least ${ADMIN_TOKEN_CHARS_MIN}, such as \`openssl rand -hex 32\` makes`,
     );
   return Object.freeze({
     ...settings,

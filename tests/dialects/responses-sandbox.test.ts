@@ -3,7 +3,7 @@ import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../src/kit/clock.ts";
-import { makeIds } from "../../src/kit/ids.ts";
+import { createIdGenerator } from "../../src/kit/id-generator.ts";
 import { type Sandbox, startSandbox } from "../../src/sandbox/server.ts";
 import { changedCatalogue } from "../support/changed-catalogue.ts";
 import { type Json, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
@@ -21,7 +21,7 @@ let sandbox: Sandbox;
 let gateway: TestGateway;
 let tenant: Tenant;
 beforeAll(async () => {
-  sandbox = await startSandbox({ clock: systemClock, ids: makeIds(systemClock.nowMs) });
+  sandbox = await startSandbox({ clock: systemClock, ids: createIdGenerator(systemClock.nowMs) });
   const simulated = (facts: Json) => {
     for (const endpoint of facts.endpoints) endpoint.upstream_model = "sandbox/chat";
   };

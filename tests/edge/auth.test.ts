@@ -1,6 +1,6 @@
 import { request as httpRequest } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { digestOf } from "../../src/kit/secret.ts";
+import { sha256Hex } from "../../src/kit/secret.ts";
 import { type Called, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { CHAT, exchange, expectRefusal, expectWireEnvelope, HELLO, only } from "./wire.ts";
 
@@ -95,7 +95,7 @@ describe("keys that do not open", () => {
       "sk-proj-abcdefghijklmnopqrstuvwxyz",
       "sk_svc_live_",
       "sk_svc_",
-      digestOf(key),
+      sha256Hex(key),
       key.slice(0, -1),
       `${key}A`,
       `${key} ${key}`,
@@ -398,7 +398,7 @@ describe("what a key may use and what it says", () => {
       const text = JSON.stringify(await plain.manage("GET", where));
       for (const secret of [key, rotated.key]) {
         expect(text).not.toContain(secret.slice("sk_svc_live_".length));
-        expect(text).not.toContain(digestOf(secret));
+        expect(text).not.toContain(sha256Hex(secret));
       }
     }
   });

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FAULTS } from "../../src/contract/faults.ts";
 import { isJsonObject } from "../../src/kit/json.ts";
-import { digestOf } from "../../src/kit/secret.ts";
+import { sha256Hex } from "../../src/kit/secret.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
 import { cleanUp, filesWith, type GatewayProcess, spawnGateway } from "./child.ts";
 import { CHAT, expectEnvelope, HELLO, SCALEWAY_MODEL } from "./wire.ts";
@@ -132,7 +132,7 @@ describe("what an error never carries", () => {
     expect(filesWith(process.dataDir, planted)).toEqual([]);
     expect(filesWith(process.dataDir, [token])).toEqual([`admin-token: ${token}`]);
     // The search finds what is there: the digests, by which keys are looked up.
-    for (const one of [key, second]) expect(filesWith(process.dataDir, [digestOf(one)])).not.toEqual([]);
+    for (const one of [key, second]) expect(filesWith(process.dataDir, [sha256Hex(one)])).not.toEqual([]);
   });
 
   test("OPS-04 the log is one JSON object a line, with level and time, and it was written to", () => {

@@ -4,7 +4,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cannotStart } from "../../src/parts/cannot-start.ts";
+import { cannotStart } from "../../src/bootstrap/cannot-start.ts";
 import { ConfigError, PROJECT_ROOT, readConfig } from "../../src/settings/config.ts";
 import { unusedPort } from "../support/upstream.ts";
 import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "./child.ts";

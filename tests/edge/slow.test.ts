@@ -12,7 +12,7 @@ import { Edge } from "../../src/edge/server.ts";
 import { loneFleet } from "../../src/io/fleet/lone-fleet.ts";
 import { memoryState } from "../../src/io/state/memory.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { makeIds } from "../../src/kit/ids.ts";
+import { createIdGenerator } from "../../src/kit/id-generator.ts";
 import { answersIn, expectWireEnvelope, type WireAnswer } from "./wire.ts";
 
 const TOKEN = "operator-token";
@@ -32,7 +32,7 @@ beforeAll(async () => {
     fleet: loneFleet("test"),
     state: memoryState(systemClock),
     clock: systemClock,
-    ids: makeIds(() => systemClock.nowMs()),
+    ids: createIdGenerator(() => systemClock.nowMs()),
     ipLimit: new IpLimit(0, systemClock),
     manageLimit: new MinuteLimit(0, systemClock),
     trustedProxies: undefined,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { encodeEventMessage } from "../../src/kit/event-stream.ts";
+import { encodeEventMessage } from "../../src/kit/aws-event-stream.ts";
 import { SseReader } from "../../src/kit/sse.ts";
 import { exceptionBytes } from "../support/converse.ts";
 import { type Json, startGateway, type Tenant } from "../support/gateway.ts";

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { SUBPROTOCOL, TUNNEL_PATH } from "../../src/io/tunnel/protocol.ts";
-import { digestOf } from "../../src/kit/secret.ts";
+import { sha256Hex } from "../../src/kit/secret.ts";
 import { heldBytes } from "../support/garbage.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
@@ -31,12 +31,12 @@ describe("nodes of a workspace", () => {
     expect(made.token).toMatch(/^nt_svc_[\w-]{43}$/);
     const shown = await ask("GET", `/workspaces/${slug}/nodes/rack`);
     expect(shown.text).not.toContain("nt_svc_");
-    expect(shown.text).not.toContain(digestOf(made.token));
+    expect(shown.text).not.toContain(sha256Hex(made.token));
     expect((await ask("GET", `/workspaces/${slug}/nodes`)).body.data).toMatchObject([{ id: made.id }]);
     const stored = readdirSync(gateway.dataDir, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => readFileSync(path.join(entry.parentPath, entry.name)));
-    expect(stored.some((bytes) => bytes.includes(digestOf(made.token)))).toBe(true);
+    expect(stored.some((bytes) => bytes.includes(sha256Hex(made.token)))).toBe(true);
     expect(stored.some((bytes) => bytes.includes(made.token))).toBe(false);
   });
 

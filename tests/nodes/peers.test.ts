@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { reloadNodes } from "../../src/bootstrap/nodes.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import { peerKeysOf } from "../../src/io/tunnel/peer-keys.ts";
 import { PeerLinks } from "../../src/io/tunnel/peer-links.ts";
-import { digestOf } from "../../src/kit/secret.ts";
+import { sha256Hex } from "../../src/kit/secret.ts";
 import { systemTimers, type Timers } from "../../src/kit/timers.ts";
-import { reloadNodes } from "../../src/parts/nodes.ts";
 import {
   agentAt,
   ask,
@@ -205,7 +205,7 @@ describe("a node that is connected to another instance", () => {
     b.nodes.replace("ws_2", []);
     expect(b.nodes.find(RACK.id)).toBeDefined();
     // As another instance's change is loaded.
-    b.nodes.replace("ws_1", [{ ...RACK, digest: digestOf("nt_svc_another") }]);
+    b.nodes.replace("ws_1", [{ ...RACK, digest: sha256Hex("nt_svc_another") }]);
     expect((await asked.done).failure?.kind).toBe("broken");
     expect(await agent.over).toContain("revoked");
     await until(() => instanceOf(a) === undefined);

@@ -5,7 +5,7 @@ import { MasterKeys } from "../../src/io/master-keys.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { openVault } from "../../src/io/vault.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { makeIds } from "../../src/kit/ids.ts";
+import { createIdGenerator } from "../../src/kit/id-generator.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 
 /** Changes the master key in a folder and kills itself at the step that is named by its number. */
@@ -44,7 +44,7 @@ const rotation = new MasterKeyRotation({
   },
   vault,
   clock: systemClock,
-  ids: makeIds(() => systemClock.nowMs()),
+  ids: createIdGenerator(() => systemClock.nowMs()),
   timers: systemTimers,
   warn: (_detail, message) => process.stderr.write(`${message}\n`),
 });

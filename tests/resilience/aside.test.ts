@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { breakerRulesOf } from "../../src/parts/bounds.ts";
+import { breakerRulesOf } from "../../src/bootstrap/bounds.ts";
 import { readConfig } from "../../src/settings/config.ts";
 import { figure } from "../support/figures.ts";
 import type { Json, Tenant } from "../support/gateway.ts";

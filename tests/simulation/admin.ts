@@ -28,7 +28,7 @@ function put(world: World, what: string, then: () => void): void {
   if (process === undefined) return;
   const change = () => {
     world.note(`admin: ${what}`);
-    world.changedAtMs = scheduler.elapsedMs();
+    world.changedAtMs = scheduler.monotonicMs();
     then();
   };
   process.changes.push(change);
@@ -72,7 +72,7 @@ function revokeKey(world: World): void {
   const key: ApiKey = { ...before, state, version: before.version + 1 };
   stored.keys.set(key.id, key);
   put(world, `${key.id} is ${key.state}`, () => {
-    if (key.state === "revoked") world.revokedAtMs.set(key.id, world.scheduler.elapsedMs());
+    if (key.state === "revoked") world.revokedAtMs.set(key.id, world.scheduler.monotonicMs());
     else world.revokedAtMs.delete(key.id);
     world.inForce.keys.set(key.id, key);
     world.process?.directory.putKey(key);
@@ -105,7 +105,7 @@ function changeRouter(world: World): void {
 function changeCatalogue(world: World): void {
   world.catalogue = revised(world.catalogue, world.chance);
   world.process?.reread();
-  world.changedAtMs = world.scheduler.elapsedMs();
+  world.changedAtMs = world.scheduler.monotonicMs();
   world.note(`admin: catalogue ${world.catalogue.snapshot.version}`);
 }
 
@@ -115,7 +115,7 @@ function changeConnection(world: World): void {
   if (connected.has(provider)) connected.delete(provider);
   else connected.add(provider);
   world.process?.reread();
-  world.changedAtMs = world.scheduler.elapsedMs();
+  world.changedAtMs = world.scheduler.monotonicMs();
   world.note(`admin: ${provider} ${connected.has(provider) ? "connected" : "disconnected"}`);
 }
 

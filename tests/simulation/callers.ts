@@ -106,7 +106,7 @@ function enter(world: World, process: Process, visit: Visit, { headers, principa
     headers,
     clientAddress: ADDRESS,
     receivedAtMs: scheduler.nowMs(),
-    startedMs: scheduler.elapsedMs(),
+    startedMs: scheduler.monotonicMs(),
     principal,
     baseHeaders: {},
     body: () => arriving(world, process, visit),
@@ -139,7 +139,7 @@ function decode(world: World, visit: Visit, bytes: Buffer): Decoded | Promise<De
   const plan = () => {
     const slug = routerSlug(visit);
     const router = slug === undefined ? undefined : world.inForce.routers.get(routerKey(visit.workspaceId, slug));
-    visit.planned = { catalogue: world.catalogue, router: router?.spec, atMs: scheduler.elapsedMs() };
+    visit.planned = { catalogue: world.catalogue, router: router?.spec, atMs: scheduler.monotonicMs() };
     return decoded;
   };
   if (chance.is(0.8)) return plan();

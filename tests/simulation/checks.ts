@@ -61,7 +61,7 @@ export class Checks {
   /** Long enough ago that the request cannot have been let in before; credentials that fail take their time each. */
   #wasRevoked({ keyId }: Visit): boolean {
     const { revokedAtMs, shape, scheduler } = this.#world;
-    const sinceMs = scheduler.elapsedMs() - (revokedAtMs.get(keyId) ?? scheduler.elapsedMs());
+    const sinceMs = scheduler.monotonicMs() - (revokedAtMs.get(keyId) ?? scheduler.monotonicMs());
     return sinceMs > (shape.minted.length === 0 ? ADMITTED_MS : LEAVE_MS * (1 + shape.attemptsMax));
   }
 
@@ -117,7 +117,7 @@ export class Checks {
   #isNotAside(visit: Visit, { endpointId }: Call, say: Say): void {
     const { aside, shape, changedAtMs, scheduler } = this.#world;
     const plannedAtMs = visit.planned?.atMs ?? 0;
-    const sinceMs = aside.since(endpointId, scheduler.elapsedMs());
+    const sinceMs = aside.since(endpointId, scheduler.monotonicMs());
     if (sinceMs === undefined || sinceMs >= plannedAtMs || changedAtMs >= plannedAtMs) return;
     // Others may have been passed over for reasons that are not seen here.
     if (visit.calls.length > 0 || shape.placesAtEndpoint > 0 || shape.minted.length > 0) return;
@@ -127,7 +127,7 @@ export class Checks {
 
   /** How many requests were under way at most since an attempt could have been given leave. */
   #mostActive(): number {
-    const sinceMs = this.#world.scheduler.elapsedMs() - LEAVE_MS;
+    const sinceMs = this.#world.scheduler.monotonicMs() - LEAVE_MS;
     let most = 0;
     for (let at = this.#active.length - 1; at >= 0; at -= 1) {
       const sample = this.#active[at];
@@ -141,7 +141,7 @@ export class Checks {
   /** A request came in or is over. */
   activeChanged(): void {
     const count = this.#world.visits.filter(({ state }) => state === "running").length;
-    this.#active.push({ atMs: this.#world.scheduler.elapsedMs(), count });
+    this.#active.push({ atMs: this.#world.scheduler.monotonicMs(), count });
     const queue = this.#world.process?.queue;
     if (queue !== undefined && queue.waiting > this.#world.shape.queue.waitingMax)
       this.#world.broken("queue", `${queue.waiting} wait`);

@@ -57,7 +57,7 @@ const WHOLE_STREAMS: ReadonlySet<string> = new Set(["well", "lie", "talks_on"]);
 const AROUND_MS = 2500;
 
 function isInTime({ scheduler, shape }: World, visit: Visit, say: Say): void {
-  const tookMs = scheduler.elapsedMs() - (visit.planned?.atMs ?? scheduler.elapsedMs());
+  const tookMs = scheduler.monotonicMs() - (visit.planned?.atMs ?? scheduler.monotonicMs());
   if (tookMs > shape.requestTimeoutMs + AROUND_MS) say("liveness", `it took ${tookMs} ms`);
 }
 

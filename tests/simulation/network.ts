@@ -99,7 +99,7 @@ export class Network {
   #begin(visit: Visit, endpointId: string, body: string): Call {
     const { chance, shape, scheduler } = this.#world;
     const provider = endpointId.split(":")[0] ?? "";
-    const trouble = shape.troubleFor(provider, scheduler.elapsedMs());
+    const trouble = shape.troubleFor(provider, scheduler.monotonicMs());
     const figures = trouble === "lie" ? chance.pick(LIES) : "honest";
     if (!body.includes(visit.mark)) this.#world.broken("network", "the question was changed on its way");
     return {
@@ -107,7 +107,7 @@ export class Network {
       provider,
       trouble,
       answer: drawAnswer(chance, visit.mark, visit.maxTokens, figures),
-      startedAtMs: scheduler.elapsedMs(),
+      startedAtMs: scheduler.monotonicMs(),
       isFurther: visit.calls.length > 0,
       state: "open",
     };
@@ -212,7 +212,7 @@ class Wire {
   #close(): void {
     const { aside, scheduler } = this.#world;
     if (this.#visit.sink.gone) aside.unclear(this.#call.endpointId);
-    else aside.ended(this.#call, scheduler.elapsedMs());
+    else aside.ended(this.#call, scheduler.monotonicMs());
     this.#call.state = "over";
     this.#closed();
   }

@@ -14,8 +14,8 @@ import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { recheckKey } from "../../src/edge/authenticate.ts";
 import { memoryState } from "../../src/io/state/memory.ts";
 import { isSpoken } from "../../src/io/upstream/lanes.ts";
-import { Deadlines } from "../../src/kit/deadlines.ts";
-import { stop, type Timers } from "../../src/kit/timers.ts";
+import { DeadlineQueue } from "../../src/kit/deadline-queue.ts";
+import { cancelTimer, type Timers } from "../../src/kit/timers.ts";
 import { ALL_PROVEN } from "../support/proofs.ts";
 import { copyOf } from "./tenants.ts";
 import type { World } from "./world.ts";
@@ -50,7 +50,7 @@ export class Process {
     world.inForce = all;
     world.revokedAtMs.clear();
     for (const { id, state } of all.keys.values())
-      if (state === "revoked") world.revokedAtMs.set(id, scheduler.elapsedMs());
+      if (state === "revoked") world.revokedAtMs.set(id, scheduler.monotonicMs());
     this.directory.load({
       workspaces: [...all.workspaces.values()],
       members: [],
@@ -65,7 +65,7 @@ export class Process {
     const timers = this.#timers();
     this.queue = new AdmissionQueue(shape.queue, (ms, then) => {
       const timer = timers.after(ms, then);
-      return () => stop(timer);
+      return () => cancelTimer(timer);
     });
     this.gateway = this.#build(timers);
   }
@@ -105,8 +105,8 @@ export class Process {
       clock: scheduler,
       timers,
       hops: { mark: "here", everywhere: true },
-      deadlines: new Deadlines(scheduler, timers),
-      signsOfLife: new Deadlines(scheduler, timers),
+      deadlines: new DeadlineQueue(scheduler, timers),
+      signsOfLife: new DeadlineQueue(scheduler, timers),
       snapshot: () => this.#world.catalogue.snapshot,
       get connections() {
         return process.#connections;

@@ -28,7 +28,7 @@ export class Scheduler implements Clock, Timers {
     return EPOCH_MS + Math.floor(this.#elapsedMs);
   }
 
-  elapsedMs(): number {
+  monotonicMs(): number {
     return this.#elapsedMs;
   }
 

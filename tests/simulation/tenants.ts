@@ -2,7 +2,7 @@ import type { ApiKey } from "../../src/domain/tenancy/key.ts";
 import { LEVELS, OPEN_POLICY, type Policy } from "../../src/domain/tenancy/policy.ts";
 import type { Router, RouterSpec } from "../../src/domain/tenancy/router.ts";
 import type { Workspace } from "../../src/domain/tenancy/workspace.ts";
-import { digestOf } from "../../src/kit/secret.ts";
+import { sha256Hex } from "../../src/kit/secret.ts";
 import { OPEN_ROUTER } from "../support/routing.ts";
 import { COUNTRIES, CURRENCIES, MODELS, PROVIDERS } from "./catalogue.ts";
 import type { Chance } from "./chance.ts";
@@ -100,7 +100,7 @@ export function drawTenancy(chance: Chance): Tenancy {
 const digests = new Map<string, string>();
 
 function digest(keyId: string): string {
-  const known = digests.get(keyId) ?? digestOf(secretOf(keyId));
+  const known = digests.get(keyId) ?? sha256Hex(secretOf(keyId));
   digests.set(keyId, known);
   return known;
 }

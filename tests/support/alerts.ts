@@ -5,7 +5,7 @@ import { AlertWatch } from "../../src/domain/alerts/watch.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
-import { makeIds } from "../../src/kit/ids.ts";
+import { createIdGenerator } from "../../src/kit/id-generator.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 
 type QuietParts = Pick<AlertDeps, "directory" | "state" | "ownKeys" | "clock"> & { readonly store: Store };
@@ -16,14 +16,14 @@ export function quietAlerts({ store, ...parts }: QuietParts): Alerts {
     ...parts,
     store: store.alerts,
     vault: openVault(new MasterKeys(Buffer.alloc(32, 3)), store.dataKeys),
-    ids: makeIds(parts.clock.nowMs),
+    ids: createIdGenerator(parts.clock.nowMs),
     watch: new AlertWatch(),
     timers: systemTimers,
     random: () => 0.5,
     post: async () => ({ is: "failed", why: "nobody is called here" }),
     mail: undefined,
     addressProblem: async () => undefined,
-    patience: { firstWaitMs: 1, waitMsMax: 1, attemptsMax: 1, ageMsMax: 1 },
+    patience: { baseDelayMs: 1, maxDelayMs: 1, attemptsMax: 1, ageMsMax: 1 },
     everyMs: 3_600_000,
     tried: () => undefined,
     warn: () => undefined,

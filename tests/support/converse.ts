@@ -1,6 +1,6 @@
 import { Fault } from "../../src/contract/faults.ts";
 import { ChatRequest } from "../../src/contract/schemas/chat.ts";
-import { encodeEventMessage } from "../../src/kit/event-stream.ts";
+import { encodeEventMessage } from "../../src/kit/aws-event-stream.ts";
 import type { AnswerEvent } from "../../src/language/canon/events.ts";
 import { decodeCall } from "../../src/language/dialects/chat/request.ts";
 import { ConverseFrames } from "../../src/language/dialects/converse/frames.ts";

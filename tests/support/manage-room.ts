@@ -35,7 +35,7 @@ import { connectionsFrom } from "../../src/io/upstream/connections.ts";
 import { OwnKeys } from "../../src/io/upstream/own-keys.ts";
 import { openVault } from "../../src/io/vault.ts";
 import type { Clock } from "../../src/kit/clock.ts";
-import { makeIds } from "../../src/kit/ids.ts";
+import { createIdGenerator } from "../../src/kit/id-generator.ts";
 import { isJsonObject, type JsonObject } from "../../src/kit/json.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import { quietAlerts } from "./alerts.ts";
@@ -91,7 +91,15 @@ function sealedParts(store: Store, clock: Clock) {
   const vault = openVault(keys, store.dataKeys);
   const captured = store.captures(vault);
   const limits = { itemMaxBytes: 1024, windowMaxBytes: 65536 };
-  const parts = { keys, file: null, leaving: undefined, store, vault, ids: makeIds(clock.nowMs), warn: () => {} };
+  const parts = {
+    keys,
+    file: null,
+    leaving: undefined,
+    store,
+    vault,
+    ids: createIdGenerator(clock.nowMs),
+    warn: () => {},
+  };
   const rotation = new MasterKeyRotation({ ...parts, clock, timers: systemTimers });
   const captures = new Captures({ store: captured, clock, limits, mayKeep: () => true, warn: () => {} });
   return { captured, captures, masterKey: { rotation, timers: systemTimers }, timers: systemTimers };
@@ -111,7 +119,7 @@ function moneyParts(store: Store, state: SharedState, clock: Clock) {
 
 /** Rates that are only given by hand. */
 function ratesOf(store: Store, snapshot: Snapshot, clock: Clock): RateRoom {
-  const tenancy = { store, clock, ids: makeIds(clock.nowMs) };
+  const tenancy = { store, clock, ids: createIdGenerator(clock.nowMs) };
   const parts = {
     tenancy,
     store: store.rates,
@@ -190,7 +198,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     state,
     ...moneyParts(store, state, clock),
     clock,
-    ids: makeIds(clock.nowMs),
+    ids: createIdGenerator(clock.nowMs),
     snapshot: () => snapshot,
     rates: ratesOf(store, snapshot, clock),
     prober: nobodyToProve(store),

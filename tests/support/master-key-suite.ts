@@ -5,7 +5,7 @@ import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { checkMasterKeys, openVault } from "../../src/io/vault.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { makeIds } from "../../src/kit/ids.ts";
+import { createIdGenerator } from "../../src/kit/id-generator.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 
 const OLD = Buffer.alloc(32, 5);
@@ -23,7 +23,7 @@ export function roomWith(
   const vault = openVault(keys, store.dataKeys);
   const rotation = new MasterKeyRotation({
     ...{ keys, file: null, leaving: undefined, store, vault, warn: () => undefined, clock: systemClock },
-    ...{ ids: makeIds(() => systemClock.nowMs()), timers: systemTimers },
+    ...{ ids: createIdGenerator(() => systemClock.nowMs()), timers: systemTimers },
     ...more,
   });
   return { vault, rotation };

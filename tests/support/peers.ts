@@ -15,7 +15,7 @@ import { openPeers } from "../../src/io/tunnel/peers.ts";
 import type { UpstreamCall, UpstreamFailure } from "../../src/io/upstream/transport.ts";
 import { memoryBoard } from "../../src/io/workers/memory-board.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { digestOf, randomToken } from "../../src/kit/secret.ts";
+import { randomToken, sha256Hex } from "../../src/kit/secret.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import type { Json } from "./gateway.ts";
 import { type RunningAgent, startAgent, startLocal } from "./nodes.ts";
@@ -31,7 +31,7 @@ export const RACK: WorkspaceNode = {
   workspaceId: "ws_1",
   name: "rack",
   country: "DE",
-  digest: digestOf(TOKEN),
+  digest: sha256Hex(TOKEN),
   createdAtMs: 1,
   createdBy: "ada@example.eu",
   mapping: {},
@@ -70,7 +70,7 @@ export async function instance(id: string, { board, key = KEY, previous = [] }: 
   const server = createServer();
   server.on("upgrade", (request, socket, head) => {
     const token = request.headers.authorization?.slice("Bearer ".length) ?? "";
-    const node = nodes.byDigest(digestOf(token));
+    const node = nodes.byDigest(sha256Hex(token));
     if (node === undefined) socket.end("HTTP/1.1 401 Unauthorized\r\nconnection: close\r\n\r\n");
     else nodes.accept(node, "127.0.0.1", request, socket, head);
   });

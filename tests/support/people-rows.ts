@@ -4,7 +4,7 @@ import { twoFactor } from "better-auth/plugins/two-factor";
 import type { PeopleWriter } from "../../src/domain/tenancy/person.ts";
 import type { Needed } from "../../src/io/store/sql/people-adapter.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
-import { digestOf } from "../../src/kit/secret.ts";
+import { sha256Hex } from "../../src/kit/secret.ts";
 
 /** Of the library of sign-in. */
 export const OPTIONS = { plugins: [twoFactor(), passkey(), deviceAuthorization()] };
@@ -25,7 +25,7 @@ export const person = (id: string, more: { email?: string; operator?: boolean; c
 export const session = (id: string, userId: string, expiresAtMs: number) => ({
   id,
   userId,
-  tokenDigest: digestOf(id),
+  tokenDigest: sha256Hex(id),
   createdAtMs: NOW_MS,
   seenAtMs: NOW_MS,
   expiresAtMs,

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type PersonLink, RESET_MARK } from "../../src/domain/tenancy/person.ts";
 import { PEOPLE_TABLES } from "../../src/io/store/sql/people-adapter.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
-import { digestOf } from "../../src/kit/secret.ts";
+import { sha256Hex } from "../../src/kit/secret.ts";
 import { epochTests } from "./people-epoch-suite.ts";
 import { change, DAY_MS, libraryOn, NOW_MS, OPTIONS, person, session, valuesOf } from "./people-rows.ts";
 import { withWorkspaces } from "./workspaces.ts";
@@ -11,7 +11,7 @@ import { withWorkspaces } from "./workspaces.ts";
 const link = (id: string): PersonLink => ({
   id,
   kind: "sign_up",
-  digest: digestOf(id),
+  digest: sha256Hex(id),
   email: "a@example.eu",
   seat: null,
   madeBy: "operator",
@@ -56,7 +56,7 @@ function libraryTests(storeNow: () => Store): void {
       });
       const secret = { session: "token", deviceCode: "deviceCode" }[model] ?? "";
       for (const [field, value] of Object.entries(values))
-        expect(found?.[field], `${model}.${field}`).toEqual(field === secret ? digestOf(String(value)) : value);
+        expect(found?.[field], `${model}.${field}`).toEqual(field === secret ? sha256Hex(String(value)) : value);
     }
   });
 
@@ -64,7 +64,7 @@ function libraryTests(storeNow: () => Store): void {
     const adapter = await libraryOn(storeNow());
     await change(storeNow(), async (people) => {
       await people.addPerson(person("per_1"));
-      await people.addSession({ ...session("ses_1", "per_1", NOW_MS + DAY_MS), tokenDigest: digestOf("the token") });
+      await people.addSession({ ...session("ses_1", "per_1", NOW_MS + DAY_MS), tokenDigest: sha256Hex("the token") });
     });
     const where = [{ field: "token", value: "the token" }];
     const found = await adapter.findOne<Record<string, unknown>>({ model: "session", where });
@@ -74,10 +74,10 @@ function libraryTests(storeNow: () => Store): void {
       token: "the token",
       expiresAt: new Date(NOW_MS + DAY_MS),
     });
-    expect((await storeNow().people.held(digestOf("the token")))?.person.email).toBe("per_1@example.eu");
+    expect((await storeNow().people.held(sha256Hex("the token")))?.person.email).toBe("per_1@example.eu");
     expect(await adapter.consumeOne({ model: "session", where })).toMatchObject({ id: "ses_1" });
     expect(await adapter.consumeOne({ model: "session", where })).toBeNull();
-    expect(await storeNow().people.held(digestOf("the token"))).toBeUndefined();
+    expect(await storeNow().people.held(sha256Hex("the token"))).toBeUndefined();
   });
 
   test("counts, lists and guarded changes of the library's are exact", async () => {
@@ -147,7 +147,7 @@ function peopleStoreTests(storeNow: () => Store): void {
     expect(await change(store, (people) => people.useLink("lnk_2", NOW_MS + DAY_MS))).toBe(false);
     await change(store, (people) => people.revokeLinks("sign_up", "a@example.eu", null, NOW_MS));
     expect(await change(store, (people) => people.useLink("lnk_3", NOW_MS))).toBe(false);
-    expect((await store.people.link(digestOf("lnk_1")))?.usedAtMs).toBe(NOW_MS);
+    expect((await store.people.link(sha256Hex("lnk_1")))?.usedAtMs).toBe(NOW_MS);
     await store.people.sweep(NOW_MS);
     expect((await store.people.sessions("per_1", 0)).map(({ id }) => id)).toEqual(["ses_new"]);
     expect(await change(store, (people) => people.endOtherSessions("per_1", "ses_new"))).toBe(0);
@@ -176,7 +176,7 @@ function startOverTests(storeNow: () => Store): void {
     await change(store, (people) => people.startOver(theirs, NOW_MS + 1));
     expect(await store.people.listed("per_1")).toMatchObject({ proven: true, hasPassword: false, lastSeenAtMs: null });
     expect(await store.people.listed("per_2")).toMatchObject({ hasPassword: true, lastSeenAtMs: NOW_MS });
-    const ended = async (id: string) => (await store.people.link(digestOf(id)))?.revokedAtMs;
+    const ended = async (id: string) => (await store.people.link(sha256Hex(id)))?.revokedAtMs;
     for (const id of ["lnk_accepted", "lnk_reset", "lnk_made"]) expect(await ended(id), id).toBe(NOW_MS + 1);
     for (const id of ["lnk_waiting", "lnk_other"]) expect(await ended(id), id).toBe(null);
   });
@@ -265,7 +265,7 @@ function erasingTests(storeNow: () => Store): void {
     const waysOf = (id: string) =>
       Promise.all(tables.map(([model]) => adapter.count({ model, where: [{ field: "userId", value: id }] })));
     const linksOf = async (id: string) =>
-      (await Promise.all(["to", "used", "by"].map((kind) => store.people.link(digestOf(`lnk_${kind}_${id}`))))).map(
+      (await Promise.all(["to", "used", "by"].map((kind) => store.people.link(sha256Hex(`lnk_${kind}_${id}`))))).map(
         (one) => [one?.email, one?.madeBy, one?.usedAtMs, one?.revokedAtMs],
       );
     const others = [await store.people.listed("per_2"), await waysOf("per_2"), await linksOf("per_2")];
@@ -323,7 +323,7 @@ function erasingTests(storeNow: () => Store): void {
     for (const [at, [workspaceId, provider, by]] of theirs.entries()) {
       const own = { ...kept, workspaceId, provider, use: "first", result: "untried", testedAtMs: null } as const;
       await store.ownKeys.save({ ...own, changedBy: by }, Buffer.from([1]));
-      const node = { ...made, id: `node_${at}`, workspaceId, name: `rack-${at}`, digest: digestOf(`${at}`) };
+      const node = { ...made, id: `node_${at}`, workspaceId, name: `rack-${at}`, digest: sha256Hex(`${at}`) };
       await store.nodes.save({ ...node, createdBy: by });
     }
     await store.platformKeys.save({ ...kept, provider: "nebius", changedBy: gone.email }, Buffer.from([1]));

@@ -20,7 +20,7 @@ import { Client } from "pg";
 import { type DatabaseAddress, readDatabaseAddress } from "../../src/io/store/sql/postgres/address.ts";
 import { migratePostgres } from "../../src/io/store/sql/postgres/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { digestOf } from "../../src/kit/secret.ts";
+import { sha256Hex } from "../../src/kit/secret.ts";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { unusedPort } from "./upstream.ts";
 
@@ -202,7 +202,7 @@ function initialised(programFolder: string, version: number): string {
   const language = version >= 15 ? ["--locale-provider=icu", "--icu-locale=en"] : [];
   const wanted = ["-U", "postgres", "-A", "scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", ...language];
   const cache = path.join(PROJECT_ROOT, "node_modules/.cache/postgres");
-  const name = digestOf(JSON.stringify([version, process.getuid?.(), PASSWORD, wanted])).slice(0, 16);
+  const name = sha256Hex(JSON.stringify([version, process.getuid?.(), PASSWORD, wanted])).slice(0, 16);
   const made = path.join(cache, name);
   if (existsSync(made)) return made;
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-initdb-"));

@@ -8,7 +8,7 @@ import { createClient } from "@redis/client";
 import { openRedisState } from "../../src/io/state/redis/open.ts";
 import type { OpeningDeps, RedisSettings, SharedRedis } from "../../src/io/state/redis/shared-redis.ts";
 import { systemClock } from "../../src/kit/clock.ts";
-import { makeIds } from "../../src/kit/ids.ts";
+import { createIdGenerator } from "../../src/kit/id-generator.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import { unusedPort } from "./upstream.ts";
 
@@ -133,7 +133,7 @@ function certificateIn(folder: string) {
   return { ca: readFileSync(certificate, "utf8"), settings: { ...files, "tls-auth-clients": "no" } };
 }
 
-const ids = makeIds(Date.now);
+const ids = createIdGenerator(Date.now);
 
 const QUIET = { info: () => {}, warn: () => {}, error: () => {} };
 

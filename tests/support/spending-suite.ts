@@ -298,13 +298,13 @@ function modelTests(open: OpenState, runs: number): void {
               expect(verdict.is).toBe(expected);
               if (verdict.is === "spend_limit_reached")
                 expect(verdict.limit).toEqual(applied.find((one) => !fits(one)));
-              if (known?.is === "held") known.sinceMs = clock.elapsedMs();
+              if (known?.is === "held") known.sinceMs = clock.monotonicMs();
               else if (expected === "held")
                 running.set(action.id, {
                   nanos,
                   keyId: key.keyId,
                   atMs: nowMs,
-                  sinceMs: clock.elapsedMs(),
+                  sinceMs: clock.monotonicMs(),
                   is: "held",
                 });
             } else if (action.do === "settle" || action.do === "release") {
@@ -321,7 +321,7 @@ function modelTests(open: OpenState, runs: number): void {
             else if (action.do === "sweep") {
               await state.sweep(DAY_MS);
               for (const [id, row] of running) {
-                const ageMs = clock.elapsedMs() - row.sinceMs;
+                const ageMs = clock.monotonicMs() - row.sinceMs;
                 if (ageMs >= DAY_MS) row.is = "swept";
                 if (ageMs >= 2 * DAY_MS) running.delete(id);
               }

@@ -20,7 +20,7 @@ export function handClock(startMs = 1_800_000_000_000): PassingClock {
   let elapsedMs = 5_000;
   return {
     nowMs: () => startMs + elapsedMs - 5_000,
-    elapsedMs: () => elapsedMs,
+    monotonicMs: () => elapsedMs,
     pass: (ms) => {
       elapsedMs += ms;
     },
@@ -130,7 +130,7 @@ export function stateTests(open: OpenState, runs: number): void {
           const admitted: number[] = [];
           for (const [gapMs, limit] of calls) {
             clock.pass(gapMs % 3 === 0 ? 0 : gapMs);
-            const now = clock.elapsedMs();
+            const now = clock.monotonicMs();
             const inWindow = admitted.filter((at) => at > now - WINDOW_MS);
             const verdict = await state.window(keyOf("k"), limit);
             expect(verdict.allowed).toBe(inWindow.length < limit);
@@ -319,7 +319,7 @@ export function stateTests(open: OpenState, runs: number): void {
             } else if (action.do === "hold") {
               const verdict = await state.hold(holdOf(action.id, action.nanos));
               const known = running.get(action.id);
-              const since = { sinceMs: clock.elapsedMs(), swept: false };
+              const since = { sinceMs: clock.monotonicMs(), swept: false };
               if (known?.swept === false) {
                 expect(verdict.is).toBe("held");
                 running.set(action.id, { ...known, ...since });
@@ -337,7 +337,7 @@ export function stateTests(open: OpenState, runs: number): void {
               clock.pass(action.passMs);
               await state.sweep(1000);
               for (const [id, hold] of running) {
-                const ageMs = clock.elapsedMs() - hold.sinceMs;
+                const ageMs = clock.monotonicMs() - hold.sinceMs;
                 if (ageMs >= 1000) Object.assign(hold, { nanos: 0n, swept: true });
                 if (ageMs >= 2000) running.delete(id);
               }

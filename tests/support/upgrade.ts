@@ -6,7 +6,7 @@ import type { Ddl } from "../../src/io/store/sql/engine.ts";
 import { MIGRATIONS } from "../../src/io/store/sql/migrations/all.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
-import { digestOf } from "../../src/kit/secret.ts";
+import { sha256Hex } from "../../src/kit/secret.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 
 /** The last migration before there were spend limits, shapes of the log, payments and alerts. */
@@ -43,7 +43,7 @@ export function oldStore(ddl: Ddl, bytes: (hex: string) => string): string[] {
       checksum ${ddl.text} not null, applied_at_ms ${ddl.integer} not null) ${ddl.plain}`,
     ...old.flatMap(({ number, name, statements }) => [
       ...statements(ddl),
-      row("schema_migrations", { number, name, checksum: digestOf(statements(ddl).join(";\n")), applied_at_ms: 1 }),
+      row("schema_migrations", { number, name, checksum: sha256Hex(statements(ddl).join(";\n")), applied_at_ms: 1 }),
     ]),
     row("workspaces", {
       ...{ id: "ws_1", slug: "one", name: "One", currency: "EUR", created_at_ms: 1, policy },

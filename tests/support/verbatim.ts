@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { encodeEventMessage } from "../../src/kit/event-stream.ts";
+import { encodeEventMessage } from "../../src/kit/aws-event-stream.ts";
 
 /** JSON texts as nobody would write them: spaces, escapes, numbers that no machine keeps, keys in any order. */
 const space = fc.constantFrom("", " ", "\n", "\t ", "  ");

@@ -20,16 +20,16 @@ export class Alerts {
   readonly #stopping = new AbortController();
 
   constructor(deps: AlertDeps) {
-    const { watch, everyMs, timers, warn } = deps;
+    const { watch, everyMs: intervalMs, timers, warn } = deps;
     this.#deps = deps;
     this.watch = watch;
-    const failed = (error: unknown) => warn({ err: error }, "alerts could not be worked on; they are later");
-    this.#sending = new Ticker({ everyMs, timers, failed, work: () => deliver(deps, this.#stopping.signal) });
+    const onError = (error: unknown) => warn({ err: error }, "alerts could not be worked on; they are later");
+    this.#sending = new Ticker({ intervalMs, timers, onError, task: () => deliver(deps, this.#stopping.signal) });
     this.#looking = new Ticker({
-      everyMs,
+      intervalMs,
       timers,
-      failed,
-      work: async () => {
+      onError,
+      task: async () => {
         if ((await evaluate(deps)) === "told") this.#sending.run();
       },
     });

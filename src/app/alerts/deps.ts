@@ -6,9 +6,9 @@ import type { Vault } from "../../domain/tenancy/vault.ts";
 import type { GuardedPost } from "../../io/upstream/guarded-post.ts";
 import type { Mailer } from "../../io/upstream/mail.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
-import type { Patience } from "../../kit/backoff.ts";
+import type { RetryPolicy } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { Ids } from "../../kit/ids.ts";
+import type { IdGenerator } from "../../kit/id-generator.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Timers } from "../../kit/timers.ts";
 
@@ -24,14 +24,14 @@ export type AlertDeps = {
   readonly vault: Vault;
   readonly clock: Clock;
   readonly timers: Timers;
-  readonly ids: Ids;
+  readonly ids: IdGenerator;
   readonly random: () => number;
   readonly post: GuardedPost;
   /** Undefined: the operator set no mail server. */
   readonly mail: Mailer | undefined;
   /** What is wrong with an address that a workspace wants alerts at; undefined: nothing. */
   readonly addressProblem: (url: string) => Promise<string | undefined>;
-  readonly patience: Patience;
+  readonly patience: RetryPolicy;
   /** How often it is looked for something to tell, and to send. */
   readonly everyMs: number;
   readonly tried: (channel: Channel, result: TryResult) => void;

@@ -10,7 +10,7 @@ import { MasterKeys } from "../../io/master-keys.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import { openVault } from "../../io/vault.ts";
 import { systemClock } from "../../kit/clock.ts";
-import { makeIds } from "../../kit/ids.ts";
+import { createIdGenerator } from "../../kit/id-generator.ts";
 import { HOUR_MS } from "../../kit/time.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import type { AlertDeps } from "./deps.ts";
@@ -46,7 +46,7 @@ test("BILL-10 however many limits are passed, a workspace is told so many alerts
   const watch = new AlertWatch();
   const warned: object[] = [];
   const deps: AlertDeps = {
-    ...{ store: store.alerts, watch, directory, clock, timers: systemTimers, ids: makeIds(clock.nowMs) },
+    ...{ store: store.alerts, watch, directory, clock, timers: systemTimers, ids: createIdGenerator(clock.nowMs) },
     state: {
       wallet: async () => ({ balanceNanos: 1n, heldNanos: 0n }),
       spending: async () => ({ day: spent, month: spent }),
@@ -57,7 +57,7 @@ test("BILL-10 however many limits are passed, a workspace is told so many alerts
     post: async () => ({ is: "failed", why: "nobody is called here" }),
     mail: undefined,
     addressProblem: async () => undefined,
-    patience: { firstWaitMs: 1, waitMsMax: 1, attemptsMax: 1, ageMsMax: 1 },
+    patience: { baseDelayMs: 1, maxDelayMs: 1, attemptsMax: 1, ageMsMax: 1 },
     everyMs: HOUR_MS,
     tried: () => undefined,
     warn: (detail) => void warned.push(detail),

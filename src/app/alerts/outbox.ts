@@ -1,5 +1,5 @@
 import type { Delivery } from "../../domain/alerts/store.ts";
-import { waitAfter } from "../../kit/backoff.ts";
+import { jitteredBackoffMs } from "../../kit/backoff.ts";
 import { type Sent, send } from "./channels.ts";
 import type { AlertDeps } from "./deps.ts";
 
@@ -52,7 +52,7 @@ async function trySending(deps: AlertDeps, delivery: Delivery, signal: AbortSign
 function endOf({ clock, patience, random }: AlertDeps, { createdAtMs, attempts }: Delivery, sent: Sent) {
   const nowMs = clock.nowMs();
   if (sent.is === "delivered") return { state: "delivered", atMs: nowMs, lastError: null } as const;
-  const nextMs = nowMs + waitAfter(attempts, patience, random);
+  const nextMs = nowMs + jitteredBackoffMs(attempts, patience, random);
   const isOver = attempts >= patience.attemptsMax || nextMs - createdAtMs > patience.ageMsMax;
   if (sent.again === "never" || isOver) return { state: "failed", atMs: nowMs, lastError: sent.detail } as const;
   return { state: "waiting", atMs: nextMs, lastError: sent.detail } as const;

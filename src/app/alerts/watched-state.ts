@@ -1,6 +1,6 @@
 import type { SharedState } from "../../domain/admission/admission.ts";
 import type { AlertWatch } from "../../domain/alerts/watch.ts";
-import { after } from "../../kit/soon.ts";
+import { chain } from "../../kit/maybe-promise.ts";
 
 /** The same state, which leaves a note where somebody wants to be told: of refusals by a limit, and of money that came. */
 export function watchedState(state: SharedState, watch: AlertWatch): SharedState {
@@ -8,7 +8,7 @@ export function watchedState(state: SharedState, watch: AlertWatch): SharedState
     ...state,
     hold(request) {
       if (watch.isIdle) return state.hold(request);
-      return after(state.hold(request), (verdict) => {
+      return chain(state.hold(request), (verdict) => {
         if (verdict.is === "spend_limit_reached") watch.refused(request, verdict.limit);
         return verdict;
       });

@@ -32,7 +32,7 @@ async function opened(answer: (ids: readonly string[]) => Posting) {
     leads: () => standing.leads,
     batchMax: 4,
     everyMs: 5,
-    patience: { firstWaitMs: 1, waitMsMax: 2 },
+    patience: { baseDelayMs: 1, maxDelayMs: 2 },
     keepMs: 3_600_000,
     told: {
       sent: () => undefined,

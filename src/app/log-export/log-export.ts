@@ -2,7 +2,7 @@ import { LOG_TARGETS, type LogOutbox, type LogTarget, type WaitingRecord } from 
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { parseRecord } from "../../domain/record/record-schema.ts";
 import type { Posting } from "../../io/telemetry/posting.ts";
-import { type Patience, waitAfter } from "../../kit/backoff.ts";
+import { jitteredBackoffMs, type RetryPolicy } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import { Ticker } from "../../kit/ticker.ts";
@@ -21,7 +21,7 @@ export type LogExportDeps = {
   readonly leads: () => boolean;
   readonly batchMax: number;
   readonly everyMs: number;
-  readonly patience: Pick<Patience, "firstWaitMs" | "waitMsMax">;
+  readonly patience: Pick<RetryPolicy, "firstWaitMs" | "waitMsMax">;
   /** What no target took in this time is given up. */
   readonly keepMs: number;
   readonly told: {
@@ -55,10 +55,11 @@ export class LogExport {
     this.#deps = deps;
     this.#lanes = [...deps.targets].map(([target, send]) => this.#laneOf(target, send));
     this.#leftovers = new Ticker({
-      everyMs: MINUTE_MS,
+      intervalMs: MINUTE_MS,
       timers: deps.timers,
-      work: () => this.#giveUpLeftovers(),
-      failed: (error) => deps.warn({ err: error }, "what waits for targets that are not set could not be given up now"),
+      task: () => this.#giveUpLeftovers(),
+      onError: (error) =>
+        deps.warn({ err: error }, "what waits for targets that are not set could not be given up now"),
     });
   }
 
@@ -81,13 +82,13 @@ export class LogExport {
   }
 
   #laneOf(target: LogTarget, send: SendRecords): Lane {
-    const { everyMs, timers, warn } = this.#deps;
-    const failed = (error: unknown) =>
+    const { everyMs: intervalMs, timers, warn } = this.#deps;
+    const onError = (error: unknown) =>
       warn({ err: error, target }, "the request log could not be sent now; it is sent later");
-    const work = () => this.#work(lane, send);
+    const task = () => this.#work(lane, send);
     const lane: Lane = {
       target,
-      ticker: new Ticker({ everyMs, timers, failed, work }),
+      ticker: new Ticker({ intervalMs, timers, onError, task }),
       failures: 0,
       notBeforeMs: 0,
       lagMs: 0,
@@ -103,7 +104,7 @@ export class LogExport {
       return;
     }
     await this.#expire(target);
-    while (clock.elapsedMs() >= lane.notBeforeMs && leads() && !this.#stopping.signal.aborted) {
+    while (clock.monotonicMs() >= lane.notBeforeMs && leads() && !this.#stopping.signal.aborted) {
       const waiting = await outbox.next(target, batchMax);
       if (waiting.length === 0) break;
       if (!(await this.#send(lane, send, waiting))) break;
@@ -131,7 +132,7 @@ export class LogExport {
     const result = await this.#try(target, send, waiting);
     if (result === "later") {
       lane.failures += 1;
-      lane.notBeforeMs = clock.elapsedMs() + waitAfter(lane.failures, patience, random);
+      lane.notBeforeMs = clock.monotonicMs() + jitteredBackoffMs(lane.failures, patience, random);
       told.failed(target);
       if (lane.failures === 1) warn({ target }, "the target of the request log takes nothing now: it is tried again");
       return false;

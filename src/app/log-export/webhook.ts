@@ -2,7 +2,7 @@ import { signatureOf } from "../../domain/alerts/signature.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { type PostedAnswer, type Posting, type PostMessage, postingOf } from "../../io/telemetry/posting.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { Ids } from "../../kit/ids.ts";
+import type { IdGenerator } from "../../kit/id-generator.ts";
 
 type Webhook = {
   readonly url: string;
@@ -11,7 +11,7 @@ type Webhook = {
   readonly post: (message: PostMessage) => Promise<PostedAnswer>;
   readonly line: (record: RequestRecord) => object;
   readonly clock: Clock;
-  readonly ids: Ids;
+  readonly ids: IdGenerator;
 };
 
 /** Batches of the log to an address of the operator's, signed as alerts are. */

@@ -27,8 +27,8 @@ import type { OwnKeys } from "../../io/upstream/own-keys.ts";
 import type { PlatformConnections } from "../../io/upstream/platform-connections.ts";
 import type { Probed } from "../../io/upstream/probe-key.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { Ids } from "../../kit/ids.ts";
-import type { Soon } from "../../kit/soon.ts";
+import type { IdGenerator } from "../../kit/id-generator.ts";
+import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import type { Timers } from "../../kit/timers.ts";
 import type { Alerts } from "../alerts/alerts.ts";
 import type { Captures } from "../pipeline/captures.ts";
@@ -48,7 +48,7 @@ export type Check = { readonly name: string; run(): Promise<CheckResult> };
 export type ExplainedSurface = Extract<Surface, "chat" | "messages" | "responses">;
 
 /** Reads the body of a request as the surface it is meant for does. */
-export type Readers = Readonly<Partial<Record<ExplainedSurface, (bytes: Buffer) => Soon<DecodedChat>>>>;
+export type Readers = Readonly<Partial<Record<ExplainedSurface, (bytes: Buffer) => MaybePromise<DecodedChat>>>>;
 
 /** What the use cases that change tenants need; the first start uses them as well. */
 export type TenancyDeps = {
@@ -66,7 +66,7 @@ export type TenancyDeps = {
   /** Capture windows as the request path knows them. */
   readonly captures: Pick<Captures, "opened" | "closed" | "settled" | "skipped">;
   readonly clock: Clock;
-  readonly ids: Ids;
+  readonly ids: IdGenerator;
   snapshot(): Snapshot;
 };
 

@@ -3,8 +3,8 @@ import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { PersonAdd, PersonLink } from "../../domain/tenancy/person.ts";
 import type { Member, Role, Workspace } from "../../domain/tenancy/workspace.ts";
 import type { Writers } from "../../io/store/sql/store.ts";
-import { HashingBusy } from "../../kit/password-hash.ts";
-import { digestOf } from "../../kit/secret.ts";
+import { HashingBusyError } from "../../kit/password-hasher.ts";
+import { sha256Hex } from "../../kit/secret.ts";
 import type { Exchange } from "../exchange.ts";
 import { makerOf } from "./makers.ts";
 import { passwordFault } from "./passwords.ts";
@@ -123,7 +123,7 @@ export async function goodLink(
   kind: PersonLink["kind"],
   token: string,
 ): Promise<PersonLink | undefined> {
-  const link = await room.store.people.link(digestOf(token));
+  const link = await room.store.people.link(sha256Hex(token));
   const isGood =
     link?.kind === kind && link.usedAtMs === null && link.revokedAtMs === null && link.expiresAtMs > room.clock.nowMs();
   return isGood ? link : undefined;
@@ -138,5 +138,5 @@ function taken(email: string): Fault {
 }
 
 function busy(error: unknown): never {
-  throw error instanceof HashingBusy ? tooBusy() : error;
+  throw error instanceof HashingBusyError ? tooBusy() : error;
 }

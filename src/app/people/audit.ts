@@ -1,4 +1,4 @@
-import { BoundedMap } from "../../kit/bounded.ts";
+import { LruMap } from "../../kit/lru-map.ts";
 import { HOUR_MS } from "../../kit/time.ts";
 import type { PeopleDeps } from "./deps.ts";
 
@@ -19,7 +19,7 @@ const ACCOUNT_CHARS_MAX = 254;
 /** What is written down of people who sign in. Never a secret, never a code. */
 export class PeopleAudit {
   readonly #deps: Pick<PeopleDeps, "store" | "ids" | "clock" | "warn">;
-  readonly #failed = new BoundedMap<string, number>(REMEMBERED_MAX);
+  readonly #failed = new LruMap<string, number>(REMEMBERED_MAX);
   #hour = { sinceMs: 0, lines: 0 };
 
   constructor(deps: Pick<PeopleDeps, "store" | "ids" | "clock" | "warn">) {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Fault, fault, unknownField } from "../../contract/faults.ts";
 import type { Held } from "../../domain/tenancy/person.ts";
 import type { Needed } from "../../io/store/sql/people-adapter.ts";
-import { isJsonObject, jsonIn } from "../../kit/json.ts";
+import { isJsonObject, tryParseJson } from "../../kit/json.ts";
 import { parseJson } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { refuseStale } from "../manage/fresh.ts";
@@ -234,7 +234,7 @@ function challengedOf({ sessions }: PeopleRoom, cookie: string): string {
 
 /** Who is signed in and gives the password again stays so until the code follows: the library would sign them out. */
 function stillIn({ sessions }: PeopleRoom, reply: Reply): Reply {
-  const said = jsonIn(reply.bytes ?? "");
+  const said = tryParseJson(reply.bytes ?? "");
   const isHalf = isJsonObject(said) && said["twoFactorRedirect"] === true;
   return isHalf ? { ...reply, cookies: sessions.others(reply.cookies ?? []) } : reply;
 }
@@ -336,7 +336,7 @@ async function writeDown(
 
 /** A page need not know what its session is known by: the cookie, which it cannot read, says it. */
 function withoutToken(reply: Reply): Reply {
-  const said = jsonIn(reply.bytes ?? "");
+  const said = tryParseJson(reply.bytes ?? "");
   if (!isJsonObject(said)) return reply;
   const { token: _, session, ...rest } = said;
   const kept = isJsonObject(session) ? { ...rest, session: { ...session, token: undefined } } : rest;
@@ -344,7 +344,7 @@ function withoutToken(reply: Reply): Reply {
 }
 
 function deviceToken(reply: Reply): string | undefined {
-  return Signing.safeParse(jsonIn(reply.bytes ?? "")).data?.access_token;
+  return Signing.safeParse(tryParseJson(reply.bytes ?? "")).data?.access_token;
 }
 
 function textOf(fields: unknown, name: string): string {

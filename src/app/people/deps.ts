@@ -4,9 +4,9 @@ import type { Directory } from "../../domain/tenancy/directory.ts";
 import type { PeopleStore } from "../../domain/tenancy/person.ts";
 import type { Store } from "../../io/store/sql/store.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { Ids } from "../../kit/ids.ts";
+import type { IdGenerator } from "../../kit/id-generator.ts";
 import type { Log } from "../../kit/log.ts";
-import type { PasswordHasher } from "../../kit/password-hash.ts";
+import type { PasswordHasher } from "../../kit/password-hasher.ts";
 import type { InTurn } from "../manage/deps.ts";
 import type { Tries } from "./tries.ts";
 
@@ -39,7 +39,7 @@ export type PeopleDeps = {
   /** Changes of tenants, one after the other. */
   readonly inTurn: InTurn;
   readonly clock: Clock;
-  readonly ids: Ids;
+  readonly ids: IdGenerator;
   /** A secret that nobody guesses, for links and sessions. */
   makeToken(): string;
   readonly hasher: PasswordHasher;

@@ -3,7 +3,7 @@ import { InvitationAccept, InvitationBody } from "../../contract/schemas/people.
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { PersonLink } from "../../domain/tenancy/person.ts";
 import type { Role, Workspace } from "../../domain/tenancy/workspace.ts";
-import { digestOf } from "../../kit/secret.ts";
+import { sha256Hex } from "../../kit/secret.ts";
 import { DAY_MS } from "../../kit/time.ts";
 import { readBody, readOptionalBody } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
@@ -102,7 +102,7 @@ async function invite(room: PeopleRoom, workspace: Workspace, email: string, rol
   const link: PersonLink = {
     id: ids.next("lnk_"),
     kind: "invitation",
-    digest: digestOf(token),
+    digest: sha256Hex(token),
     email,
     seat: { workspaceId: workspace.id, role },
     madeBy: await makerName(room),

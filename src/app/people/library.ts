@@ -2,7 +2,7 @@ import type { BetterAuthOptions, BetterAuthPlugin, GenericEndpointContext } from
 import { Fault, fault } from "../../contract/faults.ts";
 import { ownOrigins } from "../../domain/tenancy/own-origins.ts";
 import type { PeopleWriter } from "../../domain/tenancy/person.ts";
-import { HashingBusy } from "../../kit/password-hash.ts";
+import { HashingBusyError } from "../../kit/password-hasher.ts";
 import { change } from "../manage/deps.ts";
 import { FRESH_MS } from "../manage/fresh.ts";
 import { baseOf, type Oidc, type PeopleDeps } from "./deps.ts";
@@ -127,7 +127,9 @@ async function optionsOf(deps: PeopleDeps, plugins: BetterAuthPlugin[]): Promise
     throw new APIError("UNAUTHORIZED", { code: "TOO_LATE", message: SIGN_IN_AGAIN });
   };
   const busy = (error: unknown): never => {
-    throw error instanceof HashingBusy ? new APIError("SERVICE_UNAVAILABLE", { code: "BUSY", message: "busy" }) : error;
+    throw error instanceof HashingBusyError
+      ? new APIError("SERVICE_UNAVAILABLE", { code: "BUSY", message: "busy" })
+      : error;
   };
   return {
     appName: NAME,

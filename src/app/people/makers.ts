@@ -1,6 +1,6 @@
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { PersonLink } from "../../domain/tenancy/person.ts";
-import { keyedDigestOf } from "../../kit/secret.ts";
+import { hmacSha256Hex } from "../../kit/secret.ts";
 import { actorName, caller } from "../manage/acting.ts";
 import type { PeopleRoom } from "./room.ts";
 
@@ -19,7 +19,7 @@ export async function makerName(room: PeopleRoom): Promise<string> {
 export const makerShown = ({ madeBy }: PersonLink): string => (madeBy.startsWith(OPERATOR) ? "operator" : madeBy);
 
 async function operatorMark({ secret, adminToken }: PeopleRoom): Promise<string> {
-  return `${OPERATOR}${keyedDigestOf(await secret(), adminToken).slice(0, MARK_CHARS)}`;
+  return `${OPERATOR}${hmacSha256Hex(await secret(), adminToken).slice(0, MARK_CHARS)}`;
 }
 
 /**

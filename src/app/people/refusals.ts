@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
-import { jsonIn } from "../../kit/json.ts";
+import { tryParseJson } from "../../kit/json.ts";
 
 type Words = {
   readonly code: FaultCode;
@@ -106,7 +106,7 @@ export function faultOf(
   bytes: Buffer | string | undefined,
   ownPassword = "password",
 ): Fault {
-  const said = jsonIn(bytes ?? "");
+  const said = tryParseJson(bytes ?? "");
   const { code = "", message } = Refused.catch({}).parse(said);
   const known = KNOWN[code] ?? BY_STATUS[status];
   const words = known?.param === "password" ? { ...known, param: ownPassword } : known;

@@ -1,12 +1,12 @@
 import { RESET_MARK } from "../../domain/tenancy/person.ts";
-import { digestOf } from "../../kit/secret.ts";
+import { sha256Hex } from "../../kit/secret.ts";
 
 /** What the library names a token of a link to a new password by, before the token itself. */
 export const RESET_PREFIX = "reset-password:";
 
 /** What is kept of it, told apart from what else waits for a person: links stay good when sessions end. */
 export function keptReset(identifier: string): string {
-  return `${RESET_MARK}${digestOf(identifier)}`;
+  return `${RESET_MARK}${sha256Hex(identifier)}`;
 }
 
 export const keptOf = (token: string): string => keptReset(`${RESET_PREFIX}${token}`);

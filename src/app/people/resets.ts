@@ -1,8 +1,8 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
 import type { PersonLink, PersonRecord } from "../../domain/tenancy/person.ts";
-import { HashingBusy } from "../../kit/password-hash.ts";
-import { digestOf } from "../../kit/secret.ts";
+import { HashingBusyError } from "../../kit/password-hasher.ts";
+import { sha256Hex } from "../../kit/secret.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { change, findWorkspace } from "../manage/deps.ts";
 import { demandFresh } from "../manage/fresh.ts";
@@ -87,9 +87,9 @@ export async function resetPassword(
   const identifier = keptOf(token);
   if ((await store.people.resetOf(identifier, clock.nowMs())) === undefined) throw noReset();
   const hash = await hasher.hash(password).catch((error: unknown) => {
-    throw error instanceof HashingBusy ? tooBusy() : error;
+    throw error instanceof HashingBusyError ? tooBusy() : error;
   });
-  const link = await store.people.link(digestOf(token));
+  const link = await store.people.link(sha256Hex(token));
   const write = async (): Promise<Reply> => {
     const id = await store.people.resetOf(identifier, clock.nowMs());
     const person = id === undefined ? undefined : await store.people.person(id);
@@ -140,7 +140,7 @@ async function makeReset(
     await people.addLink({
       id: ids.next("lnk_"),
       kind: "reset",
-      digest: digestOf(token),
+      digest: sha256Hex(token),
       email,
       seat,
       madeBy,

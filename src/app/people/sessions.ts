@@ -2,8 +2,8 @@ import { createHmac } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Person } from "../../domain/tenancy/actor.ts";
 import { type Held, type PersonRecord, personOf, type SessionAdd } from "../../domain/tenancy/person.ts";
-import { bearerIn } from "../../kit/bearer.ts";
-import { digestOf, sameSecret } from "../../kit/secret.ts";
+import { parseBearerToken } from "../../kit/bearer-token.ts";
+import { secretsEqual, sha256Hex } from "../../kit/secret.ts";
 import { DAY_MS } from "../../kit/time.ts";
 import type { Exchange } from "../exchange.ts";
 import type { PeopleDeps } from "./deps.ts";
@@ -49,14 +49,14 @@ export class Sessions {
     const presented = await this.#presented(headers);
     if (presented === undefined) return undefined;
     const { store, clock } = this.#deps;
-    const held = await store.people.held(digestOf(presented.token));
+    const held = await store.people.held(sha256Hex(presented.token));
     if (held === undefined || held.person.disabled || held.session.expiresAtMs <= clock.nowMs()) return undefined;
     if (presented.via === "bearer") await this.#prolong(held);
     return { held, ...presented };
   }
 
   heldBy(token: string): Promise<Held | undefined> {
-    return this.#deps.store.people.held(digestOf(token));
+    return this.#deps.store.people.held(sha256Hex(token));
   }
 
   /** The cookie once more, when the session was prolonged: the browser keeps it as long as we do. */
@@ -83,7 +83,7 @@ export class Sessions {
       session: {
         id: ids.next("ses_"),
         userId: person.id,
-        tokenDigest: digestOf(token),
+        tokenDigest: sha256Hex(token),
         createdAtMs: now,
         seenAtMs: now,
         expiresAtMs: now + SESSION_MS,
@@ -125,7 +125,7 @@ export class Sessions {
   }
 
   async #presented({ authorization, cookie = "" }: IncomingHttpHeaders): Promise<Presented | undefined> {
-    const bearer = bearerIn(authorization);
+    const bearer = parseBearerToken(authorization);
     if (bearer !== undefined) return TOKEN_FORM.test(bearer) ? { token: bearer, via: "bearer" } : undefined;
     const token = await this.#first(pairsOf(cookie));
     return token === undefined ? undefined : { token, via: "cookie" };
@@ -135,7 +135,7 @@ export class Sessions {
   async #first(pairs: readonly string[]): Promise<string | undefined> {
     for (const pair of pairs.filter((one) => one.startsWith(`${this.#cookieName}=`))) {
       const [token = "", signature = ""] = decoded(pair.slice(this.#cookieName.length + 1)).split(".");
-      if (TOKEN_FORM.test(token) && sameSecret(signature, await this.#signature(token))) return token;
+      if (TOKEN_FORM.test(token) && secretsEqual(signature, await this.#signature(token))) return token;
     }
     return undefined;
   }

@@ -1,6 +1,6 @@
 import { SetupBody, TokenQuery } from "../../contract/schemas/people.ts";
 import type { PersonLink } from "../../domain/tenancy/person.ts";
-import { digestOf } from "../../kit/secret.ts";
+import { sha256Hex } from "../../kit/secret.ts";
 import { readBody, readQuery } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { goodLink, makeAccount, noLink } from "./accounts.ts";
@@ -25,7 +25,7 @@ export async function makeSetupLink(deps: Linking, madeBy: string): Promise<{ li
   const link: PersonLink = {
     id: ids.next("lnk_"),
     kind: "setup",
-    digest: digestOf(token),
+    digest: sha256Hex(token),
     email: null,
     seat: null,
     madeBy,

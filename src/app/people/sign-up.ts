@@ -1,7 +1,7 @@
 import { fault } from "../../contract/faults.ts";
 import { SignUpBody, SignUpFinish, TokenQuery } from "../../contract/schemas/people.ts";
 import type { PersonLink } from "../../domain/tenancy/person.ts";
-import { digestOf } from "../../kit/secret.ts";
+import { sha256Hex } from "../../kit/secret.ts";
 import { readBody, readQuery } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { goodLink, makeAccount, noLink } from "./accounts.ts";
@@ -61,7 +61,7 @@ async function signUpMail(room: PeopleRoom, email: string): Promise<PersonMail> 
   const link: PersonLink = {
     id: ids.next("lnk_"),
     kind: "sign_up",
-    digest: digestOf(token),
+    digest: sha256Hex(token),
     email,
     seat: null,
     madeBy: email,

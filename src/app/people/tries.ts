@@ -1,8 +1,8 @@
 import { type Fault, fault } from "../../contract/faults.ts";
-import { BoundedMap } from "../../kit/bounded.ts";
-import { limitBucket } from "../../kit/cidr.ts";
+import { rateLimitBucket } from "../../kit/cidr.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { counted } from "../../kit/counted.ts";
+import { LruMap } from "../../kit/lru-map.ts";
+import { pluralize } from "../../kit/pluralize.ts";
 
 /** How often somebody may try, within `windowMs`. */
 export type TryLimits = {
@@ -35,7 +35,7 @@ export type Try = { right(): void };
 export class Tries {
   readonly #limits: TryLimits;
   readonly #clock: Clock;
-  readonly #counts = new BoundedMap<string, Count>(REMEMBERED_MAX);
+  readonly #counts = new LruMap<string, Count>(REMEMBERED_MAX);
 
   constructor(limits: TryLimits, clock: Clock) {
     this.#limits = limits;
@@ -48,7 +48,7 @@ export class Tries {
    */
   begin(address: string, account?: string, session?: string): Try {
     return tryOf([
-      this.#take(`address ${limitBucket(address)}`, this.#limits.perAddress),
+      this.#take(`address ${rateLimitBucket(address)}`, this.#limits.perAddress),
       ...this.#takeInTurn(this.#countedBy(account, session)),
     ]);
   }
@@ -61,7 +61,7 @@ export class Tries {
     const own = this.#countedBy(account, session);
     const reads = own.map(([key, max]): Counted => [`read by ${key}`, max]);
     return tryOf([
-      this.#take(`${isSaid ? "address" : "unsaid"} ${limitBucket(address)}`, this.#limits.perAddress),
+      this.#take(`${isSaid ? "address" : "unsaid"} ${rateLimitBucket(address)}`, this.#limits.perAddress),
       ...this.#takeInTurn(isSaid ? [...reads, ...own] : reads),
     ]);
   }
@@ -88,7 +88,7 @@ export class Tries {
   }
 
   #take(key: string, max: number): Taken {
-    const now = this.#clock.elapsedMs();
+    const now = this.#clock.monotonicMs();
     const known = this.#counts.get(key);
     const isOver = known === undefined || now - known.sinceMs >= this.#limits.windowMs;
     const count = isOver ? { tries: 0, sinceMs: now } : known;
@@ -112,7 +112,7 @@ function tryOf(taken: readonly Taken[]): Try {
 const accountOf = (said: string) => said.slice(0, ACCOUNT_CHARS_MAX).trim().toLowerCase();
 
 function tooMany(seconds: number): Fault {
-  const wait = seconds < 120 ? counted(seconds, "second") : counted(Math.ceil(seconds / 60), "minute");
+  const wait = seconds < 120 ? pluralize(seconds, "second") : pluralize(Math.ceil(seconds / 60), "minute");
   return fault("rate_limit_exceeded", {
     message: `There were too many tries. Come back in ${wait}.`,
     headers: { "retry-after": String(seconds) },

@@ -6,8 +6,8 @@ import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { SpenderKind } from "../../domain/tenancy/limits.ts";
+import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { formatNanos } from "../../kit/money.ts";
-import { after, type Soon } from "../../kit/soon.ts";
 import type { Errand } from "./errand.ts";
 import { sentExtras } from "./extras.ts";
 import type { Trail } from "./trail.ts";
@@ -42,7 +42,7 @@ export function admit(
   trail: Trail,
   plan: Pick<Plan, "attempts">,
   errand: Pick<Errand, "boundAt">,
-): Soon<void> {
+): MaybePromise<void> {
   if (gateway.journal.broken) {
     throw fault("service_unavailable", {
       message: "The gateway cannot write its journal and takes no paid work until it can. Try again shortly.",
@@ -61,7 +61,7 @@ export function admit(
   const { keyId, limits } = gateway.spenderOf(trail.principal);
   const { requestId, createdAtMs: atMs } = trail;
   const hold = { requestId, workspaceId: workspace.id, keyId, memberId: member?.id ?? null, nanos, atMs, limits };
-  return after(gateway.state.hold(hold), (verdict) => {
+  return chain(gateway.state.hold(hold), (verdict) => {
     if (verdict.is === "held") trail.heldNanos = nanos;
     else {
       trail.unpaid = refusalOf(verdict, trail);

@@ -5,8 +5,8 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Verdict } from "../../io/upstream/classify.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
-import type { Soon } from "../../kit/soon.ts";
-import { stop } from "../../kit/timers.ts";
+import type { MaybePromise } from "../../kit/maybe-promise.ts";
+import { cancelTimer } from "../../kit/timers.ts";
 import type { Sent } from "../../language/canon/answer.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { faultOf } from "../fault-of.ts";
@@ -129,7 +129,7 @@ export class AdmittedRequest {
       const { attempt, ended } = await serving;
       await (why === undefined ? this.#conclude(attempt, ended) : this.#leave(ended, why));
     } finally {
-      stop(deadline);
+      cancelTimer(deadline);
       budget.leave();
       this.#relay.stop();
     }
@@ -139,7 +139,7 @@ export class AdmittedRequest {
     return neededFor(this.#gateway, this.#trail, attempt, this.#errand) <= this.#trail.heldNanos;
   }
 
-  #try(attempt: Attempt): Soon<Tried> {
+  #try(attempt: Attempt): MaybePromise<Tried> {
     const { plan, policyNow, otherRouter } = this.#admitted;
     const head = headOf(this.#exchange, this.#trail, this.#errand, attempt);
     const [gateway, trail, relay] = [this.#gateway, this.#trail, this.#relay];

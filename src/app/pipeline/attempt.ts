@@ -23,8 +23,8 @@ import {
 import { heldToItsWord } from "../../io/upstream/held-to-its-word.ts";
 import { type Lane, requestHeaders } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamBody, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
-import { remembered } from "../../kit/remembered.ts";
-import { after, type Soon } from "../../kit/soon.ts";
+import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
+import { memoize } from "../../kit/memoize.ts";
 import { audioReader } from "./audio.ts";
 import { isJson, problemReader, wholeOutcome, wholeReader } from "./body-readers.ts";
 import { HOP_HEADER, hopsOnward, isTold } from "./hops.ts";
@@ -51,14 +51,14 @@ type Try = Pick<Planned, "policyNow" | "otherRouter"> & {
 export type Tried = { readonly outcome: Outcome; readonly record: AttemptRecord };
 
 /** One request to one endpoint. */
-export function tryOnce(one: Try): Soon<Tried> {
+export function tryOnce(one: Try): MaybePromise<Tried> {
   const { gateway, trail, attempt, lane } = one;
   const startedAtMs = gateway.clock.nowMs();
-  const started = gateway.clock.elapsedMs();
+  const started = gateway.clock.monotonicMs();
   trail.trying(started);
   const asked = ask(attempt.node === undefined ? one : { ...one, lane: heldToItsWord(lane, attempt.endpoint) });
-  return after(asked, (outcome) => {
-    const durationMs = Math.round((gateway.clock.elapsedMs() - started) * 10) / 10;
+  return chain(asked, (outcome) => {
+    const durationMs = Math.round((gateway.clock.monotonicMs() - started) * 10) / 10;
     return { outcome, record: recordOf(attempt, { startedAtMs, durationMs }, describe(outcome, lane)) };
   });
 }
@@ -82,7 +82,7 @@ function recordOf(
   return own === undefined ? record : { ...record, ownKey: true };
 }
 
-function ask(one: Try): Soon<Outcome> {
+function ask(one: Try): MaybePromise<Outcome> {
   const { lane } = one;
   if (lane.parts !== undefined) return sendParts(one, lane.parts);
   let body: UpstreamBody;
@@ -159,14 +159,14 @@ function listed(names: readonly string[]): string {
 
 type Leash = { call: UpstreamCall | undefined; cancelled: "no" | "yes" };
 
-function send(one: Try, body: UpstreamBody): Soon<Outcome> {
+function send(one: Try, body: UpstreamBody): MaybePromise<Outcome> {
   const leash: Leash = { call: undefined, cancelled: "no" };
   one.relay.cancelWith(() => cut(leash), billedBy(one));
-  return after(headersFor(one, body), (headers) => dispatch(one, body, headers, leash));
+  return chain(headersFor(one, body), (headers) => dispatch(one, body, headers, leash));
 }
 
 /** Of the platform's endpoints: made once, because whoever looks for a text that was just made has to read it first. */
-const platformUrl = remembered((baseUrl: string) => remembered((path: string) => `${baseUrl}${path}`));
+const platformUrl = memoize((baseUrl: string) => memoize((path: string) => `${baseUrl}${path}`));
 
 function urlOf({ attempt: { baseUrl, own, node }, lane: { path } }: Pick<Try, "attempt" | "lane">): string {
   return own === undefined && node === undefined ? platformUrl(baseUrl)(path) : `${baseUrl}${path}`;
@@ -219,7 +219,7 @@ async function sendPart(part: Try, leash: Leash): Promise<Outcome> {
     return unsayable(error);
   }
   try {
-    return await after(headersFor(part, body), (headers) => dispatch(part, body, headers, leash));
+    return await chain(headersFor(part, body), (headers) => dispatch(part, body, headers, leash));
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     // It ends the request, and the record still has to say who had the parts before this one.
@@ -232,7 +232,7 @@ function dispatch(
   body: UpstreamBody,
   headers: Record<string, string> | NoHeaders,
   leash: Leash,
-): Soon<Outcome> {
+): MaybePromise<Outcome> {
   const { endpoint } = attempt;
   const unsent = (why: string, kind: "connect" | "aborted" = "aborted"): Outcome =>
     relay.gone
@@ -352,7 +352,7 @@ const whyNone = (error: unknown): NoHeaders => (error instanceof CredentialRefus
 function headersFor(
   { attempt, lane, gateway, trail }: Try,
   body: UpstreamBody,
-): Soon<Record<string, string> | NoHeaders> {
+): MaybePromise<Record<string, string> | NoHeaders> {
   const headers = requestHeaders(lane, trail.streaming ? lane.streamType : "application/json");
   const { endpoint } = attempt;
   const outgoing = { url: urlOf({ attempt, lane }), headers, body, endpoint, nowMs: gateway.clock.nowMs() };

@@ -3,7 +3,7 @@ import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import { classifyMalformed, classifyStatus, type Verdict } from "../../io/upstream/classify.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
-import { isJsonObject, jsonIn } from "../../kit/json.ts";
+import { isJsonObject, tryParseJson } from "../../kit/json.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { Outcome } from "./outcome.ts";
@@ -71,7 +71,7 @@ export function wholeOutcome(
 
 /** What went wrong, where that is told in the place of an answer and the status says nothing of it. */
 function reportedIn(bytes: Buffer, lane: Lane, headers: IncomingHttpHeaders): UpstreamProblem | undefined {
-  const body = jsonIn(bytes);
+  const body = tryParseJson(bytes);
   const first = Array.isArray(body) ? body[0] : body;
   if (!isJsonObject(first)) return undefined;
   const { error, object } = first;
@@ -86,7 +86,7 @@ function verdictOn(bytes: Buffer, { status, headers, lane, provider }: ProblemRe
     const reported = reportedIn(bytes, lane, headers);
     return reported === undefined ? classifyMalformed("not an event stream", provider) : verdictOf(reported, provider);
   }
-  const problem = lane.decodeProblem(jsonIn(bytes), status, headers);
+  const problem = lane.decodeProblem(tryParseJson(bytes), status, headers);
   const refused = status < 500 && status !== 429 ? lane.refusal?.(problem) : undefined;
   if (refused === undefined) return classifyStatus(status, headers, problem, provider);
   return { is: "stop", why: `provider declined (${status})`, fault: refused };

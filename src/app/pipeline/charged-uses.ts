@@ -8,7 +8,7 @@ import {
 import type { LogStore } from "../../domain/record/record.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
-import { stop } from "../../kit/timers.ts";
+import { cancelTimer } from "../../kit/timers.ts";
 import { type CatchingUp, demandCaughtUp } from "../caught-up.ts";
 
 export type ChargedUsesDeps = CatchingUp & {
@@ -69,6 +69,6 @@ async function servedBefore({ log, timers }: ChargedUsesDeps, requestId: string)
   const timer = timers.after(LOG_WAIT_MS_MAX, () => resolve(undefined));
   const found = log.find(requestId).catch(() => undefined);
   const row = await Promise.race([found, late]);
-  stop(timer);
+  cancelTimer(timer);
   return row === undefined ? undefined : servedCall(row);
 }

@@ -3,8 +3,8 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import { cannotCount, countLane } from "../../io/upstream/count-messages.ts";
 import type { InboundMessages, Lane } from "../../io/upstream/lane.ts";
-import type { Soon } from "../../kit/soon.ts";
-import { stop } from "../../kit/timers.ts";
+import type { MaybePromise } from "../../kit/maybe-promise.ts";
+import { cancelTimer } from "../../kit/timers.ts";
 import { nearTextTokens } from "../../language/canon/estimate.ts";
 import { NO_EXTRAS } from "../../language/canon/extras.ts";
 import { namesKept } from "../../language/canon/needs.ts";
@@ -120,13 +120,13 @@ async function askProviders(question: Question): Promise<Asked> {
   if (attempts[0] === undefined || attempts[0] !== plan.attempts[0]) return { is: "nobody" };
   const relay = new Relay(sink, gateway, { commit: () => undefined, speak: () => undefined });
   let lane: Lane | undefined;
-  const ask = (attempt: Attempt): Soon<Tried> => {
+  const ask = (attempt: Attempt): MaybePromise<Tried> => {
     lane = laneTo(attempt);
     if (lane === undefined) throw new Error(`${attempt.endpoint.id} does not count`);
     return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, otherRouter, recheck });
   };
   const { clock, limits, deadlines, budget } = gateway;
-  const deadlineMs = clock.elapsedMs() + limits.requestTimeoutMs;
+  const deadlineMs = clock.monotonicMs() + limits.requestTimeoutMs;
   const tries = new Tries({
     gateway,
     trail,
@@ -146,7 +146,7 @@ async function askProviders(question: Question): Promise<Asked> {
     if (error instanceof Fault && cannotCount(error.message)) return { is: "nobody" };
     throw error;
   } finally {
-    stop(deadline);
+    cancelTimer(deadline);
     budget.leave();
     relay.stop();
   }

@@ -3,7 +3,7 @@ import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { DecisionFacts } from "../../domain/catalogue/facts-decisions.ts";
 import type { Shortcoming } from "../../domain/routing/capability.ts";
 import { logprobsFactsOf } from "../../io/upstream/decisions-lane.ts";
-import { counted } from "../../kit/counted.ts";
+import { pluralize } from "../../kit/pluralize.ts";
 import {
   criteriaPath,
   type DecisionAsk,
@@ -44,7 +44,7 @@ function imagesUnfit(ask: DecisionAsk, endpoint: Endpoint, decisions: DecisionFa
     };
   const { imagesMax, imageTilesMax } = decisions;
   if (imagesMax !== null && images.length > imagesMax)
-    return beyond(ask.field ?? "images", `takes at most ${counted(imagesMax, "image")}`, endpoint);
+    return beyond(ask.field ?? "images", `takes at most ${pluralize(imagesMax, "image")}`, endpoint);
   const large = images.findIndex((image) => (tilesOf(image) ?? 0) > (imageTilesMax ?? Number.POSITIVE_INFINITY));
   if (large < 0) return undefined;
   const pixels = (imageTilesMax ?? 0) * 32 * 32;
@@ -54,7 +54,7 @@ function imagesUnfit(ask: DecisionAsk, endpoint: Endpoint, decisions: DecisionFa
 function questionsUnfit(ask: DecisionAsk, endpoint: Endpoint, decisions: DecisionFacts): Shortcoming | undefined {
   const { questionsMax } = decisions;
   if (questionsMax !== null && ask.questions.length > questionsMax)
-    return beyond("questions", `takes at most ${counted(questionsMax, "question")}`, endpoint);
+    return beyond("questions", `takes at most ${pluralize(questionsMax, "question")}`, endpoint);
   const readable =
     endpoint.decisionsInterface === "logprobs" ? readableMax(logprobsFactsOf(endpoint, decisions)) : UNBOUNDED;
   const options = Math.min(decisions.optionsMax ?? Number.POSITIVE_INFINITY, readable.options);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Lane, NOTHING_DROPPED } from "../../io/upstream/lane.ts";
-import { Deadlines } from "../../kit/deadlines.ts";
+import { DeadlineQueue } from "../../kit/deadline-queue.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { decodeProblem } from "../../language/dialects/chat/errors.ts";
 import { DirectStream } from "../../language/dialects/chat/stream.ts";
@@ -66,7 +66,7 @@ function openRelay() {
   };
   const relay = new Relay(
     sink,
-    { limits, clock, timers: { after }, signsOfLife: new Deadlines(clock, { after }) },
+    { limits, clock, timers: { after }, signsOfLife: new DeadlineQueue(clock, { after }) },
     { commit: () => undefined, speak: () => undefined },
   );
   const call = { abort() {}, resume() {} };

@@ -4,7 +4,7 @@ import { classifyFailure, classifyMalformed, classifyStatus, type Verdict } from
 import { ImpossibleFrame } from "../../io/upstream/held-to-its-word.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
-import { stop, type Timer } from "../../kit/timers.ts";
+import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import type { AnswerStream, Sent } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { Frame } from "../../language/dialects/dialect.ts";
@@ -133,8 +133,8 @@ export class Relay {
   }
 
   stop(): void {
-    stop(this.#keepAlive);
-    stop(this.#figures);
+    cancelTimer(this.#keepAlive);
+    cancelTimer(this.#figures);
   }
 
   /** Bytes for the client; the first of them bind the request to its endpoint. False: wait until there is room. */
@@ -164,10 +164,10 @@ export class Relay {
     // What was read already when the provider was held back still comes: whoever waits first goes on for all of it.
     if (this.#waits === "client") return;
     const { clock } = this.#gateway;
-    const sinceMs = clock.elapsedMs();
+    const sinceMs = clock.monotonicMs();
     this.#waits = "client";
     void this.#sink.drained().then(() => {
-      this.#waitedMs += clock.elapsedMs() - sinceMs;
+      this.#waitedMs += clock.monotonicMs() - sinceMs;
       this.#waits = "provider";
       then();
     });
@@ -185,7 +185,7 @@ export class Relay {
     const events = lane.openFrames(this.#gateway.limits.frameMaxChars);
     this.#preamble = [];
     this.#begun = "no";
-    this.#saidMs = this.#gateway.clock.elapsedMs();
+    this.#saidMs = this.#gateway.clock.monotonicMs();
     this.#keepAliveAt(this.#saidMs + this.#gateway.limits.keepAliveMs);
     let preambleChars = 0;
     const preambleMax = PREAMBLE_CHARS_MAX + REPETITIONS_MAX * (lane.repeatedChars ?? 0);
@@ -291,7 +291,7 @@ export class Relay {
       this.#told.commit();
     }
     const all = this.#preamble.length === 0 ? text : `${this.#preamble.splice(0).join("")}${text}`;
-    this.#saidMs = this.#gateway.clock.elapsedMs();
+    this.#saidMs = this.#gateway.clock.monotonicMs();
     return all === "" ? true : this.#sink.write(all);
   }
 
@@ -311,7 +311,7 @@ export class Relay {
   #keepAliveAt(atMs: number): void {
     const { signsOfLife, clock, limits } = this.#gateway;
     this.#keepAlive = signsOfLife.at(atMs, () => {
-      const nowMs = clock.elapsedMs();
+      const nowMs = clock.monotonicMs();
       if (nowMs - this.#saidMs < limits.keepAliveMs) return this.#keepAliveAt(this.#saidMs + limits.keepAliveMs);
       // Where nobody waits, the request stays free to move on.
       if (this.#committed || this.#sink.unattended !== true) this.#send(this.#signOfLife());

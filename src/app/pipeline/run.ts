@@ -2,7 +2,7 @@ import { envelopeOf, Fault } from "../../contract/faults.ts";
 import { MODEL_NAME_CHARS_MAX } from "../../contract/schemas/model-name.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
-import type { Soon } from "../../kit/soon.ts";
+import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { saidIn } from "../body.ts";
 import { ClientLeft, type Exchange, principalOf, type Sink } from "../exchange.ts";
 import { faultOf } from "../fault-of.ts";
@@ -22,19 +22,19 @@ import { waitForPlace } from "./wait.ts";
 import type { Gateway } from "./world.ts";
 
 /** How a request is read: from its whole body, or from an upload. */
-export type Reading = ((body: Buffer) => Soon<Decoded>) | { readonly upload: () => Promise<Arrived> };
+export type Reading = ((body: Buffer) => MaybePromise<Decoded>) | { readonly upload: () => Promise<Arrived> };
 
 export type Arrived = {
   /** What a capture window may keep of it: of an upload its fields alone. */
   readonly asked: Buffer;
   /** Two requests are the same when these bytes are. */
   readonly sameness: Buffer;
-  decode(): Soon<Decoded>;
+  decode(): MaybePromise<Decoded>;
   /** Called when the request is over, however it ended: what it arrived with is let go. */
   over?(): void;
 };
 
-function arrivedAs(body: Buffer, reading: (body: Buffer) => Soon<Decoded>): Arrived {
+function arrivedAs(body: Buffer, reading: (body: Buffer) => MaybePromise<Decoded>): Arrived {
   return { asked: body, sameness: body, decode: () => reading(body) };
 }
 
@@ -82,7 +82,7 @@ export async function run(
     waiting = { errand, plan };
     const admitting = admit(gateway, trail, plan, errand);
     if (admitting instanceof Promise) await admitting;
-    const deadlineMs = gateway.clock.elapsedMs() + gateway.limits.requestTimeoutMs;
+    const deadlineMs = gateway.clock.monotonicMs() + gateway.limits.requestTimeoutMs;
     if (gateway.queue.enter() === "wait") {
       if ((await waitForPlace(gateway, trail, sink)) === "left") return await settleFree(gateway, trail, gone(trail));
       place = "taken";

@@ -14,7 +14,7 @@ import type { Principal } from "../../domain/tenancy/key.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { JsonObject } from "../../kit/json.ts";
-import { readTraceparent, traceparentOf } from "../../kit/trace-context.ts";
+import { formatTraceparent, parseTraceparent } from "../../kit/trace-context.ts";
 import type { Extra } from "../../language/canon/extras.ts";
 import type { Exchange } from "../exchange.ts";
 import { HOP_HEADER, readHops } from "./hops.ts";
@@ -78,8 +78,8 @@ export class Trail {
   get trace(): string | undefined {
     const said = this.#exchange.headers["traceparent"];
     if (typeof said !== "string") return undefined;
-    const read = readTraceparent(said);
-    return read === undefined ? undefined : traceparentOf(read);
+    const read = parseTraceparent(said);
+    return read === undefined ? undefined : formatTraceparent(read);
   }
 
   /** What it is priced by: as it was when it was planned, whatever changes afterwards. */
@@ -129,7 +129,7 @@ export class Trail {
   get servingTimes(): { readonly firstByteMs: number; readonly totalMs: number } {
     const { startedMs } = this.#exchange;
     const triedAtMs = this.#triedAtMs ?? startedMs;
-    const totalMs = this.#clock.elapsedMs() - triedAtMs;
+    const totalMs = this.#clock.monotonicMs() - triedAtMs;
     return { firstByteMs: this.#firstByteMs === null ? totalMs : startedMs + this.#firstByteMs - triedAtMs, totalMs };
   }
 
@@ -138,7 +138,7 @@ export class Trail {
    * its first byte: the endpoint that serves it has no line yet, and all since it was asked is its own.
    */
   get overheadMs(): number {
-    const untilMs = this.#isAsking ? (this.#triedAtMs ?? this.#clock.elapsedMs()) : this.#clock.elapsedMs();
+    const untilMs = this.#isAsking ? (this.#triedAtMs ?? this.#clock.monotonicMs()) : this.#clock.monotonicMs();
     let ownMs = untilMs - this.#exchange.startedMs;
     for (const { durationMs } of this.#attempts) ownMs -= durationMs;
     return tenths(Math.max(0, ownMs));
@@ -175,7 +175,7 @@ export class Trail {
 
   /** The first byte of the answer is on its way to the client. */
   answering(): void {
-    this.#firstByteMs ??= this.#clock.elapsedMs() - this.#exchange.startedMs;
+    this.#firstByteMs ??= this.#clock.monotonicMs() - this.#exchange.startedMs;
   }
 
   /** The record of a request that is not over: what a restart finds of it. */
@@ -201,7 +201,7 @@ export class Trail {
     const { key, workspace, member } = this.principal;
     const endpoint = this.served?.endpoint;
     const { countries } = this;
-    const totalMs = this.#clock.elapsedMs() - this.#exchange.startedMs;
+    const totalMs = this.#clock.monotonicMs() - this.#exchange.startedMs;
     const upstreamMs = this.#attempts.reduce((sum, attempt) => sum + attempt.durationMs, 0);
     // What each request has of its own comes first, then what many have in common: the books are quicker to read so.
     return {

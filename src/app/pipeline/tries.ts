@@ -5,8 +5,8 @@ import { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Notice } from "../../io/telemetry/notices.ts";
 import { endedBy, type Told, type Verdict } from "../../io/upstream/classify.ts";
-import type { Soon } from "../../kit/soon.ts";
-import { stop, type Timers } from "../../kit/timers.ts";
+import type { MaybePromise } from "../../kit/maybe-promise.ts";
+import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import type { Tried } from "./attempt.ts";
 import type { Ended, Failed, Outcome } from "./outcome.ts";
 import { failedAlone, useNow } from "./own-layers.ts";
@@ -21,7 +21,7 @@ type Parts = {
   readonly relay: Relay;
   /** When the request has to be over, on the clock that never jumps. */
   readonly deadlineMs: number;
-  readonly tryOnce: (attempt: Attempt) => Soon<Tried>;
+  readonly tryOnce: (attempt: Attempt) => MaybePromise<Tried>;
   /** Whether what was reserved pays for it: asked of endpoints beyond those that the reservation was made for. */
   readonly covers: (attempt: Attempt) => boolean;
   /** Whether the request names what only a provider keeps, such as a file: that it is not there is no fault of theirs. */
@@ -264,7 +264,7 @@ export class Tries {
     if (this.#next < plan.attempts.length || this.#later.length > 0) return undefined;
     const jitterMs = gateway.random() * Math.max(JITTER_MS_MIN, verdict.againAfterMs * JITTER_SHARE);
     const waitMs = verdict.againAfterMs + jitterMs;
-    return gateway.clock.elapsedMs() + waitMs < deadlineMs ? waitMs : undefined;
+    return gateway.clock.monotonicMs() + waitMs < deadlineMs ? waitMs : undefined;
   }
 
   /** What the attempt shows of the endpoint, for the requests that come after. */
@@ -370,7 +370,7 @@ function pause(ms: number, relay: Relay, timers: Timers): Promise<"waited" | "ca
   return new Promise((resolve) => {
     const timer = timers.after(ms, () => resolve("waited"));
     relay.cancelWith(() => {
-      stop(timer);
+      cancelTimer(timer);
       resolve("cancelled");
     });
   });

@@ -7,13 +7,13 @@ import type { Gateway } from "./world.ts";
 /** Waits for a place in the queue; `left` when the client hung up before there was one. Throws when none came free. */
 export async function waitForPlace(gateway: Gateway, trail: Trail, sink: Sink): Promise<"served" | "left"> {
   const { clock, queue } = gateway;
-  const sinceMs = clock.elapsedMs();
+  const sinceMs = clock.monotonicMs();
   const waiting = queue.wait(trail.principal.workspace.id);
   sink.onGone(() => waiting.leave());
   const end = await waiting.place;
   if (end === "served" || end === "left") return end;
   gateway.noticed({ is: "turned_away", why: end });
-  throw noPlace(end, Math.round(clock.elapsedMs() - sinceMs), gateway.limits.queueWaitMs);
+  throw noPlace(end, Math.round(clock.monotonicMs() - sinceMs), gateway.limits.queueWaitMs);
 }
 
 function noPlace(end: Exclude<Turned, "left">, waitedMs: number, waitMs: number): Fault {

@@ -24,7 +24,7 @@ import type { Nodes } from "../../io/tunnel/nodes.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
 import type { Transport } from "../../io/upstream/transport.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { Deadlines } from "../../kit/deadlines.ts";
+import type { DeadlineQueue } from "../../kit/deadline-queue.ts";
 import type { Timers } from "../../kit/timers.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Captures } from "./captures.ts";
@@ -35,9 +35,9 @@ export type Gateway = {
   /** The waiting of the request path; work in the background waits by timers of its own. */
   readonly timers: Timers;
   /** When the requests that run have to be over. */
-  readonly deadlines: Deadlines;
+  readonly deadlines: DeadlineQueue;
   /** When callers whose stream is silent are told that it goes on. */
-  readonly signsOfLife: Deadlines;
+  readonly signsOfLife: DeadlineQueue;
   readonly snapshot: () => Snapshot;
   readonly connections: Connections;
   readonly reach: Reach;

@@ -11,7 +11,7 @@ import { ProofBook, subjectOf } from "../../domain/catalogue/proofs.ts";
 import { catalogueFiles } from "../../io/catalogue-files.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import { httpTransport } from "../../io/upstream/http/http-transport.ts";
-import { makeIds } from "../../kit/ids.ts";
+import { createIdGenerator } from "../../kit/id-generator.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
 import type { Timers } from "../../kit/timers.ts";
 import { Prober, type ProberParts } from "./prober.ts";
@@ -108,7 +108,7 @@ async function open(more: Partial<ProberParts> = {}) {
       book: bookOf(),
       store: store.proofs,
       leads: () => true,
-      ids: makeIds(time.clock.nowMs),
+      ids: createIdGenerator(time.clock.nowMs),
       surfaces: ["decisions"],
       everyMs: DAY_MS,
       maxAgeMs: rules.maxAgeMs,

@@ -11,11 +11,11 @@ import {
   subjectOf,
 } from "../../domain/catalogue/proofs.ts";
 import { type AskingParts, askLane } from "../../io/upstream/ask-lane.ts";
-import { doubled } from "../../kit/backoff.ts";
-import type { Ids } from "../../kit/ids.ts";
+import { exponentialBackoffMs } from "../../kit/backoff.ts";
+import type { IdGenerator } from "../../kit/id-generator.ts";
 import type { Log } from "../../kit/log.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
-import { stop, type Timer } from "../../kit/timers.ts";
+import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import { proveDecisions } from "./decisions-proof.ts";
 import { type Ask, type Candidate, type Finding, failure } from "./finding.ts";
 import { proveSpeech } from "./speech-proof.ts";
@@ -25,7 +25,7 @@ export type ProberParts = AskingParts & {
   readonly connections: Connections;
   readonly book: ProofBook;
   readonly store: ProofStore;
-  readonly ids: Ids;
+  readonly ids: IdGenerator;
   /** The surfaces that this deployment serves. */
   readonly surfaces: readonly ProvenSurface[];
   /** How often a proof is repeated; null: only simulated providers are asked unasked. */
@@ -152,7 +152,7 @@ export class Prober {
 
   async stop(): Promise<void> {
     this.#ending.abort();
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     await Promise.all([this.#round, ...this.#running.values()]);
   }
 
@@ -188,7 +188,7 @@ export class Prober {
     // Before the last proof is too old, there is time for a second try.
     const usualMs = Math.min(everyMs ?? DAY_MS, maxAgeMs / 2);
     const failures = Math.max(standing.failures, images.failures);
-    const waitMs = failures === 0 ? usualMs : doubled(failures - 1, AGAIN_MS, usualMs);
+    const waitMs = failures === 0 ? usualMs : exponentialBackoffMs(failures - 1, AGAIN_MS, usualMs);
     return last.atMs + Math.ceil(waitMs * (1 - SPREAD * placeOf(last.id)));
   }
 
@@ -207,7 +207,7 @@ export class Prober {
     const credential = connections.credential(endpoint.provider);
     const ask: Ask = (lane, heard) =>
       askLane({ lane, endpoint, baseUrl, credential, signal, ...(heard === undefined ? {} : { heard }) }, this.#parts);
-    const started = clock.elapsedMs();
+    const started = clock.monotonicMs();
     const finding = await PROOFS[surface](candidate, ask).catch((error: unknown) => {
       warn({ err: error, endpoint: endpoint.id, surface }, "an endpoint could not be asked");
       return failure("the gateway could not ask");
@@ -221,7 +221,7 @@ export class Prober {
       subject: subjectOf(endpoint, surface, connections),
       atMs: clock.nowMs(),
       cause,
-      durationMs: Math.round(clock.elapsedMs() - started),
+      durationMs: Math.round(clock.monotonicMs() - started),
       ...finding,
     };
     book.take([proof]);

@@ -74,8 +74,8 @@ export class WorkElsewhere {
   /** Ends the work on a response (null: on all of a workspace), and resolves when that is in the store, or not in time. */
   async end(workspaceId: string, id: string | null): Promise<void> {
     const { board, clock } = this.#deps;
-    const untilMs = clock.elapsedMs() + STOP_WAIT_MS;
-    for (let looks = 0; clock.elapsedMs() < untilMs; looks += 1) {
+    const untilMs = clock.monotonicMs() + STOP_WAIT_MS;
+    for (let looks = 0; clock.monotonicMs() < untilMs; looks += 1) {
       if (looks % TELL_EVERY_LOOKS === 0) await board.tell(STOP, JSON.stringify({ workspaceId, id }));
       if (!(await this.#isUnfinished(workspaceId, id))) return;
       await sleep(LOOK_EVERY_MS);
@@ -155,7 +155,7 @@ export class WorkElsewhere {
     const { store, clock, resume } = this.#deps;
     const unfinished = new Map((await store.unfinished()).map((row) => [row.id, waitMsFor(row)]));
     const told = await this.#told();
-    const nowMs = clock.elapsedMs();
+    const nowMs = clock.monotonicMs();
     for (const id of told) unfinished.delete(id);
     for (const id of this.#nobodysSinceMs.keys()) if (!unfinished.has(id)) this.#nobodysSinceMs.delete(id);
     for (const id of unfinished.keys()) if (!this.#nobodysSinceMs.has(id)) this.#nobodysSinceMs.set(id, nowMs);

@@ -1,5 +1,5 @@
 import type { ResponseEvent, ResponseStore, ResponseSummary } from "../../domain/responses/stored.ts";
-import { type JsonObject, jsonObjectIn } from "../../kit/json.ts";
+import { type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
 
 /** An event of the gateway's own. */
 export function eventOf(type: string, sequence: number, fields: JsonObject): ResponseEvent {
@@ -53,7 +53,8 @@ export async function eventsOf(
     count = (piece.at(-1)?.sequence ?? -1) + 1;
     hasAnswer ||= piece.some(({ text }) => !BEFORE_THE_ANSWER.test(text));
     for (const { text } of piece)
-      if (DATA_OF_ITEM_DONE.test(text)) doneAt.add(jsonObjectIn(text.replace(DATA_OF_ITEM_DONE, ""))?.["output_index"]);
+      if (DATA_OF_ITEM_DONE.test(text))
+        doneAt.add(tryParseJsonObject(text.replace(DATA_OF_ITEM_DONE, ""))?.["output_index"]);
   }
   return { count, hasAnswer, doneAt };
 }

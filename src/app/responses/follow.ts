@@ -52,19 +52,19 @@ export async function followStored(
 ): Promise<void> {
   sink.start(200, { ...headers, ...EVENT_STREAM });
   let reached = after;
-  let saidMs = clock.elapsedMs();
+  let saidMs = clock.monotonicMs();
   while (!sink.gone) {
     // First whether it is over: what was stored before that is all there is.
     const stored = await store.find(workspaceId, id, clock.nowMs());
     if (stored === undefined) return sink.cut();
     for await (const events of eventsAfter(store, { workspaceId, id }, reached)) {
       reached = (await send(events, sink)) ?? reached;
-      saidMs = clock.elapsedMs();
+      saidMs = clock.monotonicMs();
     }
     if (!isUnfinished(stored)) return sink.end();
-    if (clock.elapsedMs() - saidMs >= keepAliveMs) {
+    if (clock.monotonicMs() - saidMs >= keepAliveMs) {
       sink.write(SIGN_OF_LIFE);
-      saidMs = clock.elapsedMs();
+      saidMs = clock.monotonicMs();
     }
     await sleep(LOOK_EVERY_MS);
   }

@@ -6,8 +6,8 @@ import {
   type StoredResponse,
   statusIn,
 } from "../../domain/responses/stored.ts";
-import { exactMember, parseWithAllDigits } from "../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody, patchMembers } from "../../kit/json.ts";
+import { losslessMember, parsePreciseJson } from "../../kit/lossless-json.ts";
 import { errorFields } from "../../language/dialects/responses/errors.ts";
 import { eventOf } from "./event-log.ts";
 import { JobSink } from "./job-sink.ts";
@@ -155,7 +155,7 @@ export class Job {
   }
 
   answerIn(final: string): JsonObject | undefined {
-    const response = parseWithAllDigits(final);
+    const response = parsePreciseJson(final);
     return isJsonObject(response) ? this.#dated(response) : undefined;
   }
 
@@ -345,6 +345,6 @@ function problemOf(failure: unknown): Fault {
 
 /** Its schemas may have numbers that are other ones once they were read. */
 function exactResponse(event: ParsedBody, response: JsonObject): JsonObject {
-  const exact = exactMember(event, "response");
+  const exact = losslessMember(event, "response");
   return isJsonObject(exact) ? exact : response;
 }

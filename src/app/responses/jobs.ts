@@ -7,8 +7,8 @@ import {
   type ResponseRun,
   type StoredResponse,
 } from "../../domain/responses/stored.ts";
-import { counted } from "../../kit/counted.ts";
 import type { JsonObject } from "../../kit/json.ts";
+import { pluralize } from "../../kit/pluralize.ts";
 import type { ResponsesDeps } from "./deps.ts";
 import { type Job, LEFT } from "./job.ts";
 import { noRoomFault, noRoomFor } from "./storage.ts";
@@ -185,19 +185,19 @@ export class Jobs {
 
   async #idle(timeoutMs: number): Promise<void> {
     const { clock } = this.#deps;
-    const deadline = clock.elapsedMs() + timeoutMs;
-    while (this.#running.size > 0 && clock.elapsedMs() < deadline) await sleep(20);
+    const deadline = clock.monotonicMs() + timeoutMs;
+    while (this.#running.size > 0 && clock.monotonicMs() < deadline) await sleep(20);
   }
 
   #checkRoom(workspaceId: string): void {
     const { all, workspace } = this.#deps.jobsMax;
     if (this.#of(workspaceId).length >= workspace)
       throw full(
-        `This workspace has ${counted(workspace, "background response")} under way, its limit (GATEWAY_BACKGROUND_WORKSPACE_MAX).`,
+        `This workspace has ${pluralize(workspace, "background response")} under way, its limit (GATEWAY_BACKGROUND_WORKSPACE_MAX).`,
       );
     if (this.#running.size >= all)
       throw full(
-        `The gateway has ${counted(all, "background response")} under way, its limit (GATEWAY_BACKGROUND_MAX).`,
+        `The gateway has ${pluralize(all, "background response")} under way, its limit (GATEWAY_BACKGROUND_MAX).`,
       );
   }
 
@@ -358,13 +358,13 @@ class Work {
   /** What the store answers, which may be away; undefined: not in time, or the process ends before. */
   async #untilHeard<T>(problem: string, ask: () => Promise<T>, forMs: number): Promise<T | undefined> {
     const { clock, warn } = this.#deps;
-    const deadline = clock.elapsedMs() + forMs;
+    const deadline = clock.monotonicMs() + forMs;
     for (let waitMs = UNHEARD_FIRST_WAIT_MS; ; waitMs = Math.min(2 * waitMs, UNHEARD_MOST_WAIT_MS)) {
       try {
         return await ask();
       } catch (error) {
         warn({ err: error, requestId: this.job.stored.id }, problem);
-        if (clock.elapsedMs() + waitMs > deadline || this.job.phase === "abandoned") return undefined;
+        if (clock.monotonicMs() + waitMs > deadline || this.job.phase === "abandoned") return undefined;
         await sleep(waitMs);
       }
     }

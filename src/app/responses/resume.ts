@@ -86,7 +86,7 @@ function exchangeOf(room: ResponsesRoom, row: UnfinishedResponse, principal: Pri
     headers,
     clientAddress,
     receivedAtMs: row.createdAtMs,
-    startedMs: room.clock.elapsedMs(),
+    startedMs: room.clock.monotonicMs(),
     principal,
     baseHeaders: {},
     body: async () => Buffer.from(body),

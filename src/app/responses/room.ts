@@ -8,9 +8,9 @@ import {
 } from "../../domain/responses/stored.ts";
 import type { Store } from "../../io/store/sql/store.ts";
 import type { InboundResponses } from "../../io/upstream/lane.ts";
-import { parseWithAllDigits } from "../../kit/exact-json.ts";
-import type { Ids } from "../../kit/ids.ts";
+import type { IdGenerator } from "../../kit/id-generator.ts";
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonText, patchMembers } from "../../kit/json.ts";
+import { parsePreciseJson } from "../../kit/lossless-json.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { echoOf } from "../../language/dialects/responses/echo.ts";
 import { inputItems } from "../../language/dialects/responses/items.ts";
@@ -25,7 +25,7 @@ import type { Jobs } from "./jobs.ts";
 import { type NoRoom, noRoomFault, noRoomFor } from "./storage.ts";
 
 /** How what a key did to a stored response is written down. */
-export type Audited = { readonly change: Store["change"]; readonly ids: Ids };
+export type Audited = { readonly change: Store["change"]; readonly ids: IdGenerator };
 
 /** What the use cases of responses share. */
 export type ResponsesRoom = ResponsesDeps &
@@ -114,7 +114,7 @@ function streamedBody(sent: ParsedBody): ParsedBody {
 
 /** The row of an answer that is whole. */
 export function rowOf(room: ResponsesRoom, exchange: Exchange, asked: Asked, final: string): StoredResponse {
-  const response = parseWithAllDigits(final);
+  const response = parsePreciseJson(final);
   if (!isJsonObject(response)) throw new Error("the answer is not a JSON object");
   return { ...baseRow(room, exchange, asked), status: statusIn(response), model: String(response["model"]), response };
 }

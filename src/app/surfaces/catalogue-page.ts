@@ -1,5 +1,5 @@
 import { invalidValue } from "../../contract/faults.ts";
-import { digestOf } from "../../kit/secret.ts";
+import { sha256Hex } from "../../kit/secret.ts";
 import type { Exchange } from "../exchange.ts";
 
 export type Page<T> = { readonly data: readonly T[]; readonly next: string | null };
@@ -37,7 +37,7 @@ export function listKey({ route, params, query }: Exchange): string {
 }
 
 function markOf(list: string): string {
-  return digestOf(list).slice(0, 8);
+  return sha256Hex(list).slice(0, 8);
 }
 
 function writeCursor(list: string, id: string): string {

@@ -2,8 +2,8 @@ import { type Fault, fault, invalidValue, unknownField } from "../../contract/fa
 import { CRITERIA_MAX, DecisionRequest, QUESTIONS_MAX } from "../../contract/schemas/decisions.ts";
 import { OpenaiDecisionRequest } from "../../contract/schemas/openai-decisions.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
-import { exactMember } from "../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonText } from "../../kit/json.ts";
+import { losslessMember } from "../../kit/lossless-json.ts";
 import type { DecisionAsk } from "../../language/decisions/ask.ts";
 import { decodeOpenaiDecision } from "../../language/decisions/openai-request.ts";
 import { type DecisionClient, decisionClient } from "../../language/decisions/render.ts";
@@ -35,7 +35,7 @@ function specified(body: ParsedBody, { currency }: Workspace): Asked {
   const { value } = body;
   requireKnownFields(value["questions"]);
   // An object of any shape has nothing to be checked; it is told with the digits that its numbers have.
-  const state = isJsonObject(value["state"]) ? exactMember(body, "state") : undefined;
+  const state = isJsonObject(value["state"]) ? losslessMember(body, "state") : undefined;
   const request = decodeWith(DecisionRequest, isJsonObject(state) ? { ...value, state: {} } : value);
   const ask = decodeDecision(isJsonObject(state) ? { ...request, state } : request);
   return { ask, client: decisionClient(currency) };
@@ -43,7 +43,7 @@ function specified(body: ParsedBody, { currency }: Workspace): Asked {
 
 function openai(body: ParsedBody): Asked {
   const { value } = body;
-  const exact = { ...value, input: exactMember(body, "input"), questions: exactMember(body, "questions") };
+  const exact = { ...value, input: losslessMember(body, "input"), questions: losslessMember(body, "questions") };
   return decodeOpenaiDecision(decodeWith(OpenaiDecisionRequest, exact));
 }
 

@@ -1,9 +1,9 @@
-import { digestOf } from "../../kit/secret.ts";
+import { sha256Hex } from "../../kit/secret.ts";
 import type { Exchange, Reply } from "../exchange.ts";
 
 /** What identifies an answer before it is built: the same parts give the same bytes. */
 export function tagOf(...parts: readonly string[]): string {
-  return `"${digestOf(JSON.stringify(parts)).slice(0, 24)}"`;
+  return `"${sha256Hex(JSON.stringify(parts)).slice(0, 24)}"`;
 }
 
 /** 304 when the caller has these bytes already, else the answer with its tag. */

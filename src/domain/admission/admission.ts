@@ -1,4 +1,4 @@
-import type { Soon } from "../../kit/soon.ts";
+import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import type { SpendLimit } from "../tenancy/limits.ts";
 import type { ClaimVerdict, KeyUse, RememberedUse } from "./idempotency.ts";
 
@@ -78,19 +78,19 @@ export type RequestRun = "first" | "again";
  */
 export type SharedState = {
   /** Counts the call and says whether it fits into the sliding 60-second window. A refused call is not counted. */
-  window(key: KeyOf, limit: number): Soon<WindowVerdict>;
+  window(key: KeyOf, limit: number): MaybePromise<WindowVerdict>;
   /** How the window stands, without counting anything. */
-  look(key: KeyOf, limit: number): Soon<WindowVerdict>;
+  look(key: KeyOf, limit: number): MaybePromise<WindowVerdict>;
   /** Something of a workspace changed: from now on the window tells another version of it. */
   touch(workspaceId: string): Promise<void>;
   /** Reserves money before any byte goes upstream: of the wallet and of every limit, or of none of them. */
-  hold(request: HoldRequest): Soon<HoldVerdict>;
+  hold(request: HoldRequest): MaybePromise<HoldVerdict>;
   /** Ends a hold with what was really used; a second call for the same request changes nothing. */
-  settle(hold: HoldOf, chargedNanos: bigint): Soon<void>;
+  settle(hold: HoldOf, chargedNanos: bigint): MaybePromise<void>;
   /** Another run of the same request goes on: hold and claim, which both have by its id, are for that one to end. */
-  leave(hold: HoldOf): Soon<void>;
+  leave(hold: HoldOf): MaybePromise<void>;
   /** No run of the request goes on: what one before held is free, as if it were swept. A charge that comes all the same counts. */
-  giveBack(hold: HoldOf): Soon<void>;
+  giveBack(hold: HoldOf): MaybePromise<void>;
   /**
    * Money that came in: from top-ups, and at start from SQL and the journal. A negative amount is money that was taken
    * back from outside, whatever the balance. `booking`: with this the one that `intend` named is over.
@@ -112,11 +112,11 @@ export type SharedState = {
    * Takes an `Idempotency-Key` for a request, unless another one has it or was charged under it. Again is no harm. Where it
    * fails, the request does not have it; one that is run `again` may have it from before, and still has it then.
    */
-  claim(use: KeyUse, requestId: string, run?: RequestRun): Soon<ClaimVerdict>;
+  claim(use: KeyUse, requestId: string, run?: RequestRun): MaybePromise<ClaimVerdict>;
   /** The request was charged: its claim ends, and the key answers with it. At start for what SQL has, oldest first. */
-  remember(use: RememberedUse): Soon<void>;
+  remember(use: RememberedUse): MaybePromise<void>;
   /** The request was not charged: its claim ends, and the key is free. After `remember` it changes nothing. */
-  release(key: string, requestId: string): Soon<void>;
+  release(key: string, requestId: string): MaybePromise<void>;
   /** Holds older than `maxAgeMs` are given back; answers how many. */
   sweep(maxAgeMs: number): Promise<number>;
 };

@@ -1,4 +1,4 @@
-import { digestOf, keyedDigestOf } from "../../kit/secret.ts";
+import { hmacSha256Hex, sha256Hex } from "../../kit/secret.ts";
 
 /** What one `Idempotency-Key` was sent with. Digests only: neither the key nor the body can be read back from them. */
 export type KeyUse = { readonly key: string; readonly body: string };
@@ -105,5 +105,5 @@ export type CallIdentity = {
 export function keyUseOf(call: CallIdentity, body: Uint8Array): KeyUse {
   const { workspaceId, memberId, environment, key, route, headers } = call;
   const scoped = JSON.stringify(["idempotency-key", workspaceId, memberId ?? null, environment, key]);
-  return { key: digestOf(scoped), body: keyedDigestOf(scoped, `${JSON.stringify([route, ...headers])}\n`, body) };
+  return { key: sha256Hex(scoped), body: hmacSha256Hex(scoped, `${JSON.stringify([route, ...headers])}\n`, body) };
 }

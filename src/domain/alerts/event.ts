@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { dayNamed, dayStartMs, spanOf } from "../../kit/calendar.ts";
+import { dayStartMs, parseDayName, spanOf } from "../../kit/calendar.ts";
 import { formatNanos } from "../../kit/money.ts";
 import type { Workspace } from "../tenancy/workspace.ts";
 import type { Happening, LimitFact } from "./judge.ts";
@@ -132,7 +132,7 @@ function spenderName({ of }: LimitFact, { slug }: Workspace, { member, key, keyN
 }
 
 function resetsAtMs({ per, period }: LimitFact): number {
-  return dayStartMs(spanOf(per, dayStartMs(dayNamed(period))).endDay);
+  return dayStartMs(spanOf(per, dayStartMs(parseDayName(period))).endDay);
 }
 
 function keyRefused({ provider, status }: Of<"credential_refused">, { slug }: Workspace): Told {

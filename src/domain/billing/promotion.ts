@@ -1,4 +1,4 @@
-import { lesser } from "../../kit/money.ts";
+import { minNanos } from "../../kit/money.ts";
 import type { TimeSpan } from "./ledger.ts";
 
 /**
@@ -81,7 +81,7 @@ export function leftOf(
     for (const { id, grantedAtMs, expiresAtMs } of soonestFirst) {
       if (grantedAtMs > fromMs || expiresAtMs <= fromMs) continue;
       const had = left.get(id) ?? 0n;
-      const used = lesser(nanos, had);
+      const used = minNanos(nanos, had);
       left.set(id, had - used);
       nanos -= used;
     }

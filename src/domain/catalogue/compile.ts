@@ -1,5 +1,5 @@
 import { type Decimal, parseDecimal } from "../../kit/money.ts";
-import { digestOf } from "../../kit/secret.ts";
+import { sha256Hex } from "../../kit/secret.ts";
 import type { Surface } from "../record/record.ts";
 import type {
   Creator,
@@ -35,7 +35,7 @@ export function compile(parsed: Parsed, texts: readonly string[], nowMs: number)
   });
   const models = parsed.models.map(({ value, creator, family }) => modelOf(value, creator, family));
   return deepFreeze({
-    version: digestOf(texts.toSorted().join("\n")).slice(0, 16),
+    version: sha256Hex(texts.toSorted().join("\n")).slice(0, 16),
     builtAtMs: nowMs,
     creators: frozenBy(parsed.creators.map(creatorOf), ({ slug }) => slug),
     families: frozenBy(

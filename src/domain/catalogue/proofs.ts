@@ -1,4 +1,4 @@
-import { digestOf } from "../../kit/secret.ts";
+import { sha256Hex } from "../../kit/secret.ts";
 import type { Surface } from "../record/record.ts";
 import type { Connections, Endpoint, Snapshot } from "./catalogue.ts";
 
@@ -101,7 +101,7 @@ export function subjectOf(endpoint: Endpoint, surface: ProvenSurface, connection
     surface === "decisions" ? [decisionsInterface, ...mannerOf(decisions, dialects)] : [speech?.interface ?? null];
   // Simulated providers have another port at every start.
   const at = sandbox ? "sandbox" : (connections.baseUrl(endpoint) ?? null);
-  return digestOf(JSON.stringify([surface, upstreamModel, ...asked, at])).slice(0, 32);
+  return sha256Hex(JSON.stringify([surface, upstreamModel, ...asked, at])).slice(0, 32);
 }
 
 /** How questions are put and answers read; limits are none of it. */

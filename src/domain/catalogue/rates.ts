@@ -1,5 +1,5 @@
 import { type Decimal, formatDecimal, parseDecimal } from "../../kit/money.ts";
-import { digestOf } from "../../kit/secret.ts";
+import { sha256Hex } from "../../kit/secret.ts";
 import { DAY_MS } from "../../kit/time.ts";
 import type { Currency, Snapshot } from "./catalogue.ts";
 import { FrozenMap } from "./frozen.ts";
@@ -174,7 +174,7 @@ export class RateBook {
     const rates = changed.map(({ code, perEur, rateDate }) => `${code} ${formatDecimal(perEur)} ${rateDate}`).join();
     this.#current = Object.freeze({
       ...this.#base,
-      version: digestOf(`${this.#base.version} ${rates}`).slice(0, 16),
+      version: sha256Hex(`${this.#base.version} ${rates}`).slice(0, 16),
       currencies: new FrozenMap(currencies),
     });
   }

@@ -1,4 +1,4 @@
-import { digestOf } from "../../kit/secret.ts";
+import { sha256Hex } from "../../kit/secret.ts";
 import type { BookedFields } from "./booked.ts";
 import type { Surface } from "./record.ts";
 
@@ -47,7 +47,7 @@ export class ShapeNumbers {
     const text = textOf(record);
     const known = this.#known.get(text);
     if (known !== undefined) return known;
-    const number = Number.parseInt(digestOf(text).slice(0, ID_HEX_DIGITS), 16);
+    const number = Number.parseInt(sha256Hex(text).slice(0, ID_HEX_DIGITS), 16);
     keep(number, shapeOf(record));
     if (this.#known.size >= SHAPES_MAX) this.#known.clear();
     this.#known.set(text, number);

@@ -3,7 +3,7 @@ import { EndpointBreakers } from "./breakers.ts";
 
 function ward() {
   let ms = 1000;
-  const breakers = new EndpointBreakers({ nowMs: () => ms, elapsedMs: () => ms });
+  const breakers = new EndpointBreakers({ nowMs: () => ms, monotonicMs: () => ms });
   return {
     breakers,
     pass: (more: number) => {
@@ -153,7 +153,7 @@ function wards(count: number) {
   // What is the same for all is the time of day; each has been running for another while.
   const all = Array.from(
     { length: count },
-    (_, at) => new EndpointBreakers({ nowMs: () => 1e12 + ms, elapsedMs: () => ms + at * 77 }),
+    (_, at) => new EndpointBreakers({ nowMs: () => 1e12 + ms, monotonicMs: () => ms + at * 77 }),
   );
   return {
     all,

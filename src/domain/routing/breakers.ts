@@ -75,7 +75,7 @@ export class EndpointBreakers implements Breakers {
     if (asideUntilMs === 0) return "in";
     if (state?.probing === "yes" || heard?.probing === "yes") return "aside";
     const turnMs = waitMs(this.#turn, timesOf(state, heard));
-    return this.#clock.elapsedMs() < asideUntilMs + turnMs ? "aside" : "probe";
+    return this.#clock.monotonicMs() < asideUntilMs + turnMs ? "aside" : "probe";
   }
 
   /** An attempt begins; the first one after the time aside is the probe. */
@@ -126,7 +126,7 @@ export class EndpointBreakers implements Breakers {
     const state = this.#troubled.get(endpointId) ?? { ...UNTROUBLED };
     this.#troubled.set(endpointId, state);
     const { failuresInARow, asideMs, asideMsMax } = this.#rules;
-    const nowMs = this.#clock.elapsedMs();
+    const nowMs = this.#clock.monotonicMs();
     const isProbe = state.probing === "yes" || heard?.probing === "yes";
     const wasAside = nowMs < laterOf(state, heard);
     state.failures += 1;
@@ -184,7 +184,7 @@ export class EndpointBreakers implements Breakers {
   stateOf(endpointId: string): EndpointState {
     const state = this.#troubled.get(endpointId);
     const asideUntilMs = laterOf(state, this.#heard.get(endpointId));
-    const leftMs = asideUntilMs - this.#clock.elapsedMs();
+    const leftMs = asideUntilMs - this.#clock.monotonicMs();
     return {
       ...(this.#books.get(endpointId) ?? NOTHING_YET),
       standing: this.standingOf(endpointId),

@@ -61,7 +61,7 @@ type Hearing = {
 
 /** What is set aside by any of them and has served none. */
 export function heardFrom(said: readonly Said[], { refuted, before, clock, maxMs }: Hearing): Map<string, Heard> {
-  const [nowMs, elapsedMs] = [clock.nowMs(), clock.elapsedMs()];
+  const [nowMs, elapsedMs] = [clock.nowMs(), clock.monotonicMs()];
   const heard = new Map<string, Heard>();
   for (const { aside } of said)
     for (const { endpoint, sinceMs, untilMs, times } of aside) {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { priceOf } from "../../../tests/support/routing.ts";
-import { nthSmallest } from "../../kit/select.ts";
+import { nthSmallest } from "../../kit/nth-smallest.ts";
 import { HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
 import type { Price } from "../catalogue/catalogue.ts";
 import { expectedNanos, expectedUnitNanos, unitRates } from "./cost.ts";

@@ -1,4 +1,4 @@
-import { remembered } from "../../kit/remembered.ts";
+import { memoize } from "../../kit/memoize.ts";
 import { DAY_MS } from "../../kit/time.ts";
 import { billedPrice } from "../billing/speech.ts";
 import { isChatLike, servesSurface, usability } from "../catalogue/callable.ts";
@@ -29,7 +29,7 @@ const NOTHING: Reached = { endpoints: [], obstacles: [] };
 
 /** By surface, currency and model: a key of all three would have to be made for every request. */
 const knownSoFar = () =>
-  remembered((_surface: Surface) => remembered((_walletCurrency: string) => new Map<string, Reached>()));
+  memoize((_surface: Surface) => memoize((_walletCurrency: string) => new Map<string, Reached>()));
 
 /**
  * Which endpoints of a model can be called, on a surface and from a wallet. It depends on the catalogue, on the

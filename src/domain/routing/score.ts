@@ -1,4 +1,4 @@
-import { nthSmallest } from "../../kit/select.ts";
+import { nthSmallest } from "../../kit/nth-smallest.ts";
 import type { CostTier } from "../../language/canon/wishes.ts";
 import type { Endpoint, Model } from "../catalogue/catalogue.ts";
 import { EVEN_WEIGHTS, type Weights } from "../tenancy/router.ts";

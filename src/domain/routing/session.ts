@@ -1,4 +1,4 @@
-import { BoundedMap } from "../../kit/bounded.ts";
+import { LruMap } from "../../kit/lru-map.ts";
 
 /** What a conversation left behind: where it was served last, and how much of it that endpoint has seen. */
 export type SessionTrace = { readonly endpoint: string; readonly seenTokens: number };
@@ -12,7 +12,7 @@ const CACHED_MS = 5 * 60_000;
 
 /** Conversations by the name their caller gave them, apart for every workspace. */
 export class Sessions {
-  readonly #kept = new BoundedMap<string, Kept>(SESSIONS_MAX);
+  readonly #kept = new LruMap<string, Kept>(SESSIONS_MAX);
 
   of(workspaceId: string, sessionId: string, nowMs: number): SessionTrace | undefined {
     const kept = this.#kept.get(keyOf(workspaceId, sessionId));

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
-import { headerName } from "../../kit/header.ts";
+import { parseHeaderName } from "../../kit/header-name.ts";
 
 /** A request that came whole, in one piece, and can be read in one way only. */
 export class PlainRequest {
@@ -76,7 +76,7 @@ function readHead(text: string): PlainHead | undefined {
   for (let at = text.indexOf(LINE_END) + LINE_END.length; at < text.length; ) {
     const end = text.indexOf(LINE_END, at);
     const colon = text.indexOf(":", at);
-    const name = colon < 0 || colon > end ? undefined : headerName(text.slice(at, colon));
+    const name = colon < 0 || colon > end ? undefined : parseHeaderName(text.slice(at, colon));
     // One that comes twice is joined or dropped, by its name. What an object has by itself looks as if it had come.
     if (name === undefined || NOT_PLAIN.has(name) || headers[name] !== undefined) return undefined;
     headers[name] = text.slice(colon + 1, end).trim();

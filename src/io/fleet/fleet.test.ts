@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { Unheard } from "../../domain/fleet/fleet.ts";
 import { memoryBoard } from "../../io/workers/memory-board.ts";
 import { systemClock } from "../../kit/clock.ts";
-import { makeIds } from "../../kit/ids.ts";
+import { createIdGenerator } from "../../kit/id-generator.ts";
 import { systemTimers, type Timers } from "../../kit/timers.ts";
 import { openSqlite } from "../store/sql/sqlite/open.ts";
 import { StoreError } from "../store/sql/store-error.ts";
@@ -55,7 +55,7 @@ test("SCALE-02 an instance that waits for SQL is alive", async () => {
   };
   const never = new Promise<never>(() => undefined);
   const fleet = new SharedFleet({
-    ...{ id: "one", board, clock, timers, ids: makeIds(() => nowMs) },
+    ...{ id: "one", board, clock, timers, ids: createIdGenerator(() => nowMs) },
     touch: async () => undefined,
     warn: () => undefined,
   });
@@ -76,7 +76,7 @@ test("KEY-04 SCALE-03 a board and versions that are again what they were before 
   const loaded: string[] = [];
   const board = memoryBoard(systemClock, systemTimers);
   const fleet = new SharedFleet({
-    ...{ id: "one", board, clock: systemClock, timers: systemTimers, ids: makeIds(Date.now) },
+    ...{ id: "one", board, clock: systemClock, timers: systemTimers, ids: createIdGenerator(Date.now) },
     touch: async () => undefined,
     filling: () => filling,
     warn: () => undefined,
@@ -137,7 +137,7 @@ test("KEY-04 SCALE-02 what is changed while an instance loads is loaded for whoe
   const begun = async (id: string, touch: (workspaceId: string) => Promise<void>) => {
     const loaded: string[] = [];
     const fleet = new SharedFleet({
-      ...{ id, board, clock: systemClock, timers, ids: makeIds(Date.now), touch },
+      ...{ id, board, clock: systemClock, timers, ids: createIdGenerator(Date.now), touch },
       warn: () => undefined,
     });
     await fleet.begin({ newest: async () => changed.length, since, sweep: async () => undefined });
@@ -196,7 +196,7 @@ test("KEY-04 SCALE-03 a change that could not be told is told with the next beat
   let isAway = true;
   const touched: string[] = [];
   const fleet = new SharedFleet({
-    ...{ id: "one", board: memoryBoard(clock, systemTimers), clock, timers, ids: makeIds(() => nowMs) },
+    ...{ id: "one", board: memoryBoard(clock, systemTimers), clock, timers, ids: createIdGenerator(() => nowMs) },
     touch: async (workspaceId) => {
       if (isAway) throw new Error("away");
       touched.push(workspaceId);
@@ -217,7 +217,7 @@ test("KEY-04 SCALE-02 an instance that missed changes that are forgotten loads e
   const load = async (what: string) => void loaded.push(what);
   const fleet = new SharedFleet({
     ...{ id: "one", board: memoryBoard(systemClock, systemTimers), clock: systemClock, timers: systemTimers },
-    ...{ ids: makeIds(Date.now), touch: async () => undefined, warn: () => undefined },
+    ...{ ids: createIdGenerator(Date.now), touch: async () => undefined, warn: () => undefined },
   });
   const since = async (seq: number) => ({ seq: 9, of: seq === 9 ? new Set<string>() : ("missed" as const) });
   await fleet.begin({ newest: async () => 3, since, sweep: async () => undefined });
@@ -238,7 +238,7 @@ test("BILL-07 SCALE-03 what was changed while SQL was there is known when it is 
   };
   const board = memoryBoard(systemClock, systemTimers);
   const fleet = new SharedFleet({
-    ...{ id: "one", board, clock: systemClock, timers, ids: makeIds(Date.now) },
+    ...{ id: "one", board, clock: systemClock, timers, ids: createIdGenerator(Date.now) },
     touch: async () => undefined,
     warn: () => undefined,
   });
@@ -278,7 +278,7 @@ test("SCALE-02 a change under a lock that was lost meanwhile is undone", async (
     release: async () => undefined,
   };
   const fleet = new SharedFleet({
-    ...{ id: "one", clock: systemClock, timers: systemTimers, ids: makeIds(Date.now) },
+    ...{ id: "one", clock: systemClock, timers: systemTimers, ids: createIdGenerator(Date.now) },
     board: { ...held, lock: async () => lock },
     touch: async () => undefined,
     warn: () => undefined,

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { hasRedis, redisState, startRedis } from "../../../tests/support/redis.ts";
-import { makeIds } from "../../kit/ids.ts";
+import { createIdGenerator } from "../../kit/id-generator.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { flushEverywhere } from "./flush-everywhere.ts";
 
@@ -14,7 +14,7 @@ test.skipIf(!hasRedis)(
     const instance = async (id: string) => {
       const { board, close } = await redisState(redis.url);
       onTestFinished(async () => void (await close()));
-      const parts = { fleet: { id, known }, board, ids: makeIds(Date.now), timers: systemTimers };
+      const parts = { fleet: { id, known }, board, ids: createIdGenerator(Date.now), timers: systemTimers };
       return flushEverywhere({ ...parts, flush: async () => void flushed.push(id) });
     };
     const [one] = [await instance("one"), await instance("two")];

@@ -1,12 +1,12 @@
 import type { Board } from "../../domain/fleet/board.ts";
-import type { Ids } from "../../kit/ids.ts";
-import { stop, type Timers } from "../../kit/timers.ts";
+import type { IdGenerator } from "../../kit/id-generator.ts";
+import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import type { SharedFleet } from "./shared-fleet.ts";
 
 export type FlushParts = {
   readonly fleet: Pick<SharedFleet, "id" | "known">;
   readonly board: Board;
-  readonly ids: Ids;
+  readonly ids: IdGenerator;
   readonly timers: Timers;
   /** Of this instance alone. */
   flush(): Promise<void>;
@@ -52,7 +52,7 @@ export function flushEverywhere({ fleet, board, ids, timers, flush }: FlushParts
         await pause();
       }
     } finally {
-      stop(timer);
+      cancelTimer(timer);
     }
   };
   const others = async () => (await fleet.known()).filter((id) => id !== fleet.id);

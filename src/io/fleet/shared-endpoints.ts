@@ -6,8 +6,8 @@ import type { Health } from "../../domain/routing/health.ts";
 import type { Said, Turn } from "../../domain/routing/heard-aside.ts";
 import type { Learned } from "../../domain/routing/learned.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { jsonIn } from "../../kit/json.ts";
-import { stop, type Timer, type Timers } from "../../kit/timers.ts";
+import { tryParseJson } from "../../kit/json.ts";
+import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
 import { Shared } from "./shared-run.ts";
 
 export type SharedEndpointsParts = {
@@ -103,8 +103,8 @@ export class SharedEndpoints {
     this.#isStopped = true;
     this.#deaf();
     this.#parts.breakers.watch(() => undefined);
-    stop(this.#timer);
-    stop(this.#soon);
+    cancelTimer(this.#timer);
+    cancelTimer(this.#soon);
     await this.#exchanging.run();
   }
 
@@ -128,7 +128,7 @@ export class SharedEndpoints {
     try {
       await this.#tellAside();
       await this.#hearAside();
-      const nowMs = this.#parts.clock.elapsedMs();
+      const nowMs = this.#parts.clock.monotonicMs();
       if (nowMs < this.#speedDueAtMs) return;
       this.#speedDueAtMs = nowMs + SPEED_EVERY_MS;
       await this.#tellSpeed();
@@ -147,7 +147,7 @@ export class SharedEndpoints {
     const rows = newest.map(({ endpoint, sinceMs, untilMs, times }) => [endpoint, sinceMs, untilMs, times]);
     const back = served.slice(-TOLD_MAX).map(({ endpoint, sinceMs }) => [endpoint, sinceMs]);
     const text = rows.length + back.length === 0 ? "" : JSON.stringify({ aside: rows, served: back });
-    const nowMs = clock.elapsedMs();
+    const nowMs = clock.monotonicMs();
     if (text !== this.#toldAside.text || (text !== "" && nowMs - this.#toldAside.atMs >= ASIDE_AGAIN_MS)) {
       const leftMs = Math.max(0, ...newest.map(({ untilMs }) => untilMs - clock.nowMs()));
       this.#hasSpoken = true;
@@ -162,7 +162,7 @@ export class SharedEndpoints {
     const { board, breakers, fleet, knows } = this.#parts;
     const said: Said[] = [];
     for (const [id, text] of await board.list(ASIDE)) {
-      const told = id === fleet.id && this.#hasSpoken ? undefined : Aside.safeParse(jsonIn(text)).data;
+      const told = id === fleet.id && this.#hasSpoken ? undefined : Aside.safeParse(tryParseJson(text)).data;
       if (told === undefined) continue;
       const aside = told.aside.filter(([endpoint]) => knows(endpoint));
       said.push({
@@ -195,7 +195,7 @@ export class SharedEndpoints {
     const output = learned.said(TOLD_MAX);
     if (speeds.length + output.length === 0) return;
     const text = JSON.stringify({ speeds, output });
-    const nowMs = clock.elapsedMs();
+    const nowMs = clock.monotonicMs();
     if (text === this.#toldSpeed.text && nowMs - this.#toldSpeed.atMs < SPEED_AGAIN_MS) return;
     await board.put(`${SPEED}${fleet.id}`, text, SPEED_KEPT_MS);
     this.#toldSpeed = { text, atMs: nowMs };
@@ -226,7 +226,7 @@ export class SharedEndpoints {
   }
 
   #measuredIn(text: string): Measured {
-    const { speeds, output } = Measured.safeParse(jsonIn(text)).data ?? { speeds: [], output: [] };
+    const { speeds, output } = Measured.safeParse(tryParseJson(text)).data ?? { speeds: [], output: [] };
     const known = speeds.filter(([endpoint]) => this.#parts.knows(endpoint));
     return {
       speeds: known.map(([endpoint, atMs, firstByteMs, perTokenMs, answers]) => [

@@ -4,9 +4,9 @@ import type { Board, Lock } from "../../domain/fleet/board.ts";
 import type { ChangeStore } from "../../domain/fleet/changes.ts";
 import { type Fleet, type Reloading, Unheard } from "../../domain/fleet/fleet.ts";
 import type { Clock } from "../../kit/clock.ts";
-import type { Ids } from "../../kit/ids.ts";
+import type { IdGenerator } from "../../kit/id-generator.ts";
 import type { Log } from "../../kit/log.ts";
-import { stop, type Timer, type Timers } from "../../kit/timers.ts";
+import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
 import { Shared } from "./shared-run.ts";
 
 export type SharedFleetParts = {
@@ -20,7 +20,7 @@ export type SharedFleetParts = {
   filling?(): string | undefined;
   readonly clock: Clock;
   readonly timers: Timers;
-  readonly ids: Ids;
+  readonly ids: IdGenerator;
   readonly warn: Log["warn"];
 };
 
@@ -94,11 +94,11 @@ export class SharedFleet implements Fleet {
   async begin(changes: ChangeStore): Promise<void> {
     const { board, clock } = this.#parts;
     this.#changes = changes;
-    this.#begunAtMs = clock.elapsedMs();
+    this.#begunAtMs = clock.monotonicMs();
     this.#beatAtMs = this.#begunAtMs;
     this.#seen = await board.read(VERSION);
     this.#seq = await changes.newest();
-    this.#pulledAtMs = clock.elapsedMs();
+    this.#pulledAtMs = clock.monotonicMs();
     await this.#beat();
     this.#next();
   }
@@ -122,19 +122,19 @@ export class SharedFleet implements Fleet {
 
   /** Ids of those that are alive, also when the board has just lost everything. */
   async known(): Promise<readonly string[]> {
-    for (const id of await this.peers()) this.#seenAtMs.set(id, this.#parts.clock.elapsedMs());
+    for (const id of await this.peers()) this.#seenAtMs.set(id, this.#parts.clock.monotonicMs());
     return [...this.#seenAtMs.keys()];
   }
 
   /** How long it may take until an instance is heard of that is not known here yet. */
   get unheardMs(): number {
-    return Math.max(0, this.#begunAtMs + HEARD_MS - this.#parts.clock.elapsedMs());
+    return Math.max(0, this.#begunAtMs + HEARD_MS - this.#parts.clock.monotonicMs());
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#deaf();
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     await this.#beating;
     await this.#looking;
     await this.#leading?.release().catch(() => undefined);
@@ -160,13 +160,13 @@ export class SharedFleet implements Fleet {
   async changed(workspaceId: string | null): Promise<void> {
     const { clock, timers } = this.#parts;
     this.#owed.add(workspaceId);
-    const untilMs = clock.elapsedMs() + TELL_MS_MAX;
+    const untilMs = clock.monotonicMs() + TELL_MS_MAX;
     for (;;)
       try {
         return await this.#pay();
       } catch (error) {
         // A key that was made is shown only once: a moment without the board is no reason to lose it.
-        if (this.#isStopped || clock.elapsedMs() >= untilMs) {
+        if (this.#isStopped || clock.monotonicMs() >= untilMs) {
           this.#tellOf(error);
           throw new Unheard();
         }
@@ -227,7 +227,7 @@ export class SharedFleet implements Fleet {
   async #pull(): Promise<void> {
     const [changes, reload] = [this.#changes, this.#reload];
     if (changes === undefined || reload === undefined) return;
-    const nowMs = this.#parts.clock.elapsedMs();
+    const nowMs = this.#parts.clock.monotonicMs();
     const { seq, of } = await changes.since(this.#seq);
     if (of === "missed") await reload.everything();
     else
@@ -290,7 +290,7 @@ export class SharedFleet implements Fleet {
     // That was told of already.
     if (checked !== undefined) return;
     try {
-      if (clock.elapsedMs() - this.#pulledAtMs >= LOOK_EVERY_MS) await this.#pulling.run();
+      if (clock.monotonicMs() - this.#pulledAtMs >= LOOK_EVERY_MS) await this.#pulling.run();
       if (this.leads && this.#reload !== undefined) await this.#changes?.sweep(clock.nowMs() - KEPT_MS);
     } catch (error) {
       this.#tellOf(error);
@@ -298,7 +298,7 @@ export class SharedFleet implements Fleet {
   }
 
   async #lookAround(): Promise<void> {
-    const nowMs = this.#parts.clock.elapsedMs();
+    const nowMs = this.#parts.clock.monotonicMs();
     const blindMs = nowMs - this.#beatAtMs > 3 * BEAT_MS ? nowMs - this.#beatAtMs : 0;
     for (const [id, atMs] of this.#seenAtMs) this.#seenAtMs.set(id, atMs + blindMs);
     await this.known();

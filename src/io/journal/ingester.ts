@@ -1,4 +1,4 @@
-import { doubled } from "../../kit/backoff.ts";
+import { exponentialBackoffMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { JournalFile } from "./journal.ts";
@@ -104,10 +104,10 @@ export class Ingester {
   #failed(error: unknown): never {
     this.#running = undefined;
     const { journal, log, clock, backoffFirstMs, backoffMaxMs } = this.#settings;
-    const fullMs = doubled(this.#failures, backoffFirstMs, backoffMaxMs);
+    const fullMs = exponentialBackoffMs(this.#failures, backoffFirstMs, backoffMaxMs);
     this.#failures += 1;
     // Between half and all of it, so that instances that failed together do not come back together.
-    const waitMs = fullMs * (0.5 + 0.5 * (clock.elapsedMs() % 1));
+    const waitMs = fullMs * (0.5 + 0.5 * (clock.monotonicMs() % 1));
     log.warn(
       { err: error, records: journal.pending, waitMs },
       "the store does not take records now: the journal keeps them",

@@ -117,7 +117,7 @@ export class SegmentWriter {
     const active = this.#segment;
     if (active === undefined) return this.#begin();
     const { segmentMaxBytes, segmentMaxAgeMs, clock } = this.#settings;
-    const isFull = active.bytes + more > segmentMaxBytes || clock.elapsedMs() - active.openedMs > segmentMaxAgeMs;
+    const isFull = active.bytes + more > segmentMaxBytes || clock.monotonicMs() - active.openedMs > segmentMaxAgeMs;
     if (!isFull || active.bytes === 0) return active;
     this.rotate();
     return this.#begin();
@@ -127,7 +127,7 @@ export class SegmentWriter {
     const { dir, disk, book, clock } = this.#settings;
     const file = path.join(dir, `segment-${String(this.#number).padStart(12, "0")}.journal`);
     this.#fd = disk.create(file);
-    this.#segment = book.begin(this.#number, file, clock.elapsedMs());
+    this.#segment = book.begin(this.#number, file, clock.monotonicMs());
     this.#number += 1;
     this.#unsynced = "bytes and name";
     this.#syncedBytes = 0;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { PaymentAdapter, PaymentEvent } from "../../domain/billing/payment.ts";
-import { jsonIn } from "../../kit/json.ts";
+import { tryParseJson } from "../../kit/json.ts";
 import { parseNanos } from "../../kit/money.ts";
 import { type Proof, signatureProblem } from "./signature.ts";
 
@@ -34,7 +34,7 @@ export function signedWebhook(proof: Proof): PaymentAdapter {
     read(incoming) {
       const problem = signatureProblem(HEADER, incoming, proof);
       if (problem !== undefined) return { is: "refused", reason: problem };
-      const value = jsonIn(incoming.body);
+      const value = tryParseJson(incoming.body);
       const kind = Kind.safeParse(value);
       if (kind.success && !Object.hasOwn(WHAT, kind.data.type))
         return { is: "ignored", reason: "It is about nothing that moves money." };

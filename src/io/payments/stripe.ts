@@ -7,7 +7,7 @@ import {
   type PaymentOrder,
   type Reading,
 } from "../../domain/billing/payment.ts";
-import { jsonIn } from "../../kit/json.ts";
+import { tryParseJson } from "../../kit/json.ts";
 import { type Proof, signatureProblem } from "./signature.ts";
 
 export const STRIPE_ADAPTER = "stripe";
@@ -62,7 +62,7 @@ function unpayable({ currency, nanos }: Pick<PaymentOrder, "currency" | "nanos">
 function readStripe(incoming: Incoming, proof: Proof): Reading {
   const problem = signatureProblem(HEADER, incoming, proof);
   if (problem !== undefined) return { is: "refused", reason: problem };
-  const event = Event.safeParse(jsonIn(incoming.body));
+  const event = Event.safeParse(tryParseJson(incoming.body));
   if (!event.success) return { is: "unreadable", reason: "The message is no event." };
   const { id, type, data } = event.data;
   const read = Object.hasOwn(READERS, type) ? READERS[type] : undefined;

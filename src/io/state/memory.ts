@@ -1,7 +1,7 @@
 import type { HoldRequest, HoldVerdict, SharedState, Taking, WalletState } from "../../domain/admission/admission.ts";
 import { dayStartMs, spanOf } from "../../kit/calendar.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { lesser } from "../../kit/money.ts";
+import { minNanos } from "../../kit/money.ts";
 import { Claims } from "./claims.ts";
 import { RateWindows } from "./rate-window.ts";
 import { holdAt, type SpendPlace, SpendTallies, spendAt } from "./spending.ts";
@@ -74,7 +74,7 @@ class Wallets {
     if (known?.swept === "no") {
       // From now on, behind all others: it is of a run before, which this one has taken up.
       this.#holds.delete(requestId);
-      this.#holds.set(requestId, { ...known, sinceMs: this.#clock.elapsedMs() });
+      this.#holds.set(requestId, { ...known, sinceMs: this.#clock.monotonicMs() });
       return { is: "held" };
     }
     const wallet = this.#wallet(workspaceId);
@@ -86,7 +86,7 @@ class Wallets {
     wallet.heldNanos += nanos;
     holdAt(place, nanos);
     if (known !== undefined) this.#holds.delete(requestId);
-    this.#holds.set(requestId, { wallet, place, nanos, swept: "no", sinceMs: this.#clock.elapsedMs() });
+    this.#holds.set(requestId, { wallet, place, nanos, swept: "no", sinceMs: this.#clock.monotonicMs() });
     return { is: "held" };
   }
 
@@ -109,7 +109,7 @@ class Wallets {
     const wallet = this.#wallet(workspaceId);
     const free = wallet.balanceNanos - wallet.heldNanos - leavingNanos;
     if (free <= 0n || (whole === "yes" && free < nanos)) return 0n;
-    const taken = lesser(free, nanos);
+    const taken = minNanos(free, nanos);
     wallet.balanceNanos -= taken;
     return taken;
   }
@@ -123,7 +123,7 @@ class Wallets {
    * request may still end: the ledger will charge it then, and so must the live balance.
    */
   sweep(maxAgeMs: number): number {
-    const elapsedMs = this.#clock.elapsedMs();
+    const elapsedMs = this.#clock.monotonicMs();
     let given = 0;
     for (const [requestId, hold] of this.#holds) {
       const ageMs = elapsedMs - hold.sinceMs;

@@ -67,7 +67,7 @@ export class RateWindows {
   }
 
   count(keyId: string, limit: number): WindowVerdict {
-    const elapsedMs = this.#clock.elapsedMs();
+    const elapsedMs = this.#clock.monotonicMs();
     const window = this.#windows.get(keyId) ?? this.#open(keyId);
     const counted = window.countAt(elapsedMs);
     if (counted >= limit) {
@@ -80,7 +80,7 @@ export class RateWindows {
 
   /** As `count`, for a call that does not count: with an empty window the reset is now. */
   look(keyId: string, limit: number): WindowVerdict {
-    const elapsedMs = this.#clock.elapsedMs();
+    const elapsedMs = this.#clock.monotonicMs();
     const window = this.#windows.get(keyId);
     const counted = window?.countAt(elapsedMs) ?? 0;
     const place = Math.max(0, counted - limit);
@@ -96,7 +96,7 @@ export class RateWindows {
 
   /** Only keys that called within the last minute keep a window, so the map is bounded by them. */
   dropIdle(): void {
-    const elapsedMs = this.#clock.elapsedMs();
+    const elapsedMs = this.#clock.monotonicMs();
     for (const [keyId, window] of this.#windows) if (window.countAt(elapsedMs) === 0) this.#windows.delete(keyId);
     this.#idleCheckAt = Math.max(IDLE_CHECK_FROM, this.#windows.size * 2);
   }

@@ -1,6 +1,6 @@
 import type { DaySpend, Spending } from "../../domain/admission/admission.ts";
 import type { SpenderKind } from "../../domain/tenancy/limits.ts";
-import { type DaySpan, dayNamed, dayOf, spanOf } from "../../kit/calendar.ts";
+import { type DaySpan, dayOf, parseDayName, spanOf } from "../../kit/calendar.ts";
 
 /** What was spent on one day, and what running requests of that day have reserved. */
 export type SpendCell = { spentNanos: bigint; heldNanos: bigint };
@@ -34,7 +34,7 @@ export class SpendTallies {
 
   /** What was spent before this process began. */
   restore(spend: DaySpend): void {
-    spendAt(placeAt(this.#caller(spend), dayNamed(spend.day)), spend.nanos);
+    spendAt(placeAt(this.#caller(spend), parseDayName(spend.day)), spend.nanos);
   }
 
   /** What has been spent and is held of one limit. */

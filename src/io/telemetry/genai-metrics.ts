@@ -1,6 +1,6 @@
 import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
 import type { AttemptRecord, RequestRecord } from "../../domain/record/record.ts";
-import { remembered } from "../../kit/remembered.ts";
+import { memoize } from "../../kit/memoize.ts";
 import {
   errorTypeOf,
   FIRST_TOKEN_BOUNDS,
@@ -43,7 +43,7 @@ export class GenAiMetrics {
     FIRST_TOKEN_BOUNDS,
   );
   /** By surface and endpoint, so bounded by the catalogue: all nodes are one. */
-  readonly #labels = remembered((_surface: string) => new Map<string, Labels>());
+  readonly #labels = memoize((_surface: string) => new Map<string, Labels>());
 
   get series(): readonly Timings[] {
     return [this.#tokens, this.#duration, this.#firstChunk, this.#firstToken];

@@ -15,7 +15,7 @@ test("OPS-03 a file is ended by its length or its age, old ones leave, and what 
     fileMaxBytes: 10,
     fileMaxAgeMs: HOUR_MS,
     keepMs: 24 * HOUR_MS,
-    clock: { nowMs: () => nowMs, elapsedMs: () => nowMs },
+    clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
   });
   onTestFinished(() => files.close());
   const shown = () =>

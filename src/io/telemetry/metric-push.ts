@@ -1,5 +1,5 @@
 import type { Clock } from "../../kit/clock.ts";
-import { stop, type Timer, type Timers } from "../../kit/timers.ts";
+import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
 import type { Metrics } from "./metrics.ts";
 import type { Otlp } from "./otlp.ts";
 import { metricsMessage } from "./otlp-metrics.ts";
@@ -34,11 +34,11 @@ export class MetricPush {
   /** Once more, so that what was counted last is told, too. */
   async stop(withinMs: number): Promise<void> {
     this.#isStopped = true;
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     const deadline = this.#parts.timers.after(withinMs, () => this.#stopping.abort());
     await this.#running;
     await this.#push();
-    stop(deadline);
+    cancelTimer(deadline);
   }
 
   #arm(): void {

@@ -4,7 +4,7 @@ import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
 import type { Proof } from "../../domain/catalogue/proofs.ts";
 import { LOG_TARGETS, type LogTarget } from "../../domain/record/outbox.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
-import { remembered } from "../../kit/remembered.ts";
+import { memoize } from "../../kit/memoize.ts";
 import { GenAiMetrics } from "./genai-metrics.ts";
 import { type Notice, TURNED_AWAY } from "./notices.ts";
 import { SIGNALS, type Signal } from "./otlp.ts";
@@ -353,22 +353,22 @@ export class Metrics {
 }
 
 /** The texts of labels of the request path: made once, because making them would cost more than the counting. */
-const ofRoute = remembered((route: string) => ({
+const ofRoute = memoize((route: string) => ({
   all: `route="${route}"`,
-  with: remembered((status: number) => `route="${route}",status="${status}"`),
+  with: memoize((status: number) => `route="${route}",status="${status}"`),
 }));
 
-const ofProvider = remembered((provider: string) => {
+const ofProvider = memoize((provider: string) => {
   const all = `provider="${provider}"`;
   return {
     all,
     input: `${all},kind="input"`,
     output: `${all},kind="output"`,
-    tried: remembered((outcome: string) => `${all},outcome="${outcome}"`),
-    charged: remembered((currency: string) => `${all},currency="${currency}"`),
-    ended: remembered((surface: string) =>
-      remembered((status: number) =>
-        remembered((code: string) => `surface="${surface}",${all},status="${status}",code="${code}"`),
+    tried: memoize((outcome: string) => `${all},outcome="${outcome}"`),
+    charged: memoize((currency: string) => `${all},currency="${currency}"`),
+    ended: memoize((surface: string) =>
+      memoize((status: number) =>
+        memoize((code: string) => `surface="${surface}",${all},status="${status}",code="${code}"`),
       ),
     ),
   };

@@ -9,7 +9,7 @@ test("ERR-06 a refused credential is counted each time and logged once a minute 
   const lines: unknown[] = [];
   const metrics = new Metrics();
   const log = { warn: (fields: unknown) => void lines.push(fields) };
-  const notices = new Notices((notice) => metrics.noticed(notice), log, { nowMs: () => ms, elapsedMs: () => ms });
+  const notices = new Notices((notice) => metrics.noticed(notice), log, { nowMs: () => ms, monotonicMs: () => ms });
   for (const endpoint of ["acme:a", "acme:a", "acme:b"]) notices.take(refused(endpoint));
   ms += 59_999;
   notices.take(refused("acme:a"));
@@ -32,7 +32,7 @@ test("BILL-02 figures that were replaced are counted each time and logged once a
   const lines: unknown[] = [];
   const metrics = new Metrics();
   const log = { warn: (fields: unknown, text?: string) => void lines.push([fields, text]) };
-  const notices = new Notices((notice) => metrics.noticed(notice), log, { nowMs: () => ms, elapsedMs: () => ms });
+  const notices = new Notices((notice) => metrics.noticed(notice), log, { nowMs: () => ms, monotonicMs: () => ms });
   const replaced = (why: "impossible" | "none", requestId: string): void =>
     notices.take({ is: "figures_replaced", endpoint: "acme:a", provider: "acme", why, requestId });
   replaced("impossible", "first");

@@ -74,7 +74,7 @@ export class Notices {
 
   /** Whether it was said within the last minute; if not, it is now. */
   #isSaid(what: string): boolean {
-    const nowMs = this.#clock.elapsedMs();
+    const nowMs = this.#clock.monotonicMs();
     const saidAtMs = this.#saidAtMs.get(what);
     if (saidAtMs !== undefined && nowMs - saidAtMs < SAID_AGAIN_AFTER_MS) return true;
     this.#saidAtMs.set(what, nowMs);

@@ -1,5 +1,5 @@
-import { doubled } from "../../kit/backoff.ts";
-import { stop, type Timer, type Timers } from "../../kit/timers.ts";
+import { exponentialBackoffMs } from "../../kit/backoff.ts";
+import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
 import type { Posting } from "./posting.ts";
 
 export type OutgoingParts<T> = {
@@ -44,11 +44,11 @@ export class Outgoing<T> {
   /** Sends what is there, for at most so long; the rest is dropped. */
   async stop(withinMs: number): Promise<void> {
     this.#isStopped = true;
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     const deadline = this.#parts.timers.after(withinMs, () => this.#stopping.abort());
     await this.#running;
     if (this.#failures === 0) await this.#sendAll();
-    stop(deadline);
+    cancelTimer(deadline);
     if (this.#items.length > 0) this.#parts.dropped(this.#items.length);
     this.#items = [];
   }
@@ -59,7 +59,7 @@ export class Outgoing<T> {
   }
 
   #run(): void {
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     this.#timer = undefined;
     if (this.#running !== undefined) return;
     this.#running = this.#sendAll().finally(() => {
@@ -69,7 +69,9 @@ export class Outgoing<T> {
   }
 
   #waitMs(): number {
-    return this.#failures === 0 ? this.#parts.everyMs : doubled(this.#failures - 1, WAIT_FIRST_MS, WAIT_MAX_MS);
+    return this.#failures === 0
+      ? this.#parts.everyMs
+      : exponentialBackoffMs(this.#failures - 1, WAIT_FIRST_MS, WAIT_MAX_MS);
   }
 
   /** Until nothing is left, or somebody has to be waited for. */

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
-import { makeIds } from "../../kit/ids.ts";
+import { createIdGenerator } from "../../kit/id-generator.ts";
 import { samplerOf } from "./sampler.ts";
 
 const parent = (isSampled: boolean) => ({ traceId: "a".repeat(32), spanId: "b".repeat(16), isSampled });
 
 test("OPS-03 a share of the traces is kept, the same ones everywhere; a caller's own choice goes first where it is asked", () => {
-  const ids = makeIds(() => 1_800_000_000_000);
+  const ids = createIdGenerator(() => 1_800_000_000_000);
   const traces = Array.from({ length: 4000 }, () => ids.next(""));
   const tenth = samplerOf("traceidratio", 0.1);
   const kept = traces.filter((trace) => tenth(trace, undefined));

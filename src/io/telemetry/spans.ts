@@ -1,7 +1,7 @@
 import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
 import { hasFailed } from "../../domain/record/failed.ts";
 import type { AttemptRecord, RequestRecord, Surface } from "../../domain/record/record.ts";
-import { readTraceparent, spanIdOf, type TraceParent, traceIdOf } from "../../kit/trace-context.ts";
+import { parseTraceparent, spanIdOf, type TraceParent, traceIdOf } from "../../kit/trace-context.ts";
 import { errorTypeOf, GENAI, modelAt, OWN, operationOf, providerNameOf, wasAsked } from "./genai.ts";
 import { type AttributeValue, attributesOf, nanosOf, type OtlpAttribute } from "./otlp-values.ts";
 
@@ -37,7 +37,7 @@ export type ServerOf = (endpoint: string) => { readonly address: string; readonl
 
 /** The trace a request belongs to: its caller's, or one of its own. */
 export function traceOf({ id, trace }: RequestRecord): { readonly traceId: string; readonly parent?: TraceParent } {
-  const parent = trace === undefined ? undefined : readTraceparent(trace);
+  const parent = trace === undefined ? undefined : parseTraceparent(trace);
   return parent === undefined ? { traceId: traceIdOf(id) } : { traceId: parent.traceId, parent };
 }
 

@@ -1,6 +1,6 @@
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { Timers } from "../../kit/timers.ts";
-import { readTraceparent, spanIdOf, traceIdOf, traceparentOf } from "../../kit/trace-context.ts";
+import { formatTraceparent, parseTraceparent, spanIdOf, traceIdOf } from "../../kit/trace-context.ts";
 import type { Otlp } from "./otlp.ts";
 import type { OtlpSource } from "./otlp-values.ts";
 import { Outgoing } from "./outgoing.ts";
@@ -41,9 +41,9 @@ export class Traces {
 
   /** What the next attempt of a request tells its provider of the trace; `trace` is what the caller said of it. */
   passOn(requestId: string, trace: string | undefined, attempt: number): string {
-    const parent = trace === undefined ? undefined : readTraceparent(trace);
+    const parent = trace === undefined ? undefined : parseTraceparent(trace);
     const traceId = parent?.traceId ?? traceIdOf(requestId);
-    return traceparentOf({
+    return formatTraceparent({
       traceId,
       spanId: spanIdOf(requestId, attempt),
       isSampled: this.#parts.sampler(traceId, parent),

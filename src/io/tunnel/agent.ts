@@ -3,9 +3,9 @@ import { performServerHandshake, type ServerHttp2Session, type ServerHttp2Stream
 import { Agent as HttpsAgent } from "node:https";
 import { createWebSocketStream, WebSocket } from "ws";
 import { z } from "zod";
-import { doubled } from "../../kit/backoff.ts";
-import { jsonIn } from "../../kit/json.ts";
-import { stop, type Timer, type Timers } from "../../kit/timers.ts";
+import { exponentialBackoffMs } from "../../kit/backoff.ts";
+import { tryParseJson } from "../../kit/json.ts";
+import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
 import { findModels, type LocalServer } from "./local-server.ts";
 import { type Announcement, CLOSE, type NodeModel, PROTOCOL_VERSION, SUBPROTOCOL, TUNNEL_PATH } from "./protocol.ts";
 import { ProxiedAgent, proxyFor } from "./proxy.ts";
@@ -87,7 +87,7 @@ export class NodeAgent {
       if (ended.final) {
         this.#show("over", null);
         await this.#leaveOlder();
-        stop(this.#looking);
+        cancelTimer(this.#looking);
         return ended.why;
       }
       failures = ended.wasOpen ? 0 : failures + 1;
@@ -96,7 +96,7 @@ export class NodeAgent {
       await this.#sleep(waitMs, signal);
     }
     await this.#leaveOlder();
-    stop(this.#looking);
+    cancelTimer(this.#looking);
     return undefined;
   }
 
@@ -118,7 +118,7 @@ export class NodeAgent {
   /** Twice as long each time, and never all nodes at once. */
   #waitMs(failures: number): number {
     const longest = this.#older.size > 0 ? WAIT_MOVING_MAX_MS : WAIT_MAX_MS;
-    const most = doubled(failures, WAIT_FIRST_MS, longest);
+    const most = exponentialBackoffMs(failures, WAIT_FIRST_MS, longest);
     return Math.round(most * (0.5 + this.#options.random() / 2));
   }
 
@@ -126,7 +126,7 @@ export class NodeAgent {
     return new Promise((resolve) => {
       const timer = this.#options.timers.after(ms, done);
       function done() {
-        stop(timer);
+        cancelTimer(timer);
         signal.removeEventListener("abort", done);
         resolve();
       }
@@ -192,7 +192,7 @@ export class NodeAgent {
     }
     if (!this.#older.has(ws)) this.#show("finishing", null);
     const latest = timers.after(finishMs, goodbye);
-    ws.once("close", () => stop(latest));
+    ws.once("close", () => cancelTimer(latest));
     session.once("close", goodbye);
     // The gateway hears it and sends no more; streams that are open go on.
     session.close();
@@ -224,7 +224,7 @@ export class NodeAgent {
     session.on("error", () => ws.terminate());
     session.on("stream", (stream, headers) => serveStream(serving, stream, headers));
     ws.once("close", () => {
-      stop(quiet);
+      cancelTimer(quiet);
       session.destroy();
     });
     return session;
@@ -290,7 +290,7 @@ function readRefusal(response: IncomingMessage, then: (said: string | undefined)
 const Refusal = z.object({ error: z.object({ message: z.string().max(1000) }) });
 
 function saidIn(text: string): string | undefined {
-  return Refusal.safeParse(jsonIn(text)).data?.error.message.replace(/\p{Cc}/gu, " ");
+  return Refusal.safeParse(tryParseJson(text)).data?.error.message.replace(/\p{Cc}/gu, " ");
 }
 
 /** Statuses after which it is of no use to try again as it is. */

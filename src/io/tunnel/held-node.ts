@@ -1,9 +1,9 @@
 import { type BreakerRules, EndpointBreakers } from "../../domain/routing/breakers.ts";
 import { Health } from "../../domain/routing/health.ts";
 import type { ServedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
-import { doubled } from "../../kit/backoff.ts";
+import { exponentialBackoffMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { stop, type Timer } from "../../kit/timers.ts";
+import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import type { LiveNode } from "./hub.ts";
 
 /** A node that is connected and not asked, because what it answered was wrong. */
@@ -136,7 +136,7 @@ export class HeldNode {
   setAside(reason: string, { firstMs, mostMs }: AsideRules): number {
     const nowMs = this.#clock.nowMs();
     this.#timesAside = this.#isForgiven(nowMs) ? 1 : this.#timesAside + 1;
-    const asideMs = doubled(this.#timesAside - 1, firstMs, mostMs);
+    const asideMs = exponentialBackoffMs(this.#timesAside - 1, firstMs, mostMs);
     this.aside = { reason, sinceMs: nowMs, untilMs: nowMs + asideMs };
     this.#backAtMs = this.aside.untilMs;
     this.failed(reason);
@@ -151,12 +151,12 @@ export class HeldNode {
 
   /** `timer` brings it back. */
   waits(timer: Timer): void {
-    stop(this.#back);
+    cancelTimer(this.#back);
     this.#back = timer;
   }
 
   forget(): void {
-    stop(this.#back);
+    cancelTimer(this.#back);
   }
 }
 

@@ -3,8 +3,8 @@ import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders } from 
 import type { Duplex } from "node:stream";
 import { createWebSocketStream, type WebSocket, WebSocketServer } from "ws";
 import type { Clock } from "../../kit/clock.ts";
-import { jsonIn } from "../../kit/json.ts";
-import { stop, type Timer } from "../../kit/timers.ts";
+import { tryParseJson } from "../../kit/json.ts";
+import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import type { UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
 import { type CallLimits, type CallRules, NodeCall, unreached, unsent } from "./node-call.ts";
 import { ANNOUNCE_PATH, Announcement, CLOSE, MOVE_PATH, SUBPROTOCOL } from "./protocol.ts";
@@ -195,7 +195,7 @@ class Link {
   }
 
   end(code: number, why: string): void {
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     this.#ws.close(code, why);
     this.session.destroy();
     // A node that is silent does not close either.
@@ -204,7 +204,7 @@ class Link {
   }
 
   #over(): void {
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     if (!this.session.destroyed) this.session.destroy();
     this.#listeners.over();
   }
@@ -234,7 +234,7 @@ class Link {
   }
 
   #told(status: number, text: string): void {
-    const announcement = status === 200 ? Announcement.safeParse(jsonIn(text)).data : undefined;
+    const announcement = status === 200 ? Announcement.safeParse(tryParseJson(text)).data : undefined;
     if (announcement === undefined) {
       this.end(CLOSE.unreadable, "what the node announced cannot be read: update the node, or the gateway");
       return;

@@ -1,7 +1,7 @@
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { z } from "zod";
-import { jsonIn } from "../../kit/json.ts";
+import { tryParseJson } from "../../kit/json.ts";
 import { MODELS_MAX, NodeModel, SERVER_CHARS_MAX } from "./protocol.ts";
 
 /** The server beside the agent: any that speaks the chat-completions dialect. */
@@ -51,7 +51,7 @@ export async function findModels(local: LocalServer, chosen: readonly string[]):
     return { problem: `the server at ${local.base.origin} does not answer (${nameOf(error)})` };
   }
   if (answer.status !== 200) return { problem: unlisted(local, answer.status) };
-  const listed = List.safeParse(jsonIn(answer.text));
+  const listed = List.safeParse(tryParseJson(answer.text));
   if (!listed.success)
     return { problem: `the server at ${local.base.origin} lists its models in a form that is not known` };
   const wanted = listed.data.data.filter(({ id }) => chosen.length === 0 || chosen.includes(id));

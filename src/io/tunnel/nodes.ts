@@ -7,7 +7,7 @@ import type { BreakerRules } from "../../domain/routing/breakers.ts";
 import type { Reaching } from "../../domain/routing/node-reach.ts";
 import type { ServedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { stop, type Timer } from "../../kit/timers.ts";
+import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import type { Transport, UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
 import { type Aside, type AsideRules, HeldNode } from "./held-node.ts";
 import { Hub, type HubRules, type LiveNode, TUNNEL_SCHEME } from "./hub.ts";
@@ -288,7 +288,7 @@ export class Nodes implements NodesHere {
   }
 
   close(): void {
-    stop(this.#watching);
+    cancelTimer(this.#watching);
     for (const held of this.#held.values()) held.forget();
     this.#hub.close();
     this.#elsewhere?.cut();

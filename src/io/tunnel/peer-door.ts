@@ -8,7 +8,7 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import type { Clock } from "../../kit/clock.ts";
-import { stop, type Timers } from "../../kit/timers.ts";
+import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import { HOP_HEADERS, isGoing } from "./node-call.ts";
 import { PEER_NODE, PEER_SESSION_MEMORY_MB, PEER_STOPS, PEER_TLS, PEER_WORKSPACE, type PeerKeys } from "./peer-keys.ts";
 import { END_TRAILER, NODE_PATHS } from "./protocol.ts";
@@ -93,8 +93,8 @@ export class PeerDoor {
   /** Lets what is under way finish. */
   async drain(timeoutMs: number): Promise<void> {
     const { clock, timers } = this.#rules;
-    const deadlineMs = clock.elapsedMs() + timeoutMs;
-    while (this.#running > 0 && clock.elapsedMs() < deadlineMs)
+    const deadlineMs = clock.monotonicMs() + timeoutMs;
+    while (this.#running > 0 && clock.monotonicMs() < deadlineMs)
       await new Promise<void>((resolve) => timers.after(LOOK_AGAIN_MS, resolve));
   }
 
@@ -102,8 +102,8 @@ export class PeerDoor {
     this.#server.close();
     for (const session of this.#sessions) session.close();
     const { clock, timers } = this.#rules;
-    const deadlineMs = clock.elapsedMs() + GOODBYE_MS;
-    while (this.#sessions.size > 0 && clock.elapsedMs() < deadlineMs)
+    const deadlineMs = clock.monotonicMs() + GOODBYE_MS;
+    while (this.#sessions.size > 0 && clock.monotonicMs() < deadlineMs)
       await new Promise<void>((resolve) => timers.after(LOOK_AGAIN_MS, resolve));
     for (const session of this.#sessions) session.destroy();
   }
@@ -116,7 +116,7 @@ export class PeerDoor {
     session.on("error", () => {});
     session.on("stream", (stream, headers) => this.#take(stream, headers));
     session.once("close", () => {
-      stop(quiet);
+      cancelTimer(quiet);
       this.#sessions.delete(session);
     });
   }

@@ -1,5 +1,5 @@
 import { type ClientHttp2Session, connect } from "node:http2";
-import { stop } from "../../kit/timers.ts";
+import { cancelTimer } from "../../kit/timers.ts";
 import type { UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
 import { type CallLimits, type CallRules, NodeCall, unreached, unsent } from "./node-call.ts";
 import { PEER_NODE, PEER_SESSION_MEMORY_MB, PEER_TLS, PEER_WORKSPACE, type PeerKeys } from "./peer-keys.ts";
@@ -74,13 +74,13 @@ export class PeerLinks {
     let isReached = false;
     session.once("connect", () => {
       isReached = true;
-      stop(late);
+      cancelTimer(late);
     });
     session.on("error", () => {});
     // It stops: what runs goes on, and what comes next finds another way.
     session.once("goaway", () => this.#forget(url, session));
     session.once("close", () => {
-      stop(late);
+      cancelTimer(late);
       this.#forget(url, session);
       if (!isReached && !this.#closed) this.#unreached(url);
     });

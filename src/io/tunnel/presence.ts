@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Board } from "../../domain/fleet/board.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { jsonIn } from "../../kit/json.ts";
-import { stop, type Timer, type Timers } from "../../kit/timers.ts";
+import { tryParseJson } from "../../kit/json.ts";
+import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
 import type { LiveNode } from "./hub.ts";
 import type { PeerAddress } from "./peer-links.ts";
 import { Announcement } from "./protocol.ts";
@@ -163,7 +163,7 @@ export class Presence {
   /** Whoever asks for a node here from now on goes elsewhere. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     this.#deaf?.();
     this.#inTurn(async () => {
       for (const nodeId of this.#mine.keys()) await this.#board.drop(this.#entry(nodeId));
@@ -192,7 +192,7 @@ export class Presence {
     this.#beats += 1;
     // Not there although it was put: the board has lost what it had.
     const isLost = (await this.#board.read(name)) === undefined;
-    const dueMs = clock.elapsedMs() - (ENTRY_TTL_TIMES / 2) * ttlMs;
+    const dueMs = clock.monotonicMs() - (ENTRY_TTL_TIMES / 2) * ttlMs;
     let isNews = false;
     for (const [nodeId, one] of this.#mine) {
       const isMissing = isLost || one.putAtMs === undefined;
@@ -213,7 +213,7 @@ export class Presence {
     const found = await this.#board.list(HOLDERS);
     let isBehind = false;
     for (const [run, text] of found) {
-      const holder = run === this.#me.run ? undefined : Holder.safeParse(jsonIn(text)).data;
+      const holder = run === this.#me.run ? undefined : Holder.safeParse(tryParseJson(text)).data;
       if (holder === undefined) continue;
       const known = this.#holders.get(run);
       const heardRev = known?.rev ?? -1;
@@ -237,14 +237,14 @@ export class Presence {
     this.#elsewhere.clear();
     for (const [name, text] of entries) {
       const [nodeId = "", run = ""] = name.split("/");
-      const held = run === this.#me.run ? undefined : Held.safeParse(jsonIn(text)).data;
+      const held = run === this.#me.run ? undefined : Held.safeParse(tryParseJson(text)).data;
       if (held !== undefined) this.#keep(nodeId, run, held);
     }
     for (const nodeId of new Set([...before, ...this.#elsewhere.keys()])) this.#listeners.changed(nodeId);
   }
 
   #hear(text: string): void {
-    const message = Message.safeParse(jsonIn(text)).data;
+    const message = Message.safeParse(tryParseJson(text)).data;
     if (message === undefined || message.from === this.#me.run) return;
     this.#inTurn(() => this.#heard(message));
   }
@@ -261,14 +261,14 @@ export class Presence {
       return;
     }
     this.#holders.set(from, { ...known, rev });
-    const held = Held.safeParse(jsonIn((await this.#board.read(`${NODES}${node}/${from}`)) ?? "")).data;
+    const held = Held.safeParse(tryParseJson((await this.#board.read(`${NODES}${node}/${from}`)) ?? "")).data;
     if (held !== undefined) this.#keep(node, from, held);
     else this.#forget(node, from);
     this.#listeners.changed(node);
   }
 
   async #meet(run: string, rev: number): Promise<void> {
-    const holder = Holder.safeParse(jsonIn((await this.#board.read(`${HOLDERS}${run}`)) ?? "")).data;
+    const holder = Holder.safeParse(tryParseJson((await this.#board.read(`${HOLDERS}${run}`)) ?? "")).data;
     if (holder !== undefined)
       this.#holders.set(run, { ...holder, rev: Math.max(holder.rev, rev), missed: false, doubted: false });
   }
@@ -304,7 +304,7 @@ export class Presence {
 
   async #put(nodeId: string, mine: { readonly held: Held; putAtMs: number | undefined }): Promise<void> {
     await this.#board.put(this.#entry(nodeId), JSON.stringify(mine.held), ENTRY_TTL_TIMES * this.#rules.ttlMs);
-    mine.putAtMs = this.#rules.clock.elapsedMs();
+    mine.putAtMs = this.#rules.clock.monotonicMs();
   }
 
   #tell(message: Message): Promise<void> {

@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, connect } from "node:http2";
 import type { Duplex } from "node:stream";
-import { stop, type Timer, type Timers } from "../../kit/timers.ts";
+import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
 
 /** HTTP/2 on what a WebSocket carries, with the pings that find out when nobody is there any more. */
 export type SessionRules = {
@@ -46,7 +46,7 @@ export function keepAsking(session: ClientHttp2Session, rules: SessionRules, { s
       timer = timers.after(pingTimeoutMs / 2, silent);
     });
     const isOut = session.ping((error, latencyMs) => {
-      stop(timer);
+      cancelTimer(timer);
       if (error !== null) return;
       answered(latencyMs);
       timer = timers.after(pingEveryMs, ask);
@@ -57,8 +57,8 @@ export function keepAsking(session: ClientHttp2Session, rules: SessionRules, { s
   // How far away a node is can be seen as soon as it is there.
   session.once("remoteSettings", () => {
     if (asked) return;
-    stop(timer);
+    cancelTimer(timer);
     ask();
   });
-  session.once("close", () => stop(timer));
+  session.once("close", () => cancelTimer(timer));
 }

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from "node:http";
 import { Fault } from "../../contract/faults.ts";
 import type { Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { jsonIn } from "../../kit/json.ts";
-import { stop, type Timers } from "../../kit/timers.ts";
+import { tryParseJson } from "../../kit/json.ts";
+import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import type { AudioPiece, AudioStream, Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import { authorize } from "./authorize.ts";
 import { classifyStatus } from "./classify.ts";
@@ -80,7 +80,7 @@ async function askPart(asking: Asking, parts: AskingParts): Promise<Asked> {
   if (signal.aborted) return failed("given up");
   return new Promise((resolve) => {
     const settle = (asked: Asked) => {
-      stop(deadline);
+      cancelTimer(deadline);
       signal.removeEventListener("abort", giveUp);
       resolve(asked);
     };
@@ -128,7 +128,7 @@ function readerFor({ lane, endpoint, heard }: Asking, { answerMaxBytes }: Asking
   const { status, headers, settle } = reading;
   if (status !== 200) {
     const why = (bytes: Buffer) =>
-      classifyStatus(status, headers, lane.decodeProblem(jsonIn(bytes), status, headers), endpoint.provider).why;
+      classifyStatus(status, headers, lane.decodeProblem(tryParseJson(bytes), status, headers), endpoint.provider).why;
     return collect(reading, PROBLEM_BYTES_MAX, "cut", (bytes) => settle(failed(why(bytes))));
   }
   if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {

@@ -1,4 +1,4 @@
-import { stop, type Timers } from "../../kit/timers.ts";
+import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import type { Transport, UpstreamFailure, UpstreamRequest } from "./transport.ts";
 
 type AnswerBounds = {
@@ -20,7 +20,7 @@ export function askOnce(
     // Before the call, which may fail while it is being made.
     const deadline = timers.after(timeoutMs, () => leave({ kind: "timeout", sent: true, why: "it took too long" }));
     const settle = (found: WholeResponse | UpstreamFailure) => {
-      stop(deadline);
+      cancelTimer(deadline);
       resolve(found);
     };
     const leave = (found: WholeResponse | UpstreamFailure) => {

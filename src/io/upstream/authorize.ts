@@ -1,5 +1,5 @@
 import type { Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
-import type { Soon } from "../../kit/soon.ts";
+import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { type AwsKeys, awsRegion, signAws } from "./sigv4.ts";
 import type { UpstreamBody } from "./transport.ts";
 
@@ -31,7 +31,7 @@ export function authorize(
   credential: Credential | undefined,
   style: AuthStyle,
   outgoing: Outgoing,
-): Soon<Record<string, string>> {
+): MaybePromise<Record<string, string>> {
   if (credential === undefined || credential.kind === "none") return {};
   if (credential === UNUSABLE) throw new CredentialRefused("the key that is kept does not open");
   if (credential.kind === "aws") return signed(credential.keys, outgoing);

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
-import { redacted } from "../../kit/secret.ts";
+import { redactSecrets } from "../../kit/secret.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { UpstreamFailure } from "./transport.ts";
 
@@ -305,7 +305,7 @@ export function atNode(verdict: Verdict, name: string, status: number | null): V
 /** A provider's words without the very credential it was shown, in whatever form that is. */
 export function struckOut(verdict: Verdict, secrets: readonly string[]): Verdict {
   if (verdict.is !== "stop") return verdict;
-  return { ...verdict, fault: verdict.fault.reworded({ message: redacted(verdict.fault.message, secrets) }) };
+  return { ...verdict, fault: verdict.fault.reworded({ message: redactSecrets(verdict.fault.message, secrets) }) };
 }
 
 function passedOn(status: number, problem: UpstreamProblem): Verdict {

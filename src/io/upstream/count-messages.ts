@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { isJsonObject, jsonIn, type MemberPatch } from "../../kit/json.ts";
-import { encodeStrictly } from "../../kit/percent.ts";
+import { isJsonObject, type MemberPatch, tryParseJson } from "../../kit/json.ts";
+import { percentEncode } from "../../kit/percent-encode.ts";
 import type { WholeAnswer } from "../../language/canon/answer.ts";
 import { RAW_PREDICT_VERSION } from "../../language/dialects/messages/raw-predict.ts";
 import { unknownHints } from "../../language/dialects/messages/unknown-hints.ts";
@@ -66,7 +66,7 @@ const COUNTING: Readonly<Record<Door, (inbound: InboundMessages, target: Target)
     decodeWhole: decodeCount,
   }),
   invoke: (inbound, target) => ({
-    path: `/model/${encodeStrictly(target.endpoint.upstreamModel.replace(AREA, ""))}/count-tokens`,
+    path: `/model/${percentEncode(target.endpoint.upstreamModel.replace(AREA, ""))}/count-tokens`,
     encode: () => {
       const body = invokedBody(inbound, target, invokedWith(inbound, target.endpoint), limitFor(inbound));
       return JSON.stringify({ input: { invokeModel: { body: Buffer.from(body).toString("base64") } } });
@@ -96,11 +96,11 @@ const InvokedCount = z.looseObject({ inputTokens: z.int().min(0) });
 /** The provider's own answer. */
 function decodeCount(bytes: Buffer): WholeAnswer | undefined {
   const text = bytes.toString("utf8");
-  return Count.safeParse(jsonIn(text)).success ? answerOf(text) : undefined;
+  return Count.safeParse(tryParseJson(text)).success ? answerOf(text) : undefined;
 }
 
 function decodeInvokedCount(bytes: Buffer): WholeAnswer | undefined {
-  const count = InvokedCount.safeParse(jsonIn(bytes));
+  const count = InvokedCount.safeParse(tryParseJson(bytes));
   return count.success ? answerOf(JSON.stringify({ input_tokens: count.data.inputTokens })) : undefined;
 }
 

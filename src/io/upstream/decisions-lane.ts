@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { DecisionFacts } from "../../domain/catalogue/facts-decisions.ts";
-import { jsonIn } from "../../kit/json.ts";
+import { tryParseJson } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
@@ -73,7 +73,7 @@ function wireLane(ask: DecisionAsk, target: DecisionTarget, decisions: DecisionF
     auth: "bearer",
     encode: () => JSON.stringify(wire.encode(ask, facts)),
     decodeWhole(bytes, headers) {
-      const reply = wire.decode(jsonIn(bytes), facts, headers);
+      const reply = wire.decode(tryParseJson(bytes), facts, headers);
       if (reply === undefined) return { unusable: "not an answer of its format" };
       const answers = checkReply(reply, ask.questions, decisions.decimals);
       if ("unusable" in answers) return answers;

@@ -1,6 +1,6 @@
 import { type Endpoint, effortsOf } from "../../domain/catalogue/catalogue.ts";
 import { type MemberPatch, patchMembers } from "../../kit/json.ts";
-import { encodeStrictly } from "../../kit/percent.ts";
+import { percentEncode } from "../../kit/percent-encode.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { WISH_FIELDS } from "../../language/canon/wishes.ts";
 import { decodeProblem as decodeAwsProblem } from "../../language/dialects/converse/errors.ts";
@@ -93,7 +93,7 @@ const DOORS: Readonly<Record<Door, (inbound: InboundMessages, target: Target, ow
     const invoked = invokedWith(inbound, endpoint);
     const operation = inbound.call.stream ? "invoke-with-response-stream" : "invoke";
     return {
-      path: `/model/${encodeStrictly(endpoint.upstreamModel)}/${operation}`,
+      path: `/model/${percentEncode(endpoint.upstreamModel)}/${operation}`,
       auth: "bearer",
       headers: {},
       streamType: "application/vnd.amazon.eventstream",

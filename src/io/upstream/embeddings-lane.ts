@@ -1,7 +1,7 @@
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { EmbeddingFacts } from "../../domain/catalogue/facts-embeddings.ts";
-import { counted } from "../../kit/counted.ts";
-import { jsonIn } from "../../kit/json.ts";
+import { tryParseJson } from "../../kit/json.ts";
+import { pluralize } from "../../kit/pluralize.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import { AROUND_TOKENS, BEYOND_REASON_TIMES, NO_END } from "../../language/canon/reason.ts";
@@ -116,7 +116,7 @@ function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part:
         }),
       ),
     decodeWhole(bytes, headers) {
-      const answer = wire.decode(jsonIn(bytes), headers);
+      const answer = wire.decode(tryParseJson(bytes), headers);
       const read = answer === undefined ? undefined : readPart(answer, inputs, tokensMax, errand);
       return read === undefined || "unusable" in read ? read : kept(read);
     },
@@ -136,7 +136,8 @@ function readPart(
   errand: EmbeddingErrand,
 ): Part | Unusable {
   const asked = inputs.texts.length;
-  if (given.length !== asked) return { unusable: `${counted(given.length, "vector")} for ${counted(asked, "input")}` };
+  if (given.length !== asked)
+    return { unusable: `${pluralize(given.length, "vector")} for ${pluralize(asked, "input")}` };
   const writing = writingOf(errand);
   const vectors: Written[] = [];
   for (const one of given) {

@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { z } from "zod";
 import type { Credential } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { jsonIn } from "../../kit/json.ts";
+import { tryParseJson } from "../../kit/json.ts";
 import type { Timers } from "../../kit/timers.ts";
 import { askOnce } from "./ask-once.ts";
 import { CredentialRefused } from "./authorize.ts";
@@ -121,7 +121,7 @@ async function fetchToken(
   const why = `the token endpoint refused with ${answer.status}`;
   if (REFUSALS.has(answer.status)) throw new CredentialRefused(why);
   if (answer.status !== 200) throw new Error(why);
-  const parsed = TokenAnswer.safeParse(jsonIn(answer.bytes));
+  const parsed = TokenAnswer.safeParse(tryParseJson(answer.bytes));
   if (!parsed.success) throw new Error("the token endpoint gave no token");
   return { token: parsed.data.access_token, lifeSeconds: parsed.data.expires_in };
 }

@@ -1,5 +1,5 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
-import { isJsonObject, type JsonObject, jsonObjectIn } from "../../kit/json.ts";
+import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
 import { contextEnd, NO_END, type UsageEnd } from "../../language/canon/reason.ts";
 import { END_MARKER } from "../../language/dialects/chat/chunk.ts";
 import { measured } from "../../language/dialects/chat/reply.ts";
@@ -31,7 +31,7 @@ export function heldToItsWord(lane: Lane, word: Word): Lane {
       ? {}
       : { parts: { ...parts, lanes: parts.lanes.map((part) => heldToItsWord(part, word)) } }),
     decodeWhole(bytes, headers) {
-      const body = jsonObjectIn(bytes);
+      const body = tryParseJsonObject(bytes);
       const lie = body === undefined ? undefined : lieInWhole(body, held);
       return lie === undefined ? lane.decodeWhole(bytes, headers) : { unusable: lie };
     },
@@ -123,7 +123,7 @@ class WatchedFrames implements FrameReader {
 
   #watched(frames: ReturnType<FrameReader["push"]>): ReturnType<FrameReader["push"]> {
     for (const { data } of frames) {
-      const chunk = data === END_MARKER ? undefined : jsonObjectIn(data);
+      const chunk = data === END_MARKER ? undefined : tryParseJsonObject(data);
       const lie = chunk === undefined ? undefined : this.#lieIn(chunk);
       if (lie !== undefined) throw new ImpossibleFrame(lie);
     }

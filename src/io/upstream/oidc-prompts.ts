@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { jsonIn } from "../../kit/json.ts";
+import { tryParseJson } from "../../kit/json.ts";
 import type { Timers } from "../../kit/timers.ts";
 import { askOnce } from "./ask-once.ts";
 import type { Transport } from "./transport.ts";
@@ -21,5 +21,5 @@ export async function promptsIn(
   const answer = await askOnce(transport, request, { timers, timeoutMs: TIMEOUT_MS, bytesMax: BYTES_MAX });
   if (!("status" in answer)) throw new Error(`its discovery document did not come (${answer.kind}: ${answer.why})`);
   if (answer.status !== 200) throw new Error(`its discovery document came with status ${answer.status}`);
-  return Discovered.safeParse(jsonIn(answer.bytes.toString("utf8"))).data?.prompt_values_supported ?? [];
+  return Discovered.safeParse(tryParseJson(answer.bytes.toString("utf8"))).data?.prompt_values_supported ?? [];
 }

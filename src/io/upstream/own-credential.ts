@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
-import { type JsonObject, jsonObjectIn } from "../../kit/json.ts";
-import { digestOf } from "../../kit/secret.ts";
+import { type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
+import { sha256Hex } from "../../kit/secret.ts";
 import { placesInProjects, signedProviders } from "./connections.ts";
 import { type Minting, mintedCredential, readGoogleAccount } from "./google-credentials.ts";
 
@@ -49,9 +49,9 @@ export function readOwnKey(
   reading: KeyReading,
 ): ReadKey | { readonly problem: string } {
   const secret = text.trim();
-  const fingerprint = digestOf(secret).slice(0, FINGERPRINT_CHARS);
+  const fingerprint = sha256Hex(secret).slice(0, FINGERPRINT_CHARS);
   if (secret.startsWith("{")) {
-    const fields = jsonObjectIn(secret);
+    const fields = tryParseJsonObject(secret);
     const read =
       fields?.["type"] === "service_account"
         ? serviceAccount(secret, provider, reading)

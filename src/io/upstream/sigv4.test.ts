@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { encodeStrictly } from "../../kit/percent.ts";
+import { percentEncode } from "../../kit/percent-encode.ts";
 import { awsRegion, signAws } from "./sigv4.ts";
 
 /** Key, date, region and service of AWS's published test suite of Signature Version 4. */
@@ -89,7 +89,7 @@ describe("what a signature rests on", () => {
   });
 
   test("strict encoding leaves nothing but unreserved characters", () => {
-    expect(encodeStrictly("arn:aws:bedrock:eu/profile (a)!'*~_-.")).toBe(
+    expect(percentEncode("arn:aws:bedrock:eu/profile (a)!'*~_-.")).toBe(
       "arn%3Aaws%3Abedrock%3Aeu%2Fprofile%20%28a%29%21%27%2A~_-.",
     );
   });

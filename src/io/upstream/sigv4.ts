@@ -1,5 +1,5 @@
 import { createHash, createHmac } from "node:crypto";
-import { encodeStrictly } from "../../kit/percent.ts";
+import { percentEncode } from "../../kit/percent-encode.ts";
 
 /** An AWS key pair; the token only where the pair is a temporary one. */
 export type AwsKeys = {
@@ -63,12 +63,12 @@ function stampOf(nowMs: number): { date: string; time: string } {
 }
 
 function canonicalPath(path: string): string {
-  return path.split("/").map(encodeStrictly).join("/") || "/";
+  return path.split("/").map(percentEncode).join("/") || "/";
 }
 
 function canonicalQuery(params: URLSearchParams): string {
   return [...params]
-    .map(([name, value]) => `${encodeStrictly(name)}=${encodeStrictly(value)}`)
+    .map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`)
     .toSorted()
     .join("&");
 }

@@ -1,6 +1,6 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { TranscriptionFacts } from "../../domain/catalogue/facts-transcriptions.ts";
-import { jsonIn } from "../../kit/json.ts";
+import { tryParseJson } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import { tokensOfWeight, weightOf } from "../../language/canon/estimate.ts";
@@ -59,7 +59,7 @@ export function transcriptionsLane(
     end: () => tokensEnd(file, String(ask.parameters.prompt ?? "")),
     encode: () => body,
     decodeWhole(bytes) {
-      const transcript = wire.decode(jsonIn(bytes));
+      const transcript = wire.decode(tryParseJson(bytes));
       return transcript === undefined ? undefined : answerOf(transcript, { ask, file, billedBy });
     },
     openFrames: (max) => new SseReader(max),

@@ -1,4 +1,4 @@
-import { doubled } from "../../kit/backoff.ts";
+import { exponentialBackoffMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Up } from "./protocol.ts";
@@ -103,7 +103,7 @@ export class Crew {
     let slot = own ?? 1;
     while (isTaken(slot)) slot += 1;
     this.#slots.add(slot);
-    const startedMs = this.#deps.clock.elapsedMs();
+    const startedMs = this.#deps.clock.monotonicMs();
     const hand = this.#begun(slot);
     this.#hands.set(hand, "serving");
     // Who asked hears of it; a replacement is tried again below.
@@ -148,7 +148,7 @@ export class Crew {
     // One that never served is the business of whoever asked for it.
     if (did === "serving" && wasReady && !this.#stopping) {
       this.#deps.log.error({ worker: slot, pid, how }, "a worker ended and is replaced");
-      const livedMs = this.#deps.clock.elapsedMs() - startedMs;
+      const livedMs = this.#deps.clock.monotonicMs() - startedMs;
       this.#quickEnds = livedMs > WELL_AFTER_MS ? 0 : this.#quickEnds + 1;
       await this.#fill(this.#quickEnds - 1, slot);
     }
@@ -187,7 +187,7 @@ export class Crew {
   }
 
   async #pause(failures: number): Promise<void> {
-    const waitMs = doubled(failures - 1, this.#deps.backoffFirstMs, BACKOFF_MS_MAX);
+    const waitMs = exponentialBackoffMs(failures - 1, this.#deps.backoffFirstMs, BACKOFF_MS_MAX);
     await Promise.race([this.#stopped.promise, new Promise((resolve) => setTimeout(resolve, waitMs).unref())]);
   }
 

@@ -2,7 +2,7 @@ import type { Duplex } from "node:stream";
 import type { SharedState } from "../../domain/admission/admission.ts";
 import type { RememberedUse } from "../../domain/admission/idempotency.ts";
 import type { Board, Lock } from "../../domain/fleet/board.ts";
-import { after, type Soon } from "../../kit/soon.ts";
+import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { Lines, type Parsed } from "./lines.ts";
 import { type BookedNanos, Moving } from "./moving.ts";
 import { type Asks, holdRequest, holdVerdictWire, keyOf, type News, spendWire } from "./protocol.ts";
@@ -23,13 +23,15 @@ export type Booked = {
 
 /** What is asked of a worker's own place among the others. */
 export type Place = {
-  readonly [Name in "hello" | "up" | "ready" | "metrics"]: (ask: Asks[Name]["ask"]) => Soon<Asks[Name]["answer"]>;
+  readonly [Name in "hello" | "up" | "ready" | "metrics"]: (
+    ask: Asks[Name]["ask"],
+  ) => MaybePromise<Asks[Name]["answer"]>;
 } & {
   /** Reaches all workers. */
   readonly tell: (topic: string, message: string) => void;
 };
 
-type Answers = { readonly [Name in keyof Asks]: (ask: Asks[Name]["ask"]) => Soon<Asks[Name]["answer"]> };
+type Answers = { readonly [Name in keyof Asks]: (ask: Asks[Name]["ask"]) => MaybePromise<Asks[Name]["answer"]> };
 
 const MEASURE_MS_MAX = 1_000;
 
@@ -116,7 +118,7 @@ export class Desk {
     const problem = (error: unknown) =>
       this.#lines.say([number, null, error instanceof Error ? error.message : String(error)]);
     try {
-      const answering: (ask: Parsed) => Soon<unknown> = this.#answers[asked];
+      const answering: (ask: Parsed) => MaybePromise<unknown> = this.#answers[asked];
       const answer = answering(ask);
       if (answer instanceof Promise) answer.then((value) => this.#lines.say([number, value]), problem);
       else this.#lines.say([number, answer]);
@@ -132,21 +134,21 @@ export class Desk {
       look: (ask) => state.look(keyOf(ask), ask[2]),
       touch: (workspaceId) => done(state.touch(workspaceId)),
       hold: (ask) =>
-        after(state.hold(holdRequest(ask)), (verdict) => {
+        chain(state.hold(holdRequest(ask)), (verdict) => {
           if (verdict.is === "held") reserved.held(this, ask[0], ask[1]);
           return holdVerdictWire(verdict);
         }),
       settle: ([requestId, workspaceId, nanos]) =>
-        after(state.settle({ requestId, workspaceId }, BigInt(nanos)), () => {
+        chain(state.settle({ requestId, workspaceId }, BigInt(nanos)), () => {
           reserved.settled(requestId);
           return null;
         }),
       leave: ([requestId, workspaceId]) =>
-        after(state.leave({ requestId, workspaceId }), () => {
+        chain(state.leave({ requestId, workspaceId }), () => {
           reserved.left(this, requestId);
           return null;
         }),
-      giveBack: ([requestId, workspaceId]) => after(state.giveBack({ requestId, workspaceId }), () => null),
+      giveBack: ([requestId, workspaceId]) => chain(state.giveBack({ requestId, workspaceId }), () => null),
       credit: ([workspaceId, nanos, booking]) => {
         this.#moving.moved(workspaceId, BigInt(nanos));
         if (booking !== null) this.#moving.booked(booking);
@@ -171,18 +173,18 @@ export class Desk {
         return { day: spendWire(day), month: spendWire(month) };
       },
       claim: ([use, requestId]) =>
-        after(state.claim(use, requestId), (verdict) => {
+        chain(state.claim(use, requestId), (verdict) => {
           if (verdict.is === "claimed") reserved.claimed(this, use.key, requestId);
           if (verdict.is !== "remembered") return verdict;
           return { is: "remembered", first: { ...verdict.first, nanos: String(verdict.first.nanos) } };
         }),
       remember: (use) =>
-        after(state.remember({ ...use, nanos: BigInt(use.nanos) }), () => {
+        chain(state.remember({ ...use, nanos: BigInt(use.nanos) }), () => {
           reserved.unclaimed(use.key, use.requestId);
           return null;
         }),
       release: ([key, requestId]) =>
-        after(state.release(key, requestId), () => {
+        chain(state.release(key, requestId), () => {
           reserved.unclaimed(key, requestId);
           return null;
         }),

@@ -1,6 +1,6 @@
 import type { Board, Lock } from "../../domain/fleet/board.ts";
 import type { Clock } from "../../kit/clock.ts";
-import { stop, type Timers } from "../../kit/timers.ts";
+import { cancelTimer, type Timers } from "../../kit/timers.ts";
 
 type Fact = { readonly value: string; readonly untilMs: number };
 type Turn = (lock: Lock) => void;
@@ -18,7 +18,7 @@ export function memoryBoard(clock: Clock, timers: Timers): Board {
 
   const alive = (name: string): string | undefined => {
     const fact = facts.get(name);
-    if (fact === undefined || fact.untilMs > clock.elapsedMs()) return fact?.value;
+    if (fact === undefined || fact.untilMs > clock.monotonicMs()) return fact?.value;
     facts.delete(name);
     return undefined;
   };
@@ -49,7 +49,7 @@ export function memoryBoard(clock: Clock, timers: Timers): Board {
   return {
     async put(name, value, ttlMs) {
       if (facts.size >= sweepAt) sweep();
-      facts.set(name, { value, untilMs: clock.elapsedMs() + ttlMs });
+      facts.set(name, { value, untilMs: clock.monotonicMs() + ttlMs });
     },
     read: async (name) => alive(name),
     async drop(name) {
@@ -74,7 +74,7 @@ export function memoryBoard(clock: Clock, timers: Timers): Board {
         resolve(undefined);
       });
       const turn: Turn = (lock) => {
-        stop(timer);
+        cancelTimer(timer);
         waiting.delete(turn);
         resolve(lock);
       };

@@ -15,11 +15,11 @@ function scene() {
     return lines.flatMap((line) => JSON.parse(line) as unknown[]);
   };
   let [nowMs, looks] = [0, 0];
-  const elapsedMs = () => {
+  const monotonicMs = () => {
     looks += 1;
     return nowMs;
   };
-  const primary = new Primary(here, { nowMs: () => nowMs, elapsedMs });
+  const primary = new Primary(here, { nowMs: () => nowMs, monotonicMs });
   const passing = async (ms: number) => {
     [nowMs, looks] = [nowMs + ms, 0];
     await vi.waitFor(() => expect(looks).toBeGreaterThan(0));

@@ -32,7 +32,7 @@ export class Primary {
 
   constructor(pipe: Duplex, clock: Clock) {
     this.#clock = clock;
-    this.#lookedAtMs = clock.elapsedMs();
+    this.#lookedAtMs = clock.monotonicMs();
     this.#lines = new Lines(pipe, (message) => this.#take(message));
     setInterval(() => this.#giveUp(), LOOK_EVERY_MS).unref();
   }
@@ -44,7 +44,7 @@ export class Primary {
   ): Promise<Asks[Name]["answer"]> {
     if (this.#waiting.size >= WAITING_MAX) return Promise.reject(notAnswering());
     const number = this.#next++;
-    const sinceMs = patience === "short" ? this.#clock.elapsedMs() : Number.POSITIVE_INFINITY;
+    const sinceMs = patience === "short" ? this.#clock.monotonicMs() : Number.POSITIVE_INFINITY;
     return new Promise((resolve, reject) => {
       this.#waiting.set(number, { sinceMs, resolve, reject, giveUp: () => reject(notAnswering()) });
       this.#lines.say([number, name, ask]);
@@ -61,7 +61,7 @@ export class Primary {
     this.#lines.say([number, name, ask]);
     if (this.#isSilent || this.#waiting.size >= WAITING_MAX) return;
     await new Promise<void>((resolve, reject) => {
-      this.#waiting.set(number, { sinceMs: this.#clock.elapsedMs(), resolve, reject, giveUp: resolve });
+      this.#waiting.set(number, { sinceMs: this.#clock.monotonicMs(), resolve, reject, giveUp: resolve });
     });
   }
 
@@ -86,7 +86,7 @@ export class Primary {
   }
 
   #giveUp(): void {
-    const nowMs = this.#clock.elapsedMs();
+    const nowMs = this.#clock.monotonicMs();
     const hasStoodStill = nowMs - this.#lookedAtMs > 2 * LOOK_EVERY_MS;
     this.#lookedAtMs = nowMs;
     // Then it was this process: what it has to say, and the answers that wait for it, go first.

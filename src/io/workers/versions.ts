@@ -1,5 +1,5 @@
 import type { SharedState } from "../../domain/admission/admission.ts";
-import { after } from "../../kit/soon.ts";
+import { chain } from "../../kit/maybe-promise.ts";
 
 /** The same state, whose windows tell which version of a workspace is the newest: a new word each time it is touched. */
 export function withVersions(state: SharedState, word: () => string): SharedState {
@@ -10,9 +10,9 @@ export function withVersions(state: SharedState, word: () => string): SharedStat
   return {
     ...state,
     window: (key, limit) =>
-      after(state.window(key, limit), (verdict) => ({ ...verdict, version: versionOf(key.workspaceId) })),
+      chain(state.window(key, limit), (verdict) => ({ ...verdict, version: versionOf(key.workspaceId) })),
     look: (key, limit) =>
-      after(state.look(key, limit), (verdict) => ({ ...verdict, version: versionOf(key.workspaceId) })),
+      chain(state.look(key, limit), (verdict) => ({ ...verdict, version: versionOf(key.workspaceId) })),
     async touch(workspaceId) {
       versions.set(workspaceId, word());
     },

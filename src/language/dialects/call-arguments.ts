@@ -1,6 +1,6 @@
 import { fault } from "../../contract/faults.ts";
-import { parseExactly } from "../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { parseLosslessJson } from "../../kit/lossless-json.ts";
 import type { ToolCallPart } from "../canon/parts.ts";
 
 const NAME_CHARS_SHOWN = 64;
@@ -25,7 +25,7 @@ function objectIn(text: string): JsonObject | undefined {
   // Numbers that are kept as they were written are objects as well.
   if (!text.trimStart().startsWith("{")) return undefined;
   try {
-    const value = parseExactly(text);
+    const value = parseLosslessJson(text);
     return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;

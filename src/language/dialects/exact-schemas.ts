@@ -1,5 +1,5 @@
-import { mayLoseDigits, parseWithAllDigits } from "../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject, type ParsedBody } from "../../kit/json.ts";
+import { mayLosePrecision, parsePreciseJson } from "../../kit/lossless-json.ts";
 
 /** The way to a schema in a body: names of members, and `EACH` for all items of a list. */
 type Place = readonly [member: string, ...inside: string[]];
@@ -32,7 +32,7 @@ export function withExactSchemas(body: ParsedBody, dialect: keyof typeof PLACES)
     const span = body.members.get(member);
     if (span === undefined) continue;
     const text = body.text.slice(span.valueStart, span.valueEnd);
-    if (mayLoseDigits(text)) value = { ...value, [member]: replaced(value[member], parseWithAllDigits(text), inside) };
+    if (mayLosePrecision(text)) value = { ...value, [member]: replaced(value[member], parsePreciseJson(text), inside) };
   }
   return value;
 }

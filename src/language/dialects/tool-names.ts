@@ -1,4 +1,4 @@
-import { digestOf } from "../../kit/secret.ts";
+import { sha256Hex } from "../../kit/secret.ts";
 import type { Call } from "../canon/call.ts";
 import type { AnswerEvent } from "../canon/events.ts";
 import type { Part, Turn } from "../canon/parts.ts";
@@ -39,7 +39,7 @@ const DIGEST_CHARS = 12;
 
 /** Its ends, for the model to read, most of all the last one; between them a digest of the whole keeps names apart. */
 function shortName(name: string, max: number): string {
-  const head = `${name.slice(0, HEAD_CHARS)}_${digestOf(name).slice(0, DIGEST_CHARS)}_`;
+  const head = `${name.slice(0, HEAD_CHARS)}_${sha256Hex(name).slice(0, DIGEST_CHARS)}_`;
   return head + name.slice(head.length - max);
 }
 

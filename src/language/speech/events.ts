@@ -1,4 +1,4 @@
-import { type JsonObject, jsonObjectIn } from "../../kit/json.ts";
+import { type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
 import { type SseFrame, SseReader } from "../../kit/sse.ts";
 import type { AudioPiece } from "../canon/answer.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
@@ -60,7 +60,7 @@ export class AudioEvents implements Unwrapping {
     const parts: Buffer[] = [];
     for (const { data } of frames) {
       if (data === "[DONE]") continue;
-      const event = jsonObjectIn(data);
+      const event = tryParseJsonObject(data);
       if (event === undefined) return { is: "garbage", why: "an event that is not of its format" };
       for (const piece of this.#reading.read(event)) {
         if (piece.is === "audio") {

@@ -1,4 +1,4 @@
-import { jsonObjectIn } from "../../kit/json.ts";
+import { tryParseJsonObject } from "../../kit/json.ts";
 import type { AudioPiece } from "../canon/answer.ts";
 import type { Usage } from "../canon/usage.ts";
 import { Base64Field } from "./base64-field.ts";
@@ -40,7 +40,7 @@ export class AudioInJson implements Unwrapping {
   }
 
   end(): AudioPiece {
-    const body = jsonObjectIn(this.#field.rest ?? "");
+    const body = tryParseJsonObject(this.#field.rest ?? "");
     if (body === undefined) return { is: "garbage", why: "not one whole JSON object" };
     for (const piece of this.#reading.read(body)) if (piece.is === "problem" || piece.is === "garbage") return piece;
     return { is: "audio", bytes: Buffer.alloc(0) };

@@ -1,5 +1,5 @@
 import type { ErrorEnvelope } from "../../contract/faults.ts";
-import { type JsonObject, jsonIn } from "../../kit/json.ts";
+import { type JsonObject, tryParseJson } from "../../kit/json.ts";
 import type { AnswerStream, Piece, ShownCost, Units } from "../canon/answer.ts";
 import { tokensOfWeight, weightOf } from "../canon/estimate.ts";
 import { NO_TOKENS, type Usage } from "../canon/usage.ts";
@@ -67,7 +67,7 @@ export class TranscriptStream implements AnswerStream {
     if (data === END) return this.finished ? { is: "end", text: "" } : { is: "garbage" };
     // Who talks on after the last word has nothing to say.
     if (this.finished) return { is: "figures" };
-    const event = this.#wire.event(jsonIn(data));
+    const event = this.#wire.event(tryParseJson(data));
     switch (event.is) {
       case "text":
         this.#weight += weightOf(event.text);

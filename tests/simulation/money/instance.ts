@@ -179,7 +179,7 @@ export class Life {
     const { shape, chance, scheduler } = this.#world;
     if (!this.#isAlive) return "away";
     if (shape.isCalm) return "answered";
-    const nowMs = scheduler.elapsedMs();
+    const nowMs = scheduler.monotonicMs();
     if (shape.sqlAway.some(({ fromMs, toMs }) => nowMs >= fromMs && nowMs < toMs) || chance.is(shape.sql.away)) {
       this.#world.count("sql away");
       return "away";

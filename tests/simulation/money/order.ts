@@ -183,7 +183,7 @@ function exchangeOf({ scheduler }: World, { id, principal }: Order): Exchange {
     headers: {},
     clientAddress: "127.0.0.1",
     receivedAtMs: scheduler.nowMs(),
-    startedMs: scheduler.elapsedMs(),
+    startedMs: scheduler.monotonicMs(),
     principal,
     baseHeaders: {},
     body: async () => Buffer.alloc(0),

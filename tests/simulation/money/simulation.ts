@@ -22,7 +22,7 @@ export async function simulate(seed: number, tracing: "traced" | "hashed" = "has
   useTimersOf(scheduler);
   const isBroken = () => violations.length > 0;
   await begin(world);
-  const untilMs = (ms: number) => () => isBroken() || scheduler.elapsedMs() >= ms;
+  const untilMs = (ms: number) => () => isBroken() || scheduler.monotonicMs() >= ms;
   const calmAtMs = world.shape.overMs + 25_000;
   scheduler.after(calmAtMs, () => calmDown(world));
   const over = await scheduler.run(EVENTS_MAX, untilMs(calmAtMs + SETTLED_AFTER_MS));

@@ -16,7 +16,7 @@ import { MIGRATIONS } from "../../../src/io/store/sql/migrations/all.ts";
 import type { Database } from "../../../src/io/store/sql/schema.ts";
 import { sqliteDdl } from "../../../src/io/store/sql/sqlite/ddl.ts";
 import { prepareIngest } from "../../../src/io/store/sql/sqlite/ingest.ts";
-import { Turnstile } from "../../../src/io/store/sql/sqlite/turnstile.ts";
+import { Mutex } from "../../../src/io/store/sql/sqlite/mutex.ts";
 import { StoreError } from "../../../src/io/store/sql/store-error.ts";
 import { wholeNumbers } from "../../../src/io/store/sql/whole-numbers.ts";
 
@@ -26,7 +26,7 @@ export type SqlFate = "answered" | "away" | "answer_lost";
 /** The real SQL and the real ingest on a database in memory, which all instances share. */
 export class SharedSql {
   readonly #db: DatabaseSync;
-  readonly #turnstile = new Turnstile();
+  readonly #turnstile = new Mutex();
   readonly #prepared: (sql: string) => StatementSync;
   readonly #ingest: ReturnType<typeof prepareIngest>;
 
@@ -91,7 +91,7 @@ function preparing(db: DatabaseSync): (sql: string) => StatementSync {
 function kyselyOn(
   db: DatabaseSync,
   statementFor: (sql: string) => StatementSync,
-  turnstile: Turnstile,
+  turnstile: Mutex,
   fate: () => SqlFate,
 ): Kysely<Database> {
   const connection: DatabaseConnection = {
@@ -157,10 +157,10 @@ async function template(): Promise<Uint8Array> {
   const made = kyselyOn(
     db,
     (sql) => db.prepare(sql),
-    new Turnstile(),
+    new Mutex(),
     () => "answered",
   );
-  await migrate({ db: made, ddl: sqliteDdl }, MIGRATIONS, { nowMs: () => 0, elapsedMs: () => 0 });
+  await migrate({ db: made, ddl: sqliteDdl }, MIGRATIONS, { nowMs: () => 0, monotonicMs: () => 0 });
   const bytes = db.serialize();
   db.close();
   return bytes;

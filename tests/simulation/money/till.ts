@@ -51,7 +51,7 @@ export class Till {
     this.#world.note(`${requestId} holds ${nanos}: ${verdict.is}`);
     if (verdict.is === "held" && known?.isSwept === false) {
       // Who asks again for what is held has it for its whole time from then on.
-      known.sinceMs = this.#world.scheduler.elapsedMs();
+      known.sinceMs = this.#world.scheduler.monotonicMs();
     } else if (verdict.is === "held") {
       const say = (what: string) => this.#world.broken("hold", `${requestId} holds ${nanos}: ${what}`);
       const freeNanos = before.balanceNanos - before.heldNanos;
@@ -63,7 +63,7 @@ export class Till {
         if (chargedNanos + heldNanos + nanos > limit.nanos)
           say(`${chargedNanos} of ${limit.nanos} are spent by ${spender} in its ${limit.per}, ${heldNanos} are held`);
       }
-      const sinceMs = this.#world.scheduler.elapsedMs();
+      const sinceMs = this.#world.scheduler.monotonicMs();
       this.#holds.set(requestId, { workspaceId, keyId, memberId, day, sinceMs, nanos, isSwept: false });
     }
     this.#compare(workspaceId, keyId, memberId);
@@ -100,7 +100,7 @@ export class Till {
   /** What has waited too long goes back; the request may still end and be charged. */
   sweep(maxAgeMs: number): void {
     void this.state.sweep(maxAgeMs);
-    const nowMs = this.#world.scheduler.elapsedMs();
+    const nowMs = this.#world.scheduler.monotonicMs();
     for (const held of this.#holds.values()) {
       if (nowMs - held.sinceMs < maxAgeMs) continue;
       held.nanos = 0n;

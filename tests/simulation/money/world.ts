@@ -89,7 +89,7 @@ export class World {
   }
 
   note(line: string): void {
-    const whole = `${this.scheduler.elapsedMs().toFixed(1)} ${line}`;
+    const whole = `${this.scheduler.monotonicMs().toFixed(1)} ${line}`;
     for (let at = 0; at < whole.length; at += 1) this.#hash = Math.imul(this.#hash ^ whole.charCodeAt(at), 0x01000193);
     this.trace?.push(whole);
   }
@@ -100,7 +100,7 @@ export class World {
 
   broken(rule: string, what: string): void {
     this.note(`BROKEN ${rule}: ${what}`);
-    this.violations.push({ rule, what, atMs: this.scheduler.elapsedMs() });
+    this.violations.push({ rule, what, atMs: this.scheduler.monotonicMs() });
   }
 }
 

@@ -226,7 +226,7 @@ test("BILL-01 SCALE-03 a refused repetition does not end a booking whose first t
       },
     },
     ledger: { find: async () => undefined },
-    clock: { nowMs: () => nowMs, elapsedMs: () => nowMs },
+    clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
   });
   const failing = (error: Error) => () => Promise.reject(error);
   await expect(bookings.book(payout, 4n, failing(new StoreError("unavailable", "cut")))).rejects.toThrow("not known");

@@ -51,7 +51,7 @@ export class Bookings {
 
   /** Looks up what is in doubt; answers how much still is. */
   async settle(): Promise<number> {
-    const longAgoMs = this.#deps.clock.elapsedMs() - DOUBT_MS;
+    const longAgoMs = this.#deps.clock.monotonicMs() - DOUBT_MS;
     for (const [id, { sinceMs }] of this.#doubts)
       if (sinceMs <= longAgoMs) await this.#alone(id, async () => this.#resolve(id, await this.#deps.ledger.find(id)));
     return this.#doubts.size;
@@ -140,7 +140,7 @@ export class Bookings {
     this.#doubts.set(id, {
       workspaceId,
       takenNanos: (before?.takenNanos ?? 0n) + takenNanos,
-      sinceMs: clock.elapsedMs(),
+      sinceMs: clock.monotonicMs(),
       triedAtMs: new Set([...(before?.triedAtMs ?? []), createdAtMs]),
       filling: now,
     });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
 import { finishedRecord } from "../../../../tests/support/records.ts";
-import { makeIds } from "../../../kit/ids.ts";
+import { createIdGenerator } from "../../../kit/id-generator.ts";
 
 let room: ManageRoom;
 const params = { workspace: "lab" };
@@ -69,7 +69,7 @@ test("BILL-01 only what was paid in is paid back: credit that was given or corre
 });
 
 test("BILL-02 a request that the log has forgotten is still refunded: its id says when it was charged", async () => {
-  const id = makeIds(room.nowMs).next("chatcmpl-");
+  const id = createIdGenerator(room.nowMs).next("chatcmpl-");
   const workspaceId = room.directory.workspace("lab")?.id ?? "";
   await room.store.ingest([finishedRecord(id, { workspaceId, createdAtMs: room.nowMs() })]);
   await room.store.log.sweep(room.nowMs() + 1, 1000);

@@ -8,7 +8,7 @@ import {
   walletNanosOf,
 } from "../../../domain/billing/ledger.ts";
 import type { PaymentEvent, PaymentOrder } from "../../../domain/billing/payment.ts";
-import { formatNanos, lesser } from "../../../kit/money.ts";
+import { formatNanos, minNanos } from "../../../kit/money.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { short } from "../../short.ts";
 import { change, type ManageDeps, type Room } from "../deps.ts";
@@ -134,7 +134,7 @@ async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEve
   const before = await room.store.ledger.returned(workspaceId, source.id);
   const wanted = event.amountIs === "of_this" ? event.nanos : event.nanos - (await paidOutOf(room, source));
   // What is taken back is never more than what came.
-  const nanos = lesser(wanted, order.nanos - before);
+  const nanos = minNanos(wanted, order.nanos - before);
   const make = event.what === "refunded" ? payoutOf : chargebackOf;
   const transaction = make({
     id: `${event.what}:${order.id}:${event.disputeId ?? event.id}`,

@@ -12,7 +12,7 @@ import { OPEN_POLICY } from "../../../domain/tenancy/policy.ts";
 import { memoryState } from "../../../io/state/memory.ts";
 import { openSqlite } from "../../../io/store/sql/sqlite/open.ts";
 import type { Store } from "../../../io/store/sql/store.ts";
-import { makeIds } from "../../../kit/ids.ts";
+import { createIdGenerator } from "../../../kit/id-generator.ts";
 import { makeTurns } from "../deps.ts";
 import { Bookings } from "./bookings.ts";
 import { PromotionExpiry, promotionsOf } from "./promotions.ts";
@@ -78,7 +78,7 @@ class World {
         directory,
         bookings: new Bookings({ state: this.state, ledger: store.ledger, clock: this.#clock }),
         clock: this.#clock,
-        ids: makeIds(() => 1),
+        ids: createIdGenerator(() => 1),
         captures: { opened() {}, closed() {}, settled: async () => {}, skipped: () => 0 },
         snapshot: () => {
           throw new Error("nobody asks for models here");
@@ -202,7 +202,7 @@ describe("promotional credit", () => {
   let store: Store;
   let worlds = 0;
   beforeAll(async () => {
-    store = await openSqlite(dataDir, { nowMs: () => 1, elapsedMs: () => 1 });
+    store = await openSqlite(dataDir, { nowMs: () => 1, monotonicMs: () => 1 });
   });
   afterAll(async () => {
     await store.close();

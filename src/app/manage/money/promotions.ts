@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import { expiryOf, type LedgerStore } from "../../../domain/billing/ledger.ts";
 import { leftOf, type Promotion, type PromotionStore, spansOf } from "../../../domain/billing/promotion.ts";
 import type { Log } from "../../../kit/log.ts";
-import { formatNanos, lesser } from "../../../kit/money.ts";
-import { stop, type Timer, type Timers } from "../../../kit/timers.ts";
+import { formatNanos, minNanos } from "../../../kit/money.ts";
+import { cancelTimer, type Timer, type Timers } from "../../../kit/timers.ts";
 import { change, type InTurn, type TenancyDeps } from "../deps.ts";
 
 /** Who ends credit whose time is over. */
@@ -97,7 +97,7 @@ export class PromotionExpiry {
     const { store, clock, timers } = this.#deps;
     const nowMs = clock.nowMs();
     const nextMs = await store.promotions.nextExpiryMs(nowMs);
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     this.#timer = undefined;
     if (nextMs === undefined || nextMs - nowMs > AIM_MS || this.#isStopped) return;
     this.#timer = timers.after(nextMs - nowMs, () => void this.run());
@@ -105,7 +105,7 @@ export class PromotionExpiry {
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     await this.#running;
   }
 
@@ -161,7 +161,7 @@ export class PromotionExpiry {
     for (const promotion of due) {
       const isHeld = heldNanos > 0n && atMs < promotion.expiresAtMs + requestMaxMs;
       const unused = (left.get(promotion.id) ?? 0n) - promotion.expiredNanos;
-      const kept = isHeld && unused > 0n ? lesser(reserved, unused) : 0n;
+      const kept = isHeld && unused > 0n ? minNanos(reserved, unused) : 0n;
       reserved -= kept;
       const isOver = this.#isOver(promotion, atMs);
       await this.#move(promotion, unused - kept, isOver ? "close" : "leave");

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
 import { RateBook } from "../../../domain/catalogue/rates.ts";
-import { makeIds } from "../../../kit/ids.ts";
+import { createIdGenerator } from "../../../kit/id-generator.ts";
 import { makeTurns } from "../deps.ts";
 import { RateRoom } from "./rate-room.ts";
 
@@ -17,7 +17,7 @@ test("BILL-06 SCALE-02 of several instances the one that leads asks the source, 
   let isLeading = false;
   const turns: (() => void)[] = [];
   const rates = new RateRoom({
-    tenancy: { store, clock: { nowMs, elapsedMs: nowMs }, ids: makeIds(nowMs) },
+    tenancy: { store, clock: { nowMs, monotonicMs: nowMs }, ids: createIdGenerator(nowMs) },
     store: store.rates,
     book: new RateBook(snapshot),
     source: {

@@ -3,7 +3,7 @@ import { type Judging, judgeRates, type Offered, rateAt } from "../../../domain/
 import type { Log } from "../../../kit/log.ts";
 import type { Decimal } from "../../../kit/money.ts";
 import { DAY_MS } from "../../../kit/time.ts";
-import { stop, type Timer, type Timers } from "../../../kit/timers.ts";
+import { cancelTimer, type Timer, type Timers } from "../../../kit/timers.ts";
 import { type Changing, change, type GivenRates, type InTurn } from "../deps.ts";
 
 export type RateParts = {
@@ -101,7 +101,7 @@ export class RateRoom implements GivenRates {
   }
 
   async stop(): Promise<void> {
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     await this.#fetching;
   }
 

@@ -4,9 +4,9 @@ import { RateHistoryQuery, RatesDocument, RatesPost } from "../../../contract/sc
 import { readEcbRates } from "../../../domain/catalogue/ecb-rates.ts";
 import type { Offered, RateOffer, RateRow } from "../../../domain/catalogue/rates.ts";
 import { staleRates } from "../../../domain/catalogue/rates.ts";
-import { counted } from "../../../kit/counted.ts";
 import { parseJsonText } from "../../../kit/json.ts";
 import { formatDecimal } from "../../../kit/money.ts";
+import { pluralize } from "../../../kit/pluralize.ts";
 import { readBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import type { Check, Room, TenancyDeps } from "../deps.ts";
@@ -106,9 +106,9 @@ export function rateCheck({ snapshot, clock }: Pick<TenancyDeps, "snapshot" | "c
     name: "exchange rates",
     run: async () => {
       const stale = staleRates(snapshot(), clock.nowMs(), daysMax);
-      if (stale.length === 0) return { ok: true, detail: `none is older than ${counted(daysMax, "day")}` };
+      if (stale.length === 0) return { ok: true, detail: `none is older than ${pluralize(daysMax, "day")}` };
       const shown = stale.map(({ code, rateDate }) => `${code} (${rateDate})`).join(", ");
-      const detail = `older than ${counted(daysMax, "day")}: ${shown}. Charges go on at these; give newer ones with \`gateway rates set\` or \`gateway rates import\`, or set GATEWAY_RATES_URL.`;
+      const detail = `older than ${pluralize(daysMax, "day")}: ${shown}. Charges go on at these; give newer ones with \`gateway rates set\` or \`gateway rates import\`, or set GATEWAY_RATES_URL.`;
       return { ok: true, detail };
     },
   };

@@ -10,7 +10,7 @@ export function unsignedMessages(clock: Pick<Clock, "elapsedMs">, say: (detail: 
   let quietUntilMs = Number.NEGATIVE_INFINITY;
   let unsaid = 0;
   return (detail: object): void => {
-    const nowMs = clock.elapsedMs();
+    const nowMs = clock.monotonicMs();
     if (nowMs < quietUntilMs) {
       unsaid += 1;
       return;

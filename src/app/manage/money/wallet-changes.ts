@@ -16,7 +16,7 @@ import {
 } from "../../../domain/billing/ledger.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import type { Writers } from "../../../io/store/sql/store.ts";
-import { timeOfId } from "../../../kit/ids.ts";
+import { idTimestampMs } from "../../../kit/id-generator.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import { readBody } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
@@ -138,7 +138,7 @@ async function chargeOfRequest(room: Room, workspace: Workspace, requestId: stri
   await room.caughtUp();
   const record = await room.store.log.find(requestId);
   // The log forgets requests after a time, the ledger does not.
-  const atMs = record?.createdAtMs ?? timeOfId(requestId);
+  const atMs = record?.createdAtMs ?? idTimestampMs(requestId);
   const within = atMs === undefined ? undefined : { fromMs: atMs - ID_TIME_MS, toMs: atMs + ID_TIME_MS };
   const charge = within === undefined ? undefined : await room.store.ledger.findCharge(workspace.id, requestId, within);
   if (charge !== undefined) return charge;

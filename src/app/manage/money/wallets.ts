@@ -69,13 +69,13 @@ export async function walletAfter(
   workspace: Workspace,
   booked: Pick<Transaction, "id">,
 ) {
-  const untilMs = deps.clock.elapsedMs() + SHOW_MS_MAX;
+  const untilMs = deps.clock.monotonicMs() + SHOW_MS_MAX;
   for (;;)
     try {
       return await walletView(deps, workspace);
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== "service_unavailable") throw error;
-      if (deps.clock.elapsedMs() >= untilMs) throw bookedFault(booked.id, "the wallet cannot be read at the moment");
+      if (deps.clock.monotonicMs() >= untilMs) throw bookedFault(booked.id, "the wallet cannot be read at the moment");
       await sleep(SHOW_AGAIN_MS);
     }
 }

@@ -4,7 +4,7 @@ import { ALERT_TESTS_PER_HOUR, AlertTests } from "./alert-tests.ts";
 
 test("PORTAL-05 a workspace sends so many test alerts an hour, and is told when the next one may go", () => {
   let nowMs = 0;
-  const tests = new AlertTests({ elapsedMs: () => nowMs });
+  const tests = new AlertTests({ monotonicMs: () => nowMs });
   const refusal = () => {
     try {
       tests.demand("ws_a");

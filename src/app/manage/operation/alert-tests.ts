@@ -1,6 +1,6 @@
 import { fault } from "../../../contract/faults.ts";
-import { BoundedMap } from "../../../kit/bounded.ts";
 import type { Clock } from "../../../kit/clock.ts";
+import { LruMap } from "../../../kit/lru-map.ts";
 import { HOUR_MS } from "../../../kit/time.ts";
 
 /** Enough for setting up a receiver; too few for keeping someone else's mailbox or server busy. */
@@ -11,7 +11,7 @@ const WORKSPACES_MAX = 10_000;
 /** Test alerts of a workspace within the last hour: a test goes to addresses that nobody has confirmed. */
 export class AlertTests {
   readonly #clock: Pick<Clock, "elapsedMs">;
-  readonly #times = new BoundedMap<string, readonly number[]>(WORKSPACES_MAX);
+  readonly #times = new LruMap<string, readonly number[]>(WORKSPACES_MAX);
 
   constructor(clock: Pick<Clock, "elapsedMs">) {
     this.#clock = clock;
@@ -19,7 +19,7 @@ export class AlertTests {
 
   /** Counts one more, or refuses it with the time at which there is room again. */
   demand(workspaceId: string): void {
-    const nowMs = this.#clock.elapsedMs();
+    const nowMs = this.#clock.monotonicMs();
     const recent = (this.#times.get(workspaceId) ?? []).filter((atMs) => nowMs - atMs < HOUR_MS);
     const [first = nowMs] = recent;
     if (recent.length < ALERT_TESTS_PER_HOUR) {

@@ -14,7 +14,7 @@ function room() {
   };
   const check = bookCheck({
     store: { ledger: { audit } },
-    clock: { nowMs: () => nowMs++, elapsedMs: () => nowMs },
+    clock: { nowMs: () => nowMs++, monotonicMs: () => nowMs },
     timers: {
       after(_ms, then) {
         waits.push(then);

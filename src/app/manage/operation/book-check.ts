@@ -1,7 +1,7 @@
 import type { LedgerStore } from "../../../domain/billing/ledger.ts";
 import { StoreError } from "../../../io/store/sql/store-error.ts";
 import type { Clock } from "../../../kit/clock.ts";
-import { stop, type Timers } from "../../../kit/timers.ts";
+import { cancelTimer, type Timers } from "../../../kit/timers.ts";
 import type { Check, CheckResult } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
@@ -53,6 +53,6 @@ async function soon(result: Promise<CheckResult>, timers: Timers): Promise<Check
   const { promise: late, resolve } = Promise.withResolvers<"late">();
   const timer = timers.after(WAIT_MS, () => resolve("late"));
   const first = await Promise.race([result, late]);
-  stop(timer);
+  cancelTimer(timer);
   return first;
 }

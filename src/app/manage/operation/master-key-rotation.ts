@@ -6,7 +6,7 @@ import type { SharedMasterKeys } from "../../../io/shared-master-keys.ts";
 import type { Store } from "../../../io/store/sql/store.ts";
 import type { OpenVault } from "../../../io/vault.ts";
 import type { Clock } from "../../../kit/clock.ts";
-import type { Ids } from "../../../kit/ids.ts";
+import type { IdGenerator } from "../../../kit/id-generator.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { Timers } from "../../../kit/timers.ts";
 
@@ -29,7 +29,7 @@ export type RotationDeps = {
   readonly store: { readonly dataKeys: DataKeyStore; change: Store["change"] };
   readonly vault: Pick<OpenVault, "settled">;
   readonly clock: Clock;
-  readonly ids: Ids;
+  readonly ids: IdGenerator;
   readonly timers: Timers;
   readonly warn: Log["warn"];
 };

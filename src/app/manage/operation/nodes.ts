@@ -5,8 +5,8 @@ import { isChatLike } from "../../../domain/catalogue/callable.ts";
 import { ownModelId } from "../../../domain/catalogue/node-rows.ts";
 import { NODE_TOKEN_PREFIX, type WorkspaceNode } from "../../../domain/tenancy/node.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import { counted } from "../../../kit/counted.ts";
-import { digestOf, randomToken } from "../../../kit/secret.ts";
+import { pluralize } from "../../../kit/pluralize.ts";
+import { randomToken, sha256Hex } from "../../../kit/secret.ts";
 import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { short } from "../../short.ts";
@@ -95,7 +95,7 @@ function findNode(room: Room, workspace: Workspace, named: string | undefined): 
 
 function newToken(): { readonly token: string; readonly digest: string } {
   const token = `${NODE_TOKEN_PREFIX}${randomToken(TOKEN_BYTES)}`;
-  return { token, digest: digestOf(token) };
+  return { token, digest: sha256Hex(token) };
 }
 
 function refusalOfNew(room: Room, workspace: Workspace, name: string): Fault | undefined {
@@ -110,7 +110,7 @@ function refusalOfNew(room: Room, workspace: Workspace, name: string): Fault | u
       message:
         room.nodes.max === 0
           ? "Nodes are switched off here (GATEWAY_NODES_MAX is 0). Ask the operator."
-          : `A workspace has at most ${counted(room.nodes.max, "node")} here (GATEWAY_NODES_MAX): remove one first.`,
+          : `A workspace has at most ${pluralize(room.nodes.max, "node")} here (GATEWAY_NODES_MAX): remove one first.`,
     });
   return undefined;
 }

@@ -6,7 +6,7 @@ import type { AuditFilter } from "../../../domain/record/audit.ts";
 import { settingsOf } from "../../../io/upstream/connections.ts";
 import type { OwnLayer } from "../../../io/upstream/own-keys.ts";
 import type { PlatformConnections } from "../../../io/upstream/platform-connections.ts";
-import { counted } from "../../../kit/counted.ts";
+import { pluralize } from "../../../kit/pluralize.ts";
 import { readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { type Check, type CheckResult, findWorkspace, type ManageDeps, type Room } from "../deps.ts";
@@ -62,9 +62,11 @@ function ownChecks(deps: ManageDeps, books: Check): Check[] {
 
 function catalogueCheck(snapshot: Snapshot): CheckResult {
   const stale = [...snapshot.providers.values()].flatMap((one) => one.evidence).filter((evidence) => evidence.stale);
-  const size = `${counted(snapshot.models.size, "model")} on ${counted(snapshot.endpoints.size, "endpoint")}`;
+  const size = `${pluralize(snapshot.models.size, "model")} on ${pluralize(snapshot.endpoints.size, "endpoint")}`;
   const advice =
-    stale.length === 0 ? "" : `; older than 180 days, to be read again: ${counted(stale.length, "piece")} of evidence`;
+    stale.length === 0
+      ? ""
+      : `; older than 180 days, to be read again: ${pluralize(stale.length, "piece")} of evidence`;
   return { ok: snapshot.models.size > 0, detail: `${size}${advice}` };
 }
 

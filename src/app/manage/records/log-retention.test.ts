@@ -8,7 +8,7 @@ function openRetention(keepMs: number | null, old: number) {
   let pauses = 0;
   const retention = new LogRetention({
     keepMs,
-    clock: { nowMs: () => 10_000, elapsedMs: () => 0 },
+    clock: { nowMs: () => 10_000, monotonicMs: () => 0 },
     timers: {
       after: (_ms, then) => {
         pauses += 1;

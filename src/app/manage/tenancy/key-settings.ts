@@ -4,7 +4,7 @@ import type { KeyPatch } from "../../../contract/schemas/manage-tenancy.ts";
 import type { ApiKey, Scope } from "../../../domain/tenancy/key.ts";
 import { OPEN_POLICY, type Policy } from "../../../domain/tenancy/policy.ts";
 import { isCidr } from "../../../kit/cidr.ts";
-import { parseTimeMs } from "../../../kit/time.ts";
+import { parseIsoTimeMs } from "../../../kit/time.ts";
 import { short } from "../../short.ts";
 import type { Names } from "../names.ts";
 import { policyChange } from "./policies.ts";
@@ -70,7 +70,7 @@ function allowlistOf(entries: readonly string[] | null): readonly string[] | nul
 
 export function timeOf(param: string, text: string | null): number | null {
   if (text === null) return null;
-  const ms = parseTimeMs(text);
+  const ms = parseIsoTimeMs(text);
   if (ms === undefined) throw invalidValue(param, `"${short(text)}" is not a time that exists`);
   return ms;
 }

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
 import { standingOf } from "../../../domain/tenancy/key.ts";
 import type { JsonObject } from "../../../kit/json.ts";
-import { digestOf } from "../../../kit/secret.ts";
+import { sha256Hex } from "../../../kit/secret.ts";
 import { DAY_MS } from "../../../kit/time.ts";
 
 let room: ManageRoom;
@@ -22,7 +22,7 @@ const rotate = (id: unknown, body: JsonObject = {}) =>
 
 /** What the request path thinks of a secret at this moment. */
 function standing(secret: unknown): string {
-  const principal = room.directory.byDigest(digestOf(String(secret)));
+  const principal = room.directory.byDigest(sha256Hex(String(secret)));
   return principal === undefined ? "unknown" : standingOf(principal.key, room.nowMs());
 }
 

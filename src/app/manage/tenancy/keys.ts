@@ -1,7 +1,7 @@
 import { fault } from "../../../contract/faults.ts";
 import { type ApiKey, type Environment, KEY_PREFIXES, type KeyKind } from "../../../domain/tenancy/key.ts";
 import type { Member, Workspace } from "../../../domain/tenancy/workspace.ts";
-import { digestOf, randomToken } from "../../../kit/secret.ts";
+import { randomToken, sha256Hex } from "../../../kit/secret.ts";
 import { short } from "../../short.ts";
 import { type Change, change, findWorkspace, type TenancyDeps } from "../deps.ts";
 import { keySettingsView, stateNow } from "../views.ts";
@@ -76,7 +76,7 @@ function mint(
   const key: ApiKey = {
     ...said,
     id: deps.ids.next("key_"),
-    digest: digestOf(secret),
+    digest: sha256Hex(secret),
     graceUntilMs: null,
     version: 1,
     createdAtMs: deps.clock.nowMs(),

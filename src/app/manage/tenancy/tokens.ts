@@ -3,7 +3,7 @@ import { TokenCreate } from "../../../contract/schemas/manage-tokens.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import { type ManagementToken, TOKEN_PREFIX } from "../../../domain/tenancy/token.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import { digestOf, randomToken } from "../../../kit/secret.ts";
+import { randomToken, sha256Hex } from "../../../kit/secret.ts";
 import { readBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../short.ts";
@@ -39,7 +39,7 @@ async function createToken(room: Room, workspace: Workspace, asked: Asked) {
     ...asked,
     id: room.ids.next("tok_"),
     workspaceId: workspace.id,
-    digest: digestOf(secret),
+    digest: sha256Hex(secret),
     createdAtMs: room.clock.nowMs(),
     createdBy: actorName(),
   };

@@ -116,11 +116,11 @@ export class RedisBoard implements Board {
   async lock(name: string, wait: LockWait): Promise<Lock | undefined> {
     const { clock } = this.#deps;
     const isMoney = isMoneyLock(name);
-    const untilMs = clock.elapsedMs() + wait.waitMs;
+    const untilMs = clock.monotonicMs() + wait.waitMs;
     for (;;) {
       const lock = isMoney && !this.moneyMayMove() ? undefined : await this.#tryLock(name, wait.ttlMs, isMoney);
       if (lock !== undefined) return lock;
-      if (clock.elapsedMs() >= untilMs) return undefined;
+      if (clock.monotonicMs() >= untilMs) return undefined;
       await pause(this.#deps.timers, LOCK_ASK_EVERY_MS);
     }
   }
@@ -129,7 +129,7 @@ export class RedisBoard implements Board {
     const { connection, names, clock, random } = this.#deps;
     const key = names.board(`lock:${name}`);
     const token = random();
-    const atMs = clock.elapsedMs();
+    const atMs = clock.monotonicMs();
     const asked = connection.send(["SET", key, token, "NX", "PX", String(Math.ceil(ttlMs))]);
     asked.catch((error: unknown) => {
       // It may have been given all the same, to nobody.

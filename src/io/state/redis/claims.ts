@@ -95,12 +95,12 @@ export class RedisClaims {
   #notHeard(requestId: string): void {
     // Behind those that were there before: the map is in the order of time.
     this.#unheard.delete(requestId);
-    this.#unheard.set(requestId, this.#deps.clock.elapsedMs() + 2 * this.#deps.holdMaxMs);
+    this.#unheard.set(requestId, this.#deps.clock.monotonicMs() + 2 * this.#deps.holdMaxMs);
   }
 
   /** Whoever took such work up may have ended it elsewhere, and nobody says so here. */
   #forgetOld(): void {
-    const atMs = this.#deps.clock.elapsedMs();
+    const atMs = this.#deps.clock.monotonicMs();
     for (const [requestId, untilMs] of this.#unheard) {
       if (untilMs > atMs) return;
       this.#unheard.delete(requestId);

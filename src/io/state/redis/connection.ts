@@ -1,7 +1,7 @@
 import { ErrorReply } from "@redis/client";
-import { Deadlines } from "../../../kit/deadlines.ts";
+import { DeadlineQueue } from "../../../kit/deadline-queue.ts";
 import type { Timer } from "../../../kit/timers.ts";
-import { stop } from "../../../kit/timers.ts";
+import { cancelTimer } from "../../../kit/timers.ts";
 import { NotSent, Unanswered, wordsOf } from "./failures.ts";
 import { type Client, type Line, openLine } from "./line.ts";
 import type { Script } from "./script.ts";
@@ -23,7 +23,7 @@ const HALVES_MAX = 6;
  */
 export class Connection {
   readonly #wire: Wire;
-  readonly #deadlines: Deadlines;
+  readonly #deadlines: DeadlineQueue;
   readonly #listeners = new Set<(is: "up" | "down") => void>();
   #line: Line | undefined;
   #is: "up" | "down" = "down";
@@ -33,7 +33,7 @@ export class Connection {
 
   constructor(wire: Wire) {
     this.#wire = wire;
-    this.#deadlines = new Deadlines(wire.clock, wire.timers);
+    this.#deadlines = new DeadlineQueue(wire.clock, wire.timers);
   }
 
   async open(): Promise<void> {
@@ -81,10 +81,10 @@ export class Connection {
       // A question leaves when this process is done with what it is at, and Redis may have stood still with it, where the
       // machine did: time in which this process did not run says nothing of Redis.
       const waitHalf = () => {
-        const untilMs = clock.elapsedMs() + timeoutMs / 2;
+        const untilMs = clock.monotonicMs() + timeoutMs / 2;
         wait = this.#deadlines.at(untilMs, () => {
           halves += 1;
-          if (clock.elapsedMs() - untilMs <= timeoutMs * STOOD_STILL_SHARE) goodHalves += 1;
+          if (clock.monotonicMs() - untilMs <= timeoutMs * STOOD_STILL_SHARE) goodHalves += 1;
           if (goodHalves === HALVES || halves === HALVES_MAX) late();
           else waitHalf();
         });
@@ -112,7 +112,7 @@ export class Connection {
   close(): void {
     this.#isClosed = true;
     this.#is = "down";
-    stop(this.#probe);
+    cancelTimer(this.#probe);
     this.#line?.close();
   }
 

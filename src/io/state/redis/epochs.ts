@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Lock } from "../../../domain/fleet/board.ts";
-import { stop, type Timer } from "../../../kit/timers.ts";
+import { cancelTimer, type Timer } from "../../../kit/timers.ts";
 import { pause } from "./board.ts";
 import { NotSent } from "./failures.ts";
 import { END_EPOCH } from "./fleet-scripts.ts";
@@ -111,7 +111,7 @@ export class Epochs implements EpochView {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     this.#phase = { is: "away" };
     // Whoever is opening lets go of the lock.
     await this.#looking;
@@ -179,11 +179,11 @@ export class Epochs implements EpochView {
    */
   async ingest(): Promise<Ingesting> {
     const { clock, timers, board } = this.#deps;
-    const sinceMs = clock.elapsedMs();
+    const sinceMs = clock.monotonicMs();
     for (;;) {
       const phase = this.#phase;
       if (phase.is === "open" || phase.is === "flushing") {
-        if (clock.elapsedMs() - this.#seenAtMs > SEEN_MS) {
+        if (clock.monotonicMs() - this.#seenAtMs > SEEN_MS) {
           await this.#seeAgain(phase);
           continue;
         }
@@ -191,7 +191,7 @@ export class Epochs implements EpochView {
         const leave = async (end: Ingested) => {
           this.#ingesting -= 1;
           // Who stood still meanwhile believes in an epoch that may be over.
-          if (end !== "settled" || clock.elapsedMs() - this.#seenAtMs > SEEN_MS) this.#isUnsure = true;
+          if (end !== "settled" || clock.monotonicMs() - this.#seenAtMs > SEEN_MS) this.#isUnsure = true;
         };
         return { token: phase.is === "open" ? phase.token : undefined, leave };
       }
@@ -212,7 +212,7 @@ export class Epochs implements EpochView {
         this.#lookSoon();
       }
       const waitMs = phase.is === "away" ? AWAY_WAIT_MS : INGEST_WAIT_MS;
-      if (clock.elapsedMs() - sinceMs >= waitMs)
+      if (clock.monotonicMs() - sinceMs >= waitMs)
         throw new Error("the wallets are not open yet: records wait in the journal");
       await pause(timers, ASK_EVERY_MS);
     }
@@ -220,7 +220,7 @@ export class Epochs implements EpochView {
 
   /** Whoever stood still for long may have been taken for dead: what it believes in is asked for before it goes on. */
   async #seeAgain(phase: Phase & { readonly token: string }): Promise<void> {
-    const atMs = this.#deps.clock.elapsedMs();
+    const atMs = this.#deps.clock.monotonicMs();
     const { open, opening } = await this.#read();
     const isStill =
       phase.is === "open" ? opening === undefined && open?.token === phase.token : opening === phase.token;
@@ -270,7 +270,7 @@ export class Epochs implements EpochView {
   async #look(): Promise<void> {
     if (!this.#deps.connection.isUp || this.#isClosed) return;
     await this.#deps.board.tellMoving();
-    const atMs = this.#deps.clock.elapsedMs();
+    const atMs = this.#deps.clock.monotonicMs();
     const { open, opening } = await this.#read();
     this.#seenAtMs = atMs;
     if (opening === undefined && open !== undefined) {

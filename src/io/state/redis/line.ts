@@ -1,6 +1,6 @@
 import { createClient, ErrorReply } from "@redis/client";
-import { doubled } from "../../../kit/backoff.ts";
-import { stop, type Timer, type Timers } from "../../../kit/timers.ts";
+import { exponentialBackoffMs } from "../../../kit/backoff.ts";
+import { cancelTimer, type Timer, type Timers } from "../../../kit/timers.ts";
 import { isTurnedAway, isUntrusted, wordsOf } from "./failures.ts";
 import type { RedisSettings } from "./shared-redis.ts";
 
@@ -27,7 +27,7 @@ function makeClient({ url, ca }: Pick<RedisSettings, "url" | "ca">) {
     socket: {
       ...(ca === undefined ? {} : { tls: true, ca }),
       connectTimeout: CONNECT_MS,
-      reconnectStrategy: (retries: number) => doubled(retries, RECONNECT_FIRST_MS, RECONNECT_MAX_MS),
+      reconnectStrategy: (retries: number) => exponentialBackoffMs(retries, RECONNECT_FIRST_MS, RECONNECT_MAX_MS),
     },
   });
 }
@@ -79,7 +79,7 @@ export async function openLine(
     client.destroy();
     throw error;
   } finally {
-    stop(timer);
+    cancelTimer(timer);
   }
   return { client, close: keepHearing(client, wire.timers, lost) };
 }
@@ -127,12 +127,12 @@ function keepHearing(client: Client, timers: Timers, lost: (why: Error) => void)
   };
   let timer: Timer | undefined;
   const lookAfter = (ms: number) => {
-    stop(timer);
+    cancelTimer(timer);
     timer = timers.after(ms, look);
   };
   lookAfter(LOOK_EVERY_MS);
   return () => {
-    stop(timer);
+    cancelTimer(timer);
     client.destroy();
   };
 }

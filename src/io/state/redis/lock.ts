@@ -1,6 +1,6 @@
 import type { Lock } from "../../../domain/fleet/board.ts";
 import type { Clock } from "../../../kit/clock.ts";
-import { stop, type Timer, type Timers } from "../../../kit/timers.ts";
+import { cancelTimer, type Timer, type Timers } from "../../../kit/timers.ts";
 import type { Connection } from "./connection.ts";
 import { RELEASE_LOCK, RENEW_LOCK } from "./fleet-scripts.ts";
 
@@ -14,13 +14,13 @@ const LET_GO_AGAIN_MS = 100;
  */
 export async function letGo(deps: Deps, lock: { key: string; token: string; ttlMs: number }): Promise<void> {
   const { connection, clock, timers } = deps;
-  const untilMs = clock.elapsedMs() + lock.ttlMs;
+  const untilMs = clock.monotonicMs() + lock.ttlMs;
   const tell = async () => {
     const isHeard = await connection.run(RELEASE_LOCK, [lock.key], [lock.token]).then(
       () => true,
       () => false,
     );
-    if (!isHeard && clock.elapsedMs() < untilMs) timers.after(LET_GO_AGAIN_MS, () => void tell()).unref?.();
+    if (!isHeard && clock.monotonicMs() < untilMs) timers.after(LET_GO_AGAIN_MS, () => void tell()).unref?.();
   };
   await tell();
 }
@@ -54,38 +54,38 @@ export class RedisLock implements Lock {
   }
 
   get isHeld(): boolean {
-    return !this.#isLost && this.#deps.clock.elapsedMs() < this.#heldUntilMs;
+    return !this.#isLost && this.#deps.clock.monotonicMs() < this.#heldUntilMs;
   }
 
   async release(): Promise<void> {
     if (this.#isReleased) return;
     this.#isReleased = true;
     this.#isLost = true;
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     this.#released();
     await letGo(this.#deps, { key: this.#key, token: this.#token, ttlMs: this.#ttlMs });
   }
 
   /** Redis may have lost it. */
   async check(): Promise<void> {
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     await this.#renew();
   }
 
   #renewLater(): void {
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     this.#timer = this.#deps.timers.after(Math.max(1, this.#ttlMs / 3), () => void this.#renew());
   }
 
   async #renew(): Promise<void> {
     if (this.#isLost) return;
     const { connection, clock } = this.#deps;
-    const atMs = clock.elapsedMs();
+    const atMs = clock.monotonicMs();
     const args = [this.#token, String(this.#ttlMs)];
     const renewed = await connection.run(RENEW_LOCK, [this.#key], args).catch(() => "unknown");
     if (this.#isLost) return;
     if (renewed === 1) this.#heldUntilMs = atMs + this.#ttlMs;
-    if (renewed === 0 || clock.elapsedMs() >= this.#heldUntilMs) {
+    if (renewed === 0 || clock.monotonicMs() >= this.#heldUntilMs) {
       // What is done under it goes on all the same, until it is released.
       this.#isLost = true;
       return;

@@ -1,5 +1,5 @@
 import { dayName, dayOf } from "../../../kit/calendar.ts";
-import { remembered } from "../../../kit/remembered.ts";
+import { memoize } from "../../../kit/memoize.ts";
 
 /** Names in Redis. Whatever one script touches has one tag in braces, so that it is in one place of a cluster too. */
 export class Names {
@@ -60,7 +60,7 @@ export function monthAndDay(atMs: number): readonly [month: string, day: string]
 }
 
 /** Days of requests that run: one more each day. */
-const namesOf = remembered((day: number): readonly [month: string, day: string] => {
+const namesOf = memoize((day: number): readonly [month: string, day: string] => {
   const name = dayName(day);
   return [name.slice(0, 7), name.slice(8)];
 });

@@ -69,14 +69,14 @@ export async function openWallets(deps: Deps): Promise<void> {
 /** Waits for everybody who is alive, and a little for those whom nobody has heard of yet. */
 async function tellAll(deps: Deps, token: string): Promise<ReadonlyMap<string, string>> {
   const { board, clock, timers, lock, isOver, quietMs, instanceId, peers } = deps;
-  const startedMs = clock.elapsedMs();
+  const startedMs = clock.monotonicMs();
   for (;;) {
     if (!lock.isHeld || isOver()) throw new Error("the lock was lost while instances were waited for");
     await board.tell("epoch", instanceId);
     await pause(timers, ASK_EVERY_MS);
     const told = await board.list(`opening:${token}:`);
     const missing = [instanceId, ...(await peers())].filter((id) => !told.has(id));
-    if (missing.length === 0 && clock.elapsedMs() - startedMs >= quietMs) return told;
+    if (missing.length === 0 && clock.monotonicMs() - startedMs >= quietMs) return told;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Log } from "../../../kit/log.ts";
-import { stop, type Timer, type Timers } from "../../../kit/timers.ts";
+import { cancelTimer, type Timer, type Timers } from "../../../kit/timers.ts";
 import type { RedisSettings } from "./shared-redis.ts";
 
 /** `done`, or `later`: it is tried again when Redis answers again. */
@@ -33,7 +33,7 @@ export class Owed {
   /** Tries everything once more. `left`: some of it is not done, and nobody here does it any more. */
   async close(): Promise<"done" | "left"> {
     this.#isClosed = true;
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     await this.settle();
     return this.size === 0 ? "done" : "left";
   }

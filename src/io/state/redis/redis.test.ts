@@ -5,12 +5,12 @@ import { emptyBooks, hasRedis, type RedisServer, redisState, startRedis } from "
 import { spendingTests } from "../../../../tests/support/spending-suite.ts";
 import { handClock, type StateBooks, stateTests } from "../../../../tests/support/state-suite.ts";
 import { systemClock } from "../../../kit/clock.ts";
-import { makeIds } from "../../../kit/ids.ts";
+import { createIdGenerator } from "../../../kit/id-generator.ts";
 import type { OpeningDeps, RedisSettings, SharedRedis } from "./shared-redis.ts";
 
 const EUR = 1_000_000_000n;
 const FEW = 4;
-const ids = makeIds(Date.now);
+const ids = createIdGenerator(Date.now);
 let server: RedisServer;
 const opened: SharedRedis[] = [];
 
@@ -24,11 +24,11 @@ async function instance(settings: Partial<RedisSettings> = {}, books?: Partial<O
 
 async function open({ startMs, balanceNanos = 0n, spends = [] }: StateBooks = {}) {
   const clock = handClock(startMs);
-  const elapsedMs = () => performance.now();
+  const monotonicMs = () => performance.now();
   const balances = async () => (balanceNanos === 0n ? [] : [{ workspaceId: "ws", balanceNanos }]);
   const { state } = await instance(
     // Claims outlast every step of the suite, as they outlast every request.
-    { clock: { nowMs: clock.nowMs, elapsedMs }, atMs: clock.nowMs, holdMaxMs: 30 * 86_400_000 },
+    { clock: { nowMs: clock.nowMs, monotonicMs }, atMs: clock.nowMs, holdMaxMs: 30 * 86_400_000 },
     { balances, spends: async () => spends },
   );
   return { state, clock };
@@ -141,7 +141,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     const slow = await startRedis();
     try {
       let passedMs = 0;
-      const clock = { nowMs: systemClock.nowMs, elapsedMs: () => systemClock.elapsedMs() + passedMs };
+      const clock = { nowMs: systemClock.nowMs, elapsedMs: () => systemClock.monotonicMs() + passedMs };
       const holdMaxMs = 60_000;
       const redis = await redisState(slow.url, { clock, holdMaxMs });
       opened.push(redis);

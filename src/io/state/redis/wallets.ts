@@ -230,9 +230,9 @@ export class RedisWallets {
    */
   #whileMarked(epoch: string, step: Step): Step {
     const { clock, epochs } = this.#deps;
-    const sinceMs = clock.elapsedMs();
+    const sinceMs = clock.monotonicMs();
     return async () => {
-      if (clock.elapsedMs() - sinceMs < CHANGE_MARK_MS / 2) return step();
+      if (clock.monotonicMs() - sinceMs < CHANGE_MARK_MS / 2) return step();
       await epochs.end(epoch, "unanswered");
       return "done";
     };

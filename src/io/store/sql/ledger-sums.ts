@@ -7,7 +7,7 @@ import {
   TRANSACTION_KINDS,
   type TransactionKind,
 } from "../../../domain/billing/ledger.ts";
-import { dayName, dayNamed, dayOf, dayStartMs } from "../../../kit/calendar.ts";
+import { dayName, dayOf, dayStartMs, parseDayName } from "../../../kit/calendar.ts";
 import { DAY_MS } from "../../../kit/time.ts";
 import type { Database } from "./schema.ts";
 
@@ -31,7 +31,7 @@ export async function returnedNanos(
   return rows[0]?.given_nanos ?? 0n;
 }
 
-const LAST_DAY = dayNamed("9999-12-31");
+const LAST_DAY = parseDayName("9999-12-31");
 
 /** A day as the roll-ups name it. Later ones would not compare as texts. */
 export function dayKey(day: number): string {

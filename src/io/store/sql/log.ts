@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import { parseRecord } from "../../../domain/record/record-schema.ts";
-import { timeOfId } from "../../../kit/ids.ts";
+import { idTimestampMs } from "../../../kit/id-generator.ts";
 import type { LogParts } from "./engine.ts";
 import { findPlaces } from "./log-query.ts";
 import { cutPage, decodeCursor, pageSize } from "./page.ts";
@@ -30,7 +30,7 @@ export function logStore(db: Kysely<Database>, parts?: LogParts): LogStore {
     },
 
     async find(requestId) {
-      const atMs = timeOfId(requestId);
+      const atMs = idTimestampMs(requestId);
       // By the time in its id first: where the log is in parts, one of them is looked at and not all.
       const near = atMs === undefined ? undefined : { fromMs: atMs - APART_MS, toMs: atMs + APART_MS };
       const found = near && (await recordsOf(db, [requestId], near)).get(requestId);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { digestOf } from "../../../kit/secret.ts";
+import { sha256Hex } from "../../../kit/secret.ts";
 import { MIGRATIONS } from "./migrations/all.ts";
 import { postgresDdl } from "./postgres/ddl.ts";
 import { sqliteDdl } from "./sqlite/ddl.ts";
@@ -20,8 +20,8 @@ test("a migration that is out has the text it had, on both engines", () => {
   const found = MIGRATIONS.filter(({ number }) => number in RELEASED).map(({ number, statements }) => [
     number,
     {
-      sqlite: digestOf(statements(sqliteDdl).join(";\n")),
-      postgres: digestOf(statements(postgresDdl).join(";\n")),
+      sqlite: sha256Hex(statements(sqliteDdl).join(";\n")),
+      postgres: sha256Hex(statements(postgresDdl).join(";\n")),
     },
   ]);
   expect(Object.fromEntries(found)).toEqual(RELEASED);

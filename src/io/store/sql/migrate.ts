@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Kysely, sql } from "kysely";
 import type { Clock } from "../../../kit/clock.ts";
-import { digestOf } from "../../../kit/secret.ts";
+import { sha256Hex } from "../../../kit/secret.ts";
 import type { Engine } from "./engine.ts";
 import type { Migration } from "./migrations/all.ts";
 import type { Database } from "./schema.ts";
@@ -106,5 +106,5 @@ async function appliedTo({ db, ddl }: Pick<Engine, "db" | "ddl">) {
 }
 
 function checksumOf(statements: readonly string[]): string {
-  return digestOf(statements.join(";\n"));
+  return sha256Hex(statements.join(";\n"));
 }

@@ -2,7 +2,7 @@ import type { BetterAuthOptions } from "better-auth";
 import type { CleanedWhere, CustomAdapter, DBAdapter } from "better-auth/adapters";
 import { type RawBuilder, sql } from "kysely";
 import { isJsonObject } from "../../../kit/json.ts";
-import { digestOf } from "../../../kit/secret.ts";
+import { sha256Hex } from "../../../kit/secret.ts";
 import type { Engine } from "./engine.ts";
 import { StoreError } from "./store-error.ts";
 
@@ -291,14 +291,14 @@ function writing(
 function digested(model: string, values: object): object {
   const secret = DIGESTED[model];
   const value: unknown = secret === undefined ? undefined : Reflect.get(values, secret);
-  return secret === undefined || typeof value !== "string" ? values : { ...values, [secret]: digestOf(value) };
+  return secret === undefined || typeof value !== "string" ? values : { ...values, [secret]: sha256Hex(value) };
 }
 
 function digestedWhere(model: string, where: CleanedWhere): CleanedWhere {
   if (DIGESTED[model] !== where.field) return where;
   const { value } = where;
-  if (typeof value === "string") return { ...where, value: digestOf(value) };
-  if (Array.isArray(value)) return { ...where, value: value.map((one) => digestOf(String(one))) };
+  if (typeof value === "string") return { ...where, value: sha256Hex(value) };
+  if (Array.isArray(value)) return { ...where, value: value.map((one) => sha256Hex(String(one))) };
   return where;
 }
 

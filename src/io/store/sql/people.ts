@@ -11,7 +11,7 @@ import {
   RESET_MARK,
 } from "../../../domain/tenancy/person.ts";
 import { ROLES } from "../../../domain/tenancy/workspace.ts";
-import { digestOf } from "../../../kit/secret.ts";
+import { sha256Hex } from "../../../kit/secret.ts";
 import { epochNow } from "./people-epoch.ts";
 import type { PeopleTables } from "./people-schema.ts";
 import type { Database } from "./schema.ts";
@@ -116,7 +116,7 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
         .where("id", "=", sessionId)
         .execute();
     },
-    useCode: (userId, code, nowMs, untilMs) => useCode(db, `used_${digestOf(`${userId} ${code}`)}`, nowMs, untilMs),
+    useCode: (userId, code, nowMs, untilMs) => useCode(db, `used_${sha256Hex(`${userId} ${code}`)}`, nowMs, untilMs),
     resetOf: (identifier, nowMs) => resetOf(db, identifier, nowMs),
     async sweep(nowMs) {
       const now = isoOf(nowMs);

@@ -9,8 +9,8 @@ import {
   type UnfinishedResponse,
 } from "../../../domain/responses/stored.ts";
 import type { Vault } from "../../../domain/tenancy/vault.ts";
-import { parseWithAllDigits } from "../../../kit/exact-json.ts";
 import type { JsonObject } from "../../../kit/json.ts";
+import { parsePreciseJson } from "../../../kit/lossless-json.ts";
 import type { Database } from "./schema.ts";
 
 export type Row = Database["stored_responses"];
@@ -78,7 +78,7 @@ export class SealedRows {
   }
 
   async #open({ workspaceId, id }: Place, column: string, sealed: Uint8Array): Promise<unknown> {
-    return parseWithAllDigits(await this.#vault.open({ workspaceId, column, row: id }, sealed));
+    return parsePreciseJson(await this.#vault.open({ workspaceId, column, row: id }, sealed));
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import { counted } from "../../../kit/counted.ts";
+import { pluralize } from "../../../kit/pluralize.ts";
 import { DAY_MS } from "../../../kit/time.ts";
 import type { Database } from "./schema.ts";
 import { USAGE_COLUMNS } from "./usage-columns.ts";
@@ -56,7 +56,7 @@ async function rowsBeyondRollups(db: Kysely<Database>): Promise<string[]> {
     where logged.times > coalesce(counted.requests, 0) limit ${sql.lit(NAMED_MAX)}`.execute(db);
   return rows.map(
     (row) =>
-      `the log of ${row.workspace_id} has ${counted(Number(row.times), "request")} of one kind in the hour of ${isoTime(row.hour_ms)}, requests_hourly counts ${row.counted}`,
+      `the log of ${row.workspace_id} has ${pluralize(Number(row.times), "request")} of one kind in the hour of ${isoTime(row.hour_ms)}, requests_hourly counts ${row.counted}`,
   );
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { headerName, NOT_IN_HEADER } from "../../../kit/header.ts";
+import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../../../kit/header-name.ts";
 import { HttpFault } from "./fault.ts";
 
 /** How the end of a body is told. */
@@ -49,7 +49,8 @@ function readFirst(line: string): FirstLine {
   const minor = line.charAt(VERSION.length);
   const isKnown = line.startsWith(VERSION) && (minor === "1" || minor === "0") && line.charAt(STATUS_AT - 1) === " ";
   const status = line.slice(STATUS_AT);
-  if (!isKnown || !STATUS.test(status) || NOT_IN_HEADER.test(status)) throw new HttpFault("HTTP_BAD_ANSWER");
+  if (!isKnown || !STATUS.test(status) || INVALID_HEADER_VALUE_CHAR.test(status))
+    throw new HttpFault("HTTP_BAD_ANSWER");
   return { status: Number(status.slice(0, 3)), isLasting: minor === "1" };
 }
 
@@ -64,9 +65,9 @@ function readHeaders(text: string, from: number): IncomingHttpHeaders {
     const end = next < 0 ? text.length : next;
     const colon = text.indexOf(":", at);
     if (colon < 0 || colon >= end) throw new HttpFault("HTTP_BAD_ANSWER");
-    const name = headerName(text.slice(at, colon));
+    const name = parseHeaderName(text.slice(at, colon));
     const value = trimmed(text, colon + 1, end);
-    if (name === undefined || NOT_IN_HEADER.test(value)) throw new HttpFault("HTTP_BAD_ANSWER");
+    if (name === undefined || INVALID_HEADER_VALUE_CHAR.test(value)) throw new HttpFault("HTTP_BAD_ANSWER");
     put(headers, name, value);
     at = end + 2;
   }

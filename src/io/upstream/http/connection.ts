@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { stop } from "../../../kit/timers.ts";
+import { cancelTimer } from "../../../kit/timers.ts";
 import type { Upload } from "../transport.ts";
 import { type AfterAnswer, AnswerReader, type AnswerTaker } from "./answer.ts";
 import type { HttpCall, Place } from "./call.ts";
@@ -265,7 +265,7 @@ export class Connection implements AnswerTaker, Place, Watched {
     if (this.#stage === "gone") return;
     this.#stage = "gone";
     this.#answer.drop();
-    stop(this.#pouring);
+    cancelTimer(this.#pouring);
     this.#pouring = undefined;
     this.#home.silence.leave(this);
     this.#socket.destroy();

@@ -1,4 +1,4 @@
-import { headerName, NOT_IN_HEADER } from "../../../kit/header.ts";
+import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../../../kit/header-name.ts";
 import { HttpFault } from "./fault.ts";
 
 export type RequestHead = {
@@ -37,10 +37,10 @@ export function requestHead({ method, path, host, headers, bodyBytes }: RequestH
   for (const name in headers) {
     const value = headers[name];
     if (value === undefined) continue;
-    const lower = headerName(name);
+    const lower = parseHeaderName(name);
     if (lower === undefined || OWN.has(lower)) throw new HttpFault("HTTP_BAD_HEADER");
     if (NOT_ASCII.test(value)) {
-      if (NOT_IN_HEADER.test(value)) throw new HttpFault("HTTP_BAD_HEADER");
+      if (INVALID_HEADER_VALUE_CHAR.test(value)) throw new HttpFault("HTTP_BAD_HEADER");
       isAscii = false;
     }
     text += `${name}: ${value}\r\n`;

@@ -1,5 +1,5 @@
 import { systemClock } from "../../../kit/clock.ts";
-import { stop, systemTimers, type Timer } from "../../../kit/timers.ts";
+import { cancelTimer, systemTimers, type Timer } from "../../../kit/timers.ts";
 
 export type Watched = { look(nowMs: number): void };
 
@@ -23,7 +23,7 @@ export class Silence {
 
   /** By the clock that the looks go by. */
   get nowMs(): number {
-    return systemClock.elapsedMs();
+    return systemClock.monotonicMs();
   }
 
   watch(one: Watched): void {
@@ -34,7 +34,7 @@ export class Silence {
   leave(one: Watched): void {
     this.#watched.delete(one);
     if (this.#watched.size > 0) return;
-    stop(this.#timer);
+    cancelTimer(this.#timer);
     this.#timer = undefined;
   }
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, jsonObjectIn, parseJsonObject } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject, parseJsonObject, tryParseJsonObject } from "../../../kit/json.ts";
 import type { AnswerEvent, Citation, FinishReason } from "../../canon/events.ts";
 import { lastTold, type Tokens } from "../../canon/usage.ts";
 import type { Asked, EventReader, Frame } from "../dialect.ts";
@@ -36,7 +36,7 @@ export class ChatReader implements EventReader {
 
   read(frame: Frame): readonly AnswerEvent[] | undefined {
     if (frame.data === END_MARKER) return this.end();
-    const chunk = jsonObjectIn(frame.data);
+    const chunk = tryParseJsonObject(frame.data);
     return chunk === undefined ? undefined : this.readChunk(chunk, frame.event);
   }
 

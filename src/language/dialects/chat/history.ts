@@ -1,5 +1,4 @@
 import type { ChatRequest } from "../../../contract/schemas/chat.ts";
-import { exactMember, parseExactly } from "../../../kit/exact-json.ts";
 import {
   isJsonObject,
   itemSpans,
@@ -9,6 +8,7 @@ import {
   parseJsonText,
   patchMembers,
 } from "../../../kit/json.ts";
+import { losslessMember, parseLosslessJson } from "../../../kit/lossless-json.ts";
 import type { Quirk } from "../../canon/quirks.ts";
 import { isSealedElsewhere } from "./details.ts";
 import { NINE, ToolIds } from "./tool-ids.ts";
@@ -123,7 +123,7 @@ function isRenamed(id: unknown, { ids }: Server): boolean {
 /** Of a key that is given twice the last one counts, as for every reader of the whole. */
 function uniquelyKeyed(text: string): ParsedBody | undefined {
   const parsed = parseJsonText(text);
-  const unique = "problem" in parsed ? parseJsonText(JSON.stringify(parseExactly(text))) : parsed;
+  const unique = "problem" in parsed ? parseJsonText(JSON.stringify(parseLosslessJson(text))) : parsed;
   return "problem" in unique ? undefined : unique;
 }
 
@@ -134,7 +134,7 @@ function patchesFor(message: ParsedBody, server: Server, found: Set<string>): Me
     if (valueLeft(role, key, value, server) === value) return [];
     const lost = lostOf(key, value, server);
     if (lost !== undefined) found.add(`messages: ${lost}`);
-    const exact = valueLeft(role, key, exactMember(message, key), server);
+    const exact = valueLeft(role, key, losslessMember(message, key), server);
     return [{ key, json: exact === undefined ? null : JSON.stringify(exact) }];
   });
 }

@@ -1,5 +1,5 @@
 import type { ErrorEnvelope } from "../../../contract/faults.ts";
-import { isJsonObject, type JsonObject, jsonObjectIn, membersIn, patchMembers } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject, patchMembers, scanMembers, tryParseJsonObject } from "../../../kit/json.ts";
 import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
 import { weightOf } from "../../canon/estimate.ts";
 import { lastTold, type Usage } from "../../canon/usage.ts";
@@ -56,7 +56,7 @@ export class DirectStream implements AnswerStream {
   }
 
   #parse(frame: Frame): Piece {
-    const chunk = jsonObjectIn(frame.data);
+    const chunk = tryParseJsonObject(frame.data);
     if (chunk === undefined) return { is: "garbage" };
     const problem = problemIn(chunk, frame.event);
     if (problem !== undefined) return { is: "problem", problem };
@@ -193,7 +193,7 @@ function flat(text: string): string {
 /** An event may come in several lines. In JSON a line break stands only between its parts, so a space does as well. */
 function onOneLine(frame: Frame): Frame {
   const { event, data } = frame;
-  return jsonObjectIn(data) === undefined ? frame : { event, data: data.replaceAll("\n", " ") };
+  return tryParseJsonObject(data) === undefined ? frame : { event, data: data.replaceAll("\n", " ") };
 }
 
 /** Servers write the id first, nearly always; only where they do not is the frame searched for it. */
@@ -209,6 +209,6 @@ function withoutUsage(data: string, chunk: JsonObject, ownId: string): string {
 }
 
 function patched(data: string, key: string, json: string | null): string {
-  const body = membersIn(data);
+  const body = scanMembers(data);
   return body === undefined ? data : patchMembers(body, [{ key, json }]);
 }

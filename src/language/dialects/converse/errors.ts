@@ -1,4 +1,4 @@
-import { isJsonObject, jsonObjectIn } from "../../../kit/json.ts";
+import { isJsonObject, tryParseJsonObject } from "../../../kit/json.ts";
 import type { UpstreamProblem } from "../../canon/problem.ts";
 
 const MESSAGE_CHARS_MAX = 2000;
@@ -34,7 +34,7 @@ export function decodeProblem(
 
 /** An exception in a stream, where the status has long been 200. */
 export function decodeException(name: string, data: string): UpstreamProblem {
-  const said = jsonObjectIn(data) ?? {};
+  const said = tryParseJsonObject(data) ?? {};
   const code = exceptionName(name);
   return problem(code, messageIn(said), STATUSES.get(code?.toLowerCase() ?? "") ?? 500);
 }

@@ -1,4 +1,4 @@
-import { type EventPiece, EventStreamReader } from "../../../kit/event-stream.ts";
+import { type EventStreamItem, EventStreamReader } from "../../../kit/aws-event-stream.ts";
 import type { Frame } from "../dialect.ts";
 
 /** Frames that are no event of the model carry their kind in front of their name. */
@@ -22,7 +22,7 @@ export class ConverseFrames {
   }
 }
 
-function frameOf(piece: EventPiece): Frame {
+function frameOf(piece: EventStreamItem): Frame {
   if (piece.is === "damaged") return { event: DAMAGED, data: piece.why };
   const { headers, payload } = piece;
   switch (headers.get(":message-type")) {

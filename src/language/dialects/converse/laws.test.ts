@@ -12,7 +12,7 @@ import {
 } from "../../../../tests/support/converse.ts";
 import { cutInto, folded } from "../../../../tests/support/events.ts";
 import { FIXTURES_ABSENT, fixturesPresent, loadExchange } from "../../../../tests/support/replay.ts";
-import { encodeEventMessage } from "../../../kit/event-stream.ts";
+import { encodeEventMessage } from "../../../kit/aws-event-stream.ts";
 import type { AnswerEvent } from "../../canon/events.ts";
 import type { Asked } from "../dialect.ts";
 import { messagesDialect } from "../messages/dialect.ts";

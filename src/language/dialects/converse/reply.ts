@@ -1,5 +1,5 @@
-import { parseExactly } from "../../../kit/exact-json.ts";
 import { isJsonObject } from "../../../kit/json.ts";
+import { parseLosslessJson } from "../../../kit/lossless-json.ts";
 import type { AnswerEvent } from "../../canon/events.ts";
 import type { Asked } from "../dialect.ts";
 import { Assembly } from "./assembly.ts";
@@ -23,7 +23,7 @@ export function decodeReply(bytes: Buffer, asked?: Asked): readonly AnswerEvent[
 function parse(bytes: Buffer): unknown {
   const text = bytes.toString("utf8");
   try {
-    return text.includes('"toolUse"') ? parseExactly(text) : JSON.parse(text);
+    return text.includes('"toolUse"') ? parseLosslessJson(text) : JSON.parse(text);
   } catch {
     return undefined;
   }

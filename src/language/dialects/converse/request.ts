@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../kit/json.ts";
-import { encodeStrictly } from "../../../kit/percent.ts";
+import { percentEncode } from "../../../kit/percent-encode.ts";
 import type { Call, ResponseFormat } from "../../canon/call.ts";
 import type { ModelFacts } from "../dialect.ts";
 import { strictSchema } from "../messages/schema.ts";
@@ -10,7 +10,7 @@ import { encodeConversation } from "./turns.ts";
 
 /** The model's name is one segment of the path, whatever it contains: an ARN has slashes and colons. */
 export function pathOf(call: Call, { upstreamModel }: ModelFacts): string {
-  return `/model/${encodeStrictly(upstreamModel)}/${call.stream ? "converse-stream" : "converse"}`;
+  return `/model/${percentEncode(upstreamModel)}/${call.stream ? "converse-stream" : "converse"}`;
 }
 
 export function takesMarks({ promptCaching }: ModelFacts): boolean {

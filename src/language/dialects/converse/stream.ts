@@ -1,4 +1,4 @@
-import { jsonIn } from "../../../kit/json.ts";
+import { tryParseJson } from "../../../kit/json.ts";
 import type { AnswerEvent } from "../../canon/events.ts";
 import type { Asked, EventReader, Frame } from "../dialect.ts";
 import { Assembly } from "./assembly.ts";
@@ -18,7 +18,7 @@ export class ConverseReader implements EventReader {
     if (event === null || event === DAMAGED) return undefined;
     if (event.startsWith(EXCEPTION))
       return [{ is: "problem", problem: decodeException(event.slice(EXCEPTION.length), data) }];
-    const payload = jsonIn(data);
+    const payload = tryParseJson(data);
     if (payload === undefined) return undefined;
     switch (event) {
       case "messageStart":

@@ -1,6 +1,6 @@
 import { fault } from "../../../contract/faults.ts";
 import type { JsonObject } from "../../../kit/json.ts";
-import { digestOf } from "../../../kit/secret.ts";
+import { sha256Hex } from "../../../kit/secret.ts";
 import type { CacheMark, Part, ToolCallPart, ToolResultPart, Turn } from "../../canon/parts.ts";
 import { objectOfArguments } from "../call-arguments.ts";
 import { audioBlock, Documents, imageBlock } from "./media.ts";
@@ -166,7 +166,7 @@ const WIRE_ID = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** An id of any dialect in this one's alphabet and length. The provider never answers with an id it was given. */
 function wireToolId(id: string): string {
-  return WIRE_ID.test(id) ? id : `id_${digestOf(id).slice(0, 40)}`;
+  return WIRE_ID.test(id) ? id : `id_${sha256Hex(id).slice(0, 40)}`;
 }
 
 /** Every call has its result before the assistant speaks again, and every result its call. */

@@ -1,6 +1,6 @@
 import { fault } from "../../../contract/faults.ts";
-import { parseExactly } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import { parseLosslessJson } from "../../../kit/lossless-json.ts";
 import type { Call } from "../../canon/call.ts";
 import type { MediaSource, Part, ToolCallPart, ToolResultPart, Turn } from "../../canon/parts.ts";
 import { objectOfArguments } from "../call-arguments.ts";
@@ -207,7 +207,7 @@ function sealedTexts(parts: readonly Part[]): JsonObject[] {
 function structIn(text: string): unknown {
   if (!/^\s*[{[]/.test(text)) return undefined;
   try {
-    return parseExactly(text);
+    return parseLosslessJson(text);
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import { isJsonObject, jsonIn } from "../../../kit/json.ts";
+import { isJsonObject, tryParseJson } from "../../../kit/json.ts";
 import type { AnswerEvent, FinishReason } from "../../canon/events.ts";
 import type { ReasoningSeal } from "../../canon/parts.ts";
 import { lastTold, NO_TOKENS, type Tokens } from "../../canon/usage.ts";
@@ -31,7 +31,7 @@ export class ChunkReader implements EventReader {
   }
 
   read(frame: Frame): readonly AnswerEvent[] | undefined {
-    const value = jsonIn(frame.data);
+    const value = tryParseJson(frame.data);
     return this.readValue(Array.isArray(value) ? value[0] : value);
   }
 

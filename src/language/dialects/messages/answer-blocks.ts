@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, jsonIn } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject, tryParseJson } from "../../../kit/json.ts";
 import type { Call } from "../../canon/call.ts";
 import type { AnswerEvent, Citation } from "../../canon/events.ts";
 import type { ReasoningDetail, ReasoningSeal } from "../../canon/parts.ts";
@@ -204,6 +204,6 @@ const THINKING: JsonObject = { type: "thinking", thinking: "", signature: "" };
 
 /** A few models write their arguments as the text of a text; what is no object either way is none. */
 function objectIn(text: string): string {
-  const inner = jsonIn(text);
-  return typeof inner === "string" && isJsonObject(jsonIn(inner)) ? inner : "{}";
+  const inner = tryParseJson(text);
+  return typeof inner === "string" && isJsonObject(tryParseJson(inner)) ? inner : "{}";
 }

@@ -1,6 +1,6 @@
 import { type ErrorEnvelope, messagesEnvelopeOf } from "../../../contract/faults.ts";
-import { parseExactly } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import { parseLosslessJson } from "../../../kit/lossless-json.ts";
 import type { Call } from "../../canon/call.ts";
 import type { AnswerEvent, FinishReason } from "../../canon/events.ts";
 import { IMPOSSIBLE_TOKENS, type Usage } from "../../canon/usage.ts";
@@ -154,7 +154,7 @@ function wholeBlock({ start, text, signature, citations }: FoldedBlock): JsonObj
 /** Arguments are an object here, its numbers as the model wrote them; what broke off before its end is none. */
 function inputOf(text: string): JsonObject {
   try {
-    const input = parseExactly(text);
+    const input = parseLosslessJson(text);
     return isJsonObject(input) && text.trimStart().startsWith("{") ? input : {};
   } catch {
     return {};

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { cutInto } from "../../../../tests/support/events.ts";
 import { messageEvent, messageJson, messageStream } from "../../../../tests/support/messages.ts";
-import { encodeEventMessage } from "../../../kit/event-stream.ts";
+import { encodeEventMessage } from "../../../kit/aws-event-stream.ts";
 import { SseReader } from "../../../kit/sse.ts";
 import type { Piece } from "../../canon/answer.ts";
 import { weightOf } from "../../canon/estimate.ts";

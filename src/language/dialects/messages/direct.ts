@@ -2,11 +2,11 @@ import { type ErrorEnvelope, messagesEnvelopeOf } from "../../../contract/faults
 import {
   isJsonObject,
   type JsonObject,
-  jsonObjectIn,
   type ParsedBody,
   parseJsonObject,
   parseJsonText,
   patchMembers,
+  tryParseJsonObject,
 } from "../../../kit/json.ts";
 import type { AnswerStream, Piece, WholeAnswer } from "../../canon/answer.ts";
 import { weightOf } from "../../canon/estimate.ts";
@@ -74,7 +74,7 @@ export class DirectMessages implements AnswerStream {
   }
 
   read(frame: Frame): Piece {
-    const body = jsonObjectIn(frame.data);
+    const body = tryParseJsonObject(frame.data);
     const type = body?.["type"] ?? frame.event;
     if (type === "error") return { is: "problem", problem: decodeProblem(body, null) };
     if (body === undefined) return KNOWN.has(type) || type === null ? { is: "garbage" } : this.#piece(frame, type);

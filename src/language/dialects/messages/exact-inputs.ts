@@ -1,6 +1,6 @@
 import type { CountTokensRequest, InputMessage } from "../../../contract/schemas/messages.ts";
-import { parseExactly } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import { parseLosslessJson } from "../../../kit/lossless-json.ts";
 
 /** A number that would be written otherwise than it came: too many digits, an exponent, or zeros behind the point. */
 const FRAGILE = /[[:,]\s*-?(?:\d{16,}|\d[\d.]*[eE]|\d+\.\d*0[\s,\]}]|\d+\.\d{16,})/;
@@ -11,7 +11,7 @@ const FRAGILE = /[[:,]\s*-?(?:\d{16,}|\d[\d.]*[eE]|\d+\.\d*0[\s,\]}]|\d+\.\d{16,
  */
 export function withExactInputs<Request extends CountTokensRequest>(request: Request, text: string): Request {
   if (!text.includes('"tool_use"') || !FRAGILE.test(text)) return request;
-  const exact = parseExactly(text);
+  const exact = parseLosslessJson(text);
   const messages = isJsonObject(exact) && Array.isArray(exact["messages"]) ? exact["messages"] : [];
   return { ...request, messages: request.messages.map((message, at) => withInputs(message, messages[at])) };
 }

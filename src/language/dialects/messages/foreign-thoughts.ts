@@ -1,5 +1,5 @@
-import { parseExactly } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import { parseLosslessJson } from "../../../kit/lossless-json.ts";
 import type { Call } from "../../canon/call.ts";
 import type { Part } from "../../canon/parts.ts";
 import { isForeignSeal } from "./seals.ts";
@@ -15,7 +15,7 @@ export function hasForeignThoughts({ turns }: Call): boolean {
 
 /** The text of `messages` without them, its numbers as they were written. */
 export function withoutForeignThoughts(messagesText: string): string {
-  const messages = parseExactly(messagesText);
+  const messages = parseLosslessJson(messagesText);
   return Array.isArray(messages) ? JSON.stringify(messages.flatMap(cleaned)) : messagesText;
 }
 

@@ -1,5 +1,5 @@
-import { exactMember } from "../../../kit/exact-json.ts";
 import { isJsonObject, type MemberPatch, type ParsedBody } from "../../../kit/json.ts";
+import { losslessMember } from "../../../kit/lossless-json.ts";
 import { EFFORTS, type Effort } from "../../canon/call.ts";
 import { type Efforts, nearestEffort } from "../../canon/effort.ts";
 
@@ -18,6 +18,6 @@ export function effortInstead({ value }: ParsedBody, efforts: Efforts): Effort |
 /** The member that says so, its other fields as they were written. */
 export function effortPatches(body: ParsedBody, efforts: Efforts): MemberPatch[] {
   const effort = effortInstead(body, efforts);
-  const config = effort === undefined ? undefined : exactMember(body, "output_config");
+  const config = effort === undefined ? undefined : losslessMember(body, "output_config");
   return isJsonObject(config) ? [{ key: "output_config", json: JSON.stringify({ ...config, effort }) }] : [];
 }

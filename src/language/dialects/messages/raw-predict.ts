@@ -1,5 +1,5 @@
 import { isJsonObject } from "../../../kit/json.ts";
-import { encodeStrictly } from "../../../kit/percent.ts";
+import { percentEncode } from "../../../kit/percent-encode.ts";
 import type { UpstreamDialect } from "../dialect.ts";
 import { decodeProblem as decodeGoogleProblem } from "../gemini/errors.ts";
 import { messagesDialect } from "./dialect.ts";
@@ -12,7 +12,7 @@ export const RAW_PREDICT = "raw-predict";
 export const RAW_PREDICT_VERSION = "vertex-2023-10-16";
 
 export function rawPredictPath(upstreamModel: string, delivery: "whole" | "stream"): string {
-  return `/models/${encodeStrictly(upstreamModel)}:${delivery === "stream" ? "streamRawPredict" : "rawPredict"}`;
+  return `/models/${percentEncode(upstreamModel)}:${delivery === "stream" ? "streamRawPredict" : "rawPredict"}`;
 }
 
 /** The messages API behind Google's door for other makers' models: the model is in the path, the version in the body. */

@@ -1,4 +1,4 @@
-import { parseExactly } from "../../../kit/exact-json.ts";
+import { parseLosslessJson } from "../../../kit/lossless-json.ts";
 import type { AnswerEvent } from "../../canon/events.ts";
 import { MessageReader } from "./stream.ts";
 import { WireMessage } from "./wire.ts";
@@ -22,7 +22,7 @@ export function decodeReply(bytes: Buffer): readonly AnswerEvent[] | undefined {
 function parsed(bytes: Buffer): unknown {
   const text = bytes.toString("utf8");
   try {
-    return text.includes('"tool_use"') ? parseExactly(text) : JSON.parse(text);
+    return text.includes('"tool_use"') ? parseLosslessJson(text) : JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
-import { isOpaqueNumber } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
+import { isRawJsonNumber } from "../../../kit/lossless-json.ts";
 
 /** What the provider's grammar for strict output understands. */
 const KEPT: ReadonlySet<string> = new Set([
@@ -74,5 +74,5 @@ function within(key: string, value: unknown): unknown {
 }
 
 function isSchema(value: unknown): value is JsonObject {
-  return isJsonObject(value) && !isOpaqueNumber(value);
+  return isJsonObject(value) && !isRawJsonNumber(value);
 }

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, jsonObjectIn } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../kit/json.ts";
 import type { AnswerEvent, FinishReason } from "../../canon/events.ts";
 import type { EventReader, Frame } from "../dialect.ts";
 import { decodeProblem } from "./errors.ts";
@@ -35,7 +35,7 @@ export class MessageReader implements EventReader {
   #reason: FinishReason = "stop";
 
   read({ event, data }: Frame): readonly AnswerEvent[] | undefined {
-    const body = jsonObjectIn(data);
+    const body = tryParseJsonObject(data);
     if (body === undefined) return undefined;
     const type = body["type"] ?? event;
     switch (type) {

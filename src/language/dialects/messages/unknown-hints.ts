@@ -1,5 +1,5 @@
-import { exactList } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody } from "../../../kit/json.ts";
+import { losslessArray } from "../../../kit/lossless-json.ts";
 
 /** What becomes of hints that another company's door does not know. */
 type UnknownHints = {
@@ -32,7 +32,7 @@ export function unknownHints(body: ParsedBody, sent: readonly string[], eager: "
   if (strange.size === 0) return { patches, dropped };
   const found = new Set<string>();
   for (const key of MARKED) {
-    const list = exactList(body, key);
+    const list = losslessArray(body, key);
     const cleaned = list?.map((one) => withoutHints(one, strange, found));
     if (cleaned?.some((one, at) => one !== list?.[at])) patches.push({ key, json: JSON.stringify(cleaned) });
   }

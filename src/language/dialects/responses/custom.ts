@@ -1,5 +1,5 @@
 import type { ResponseTool } from "../../../contract/schemas/responses.ts";
-import { isJsonObject, jsonIn } from "../../../kit/json.ts";
+import { isJsonObject, tryParseJson } from "../../../kit/json.ts";
 import type { ToolDefinition } from "../../canon/call.ts";
 
 /**
@@ -35,7 +35,7 @@ export function encodeCustomInput(input: string): string {
 
 /** The free text in the arguments a model wrote; where it kept to no form, everything it wrote. */
 export function decodeCustomInput(argumentsText: string): string {
-  const parsed = jsonIn(argumentsText);
+  const parsed = tryParseJson(argumentsText);
   if (typeof parsed === "string") return parsed;
   if (!isJsonObject(parsed)) return argumentsText;
   const input = parsed[INPUT];

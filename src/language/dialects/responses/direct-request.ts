@@ -1,5 +1,5 @@
-import { exactList, exactMember } from "../../../kit/exact-json.ts";
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody } from "../../../kit/json.ts";
+import { losslessArray, losslessMember } from "../../../kit/lossless-json.ts";
 import type { Effort } from "../../canon/call.ts";
 import { WISH_FIELDS } from "../../canon/wishes.ts";
 import { outgoingItems } from "./direct-items.ts";
@@ -75,13 +75,13 @@ function patchInput(
 function patchEffort(patches: MemberPatch[], body: ParsedBody, effort: Effort | undefined): void {
   const { reasoning } = body.value;
   if (effort === undefined || (isJsonObject(reasoning) && reasoning["effort"] === effort)) return;
-  const asked = exactMember(body, "reasoning");
+  const asked = losslessMember(body, "reasoning");
   patches.push({ key: "reasoning", json: JSON.stringify({ ...(isJsonObject(asked) ? asked : {}), effort }) });
 }
 
 /** Tools that were only offered; without any left there is nothing to choose from either. */
 function patchTools(patches: MemberPatch[], body: ParsedBody, leftOut: readonly number[]): readonly string[] {
-  const tools = leftOut.length === 0 ? undefined : exactList(body, "tools");
+  const tools = leftOut.length === 0 ? undefined : losslessArray(body, "tools");
   if (tools === undefined) return [];
   const kept = tools.filter((_, at) => !leftOut.includes(at));
   patches.push({ key: "tools", json: kept.length === 0 ? null : JSON.stringify(kept) });

@@ -2,11 +2,11 @@ import type { ErrorEnvelope } from "../../../contract/faults.ts";
 import {
   isJsonObject,
   type JsonObject,
-  jsonObjectIn,
   type MemberPatch,
   type ParsedBody,
   parseJsonText,
   patchMembers,
+  tryParseJsonObject,
 } from "../../../kit/json.ts";
 import type { AnswerStream, Piece, ShownCost } from "../../canon/answer.ts";
 import { weightOf } from "../../canon/estimate.ts";
@@ -99,7 +99,7 @@ export class DirectStream implements AnswerStream {
 
   /** Undefined when it is not as simple as it looks. */
   #readDelta(name: string, data: string): Piece | undefined {
-    const event = jsonObjectIn(data);
+    const event = tryParseJsonObject(data);
     const sequence = event?.["sequence_number"];
     if (event === undefined || typeof sequence !== "number" || event["type"] !== name) return undefined;
     this.#sequence = sequence;

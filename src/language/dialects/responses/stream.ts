@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, jsonObjectIn } from "../../../kit/json.ts";
+import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../kit/json.ts";
 import type { AnswerEvent, FinishReason } from "../../canon/events.ts";
 import type { EventReader, Frame } from "../dialect.ts";
 import { isAnswer } from "./direct-reply.ts";
@@ -37,7 +37,7 @@ export class ItemReader implements EventReader {
   }
 
   read({ event, data }: Frame): readonly AnswerEvent[] | undefined {
-    const body = jsonObjectIn(data);
+    const body = tryParseJsonObject(data);
     if (body === undefined) return undefined;
     const { type = event, output_index: at, item, response, delta } = body;
     switch (type) {

@@ -9,7 +9,7 @@ import { chargedRecord, finishedRecord } from "../../../../../tests/support/reco
 import { topupOf } from "../../../../domain/billing/ledger.ts";
 import { batchOf } from "../../../../domain/record/ingest.ts";
 import { systemClock } from "../../../../kit/clock.ts";
-import { digestOf } from "../../../../kit/secret.ts";
+import { sha256Hex } from "../../../../kit/secret.ts";
 import { DAY_MS } from "../../../../kit/time.ts";
 import { PROJECT_ROOT } from "../../../../settings/config.ts";
 import { MIGRATIONS } from "../migrations/all.ts";
@@ -61,7 +61,7 @@ async function bringBeforeParts(address: DatabaseAddress): Promise<void> {
   );
   for (const { number, name, statements } of MIGRATIONS.filter((migration) => migration.number < 23)) {
     for (const statement of statements(postgresDdl)) await cluster.query(address, statement);
-    const checksum = digestOf(statements(postgresDdl).join(";\n"));
+    const checksum = sha256Hex(statements(postgresDdl).join(";\n"));
     await cluster.query(address, `insert into schema_migrations values (${number}, '${name}', '${checksum}', 1)`);
   }
 }

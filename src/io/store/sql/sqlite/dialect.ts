@@ -11,10 +11,10 @@ import {
 import type { SqlValue } from "../protocol.ts";
 import { StoreError } from "../store-error.ts";
 import type { WorkerClient } from "../worker-client.ts";
-import type { Turnstile } from "./turnstile.ts";
+import type { Mutex } from "./mutex.ts";
 
 /** Kysely on a SQLite that lives in a worker: one connection, handed to one query or transaction at a time. */
-export function workerDialect(client: WorkerClient, turnstile: Turnstile): Dialect {
+export function workerDialect(client: WorkerClient, turnstile: Mutex): Dialect {
   return {
     createAdapter: () => new SqliteAdapter(),
     createDriver: () => workerDriver(client, turnstile),
@@ -23,7 +23,7 @@ export function workerDialect(client: WorkerClient, turnstile: Turnstile): Diale
   };
 }
 
-function workerDriver(client: WorkerClient, turnstile: Turnstile): Driver {
+function workerDriver(client: WorkerClient, turnstile: Mutex): Driver {
   const connection: DatabaseConnection = {
     async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
       const { rows, changes } = await client.ask({ is: "query", sql, parameters: parameters.map(toSqlValue) });

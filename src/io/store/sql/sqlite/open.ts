@@ -15,7 +15,7 @@ import { wholeNumbers } from "../whole-numbers.ts";
 import { WorkerClient } from "../worker-client.ts";
 import { sqliteDdl } from "./ddl.ts";
 import { workerDialect } from "./dialect.ts";
-import { Turnstile } from "./turnstile.ts";
+import { Mutex } from "./mutex.ts";
 
 export const DATABASE_FILE = "gateway.sqlite";
 
@@ -57,7 +57,7 @@ export async function openSqliteEngine(dataDir: string, clock: Clock, directory:
 
 function sqliteEngine(file: string, ended: (why: StoreError) => void): Engine {
   const client = new WorkerClient(new URL("./sqlite-worker.ts", import.meta.url), { file }, ended);
-  const turnstile = new Turnstile();
+  const turnstile = new Mutex();
   const db = new Kysely<Database>({ dialect: workerDialect(client, turnstile), plugins: [wholeNumbers] });
   return {
     db,

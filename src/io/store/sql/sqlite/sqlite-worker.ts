@@ -1,8 +1,8 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { parentPort, workerData } from "node:worker_threads";
 import { UnbalancedTransaction } from "../../../../domain/billing/ledger.ts";
-import { BoundedMap } from "../../../../kit/bounded.ts";
-import { collectGarbage } from "../../../../kit/hand-back-memory.ts";
+import { LruMap } from "../../../../kit/lru-map.ts";
+import { collectGarbage } from "../../../../kit/release-memory.ts";
 import type { Answer, Ask, Question, SqliteWorkerData, SqlValue } from "../protocol.ts";
 import { StoreError, type StoreFailure } from "../store-error.ts";
 import { errorCodeOf, isThereAlready } from "./error-code.ts";
@@ -28,7 +28,7 @@ db.exec(`
 `);
 
 const STATEMENTS_MAX = 200;
-const statements = new BoundedMap<string, StatementSync>(STATEMENTS_MAX);
+const statements = new LruMap<string, StatementSync>(STATEMENTS_MAX);
 let ingest: ReturnType<typeof prepareIngest> | undefined;
 
 function statementFor(sql: string): StatementSync {

@@ -1,0 +1,88 @@
+import { type Money, openMoney } from "../app/manage/money/money.ts";
+import type { ExpiryDeps } from "../app/manage/money/promotions.ts";
+import { type RateParts, RateRoom } from "../app/manage/money/rate-room.ts";
+import { MarginBook, NO_MARGIN, readMargin } from "../domain/billing/margin.ts";
+import { type RateBook, type RateRow, seedRates } from "../domain/catalogue/rates.ts";
+import type { Fleet } from "../domain/fleet/fleet.ts";
+import { openAdapters } from "../io/payments/open.ts";
+import type { Store } from "../io/store/sql/store.ts";
+import type { Logger } from "../io/telemetry/log.ts";
+import { ecbSource } from "../io/upstream/rate-source.ts";
+import type { Transport } from "../io/upstream/transport.ts";
+import { systemClock } from "../kit/clock.ts";
+import type { IdGenerator } from "../kit/id-generator.ts";
+import { formatDecimal } from "../kit/money.ts";
+import { parseDurationMs } from "../kit/time.ts";
+import { systemTimers } from "../kit/timers.ts";
+import type { Config } from "../settings/config.ts";
+import { ARRIVING_MAX_MS, holdMaxMs } from "./bounds.ts";
+
+/** Margins and exchange rates as the store has them, before anyone is served; rates of the files it has not are added. */
+export async function openPrices(config: Config, store: Store, book: RateBook, ids: IdGenerator): Promise<MarginBook> {
+  const latest = await store.rates.latest();
+  const seeds = seedRates(book.snapshot, latest).map(
+    (currency): RateRow => ({
+      id: ids.next("rate_"),
+      code: currency.code,
+      perEur: formatDecimal(currency.perEur),
+      day: currency.rateDate,
+      source: currency.rateSource,
+      recordedAtMs: systemClock.nowMs(),
+    }),
+  );
+  await store.rates.append(seeds);
+  book.put([...latest, ...seeds]);
+  const margins = new MarginBook(readMargin(config.GATEWAY_MARGIN) ?? NO_MARGIN);
+  for (const { workspaceId, share } of await store.margins.loadAll())
+    margins.put(workspaceId, readMargin(share) ?? null);
+  return margins;
+}
+
+type RateDeps = Pick<RateParts, "tenancy" | "store" | "book" | "inTurn"> & {
+  readonly fleet: Pick<Fleet, "leads">;
+  readonly log: Logger;
+  readonly transport: Transport;
+};
+
+/** Exchange rates while the gateway runs; they are fetched where the operator has named an address. */
+export function openRates(config: Config, { fleet, log, transport, ...parts }: RateDeps): RateRoom {
+  const { GATEWAY_RATES_URL: address, GATEWAY_RATES_EVERY: every, GATEWAY_RATES_STALE_DAYS: staleDays } = config;
+  const rates = new RateRoom({
+    ...parts,
+    source: address === null ? undefined : ecbSource(address, transport, systemTimers),
+    everyMs: parseDurationMs(every) ?? 0,
+    staleDays,
+    timers: systemTimers,
+    leads: () => fleet.leads,
+    warn: (detail, message) => log.warn(detail, message),
+  });
+  rates.start();
+  return rates;
+}
+
+/** Money that moves by hand, by date or from outside. */
+export function openPayments(
+  config: Config,
+  deps: Omit<ExpiryDeps, "timers" | "requestMaxMs" | "lateMaxMs" | "warn">,
+  log: Logger,
+): Promise<Money> {
+  const secretsOf = {
+    webhook: config.GATEWAY_PAYMENT_WEBHOOK_SECRETS,
+    stripe: config.GATEWAY_PAYMENT_STRIPE_SECRETS,
+  };
+  const secrets = new Map(config.GATEWAY_PAYMENTS.map((name) => [name, secretsOf[name]]));
+  return openMoney({
+    ...deps,
+    pages: new Map([
+      ["webhook", config.GATEWAY_PAYMENT_WEBHOOK_PAGE],
+      ["stripe", config.GATEWAY_PAYMENT_STRIPE_PAGE],
+    ]),
+    contact: config.GATEWAY_OPERATOR_CONTACT,
+    adapters: openAdapters(secrets, parseDurationMs(config.GATEWAY_PAYMENT_TOLERANCE) ?? 0),
+    timers: systemTimers,
+    requestMaxMs: holdMaxMs(config),
+    // Background work whose instance was killed is done once more by another.
+    lateMaxMs: ARRIVING_MAX_MS + 2 * holdMaxMs(config),
+    warn: (detail, message) => log.warn(detail, message),
+  });
+}

@@ -1,0 +1,125 @@
+import type { Check } from "../app/manage/deps.ts";
+import { Prober, type Proved } from "../app/prober/prober.ts";
+import type { Connections, Snapshot } from "../domain/catalogue/catalogue.ts";
+import { isMadeToFail, PROVEN_SURFACES, ProofBook, type ProvenSurface, subjectOf } from "../domain/catalogue/proofs.ts";
+import type { Fleet } from "../domain/fleet/fleet.ts";
+import type { Store } from "../io/store/sql/store.ts";
+import type { Logger } from "../io/telemetry/log.ts";
+import type { Metrics } from "../io/telemetry/metrics.ts";
+import type { Transport } from "../io/upstream/transport.ts";
+import { systemClock } from "../kit/clock.ts";
+import type { IdGenerator } from "../kit/id-generator.ts";
+import { pluralize } from "../kit/pluralize.ts";
+import { parseDurationMs } from "../kit/time.ts";
+import { systemTimers } from "../kit/timers.ts";
+import type { Config } from "../settings/config.ts";
+import { switchedOff } from "./edge.ts";
+
+/** How long an endpoint may take for one answer of its proof. */
+const ANSWER_MS_MAX = 60_000;
+
+/** Short answers are asked for: what is longer is none. */
+const ANSWER_MAX_BYTES = 4 * 1024 * 1024;
+
+export function proofBookOf(config: Config, snapshot: () => Snapshot, connections: Connections): ProofBook {
+  const rules = { maxAgeMs: maxAgeOf(config), failuresMax: config.GATEWAY_PROOF_FAILURES };
+  return new ProofBook(rules, {
+    subjectOf: (endpoint, surface) => subjectOf(endpoint, surface, connections),
+    isExempt: (endpoint) => isMadeToFail(endpoint, snapshot()),
+  });
+}
+
+type ProberDeps = {
+  readonly proofs: ProofBook;
+  readonly snapshot: () => Snapshot;
+  readonly connections: Connections;
+  readonly transport: Transport;
+  readonly ids: IdGenerator;
+  readonly fleet: Pick<Fleet, "leads">;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+};
+
+/** The prober, with what earlier processes proved. Simulated providers are being proven when this resolves. */
+export async function openProber(config: Config, store: Store, deps: ProberDeps) {
+  const { metrics, log, proofs: book, snapshot, connections, transport, ids } = deps;
+  const maxAgeMs = maxAgeOf(config);
+  const prober = new Prober({
+    book,
+    snapshot,
+    connections,
+    transport,
+    ids,
+    store: store.proofs,
+    clock: systemClock,
+    timers: systemTimers,
+    leads: () => deps.fleet.leads,
+    surfaces: surfacesOf(config),
+    everyMs: parseDurationMs(config.GATEWAY_PROOF_EVERY) ?? null,
+    maxAgeMs,
+    // A proof that still holds is never taken for too old.
+    keepMs: Math.max(maxAgeMs, parseDurationMs(config.GATEWAY_PROOF_RETENTION) ?? 0),
+    timeoutMs: ANSWER_MS_MAX,
+    answerMaxBytes: ANSWER_MAX_BYTES,
+    told: (proof, { endpoint, surface }) => {
+      metrics.proved(proof, endpoint.provider);
+      const isBlind = proof.withoutImages === true;
+      if (proof.result === "proven" && !isBlind) return;
+      // Told when it begins and when it is taken off; what stays as it was is no news.
+      const standing = book.standing(endpoint, surface);
+      const failures = (isBlind ? standing?.images : standing)?.failures ?? 1;
+      const isNews = failures === 1 || failures === config.GATEWAY_PROOF_FAILURES;
+      const detail = { endpoint: endpoint.id, surface, failures, reason: proof.reason };
+      log[isNews ? "warn" : "debug"](
+        detail,
+        isBlind ? "an endpoint is proven without pictures" : "an endpoint failed its proof",
+      );
+    },
+    warn: (detail, message) => log.warn(detail, message),
+  });
+  await prober.load();
+  metrics.watchProofs(() => prober.all().filter(({ proven }) => !proven).length);
+  return { prober, sandboxProven: prober.proveSandbox() };
+}
+
+function maxAgeOf(config: Config): number {
+  return parseDurationMs(config.GATEWAY_PROOF_MAX_AGE) ?? 0;
+}
+
+/** A surface that is switched off is not asked for: it would cost, and nobody could use it. */
+function surfacesOf(config: Config): readonly ProvenSurface[] {
+  const off = switchedOff(config);
+  return PROVEN_SURFACES.filter((surface) => !off.has(surface));
+}
+
+const SHOWN_MAX = 20;
+
+/** Advice only: what is not proven is not served, and everything else is. */
+export function proofCheck(prober: Pick<Prober, "all">): Check {
+  return {
+    name: "proofs",
+    run: async () => {
+      const all = prober.all();
+      const off = all.filter(({ proven }) => !proven);
+      const blind = all.filter(({ proven, images }) => proven && images === false);
+      const of = pluralize(all.length, "connected endpoint");
+      if (off.length + blind.length === 0) return { ok: true, detail: `${of}, all proven` };
+      const parts = [
+        off.length === 0
+          ? `${of}, all proven`
+          : `${off.length} of ${of} not proven, and not served there: ${listed(off)}`,
+        ...(blind.length === 0 ? [] : [`${blind.length} proven without pictures, and sent none: ${listed(blind)}`]),
+      ];
+      return { ok: true, detail: `${parts.join(". ")}. \`gateway probe\` asks again now.` };
+    },
+  };
+}
+
+function listed(some: readonly Proved[]): string {
+  return some
+    .slice(0, SHOWN_MAX)
+    .map(
+      ({ endpoint, surface, standing }) => `${endpoint.id} on ${surface} (${standing?.last.reason ?? "not asked yet"})`,
+    )
+    .join(", ");
+}

@@ -1,0 +1,156 @@
+import { crc32 } from "node:zlib";
+
+/**
+ * The binary event stream of AWS services: length-prefixed messages with named headers and two checksums.
+ *   u32 total length | u32 headers length | u32 CRC of these eight bytes | headers | payload | u32 CRC of all before
+ */
+type EventMessage = { readonly headers: ReadonlyMap<string, string>; readonly payload: Buffer };
+
+/** A message, or the news that the stream is damaged: nothing after it can be trusted or read. */
+export type EventStreamItem =
+  | ({ readonly is: "message" } & EventMessage)
+  | { readonly is: "damaged"; readonly why: string };
+
+const PRELUDE_BYTES = 12;
+const CHECKSUM_BYTES = 4;
+const MESSAGE_BYTES_MIN = PRELUDE_BYTES + CHECKSUM_BYTES;
+
+/** Cuts a byte stream into messages, wherever the chunks were split. A message over the cap is damage. */
+export class EventStreamReader {
+  readonly #maxBytes: number;
+  #chunks: Buffer[] = [];
+  #size = 0;
+  /** Bytes that must be there before reading on is worth a copy. */
+  #needed = PRELUDE_BYTES;
+  #isFinished = false;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  push(chunk: Buffer): EventStreamItem[] {
+    if (this.#isFinished || chunk.length === 0) return [];
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+    return this.#size < this.#needed ? [] : this.#take();
+  }
+
+  /** The stream is over: bytes of a message that never became whole are damage. */
+  end(): EventStreamItem[] {
+    if (this.#isFinished || this.#size === 0) return [];
+    return [this.#fail("it ends inside a message")];
+  }
+
+  #take(): EventStreamItem[] {
+    const [only] = this.#chunks;
+    const bytes = this.#chunks.length === 1 && only !== undefined ? only : Buffer.concat(this.#chunks, this.#size);
+    const pieces: EventStreamItem[] = [];
+    let at = 0;
+    this.#needed = PRELUDE_BYTES;
+    while (bytes.length - at >= PRELUDE_BYTES) {
+      const total = this.#lengthAt(bytes, at);
+      if (typeof total === "string") {
+        pieces.push(this.#fail(total));
+        return pieces;
+      }
+      this.#needed = total;
+      if (bytes.length - at < total) break;
+      const message = readMessage(bytes.subarray(at, at + total));
+      if (typeof message === "string") {
+        pieces.push(this.#fail(message));
+        return pieces;
+      }
+      pieces.push({ is: "message", ...message });
+      at += total;
+      this.#needed = PRELUDE_BYTES;
+    }
+    const rest = bytes.subarray(at);
+    this.#chunks = rest.length === 0 ? [] : [rest];
+    this.#size = rest.length;
+    return pieces;
+  }
+
+  /** The length of the message that begins here, checked before anything is believed of it; else what is wrong. */
+  #lengthAt(bytes: Buffer, at: number): number | string {
+    if (crc32(bytes.subarray(at, at + 8)) !== bytes.readUInt32BE(at + 8)) return "the checksum of a length is wrong";
+    const total = bytes.readUInt32BE(at);
+    const headers = bytes.readUInt32BE(at + 4);
+    if (total < MESSAGE_BYTES_MIN || headers > total - MESSAGE_BYTES_MIN) return "a length is impossible";
+    return total > this.#maxBytes ? `a message is longer than ${this.#maxBytes} bytes` : total;
+  }
+
+  #fail(why: string): EventStreamItem {
+    this.#isFinished = true;
+    this.#chunks = [];
+    this.#size = 0;
+    return { is: "damaged", why };
+  }
+}
+
+function readMessage(bytes: Buffer): EventMessage | string {
+  const end = bytes.length - CHECKSUM_BYTES;
+  if (crc32(bytes.subarray(0, end)) !== bytes.readUInt32BE(end)) return "the checksum of a message is wrong";
+  const headersEnd = PRELUDE_BYTES + bytes.readUInt32BE(4);
+  const headers = readHeaders(bytes.subarray(PRELUDE_BYTES, headersEnd));
+  return headers === undefined ? "a header is malformed" : { headers, payload: bytes.subarray(headersEnd, end) };
+}
+
+const TYPE_STRING = 7;
+/** Bytes of a value by its type; types 6 and 7 carry their length in front. */
+const FIXED_BYTES: ReadonlyMap<number, number> = new Map([
+  [0, 0],
+  [1, 0],
+  [2, 1],
+  [3, 2],
+  [4, 4],
+  [5, 8],
+  [8, 8],
+  [9, 16],
+]);
+
+/** Text headers by name; values of other types are stepped over. */
+function readHeaders(bytes: Buffer): Map<string, string> | undefined {
+  const headers = new Map<string, string>();
+  let at = 0;
+  while (at < bytes.length) {
+    const nameEnd = at + 1 + (bytes[at] ?? 0);
+    const type = bytes[nameEnd];
+    if (type === undefined) return undefined;
+    const fixed = FIXED_BYTES.get(type);
+    const sized = type === 6 || type === TYPE_STRING;
+    if (fixed === undefined && !sized) return undefined;
+    if (sized && nameEnd + 3 > bytes.length) return undefined;
+    const start = nameEnd + (sized ? 3 : 1);
+    const end = start + (fixed ?? bytes.readUInt16BE(nameEnd + 1));
+    if (end > bytes.length) return undefined;
+    if (type === TYPE_STRING) headers.set(bytes.toString("utf8", at + 1, nameEnd), bytes.toString("utf8", start, end));
+    at = end;
+  }
+  return headers;
+}
+
+/** One message as its bytes. */
+export function encodeEventMessage(headers: Readonly<Record<string, string>>, payload: string | Buffer): Buffer {
+  const head = Buffer.concat(Object.entries(headers).map(([name, value]) => encodeHeader(name, value)));
+  const body = Buffer.from(payload);
+  const bytes = Buffer.alloc(MESSAGE_BYTES_MIN + head.length + body.length);
+  bytes.writeUInt32BE(bytes.length, 0);
+  bytes.writeUInt32BE(head.length, 4);
+  bytes.writeUInt32BE(crc32(bytes.subarray(0, 8)), 8);
+  head.copy(bytes, PRELUDE_BYTES);
+  body.copy(bytes, PRELUDE_BYTES + head.length);
+  const end = bytes.length - CHECKSUM_BYTES;
+  bytes.writeUInt32BE(crc32(bytes.subarray(0, end)), end);
+  return bytes;
+}
+
+function encodeHeader(name: string, value: string): Buffer {
+  const [nameBytes, valueBytes] = [Buffer.from(name), Buffer.from(value)];
+  const bytes = Buffer.alloc(1 + nameBytes.length + 3 + valueBytes.length);
+  bytes.writeUInt8(nameBytes.length, 0);
+  nameBytes.copy(bytes, 1);
+  bytes.writeUInt8(TYPE_STRING, 1 + nameBytes.length);
+  bytes.writeUInt16BE(valueBytes.length, 2 + nameBytes.length);
+  valueBytes.copy(bytes, 4 + nameBytes.length);
+  return bytes;
+}
