@@ -1,12 +1,12 @@
+import { createHttpClient } from "../http1/client/http-client.ts";
 import { type MintedCredential, mintedCredential, readGoogleAccount } from "../io/upstream/google-credentials.ts";
-import { httpTransport } from "../io/upstream/http/http-transport.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
 import { systemTimers } from "../kit/timers.ts";
 import { type Config, ConfigError } from "../settings/config.ts";
 
 export function openTransport(config: Config): Transport {
-  return httpTransport({
+  return createHttpClient({
     connections: config.GATEWAY_UPSTREAM_CONNECTIONS,
     connectTimeoutMs: config.GATEWAY_CONNECT_TIMEOUT_MS,
     firstByteTimeoutMs: config.GATEWAY_FIRST_BYTE_TIMEOUT_MS,

@@ -2,7 +2,7 @@ import { Readable, Transform } from "node:stream";
 import { ClientLeft } from "../app/exchange.ts";
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Intake } from "../contract/route.ts";
-import { PlainRequest } from "./lane/plain-request.ts";
+import { FastPathRequest } from "../http1/server/fast-path-request.ts";
 import type { Incoming } from "./traffic.ts";
 
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
@@ -26,7 +26,7 @@ export function readBody(request: Incoming, intake: Intake, maxBytes: number, se
     const announced = Number(request.headers["content-length"] ?? 0);
     if (announced > maxBytes) throw tooLarge(maxBytes);
     refuseLeft(request, sender);
-    if (request instanceof PlainRequest) {
+    if (request instanceof FastPathRequest) {
       const wrong = typeFault(request, intake, request.body.length);
       if (wrong !== undefined) throw wrong;
       return resolve(request.body);
@@ -69,7 +69,7 @@ export function openUpload(request: Incoming, maxBytes: number, sender: Sender):
   const wrong = uploadFault(request, maxBytes);
   if (wrong !== undefined) throw wrong;
   refuseLeft(request, sender);
-  if (request instanceof PlainRequest) return Readable.from([request.body]);
+  if (request instanceof FastPathRequest) return Readable.from([request.body]);
   sender.wanted();
   let bytes = 0;
   const counted = new Transform({

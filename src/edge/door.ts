@@ -1,9 +1,9 @@
 import type { Server as HttpServer } from "node:http";
 import type { Socket } from "node:net";
 import type { Fault } from "../contract/faults.ts";
+import type { FastPath } from "../http1/server/fast-path.ts";
 import type { Clock } from "../kit/clock.ts";
 import { Server } from "../kit/node-http.ts";
-import type { Lane } from "./lane/lane.ts";
 import type { Outgoing } from "./traffic.ts";
 
 /** For error frames of streams that a stop ended. */
@@ -23,7 +23,7 @@ export type Connection = {
 /** The port of a server: how it is taken, and how it is given up without losing a request. */
 export class Door {
   readonly #server: HttpServer;
-  readonly #lane: Pick<Lane, "closeIdle" | "closeAll">;
+  readonly #lane: Pick<FastPath, "closeIdle" | "closeAll">;
   readonly #patience: { readonly idleMs: number };
   readonly #clock: Pick<Clock, "elapsedMs">;
   readonly #connections = new Set<Connection>();
@@ -32,7 +32,7 @@ export class Door {
 
   constructor(
     server: HttpServer,
-    lane: Pick<Lane, "closeIdle" | "closeAll">,
+    lane: Pick<FastPath, "closeIdle" | "closeAll">,
     patience: { readonly idleMs: number },
     clock: Pick<Clock, "elapsedMs">,
   ) {

@@ -2,9 +2,9 @@ import type { IncomingMessage } from "node:http";
 import type { Reply } from "../app/exchange.ts";
 import { envelopeOf, type Fault, messagesEnvelopeOf } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
+import { FastPathRequest } from "../http1/server/fast-path-request.ts";
 import { ServerResponse } from "../kit/node-http.ts";
 import { awaitsContinue } from "./body.ts";
-import { PlainRequest } from "./lane/plain-request.ts";
 import type { AnswerHeaders, Incoming, Outgoing } from "./traffic.ts";
 
 /** Bodies larger than this are not waited for when the request is refused: the connection is closed instead. */
@@ -56,7 +56,7 @@ function send(
 ): void {
   if (response.headersSent || response.destroyed) return;
   const payload = request.method === "HEAD" ? "" : body;
-  if (request instanceof PlainRequest || !isSending(request)) {
+  if (request instanceof FastPathRequest || !isSending(request)) {
     response.writeHead(status, headers);
     response.end(payload);
     return;

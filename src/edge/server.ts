@@ -7,6 +7,7 @@ import type { Fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import { type Actor, isOperatorActor } from "../domain/tenancy/actor.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
+import { FastPath } from "../http1/server/fast-path.ts";
 import { TUNNEL_PATH } from "../io/tunnel/protocol.ts";
 import type { AddressList } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
@@ -22,7 +23,6 @@ import { Callers, type CallersDeps } from "./callers.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
 import { type Connection, Door } from "./door.ts";
 import type { IpLimit } from "./ip-limit.ts";
-import { Lane } from "./lane/lane.ts";
 import type { MinuteLimit } from "./minute-limit.ts";
 import { admit, type NodeDoor } from "./node-door.ts";
 import {
@@ -118,14 +118,14 @@ export class Edge {
     server.on("checkExpectation", (request, response) => void this.#take(request, response));
     server.on("connect", (_request, socket) => answerByHand(socket, noTunnel(), this.#deps.ids.next("req_")));
     server.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head));
-    const lane = new Lane(server, {
+    const lane = new FastPath(server, {
       clock: deps.clock,
-      patience: deps.patience,
-      serve: (request, answer) => void this.#take(request, answer),
-      silent: (socket) => this.#malformed(new LateRequest(), socket),
-      timedOut: (socket) => this.#timedOut(socket),
-      entered: () => this.door.entered(),
-      left: () => this.door.left(),
+      timeouts: deps.patience,
+      onRequest: (request, answer) => void this.#take(request, answer),
+      onHeadersTimeout: (socket) => this.#malformed(new LateRequest(), socket),
+      onSocketTimeout: (socket) => this.#timedOut(socket),
+      onRequestQueued: () => this.door.entered(),
+      onRequestDequeued: () => this.door.left(),
     });
     timeStalls(server, deps.patience.stallMs);
     server.on("timeout", (socket) => this.#timedOut(socket));

@@ -1,6 +1,6 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
-import { lookEveryMs, whileListening } from "./looks.ts";
+import { checkIntervalMs, checkWhileListening } from "../http1/server/interval-check.ts";
 
 /**
  * Times connections whose clients take nothing of what they were sent; the server says of those that their time is up. They
@@ -14,7 +14,7 @@ export function timeStalls(server: Server, stallMs: number): void {
   });
   // From here on it is no HTTP any more: whoever has it now looks after it.
   server.on("upgrade", ({ socket }) => open.delete(socket));
-  whileListening(server, lookEveryMs(stallMs), () => {
+  checkWhileListening(server, checkIntervalMs(stallMs), () => {
     for (const socket of open) if (socket.writableLength > 0 && !socket.timeout) socket.setTimeout(stallMs);
   });
 }

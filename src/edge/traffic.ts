@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { PlainRequest } from "./lane/plain-request.ts";
+import type { FastPathRequest } from "../http1/server/fast-path-request.ts";
 
 /** A request, however it was read. */
-export type Incoming = IncomingMessage | PlainRequest;
+export type Incoming = IncomingMessage | FastPathRequest;
 
 /** An answer on its way, whoever writes it. */
 export type Outgoing = Pick<ServerResponse, "headersSent" | "statusCode" | "destroyed" | "writableFinished"> & {

@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { createHttpClient } from "../../src/http1/client/http-client.ts";
 import { CredentialRefused } from "../../src/io/upstream/authorize.ts";
 import { mintedCredential, readGoogleAccount } from "../../src/io/upstream/google-credentials.ts";
-import { httpTransport } from "../../src/io/upstream/http/http-transport.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
 import { ConfigError } from "../../src/settings/config.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
@@ -251,7 +251,7 @@ describe("tokens of a service account", () => {
   async function minted(nowMs: { value: number }) {
     const authority = await startUpstream(tokenAnswer("first"));
     const limits = { connections: 8, connectTimeoutMs: 1000, firstByteTimeoutMs: 1000, idleTimeoutMs: 1000 };
-    const transport = httpTransport(limits);
+    const transport = createHttpClient(limits);
     onTestFinished(() => Promise.all([authority.close(), transport.close()]).then(() => undefined));
     const account = readGoogleAccount(keyFile(`${authority.url}/token`));
     if ("problem" in account) throw new Error(account.problem);

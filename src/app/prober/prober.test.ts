@@ -8,9 +8,9 @@ import { layTables } from "../../../tests/support/tables.ts";
 import { startUpstream } from "../../../tests/support/upstream.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
 import { ProofBook, subjectOf } from "../../domain/catalogue/proofs.ts";
+import { createHttpClient } from "../../http1/client/http-client.ts";
 import { catalogueFiles } from "../../io/catalogue-files.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
-import { httpTransport } from "../../io/upstream/http/http-transport.ts";
 import { createIdGenerator } from "../../kit/id-generator.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
 import type { Timers } from "../../kit/timers.ts";
@@ -86,7 +86,7 @@ async function open(more: Partial<ProberParts> = {}) {
     baseUrl: () => upstream.baseUrl,
   };
   const rules = { maxAgeMs: 30 * DAY_MS, failuresMax: 2 };
-  const transport = httpTransport({
+  const transport = createHttpClient({
     connections: 8,
     connectTimeoutMs: 5e3,
     firstByteTimeoutMs: 5e3,

@@ -1,7 +1,7 @@
+import { dialTargetOf, sendOnPool } from "../../http1/client/http-client.ts";
+import { IdleWatchdog } from "../../http1/client/idle-watchdog.ts";
+import { OriginPool } from "../../http1/client/origin-pool.ts";
 import { type EgressRules, guardedLookup, readEgressUrl } from "./egress.ts";
-import { callOn, diallingOf } from "./http/http-transport.ts";
-import { Origin } from "./http/origin.ts";
-import { Silence } from "./http/silence.ts";
 import type { UpstreamFailure } from "./transport.ts";
 
 /** What became of a message to an address that a workspace chose. */
@@ -38,17 +38,17 @@ export function guardedPost(rules: EgressRules, timeoutMs: number, nameServers?:
   return async (post) => {
     const read = readEgressUrl(post.url, rules);
     if ("problem" in read) return { is: "refused", why: read.problem };
-    const dialling = { ...diallingOf(read), lookup: guardedLookup(rules, nameServers) };
-    const origin = new Origin(dialling, limits, new Silence(timeoutMs));
+    const dialling = { ...dialTargetOf(read), lookup: guardedLookup(rules, nameServers) };
+    const origin = new OriginPool(dialling, limits, new IdleWatchdog(timeoutMs));
     try {
       return await posted(origin, read, post, timeoutMs);
     } finally {
-      origin.cut();
+      origin.abort();
     }
   };
 }
 
-function posted(origin: Origin, { host, pathname, search }: URL, post: Post, timeoutMs: number): Promise<Posted> {
+function posted(origin: OriginPool, { host, pathname, search }: URL, post: Post, timeoutMs: number): Promise<Posted> {
   return new Promise((resolve) => {
     const deadline = AbortSignal.any([post.signal, AbortSignal.timeout(timeoutMs)]);
     const settle = (found: Posted) => {
@@ -56,7 +56,7 @@ function posted(origin: Origin, { host, pathname, search }: URL, post: Post, tim
       resolve(found);
     };
     const abort = () => call.abort();
-    const call = callOn({ origin, host, path: `${pathname}${search}` }, post, {
+    const call = sendOnPool({ origin, host, path: `${pathname}${search}` }, post, {
       failed: (failure) => settle(notSent(failure)),
       answered: (status) => {
         settle({ is: "answered", status });

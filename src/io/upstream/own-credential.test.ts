@@ -5,11 +5,11 @@ import { beforeAll, describe, expect, test } from "vitest";
 import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
 import { BREAKER_RULES, EndpointBreakers } from "../../domain/routing/breakers.ts";
+import { createHttpClient } from "../../http1/client/http-client.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { catalogueFiles } from "../catalogue-files.ts";
 import { accountsAlone } from "./connections.ts";
-import { httpTransport } from "./http/http-transport.ts";
 import { GOOGLE_TOKEN_URIS, type KeyReading, readOwnKey } from "./own-credential.ts";
 import { HeldKey } from "./own-keys.ts";
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
   const loaded = await loadCatalogue([CATALOGUE], Date.UTC(2026, 10, 15), catalogueFiles);
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
   const snapshot: Snapshot = loaded.snapshot;
-  const ways = { transport: httpTransport(LIMITS), clock: systemClock, timers: systemTimers };
+  const ways = { transport: createHttpClient(LIMITS), clock: systemClock, timers: systemTimers };
   reading = {
     ...ways,
     snapshot,

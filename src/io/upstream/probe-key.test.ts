@@ -2,10 +2,10 @@ import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { startUpstream } from "../../../tests/support/upstream.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
+import { createHttpClient } from "../../http1/client/http-client.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { catalogueFiles } from "../catalogue-files.ts";
-import { httpTransport } from "./http/http-transport.ts";
 import { probeProvider } from "./probe-key.ts";
 
 const CATALOGUE = path.resolve(import.meta.dirname, "../../../catalogue");
@@ -18,7 +18,7 @@ test.each([
   const loaded = await loadCatalogue([CATALOGUE], Date.UTC(2026, 10, 15), catalogueFiles);
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
   const upstream = await startUpstream({ json: { data: [] } });
-  const transport = httpTransport(LIMITS);
+  const transport = createHttpClient(LIMITS);
   onTestFinished(() => Promise.all([upstream.close(), transport.close()]).then(() => undefined));
   const parts = {
     ...{ transport, clock: systemClock, timers: systemTimers, snapshot: loaded.snapshot, owner: undefined },

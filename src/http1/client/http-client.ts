@@ -5,14 +5,14 @@ import type {
   UpstreamFailure,
   UpstreamListener,
   UpstreamRequest,
-} from "../transport.ts";
-import { HttpCall, whyOf } from "./call.ts";
-import type { Dialling } from "./connection.ts";
-import { Origin } from "./origin.ts";
-import { requestHead } from "./request-head.ts";
-import { Silence } from "./silence.ts";
+} from "../../io/upstream/transport.ts";
+import type { DialTarget } from "./client-connection.ts";
+import { errorCodeOf, HttpExchange } from "./http-exchange.ts";
+import { IdleWatchdog } from "./idle-watchdog.ts";
+import { OriginPool } from "./origin-pool.ts";
+import { serializeRequestHead } from "./request-head.ts";
 
-export type TransportLimits = {
+export type HttpClientLimits = {
   readonly connections: number;
   readonly connectTimeoutMs: number;
   readonly firstByteTimeoutMs: number;
@@ -22,28 +22,28 @@ export type TransportLimits = {
 const HEADER_BYTES_MAX = 64 * 1024;
 
 /** The one place that opens connections to providers. Redirects are never followed, answers never decompressed. */
-export function httpTransport(limits: TransportLimits): Transport {
+export function createHttpClient(limits: HttpClientLimits): Transport {
   const { connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs } = limits;
-  const silence = new Silence(Math.min(connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs));
+  const silence = new IdleWatchdog(Math.min(connectTimeoutMs, firstByteTimeoutMs, idleTimeoutMs));
   const originLimits = { ...limits, headBytesMax: HEADER_BYTES_MAX };
-  const open = (url: URL) => new Origin(diallingOf(url), originLimits, silence);
-  const platform = new Origins(open);
-  const owned = new Map<string, Origins>();
-  const ending = new Set<Origins>();
+  const open = (url: URL) => new OriginPool(dialTargetOf(url), originLimits, silence);
+  const platform = new OriginPools(open);
+  const owned = new Map<string, OriginPools>();
+  const ending = new Set<OriginPools>();
   let door: "open" | "closed" = "open";
-  const originsOf = (owner: string | undefined): Origins => {
+  const originsOf = (owner: string | undefined): OriginPools => {
     if (owner === undefined) return platform;
     const known = owned.get(owner);
     if (known !== undefined) return known;
-    const origins = new Origins(open);
+    const origins = new OriginPools(open);
     owned.set(owner, origins);
     return origins;
   };
   return {
     send(request, listener) {
       // A request that was cut would else be asked of the next provider, by a gateway that is no longer there to hear.
-      if (door === "closed") return unsent(listener, { kind: "stopped", sent: false, why: "not sent" });
-      return callOn(originsOf(request.owner).targetOf(request.url), request, listener);
+      if (door === "closed") return failUnsent(listener, { kind: "stopped", sent: false, why: "not sent" });
+      return sendOnPool(originsOf(request.owner).targetOf(request.url), request, listener);
     },
     release(owner) {
       const origins = owned.get(owner);
@@ -61,16 +61,16 @@ export function httpTransport(limits: TransportLimits): Transport {
 }
 
 /** One for each address; they come from the catalogue and the operator's settings, so there are few. */
-class Origins {
-  readonly #open: (url: URL) => Origin;
-  readonly #origins = new Map<string, Origin>();
-  readonly #targets = new Map<string, Target>();
+class OriginPools {
+  readonly #open: (url: URL) => OriginPool;
+  readonly #origins = new Map<string, OriginPool>();
+  readonly #targets = new Map<string, RequestTarget>();
 
-  constructor(open: (url: URL) => Origin) {
+  constructor(open: (url: URL) => OriginPool) {
     this.#open = open;
   }
 
-  targetOf(text: string): Target {
+  targetOf(text: string): RequestTarget {
     const known = this.#targets.get(text);
     if (known !== undefined) return known;
     const url = new URL(text);
@@ -82,54 +82,54 @@ class Origins {
   }
 
   get isOver(): boolean {
-    return [...this.#origins.values()].every((origin) => origin.isOver);
+    return [...this.#origins.values()].every((origin) => origin.isEmpty);
   }
 
   /** Lets what runs finish. */
   end(): void {
-    for (const origin of this.#origins.values()) origin.end();
+    for (const origin of this.#origins.values()) origin.drain();
   }
 
   cut(): void {
-    for (const origin of this.#origins.values()) origin.cut();
+    for (const origin of this.#origins.values()) origin.abort();
   }
 }
 
-type Target = { readonly origin: Origin; readonly host: string; readonly path: string };
+type RequestTarget = { readonly origin: OriginPool; readonly host: string; readonly path: string };
 
 /** Where a connection to an address leads. */
-export function diallingOf({ protocol, hostname, port }: URL): Dialling {
+export function dialTargetOf({ protocol, hostname, port }: URL): DialTarget {
   const host = hostname.replace(/^\[(.*)\]$/, "$1");
   if (protocol === "https:") return { protocol, host, port: port === "" ? 443 : Number(port) };
   return { protocol: "http:", host, port: port === "" ? 80 : Number(port) };
 }
 
 /** One request on connections that are the caller's to open and to end. */
-export function callOn(target: Target, request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
+export function sendOnPool(target: RequestTarget, request: UpstreamRequest, listener: UpstreamListener): UpstreamCall {
   const { method = "POST", headers } = request;
   const { origin, host, path } = target;
   const body = method === "GET" ? undefined : request.body;
   try {
-    const head = requestHead({
+    const head = serializeRequestHead({
       method,
       path,
       host,
       headers,
-      bodyBytes: body === undefined ? undefined : bytesOf(body),
+      bodyBytes: body === undefined ? undefined : byteLengthOf(body),
     });
-    const call = new HttpCall(head, body, listener);
+    const call = new HttpExchange(head, body, listener);
     origin.send(call);
     return call;
   } catch (error) {
-    return unsent(listener, { kind: "connect", sent: false, why: whyOf(error) });
+    return failUnsent(listener, { kind: "connect", sent: false, why: errorCodeOf(error) });
   }
 }
 
-function bytesOf(body: UpstreamBody): number {
+function byteLengthOf(body: UpstreamBody): number {
   return typeof body === "string" ? Buffer.byteLength(body) : body.bytes;
 }
 
-function unsent(listener: UpstreamListener, failure: UpstreamFailure): UpstreamCall {
+function failUnsent(listener: UpstreamListener, failure: UpstreamFailure): UpstreamCall {
   // Not at once: who sends holds the call before it hears of it.
   queueMicrotask(() => listener.failed(failure));
   return { abort() {}, resume() {} };

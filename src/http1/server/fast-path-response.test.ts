@@ -1,9 +1,9 @@
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { EXPOSED } from "../cors.ts";
-import type { Outgoing } from "../traffic.ts";
-import { Lane } from "./lane.ts";
+import { EXPOSED } from "../../edge/cors.ts";
+import type { Outgoing } from "../../edge/traffic.ts";
+import { FastPath } from "./fast-path.ts";
 
 type Case = {
   readonly status: number;
@@ -81,14 +81,14 @@ function sideOf(by: "lane" | "Node"): Side {
   const server = createServer({ keepAliveTimeout: IDLE_MS });
   const side: Side = { server, given: { status: 200, headers: {} }, refusal: undefined };
   if (by === "lane") {
-    new Lane(server, {
+    new FastPath(server, {
       clock: { nowMs: () => Date.now() },
-      patience: { headersMs: 60_000, idleMs: IDLE_MS, checkEveryMs: 1_000 },
-      serve: (_, outgoing) => answer(side, outgoing),
-      silent: () => undefined,
-      timedOut: () => undefined,
-      entered: () => undefined,
-      left: () => undefined,
+      timeouts: { headersMs: 60_000, idleMs: IDLE_MS, checkEveryMs: 1_000 },
+      onRequest: (_, outgoing) => answer(side, outgoing),
+      onHeadersTimeout: () => undefined,
+      onSocketTimeout: () => undefined,
+      onRequestQueued: () => undefined,
+      onRequestDequeued: () => undefined,
     });
     return side;
   }

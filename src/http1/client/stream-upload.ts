@@ -1,15 +1,15 @@
 import type { Socket } from "node:net";
-import type { Upload } from "../transport.ts";
-import { HttpFault } from "./fault.ts";
+import type { Upload } from "../../io/upstream/transport.ts";
+import { HttpFault } from "./http-fault.ts";
 
-type Poured = {
-  moved(): void;
+type UploadObserver = {
+  onProgress(): void;
   /** `problem`: undefined when all of it was sent. */
-  done(problem: HttpFault | undefined): void;
+  onDone(problem: HttpFault | undefined): void;
 };
 
 /** Sends an upload as fast as it is taken. Disposed of: the rest is not sent. */
-export function pour(upload: Upload, socket: Socket, { moved, done }: Poured): Disposable {
+export function streamUpload(upload: Upload, socket: Socket, { onProgress, onDone }: UploadObserver): Disposable {
   const source = upload.open();
   let bytes = 0;
   const goOn = () => source.resume();
@@ -22,11 +22,11 @@ export function pour(upload: Upload, socket: Socket, { moved, done }: Poured): D
   const finish = (problem: HttpFault | undefined) => {
     leave();
     if (problem !== undefined) source.destroy();
-    done(problem);
+    onDone(problem);
   };
   const take = (chunk: Buffer) => {
     bytes += chunk.length;
-    moved();
+    onProgress();
     // What is too much would be read as the next request.
     if (bytes > upload.bytes) finish(new HttpFault("HTTP_BAD_UPLOAD"));
     else if (!socket.write(chunk)) source.pause();

@@ -1,7 +1,7 @@
-import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../../../kit/header-name.ts";
-import { HttpFault } from "./fault.ts";
+import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../../kit/header-name.ts";
+import { HttpFault } from "./http-fault.ts";
 
-export type RequestHead = {
+export type RequestHeadFields = {
   readonly method: string;
   readonly path: string;
   readonly host: string;
@@ -13,7 +13,7 @@ export type RequestHead = {
 const NOT_ASCII = /[^\t\x20-\x7e]/;
 
 /** What is for the connection to say. */
-const OWN: ReadonlySet<string> = new Set([
+const CONNECTION_OWNED_HEADERS: ReadonlySet<string> = new Set([
   "host",
   "connection",
   "content-length",
@@ -24,21 +24,21 @@ const OWN: ReadonlySet<string> = new Set([
 ]);
 
 /** The text before a body. */
-export type HeadText = {
+export type SerializedHead = {
   readonly text: string;
   /** Of one byte for each character in UTF-8, too, so that a text behind it can be written together with it. */
   readonly isAscii: boolean;
 };
 
 /** A name or a value that would not be one header is refused: it could be the next request. */
-export function requestHead({ method, path, host, headers, bodyBytes }: RequestHead): HeadText {
+export function serializeRequestHead({ method, path, host, headers, bodyBytes }: RequestHeadFields): SerializedHead {
   let text = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
   let isAscii = true;
   for (const name in headers) {
     const value = headers[name];
     if (value === undefined) continue;
     const lower = parseHeaderName(name);
-    if (lower === undefined || OWN.has(lower)) throw new HttpFault("HTTP_BAD_HEADER");
+    if (lower === undefined || CONNECTION_OWNED_HEADERS.has(lower)) throw new HttpFault("HTTP_BAD_HEADER");
     if (NOT_ASCII.test(value)) {
       if (INVALID_HEADER_VALUE_CHAR.test(value)) throw new HttpFault("HTTP_BAD_HEADER");
       isAscii = false;

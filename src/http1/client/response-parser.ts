@@ -1,43 +1,43 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { type AnswerHead, type Framing, readHead } from "./answer-head.ts";
-import { Chunks } from "./chunks.ts";
-import { HttpFault } from "./fault.ts";
+import { ChunkedDecoder } from "./chunked-decoder.ts";
+import { HttpFault } from "./http-fault.ts";
+import { type BodyFraming, parseResponseHead, type ResponseHead } from "./response-head.ts";
 
 /** Hears an answer: its head once, pieces of its body, its end once. Of one read at most one of each, in this order. */
-export type AnswerTaker = {
-  head(status: number, headers: IncomingHttpHeaders): void;
+export type ResponseObserver = {
+  onHead(status: number, headers: IncomingHttpHeaders): void;
   /** The bytes are the taker's to keep. */
-  piece(bytes: Buffer): void;
-  end(connection: AfterAnswer): void;
+  onData(bytes: Buffer): void;
+  onEnd(connection: ConnectionPersistence): void;
 };
 
 /** Whether a connection can carry another request. */
-export type AfterAnswer = "kept" | "spent";
+export type ConnectionPersistence = "kept" | "spent";
 
-type Body =
+type BodyState =
   | { readonly is: "length"; left: number }
-  | { readonly is: "chunked"; readonly chunks: Chunks }
+  | { readonly is: "chunked"; readonly chunks: ChunkedDecoder }
   | { readonly is: "until_close" };
 
 /** Reads the one answer that a connection owes, from bytes that may be cut anywhere. It throws at what is no answer. */
-export class AnswerReader {
-  readonly #taker: AnswerTaker;
+export class ResponseParser {
+  readonly #observer: ResponseObserver;
   readonly #headBytesMax: number;
   /** What has come of a head that is not whole yet. */
-  #begun: Buffer | undefined;
-  #head: AnswerHead | undefined;
-  #body: Body | undefined;
+  #partialHead: Buffer | undefined;
+  #head: ResponseHead | undefined;
+  #body: BodyState | undefined;
   #stage: "none" | "head" | "body" = "none";
 
-  constructor(taker: AnswerTaker, headBytesMax: number) {
-    this.#taker = taker;
+  constructor(taker: ResponseObserver, headBytesMax: number) {
+    this.#observer = taker;
     this.#headBytesMax = headBytesMax;
   }
 
   /** A request went out: what comes now answers it. */
-  expect(): void {
+  expectResponse(): void {
     this.#stage = "head";
-    this.#begun = undefined;
+    this.#partialHead = undefined;
     this.#head = undefined;
     this.#body = undefined;
   }
@@ -45,19 +45,19 @@ export class AnswerReader {
   read(bytes: Buffer): void {
     // Nobody asked: whatever it is, it must not be taken for the answer to the next request.
     if (this.#stage === "none") throw new HttpFault("HTTP_BAD_ANSWER");
-    if (this.#stage === "body") this.#readBody(bytes, 0);
-    else this.#readHeads(bytes);
+    if (this.#stage === "body") this.#parseBody(bytes, 0);
+    else this.#parseHeads(bytes);
   }
 
   /** The other side sends no more: an answer that nothing else ends is whole. */
-  closed(): void {
+  onRemoteClose(): void {
     if (this.#stage === "none") return;
     if (this.#body?.is !== "until_close") throw new HttpFault("HTTP_CUT_OFF");
-    this.#end("spent");
+    this.#finish("spent");
   }
 
-  #readHeads(piece: Buffer): void {
-    const before = this.#begun;
+  #parseHeads(piece: Buffer): void {
+    const before = this.#partialHead;
     const bytes = before === undefined ? piece : Buffer.concat([before, piece]);
     let at = 0;
     // Heads that say no more than that the answer is still to come are passed over.
@@ -65,74 +65,74 @@ export class AnswerReader {
       const end = bytes.indexOf("\r\n\r\n", Math.max(at, searched - 3), "latin1");
       if ((end < 0 ? bytes.length : end) - at > this.#headBytesMax) throw new HttpFault("HTTP_HEAD_TOO_LARGE");
       if (end < 0) {
-        this.#begun = bytes.subarray(at);
+        this.#partialHead = bytes.subarray(at);
         return;
       }
-      const head = readHead(bytes.toString("latin1", at, end));
+      const head = parseResponseHead(bytes.toString("latin1", at, end));
       at = end + 4;
       if (head.status === 101) throw new HttpFault("HTTP_BAD_ANSWER");
       if (head.status >= 200) {
-        this.#begin(head, bytes, at);
+        this.#startBody(head, bytes, at);
         return;
       }
     }
   }
 
-  #begin(head: AnswerHead, bytes: Buffer, at: number): void {
-    this.#begun = undefined;
+  #startBody(head: ResponseHead, bytes: Buffer, at: number): void {
+    this.#partialHead = undefined;
     this.#head = head;
     this.#stage = "body";
-    this.#taker.head(head.status, head.headers);
+    this.#observer.onHead(head.status, head.headers);
     // Whoever took the head may have ended the call.
     if (this.#stage !== "body") return;
-    this.#body = bodyOf(head.framing);
-    if (this.#body === undefined) this.#over(bytes, at);
-    else if (at < bytes.length) this.#readBody(bytes, at);
+    this.#body = bodyStateFor(head.framing);
+    if (this.#body === undefined) this.#finishBody(bytes, at);
+    else if (at < bytes.length) this.#parseBody(bytes, at);
   }
 
-  #readBody(bytes: Buffer, at: number): void {
+  #parseBody(bytes: Buffer, at: number): void {
     const body = this.#body;
     if (body === undefined) return;
     if (body.is === "chunked") {
-      const read = body.chunks.read(bytes, at);
+      const read = body.chunks.decode(bytes, at);
       // What came before a fault is heard: it may say what the answer cost.
-      if (read.piece !== undefined) this.#taker.piece(read.piece);
+      if (read.piece !== undefined) this.#observer.onData(read.piece);
       if (body.chunks.state === "bad") throw new HttpFault("HTTP_BAD_ANSWER");
-      if (body.chunks.state === "over") this.#over(bytes, read.at);
+      if (body.chunks.state === "over") this.#finishBody(bytes, read.at);
     } else if (body.is === "length") {
       const stop = Math.min(bytes.length, at + body.left);
       body.left -= stop - at;
-      this.#taker.piece(bytes.subarray(at, stop));
-      if (body.left === 0) this.#over(bytes, stop);
-    } else this.#taker.piece(bytes.subarray(at));
+      this.#observer.onData(bytes.subarray(at, stop));
+      if (body.left === 0) this.#finishBody(bytes, stop);
+    } else this.#observer.onData(bytes.subarray(at));
   }
 
   /** Bytes behind the end are no part of any answer that was asked for. */
-  #over(bytes: Buffer, at: number): void {
-    this.#end(at === bytes.length && this.#head?.keeps === true ? "kept" : "spent");
+  #finishBody(bytes: Buffer, at: number): void {
+    this.#finish(at === bytes.length && this.#head?.keepsAlive === true ? "kept" : "spent");
   }
 
-  #end(connection: AfterAnswer): void {
+  #finish(connection: ConnectionPersistence): void {
     if (this.#stage !== "body") return;
     this.#stage = "none";
-    this.#taker.end(connection);
+    this.#observer.onEnd(connection);
   }
 
   /** The call is over on this side: nothing more is told of its answer. */
-  drop(): void {
+  stop(): void {
     this.#stage = "none";
   }
 }
 
 /** Undefined: there is none. */
-function bodyOf(framing: Framing): Body | undefined {
+function bodyStateFor(framing: BodyFraming): BodyState | undefined {
   switch (framing.is) {
     case "none":
       return undefined;
     case "length":
       return framing.bytes === 0 ? undefined : { is: "length", left: framing.bytes };
     case "chunked":
-      return { is: "chunked", chunks: new Chunks() };
+      return { is: "chunked", chunks: new ChunkedDecoder() };
     case "until_close":
       return framing;
   }

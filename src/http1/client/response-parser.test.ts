@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { AnswerReader } from "./answer.ts";
+import { ResponseParser } from "./response-parser.ts";
 
 const HEAD_BYTES_MAX = 1024;
 
@@ -16,23 +16,23 @@ type Heard = {
 /** What is heard of an answer whose bytes come in these pieces; at the end the other side closes. */
 function hear(pieces: readonly (Buffer | string)[]): Heard {
   const heard: Heard = { body: "" };
-  const reader = new AnswerReader(
+  const reader = new ResponseParser(
     {
-      head: (status, headers) => Object.assign(heard, { status, headers }),
-      piece(bytes) {
+      onHead: (status, headers) => Object.assign(heard, { status, headers }),
+      onData(bytes) {
         heard.body += bytes.toString("latin1");
       },
-      end(connection) {
+      onEnd(connection) {
         heard.end = connection;
       },
     },
     HEAD_BYTES_MAX,
   );
-  reader.expect();
+  reader.expectResponse();
   try {
     // Each piece in memory of its own, as a connection reads it.
     for (const piece of pieces) if (heard.end === undefined) reader.read(Buffer.from(piece as string, "latin1"));
-    reader.closed();
+    reader.onRemoteClose();
   } catch (error) {
     heard.fault = error instanceof Error && "code" in error ? String(error.code) : String(error);
   }
@@ -69,11 +69,11 @@ describe("an answer", () => {
 
   test("CHAT-08 chunks that come together are one piece", () => {
     const pieces: string[] = [];
-    const reader = new AnswerReader(
-      { head() {}, piece: (bytes) => void pieces.push(bytes.toString()), end() {} },
+    const reader = new ResponseParser(
+      { onHead() {}, onData: (bytes) => void pieces.push(bytes.toString()), onEnd() {} },
       HEAD_BYTES_MAX,
     );
-    reader.expect();
+    reader.expectResponse();
     reader.read(Buffer.from(CHUNKED));
     expect(pieces).toEqual(["data: 0123456789 hello world"]);
   });
@@ -187,28 +187,28 @@ describe("an answer", () => {
 
   test("LOG-02 bytes that nobody asked for answer nothing", () => {
     const never = () => expect.fail("something was heard");
-    const reader = new AnswerReader({ head: never, piece: never, end: never }, HEAD_BYTES_MAX);
+    const reader = new ResponseParser({ onHead: never, onData: never, onEnd: never }, HEAD_BYTES_MAX);
     expect(() => reader.read(Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))).toThrow("HTTP_BAD_ANSWER");
   });
 
   test("whoever ends a call at its head, or at a piece, hears no more of it", () => {
     for (const at of ["head", "piece"] as const) {
       const heard: string[] = [];
-      const reader: AnswerReader = new AnswerReader(
+      const reader: ResponseParser = new ResponseParser(
         {
-          head() {
+          onHead() {
             heard.push("head");
-            if (at === "head") reader.drop();
+            if (at === "head") reader.stop();
           },
-          piece() {
+          onData() {
             heard.push("piece");
-            if (at === "piece") reader.drop();
+            if (at === "piece") reader.stop();
           },
-          end: () => void heard.push("end"),
+          onEnd: () => void heard.push("end"),
         },
         HEAD_BYTES_MAX,
       );
-      reader.expect();
+      reader.expectResponse();
       reader.read(Buffer.from(CHUNKED));
       expect(heard).toEqual(at === "head" ? ["head"] : ["head", "piece"]);
     }

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { requestHead } from "./request-head.ts";
+import { serializeRequestHead } from "./request-head.ts";
 
 const ASKED = { method: "POST", path: "/v1/x?y=1", host: "provider.test", bodyBytes: 2 };
 
 describe("the head of a request", () => {
   test("says where it goes, what it holds and how long its body is", () => {
     expect(
-      requestHead({ ...ASKED, headers: { "content-type": "application/json", Authorization: "Bearer k" } }),
+      serializeRequestHead({ ...ASKED, headers: { "content-type": "application/json", Authorization: "Bearer k" } }),
     ).toEqual({
       text: [
         "POST /v1/x?y=1 HTTP/1.1",
@@ -22,12 +22,12 @@ describe("the head of a request", () => {
   });
 
   test("without a body it says no length", () => {
-    const { text } = requestHead({ ...ASKED, method: "GET", headers: {}, bodyBytes: undefined });
+    const { text } = serializeRequestHead({ ...ASKED, method: "GET", headers: {}, bodyBytes: undefined });
     expect(text).toBe("GET /v1/x?y=1 HTTP/1.1\r\nhost: provider.test\r\nconnection: keep-alive\r\n\r\n");
   });
 
   test("characters of one byte are values, and are told apart because they are two bytes in a text", () => {
-    expect(requestHead({ ...ASKED, headers: { "x-name": "Zürich" } }).isAscii).toBe(false);
+    expect(serializeRequestHead({ ...ASKED, headers: { "x-name": "Zürich" } }).isAscii).toBe(false);
   });
 
   test.each([
@@ -44,6 +44,6 @@ describe("the head of a request", () => {
     ["what is for the connection", { connection: "close" }],
     ["a word to wait for", { expect: "100-continue" }],
   ])("BILL-10 %s is refused: it could be read as another request", (_name, headers) => {
-    expect(() => requestHead({ ...ASKED, headers: { ...headers } })).toThrow("HTTP_BAD_HEADER");
+    expect(() => serializeRequestHead({ ...ASKED, headers: { ...headers } })).toThrow("HTTP_BAD_HEADER");
   });
 });

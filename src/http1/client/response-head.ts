@@ -1,20 +1,20 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../../../kit/header-name.ts";
-import { HttpFault } from "./fault.ts";
+import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../../kit/header-name.ts";
+import { HttpFault } from "./http-fault.ts";
 
 /** How the end of a body is told. */
-export type Framing =
+export type BodyFraming =
   | { readonly is: "none" }
   | { readonly is: "length"; readonly bytes: number }
   | { readonly is: "chunked" }
   | { readonly is: "until_close" };
 
-export type AnswerHead = {
+export type ResponseHead = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  readonly framing: Framing;
+  readonly framing: BodyFraming;
   /** Whether another request may follow on the connection. */
-  readonly keeps: boolean;
+  readonly keepsAlive: boolean;
 };
 
 const VERSION = "HTTP/1.";
@@ -25,40 +25,40 @@ const SPACE = 32;
 const TAB = 9;
 
 /** Reads everything before the empty line. What two readers could understand differently is refused. */
-export function readHead(text: string): AnswerHead {
+export function parseResponseHead(text: string): ResponseHead {
   const lineEnd = text.indexOf("\r\n");
   const first = lineEnd < 0 ? text : text.slice(0, lineEnd);
-  const { status, isLasting } = first === USUAL ? ANSWERED : readFirst(first);
-  const headers = lineEnd < 0 ? {} : readHeaders(text, lineEnd + 2);
+  const { status, isPersistent } = first === COMMON_STATUS_LINE ? COMMON_STATUS : parseStatusLine(first);
+  const headers = lineEnd < 0 ? {} : parseHeaders(text, lineEnd + 2);
   const framing = framingOf(status, headers);
-  const keeps = isLasting && framing.is !== "until_close" && !isClosing(headers.connection);
-  return { status, headers, framing, keeps };
+  const keepsAlive = isPersistent && framing.is !== "until_close" && !hasCloseOption(headers.connection);
+  return { status, headers, framing, keepsAlive };
 }
 
-type FirstLine = {
+type StatusLine = {
   readonly status: number;
   /** Whether the connection stays open unless something else says otherwise. */
-  readonly isLasting: boolean;
+  readonly isPersistent: boolean;
 };
 
 /** What nearly every answer begins with. */
-const USUAL = "HTTP/1.1 200 OK";
-const ANSWERED: FirstLine = { status: 200, isLasting: true };
+const COMMON_STATUS_LINE = "HTTP/1.1 200 OK";
+const COMMON_STATUS: StatusLine = { status: 200, isPersistent: true };
 
-function readFirst(line: string): FirstLine {
+function parseStatusLine(line: string): StatusLine {
   const minor = line.charAt(VERSION.length);
   const isKnown = line.startsWith(VERSION) && (minor === "1" || minor === "0") && line.charAt(STATUS_AT - 1) === " ";
   const status = line.slice(STATUS_AT);
   if (!isKnown || !STATUS.test(status) || INVALID_HEADER_VALUE_CHAR.test(status))
     throw new HttpFault("HTTP_BAD_ANSWER");
-  return { status: Number(status.slice(0, 3)), isLasting: minor === "1" };
+  return { status: Number(status.slice(0, 3)), isPersistent: minor === "1" };
 }
 
-function isClosing(connection: string | undefined): boolean {
+function hasCloseOption(connection: string | undefined): boolean {
   return connection !== undefined && connection !== "keep-alive" && /\bclose\b/i.test(connection);
 }
 
-function readHeaders(text: string, from: number): IncomingHttpHeaders {
+function parseHeaders(text: string, from: number): IncomingHttpHeaders {
   const headers: IncomingHttpHeaders = {};
   for (let at = from; at < text.length; ) {
     const next = text.indexOf("\r\n", at);
@@ -66,28 +66,28 @@ function readHeaders(text: string, from: number): IncomingHttpHeaders {
     const colon = text.indexOf(":", at);
     if (colon < 0 || colon >= end) throw new HttpFault("HTTP_BAD_ANSWER");
     const name = parseHeaderName(text.slice(at, colon));
-    const value = trimmed(text, colon + 1, end);
+    const value = trimOws(text, colon + 1, end);
     if (name === undefined || INVALID_HEADER_VALUE_CHAR.test(value)) throw new HttpFault("HTTP_BAD_ANSWER");
-    put(headers, name, value);
+    addHeader(headers, name, value);
     at = end + 2;
   }
   return headers;
 }
 
 /** Without the two characters that are space in HTTP: the language's own trim takes others, too, which other readers keep. */
-function trimmed(text: string, from: number, to: number): string {
+function trimOws(text: string, from: number, to: number): string {
   let start = from;
   let end = to;
-  while (start < end && isSpace(text.charCodeAt(start))) start += 1;
-  while (end > start && isSpace(text.charCodeAt(end - 1))) end -= 1;
+  while (start < end && isOws(text.charCodeAt(start))) start += 1;
+  while (end > start && isOws(text.charCodeAt(end - 1))) end -= 1;
   return text.slice(start, end);
 }
 
-function isSpace(code: number): boolean {
+function isOws(code: number): boolean {
   return code === SPACE || code === TAB;
 }
 
-function put(headers: IncomingHttpHeaders, name: string, value: string): void {
+function addHeader(headers: IncomingHttpHeaders, name: string, value: string): void {
   if (name === "set-cookie") {
     headers["set-cookie"] = [...(headers["set-cookie"] ?? []), value];
     return;
@@ -99,7 +99,7 @@ function put(headers: IncomingHttpHeaders, name: string, value: string): void {
   else headers[name] = `${String(before)}, ${value}`;
 }
 
-function framingOf(status: number, headers: IncomingHttpHeaders): Framing {
+function framingOf(status: number, headers: IncomingHttpHeaders): BodyFraming {
   const coding = headers["transfer-encoding"];
   const length = headers["content-length"];
   if (status < 200 || status === 204 || status === 304) return { is: "none" };

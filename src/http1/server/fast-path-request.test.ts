@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readPlain } from "./plain-request.ts";
+import { parseFastPathRequest } from "./fast-path-request.ts";
 
 const BODY = '{"model":"m","messages":[]}';
 const LENGTH = `Content-Length: ${BODY.length}`;
@@ -121,7 +121,7 @@ function readByNode(bytes: Buffer): Promise<unknown> {
 }
 
 function readHere(bytes: Buffer): Read | undefined {
-  const plain = readPlain(bytes);
+  const plain = parseFastPathRequest(bytes);
   return plain === undefined ? undefined : { ...plain.head, body: plain.body.toString("base64") };
 }
 

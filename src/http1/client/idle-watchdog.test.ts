@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { systemTimers } from "../../../kit/timers.ts";
-import { Silence } from "./silence.ts";
+import { systemTimers } from "../../kit/timers.ts";
+import { IdleWatchdog } from "./idle-watchdog.ts";
 
 /** The timers that are set: each by what it does when its time is up. */
 function heldTimers(): Set<() => void> {
@@ -22,18 +22,18 @@ function timeIsUp(timers: Set<() => void>): void {
 
 test("ERR-07 one timer looks at all, also where a look ends one connection and another is made at once", () => {
   const timers = heldTimers();
-  const silence = new Silence(1_000);
+  const silence = new IdleWatchdog(1_000);
   const looks: string[] = [];
   const last = { look: () => void looks.push("last") };
   const first = {
     look() {
       looks.push("first");
-      silence.leave(first);
+      silence.unwatch(first);
       silence.watch(last);
     },
   };
   silence.watch(first);
-  silence.watch({ look: () => void looks.push("other") });
+  silence.watch({ checkIdle: () => void looks.push("other") });
   timeIsUp(timers);
   expect(timers.size).toBe(1);
   looks.length = 0;
@@ -44,12 +44,12 @@ test("ERR-07 one timer looks at all, also where a look ends one connection and a
 
 test("nothing is waited for where there is nobody to look at", () => {
   const timers = heldTimers();
-  const silence = new Silence(1_000);
-  const one = { look: () => silence.leave(one) };
+  const silence = new IdleWatchdog(1_000);
+  const one = { look: () => silence.unwatch(one) };
   silence.watch(one);
   timeIsUp(timers);
   expect(timers.size).toBe(0);
   silence.watch(one);
-  silence.leave(one);
+  silence.unwatch(one);
   expect(timers.size).toBe(0);
 });

@@ -1,95 +1,95 @@
 import type { Socket } from "node:net";
+import { EXPOSED } from "../../edge/cors.ts";
+import type { AnswerHeaders, Outgoing } from "../../edge/traffic.ts";
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "../../kit/node-http.ts";
-import { EXPOSED } from "../cors.ts";
-import type { AnswerHeaders, Outgoing } from "../traffic.ts";
 
 /** The connection that an answer is written to. */
-export type Line = {
+export type ResponseChannel = {
   readonly socket: Socket;
   /** What every head ends with: the date, and how long the connection stays open. */
-  readonly closing: (last: boolean) => string;
+  readonly connectionHeaders: (last: boolean) => string;
   /** All of the answer has left, or nobody takes it any more. */
-  readonly over: () => void;
+  readonly onClosed: () => void;
 };
 
 /** Headers that mean nothing to a connection: they are only written down. */
 const TOLD: ReadonlySet<string> = new Set([...EXPOSED.split(", "), "content-type", "cache-control"]);
-const ODD = /[^\t\x20-\x7e]/;
-const OURS: ReadonlySet<string> = new Set(["date", "keep-alive", "transfer-encoding", "trailer"]);
-const WIDE = /[\x80-\xff]/;
-const BODILESS: ReadonlySet<number> = new Set([204, 304]);
+const NOT_PRINTABLE_ASCII = /[^\t\x20-\x7e]/;
+const CONNECTION_OWNED_HEADERS: ReadonlySet<string> = new Set(["date", "keep-alive", "transfer-encoding", "trailer"]);
+const NON_ASCII_LATIN1 = /[\x80-\xff]/;
+const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 304]);
 const LAST_CHUNK = "0\r\n\r\n";
 /** Larger pieces are not copied to stand behind what is written before them. */
-const JOINED_BYTES_MAX = 64 * 1024;
+const COALESCED_BYTES_MAX = 64 * 1024;
 
 /** The answer to a plain request, with the head that Node would write. What belongs together leaves with one write. */
-export class PlainAnswer implements Outgoing {
+export class FastPathResponse implements Outgoing {
   headersSent = false;
   statusCode = 200;
   destroyed = false;
   writableFinished = false;
   shouldKeepAlive = true;
-  readonly #line: Line;
+  readonly #channel: ResponseChannel;
   /** Until it leaves with the first piece of the body. */
   #head = "";
   #framing: "length" | "chunks" | "none" = "none";
   #ended = false;
   /** The head has letters that are two bytes in a text, and one in a head. */
-  #isWide = false;
+  #hasLatin1Head = false;
   readonly #closeListeners: (() => void)[] = [];
   readonly #drainListeners: (() => void)[] = [];
 
-  constructor(line: Line) {
-    this.#line = line;
+  constructor(line: ResponseChannel) {
+    this.#channel = line;
   }
 
   writeHead(status: number, headers: Readonly<AnswerHeaders>): void {
     let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "unknown"}\r\n`;
-    let framing: "length" | "chunks" | "none" = BODILESS.has(status) ? "none" : "chunks";
+    let framing: "length" | "chunks" | "none" = BODILESS_STATUSES.has(status) ? "none" : "chunks";
     let last = !this.shouldKeepAlive;
     for (const name in headers) {
       const value = headers[name];
-      if (TOLD.has(name) && typeof value === "string" && !ODD.test(value)) {
+      if (TOLD.has(name) && typeof value === "string" && !NOT_PRINTABLE_ASCII.test(value)) {
         head += `${name}: ${value}\r\n`;
         continue;
       }
-      const lines = checkedLines(name, value);
+      const lines = validatedHeaderLines(name, value);
       const known = name.toLowerCase();
-      if (OURS.has(known)) throw new TypeError(`the header ${known} is for the connection to say`);
+      if (CONNECTION_OWNED_HEADERS.has(known)) throw new TypeError(`the header ${known} is for the connection to say`);
       // Whoever says something of the connection says that it ends.
       if (known === "connection") last = true;
       else head += lines;
       if (known === "content-length") framing = "length";
-      if (WIDE.test(lines)) this.#isWide = true;
+      if (NON_ASCII_LATIN1.test(lines)) this.#hasLatin1Head = true;
     }
     this.shouldKeepAlive = !last;
     this.statusCode = status;
     this.headersSent = true;
     this.#framing = framing;
-    this.#head = `${head}${this.#line.closing(last)}${framing === "chunks" ? "Transfer-Encoding: chunked\r\n" : ""}\r\n`;
+    this.#head = `${head}${this.#channel.connectionHeaders(last)}${framing === "chunks" ? "Transfer-Encoding: chunked\r\n" : ""}\r\n`;
   }
 
   write(chunk: Buffer | string): boolean {
-    if (this.#ended || !this.#line.socket.writable) return true;
+    if (this.#ended || !this.#channel.socket.writable) return true;
     if (chunk.length === 0 && this.#head === "") return true;
     return this.#send(chunk, "");
   }
 
   end(chunk: Buffer | string = ""): void {
-    const { socket } = this.#line;
+    const { socket } = this.#channel;
     // Nobody takes it, and it is closed in a moment.
     if (this.#ended || !socket.writable) return;
     this.#ended = true;
     this.#send(chunk, this.#framing === "chunks" ? LAST_CHUNK : "");
-    if (socket.writableLength === 0) this.#finished(socket.errored);
-    else socket.write("", (error) => this.#finished(error));
+    if (socket.writableLength === 0) this.#onFlushed(socket.errored);
+    else socket.write("", (error) => this.#onFlushed(error));
   }
 
   /** Only the connection can be cut, and when this answer has left it is another's. */
   destroy(): void {
     if (this.destroyed) return;
-    this.#line.socket.destroy();
-    this.closed();
+    this.#channel.socket.destroy();
+    this.onClose();
   }
 
   on(event: "close" | "drain", listener: () => void): void {
@@ -103,17 +103,17 @@ export class PlainAnswer implements Outgoing {
   }
 
   /** There is room again. */
-  drained(): void {
+  onDrain(): void {
     for (const listener of [...this.#drainListeners]) listener();
   }
 
   /** Nothing more leaves here: the answer has, or the connection is gone. */
-  closed(): void {
+  onClose(): void {
     if (this.destroyed) return;
     this.destroyed = true;
     this.#head = "";
     for (const listener of [...this.#closeListeners]) listener();
-    this.#line.over();
+    this.#channel.onClosed();
   }
 
   #listenersOf(event: "close" | "drain"): (() => void)[] {
@@ -121,25 +121,25 @@ export class PlainAnswer implements Outgoing {
   }
 
   /** What could not be written is over when the connection is closed. */
-  #finished(error: Error | null | undefined): void {
+  #onFlushed(error: Error | null | undefined): void {
     if (this.destroyed || (error !== null && error !== undefined)) return;
     this.writableFinished = true;
-    this.closed();
+    this.onClose();
   }
 
   #send(chunk: Buffer | string, tail: string): boolean {
-    const { socket } = this.#line;
+    const { socket } = this.#channel;
     const body = this.#framing === "none" ? "" : chunk;
     const isChunk = this.#framing === "chunks" && body.length > 0;
     const before = this.#head + (isChunk ? `${Buffer.byteLength(body).toString(16)}\r\n` : "");
     const behind = (isChunk ? "\r\n" : "") + tail;
     this.#head = "";
-    if (typeof body === "string" && !this.#isWide) {
+    if (typeof body === "string" && !this.#hasLatin1Head) {
       const text = before + body + behind;
       return text === "" || socket.write(text);
     }
     const bytes = typeof body === "string" ? Buffer.from(body) : body;
-    if (bytes.length <= JOINED_BYTES_MAX) return socket.write(joined(before, bytes, behind));
+    if (bytes.length <= COALESCED_BYTES_MAX) return socket.write(concatLatin1(before, bytes, behind));
     socket.cork();
     if (before !== "") socket.write(before, "latin1");
     socket.write(bytes);
@@ -150,7 +150,7 @@ export class PlainAnswer implements Outgoing {
 }
 
 /** Between texts of single bytes. */
-function joined(before: string, body: Buffer, behind: string): Buffer {
+function concatLatin1(before: string, body: Buffer, behind: string): Buffer {
   if (before === "" && behind === "") return body;
   const bytes = Buffer.allocUnsafe(before.length + body.length + behind.length);
   bytes.write(before, 0, "latin1");
@@ -159,7 +159,7 @@ function joined(before: string, body: Buffer, behind: string): Buffer {
   return bytes;
 }
 
-function checkedLines(name: string, value: string | readonly string[] | undefined): string {
+function validatedHeaderLines(name: string, value: string | readonly string[] | undefined): string {
   validateHeaderName(name);
   let lines = "";
   for (const one of Array.isArray(value) ? value : [value]) {

@@ -6,8 +6,8 @@ import os from "node:os";
 import path from "node:path";
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from "node:tls";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { UpstreamFailure } from "../transport.ts";
-import { httpTransport } from "./http-transport.ts";
+import type { UpstreamFailure } from "../../io/upstream/transport.ts";
+import { createHttpClient } from "./http-client.ts";
 
 const OPENSSL = "/usr/bin/openssl";
 const LIMITS = { connections: 4, connectTimeoutMs: 15_000, firstByteTimeoutMs: 15_000, idleTimeoutMs: 15_000 };
@@ -44,7 +44,7 @@ async function echo(after: "keep" | "close") {
   await once(server, "listening");
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : 0;
-  const transport = httpTransport(LIMITS);
+  const transport = createHttpClient(LIMITS);
   onTestFinished(async () => {
     await transport.close();
     server.close();

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { parseHeaderName } from "../../kit/header-name.ts";
 
 /** A request that came whole, in one piece, and can be read in one way only. */
-export class PlainRequest {
+export class FastPathRequest {
   readonly method = "POST";
   readonly httpVersion = "1.1";
   readonly complete = true;
@@ -12,7 +12,7 @@ export class PlainRequest {
   readonly body: Buffer;
   readonly socket: Socket;
 
-  constructor(head: PlainHead, body: Buffer, socket: Socket) {
+  constructor(head: FastPathRequestHead, body: Buffer, socket: Socket) {
     this.url = head.url;
     this.headers = head.headers;
     this.body = body;
@@ -25,14 +25,14 @@ export class PlainRequest {
   }
 }
 
-export type PlainHead = { readonly url: string; readonly headers: IncomingHttpHeaders };
+export type FastPathRequestHead = { readonly url: string; readonly headers: IncomingHttpHeaders };
 
 const HEAD_END = "\r\n\r\n";
 const LINE_END = "\r\n";
 /** Nothing but printed characters, and no line break that is none. */
-const CLEAN = /^(?:[\t\x20-\x7e]*\r\n)+$/;
-const FIRST_LINE = /^POST (\/[\w\-.~/%?&=+:,@]*) HTTP\/1\.1\r\n/;
-const LENGTH = /^(?:0|[1-9]\d{0,8})$/;
+const PRINTABLE_LINES = /^(?:[\t\x20-\x7e]*\r\n)+$/;
+const REQUEST_LINE = /^POST (\/[\w\-.~/%?&=+:,@]*) HTTP\/1\.1\r\n/;
+const CONTENT_LENGTH = /^(?:0|[1-9]\d{0,8})$/;
 /** Far below what Node takes. */
 const HEAD_BYTES_MAX = 16 * 1024;
 const HEADERS_MAX = 100;
@@ -41,7 +41,7 @@ const HEADERS_MAX = 100;
  * By these a request is more than its head and so many bytes, its connection is to be more than one for the next, or an
  * object is made to hold what it does not.
  */
-const NOT_PLAIN: ReadonlySet<string> = new Set([
+const UNSUPPORTED_HEADERS: ReadonlySet<string> = new Set([
   "transfer-encoding",
   "expect",
   "upgrade",
@@ -57,19 +57,21 @@ const NOT_PLAIN: ReadonlySet<string> = new Set([
  * about it that could be understood differently. Undefined for every other, whatever is the matter with it: those are for
  * Node's own parser to read or to refuse.
  */
-export function readPlain(bytes: Buffer): { readonly head: PlainHead; readonly body: Buffer } | undefined {
+export function parseFastPathRequest(
+  bytes: Buffer,
+): { readonly head: FastPathRequestHead; readonly body: Buffer } | undefined {
   const end = bytes.indexOf(HEAD_END);
   if (end < 0 || end > HEAD_BYTES_MAX) return undefined;
-  const head = readHead(bytes.toString("latin1", 0, end + LINE_END.length));
+  const head = parseHead(bytes.toString("latin1", 0, end + LINE_END.length));
   if (head === undefined) return undefined;
   const length = head.headers["content-length"] ?? "";
   const start = end + HEAD_END.length;
-  if (!LENGTH.test(length) || bytes.length !== start + Number(length)) return undefined;
+  if (!CONTENT_LENGTH.test(length) || bytes.length !== start + Number(length)) return undefined;
   return { head, body: bytes.subarray(start) };
 }
 
-function readHead(text: string): PlainHead | undefined {
-  const url = CLEAN.test(text) ? FIRST_LINE.exec(text)?.[1] : undefined;
+function parseHead(text: string): FastPathRequestHead | undefined {
+  const url = PRINTABLE_LINES.test(text) ? REQUEST_LINE.exec(text)?.[1] : undefined;
   if (url === undefined) return undefined;
   const headers: IncomingHttpHeaders = {};
   let count = 0;
@@ -78,14 +80,14 @@ function readHead(text: string): PlainHead | undefined {
     const colon = text.indexOf(":", at);
     const name = colon < 0 || colon > end ? undefined : parseHeaderName(text.slice(at, colon));
     // One that comes twice is joined or dropped, by its name. What an object has by itself looks as if it had come.
-    if (name === undefined || NOT_PLAIN.has(name) || headers[name] !== undefined) return undefined;
+    if (name === undefined || UNSUPPORTED_HEADERS.has(name) || headers[name] !== undefined) return undefined;
     headers[name] = text.slice(colon + 1, end).trim();
     count += 1;
     at = end + LINE_END.length;
   }
-  return count <= HEADERS_MAX && staysOpen(headers) ? { url, headers } : undefined;
+  return count <= HEADERS_MAX && isPersistent(headers) ? { url, headers } : undefined;
 }
 
-function staysOpen({ host, connection }: IncomingHttpHeaders): boolean {
+function isPersistent({ host, connection }: IncomingHttpHeaders): boolean {
   return host !== undefined && (connection === undefined || connection.toLowerCase() === "keep-alive");
 }

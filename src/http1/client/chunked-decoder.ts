@@ -8,7 +8,7 @@ const LINE_BYTES_MAX = 16 * 1024;
 /** Hexadecimal digits of a size that is still exact. */
 const DIGITS_MAX = 12;
 
-type Stage =
+type ChunkedDecoderStage =
   | "size"
   | "extension"
   | "size_end"
@@ -21,8 +21,8 @@ type Stage =
   | "bad";
 
 /** Takes the chunks of a body apart. It moves what they carry together, in place. */
-export class Chunks {
-  #stage: Stage = "size";
+export class ChunkedDecoder {
+  #stage: ChunkedDecoderStage = "size";
   #size = 0;
   #digits = 0;
   /** Of the line that is being read. */
@@ -35,13 +35,13 @@ export class Chunks {
   }
 
   /** `piece` is what the bytes from `from` on carry; behind `at` the body is over. */
-  read(bytes: Buffer, from: number): { readonly at: number; readonly piece: Buffer | undefined } {
+  decode(bytes: Buffer, from: number): { readonly at: number; readonly piece: Buffer | undefined } {
     let at = from;
     let start = from;
     let end = from;
     while (at < bytes.length && this.state === "going") {
       if (this.#stage !== "data") {
-        const data = this.#usualStart(bytes, at);
+        const data = this.#skipPlainSizeLine(bytes, at);
         if (data === at) this.#step(bytes[at] ?? 0);
         at = data === at ? at + 1 : data;
         continue;
@@ -61,7 +61,7 @@ export class Chunks {
    * Behind the line that says a size and no more, with the end of the chunk before it; `at` itself where it is not there as a
    * whole, or anything else. Byte by byte it would cost a stream of many chunks more than all they carry.
    */
-  #usualStart(bytes: Buffer, at: number): number {
+  #skipPlainSizeLine(bytes: Buffer, at: number): number {
     const isBehindData = this.#stage === "data_cr" && bytes[at] === CR && bytes[at + 1] === LF;
     if (!isBehindData && (this.#stage !== "size" || this.#digits > 0)) return at;
     const first = isBehindData ? at + 2 : at;
@@ -92,7 +92,7 @@ export class Chunks {
     else this.#trailerEnd(byte);
   }
 
-  #expect(byte: number, expected: number, next: Stage): void {
+  #expect(byte: number, expected: number, next: ChunkedDecoderStage): void {
     this.#stage = byte === expected ? next : "bad";
   }
 

@@ -3,15 +3,15 @@ import { createServer, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Script, startUpstream, type Upstream, unusedPort } from "../../../../tests/support/upstream.ts";
-import type { BodyReader, Transport, UpstreamFailure, UpstreamRequest } from "../transport.ts";
-import { httpTransport, type TransportLimits } from "./http-transport.ts";
+import { type Script, startUpstream, type Upstream, unusedPort } from "../../../tests/support/upstream.ts";
+import type { BodyReader, Transport, UpstreamFailure, UpstreamRequest } from "../../io/upstream/transport.ts";
+import { createHttpClient, type HttpClientLimits } from "./http-client.ts";
 
 const LIMITS = { connections: 1, connectTimeoutMs: 15_000, firstByteTimeoutMs: 15_000, idleTimeoutMs: 15_000 };
 
-async function scene(limits: Partial<TransportLimits> = {}) {
+async function scene(limits: Partial<HttpClientLimits> = {}) {
   const upstream = await startUpstream();
-  const transport = httpTransport({ ...LIMITS, ...limits });
+  const transport = createHttpClient({ ...LIMITS, ...limits });
   onTestFinished(async () => {
     await transport.close();
     await upstream.close();
@@ -171,21 +171,21 @@ describe("connections", () => {
 
 describe("what fails", () => {
   test("ROUTE-04 a port where nobody listens: nothing was sent", async () => {
-    const transport = httpTransport(LIMITS);
+    const transport = createHttpClient(LIMITS);
     onTestFinished(() => transport.close());
     const outcome = await ask(transport, requestTo({ baseUrl: `http://127.0.0.1:${await unusedPort()}` }));
     expect(outcome.failure).toEqual({ kind: "connect", sent: false, why: "ECONNREFUSED" });
   });
 
   test("ROUTE-04 a server that never finishes its greeting: nothing was sent", async () => {
-    const transport = httpTransport({ ...LIMITS, connectTimeoutMs: 100 });
+    const transport = createHttpClient({ ...LIMITS, connectTimeoutMs: 100 });
     onTestFinished(() => transport.close());
     const place = await listener(() => undefined);
     const outcome = await ask(transport, requestTo({ baseUrl: `https://${place}` }));
     expect(outcome.failure).toEqual({ kind: "timeout", sent: false, why: "HTTP_CONNECT_TIMEOUT" });
   });
 
-  test.each<[string, Partial<TransportLimits>, Script, object]>([
+  test.each<[string, Partial<HttpClientLimits>, Script, object]>([
     [
       "before its answer",
       { firstByteTimeoutMs: 200 },
@@ -334,7 +334,7 @@ describe("connections whose reader goes on late", () => {
       met.push(socket);
       socket.once("data", () => socket.write(WHOLE));
     });
-    const transport = httpTransport(LIMITS);
+    const transport = createHttpClient(LIMITS);
     onTestFinished(() => transport.close());
     const request = requestTo({ baseUrl: `http://${place}` });
     const { call, heard } = await paused(transport, request);
@@ -353,7 +353,7 @@ describe("connections whose reader goes on late", () => {
       met += 1;
       socket.on("data", () => socket.write(WHOLE));
     });
-    const transport = httpTransport(LIMITS);
+    const transport = createHttpClient(LIMITS);
     onTestFinished(() => transport.close());
     const request = requestTo({ baseUrl: `http://${place}` });
     const first = await paused(transport, request);
@@ -436,7 +436,7 @@ describe("an upload", () => {
         socket.write(WHOLE);
       });
     });
-    const transport = httpTransport(LIMITS);
+    const transport = createHttpClient(LIMITS);
     onTestFinished(() => transport.close());
     const request = requestTo({ baseUrl: `http://${place}` });
     const body = "more than the system keeps for a connection".repeat(500_000);
@@ -450,7 +450,7 @@ describe("an upload", () => {
       met += 1;
       socket.once("data", () => socket.write("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno"));
     });
-    const transport = httpTransport(LIMITS);
+    const transport = createHttpClient(LIMITS);
     onTestFinished(() => transport.close());
     const endless = new Readable({ read() {} });
     endless.push("begun");

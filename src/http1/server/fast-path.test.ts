@@ -2,17 +2,17 @@ import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import { Lane } from "./lane.ts";
-import type { PlainAnswer } from "./plain-answer.ts";
-import type { PlainRequest } from "./plain-request.ts";
+import { FastPath } from "./fast-path.ts";
+import type { FastPathRequest } from "./fast-path-request.ts";
+import type { FastPathResponse } from "./fast-path-response.ts";
 
 const HEADERS_MS = 60_000;
 const IDLE_MS = 60_000;
 
-type Served = { readonly request: PlainRequest; readonly answer: PlainAnswer };
+type Served = { readonly request: FastPathRequest; readonly answer: FastPathResponse };
 type Room = {
   readonly server: Server;
-  readonly lane: Lane;
+  readonly lane: FastPath;
   readonly served: Served[];
   /** What Node's server was asked. */
   readonly byNode: string[];
@@ -44,22 +44,22 @@ async function openRoom(
   });
   const served: Served[] = [];
   const silent: Socket[] = [];
-  const lane = new Lane(server, {
+  const lane = new FastPath(server, {
     clock: { nowMs: () => Date.now() },
-    patience: { headersMs: HEADERS_MS, idleMs: IDLE_MS, checkEveryMs: 60_000, ...patience },
-    serve: (request, answer) => {
+    timeouts: { headersMs: HEADERS_MS, idleMs: IDLE_MS, checkEveryMs: 60_000, ...patience },
+    onRequest: (request, answer) => {
       served.push({ request, answer });
       serve({ request, answer });
     },
-    silent: (socket) => {
+    onHeadersTimeout: (socket) => {
       silent.push(socket);
       socket.destroy();
     },
-    timedOut: (socket) => socket.destroy(),
-    entered: () => {
+    onSocketTimeout: (socket) => socket.destroy(),
+    onRequestQueued: () => {
       room.waiting += 1;
     },
-    left: () => {
+    onRequestDequeued: () => {
       room.waiting -= 1;
     },
   });
@@ -419,6 +419,6 @@ describe("the short way in", () => {
       entered: () => undefined,
       left: () => undefined,
     };
-    expect(() => new Lane(server, deps)).toThrow("one listener");
+    expect(() => new FastPath(server, deps)).toThrow("one listener");
   });
 });
