@@ -8,7 +8,7 @@ import { sayProblem } from "../src/domain/catalogue/problems.ts";
 import { FILE_SCHEMA_NAMES, printSchema } from "../src/domain/catalogue/schema.ts";
 import { catalogueFiles } from "../src/io/catalogue-files.ts";
 import { QUIRKS } from "../src/language/canon/quirks.ts";
-import { THINKING_WAYS } from "../src/language/canon/thinking.ts";
+import { THINKING_WAYS } from "../src/language/canon/reasoning-control.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
 const SHIPPED = path.join(ROOT, "catalogue");

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { AnswerEvent } from "../../src/language/canon/events.ts";
+import type { AnswerEvent } from "../../src/language/canon/reply-events.ts";
 import { IMPOSSIBLE_TOKENS } from "../../src/language/canon/usage.ts";
-import { ArgumentsBuilder } from "../../src/language/dialects/gemini/arguments.ts";
-import { geminiDialect } from "../../src/language/dialects/gemini/dialect.ts";
-import { decodeUsage } from "../../src/language/dialects/gemini/usage.ts";
+import { geminiDialect } from "../../src/language/dialects/gemini/upstream/dialect.ts";
+import { ArgumentsBuilder } from "../../src/language/dialects/gemini/upstream/partial-arguments.ts";
+import { decodeUsage } from "../../src/language/dialects/gemini/upstream/usage.ts";
 import { cutInto, eventsIn, folded } from "../support/events.ts";
 import { chunk, frame, frames, RESPONSE_ID, USAGE, whole } from "../support/gemini.ts";
 import { FIXTURES_ABSENT, fixturesPresent, loadExchange } from "../support/replay.ts";

@@ -4,9 +4,9 @@ import type { JsonObject } from "../../src/kit/json.ts";
 import { PARAMETERS, type Parameter } from "../../src/language/canon/parameters.ts";
 import { FIELDS as D1_FIELDS } from "../../src/language/dialects/chat/fields.ts";
 import { FIELDS as D4_FIELDS } from "../../src/language/dialects/converse/fields.ts";
-import type { Fields } from "../../src/language/dialects/dialect.ts";
 import { FIELDS as D3_FIELDS } from "../../src/language/dialects/gemini/fields.ts";
 import { FIELDS as D2_FIELDS } from "../../src/language/dialects/messages/fields.ts";
+import type { Fields } from "../../src/language/dialects/upstream-dialect.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 
 const COLUMNS: Readonly<Record<DialectId, { readonly fields: Fields; readonly model: string }>> = {

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../src/kit/json.ts";
 import type { Call } from "../../src/language/canon/call.ts";
-import type { AnswerEvent } from "../../src/language/canon/events.ts";
-import type { ModelFacts } from "../../src/language/dialects/dialect.ts";
+import type { AnswerEvent } from "../../src/language/canon/reply-events.ts";
+import type { ModelFacts } from "../../src/language/dialects/upstream-dialect.ts";
 
 export const CHAT_FACTS: ModelFacts = {
   model: "maker/model",

@@ -1,12 +1,12 @@
 import { Fault } from "../../src/contract/faults.ts";
 import { ChatRequest } from "../../src/contract/schemas/chat.ts";
 import { encodeEventMessage } from "../../src/kit/aws-event-stream.ts";
-import type { AnswerEvent } from "../../src/language/canon/events.ts";
-import { decodeCall } from "../../src/language/dialects/chat/request.ts";
-import { ConverseFrames } from "../../src/language/dialects/converse/frames.ts";
-import { encodeCall } from "../../src/language/dialects/converse/request.ts";
-import { ConverseReader } from "../../src/language/dialects/converse/stream.ts";
-import type { Asked, ModelFacts } from "../../src/language/dialects/dialect.ts";
+import type { AnswerEvent } from "../../src/language/canon/reply-events.ts";
+import { decodeCall } from "../../src/language/dialects/chat/client/request.ts";
+import { ConverseFrames } from "../../src/language/dialects/converse/upstream/frames.ts";
+import { encodeCall } from "../../src/language/dialects/converse/upstream/request.ts";
+import { ConverseReader } from "../../src/language/dialects/converse/upstream/stream.ts";
+import type { Asked, ModelFacts } from "../../src/language/dialects/upstream-dialect.ts";
 
 /** A Claude model as Bedrock serves it, and one that is none. */
 export const FACTS: ModelFacts = {

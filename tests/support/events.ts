@@ -1,6 +1,6 @@
 import { SseReader } from "../../src/kit/sse.ts";
-import type { AnswerEvent } from "../../src/language/canon/events.ts";
-import type { EventReader } from "../../src/language/dialects/dialect.ts";
+import type { AnswerEvent } from "../../src/language/canon/reply-events.ts";
+import type { EventReader } from "../../src/language/dialects/upstream-dialect.ts";
 
 /**
  * Events without the accidents of how they came: adjacent pieces of one text are joined, and of the figures only the last

@@ -2,9 +2,9 @@ import { Fault } from "../../src/contract/faults.ts";
 import { ChatRequest } from "../../src/contract/schemas/chat.ts";
 import type { JsonObject } from "../../src/kit/json.ts";
 import type { Call } from "../../src/language/canon/call.ts";
-import { decodeCall } from "../../src/language/dialects/chat/request.ts";
-import type { ModelFacts } from "../../src/language/dialects/dialect.ts";
-import { messagesDialect } from "../../src/language/dialects/messages/dialect.ts";
+import { decodeCall } from "../../src/language/dialects/chat/client/request.ts";
+import { messagesDialect } from "../../src/language/dialects/messages/upstream/dialect.ts";
+import type { ModelFacts } from "../../src/language/dialects/upstream-dialect.ts";
 import type { Json } from "./gateway.ts";
 
 /** A model that takes everything and is told to think by a budget. */

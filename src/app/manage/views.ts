@@ -9,7 +9,7 @@ import { OPEN_POLICY, type Policy } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, type Router, type RouterSpec, type RouterVersion } from "../../domain/tenancy/router.ts";
 import type { KeyPolicy, Member, Workspace } from "../../domain/tenancy/workspace.ts";
 import { formatNanos } from "../../kit/money.ts";
-import type { ProviderPreferences } from "../../language/canon/wishes.ts";
+import type { ProviderPreferences } from "../../language/canon/routing-hints.ts";
 import { usageView } from "../usage-view.ts";
 
 export const isoTime = (ms: number): string => new Date(ms).toISOString();

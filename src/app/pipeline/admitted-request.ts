@@ -7,7 +7,7 @@ import type { Verdict } from "../../io/upstream/classify.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer } from "../../kit/timers.ts";
-import type { Sent } from "../../language/canon/answer.ts";
+import type { Sent } from "../../language/canon/reply.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { faultOf } from "../fault-of.ts";
 import { neededFor } from "./admit.ts";

@@ -4,8 +4,8 @@ import { classifyMalformed, classifyStatus, type Verdict } from "../../io/upstre
 import type { Lane } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";
-import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
+import type { Unusable, WholeAnswer } from "../../language/canon/reply.ts";
 import type { Outcome } from "./outcome.ts";
 import { verdictOf } from "./relay.ts";
 import type { Gateway } from "./world.ts";

@@ -6,7 +6,7 @@ import type { Inbound } from "../../io/upstream/lane.ts";
 import { dialectSupport, outputMaxOf } from "../../io/upstream/lanes.ts";
 import { estimateTextTokens, nearTextTokens } from "../../language/canon/estimate.ts";
 import { keepsAnHour, namesKept, needsOf } from "../../language/canon/needs.ts";
-import type { AnswerHead } from "../../language/dialects/client.ts";
+import type { AnswerHead } from "../../language/dialects/client-dialect.ts";
 import type { Bound, Errand } from "./errand.ts";
 import { leftOutOf } from "./extras.ts";
 import { countInput, inputTokensOf, isForeign } from "./input-tokens.ts";

@@ -1,4 +1,4 @@
-import type { AnswerStream } from "../../language/canon/answer.ts";
+import type { AnswerStream } from "../../language/canon/reply.ts";
 import type { Settled, UsedEnd } from "./settle.ts";
 
 /** The end of a stream, written once: `made` before it is settled, for who keeps its answer first, and else `close` after. */

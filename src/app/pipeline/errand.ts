@@ -2,7 +2,7 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { JsonObject } from "../../kit/json.ts";
-import type { AnswerHead } from "../../language/dialects/client.ts";
+import type { AnswerHead } from "../../language/dialects/client-dialect.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Outline } from "./plan.ts";
 import type { Way } from "./thinking.ts";

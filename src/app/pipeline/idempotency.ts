@@ -10,8 +10,8 @@ import {
 } from "../../domain/admission/idempotency.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { formatNanos } from "../../kit/money.ts";
-import { failedChat } from "../../language/dialects/chat/answer.ts";
-import { errorFields } from "../../language/dialects/responses/errors.ts";
+import { failedChat } from "../../language/dialects/chat/client/stream.ts";
+import { errorFields } from "../../language/dialects/responses/upstream/errors.ts";
 import type { TranscriptFormat } from "../../language/transcriptions/ask.ts";
 import { saidIn } from "../body.ts";
 import type { Exchange, Sink } from "../exchange.ts";

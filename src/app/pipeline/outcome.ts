@@ -1,5 +1,5 @@
 import type { Verdict } from "../../io/upstream/classify.ts";
-import type { Sent, WholeAnswer } from "../../language/canon/answer.ts";
+import type { Sent, WholeAnswer } from "../../language/canon/reply.ts";
 
 /** How one attempt at one endpoint ended. */
 export type Outcome = Ended | Failed;

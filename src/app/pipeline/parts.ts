@@ -1,4 +1,4 @@
-import type { WholeAnswer } from "../../language/canon/answer.ts";
+import type { WholeAnswer } from "../../language/canon/reply.ts";
 import { type Failed, isMaybeAccepted, type Outcome } from "./outcome.ts";
 
 /** So many parts of one answer are asked for at once. */

@@ -10,7 +10,7 @@ import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, policyOfRouter, type RouterSpec } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { dialectSupport } from "../../io/upstream/lanes.ts";
-import type { Wishes } from "../../language/canon/wishes.ts";
+import type { Wishes } from "../../language/canon/routing-hints.ts";
 import { breakersOver, healthOver } from "./own-layers.ts";
 import type { Gateway } from "./world.ts";
 

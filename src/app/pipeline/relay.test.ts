@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { type Lane, NOTHING_DROPPED } from "../../io/upstream/lane.ts";
 import { DeadlineQueue } from "../../kit/deadline-queue.ts";
 import { SseReader } from "../../kit/sse.ts";
-import { decodeProblem } from "../../language/dialects/chat/errors.ts";
-import { DirectStream } from "../../language/dialects/chat/stream.ts";
+import { DirectStream } from "../../language/dialects/chat/direct/stream.ts";
+import { decodeProblem } from "../../language/dialects/chat/upstream/errors.ts";
 import type { Sink } from "../exchange.ts";
 import { Relay } from "./relay.ts";
 
@@ -58,7 +58,7 @@ function openRelay() {
     },
     keepAliveMs: KEEP_ALIVE_MS,
   };
-  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const after = (ms: number, then: () => void) => {
     const timer = { refresh() {}, [Symbol.dispose]: () => void timers.delete(timer) };
     timers.set(timer, { atMs: nowMs + ms, then });

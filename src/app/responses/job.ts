@@ -8,7 +8,7 @@ import {
 } from "../../domain/responses/stored.ts";
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody, patchMembers } from "../../kit/json.ts";
 import { losslessMember, parsePreciseJson } from "../../kit/lossless-json.ts";
-import { errorFields } from "../../language/dialects/responses/errors.ts";
+import { errorFields } from "../../language/dialects/responses/upstream/errors.ts";
 import { eventOf } from "./event-log.ts";
 import { JobSink } from "./job-sink.ts";
 import { servedByIn } from "./served-by.ts";

@@ -1,5 +1,5 @@
 import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
-import { responsesClient } from "../../language/dialects/responses/answer.ts";
+import { responsesClient } from "../../language/dialects/responses/client/stream.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import type { Asked } from "./room.ts";
 

@@ -1,7 +1,7 @@
 import { ChatRequest } from "../../contract/schemas/chat.ts";
-import { decodeCall } from "../../language/dialects/chat/request.ts";
+import { renamed } from "../../language/dialects/caller-parameter-names.ts";
+import { decodeCall } from "../../language/dialects/chat/client/request.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
-import { renamed } from "../../language/dialects/renamed.ts";
 import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-errand.ts";

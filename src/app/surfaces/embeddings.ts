@@ -5,7 +5,7 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Shortcoming } from "../../domain/routing/capability.ts";
 import { embeddingsLane } from "../../io/upstream/embeddings-lane.ts";
 import { estimateTextTokens } from "../../language/canon/estimate.ts";
-import { decodeWishes } from "../../language/canon/wishes.ts";
+import { decodeWishes } from "../../language/canon/routing-hints.ts";
 import type { EmbeddingAsk, EmbeddingInputs } from "../../language/embeddings/ask.ts";
 import { readInputs } from "../../language/embeddings/input.ts";
 import { decodeWith, parseJson } from "../body.ts";

@@ -3,9 +3,9 @@ import { type CountTokensRequest, MessagesRequest } from "../../contract/schemas
 import type { InboundMessages } from "../../io/upstream/lane.ts";
 import type { ParsedBody } from "../../kit/json.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
-import { withExactInputs } from "../../language/dialects/messages/exact-inputs.ts";
-import { decodeMessages } from "../../language/dialects/messages/inbound.ts";
-import { inCallersWords } from "../../language/dialects/messages/param-names.ts";
+import { withExactInputs } from "../../language/dialects/messages/client/exact-inputs.ts";
+import { inCallersWords } from "../../language/dialects/messages/client/parameter-names.ts";
+import { decodeMessages } from "../../language/dialects/messages/client/request.ts";
 import { decodeWith, parseJson } from "../body.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-errand.ts";

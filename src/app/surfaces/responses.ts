@@ -1,9 +1,9 @@
 import { ResponsesRequest } from "../../contract/schemas/responses.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
-import { echoOf } from "../../language/dialects/responses/echo.ts";
-import { inputItems } from "../../language/dialects/responses/items.ts";
-import { inCallersWords } from "../../language/dialects/responses/param-names.ts";
-import { decodeCall } from "../../language/dialects/responses/request.ts";
+import { echoOf } from "../../language/dialects/responses/client/echo.ts";
+import { inCallersWords } from "../../language/dialects/responses/client/parameter-names.ts";
+import { decodeCall } from "../../language/dialects/responses/client/request.ts";
+import { inputItems } from "../../language/dialects/responses/client/turns.ts";
 import { decodeWith, parseJson } from "../body.ts";
 import { type Exchange, type Handler, principalOf, type Sink, streamed } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-errand.ts";

@@ -8,7 +8,7 @@ import type { ArrivedFile, ArrivedForm } from "../../io/uploads/form.ts";
 import type { Uploads } from "../../io/uploads/uploads.ts";
 import { excludedByTimes, tellsSeconds, transcriptionsLane } from "../../io/upstream/transcriptions-lane.ts";
 import { estimateTextTokens } from "../../language/canon/estimate.ts";
-import { decodeWishes } from "../../language/canon/wishes.ts";
+import { decodeWishes } from "../../language/canon/routing-hints.ts";
 import {
   type FormValue,
   needsSegments,

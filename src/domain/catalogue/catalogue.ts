@@ -2,7 +2,7 @@ import type { Decimal } from "../../kit/money.ts";
 import type { Effort } from "../../language/canon/call.ts";
 import type { ExtraName } from "../../language/canon/extras.ts";
 import type { Quirk } from "../../language/canon/quirks.ts";
-import type { ThinkingWay } from "../../language/canon/thinking.ts";
+import type { ThinkingWay } from "../../language/canon/reasoning-control.ts";
 import type { Surface } from "../record/record.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import type { DecisionFacts, DecisionInterface } from "./facts-decisions.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Quirk } from "../../language/canon/quirks.ts";
-import type { ThinkingWay } from "../../language/canon/thinking.ts";
+import type { ThinkingWay } from "../../language/canon/reasoning-control.ts";
 import { count, text } from "./fields.ts";
 
 /** The wire formats that decisions are asked in; which one it is can never be seen from a path. */

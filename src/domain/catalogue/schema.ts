@@ -2,7 +2,7 @@ import { z } from "zod";
 import { EFFORTS } from "../../language/canon/call.ts";
 import { EXTRAS } from "../../language/canon/extras.ts";
 import { QUIRKS } from "../../language/canon/quirks.ts";
-import { THINKING_WAYS } from "../../language/canon/thinking.ts";
+import { THINKING_WAYS } from "../../language/canon/reasoning-control.ts";
 import { SURFACES } from "../record/record.ts";
 import { DIALECTS } from "./catalogue.ts";
 import { DECISION_INTERFACES, decisionsEntry } from "./facts-decisions.ts";

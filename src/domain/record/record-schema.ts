@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { NEEDS } from "../../language/canon/needs.ts";
 import { isParameter } from "../../language/canon/parameters.ts";
-import type { ProviderPreferences } from "../../language/canon/wishes.ts";
+import type { ProviderPreferences } from "../../language/canon/routing-hints.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import { NODE_USES } from "../tenancy/router.ts";
 import {

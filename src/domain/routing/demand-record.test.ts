@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { finishedRecord } from "../../../tests/support/records.ts";
-import type { Wishes } from "../../language/canon/wishes.ts";
+import type { Wishes } from "../../language/canon/routing-hints.ts";
 import { parseRecord } from "../record/record-schema.ts";
 import type { Demand } from "./capability.ts";
 import { demandAgain, demandRecordOf } from "./demand-record.ts";

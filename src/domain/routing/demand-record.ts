@@ -1,4 +1,4 @@
-import type { Wishes } from "../../language/canon/wishes.ts";
+import type { Wishes } from "../../language/canon/routing-hints.ts";
 import type { DemandRecord, KeptWishes } from "../record/record.ts";
 import type { Demand } from "./capability.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { endpointOf, planned, providersOf, refusal, requestOf, worldOf } from "../../../tests/support/routing.ts";
-import type { ProviderPreferences } from "../../language/canon/wishes.ts";
+import type { ProviderPreferences } from "../../language/canon/routing-hints.ts";
 import { policyOfWishes } from "./preferences.ts";
 
 const world = () =>

@@ -1,4 +1,4 @@
-import type { ProviderPreferences, Wishes } from "../../language/canon/wishes.ts";
+import type { ProviderPreferences, Wishes } from "../../language/canon/routing-hints.ts";
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import { ratesFor } from "./cost.ts";

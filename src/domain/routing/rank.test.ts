@@ -12,7 +12,7 @@ import {
   type WorldDraft,
   worldOf,
 } from "../../../tests/support/routing.ts";
-import type { Wishes } from "../../language/canon/wishes.ts";
+import type { Wishes } from "../../language/canon/routing-hints.ts";
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { OwnKey } from "../tenancy/own-key.ts";
 import type { RouterSpec } from "../tenancy/router.ts";

@@ -1,4 +1,4 @@
-import type { Sort } from "../../language/canon/wishes.ts";
+import type { Sort } from "../../language/canon/routing-hints.ts";
 import type { NodeUse } from "../tenancy/router.ts";
 import { isOwnResource } from "./attempt.ts";
 import { placeIn } from "./preferences.ts";

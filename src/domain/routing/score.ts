@@ -1,5 +1,5 @@
 import { nthSmallest } from "../../kit/nth-smallest.ts";
-import type { CostTier } from "../../language/canon/wishes.ts";
+import type { CostTier } from "../../language/canon/routing-hints.ts";
 import type { Endpoint, Model } from "../catalogue/catalogue.ts";
 import { EVEN_WEIGHTS, type Weights } from "../tenancy/router.ts";
 import { expectedNanos, expectedUnitNanos } from "./cost.ts";

@@ -1,4 +1,4 @@
-import type { Wishes } from "../../language/canon/wishes.ts";
+import type { Wishes } from "../../language/canon/routing-hints.ts";
 import type { Snapshot } from "../catalogue/catalogue.ts";
 import type { Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";

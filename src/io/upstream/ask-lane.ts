@@ -4,7 +4,7 @@ import type { Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
-import type { AudioPiece, AudioStream, Unusable, WholeAnswer } from "../../language/canon/answer.ts";
+import type { AudioPiece, AudioStream, Unusable, WholeAnswer } from "../../language/canon/reply.ts";
 import { authorize } from "./authorize.ts";
 import { classifyStatus } from "./classify.ts";
 import { type Lane, requestHeaders } from "./lane.ts";

@@ -1,5 +1,5 @@
 import type { Connections, Credential, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
-import { RAW_PREDICT } from "../../language/dialects/messages/raw-predict.ts";
+import { RAW_PREDICT } from "../../language/dialects/messages/upstream/raw-predict.ts";
 import { secretsIn } from "./authorize.ts";
 import { PlatformConnections } from "./platform-connections.ts";
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { isJsonObject, type MemberPatch, tryParseJson } from "../../kit/json.ts";
 import { percentEncode } from "../../kit/percent-encode.ts";
-import type { WholeAnswer } from "../../language/canon/answer.ts";
-import { RAW_PREDICT_VERSION } from "../../language/dialects/messages/raw-predict.ts";
-import { unknownHints } from "../../language/dialects/messages/unknown-hints.ts";
+import type { WholeAnswer } from "../../language/canon/reply.ts";
+import { unknownHints } from "../../language/dialects/messages/direct/unknown-hints.ts";
+import { RAW_PREDICT_VERSION } from "../../language/dialects/messages/upstream/raw-predict.ts";
 import {
   betasFor,
   type Door,

@@ -4,10 +4,10 @@ import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { DecisionFacts } from "../../domain/catalogue/facts-decisions.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
-import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
-import { isBeyondReason } from "../../language/canon/reason.ts";
+import type { Unusable, WholeAnswer } from "../../language/canon/reply.ts";
 import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
+import { isBeyondReason } from "../../language/canon/usage-plausibility.ts";
 import { type DecisionAsk, type DecisionQuestion, questionPath, tokensEnd } from "../../language/decisions/ask.ts";
 import { type Checked, checkReply, wrongAt } from "../../language/decisions/check.ts";
 import {
@@ -20,8 +20,8 @@ import {
 } from "../../language/decisions/logprobs.ts";
 import type { DecisionClient } from "../../language/decisions/render.ts";
 import { type DecisionWire, decodeDecisionProblem, isRefusal, pathOf } from "../../language/decisions/wire.ts";
-import { chatDialect } from "../../language/dialects/chat/dialect.ts";
-import { geminiDialect } from "../../language/dialects/gemini/dialect.ts";
+import { chatDialect } from "../../language/dialects/chat/upstream/dialect.ts";
+import { geminiDialect } from "../../language/dialects/gemini/upstream/dialect.ts";
 import { DECISION_WIRES } from "./decision-wires.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 import { factsOf } from "./lanes.ts";

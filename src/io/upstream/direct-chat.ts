@@ -2,17 +2,17 @@ import { type Endpoint, effortsOf, type Model } from "../../domain/catalogue/cat
 import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { effortFor } from "../../language/canon/effort.ts";
-import { chatClient } from "../../language/dialects/chat/answer.ts";
-import { decodeProblem } from "../../language/dialects/chat/errors.ts";
-import { fittingHistory } from "../../language/dialects/chat/history.ts";
-import { decodeReply } from "../../language/dialects/chat/reply.ts";
 import {
   type DirectFacts,
   directPatches,
   OUTPUT_LIMITS,
   type OutputLimit,
-} from "../../language/dialects/chat/request.ts";
-import { DirectStream } from "../../language/dialects/chat/stream.ts";
+} from "../../language/dialects/chat/client/request.ts";
+import { chatClient } from "../../language/dialects/chat/client/stream.ts";
+import { decodeReply } from "../../language/dialects/chat/direct/reply.ts";
+import { fittingHistory } from "../../language/dialects/chat/direct/request.ts";
+import { DirectStream } from "../../language/dialects/chat/direct/stream.ts";
+import { decodeProblem } from "../../language/dialects/chat/upstream/errors.ts";
 import { type InboundChat, type Lane, NOTHING_DROPPED, type Target } from "./lane.ts";
 
 /** Chat to chat: the caller's bytes with named patches, the provider's bytes with our id. */

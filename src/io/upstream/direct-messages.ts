@@ -2,22 +2,25 @@ import { type Endpoint, effortsOf } from "../../domain/catalogue/catalogue.ts";
 import { type MemberPatch, patchMembers } from "../../kit/json.ts";
 import { percentEncode } from "../../kit/percent-encode.ts";
 import { SseReader } from "../../kit/sse.ts";
-import { WISH_FIELDS } from "../../language/canon/wishes.ts";
-import { decodeProblem as decodeAwsProblem } from "../../language/dialects/converse/errors.ts";
-import { ConverseFrames } from "../../language/dialects/converse/frames.ts";
-import { messagesClient } from "../../language/dialects/messages/answer-writer.ts";
-import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
-import { DirectMessages, decodeDirect, type Own } from "../../language/dialects/messages/direct.ts";
-import { hasForeignThoughts, withoutForeignThoughts } from "../../language/dialects/messages/foreign-thoughts.ts";
-import { InvokedMessages } from "../../language/dialects/messages/invoke.ts";
-import { effortInstead, effortPatches } from "../../language/dialects/messages/known-effort.ts";
+import { WISH_FIELDS } from "../../language/canon/routing-hints.ts";
+import { decodeProblem as decodeAwsProblem } from "../../language/dialects/converse/upstream/errors.ts";
+import { ConverseFrames } from "../../language/dialects/converse/upstream/frames.ts";
+import { messagesClient } from "../../language/dialects/messages/client/stream.ts";
+import {
+  hasForeignThoughts,
+  withoutForeignThoughts,
+} from "../../language/dialects/messages/direct/foreign-reasoning.ts";
+import { InvokedMessages } from "../../language/dialects/messages/direct/invoke.ts";
+import { effortInstead, effortPatches } from "../../language/dialects/messages/direct/known-effort.ts";
+import { DirectMessages, decodeDirect, type Own } from "../../language/dialects/messages/direct/stream.ts";
+import { EAGER, EAGER_BETA, unknownHints } from "../../language/dialects/messages/direct/unknown-hints.ts";
+import { messagesDialect } from "../../language/dialects/messages/upstream/dialect.ts";
 import {
   decodeRawPredictProblem,
   RAW_PREDICT,
   RAW_PREDICT_VERSION,
   rawPredictPath,
-} from "../../language/dialects/messages/raw-predict.ts";
-import { EAGER, EAGER_BETA, unknownHints } from "../../language/dialects/messages/unknown-hints.ts";
+} from "../../language/dialects/messages/upstream/raw-predict.ts";
 import type { InboundMessages, Lane, Target } from "./lane.ts";
 
 const CLAUDE = "anthropic/claude-";

@@ -3,11 +3,11 @@ import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
 import { nearestEffort } from "../../language/canon/effort.ts";
-import { decodeReply } from "../../language/dialects/responses/direct-reply.ts";
-import { type DirectFacts, directRequest } from "../../language/dialects/responses/direct-request.ts";
-import type { Ownership } from "../../language/dialects/responses/direct-response.ts";
-import { DirectStream } from "../../language/dialects/responses/direct-stream.ts";
-import { decodeRefusal } from "../../language/dialects/responses/errors.ts";
+import { decodeReply } from "../../language/dialects/responses/direct/reply.ts";
+import { type DirectFacts, directRequest } from "../../language/dialects/responses/direct/request.ts";
+import type { Ownership } from "../../language/dialects/responses/direct/response.ts";
+import { DirectStream } from "../../language/dialects/responses/direct/stream.ts";
+import { decodeRefusal } from "../../language/dialects/responses/upstream/errors.ts";
 import type { InboundResponses, Lane, Target } from "./lane.ts";
 import { sealsThoughts } from "./through-responses.ts";
 

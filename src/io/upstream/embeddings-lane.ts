@@ -3,9 +3,9 @@ import type { EmbeddingFacts } from "../../domain/catalogue/facts-embeddings.ts"
 import { tryParseJson } from "../../kit/json.ts";
 import { pluralize } from "../../kit/pluralize.ts";
 import { SseReader } from "../../kit/sse.ts";
-import type { Unusable, WholeAnswer } from "../../language/canon/answer.ts";
-import { AROUND_TOKENS, BEYOND_REASON_TIMES, NO_END } from "../../language/canon/reason.ts";
+import type { Unusable, WholeAnswer } from "../../language/canon/reply.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
+import { AROUND_TOKENS, BEYOND_REASON_TIMES, NO_END } from "../../language/canon/usage-plausibility.ts";
 import { renderEmbeddings } from "../../language/embeddings/answer.ts";
 import { type EmbeddingAsk, type EmbeddingInputs, partsOf, type Room } from "../../language/embeddings/ask.ts";
 import { bedrockCohere, bedrockNova, bedrockTitan, cohereEmbeddings } from "../../language/embeddings/cohere.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { SseReader } from "../../kit/sse.ts";
-import type { WholeAnswer } from "../../language/canon/answer.ts";
+import type { WholeAnswer } from "../../language/canon/reply.ts";
 import { heldToItsWord } from "./held-to-its-word.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 

@@ -1,8 +1,8 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
-import { contextEnd, NO_END, type UsageEnd } from "../../language/canon/reason.ts";
-import { END_MARKER } from "../../language/dialects/chat/chunk.ts";
-import { measured } from "../../language/dialects/chat/reply.ts";
+import { contextEnd, NO_END, type UsageEnd } from "../../language/canon/usage-plausibility.ts";
+import { measured } from "../../language/dialects/chat/direct/reply.ts";
+import { END_MARKER } from "../../language/dialects/chat/upstream/chunk.ts";
 import type { FrameReader, Lane } from "./lane.ts";
 
 /** A frame that says what cannot be; its message is in words without content. */

@@ -3,12 +3,12 @@ import type { Fault, FaultCode } from "../../contract/faults.ts";
 import type { ChatRequest } from "../../contract/schemas/chat.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { JsonObject, ParsedBody } from "../../kit/json.ts";
-import type { AnswerStream, AudioStream, Unusable, WholeAnswer } from "../../language/canon/answer.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
-import type { UsageEnd } from "../../language/canon/reason.ts";
-import type { AnswerHead } from "../../language/dialects/client.ts";
-import type { Frame } from "../../language/dialects/dialect.ts";
+import type { AnswerStream, AudioStream, Unusable, WholeAnswer } from "../../language/canon/reply.ts";
+import type { UsageEnd } from "../../language/canon/usage-plausibility.ts";
+import type { AnswerHead } from "../../language/dialects/client-dialect.ts";
+import type { Frame } from "../../language/dialects/upstream-dialect.ts";
 import type { AuthStyle } from "./authorize.ts";
 import type { UpstreamBody } from "./transport.ts";
 

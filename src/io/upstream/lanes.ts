@@ -20,21 +20,21 @@ import {
   SOUGHT_TOKENS,
   THOUGHT_TOKENS,
   type UsageEnd,
-} from "../../language/canon/reason.ts";
-import { chatClient } from "../../language/dialects/chat/answer.ts";
-import { chatDialect } from "../../language/dialects/chat/dialect.ts";
-import { type ClientDialect, TranslatedStream, translatedReply } from "../../language/dialects/client.ts";
-import { converseDialect } from "../../language/dialects/converse/dialect.ts";
-import { ConverseFrames } from "../../language/dialects/converse/frames.ts";
-import type { Media, ModelFacts, UpstreamDialect } from "../../language/dialects/dialect.ts";
-import { geminiDialect } from "../../language/dialects/gemini/dialect.ts";
-import { messagesClient } from "../../language/dialects/messages/answer-writer.ts";
-import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
-import { RAW_PREDICT, rawPredictDialect } from "../../language/dialects/messages/raw-predict.ts";
-import { responsesClient } from "../../language/dialects/responses/answer.ts";
-import { responsesDialect } from "../../language/dialects/responses/dialect.ts";
-import { sealsFor } from "../../language/dialects/responses/seals.ts";
+} from "../../language/canon/usage-plausibility.ts";
+import { chatClient } from "../../language/dialects/chat/client/stream.ts";
+import { chatDialect } from "../../language/dialects/chat/upstream/dialect.ts";
+import { type ClientDialect, TranslatedStream, translatedReply } from "../../language/dialects/client-dialect.ts";
+import { converseDialect } from "../../language/dialects/converse/upstream/dialect.ts";
+import { ConverseFrames } from "../../language/dialects/converse/upstream/frames.ts";
+import { geminiDialect } from "../../language/dialects/gemini/upstream/dialect.ts";
+import { messagesClient } from "../../language/dialects/messages/client/stream.ts";
+import { messagesDialect } from "../../language/dialects/messages/upstream/dialect.ts";
+import { RAW_PREDICT, rawPredictDialect } from "../../language/dialects/messages/upstream/raw-predict.ts";
+import { responsesClient } from "../../language/dialects/responses/client/stream.ts";
+import { sealsFor } from "../../language/dialects/responses/reasoning-signatures.ts";
+import { responsesDialect } from "../../language/dialects/responses/upstream/dialect.ts";
 import { withToolNames } from "../../language/dialects/tool-names.ts";
+import type { Media, ModelFacts, UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
 import { decisionsPath } from "./decision-wires.ts";
 import { directChat, outputLimitOf } from "./direct-chat.ts";
 import { directMessages, messagesDoor } from "./direct-messages.ts";

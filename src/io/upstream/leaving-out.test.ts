@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { callOf, FACTS } from "../../../tests/support/messages.ts";
 import type { Call } from "../../language/canon/call.ts";
-import { chatDialect } from "../../language/dialects/chat/dialect.ts";
-import { geminiDialect } from "../../language/dialects/gemini/dialect.ts";
-import { messagesDialect } from "../../language/dialects/messages/dialect.ts";
-import { responsesDialect } from "../../language/dialects/responses/dialect.ts";
+import { chatDialect } from "../../language/dialects/chat/upstream/dialect.ts";
+import { geminiDialect } from "../../language/dialects/gemini/upstream/dialect.ts";
+import { messagesDialect } from "../../language/dialects/messages/upstream/dialect.ts";
+import { responsesDialect } from "../../language/dialects/responses/upstream/dialect.ts";
 import { leavingOut, roomFor } from "./leaving-out.ts";
 
 const toldOf = (more: Partial<Call>, maxOutputTokens: number | null) =>

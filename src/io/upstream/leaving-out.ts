@@ -3,7 +3,7 @@ import type { Call } from "../../language/canon/call.ts";
 import { isParameter } from "../../language/canon/parameters.ts";
 import type { Part } from "../../language/canon/parts.ts";
 import { ONE_SAMPLING, sampledOnce } from "../../language/canon/sampling.ts";
-import type { ModelFacts, UpstreamDialect } from "../../language/dialects/dialect.ts";
+import type { ModelFacts, UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
 import { withoutUnheard } from "../../language/dialects/wishes.ts";
 import { NOTHING_DROPPED } from "./lane.ts";
 

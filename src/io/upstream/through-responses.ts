@@ -2,8 +2,8 @@ import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { TOOLS_OR_THINKING } from "../../language/canon/effort.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
-import type { ModelFacts } from "../../language/dialects/dialect.ts";
-import { unsaidOf } from "../../language/dialects/responses/unsaid.ts";
+import { unsaidOf } from "../../language/dialects/responses/upstream/unencodable.ts";
+import type { ModelFacts } from "../../language/dialects/upstream-dialect.ts";
 
 /** Over chat completions it takes no tools at all. */
 export const TOOLLESS_CHAT = "toolless-chat";

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../kit/json.ts";
 import type { Extra } from "./extras.ts";
 import type { Parameter } from "./parameters.ts";
 import type { CacheMark, Turn } from "./parts.ts";
-import type { Wishes } from "./wishes.ts";
+import type { Wishes } from "./routing-hints.ts";
 
 /** One chat call, whatever dialect it came in. */
 export type Call = {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ChatRequest } from "../../contract/schemas/chat.ts";
-import { decodeCall } from "../dialects/chat/request.ts";
+import { decodeCall } from "../dialects/chat/client/request.ts";
 import { countableOf } from "./counting.ts";
 import { TOKENS_PER_MEDIA, TOKENS_PER_TURN } from "./estimate.ts";
 import type { ImagePart, Part } from "./parts.ts";

@@ -1,6 +1,12 @@
 import type { JsonObject } from "../../kit/json.ts";
 import { type TextTokens, TOKENS_PER_MEDIA } from "../canon/estimate.ts";
-import { AROUND_TOKENS, BEYOND_REASON_TIMES, PICTURE_TOKENS, THOUGHT_TOKENS, type UsageEnd } from "../canon/reason.ts";
+import {
+  AROUND_TOKENS,
+  BEYOND_REASON_TIMES,
+  PICTURE_TOKENS,
+  THOUGHT_TOKENS,
+  type UsageEnd,
+} from "../canon/usage-plausibility.ts";
 import type { DecisionImage } from "./image.ts";
 
 /** What is asked about: a text, or an object of any shape. */

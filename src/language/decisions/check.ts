@@ -1,4 +1,4 @@
-import type { Unusable } from "../canon/answer.ts";
+import type { Unusable } from "../canon/reply.ts";
 import type { DecisionAnswer, RawAnswer, RawReply } from "./answer.ts";
 import type { DecisionQuestion } from "./ask.ts";
 import { choiceConfidence, scoreConfidence } from "./confidence.ts";

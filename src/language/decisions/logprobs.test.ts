@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { chatDialect } from "../dialects/chat/dialect.ts";
-import type { ModelFacts } from "../dialects/dialect.ts";
+import { chatDialect } from "../dialects/chat/upstream/dialect.ts";
+import type { ModelFacts } from "../dialects/upstream-dialect.ts";
 import type { DecisionAsk, DecisionQuestion } from "./ask.ts";
 import { decodeLogprobs, encodeLogprobs, type LogprobsFacts } from "./logprobs.ts";
 

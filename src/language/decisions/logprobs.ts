@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import type { Unusable } from "../canon/answer.ts";
 import type { Call } from "../canon/call.ts";
-import type { AnswerEvent } from "../canon/events.ts";
 import type { Part } from "../canon/parts.ts";
+import type { Unusable } from "../canon/reply.ts";
+import type { AnswerEvent } from "../canon/reply-events.ts";
 import type { Usage } from "../canon/usage.ts";
-import type { ModelFacts, UpstreamDialect } from "../dialects/dialect.ts";
+import type { ModelFacts, UpstreamDialect } from "../dialects/upstream-dialect.ts";
 import type { RawAnswer } from "./answer.ts";
 import { type DecisionAsk, type DecisionQuestion, stateText } from "./ask.ts";
 import { type Alternative, answerFrom, LEVELS_MAX, labelsFor, massesOf } from "./labels.ts";

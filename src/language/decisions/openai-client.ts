@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../kit/json.ts";
-import { encodeUsage } from "../dialects/responses/usage.ts";
+import { encodeUsage } from "../dialects/responses/upstream/usage.ts";
 import type { DecisionAnswer } from "./answer.ts";
 import type { DecisionQuestion } from "./ask.ts";
 import type { DecisionClient } from "./render.ts";

@@ -1,8 +1,8 @@
 import { sha256Hex } from "../../kit/secret.ts";
 import type { Call } from "../canon/call.ts";
-import type { AnswerEvent } from "../canon/events.ts";
 import type { Part, Turn } from "../canon/parts.ts";
-import type { EventReader } from "./dialect.ts";
+import type { AnswerEvent } from "../canon/reply-events.ts";
+import type { EventReader } from "./upstream-dialect.ts";
 
 /** The longest name of a tool in most dialects. Callers of some may send longer ones. */
 export const TOOL_NAME_MAX = 64;

@@ -1,7 +1,7 @@
 import type { Call } from "../canon/call.ts";
 import { TOOLS_OR_THINKING } from "../canon/effort.ts";
 import type { Quirk } from "../canon/quirks.ts";
-import type { ModelFacts } from "./dialect.ts";
+import type { ModelFacts } from "./upstream-dialect.ts";
 
 /** The call without a wish that the caller can do without and the model cannot be told. */
 export function withoutUnheard(call: Call, facts: ModelFacts): Call {

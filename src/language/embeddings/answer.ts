@@ -1,4 +1,4 @@
-import type { ShownCost } from "../canon/answer.ts";
+import type { ShownCost } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
 
 /** The list that callers know, in the order in which they asked, of vectors that are JSON already. */

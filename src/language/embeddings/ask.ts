@@ -1,4 +1,4 @@
-import type { Wishes } from "../canon/wishes.ts";
+import type { Wishes } from "../canon/routing-hints.ts";
 
 /** One request for vectors, in the caller's order. */
 export type EmbeddingAsk = {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { decodeProblem as decodePlainProblem } from "../dialects/chat/errors.ts";
-import { decodeProblem } from "../dialects/converse/errors.ts";
+import { decodeProblem as decodePlainProblem } from "../dialects/chat/upstream/errors.ts";
+import { decodeProblem } from "../dialects/converse/upstream/errors.ts";
 import { countOf, type EmbeddingWire, type WireAnswer, type WireAsk } from "./wire.ts";
 
 /** What is embedded here is compared with more of the same: callers of this surface say nothing else. */

@@ -1,5 +1,5 @@
 import { isJsonObject } from "../../kit/json.ts";
-import { decodeProblem } from "../dialects/gemini/errors.ts";
+import { decodeProblem } from "../dialects/gemini/upstream/errors.ts";
 import { countOf, type EmbeddingWire } from "./wire.ts";
 
 const valuesOf = (row: unknown) => (isJsonObject(row) ? row["values"] : undefined);

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { decodeProblem } from "../dialects/chat/errors.ts";
+import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
 import type { EmbeddingInputs } from "./ask.ts";
 import { countOf, type EmbeddingWire, type WireAnswer, type WireAsk } from "./wire.ts";
 

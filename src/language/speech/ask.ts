@@ -1,5 +1,5 @@
 import type { AudioFormat } from "../audio/meter.ts";
-import { BEYOND_REASON_TIMES } from "../canon/reason.ts";
+import { BEYOND_REASON_TIMES } from "../canon/usage-plausibility.ts";
 
 /** A text to be spoken, as it was asked for. */
 export type SpeechAsk = {

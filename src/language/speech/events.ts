@@ -1,7 +1,7 @@
 import { type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
 import { type SseFrame, SseReader } from "../../kit/sse.ts";
-import type { AudioPiece } from "../canon/answer.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
+import type { AudioPiece } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
 import type { Unwrapping } from "./wire.ts";
 

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { IMPOSSIBLE_TOKENS, lastTold, type Usage } from "../canon/usage.ts";
-import { decodeProblem } from "../dialects/gemini/errors.ts";
-import { decodeUsage } from "../dialects/gemini/usage.ts";
+import { decodeProblem } from "../dialects/gemini/upstream/errors.ts";
+import { decodeUsage } from "../dialects/gemini/upstream/usage.ts";
 import { AudioEvents, type EventPiece, type EventReading } from "./events.ts";
 import { AudioInJson } from "./whole.ts";
 import { type SpeechWire, says } from "./wire.ts";

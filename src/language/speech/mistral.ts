@@ -1,4 +1,4 @@
-import { decodeProblem } from "../dialects/chat/errors.ts";
+import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
 import { AudioEvents } from "./events.ts";
 import { SpeechEvents } from "./openai.ts";
 import { AudioInJson } from "./whole.ts";

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { Usage } from "../canon/usage.ts";
-import { decodeProblem } from "../dialects/chat/errors.ts";
+import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
 import { CONTENT_TYPES } from "./ask.ts";
 import { AudioEvents, type EventPiece, type EventReading } from "./events.ts";
 import { BareAudio } from "./whole.ts";

@@ -1,10 +1,10 @@
 import type { JsonObject } from "../../kit/json.ts";
 import { adtsMeter } from "../audio/adts.ts";
 import { type AudioFormat, billedSeconds, type Meter } from "../audio/meter.ts";
-import { speechMeter } from "../audio/meters.ts";
 import { PCM_SPEECH, type PcmShape, pcmShapeOf, wavHeader } from "../audio/pcm.ts";
 import { soundsLike, TELLING_BYTES } from "../audio/sounds-like.ts";
-import type { AudioPiece, AudioStream, Units } from "../canon/answer.ts";
+import { speechMeter } from "../audio/speech-meter.ts";
+import type { AudioPiece, AudioStream, Units } from "../canon/reply.ts";
 import { IMPOSSIBLE_TOKENS, NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { tokensBound, tokensOfSeconds } from "./ask.ts";
 import { WavData } from "./wav-data.ts";

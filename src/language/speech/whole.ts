@@ -1,5 +1,5 @@
 import { tryParseJsonObject } from "../../kit/json.ts";
-import type { AudioPiece } from "../canon/answer.ts";
+import type { AudioPiece } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
 import { Base64Field } from "./base64-field.ts";
 import type { EventReading } from "./events.ts";

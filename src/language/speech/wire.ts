@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { JsonObject } from "../../kit/json.ts";
-import type { AudioPiece } from "../canon/answer.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
+import type { AudioPiece } from "../canon/reply.ts";
 import { IMPOSSIBLE_TOKENS, isCount, NO_TOKENS, type Usage } from "../canon/usage.ts";
 import type { SpeechAsk } from "./ask.ts";
 

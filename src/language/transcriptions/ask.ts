@@ -1,4 +1,4 @@
-import type { Wishes } from "../canon/wishes.ts";
+import type { Wishes } from "../canon/routing-hints.ts";
 
 /** What a transcript can be asked for as. */
 export type TranscriptFormat = "json" | "text" | "srt" | "verbose_json" | "vtt";

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { Usage } from "../canon/usage.ts";
-import { decodeProblem } from "../dialects/chat/errors.ts";
+import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
 import { needsSegments, needsWords, type TranscriptionAsk } from "./ask.ts";
 import { parameterFields } from "./openai.ts";
 import { type Figures, heardUsage, secondsOf, segmentsOf, type Transcript, wordsOf } from "./transcript.ts";

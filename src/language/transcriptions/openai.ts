@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { Usage } from "../canon/usage.ts";
-import { decodeProblem } from "../dialects/chat/errors.ts";
+import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
 import type { FormValue, TranscriptionAsk } from "./ask.ts";
 import { type Figures, heardUsage, secondsOf, segmentsOf, type Transcript, wordsOf } from "./transcript.ts";
 import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire.ts";

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../kit/json.ts";
-import type { ShownCost } from "../canon/answer.ts";
+import type { ShownCost } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
 import type { TranscriptFormat, TranscriptionAsk } from "./ask.ts";
 import { srtOf, vttOf } from "./subtitles.ts";

@@ -1,5 +1,5 @@
 import { nearSeconds } from "../audio/meter.ts";
-import { AROUND_TOKENS, BEYOND_REASON_TIMES, type UsageEnd } from "../canon/reason.ts";
+import { AROUND_TOKENS, BEYOND_REASON_TIMES, type UsageEnd } from "../canon/usage-plausibility.ts";
 
 /** Fewer bytes for a second are no speech that could be understood: so long, at most, is a file of a given size. */
 const BYTES_PER_SECOND_MIN = 500;

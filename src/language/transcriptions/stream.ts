@@ -1,7 +1,7 @@
 import type { ErrorEnvelope } from "../../contract/faults.ts";
 import { type JsonObject, tryParseJson } from "../../kit/json.ts";
-import type { AnswerStream, Piece, ShownCost, Units } from "../canon/answer.ts";
 import { tokensOfWeight, weightOf } from "../canon/estimate.ts";
+import type { AnswerStream, Piece, ShownCost, Units } from "../canon/reply.ts";
 import { NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { usageOf } from "./render.ts";
 import { type Measured, type Shown, secondsHeard, secondsShown } from "./seconds.ts";

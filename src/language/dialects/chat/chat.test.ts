@@ -4,14 +4,14 @@ import { parseJsonText, patchMembers } from "../../../kit/json.ts";
 import { SseReader } from "../../../kit/sse.ts";
 import { weightOf } from "../../canon/estimate.ts";
 import { isParameter } from "../../canon/parameters.ts";
+import { WISH_FIELDS } from "../../canon/routing-hints.ts";
 import { IMPOSSIBLE_TOKENS, type Usage } from "../../canon/usage.ts";
-import { WISH_FIELDS } from "../../canon/wishes.ts";
-import { decodeProblem } from "./errors.ts";
+import { decodeCall, directPatches } from "./client/request.ts";
+import { decodeReply } from "./direct/reply.ts";
+import { DirectStream } from "./direct/stream.ts";
 import { ALIASES, CALL_FIELDS } from "./fields.ts";
-import { decodeReply } from "./reply.ts";
-import { decodeCall, directPatches } from "./request.ts";
-import { DirectStream } from "./stream.ts";
-import { decodeUsage } from "./usage.ts";
+import { decodeProblem } from "./upstream/errors.ts";
+import { decodeUsage } from "./upstream/usage.ts";
 
 const MINIMAL = { model: "m", messages: [{ role: "user", content: "hi" }] };
 

@@ -1,5 +1,5 @@
 import type { Parameter } from "../../canon/parameters.ts";
-import type { Fields } from "../dialect.ts";
+import type { Fields } from "../upstream-dialect.ts";
 
 /** The parameter table as the chat-completions dialect (D1) treats it. */
 export const FIELDS: Fields = {

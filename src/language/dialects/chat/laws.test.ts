@@ -8,14 +8,14 @@ import { Fault } from "../../../contract/faults.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import { SseReader } from "../../../kit/sse.ts";
 import type { Call } from "../../canon/call.ts";
-import type { AnswerEvent } from "../../canon/events.ts";
 import type { Part, Turn } from "../../canon/parts.ts";
 import type { Quirk } from "../../canon/quirks.ts";
+import type { AnswerEvent } from "../../canon/reply-events.ts";
 import type { Usage } from "../../canon/usage.ts";
-import { chatClient } from "./answer.ts";
-import { chatDialect } from "./dialect.ts";
-import { decodeReply as directReply } from "./reply.ts";
-import { DirectStream } from "./stream.ts";
+import { chatClient } from "./client/stream.ts";
+import { decodeReply as directReply } from "./direct/reply.ts";
+import { DirectStream } from "./direct/stream.ts";
+import { chatDialect } from "./upstream/dialect.ts";
 
 type Answer = {
   readonly reasoning: string;

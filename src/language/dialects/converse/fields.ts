@@ -1,4 +1,4 @@
-import type { Fields } from "../dialect.ts";
+import type { Fields } from "../upstream-dialect.ts";
 
 /** The parameter table as the Converse dialect (D4) treats it. */
 export const FIELDS: Fields = {

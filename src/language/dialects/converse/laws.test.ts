@@ -13,12 +13,12 @@ import {
 import { cutInto, folded } from "../../../../tests/support/events.ts";
 import { FIXTURES_ABSENT, fixturesPresent, loadExchange } from "../../../../tests/support/replay.ts";
 import { encodeEventMessage } from "../../../kit/aws-event-stream.ts";
-import type { AnswerEvent } from "../../canon/events.ts";
-import type { Asked } from "../dialect.ts";
-import { messagesDialect } from "../messages/dialect.ts";
-import { ANSWER_TOOL } from "./assembly.ts";
-import { decodeReply } from "./reply.ts";
-import { encodeCall } from "./request.ts";
+import type { AnswerEvent } from "../../canon/reply-events.ts";
+import { messagesDialect } from "../messages/upstream/dialect.ts";
+import type { Asked } from "../upstream-dialect.ts";
+import { decodeReply } from "./upstream/reply.ts";
+import { ANSWER_TOOL } from "./upstream/reply-assembler.ts";
+import { encodeCall } from "./upstream/request.ts";
 
 const USAGE = { inputTokens: 11, outputTokens: 7, totalTokens: 18 };
 const tool = (toolUseId: string, name: string, input: object) => ({ toolUse: { toolUseId, name, input } });

@@ -10,9 +10,9 @@ import {
   loadExchange,
 } from "../../../../tests/support/replay.ts";
 import type { JsonObject } from "../../../kit/json.ts";
-import type { AnswerEvent } from "../../canon/events.ts";
+import type { AnswerEvent } from "../../canon/reply-events.ts";
 import { IMPOSSIBLE_TOKENS } from "../../canon/usage.ts";
-import { messagesDialect } from "./dialect.ts";
+import { messagesDialect } from "./upstream/dialect.ts";
 
 const { decodeReply, decodeProblem, openReader } = messagesDialect;
 

@@ -5,7 +5,7 @@ import { FACTS } from "../../../../tests/support/messages.ts";
 import { Fault } from "../../../contract/faults.ts";
 import type { Call } from "../../canon/call.ts";
 import type { Turn } from "../../canon/parts.ts";
-import { messagesDialect } from "./dialect.ts";
+import { messagesDialect } from "./upstream/dialect.ts";
 
 /** One call with everything in it that the dialect can say. */
 const FULL: Call = {

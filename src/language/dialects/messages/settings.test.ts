@@ -12,8 +12,8 @@ import {
   WEATHER,
 } from "../../../../tests/support/messages.ts";
 import type { Call } from "../../canon/call.ts";
-import type { ThinkingWay } from "../../canon/thinking.ts";
-import { messagesDialect } from "./dialect.ts";
+import type { ThinkingWay } from "../../canon/reasoning-control.ts";
+import { messagesDialect } from "./upstream/dialect.ts";
 
 describe("reasoning", () => {
   test("CHAT-05 models that think by themselves are told the word, and asked to show their thoughts", () => {

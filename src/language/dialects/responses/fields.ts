@@ -1,4 +1,4 @@
-import type { Fields } from "../dialect.ts";
+import type { Fields } from "../upstream-dialect.ts";
 
 /** The parameter table as the responses dialect treats it, where an endpoint is asked in it for callers of another one. */
 export const FIELDS: Fields = {

@@ -1,0 +1,109 @@
+import { isJsonObject, type JsonObject, type ParsedBody, parseJsonObject, patchMembers } from "../../../../kit/json.ts";
+import { weightOf } from "../../../canon/estimate.ts";
+import type { ShownCost, WholeAnswer } from "../../../canon/reply.ts";
+import type { Usage } from "../../../canon/usage.ts";
+import { isGivenUp, Mender } from "../upstream/normalize.ts";
+import { decodeUsage } from "../upstream/usage.ts";
+
+/** The provider's bytes with our id, the cost beside its usage and what is not of the dialect put right; undefined when they are not an answer of this dialect. */
+export function decodeReply(bytes: Buffer, ownId: string): WholeAnswer | undefined {
+  const body = parseJsonObject(bytes);
+  if ("problem" in body) return undefined;
+  const { choices } = body.value;
+  if (!Array.isArray(choices) || choices.length === 0 || isGivenUp(choices)) return undefined;
+  const mended = new Mender(ownId, "message").mend(choices);
+  const messages: JsonObject[] = [];
+  for (const choice of mended ?? choices) {
+    if (!isJsonObject(choice) || !isJsonObject(choice["message"])) return undefined;
+    messages.push(choice["message"]);
+  }
+  return new ChatReply(body, ownId, mended, messages);
+}
+
+class ChatReply implements WholeAnswer {
+  readonly usage: Usage | undefined;
+  readonly upstreamId: string | null;
+  readonly #body: ParsedBody;
+  readonly #ownId: string;
+  readonly #mended: readonly unknown[] | undefined;
+  readonly #messages: readonly JsonObject[];
+
+  constructor(
+    body: ParsedBody,
+    ownId: string,
+    mended: readonly unknown[] | undefined,
+    messages: readonly JsonObject[],
+  ) {
+    const { id, usage } = body.value;
+    this.usage = decodeUsage(usage);
+    this.upstreamId = typeof id === "string" && id !== "" ? id : null;
+    this.#body = body;
+    this.#ownId = ownId;
+    this.#mended = mended;
+    this.#messages = messages;
+  }
+
+  /** Only asked for where the provider told no figures. */
+  get outputWeight(): number {
+    return this.#messages.reduce((sum, message) => sum + measured(message, weightOf), 0);
+  }
+
+  render(counted: Usage, shown: ShownCost | undefined): string {
+    const usage = encodeUsage(this.#body.value["usage"], counted, shown);
+    return patchMembers(this.#body, [
+      { key: "id", json: JSON.stringify(this.#ownId) },
+      ...(this.#mended === undefined ? [] : [{ key: "choices", json: JSON.stringify(this.#mended) }]),
+      { key: "usage", json: JSON.stringify(usage) },
+    ]);
+  }
+}
+
+/** The provider's own usage object with the cost added; where the gateway counted otherwise, what was counted. */
+export function encodeUsage(wireUsage: unknown, counted: Usage, shown: ShownCost | undefined): JsonObject {
+  const { inputTokens, outputTokens } = counted;
+  const usage: Record<string, unknown> = {
+    prompt_tokens: inputTokens,
+    completion_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+    prompt_tokens_details: { cached_tokens: counted.cachedTokens, cache_write_tokens: counted.cacheWriteTokens },
+    completion_tokens_details: { reasoning_tokens: counted.reasoningTokens },
+  };
+  if (isJsonObject(wireUsage) && isBasis(wireUsage, counted)) {
+    // What a provider takes is between it and the holder of its key; it is never shown as the gateway's cost.
+    for (const key in wireUsage) if (key !== "cost" && key !== "currency") usage[key] = wireUsage[key];
+    // It may leave its reasoning out of this one.
+    usage["completion_tokens"] = outputTokens;
+  }
+  if (shown !== undefined) {
+    usage["cost"] = shown.cost;
+    usage["currency"] = shown.currency;
+  }
+  return usage;
+}
+
+/** Whether what was counted is what the provider told, as it wrote it or as it is read. */
+function isBasis(wire: JsonObject, { inputTokens, outputTokens }: Usage): boolean {
+  if (wire["prompt_tokens"] === inputTokens && wire["completion_tokens"] === outputTokens) return true;
+  const read = decodeUsage(wire);
+  return read?.inputTokens === inputTokens && read.outputTokens === outputTokens;
+}
+
+/** All that a message or a delta says, measured: text, reasoning, refusal and tool arguments. */
+export function measured(message: JsonObject, measure: (text: string) => number): number {
+  const { content, refusal, reasoning_content, reasoning, tool_calls: calls } = message;
+  let sum = 0;
+  for (const said of [content, refusal, reasoning_content, reasoning]) sum += measuredValue(said, measure);
+  if (!Array.isArray(calls)) return sum;
+  for (const call of calls) {
+    if (!isJsonObject(call) || !isJsonObject(call["function"])) continue;
+    const { name, arguments: given } = call["function"];
+    sum += measuredValue(name, measure) + measuredValue(given, measure);
+  }
+  return sum;
+}
+
+function measuredValue(value: unknown, measure: (text: string) => number): number {
+  if (typeof value === "string") return measure(value);
+  // Some servers stream content as an array of parts.
+  return Array.isArray(value) ? measure(JSON.stringify(value)) : 0;
+}

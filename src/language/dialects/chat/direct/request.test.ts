@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { ChatRequest } from "../../../../contract/schemas/chat.ts";
+import { parseJsonText, patchMembers } from "../../../../kit/json.ts";
+import { decodeCall, directPatches, type OutputLimit } from "../client/request.ts";
+
+const BARE = { model: "m", messages: [{ role: "user", content: "hi" }] };
+
+function sent(more: Record<string, unknown>, outputLimit: OutputLimit | null = null): Record<string, unknown> {
+  const body = parseJsonText(JSON.stringify({ ...BARE, ...more }));
+  if ("problem" in body) throw new Error(body.problem);
+  const request = ChatRequest.parse(body.value);
+  const { model, messages, ...rest } = JSON.parse(
+    patchMembers(body, directPatches(request, decodeCall(request), { upstreamModel: "up", outputLimit, quirks: [] })),
+  );
+  expect([model, messages]).toEqual(["up", BARE.messages]);
+  return rest;
+}
+
+test("PARAM-04 a null goes to no provider, whatever its field", () => {
+  const nulls = Object.fromEntries(
+    Object.keys(ChatRequest.shape).flatMap((field) => (field in BARE ? [] : [[field, null]])),
+  );
+  expect(sent(nulls)).toEqual({});
+  expect(sent({ temperature: 0.5, ...nulls, seed: 7 })).toEqual({ seed: 7 });
+});
+
+test("PARAM-04 a null beside what the gateway writes in its place does not spoil it", () => {
+  expect(sent({ stream_options: null, stream: true })).toEqual({
+    stream: true,
+    stream_options: { include_usage: true },
+  });
+  expect(sent({ reasoning_effort: null, reasoning: { effort: "low" } })).toEqual({ reasoning_effort: "low" });
+  expect(sent({ max_tokens: null, max_completion_tokens: 9 }, "max_tokens")).toEqual({ max_tokens: 9 });
+  expect(sent({ max_tokens: 9, max_completion_tokens: null }, "max_tokens")).toEqual({ max_tokens: 9 });
+  const tools = [{ type: "function", function: { name: "f" } }];
+  const chosen = sent({ tools, tool_choice: null, allowed_tools: ["f"] });
+  expect(chosen).toMatchObject({ tool_choice: { type: "allowed_tools" } });
+});
+
+test("PARAM-01 max_tokens is sent under the name that the server takes, and as the client wrote it where none is known", () => {
+  expect(sent({ max_tokens: 5 }, "max_completion_tokens")).toEqual({ max_completion_tokens: 5 });
+  expect(sent({ max_completion_tokens: 5 }, "max_tokens")).toEqual({ max_tokens: 5 });
+  expect(sent({ max_tokens: 5, max_completion_tokens: 5 }, "max_completion_tokens")).toEqual({
+    max_completion_tokens: 5,
+  });
+  expect(sent({ max_tokens: 5 })).toEqual({ max_tokens: 5 });
+  expect(sent({ max_completion_tokens: 5 })).toEqual({ max_completion_tokens: 5 });
+});
+
+test("PARAM-01 max_tokens with two names that disagree is refused with both", () => {
+  const request = ChatRequest.parse({ ...BARE, max_tokens: 5, max_completion_tokens: 6 });
+  expect(() => decodeCall(request)).toThrow(/max_tokens.*max_completion_tokens.*5 and 6/);
+});

@@ -1,0 +1,214 @@
+import type { ErrorEnvelope } from "../../../../contract/faults.ts";
+import { isJsonObject, type JsonObject, patchMembers, scanMembers, tryParseJsonObject } from "../../../../kit/json.ts";
+import { weightOf } from "../../../canon/estimate.ts";
+import type { AnswerStream, Piece, ShownCost } from "../../../canon/reply.ts";
+import { lastTold, type Usage } from "../../../canon/usage.ts";
+import type { Frame } from "../../upstream-dialect.ts";
+import { failedChat } from "../client/stream.ts";
+import { END_MARKER, problemIn } from "../upstream/chunk.ts";
+import { Mender } from "../upstream/normalize.ts";
+import { decodeUsage } from "../upstream/usage.ts";
+import { encodeUsage, measured } from "./reply.ts";
+
+const END_OF_STREAM = `data: ${END_MARKER}\n\n`;
+
+/** Reads a stream of this dialect and rewrites the top-level id of each frame, and what is not of the dialect. */
+export class DirectStream implements AnswerStream {
+  readonly #ownId: string;
+  readonly #includeUsage: boolean;
+  readonly #mender: Mender;
+  #usage: Usage | undefined;
+  #wireUsage: unknown;
+  #held: { readonly chunk: JsonObject; readonly data: string } | undefined;
+  #outputWeight = 0;
+  #upstreamId: string | null = null;
+  #finished = false;
+  #head: JsonObject | undefined;
+  #template: Template | undefined;
+
+  constructor(ownId: string, includeUsage: boolean) {
+    this.#ownId = ownId;
+    this.#includeUsage = includeUsage;
+    this.#mender = new Mender(ownId, "delta");
+  }
+
+  get usage(): Usage | undefined {
+    return this.#usage;
+  }
+
+  get outputWeight(): number {
+    return this.#outputWeight;
+  }
+
+  get upstreamId(): string | null {
+    return this.#upstreamId;
+  }
+
+  /** The model said why it stopped: with it a stream is whole even where a server forgets its end marker. */
+  get finished(): boolean {
+    return this.#finished;
+  }
+
+  read(frame: Frame): Piece {
+    if (frame.data === END_MARKER) return { is: "end", text: "" };
+    const quick = this.#template === undefined ? undefined : this.#like(this.#template, frame);
+    return quick ?? this.#parse(frame.data.includes("\n") ? onOneLine(frame) : frame);
+  }
+
+  #parse(frame: Frame): Piece {
+    const chunk = tryParseJsonObject(frame.data);
+    if (chunk === undefined) return { is: "garbage" };
+    const problem = problemIn(chunk, frame.event);
+    if (problem !== undefined) return { is: "problem", problem };
+    const { choices } = chunk;
+    if (!Array.isArray(choices)) return this.#readBare(chunk);
+    if (this.#upstreamId === null && typeof chunk["id"] === "string" && chunk["id"] !== "")
+      this.#upstreamId = chunk["id"];
+    this.#head ??= chunk;
+    const mended = this.#mender.mend(choices);
+    if (mended === undefined) return this.#readChunk(chunk, choices, frame);
+    const data = patched(frame.data, "choices", JSON.stringify(mended));
+    // The name of the event keeps it from being the pattern of those that follow.
+    return this.#readChunk({ ...chunk, choices: mended }, mended, { event: "mended", data });
+  }
+
+  /** Some servers leave the empty list of choices out of the frame with their figures. */
+  #readBare({ choices, usage }: JsonObject): Piece {
+    if (choices != null || (choices === undefined && usage == null)) return { is: "garbage" };
+    if (usage != null) this.#figures(usage);
+    return { is: "figures" };
+  }
+
+  #readChunk(chunk: JsonObject, choices: readonly unknown[], frame: Frame): Piece {
+    const { weight, finishes, usage } = this.#readChoices(choices);
+    this.#outputWeight += weight;
+    if (finishes) this.#finished = true;
+    if (chunk["usage"] != null) return this.#readUsage(chunk, frame.data, weight, finishes);
+    if (usage != null) this.#figures(usage);
+    // Who did not ask for usage does not see the empty place that the provider leaves for it.
+    const hidden = !this.#includeUsage && chunk["usage"] === null;
+    const own = (hidden ? withoutUsage : withId)(frame.data, chunk, this.#ownId);
+    if (weight > 0 && !finishes && frame.event === null) this.#template = templateOf(frame.data, chunk, weight, own);
+    const text = `data: ${own}\n\n`;
+    return { is: weight > 0 || finishes ? "content" : "preamble", text };
+  }
+
+  /** Most frames differ from the one before in a few letters of text: those are not parsed again. */
+  #like({ start, end, ownStart, ownEnd }: Template, { data, event }: Frame): Piece | undefined {
+    const from = start.length;
+    const to = data.length - end.length;
+    if (event !== null || to <= from || data.slice(0, from) !== start || data.slice(to) !== end) return undefined;
+    const words = data.slice(from, to);
+    if (NOT_PLAIN.test(words)) return undefined;
+    this.#outputWeight += weightOf(words);
+    return { is: "content", text: ownStart + words + ownEnd };
+  }
+
+  #readChoices(choices: readonly unknown[]): { weight: number; finishes: boolean; usage: unknown } {
+    let weight = 0;
+    let finishes = false;
+    let usage: unknown;
+    for (const choice of choices) {
+      if (!isJsonObject(choice)) continue;
+      if (isJsonObject(choice["delta"])) weight += measured(choice["delta"], weightOf);
+      if (typeof choice["finish_reason"] !== "string") continue;
+      finishes = true;
+      // Some servers have their figures in the choice that ends.
+      usage = choice["usage"];
+    }
+    return { weight, finishes, usage };
+  }
+
+  /** Usage is cumulative where it is repeated: the last figures win, nothing is added up. */
+  #figures(usage: unknown): void {
+    this.#usage = lastTold(this.#usage, decodeUsage(usage));
+    this.#wireUsage = usage;
+  }
+
+  #readUsage(chunk: JsonObject, data: string, weight: number, finishes: boolean): Piece {
+    this.#figures(chunk["usage"]);
+    const choices = chunk["choices"];
+    if (Array.isArray(choices) && choices.length > 0) {
+      // Figures beside content: the content goes on at once, the figures only with the last frame.
+      const text = `data: ${withoutUsage(data, chunk, this.#ownId)}\n\n`;
+      return { is: weight > 0 || finishes ? "content" : "preamble", text };
+    }
+    this.#held = { chunk, data };
+    return { is: "figures" };
+  }
+
+  /** The last frames: usage with its cost when the client asked for it, and the end marker. */
+  fail(envelope: ErrorEnvelope): string {
+    return failedChat(envelope);
+  }
+
+  close(counted: Usage, shown: ShownCost | undefined): string {
+    if (!this.#includeUsage) return END_OF_STREAM;
+    const usage = JSON.stringify(encodeUsage(this.#wireUsage, counted, shown));
+    if (this.#held !== undefined) {
+      const { chunk, data } = this.#held;
+      return `data: ${patched(withId(data, chunk, this.#ownId), "usage", usage)}\n\n${END_OF_STREAM}`;
+    }
+    const { created = 0, model = "" } = this.#head ?? {};
+    const head = JSON.stringify({ id: this.#ownId, object: "chat.completion.chunk", created, model, choices: [] });
+    return `data: ${head.slice(0, -1)},"usage":${usage}}\n\n${END_OF_STREAM}`;
+  }
+}
+
+type Template = { readonly start: string; readonly end: string; readonly ownStart: string; readonly ownEnd: string };
+
+/** A quote, a backslash or a control character. */
+const NOT_PLAIN = /[^ !#-[\]-\uffff]/;
+
+/** Where the text of a frame stands, when all its text is one plain string; undefined when it is not that simple. */
+function templateOf(data: string, chunk: JsonObject, weight: number, own: string): Template | undefined {
+  const choices = chunk["choices"];
+  const choice: unknown = Array.isArray(choices) && choices.length === 1 ? choices[0] : undefined;
+  const delta = isJsonObject(choice) ? choice["delta"] : undefined;
+  if (!isJsonObject(delta)) return undefined;
+  for (const key of ["content", "reasoning_content", "reasoning"]) {
+    const words = delta[key];
+    if (typeof words !== "string" || weightOf(words) !== weight || NOT_PLAIN.test(words)) continue;
+    const member = `"${key}":"${words}"`;
+    const at = data.indexOf(member);
+    if (at < 0 || data.indexOf(member, at + 1) >= 0) return undefined;
+    const from = at + key.length + 4;
+    const ownAt = own.indexOf(member);
+    const ownFrom = ownAt + key.length + 4;
+    return {
+      start: flat(data.slice(0, from)),
+      end: flat(data.slice(from + words.length)),
+      ownStart: flat(`data: ${own.slice(0, ownFrom)}`),
+      ownEnd: flat(`${own.slice(ownFrom + words.length)}\n\n`),
+    };
+  }
+  return undefined;
+}
+
+/** One piece of memory instead of a view of, or a knot of, others. */
+function flat(text: string): string {
+  return Buffer.from(text).toString();
+}
+
+/** An event may come in several lines. In JSON a line break stands only between its parts, so a space does as well. */
+function onOneLine(frame: Frame): Frame {
+  const { event, data } = frame;
+  return tryParseJsonObject(data) === undefined ? frame : { event, data: data.replaceAll("\n", " ") };
+}
+
+/** Servers write the id first, nearly always; only where they do not is the frame searched for it. */
+function withId(data: string, chunk: JsonObject, ownId: string): string {
+  const start = `{"id":"${String(chunk["id"])}"`;
+  if (data.slice(0, start.length) === start && !start.includes("\\"))
+    return `{"id":"${ownId}"${data.slice(start.length)}`;
+  return patched(data, "id", JSON.stringify(ownId));
+}
+
+function withoutUsage(data: string, chunk: JsonObject, ownId: string): string {
+  return patched(withId(data, chunk, ownId), "usage", null);
+}
+
+function patched(data: string, key: string, json: string | null): string {
+  const body = scanMembers(data);
+  return body === undefined ? data : patchMembers(body, [{ key, json }]);
+}

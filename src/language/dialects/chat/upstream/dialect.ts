@@ -1,0 +1,26 @@
+import { effortFor } from "../../../canon/effort.ts";
+import { TOOL_NAME_MAX } from "../../tool-names.ts";
+import type { UpstreamDialect } from "../../upstream-dialect.ts";
+import { FIELDS } from "../fields.ts";
+import { decodeProblem } from "./errors.ts";
+import { IMAGE_DETAILS } from "./media.ts";
+import { encodeCall } from "./request.ts";
+import { ChatReader, decodeReply } from "./stream.ts";
+
+/** D1: chat completions, for callers of the other dialects. Callers of its own have the direct lane. */
+export const chatDialect: UpstreamDialect = {
+  fields: FIELDS,
+  surface: "chat",
+  media: new Set(["image", "audio", "file", "remote_url", "uploaded_file"]),
+  toolNameMax: TOOL_NAME_MAX,
+  imageDetails: IMAGE_DETAILS,
+  auth: "bearer",
+  headers: {},
+  framing: "sse",
+  path: () => "/chat/completions",
+  encode: encodeCall,
+  effort: (call, facts) => (call.reasoning === undefined ? undefined : effortFor(call, facts)),
+  decodeReply,
+  openReader: (asked) => new ChatReader("delta", asked),
+  decodeProblem,
+};

@@ -1,0 +1,196 @@
+import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+
+/** Reasons of almost-compatible servers in the words of the dialect. */
+const REASONS: ReadonlyMap<string, string | null> = new Map([
+  ["", null],
+  ["eos", "stop"],
+  ["eos_token", "stop"],
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["max_tokens", "length"],
+  ["model_length", "length"],
+  ["tool_use", "tool_calls"],
+  ["sensitive", "content_filter"],
+  ["safety", "content_filter"],
+]);
+
+/** Reasons that say the answer is not whole. */
+const BROKEN: ReadonlySet<unknown> = new Set(["error", "network_error", "insufficient_system_resource"]);
+
+/** What a choice says: a piece of it in a stream, or all of it. */
+type Form = "delta" | "message";
+
+/** A server that gives a choice up says so in the place of a finish reason. */
+export function isGivenUp(choices: readonly unknown[]): boolean {
+  return choices.some((choice) => isJsonObject(choice) && BROKEN.has(choice["finish_reason"]));
+}
+
+/**
+ * Puts right what almost-compatible servers write otherwise than the dialect: content as a list of parts, reasoning under
+ * another name, tool calls without index or id, arguments that are no text, unknown finish reasons. What is of the dialect
+ * is left alone, to the byte.
+ */
+export class Mender {
+  readonly #ownId: string;
+  readonly #form: Form;
+  /** Made with the first call: most answers have none. */
+  #calls: CallMender | undefined;
+
+  constructor(ownId: string, form: Form) {
+    this.#ownId = ownId;
+    this.#form = form;
+  }
+
+  /** Undefined when there is nothing to put right. */
+  mend(choices: readonly unknown[]): readonly unknown[] | undefined {
+    let changed = false;
+    const mended = choices.map((choice) => {
+      const better = isJsonObject(choice) ? this.#choice(choice) : undefined;
+      if (better !== undefined) changed = true;
+      return better ?? choice;
+    });
+    return changed ? mended : undefined;
+  }
+
+  #choice(choice: JsonObject): JsonObject | undefined {
+    const said = choice[this.#form];
+    const saidBetter = isJsonObject(said) ? this.#said(said) : undefined;
+    const reason = choice["finish_reason"];
+    const renamed = typeof reason === "string" ? REASONS.get(reason) : undefined;
+    if (saidBetter === undefined && renamed === undefined) return undefined;
+    return {
+      ...choice,
+      [this.#form]: saidBetter ?? said,
+      ...(renamed === undefined ? {} : { finish_reason: renamed }),
+    };
+  }
+
+  #said(said: JsonObject): JsonObject | undefined {
+    const { content, tool_calls: calls } = said;
+    const reasoning = renamedReasoning(said);
+    if (reasoning === undefined && !Array.isArray(content) && !Array.isArray(calls)) return undefined;
+    const changes = {
+      ...reasoning,
+      ...(Array.isArray(content) ? flatContent(content) : {}),
+      ...(Array.isArray(calls) ? this.#toolCalls(calls) : {}),
+    };
+    return Object.keys(changes).length === 0 ? undefined : { ...said, ...changes };
+  }
+
+  #toolCalls(calls: readonly unknown[]): JsonObject {
+    this.#calls ??= new CallMender(this.#ownId, this.#form);
+    return this.#calls.mend(calls);
+  }
+}
+
+/** The tool calls of one answer, as far as they are known. */
+class CallMender {
+  readonly #ownId: string;
+  readonly #form: Form;
+  /** By their index. */
+  readonly #calls = new Map<number, KnownCall>();
+  /** Where the call now stands that a server gave the index of another one. */
+  readonly #moved = new Map<number, number>();
+  #latest = 0;
+
+  constructor(ownId: string, form: Form) {
+    this.#ownId = ownId;
+    this.#form = form;
+  }
+
+  mend(calls: readonly unknown[]): JsonObject {
+    let changed = false;
+    const better = calls.map((call, at) => {
+      const changes = isJsonObject(call) ? this.#toolCall(call, at) : {};
+      if (Object.keys(changes).length === 0) return call;
+      changed = true;
+      return isJsonObject(call) ? { ...call, ...changes } : call;
+    });
+    return changed ? { tool_calls: better } : {};
+  }
+
+  #toolCall(call: JsonObject, at: number): JsonObject {
+    const called = isJsonObject(call["function"]) ? call["function"] : {};
+    const id = textIn(call["id"]);
+    const opens = textIn(called["name"]) !== undefined;
+    const words = textIn(called["arguments"])?.trim();
+    const index = this.#form === "message" ? at : this.#indexOf(call["index"], { id, opens, words });
+    this.#latest = index;
+    const known = this.#calls.get(index);
+    if (known === undefined && (id !== undefined || opens))
+      this.#calls.set(index, { id: id ?? this.#madeId(index), made: id === undefined, whole: false });
+    const own = this.#calls.get(index);
+    if (own !== undefined && words) own.whole = words.endsWith("}");
+    else if (own !== undefined && isJsonObject(called["arguments"])) own.whole = true;
+    return {
+      ...(this.#form === "delta" && call["index"] !== index ? { index } : {}),
+      // A made id is told once, with the call's name, and a later one of the server's would be another.
+      ...(own?.made === true && known === undefined ? { id: own.id } : {}),
+      ...(own?.made === true && known !== undefined && id !== undefined ? { id: undefined } : {}),
+      ...(opens && textIn(call["type"]) === undefined ? { type: "function" } : {}),
+      ...this.#arguments(called, opens),
+    };
+  }
+
+  /** Short enough for every server that may get it back. */
+  #madeId(index: number): string {
+    return `call_${this.#ownId.slice(-24)}_${index}`;
+  }
+
+  /** Without an index a call is known by its id; a name or a new id opens one, anything else belongs to the latest. */
+  #indexOf(stated: unknown, sign: Sign): number {
+    const { id, opens } = sign;
+    if (typeof stated === "number" && Number.isInteger(stated) && stated >= 0) return this.#placeOf(stated, sign);
+    for (const [index, known] of this.#calls) if (id !== undefined && known.id === id) return index;
+    return opens || id !== undefined ? this.#calls.size : this.#latest;
+  }
+
+  /** Some servers give every call the same index: one that opens behind a call that is whole is another call. */
+  #placeOf(stated: number, { id, opens, words }: Sign): number {
+    const place = this.#moved.get(stated) ?? stated;
+    const known = this.#calls.get(place);
+    if (!opens || known === undefined || !known.whole) return place;
+    // A few repeat the name with every piece: without ids only a new object tells.
+    const isOther = known.made ? id === undefined && words?.startsWith("{") : id !== undefined && id !== known.id;
+    if (!isOther) return place;
+    const next = Math.max(...this.#calls.keys()) + 1;
+    this.#moved.set(stated, next);
+    return next;
+  }
+
+  #arguments(called: JsonObject, opens: boolean): JsonObject {
+    const value = called["arguments"];
+    if (isJsonObject(value)) return { function: { ...called, arguments: JSON.stringify(value) } };
+    if (!opens || (value != null && (value !== "" || this.#form === "delta"))) return {};
+    return { function: { ...called, arguments: this.#form === "message" ? "{}" : "" } };
+  }
+}
+
+/** What a piece of a call is known by. */
+type Sign = { readonly id: string | undefined; readonly opens: boolean; readonly words: string | undefined };
+
+/** `made`: the server gave no id. `whole`: its arguments end as an object does. */
+type KnownCall = { readonly id: string; readonly made: boolean; whole: boolean };
+
+function textIn(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function renamedReasoning({ reasoning, reasoning_content }: JsonObject): JsonObject | undefined {
+  const text = textIn(reasoning);
+  return text === undefined || reasoning_content != null
+    ? undefined
+    : { reasoning: undefined, reasoning_content: text };
+}
+
+/** Parts of text and parts of thinking, which are lists of text themselves. */
+function flatContent(parts: readonly unknown[]): JsonObject {
+  const thoughts = parts.map((part) => (isJsonObject(part) ? textOf(part["thinking"]) : "")).join("");
+  return { content: textOf(parts), ...(thoughts === "" ? {} : { reasoning_content: thoughts }) };
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return value.map(textOf).join("");
+  return isJsonObject(value) && typeof value["text"] === "string" ? value["text"] : "";
+}

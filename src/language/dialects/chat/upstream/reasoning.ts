@@ -1,0 +1,80 @@
+import { ReasoningDetailWire } from "../../../../contract/schemas/chat.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
+import type { AnswerEvent } from "../../../canon/reply-events.ts";
+import { decodeDetail } from "../reasoning-details.ts";
+import { textIn } from "./tool-calls.ts";
+
+type Block = { readonly key: unknown; text: string; signature: string; format: string | null };
+
+/**
+ * Reads reasoning, which servers tell once or twice: as plain text, and as blocks that carry the seal of who thought
+ * it. A block may come in pieces beside the plain text, or whole behind it.
+ */
+export class ThoughtReader {
+  readonly #form: "delta" | "message";
+  #block: Block | undefined;
+  /** Plain text since the last block. */
+  #plain = "";
+
+  constructor(form: "delta" | "message") {
+    this.#form = form;
+  }
+
+  add(said: JsonObject): readonly AnswerEvent[] {
+    const plain = textIn(said["reasoning_content"]);
+    const details = detailsIn(said["reasoning_details"]);
+    if (plain === undefined && details.length === 0) return [];
+    const events: AnswerEvent[] = [];
+    const isSame = details.map(wordsOf).join("") === plain;
+    if (plain !== undefined && !isSame) {
+      this.#plain += plain;
+      events.push({ is: "reasoning", text: plain });
+    }
+    for (const detail of details) this.#piece(detail, plain === undefined || isSame ? "aloud" : "silent", events);
+    return events;
+  }
+
+  /** Something else follows: the last block is complete. */
+  close(): readonly AnswerEvent[] {
+    const block = this.#block;
+    this.#block = undefined;
+    this.#plain = "";
+    if (block === undefined) return [];
+    const { text, signature, format } = block;
+    const detail = decodeDetail({ type: "reasoning.text", text, signature, format });
+    // Without a seal nobody needs it back as a block.
+    return detail?.seal ? [{ is: "reasoning_detail", detail }] : [];
+  }
+
+  #piece(wire: ReasoningDetailWire, tell: "aloud" | "silent", events: AnswerEvent[]): void {
+    if (wire.type === "reasoning.encrypted") {
+      events.push(...this.close());
+      const detail = decodeDetail(wire);
+      if (detail !== undefined) events.push({ is: "reasoning_detail", detail });
+      return;
+    }
+    const key = wire["index"];
+    if (this.#block !== undefined && (this.#form === "message" || this.#block.key !== key))
+      events.push(...this.close());
+    this.#block ??= { key, text: "", signature: "", format: null };
+    const text = wordsOf(wire);
+    // What was told as plain text already comes once more with its seal.
+    const isRepeated = this.#block.text === "" && text === this.#plain;
+    if (text !== "" && tell === "aloud" && !isRepeated) events.push({ is: "reasoning", text });
+    this.#block.text += text;
+    this.#block.signature += wire.signature ?? "";
+    this.#block.format ??= wire.format ?? null;
+  }
+}
+
+function wordsOf({ type, text, summary }: ReasoningDetailWire): string {
+  return type === "reasoning.encrypted" ? "" : (text ?? summary ?? "");
+}
+
+function detailsIn(value: unknown): ReasoningDetailWire[] {
+  if (!Array.isArray(value)) return [];
+  return value.flatMap((one) => {
+    const parsed = ReasoningDetailWire.safeParse(one);
+    return parsed.success ? [parsed.data] : [];
+  });
+}

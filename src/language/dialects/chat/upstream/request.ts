@@ -1,0 +1,92 @@
+import type { JsonObject } from "../../../../kit/json.ts";
+import type { Call, ResponseFormat, ToolDefinition } from "../../../canon/call.ts";
+import { effortFor } from "../../../canon/effort.ts";
+import type { Parameter } from "../../../canon/parameters.ts";
+import { argumentsOf, encodeTools } from "../../tool-definitions.ts";
+import type { ModelFacts } from "../../upstream-dialect.ts";
+import { USAGE_UNASKED } from "../client/request.ts";
+import { encodeToolChoice } from "../client/tool-choice.ts";
+import { encodeTurns } from "./turns.ts";
+
+const ASKING_FOR_USAGE: JsonObject = { stream_options: { include_usage: true } };
+
+/** The canonical call as the body of `POST /chat/completions`. */
+export function encodeCall(call: Call, facts: ModelFacts): string {
+  const { maxOutputTokens, stop, stream } = call;
+  return JSON.stringify({
+    model: facts.upstreamModel,
+    messages: encodeTurns(call.turns, facts.quirks),
+    ...encodeTools(call, { tool: encodeTool, choice: encodeToolChoice }),
+    ...encodeFormat(call.responseFormat),
+    ...encodeReasoning(call, facts),
+    ...(maxOutputTokens === undefined ? {} : { [facts.outputLimit ?? "max_tokens"]: maxOutputTokens }),
+    ...encodeSampling(call, facts),
+    ...(stop.length === 0 ? {} : { stop }),
+    ...ownParameters(call),
+    ...(stream ? { stream, ...(facts.quirks.includes(USAGE_UNASKED) ? {} : ASKING_FOR_USAGE) } : {}),
+  });
+}
+
+function encodeTool({ name, description, schema, strict }: ToolDefinition): JsonObject {
+  return {
+    type: "function",
+    function: {
+      name,
+      ...(description === null ? {} : { description }),
+      parameters: argumentsOf({ schema, strict }),
+      ...(strict === null ? {} : { strict }),
+    },
+  };
+}
+
+function encodeFormat(format: ResponseFormat): JsonObject {
+  if (format.is === "text") return {};
+  if (format.is === "json_object") return { response_format: { type: "json_object" } };
+  const { name, description, schema, strict } = format;
+  const json_schema = {
+    name,
+    ...(description === null ? {} : { description }),
+    schema,
+    ...(strict === null ? {} : { strict }),
+  };
+  return { response_format: { type: "json_schema", json_schema } };
+}
+
+/** Servers refuse the field with a model that never thinks: to keep it from thinking takes no word. */
+function encodeReasoning(call: Call, facts: ModelFacts): JsonObject {
+  const effort = effortFor(call, facts);
+  if (effort === undefined || (facts.reasoning === "never" && effort === "none")) return {};
+  return { reasoning_effort: effort };
+}
+
+/** Of these two only: the dialect has no other. */
+function encodeSampling({ temperature, topP }: Call, { sampling }: ModelFacts): JsonObject {
+  if (sampling === false) return {};
+  return {
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { top_p: topP }),
+  };
+}
+
+/** Rows that no canonical field holds, and that go out under their own names. */
+const OWN_ROWS = [
+  "seed",
+  "logprobs",
+  "top_logprobs",
+  "presence_penalty",
+  "frequency_penalty",
+  "logit_bias",
+  "verbosity",
+  "prediction",
+  "prompt_cache_key",
+  "safety_identifier",
+  "service_tier",
+  "user",
+] as const satisfies readonly Parameter[];
+
+function ownParameters({ chatOnly = {} }: Call): JsonObject {
+  const sent = OWN_ROWS.flatMap((row) => (chatOnly[row] == null ? [] : [[row, chatOnly[row]] as const]));
+  // How many alternatives are told says nothing unless they are told at all.
+  const asked = chatOnly.top_logprobs != null && chatOnly.logprobs == null ? { logprobs: true } : {};
+  return { ...asked, ...Object.fromEntries(sent) };
+}

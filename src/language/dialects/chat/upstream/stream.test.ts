@@ -1,0 +1,413 @@
+import { describe, expect, test } from "vitest";
+import { byCall, CHAT_CALL, CHAT_FACTS, chatChunk, chatSse } from "../../../../../tests/support/chat.ts";
+import { eventsIn, folded } from "../../../../../tests/support/events.ts";
+import type { AnswerEvent } from "../../../canon/reply-events.ts";
+import type { Asked } from "../../upstream-dialect.ts";
+import { chatDialect } from "./dialect.ts";
+
+const asked = (stop: readonly string[] = []): Asked => ({ call: { ...CHAT_CALL, stop }, facts: CHAT_FACTS });
+const STOP = { finish_reason: "stop" };
+
+function read(chunks: readonly unknown[], end: "done_marker" | "no_marker" = "done_marker", stop?: string[]) {
+  return folded(eventsIn([chatSse(chunks, end)], chatDialect.openReader(asked(stop))));
+}
+
+const whole = (message: object, more: object = {}, top: object = {}) =>
+  chatDialect.decodeReply(
+    Buffer.from(
+      JSON.stringify({ id: "up-1", choices: [{ index: 0, message, finish_reason: "stop", ...more }], ...top }),
+    ),
+    asked(["END"]),
+  );
+
+const deltas = (...list: object[]) => list.map((delta) => chatChunk(delta));
+const call = (
+  index: number | undefined,
+  id: string | null | undefined,
+  name: string | null | undefined,
+  args?: string,
+) => ({
+  tool_calls: [{ index, id, type: "function", function: { name, arguments: args } }],
+});
+const of = (events: readonly AnswerEvent[], ...kinds: AnswerEvent["is"][]) =>
+  events.filter(({ is }) => kinds.includes(is));
+
+const OPENED = { is: "tool_call", index: 0, id: "a", name: "f", signature: null };
+const FINISHED = { is: "finish", reason: "tool_calls" };
+const USAGE = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
+
+test("an everyday stream: what announces it is silent, then text, figures, the reason once, and the end", () => {
+  const chunks = [
+    chatChunk({ role: "assistant", content: "" }, {}, { usage: null, obfuscation: "x" }),
+    ...deltas({ content: "Hel" }, { content: "lo" }),
+    chatChunk({}, STOP),
+    { id: "up-1", choices: [], usage: USAGE },
+  ];
+  expect(read(chunks)).toEqual([
+    { is: "begin", upstreamId: "up-1" },
+    { is: "text", text: "Hello" },
+    { is: "figures", usage: expect.objectContaining({ inputTokens: 10, outputTokens: 5 }) },
+    { is: "finish", reason: "stop" },
+    { is: "end" },
+  ]);
+  expect(chatDialect.openReader(asked()).read({ event: null, data: JSON.stringify(chunks[0]) })).toEqual([]);
+});
+
+describe("tool calls of almost-compatible servers", () => {
+  test.each<[string, object[]]>([
+    [
+      "missing index",
+      [call(undefined, "a", "f", ""), call(undefined, undefined, undefined, '{"x"'), call(undefined, "a", null, ":1}")],
+    ],
+    ["empty id and name later", [call(0, "a", "f", '{"x"'), call(0, "", "", ":1}")]],
+    ["null id and name later", [call(0, "a", "f", '{"x"'), call(0, null, null, ":1}")]],
+    ["id and name repeated", [call(0, "a", "f", '{"x"'), call(0, "a", "f", ":1}")]],
+    ["arguments before the name", [call(0, "a", undefined, '{"x"'), call(0, undefined, "f", ":1}")]],
+    ["arguments before everything", [call(0, undefined, undefined, '{"x"'), call(0, "a", "f", ":1}")]],
+    ["everything at once", [call(0, "a", "f", '{"x":1}')]],
+    ["an index that does not begin at 0", [call(3, "a", "f", '{"x":1}')]],
+  ])("CHAT-03 %s", (_, list) => {
+    expect(of(read([...deltas(...list), chatChunk({}, STOP)]), "tool_call", "tool_arguments", "finish")).toEqual([
+      OPENED,
+      { is: "tool_arguments", index: 0, text: '{"x":1}' },
+      FINISHED,
+    ]);
+  });
+
+  test("CHAT-03 without any id a call gets one, the same in a stream and whole, another in another answer", () => {
+    const [made] = of(read(deltas(call(0, undefined, "f", "{}"))), "tool_call");
+    expect(made).toMatchObject({ is: "tool_call", id: expect.stringMatching(/^call_[a-zA-Z0-9_-]+$/) });
+    const message = { content: null, tool_calls: [{ id: "", function: { name: "f", arguments: "{}" } }] };
+    expect(of(whole(message) ?? [], "tool_call")).toEqual([made]);
+    const other = { ...chatChunk(call(0, undefined, "f", "{}")), id: "up-2" };
+    expect(of(read([other]), "tool_call")).not.toEqual([made]);
+  });
+
+  test("CHAT-03 where not even the answer has an id, two answers of one conversation do not share theirs", () => {
+    const { id: _, ...chunk } = chatChunk(call(0, undefined, "f", "{}"));
+    const ids = [1, 3].map((length) => {
+      const turns = Array.from({ length }, () => CHAT_CALL.turns).flat();
+      const reader = chatDialect.openReader({ call: { ...CHAT_CALL, turns }, facts: CHAT_FACTS });
+      const [opened] = of(eventsIn([chatSse([chunk])], reader), "tool_call");
+      return opened?.is === "tool_call" ? opened.id : undefined;
+    });
+    expect(new Set(ids).size).toBe(2);
+    expect(ids).not.toContain(undefined);
+  });
+
+  test("CHAT-03 mixed pieces of several calls keep their places", () => {
+    const events = read([
+      ...deltas(
+        call(0, "a", "f"),
+        call(1, "b", "g"),
+        call(1, undefined, undefined, '{"y"'),
+        call(0, undefined, undefined, '{"x"'),
+      ),
+      ...deltas(call(1, undefined, undefined, ":2}"), call(0, undefined, undefined, ":1}")),
+      chatChunk({}, { finish_reason: "tool_calls" }),
+    ]);
+    expect(of(events, "tool_arguments").map((event) => event.is === "tool_arguments" && event.index)).toEqual([
+      1, 0, 1, 0,
+    ]);
+    expect(of(byCall(events), "tool_call", "tool_arguments")).toEqual([
+      OPENED,
+      { is: "tool_arguments", index: 0, text: '{"x":1}' },
+      { ...OPENED, index: 1, id: "b", name: "g" },
+      { is: "tool_arguments", index: 1, text: '{"y":2}' },
+    ]);
+  });
+
+  test("CHAT-03 a call without arguments has the empty object, at the end marker too", () => {
+    const expected = [OPENED, { is: "tool_arguments", index: 0, text: "{}" }, FINISHED];
+    expect(
+      of(read([...deltas(call(0, "a", "f", "")), chatChunk({}, STOP)]), "tool_call", "tool_arguments", "finish"),
+    ).toEqual(expected);
+    expect(of(read(deltas(call(0, "a", "f"))), "tool_call", "tool_arguments", "finish")).toEqual(expected);
+    const message = { content: "", tool_calls: [{ id: "a", function: { name: "f", arguments: "" } }] };
+    expect(of(whole(message) ?? [], "tool_call", "tool_arguments", "finish")).toEqual(expected);
+  });
+
+  test("CHAT-03 calls of a whole answer are told apart by their places", () => {
+    const one = (id: string) => ({ index: 0, id, type: "function", function: { name: "f", arguments: "{}" } });
+    expect(of(whole({ tool_calls: [one("a"), one("b")] }) ?? [], "tool_call")).toHaveLength(2);
+  });
+
+  test("a call that never gets a name is a failure, not an answer", () => {
+    const nameless = call(0, "a", undefined, '{"x":1}');
+    expect(read([...deltas(nameless), chatChunk({}, STOP)])).toContainEqual(expect.objectContaining({ is: "problem" }));
+    const late = [
+      ...deltas(call(0, "a", "f")),
+      chatChunk({}, STOP),
+      ...deltas(call(0, undefined, undefined, '{"x":1}')),
+    ];
+    expect(read(late)).toContainEqual(expect.objectContaining({ is: "problem" }));
+  });
+
+  test("CHAT-03 the signature of a call stays on it", () => {
+    const signed = {
+      id: "a",
+      function: { name: "f", arguments: "{}" },
+      extra_content: { google: { thought_signature: "s" } },
+    };
+    const expected = { ...OPENED, signature: { family: "google", data: "s" } };
+    expect(of(whole({ tool_calls: [signed] }) ?? [], "tool_call")).toEqual([expected]);
+    expect(of(read(deltas({ tool_calls: [{ index: 0, ...signed }] })), "tool_call")).toEqual([expected]);
+  });
+});
+
+describe("reasoning", () => {
+  const SIGNED = {
+    is: "reasoning_detail",
+    detail: { is: "open", text: "hm so", seal: { family: "anthropic", data: "sig" } },
+  };
+  const detail = (text: string, more: object = {}) => ({
+    type: "reasoning.text",
+    text,
+    format: "anthropic-claude-v1",
+    index: 0,
+    ...more,
+  });
+
+  test.each([
+    ["reasoning_content", { reasoning_content: "hm" }, { reasoning_content: " so", content: null }],
+    ["reasoning", { reasoning: "hm" }, { reasoning: " so" }],
+    [
+      "a list of parts",
+      { content: [{ type: "thinking", thinking: [{ type: "text", text: "hm so" }], closed: true }] },
+      { content: "" },
+    ],
+    [
+      "blocks without a seal",
+      { reasoning_details: [detail("hm")] },
+      { reasoning: " so", reasoning_details: [detail(" so")] },
+    ],
+  ])("CHAT-05 as %s", (_, first, second) => {
+    const events = read([...deltas(first, second, { content: [{ type: "text", text: "Yes" }] }), chatChunk({}, STOP)]);
+    expect(of(events, "reasoning", "reasoning_detail", "text")).toEqual([
+      { is: "reasoning", text: "hm so" },
+      { is: "text", text: "Yes" },
+    ]);
+  });
+
+  test.each([
+    [
+      "in pieces beside the text",
+      [
+        { reasoning: "hm", reasoning_details: [detail("hm")] },
+        { reasoning: " so", reasoning_details: [detail(" so")] },
+        { reasoning_details: [{ type: "reasoning.text", signature: "sig", index: 0 }] },
+      ],
+    ],
+    [
+      "whole behind the text",
+      [
+        { reasoning_content: "hm" },
+        { reasoning_content: " so" },
+        { reasoning_details: [detail("hm so", { signature: "sig" })] },
+      ],
+    ],
+    ["alone", [{ reasoning_details: [detail("hm")] }, { reasoning_details: [detail(" so", { signature: "sig" })] }]],
+  ])("CHAT-05 blocks %s are told once, with their seal before what follows", (_, list) => {
+    expect(of(read(deltas(...list, { content: "Yes" })), "reasoning", "reasoning_detail", "text")).toEqual([
+      { is: "reasoning", text: "hm so" },
+      SIGNED,
+      { is: "text", text: "Yes" },
+    ]);
+  });
+
+  test("CHAT-05 several blocks of a stream are told apart, and the last one is whole at its end", () => {
+    const second = detail("then", { signature: "sig2", index: 1 });
+    const list = [detail("hm so", { signature: "sig" }), second].map((one) => ({ reasoning_details: [one] }));
+    expect(of(read(deltas(...list)), "reasoning_detail")).toEqual([
+      SIGNED,
+      { is: "reasoning_detail", detail: { is: "open", text: "then", seal: { family: "anthropic", data: "sig2" } } },
+    ]);
+  });
+
+  test("CHAT-05 a summary is what was thought", () => {
+    const reasoning_details = [
+      { type: "reasoning.summary", summary: "hm so", signature: "sig", format: detail("").format },
+    ];
+    for (const events of [read(deltas({ reasoning_details }, { content: "x" })), whole({ reasoning_details }) ?? []])
+      expect(of(events, "reasoning", "reasoning_detail")).toEqual([{ is: "reasoning", text: "hm so" }, SIGNED]);
+  });
+
+  test("CHAT-05 several blocks of a whole answer, open and sealed, in their order", () => {
+    const reasoning_details = [
+      detail("hm so", { signature: "sig" }),
+      { type: "reasoning.encrypted", data: "blob", format: "openai-responses-v1" },
+      { type: "reasoning.encrypted", data: "other", format: "nobody-knows" },
+      detail("then", { signature: "sig2" }),
+      detail(" more", { signature: "sig3" }),
+    ];
+    const events = whole({ reasoning: "hm sothen more", reasoning_details, content: "Yes" }) ?? [];
+    expect(of(events, "reasoning", "reasoning_detail")).toEqual([
+      { is: "reasoning", text: "hm so" },
+      SIGNED,
+      { is: "reasoning_detail", detail: { is: "sealed", seal: { family: "openai", data: "blob" } } },
+      { is: "reasoning", text: "then" },
+      { is: "reasoning_detail", detail: { is: "open", text: "then", seal: { family: "anthropic", data: "sig2" } } },
+      { is: "reasoning", text: " more" },
+      { is: "reasoning_detail", detail: { is: "open", text: " more", seal: { family: "anthropic", data: "sig3" } } },
+    ]);
+  });
+});
+
+test("CHAT-08 a refusal is told as one, whole and in a stream", () => {
+  const refused = [{ is: "refusal", text: "I will not." }];
+  expect(of(read(deltas({ refusal: "I will " }, { refusal: "not." })), "refusal", "text")).toEqual(refused);
+  expect(of(whole({ content: null, refusal: "I will not." }) ?? [], "refusal", "text")).toEqual(refused);
+});
+
+test("CHAT-01 one choice is read: the first by its index, or the only one", () => {
+  const said = (...choices: object[]) => of(read([{ id: "up-1", choices }]), "text");
+  const choice = (content: string, index?: number) => ({ delta: { content }, index });
+  expect(said(choice("b", 1), choice("a", 0))).toEqual([{ is: "text", text: "a" }]);
+  expect(said(choice("a"))).toEqual([{ is: "text", text: "a" }]);
+});
+
+describe("how a stream begins, carries figures and ends", () => {
+  test("a first chunk without choices and names says nothing", () => {
+    const azure = { choices: [], created: 0, id: "", model: "", object: "", prompt_filter_results: [] };
+    expect(read([azure, chatChunk({ content: "x" }, STOP)])[0]).toEqual({ is: "begin", upstreamId: "up-1" });
+  });
+
+  test("reason, content and figures in one chunk", () => {
+    expect(read([chatChunk({ content: "x" }, STOP, { usage: USAGE })]).map(({ is }) => is)).toEqual([
+      "begin",
+      "text",
+      "figures",
+      "finish",
+      "end",
+    ]);
+  });
+
+  test("figures that grow with every chunk are not added up; those without a list of choices count too", () => {
+    const figures = (tokens: number) => ({ usage: { ...USAGE, completion_tokens: tokens } });
+    const events = read([
+      chatChunk({ content: "x" }, {}, figures(1)),
+      chatChunk({ content: "y" }, STOP, figures(2)),
+      { id: "up-1", ...figures(7) },
+    ]);
+    expect(of(events, "figures")).toEqual([{ is: "figures", usage: expect.objectContaining({ outputTokens: 7 }) }]);
+  });
+
+  test("BILL-05 figures in the finishing choice count where there are no others beside it", () => {
+    const within = { ...STOP, usage: { ...USAGE, completion_tokens: 9 } };
+    const figured = (tokens: number) => [
+      { is: "figures", usage: expect.objectContaining({ inputTokens: 10, outputTokens: tokens }) },
+    ];
+    expect(of(read([chatChunk({ content: "x" }, within)]), "figures")).toEqual(figured(9));
+    expect(of(read([chatChunk({ content: "x" }, within, { usage: USAGE })]), "figures")).toEqual(figured(5));
+  });
+
+  test("a forgotten end marker: the reason is told, the end is not", () => {
+    expect(of(read([chatChunk({ content: "x" }, STOP)], "no_marker"), "finish", "end")).toEqual([
+      { is: "finish", reason: "stop" },
+    ]);
+  });
+
+  test("a forgotten reason: the end marker stands for it, unless nothing was said at all", () => {
+    expect(of(read(deltas({ content: "x" })), "finish", "end")).toEqual([
+      { is: "finish", reason: "stop" },
+      { is: "end" },
+    ]);
+    expect(of(read([chatChunk({ role: "assistant", content: "" })]), "finish", "end")).toEqual([{ is: "end" }]);
+  });
+
+  test("comment lines, and an event in several lines", () => {
+    const text = `: OPENROUTER PROCESSING\n\n${chatSse([chatChunk({ content: "x" }, STOP)])
+      .toString()
+      .replace(',"choices"', ',\ndata: "choices"')}`;
+    expect(folded(eventsIn([Buffer.from(text)], chatDialect.openReader(asked()))).map(({ is }) => is)).toEqual([
+      "begin",
+      "text",
+      "finish",
+      "end",
+    ]);
+  });
+
+  test.each([
+    ["stop", "stop"],
+    ["length", "length"],
+    ["content_filter", "content_filter"],
+    ["eos", "stop"],
+    ["model_length", "length"],
+    ["tool_calls", "stop"],
+    ["a_reason_of_tomorrow", "stop"],
+  ])("CHAT-08 %s is %s where nothing was called", (finish_reason, reason) => {
+    expect(of(read([chatChunk({ content: "x" }, { finish_reason })]), "finish")).toEqual([{ is: "finish", reason }]);
+    expect(of(whole({ content: "x" }, { finish_reason }) ?? [], "finish")).toEqual([{ is: "finish", reason }]);
+  });
+
+  test("CHAT-08 a reason on every chunk is told again only when it changes", () => {
+    const chunks = [
+      chatChunk({ content: "x" }, STOP),
+      chatChunk({ content: "y" }, STOP),
+      chatChunk(call(0, "a", "f", "{}"), STOP),
+    ];
+    expect(of(read(chunks), "finish")).toEqual([{ is: "finish", reason: "stop" }, FINISHED]);
+  });
+
+  test("MSG-02 the stop sequence is told where the server tells it and the caller sent it", () => {
+    const ends = (stop_reason: unknown, more: object = {}) =>
+      of(read([chatChunk({ content: "x" }, { ...STOP, stop_reason, ...more })], "done_marker", ["END"]), "finish");
+    expect(ends("END")).toEqual([{ is: "finish", reason: "stop", stopSequence: "END" }]);
+    expect(ends("</s>")).toEqual([{ is: "finish", reason: "stop" }]);
+    expect(ends(128_009)).toEqual([{ is: "finish", reason: "stop" }]);
+    expect(ends(null, { matched_stop: "END" })).toEqual(ends("END"));
+    expect(ends("END", { finish_reason: "length" })).toEqual([{ is: "finish", reason: "length" }]);
+    expect(of(whole({ content: "x" }, { stop_reason: "END" }) ?? [], "finish")).toEqual(ends("END"));
+  });
+});
+
+describe("what is no answer", () => {
+  test.each([
+    ["an error object", { error: { message: "busy", code: 503 } }, { message: "busy", status: 503 }],
+    [
+      "an error beside choices",
+      { ...chatChunk({}, { finish_reason: "error" }), error: { code: 502, message: "gone" } },
+      { status: 502 },
+    ],
+    ["an answer that was given up", chatChunk({}, { finish_reason: "insufficient_system_resource" }), {}],
+  ])("%s inside a 200 is a problem", (_, chunk, problem) => {
+    const events = chatDialect.openReader(asked()).read({ event: null, data: JSON.stringify(chunk) });
+    expect(events).toEqual([{ is: "problem", problem: expect.objectContaining(problem) }]);
+  });
+
+  test("an event named error is a problem", () => {
+    const data = JSON.stringify({ message: "tool_use_failed", status_code: 400 });
+    expect(chatDialect.openReader(asked()).read({ event: "error", data })).toMatchObject([
+      { problem: { status: 400 } },
+    ]);
+  });
+
+  test.each(["not json", "[]", "{}", '{"choices":"none"}'])("a frame of %s cannot be read", (data) => {
+    expect(chatDialect.openReader(asked()).read({ event: null, data })).toBeUndefined();
+  });
+
+  test.each(["", "[]", "{}", '{"choices":[]}', '{"choices":[{"text":"x"}]}', '{"choices":null,"usage":{}}'])(
+    "a body of %s is no answer",
+    (body) => {
+      expect(chatDialect.decodeReply(Buffer.from(body))).toBeUndefined();
+    },
+  );
+
+  test("a whole answer that says nothing is one all the same", () => {
+    expect(of(whole({ content: null }, { finish_reason: null }) ?? [], "finish", "end").map(({ is }) => is)).toEqual([
+      "finish",
+      "end",
+    ]);
+    expect(whole({ content: null }, { finish_reason: "error" })).toMatchObject([{ is: "problem" }]);
+  });
+});
+
+test("sources that the model names", () => {
+  const annotations = [
+    { type: "url_citation", url_citation: { url: "https://a", title: "A", start_index: 1, end_index: 2 } },
+    { type: "other" },
+  ];
+  const expected = [{ is: "citation", citation: { url: "https://a", title: "A", start: 1, end: 2 } }];
+  expect(of(whole({ content: "x", annotations }) ?? [], "citation")).toEqual(expected);
+  expect(of(read(deltas({ content: "x" }, { annotations })), "citation")).toEqual(expected);
+});

@@ -1,0 +1,198 @@
+import { isJsonObject, type JsonObject, parseJsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
+import type { AnswerEvent, Citation, FinishReason } from "../../../canon/reply-events.ts";
+import { lastTold, type Tokens } from "../../../canon/usage.ts";
+import type { Asked, EventReader, Frame } from "../../upstream-dialect.ts";
+import { END_MARKER, problemIn } from "./chunk.ts";
+import { Mender } from "./normalize.ts";
+import { Echo, prefillOf, STRICT_TURNS } from "./prefill.ts";
+import { ThoughtReader } from "./reasoning.ts";
+import { CallReader, textIn } from "./tool-calls.ts";
+import { decodeUsage } from "./usage.ts";
+
+const NOTHING: readonly AnswerEvent[] = [];
+
+/** Reads chat completions into canonical events: the chunks of a stream in their order, or one whole answer. */
+export class ChatReader implements EventReader {
+  readonly #form: "delta" | "message";
+  readonly #asked: Asked | undefined;
+  readonly #thoughts: ThoughtReader;
+  readonly #calls = new CallReader();
+  readonly #echo: Echo | undefined;
+  #mender: Mender | undefined;
+  #upstreamId: string | undefined;
+  #usage: Tokens | undefined;
+  #begun = false;
+  #said = false;
+  #stated: string | undefined;
+  #stopSequence: string | undefined;
+  #finish: FinishReason | undefined;
+
+  constructor(form: "delta" | "message", asked?: Asked) {
+    this.#form = form;
+    this.#asked = asked;
+    this.#thoughts = new ThoughtReader(form);
+    this.#echo = echoOf(asked);
+  }
+
+  read(frame: Frame): readonly AnswerEvent[] | undefined {
+    if (frame.data === END_MARKER) return this.end();
+    const chunk = tryParseJsonObject(frame.data);
+    return chunk === undefined ? undefined : this.readChunk(chunk, frame.event);
+  }
+
+  readChunk(chunk: JsonObject, event: string | null): readonly AnswerEvent[] | undefined {
+    const problem = problemIn(chunk, event);
+    if (problem !== undefined) return [{ is: "problem", problem }];
+    const { choices } = chunk;
+    // Some servers leave the empty list of choices out of the chunk with their figures.
+    if (!Array.isArray(choices) && (choices != null || (choices === undefined && chunk["usage"] == null)))
+      return undefined;
+    this.#upstreamId ??= textIn(chunk["id"]);
+    const choice = Array.isArray(choices) ? this.#mended(choices) : undefined;
+    const events: AnswerEvent[] = choice === undefined ? [] : [...this.#read(choice)];
+    // Some servers have their figures in the choice that ends.
+    const wireUsage = chunk["usage"] ?? choice?.["usage"];
+    if (wireUsage != null) this.#usage = lastTold(this.#usage, decodeUsage(wireUsage));
+    if (wireUsage != null && this.#usage !== undefined) events.push({ is: "figures", usage: this.#usage });
+    if (choice !== undefined) events.push(...this.#conclude(choice));
+    return this.#afterBegin(events);
+  }
+
+  /** The end marker. A server that never said why the model stopped says with it that it did. */
+  end(): readonly AnswerEvent[] {
+    const events: AnswerEvent[] = [...this.#close()];
+    if (this.#said && this.#finish === undefined) events.push(...this.#finished("stop"));
+    return this.#afterBegin([...events, { is: "end" }]);
+  }
+
+  /** The answer begins with the first thing that is said in it, not with the chunks that only announce it. */
+  #afterBegin(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
+    if (this.#begun || events.length === 0) return events;
+    this.#begun = true;
+    return [{ is: "begin", upstreamId: this.#upstreamId ?? null }, ...events];
+  }
+
+  /** Only one choice is ever asked for. */
+  #mended(choices: readonly unknown[]): JsonObject | undefined {
+    if (choices.length === 0) return undefined;
+    this.#mender ??= new Mender(this.#idSeed(), this.#form);
+    const list = (this.#mender.mend(choices) ?? choices).filter(isJsonObject);
+    return list.find(({ index }) => index === 0) ?? list[0];
+  }
+
+  /** Where a server names neither its calls nor its answer, the length of the conversation keeps two answers apart. */
+  #idSeed(): string {
+    const own = this.#upstreamId?.replace(/[^a-zA-Z0-9_-]/g, "");
+    return own || `turn${this.#asked?.call.turns.length ?? 0}`;
+  }
+
+  #read(choice: JsonObject): readonly AnswerEvent[] {
+    const said = choice[this.#form];
+    if (!isJsonObject(said)) return NOTHING;
+    const thoughts = this.#thoughts.add(said);
+    const words = [...this.#text(said["content"]), ...spoken("refusal", said["refusal"])];
+    const calls = listIn(said["tool_calls"]).flatMap((call, at) => this.#call(call, at));
+    const cited = listIn(said["annotations"]).flatMap(citationsIn);
+    if (thoughts.length + words.length + calls.length + cited.length === 0) return NOTHING;
+    this.#said = true;
+    const closed = words.length + calls.length > 0 ? this.#thoughts.close() : NOTHING;
+    return [...thoughts, ...closed, ...words, ...calls, ...cited];
+  }
+
+  #text(content: unknown): readonly AnswerEvent[] {
+    const text = textIn(content);
+    return spoken("text", text === undefined || this.#echo === undefined ? text : this.#echo.heard(text));
+  }
+
+  /** What waited for more of its kind. */
+  #close(): readonly AnswerEvent[] {
+    return [...spoken("text", this.#echo?.close()), ...this.#thoughts.close(), ...this.#calls.close()];
+  }
+
+  /** In a whole answer a call is known by its place: what some servers write as its index there means nothing. */
+  #call(call: unknown, at: number): readonly AnswerEvent[] {
+    if (!isJsonObject(call)) return NOTHING;
+    const stated = call["index"];
+    return this.#calls.add(call, this.#form === "delta" && typeof stated === "number" ? stated : at);
+  }
+
+  /** Some servers state a reason early, and a call can come after it: only a change is news. */
+  #conclude(choice: JsonObject): readonly AnswerEvent[] {
+    const stated = textIn(choice["finish_reason"]);
+    if (stated !== undefined) {
+      this.#stated = stated;
+      this.#stopSequence = this.#ownSequence(choice["stop_reason"] ?? choice["matched_stop"]) ?? this.#stopSequence;
+    }
+    return this.#stated === undefined ? NOTHING : this.#finished(this.#stated);
+  }
+
+  #finished(stated: string): readonly AnswerEvent[] {
+    const closed = this.#close();
+    const reason = finishOf(stated, this.#calls.count > 0 ? "calls" : "no_calls");
+    if (reason === this.#finish) return closed;
+    this.#finish = reason;
+    const sequence = reason === "stop" ? this.#stopSequence : undefined;
+    return [...closed, { is: "finish", reason, ...(sequence === undefined ? {} : { stopSequence: sequence }) }];
+  }
+
+  /** A few servers tell which sequence ended the answer; one that the caller did not send is the model's own affair. */
+  #ownSequence(told: unknown): string | undefined {
+    return typeof told === "string" && this.#asked?.call.stop.includes(told) ? told : undefined;
+  }
+}
+
+function echoOf(asked: Asked | undefined): Echo | undefined {
+  const words = asked?.facts.quirks.includes(STRICT_TURNS) ? prefillOf(asked.call.turns) : undefined;
+  return words === undefined ? undefined : new Echo(words);
+}
+
+/** A whole answer as the events it consists of; undefined when it is not one. */
+export function decodeReply(bytes: Buffer, asked?: Asked): readonly AnswerEvent[] | undefined {
+  const parsed = parseJsonObject(bytes);
+  if ("problem" in parsed) return undefined;
+  const body = parsed.value;
+  const { choices } = body;
+  const isAnswer =
+    Array.isArray(choices) && choices.some((choice) => isJsonObject(choice) && isJsonObject(choice["message"]));
+  if (!isAnswer && problemIn(body, null) === undefined) return undefined;
+  const reader = new ChatReader("message", asked);
+  const events = reader.readChunk(body, null);
+  if (events === undefined || events.some(({ is }) => is === "problem")) return events;
+  const ended = reader.end();
+  // An answer without a word and without a reason is whole all the same: it came in one piece.
+  const finish: AnswerEvent[] = [...events, ...ended].some(({ is }) => is === "finish")
+    ? []
+    : [{ is: "finish", reason: "stop" }];
+  return [...events, ...ended.slice(0, -1), ...finish, { is: "end" }];
+}
+
+/** What was called must be answered, whatever reason a server states beside it. */
+function finishOf(stated: string, calls: "calls" | "no_calls"): FinishReason {
+  if (stated === "length" || stated === "content_filter") return stated;
+  return calls === "calls" ? "tool_calls" : "stop";
+}
+
+function spoken(is: "text" | "refusal", value: unknown): AnswerEvent[] {
+  const text = textIn(value);
+  return text === undefined ? [] : [{ is, text }];
+}
+
+function listIn(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function citationsIn(annotation: unknown): AnswerEvent[] {
+  const wire = isJsonObject(annotation) ? annotation["url_citation"] : undefined;
+  if (!isJsonObject(wire)) return [];
+  const citation: Citation = {
+    url: textIn(wire["url"]) ?? null,
+    title: textIn(wire["title"]) ?? null,
+    start: offsetIn(wire["start_index"]),
+    end: offsetIn(wire["end_index"]),
+  };
+  return [{ is: "citation", citation }];
+}
+
+function offsetIn(value: unknown): number | null {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null;
+}

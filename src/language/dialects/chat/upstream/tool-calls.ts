@@ -1,0 +1,94 @@
+import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import type { ReasoningSeal } from "../../../canon/parts.ts";
+import type { UpstreamProblem } from "../../../canon/problem.ts";
+import type { AnswerEvent } from "../../../canon/reply-events.ts";
+
+type OpenCall = {
+  id: string | undefined;
+  /** Its place among the calls that have opened; none until its name is known. */
+  index: number | undefined;
+  /** Arguments that came before the name. */
+  held: string;
+  state: "empty" | "written" | "closed_empty";
+  signature: ReasoningSeal | null;
+};
+
+/** Puts tool calls together from pieces that a Mender has put right; pieces of several calls may be mixed. */
+export class CallReader {
+  readonly #calls = new Map<number, OpenCall>();
+  #opened = 0;
+
+  get count(): number {
+    return this.#opened;
+  }
+
+  /** `index` is the server's own: it tells the calls apart, and need not begin at 0. */
+  add(wire: JsonObject, index: number): readonly AnswerEvent[] {
+    const called = isJsonObject(wire["function"]) ? wire["function"] : {};
+    const call = this.#at(index);
+    call.id ??= textIn(wire["id"]);
+    call.signature ??= signatureOf(wire);
+    const opening = this.#open(call, textIn(called["name"]));
+    const text = textIn(called["arguments"]) ?? "";
+    if (call.index === undefined) {
+      call.held += text;
+      return [];
+    }
+    const all = call.held + text;
+    call.held = "";
+    return all === "" ? opening : [...opening, ...write(call, call.index, all)];
+  }
+
+  #at(index: number): OpenCall {
+    const known = this.#calls.get(index);
+    if (known !== undefined) return known;
+    const call: OpenCall = { id: undefined, index: undefined, held: "", state: "empty", signature: null };
+    this.#calls.set(index, call);
+    return call;
+  }
+
+  /** A call opens once, whatever is repeated later. */
+  #open(call: OpenCall, name: string | undefined): AnswerEvent[] {
+    if (call.index !== undefined || name === undefined) return [];
+    const index = this.#opened++;
+    call.index = index;
+    return [{ is: "tool_call", index, id: call.id ?? `call_${index}`, name, signature: call.signature }];
+  }
+
+  /** Nothing more comes: a call without arguments gets the empty object, and one without a name cannot be made. */
+  close(): readonly AnswerEvent[] {
+    const events: AnswerEvent[] = [];
+    for (const call of this.#calls.values()) {
+      if (call.index === undefined) {
+        if (call.held.trim() !== "") events.push({ is: "problem", problem: broken("a tool call has no name") });
+      } else if (call.state === "empty") {
+        call.state = "closed_empty";
+        events.push({ is: "tool_arguments", index: call.index, text: "{}" });
+      }
+    }
+    return events;
+  }
+}
+
+function write(call: OpenCall, index: number, text: string): AnswerEvent[] {
+  if (call.state === "closed_empty")
+    return [{ is: "problem", problem: broken("arguments of a tool call came after the end of the answer") }];
+  call.state = "written";
+  return [{ is: "tool_arguments", index, text }];
+}
+
+/** The signature of a call, where the compatible endpoints of its maker put it. */
+function signatureOf({ extra_content }: JsonObject): ReasoningSeal | null {
+  const google = isJsonObject(extra_content) ? extra_content["google"] : undefined;
+  const data = isJsonObject(google) ? textIn(google["thought_signature"]) : undefined;
+  return data === undefined ? null : { family: "google", data };
+}
+
+/** The model's own failure, as if the server had said so with a status. */
+function broken(message: string): UpstreamProblem {
+  return { message, code: "malformed_answer", type: null, status: 502 };
+}
+
+export function textIn(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}

@@ -1,0 +1,206 @@
+import { fault } from "../../../../contract/faults.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
+import type { Part, ToolCallPart, ToolResultPart, Turn } from "../../../canon/parts.ts";
+import type { Quirk } from "../../../canon/quirks.ts";
+import { resultText } from "../../result-text.ts";
+import { mediaPart } from "./media.ts";
+import { prefillOf, STRICT_TURNS } from "./prefill.ts";
+import { ToolIds } from "./tool-ids.ts";
+
+/** The quirk of servers that want to read again what their model thought, with every answer it gave. */
+const REASONING_IN_HISTORY = "reasoning-in-history";
+/** The quirk of models that want the signatures of their calls back. */
+export const SIGNED_CALLS = "signed-tool-calls";
+/** The quirk of servers that take instructions of every name at every place; others want them in one message, the first. */
+export const ALL_ROLES = "all-roles";
+/** Stands where the server wants the assistant to speak between the results of its calls and the user. */
+const HEARD = { role: "assistant", content: "Ok." };
+
+/** The conversation as messages of the chat dialect, in its order. */
+export function encodeTurns(turns: readonly Turn[], quirks: readonly Quirk[]): readonly JsonObject[] {
+  const list = new MessageList(quirks);
+  for (const [index, turn] of turns.entries()) list.add(turn, `messages.${index}`);
+  const messages = list.finish();
+  return quirks.includes(STRICT_TURNS)
+    ? inOrder(messages, prefillOf(turns) === undefined ? "asked" : "begun")
+    : messages;
+}
+
+function inOrder(messages: readonly JsonObject[], answer: "asked" | "begun"): readonly JsonObject[] {
+  return messages.flatMap((message, at) => {
+    if (answer === "begun" && at === messages.length - 1) return [{ ...message, prefix: true }];
+    return message["role"] === "user" && messages[at - 1]?.["role"] === "tool" ? [HEARD, message] : [message];
+  });
+}
+
+class MessageList {
+  readonly #quirks: readonly Quirk[];
+  readonly #ids: ToolIds;
+  readonly #messages: JsonObject[] = [];
+  /** What the next message of the user begins with: pictures out of tool results, which are text only here, and later instructions. */
+  #waiting: JsonObject[] = [];
+  /** Where the results of the last calls go: right behind them, whatever was said before they came. */
+  #resultsAt: number | undefined;
+
+  constructor(quirks: readonly Quirk[]) {
+    this.#quirks = quirks;
+    this.#ids = new ToolIds(quirks);
+  }
+
+  add({ role, parts }: Turn, param: string): void {
+    switch (role) {
+      case "system":
+      case "developer":
+        this.#instruct(parts, param);
+        return;
+      case "assistant":
+        this.#answer(parts, param);
+        this.#results(parts, param);
+        return;
+      case "user":
+      case "tool":
+        // Results stand right behind their calls, before anything else that is said.
+        this.#results(parts, param);
+        this.#say(role, parts, param);
+        return;
+    }
+  }
+
+  finish(): readonly JsonObject[] {
+    this.#sayWaiting();
+    if (this.#messages.length === 0)
+      throw fault("invalid_value", {
+        message: "messages has nothing to answer to: no turn has content.",
+        param: "messages",
+      });
+    return this.#messages;
+  }
+
+  #instruct(parts: readonly Part[], param: string): void {
+    const content = joined(texts(parts, param), "\n\n");
+    if (content === "") return;
+    const [first] = this.#messages;
+    // Servers that know no developer take no other name for it.
+    if (first === undefined) this.#messages.push({ role: "system", content });
+    else if (first["role"] === "system" && this.#messages.length === 1)
+      this.#messages[0] = { role: "system", content: `${first["content"]}\n\n${content}` };
+    else if (this.#quirks.includes(ALL_ROLES)) {
+      this.#sayWaiting();
+      this.#messages.push({ role: "system", content });
+    } else this.#waiting.push({ type: "text", text: content });
+  }
+
+  #answer(parts: readonly Part[], param: string): void {
+    this.#sayWaiting();
+    const calls = parts.flatMap((part) => (part.is === "tool_call" ? [this.#call(part)] : []));
+    // The texts of one answer are one text, cut where the other dialect has a block for every piece.
+    const text = texts(parts, param).join("");
+    if (text === "" && calls.length === 0) return;
+    this.#messages.push({
+      role: "assistant",
+      content: text === "" && calls.length > 0 ? null : text,
+      ...(this.#quirks.includes(REASONING_IN_HISTORY) ? { reasoning_content: thoughts(parts) } : {}),
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    });
+    this.#resultsAt = this.#messages.length;
+  }
+
+  #call({ id, name, argumentsText, signature }: ToolCallPart): JsonObject {
+    const isWanted = signature?.family === "google" && this.#quirks.includes(SIGNED_CALLS);
+    return {
+      id: this.#ids.wire(id),
+      type: "function",
+      function: { name, arguments: argumentsText.trim() === "" ? "{}" : argumentsText },
+      ...(isWanted ? { extra_content: { google: { thought_signature: signature.data } } } : {}),
+    };
+  }
+
+  #results(parts: readonly Part[], param: string): void {
+    for (const [at, part] of parts.entries())
+      if (part.is === "tool_result") this.#result(part, `${param}.content.${at}`);
+  }
+
+  #result({ callId, content, failed }: ToolResultPart, param: string): void {
+    const id = this.#ids.wire(callId);
+    const pictures = content.flatMap((part, at) =>
+      part.is === "image" ? [mediaPart(part, `${param}.content.${at}`)] : [],
+    );
+    const message = {
+      role: "tool",
+      tool_call_id: id,
+      content: outcomeText(resultText(content), pictures.length, failed ? "failed" : "done"),
+    };
+    this.#resultsAt ??= this.#messages.length;
+    this.#messages.splice(this.#resultsAt, 0, message);
+    this.#resultsAt += 1;
+    if (pictures.length > 0)
+      this.#waiting.push({ type: "text", text: `From the result of tool call ${id}:` }, ...pictures);
+  }
+
+  /** A turn that has only results in it says nothing more. */
+  #say(role: "user" | "tool", parts: readonly Part[], param: string): void {
+    const hasResults = parts.some(({ is }) => is === "tool_result");
+    const said = parts.flatMap((part, at) => userPart(part, `${param}.content.${at}`));
+    if (said.length === 0 && (hasResults || role === "tool")) return;
+    const content = [...this.#waiting, ...said];
+    this.#waiting = [];
+    this.#messages.push({ role: "user", content: contentOf(content) });
+  }
+
+  #sayWaiting(): void {
+    if (this.#waiting.length > 0) this.#messages.push({ role: "user", content: contentOf(this.#waiting) });
+    this.#waiting = [];
+  }
+}
+
+/** The dialect has no mark for a failure, so the text says it. */
+function outcomeText(text: string, pictures: number, outcome: "done" | "failed"): string {
+  const said = text === "" && pictures > 0 ? "(The result is a picture, in the next message.)" : text;
+  if (outcome === "done") return said;
+  return said === "" ? "The tool failed." : `The tool failed: ${said}`;
+}
+
+function userPart(part: Part, param: string): JsonObject[] {
+  switch (part.is) {
+    case "text":
+    case "refusal":
+      return part.text === "" ? [] : [{ type: "text", text: part.text }];
+    case "image":
+    case "audio":
+    case "file":
+      return [mediaPart(part, param)];
+    case "reasoning":
+    case "tool_call":
+    case "tool_result":
+      // Results have messages of their own, and the other two are never the user's.
+      return [];
+  }
+}
+
+/** Words alone are one text, because not every server takes a list. */
+function contentOf(parts: readonly JsonObject[]): string | readonly JsonObject[] {
+  const words = parts.flatMap(({ type, text }) => (type === "text" && typeof text === "string" ? [text] : []));
+  return words.length === parts.length ? joined(words, "\n\n") : parts;
+}
+
+/** The texts of a turn that can only have text. */
+function texts(parts: readonly Part[], param: string): string[] {
+  return parts.flatMap((part, at) => {
+    if (part.is === "text" || part.is === "refusal") return [part.text];
+    if (part.is === "image" || part.is === "audio" || part.is === "file") {
+      const place = `${param}.content.${at}`;
+      throw fault("invalid_value", {
+        message: `${place}: the provider's API takes text only in this turn. Send it in a turn of the user.`,
+        param: place,
+      });
+    }
+    return [];
+  });
+}
+
+const joined = (list: readonly string[], between: string) => list.filter((text) => text !== "").join(between);
+
+/** Only what can be read: a seal belongs to whoever made it. */
+function thoughts(parts: readonly Part[]): string {
+  return parts.map((part) => (part.is === "reasoning" && part.detail.is === "open" ? part.detail.text : "")).join("");
+}

@@ -1,0 +1,57 @@
+import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import { IMPOSSIBLE_TOKENS, isCount, type Tokens } from "../../../canon/usage.ts";
+
+const NO_DETAILS: JsonObject = {};
+
+/**
+ * Usage of the chat-completions dialect: prompt_tokens includes cached and written ones, whatever a server calls them.
+ * Servers that leave reasoning out of completion_tokens are known by their total. Undefined when a figure is missing, which is not
+ * zero.
+ */
+export function decodeUsage(wire: unknown): Tokens | undefined {
+  if (!isJsonObject(wire)) return undefined;
+  const input = wire["prompt_tokens_details"] ?? NO_DETAILS;
+  const output = wire["completion_tokens_details"] ?? NO_DETAILS;
+  if (!isJsonObject(input) || !isJsonObject(output)) return undefined;
+  const { prompt_tokens, completion_tokens, total_tokens, prompt_cache_hit_tokens, cached_tokens } = wire;
+  const { cached_tokens: cached, cache_write_tokens, cache_creation_input_tokens, audio_tokens: heard } = input;
+  const { reasoning_tokens, audio_tokens: spoken } = output;
+  const isWhole =
+    isFigure(total_tokens) && isFigure(prompt_cache_hit_tokens) && isFigure(cached_tokens) && isFigure(cached);
+  const isDetailed = isFigure(cache_write_tokens) && isFigure(cache_creation_input_tokens) && isFigure(heard);
+  if (!isWhole || !isDetailed || !isFigure(reasoning_tokens) || !isFigure(spoken)) return undefined;
+  if (!isFigure(prompt_tokens) || !isFigure(completion_tokens)) return undefined;
+  if (prompt_tokens == null || completion_tokens == null) return undefined;
+  const reasoningTokens = reasoning_tokens ?? 0;
+  const isApart = reasoningTokens > 0 && total_tokens === prompt_tokens + completion_tokens + reasoningTokens;
+  const usage: Tokens = {
+    inputTokens: prompt_tokens,
+    cachedTokens: cached ?? prompt_cache_hit_tokens ?? cached_tokens ?? 0,
+    cacheWriteTokens: cache_write_tokens ?? cache_creation_input_tokens ?? 0,
+    outputTokens: isApart ? completion_tokens + reasoningTokens : completion_tokens,
+    reasoningTokens,
+    audioInputTokens: heard ?? 0,
+    audioOutputTokens: spoken ?? 0,
+  };
+  return isPossible(usage) ? usage : IMPOSSIBLE_TOKENS;
+}
+
+/** Whether whatever stands in the place of a figure is one; none at all is no wrong one. */
+function isFigure(value: unknown): value is number | null | undefined {
+  return value === undefined || value === null || Number.isFinite(value);
+}
+
+function isPossible(usage: Tokens): boolean {
+  const { inputTokens, cachedTokens, cacheWriteTokens, outputTokens, reasoningTokens } = usage;
+  return (
+    isCount(inputTokens) &&
+    isCount(cachedTokens) &&
+    isCount(cacheWriteTokens) &&
+    isCount(outputTokens) &&
+    isCount(reasoningTokens) &&
+    isCount(usage.audioInputTokens) &&
+    isCount(usage.audioOutputTokens) &&
+    cachedTokens + cacheWriteTokens <= inputTokens &&
+    reasoningTokens <= outputTokens
+  );
+}

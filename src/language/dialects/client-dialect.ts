@@ -1,0 +1,153 @@
+import type { ErrorEnvelope } from "../../contract/faults.ts";
+import type { Call } from "../canon/call.ts";
+import { weightOf } from "../canon/estimate.ts";
+import type { AnswerStream, Piece, ShownCost, WholeAnswer } from "../canon/reply.ts";
+import type { AnswerEvent } from "../canon/reply-events.ts";
+import type { Usage } from "../canon/usage.ts";
+import type { EventReader, Frame } from "./upstream-dialect.ts";
+
+/** What stands in every object of one answer. */
+export type AnswerHead = {
+  readonly id: string;
+  readonly createdSeconds: number;
+  readonly model: string;
+  /** The input as the gateway counts it, for dialects that state it before the provider does. */
+  readonly inputTokens: number;
+};
+
+export type Finish = Extract<AnswerEvent, { is: "finish" }>;
+
+/** What is known at the end of an answer. */
+export type Closing = {
+  readonly finish: Finish | undefined;
+  readonly counted: Usage;
+  readonly shown: ShownCost | undefined;
+};
+
+/** Writes one answer for its caller, event by event. */
+export type AnswerWriter = {
+  /** The caller's text of one event; "" for what is not shown as it comes. Never given a `finish`: see `close`. */
+  write(event: AnswerEvent): string;
+  close(closing: Closing): string;
+  fail(envelope: ErrorEnvelope): string;
+  /** See AnswerStream. */
+  readonly final?: string | undefined;
+};
+
+/** What canonical events look like to the callers of one dialect. */
+export type ClientDialect = {
+  /** What keeps an idle stream open. */
+  readonly keepAlive: string;
+  openWriter(head: AnswerHead, call: Call): AnswerWriter;
+  /** A whole answer: the same that a caller would put together from the stream. */
+  render(
+    events: readonly AnswerEvent[],
+    head: AnswerHead,
+    call: Call,
+    counted: Usage,
+    shown: ShownCost | undefined,
+  ): string;
+};
+
+/** A stream of one dialect, read into canonical events and written in another. */
+export class TranslatedStream implements AnswerStream {
+  readonly #reader: EventReader;
+  readonly #writer: AnswerWriter;
+  readonly #meter = new Meter();
+  /** Kept back until the end: some servers state a reason on every frame, and only the last one is true. */
+  #finish: Finish | undefined;
+
+  constructor(reader: EventReader, writer: AnswerWriter) {
+    this.#reader = reader;
+    this.#writer = writer;
+  }
+
+  get usage(): Usage | undefined {
+    return this.#meter.usage;
+  }
+
+  get outputWeight(): number {
+    return this.#meter.outputWeight;
+  }
+
+  get upstreamId(): string | null {
+    return this.#meter.upstreamId;
+  }
+
+  get finished(): boolean {
+    return this.#finish !== undefined;
+  }
+
+  get final(): string | undefined {
+    return this.#writer.final;
+  }
+
+  read(frame: Frame): Piece {
+    const events = this.#reader.read(frame);
+    if (events === undefined) return { is: "garbage" };
+    let text = "";
+    let ended = false;
+    for (const event of events) {
+      if (event.is === "problem") return { is: "problem", problem: event.problem };
+      if (event.is === "end") ended = true;
+      this.#meter.add(event);
+      if (event.is === "finish") this.#finish = event;
+      else text += this.#writer.write(event);
+    }
+    if (ended) return { is: "end", text };
+    return text === "" ? { is: "figures" } : { is: "content", text };
+  }
+
+  close(counted: Usage, shown: ShownCost | undefined): string {
+    return this.#writer.close({ finish: this.#finish, counted, shown });
+  }
+
+  fail(envelope: ErrorEnvelope): string {
+    return this.#writer.fail(envelope);
+  }
+}
+
+/** A whole answer of one dialect, to be written in another. */
+export function translatedReply(
+  events: readonly AnswerEvent[],
+  client: ClientDialect,
+  head: AnswerHead,
+  call: Call,
+): WholeAnswer {
+  const meter = new Meter();
+  for (const event of events) meter.add(event);
+  const { usage, upstreamId, outputWeight } = meter;
+  return {
+    usage,
+    upstreamId,
+    outputWeight,
+    render: (counted, shown) => client.render(events, head, call, counted, shown),
+  };
+}
+
+/** What an answer is billed by. */
+class Meter {
+  usage: Usage | undefined;
+  outputWeight = 0;
+  upstreamId: string | null = null;
+
+  add(event: AnswerEvent): void {
+    this.outputWeight += weightOfEvent(event);
+    if (event.is === "figures") this.usage = event.usage;
+    else if (event.is === "begin") this.upstreamId = event.upstreamId;
+  }
+}
+
+function weightOfEvent(event: AnswerEvent): number {
+  switch (event.is) {
+    case "text":
+    case "refusal":
+    case "reasoning":
+    case "tool_arguments":
+      return weightOf(event.text);
+    case "tool_call":
+      return weightOf(event.name);
+    default:
+      return 0;
+  }
+}

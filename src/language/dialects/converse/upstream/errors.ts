@@ -1,0 +1,59 @@
+import { isJsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
+import type { UpstreamProblem } from "../../../canon/problem.ts";
+
+const MESSAGE_CHARS_MAX = 2000;
+/** Resource names carry the operator's account number. */
+const RESOURCE_NAME = /\barn:[\w-]+:[^\s"',)]*/g;
+
+/** What each exception would have been as a status, for those that come inside a stream. */
+const STATUSES: ReadonlyMap<string, number> = new Map([
+  ["validationexception", 400],
+  ["accessdeniedexception", 403],
+  ["expiredtokenexception", 403],
+  ["unrecognizedclientexception", 403],
+  ["resourcenotfoundexception", 404],
+  ["modeltimeoutexception", 408],
+  ["modelerrorexception", 424],
+  ["modelstreamerrorexception", 424],
+  ["throttlingexception", 429],
+  ["servicequotaexceededexception", 429],
+  ["modelnotreadyexception", 429],
+  ["internalserverexception", 500],
+  ["serviceunavailableexception", 503],
+]);
+
+/** Reads the error shapes of AWS services: a message in the body, the exception's name in a header or beside it. */
+export function decodeProblem(
+  body: unknown,
+  status: number | null,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): UpstreamProblem {
+  const said = isJsonObject(body) ? body : {};
+  return problem(exceptionName(headers["x-amzn-errortype"] ?? said["__type"]), messageIn(said), status);
+}
+
+/** An exception in a stream, where the status has long been 200. */
+export function decodeException(name: string, data: string): UpstreamProblem {
+  const said = tryParseJsonObject(data) ?? {};
+  const code = exceptionName(name);
+  return problem(code, messageIn(said), STATUSES.get(code?.toLowerCase() ?? "") ?? 500);
+}
+
+function problem(code: string | null, message: string | null, status: number | null): UpstreamProblem {
+  const text = (message ?? "the provider gave no reason").replace(RESOURCE_NAME, "[a resource of the operator]");
+  return { message: text.slice(0, MESSAGE_CHARS_MAX), code, type: null, status };
+}
+
+/** `ValidationException:http://…` and `com.amazon.coral.service#ValidationException` both name the same thing. */
+function exceptionName(value: unknown): string | null {
+  if (typeof value !== "string") return null;
+  const [name = ""] = value.slice(value.lastIndexOf("#") + 1).split(":");
+  return name === "" ? null : name;
+}
+
+function messageIn(body: { readonly [key: string]: unknown }): string | null {
+  const text = [body["message"], body["Message"], body["originalMessage"]].find(
+    (value) => typeof value === "string" && value !== "",
+  );
+  return typeof text === "string" ? text : null;
+}

@@ -1,0 +1,41 @@
+import { type EventStreamItem, EventStreamReader } from "../../../../kit/aws-event-stream.ts";
+import type { Frame } from "../../upstream-dialect.ts";
+
+/** Frames that are no event of the model carry their kind in front of their name. */
+export const EXCEPTION = "exception:";
+export const DAMAGED = "damaged";
+
+/** Messages of the binary event stream as frames: an exception or a damaged stream is a frame too, and the last one. */
+export class ConverseFrames {
+  readonly #reader: EventStreamReader;
+
+  constructor(frameMaxBytes: number) {
+    this.#reader = new EventStreamReader(frameMaxBytes);
+  }
+
+  push(chunk: Buffer): Frame[] {
+    return this.#reader.push(chunk).map(frameOf);
+  }
+
+  end(): Frame[] {
+    return this.#reader.end().map(frameOf);
+  }
+}
+
+function frameOf(piece: EventStreamItem): Frame {
+  if (piece.is === "damaged") return { event: DAMAGED, data: piece.why };
+  const { headers, payload } = piece;
+  switch (headers.get(":message-type")) {
+    case "event":
+      return { event: headers.get(":event-type") ?? null, data: payload.toString("utf8") };
+    case "exception":
+      return { event: EXCEPTION + (headers.get(":exception-type") ?? ""), data: payload.toString("utf8") };
+    // An error that the service's model does not name has no payload, only headers.
+    case "error": {
+      const message = headers.get(":error-message") ?? "";
+      return { event: EXCEPTION + (headers.get(":error-code") ?? ""), data: JSON.stringify({ message }) };
+    }
+    default:
+      return { event: DAMAGED, data: "a message without a type" };
+  }
+}

@@ -1,0 +1,74 @@
+import { fault } from "../../../../contract/faults.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
+import type { Call, Effort } from "../../../canon/call.ts";
+import { isInTheWay as isInClaudesWay, planThinking as planClaude } from "../../messages/upstream/reasoning.ts";
+import type { ModelFacts } from "../../upstream-dialect.ts";
+
+export type ThinkingPlan = {
+  /** Fields of the model's maker, which the dialect hands through. */
+  readonly fields: JsonObject;
+  /** The limit of the answer; undefined: the model's own. */
+  readonly maxTokens: number | undefined;
+  /** What the provider was told, in the caller's words. */
+  readonly received: Effort | undefined;
+};
+
+const WORDS: Readonly<Record<Exclude<Effort, "none">, "low" | "medium" | "high">> = {
+  minimal: "low",
+  low: "low",
+  medium: "medium",
+  high: "high",
+  xhigh: "high",
+  max: "high",
+};
+
+/** The dialect has no word for reasoning: each family of models has fields of its own. */
+export function planThinking(call: Call, facts: ModelFacts): ThinkingPlan {
+  const { maxOutputTokens: maxTokens, reasoning } = call;
+  if (reasoning === undefined) return { fields: {}, maxTokens, received: undefined };
+  const { effort } = reasoning;
+  switch (facts.thinking) {
+    case "nova": {
+      if (effort === "none") return { fields: {}, maxTokens, received: effort };
+      const word = isTooHigh(call, effort) ? "medium" : WORDS[effort];
+      return { fields: { reasoningConfig: { type: "enabled", maxReasoningEffort: word } }, maxTokens, received: word };
+    }
+    case "effort": {
+      if (effort === "none") throw unheard(facts, "cannot be told not to think: send low");
+      return { fields: { reasoning_effort: WORDS[effort] }, maxTokens, received: WORDS[effort] };
+    }
+    case "fixed":
+      throw unheard(facts, "takes no word on how hard to think: leave reasoning_effort out");
+    default:
+      return claudeFields(call, facts);
+  }
+}
+
+/** Nova at its highest decides on its own how long it writes and how it chooses its words, and refuses to be told. */
+function isTooHigh({ maxOutputTokens, temperature, topP }: Call, effort: Exclude<Effort, "none">): boolean {
+  return WORDS[effort] === "high" && [maxOutputTokens, temperature, topP].some((asked) => asked !== undefined);
+}
+
+export function isInTheWay(call: Call, facts: ModelFacts): boolean {
+  return opensSeals(facts) && isInClaudesWay(call, facts);
+}
+
+function unheard({ model }: ModelFacts, why: string) {
+  return fault("unsupported_parameter", { message: `${model} ${why}.`, param: "reasoning_effort" });
+}
+
+/** The same fields as in Claude's own dialect; a limit is only stated where the caller or a budget needs one. */
+function claudeFields(call: Call, facts: ModelFacts): ThinkingPlan {
+  const { thinking, word, maxTokens, received } = planClaude(call, facts);
+  const fields = {
+    ...(thinking === undefined ? {} : { thinking }),
+    ...(word === undefined ? {} : { output_config: { effort: word } }),
+  };
+  const budgeted = thinking?.["budget_tokens"] !== undefined;
+  return { fields, maxTokens: budgeted ? maxTokens : call.maxOutputTokens, received };
+}
+
+/** Whether an endpoint's models think as Claude does, and so open Claude's seals. */
+export function opensSeals({ thinking }: ModelFacts): boolean {
+  return thinking !== "nova" && thinking !== "effort" && thinking !== "fixed";
+}

@@ -1,0 +1,160 @@
+import type { Call } from "../../../canon/call.ts";
+import type { ReasoningDetail } from "../../../canon/parts.ts";
+import type { AnswerEvent, FinishReason } from "../../../canon/reply-events.ts";
+import type { Asked } from "../../upstream-dialect.ts";
+import type { WireCitation, WireDelta } from "../wire.ts";
+import { decodeUsage } from "./usage.ts";
+
+/**
+ * Where a schema can only be had as a tool that must be called, this is its name. What comes in it is the answer, and
+ * the caller never hears of the tool.
+ */
+export const ANSWER_TOOL = "gateway_structured_answer";
+
+/** Whether the answer to this call is asked for as a tool. */
+export function asksByTool({ call, facts }: Asked): boolean {
+  return call.responseFormat.is === "json_schema" && facts.structuredOutput === "tool";
+}
+
+/** The sequences the provider is told; an empty one is none. */
+export function sequencesOf({ stop }: Call): readonly string[] {
+  return stop.filter((sequence) => sequence !== "");
+}
+
+type Open =
+  | { readonly is: "tool"; readonly call: number; empty: boolean }
+  | { readonly is: "answer"; empty: boolean }
+  | { readonly is: "reasoning"; text: string; signature: string; readonly redacted: Buffer[] };
+
+/** Puts an answer together block by block; a whole answer and a stream of it go through the same steps. */
+export class Assembly {
+  readonly #byTool: boolean;
+  readonly #sequences: readonly string[];
+  readonly #open = new Map<number, Open>();
+  #calls = 0;
+  #answered = false;
+  /** Words around an answer that is asked for as a tool: not part of it, unless it never comes. */
+  #aside = "";
+
+  constructor(asked: Asked | undefined) {
+    this.#byTool = asked !== undefined && asksByTool(asked);
+    this.#sequences = asked === undefined ? [] : sequencesOf(asked.call);
+  }
+
+  openTool(index: number, id: string, name: string): AnswerEvent[] {
+    if (this.#byTool && name === ANSWER_TOOL) {
+      this.#answered = true;
+      this.#open.set(index, { is: "answer", empty: true });
+      return [];
+    }
+    const call = this.#calls++;
+    this.#open.set(index, { is: "tool", call, empty: true });
+    return [{ is: "tool_call", index: call, id, name, signature: null }];
+  }
+
+  /** Blocks of text and reasoning are not announced: their first piece opens them. */
+  add(index: number, { text, toolUse, reasoningContent, citation }: WireDelta): AnswerEvent[] {
+    if (text != null) return this.#said(text);
+    if (toolUse != null) return this.#argued(index, toolUse.input ?? "");
+    if (citation != null) return [cited(citation)];
+    if (reasoningContent == null) return [];
+    const block = this.#reasoningAt(index);
+    const { text: thought, signature, redactedContent } = reasoningContent;
+    if (signature != null) block.signature += signature;
+    if (redactedContent != null) block.redacted.push(Buffer.from(redactedContent, "base64"));
+    if (thought == null || thought === "") return [];
+    block.text += thought;
+    return [{ is: "reasoning", text: thought }];
+  }
+
+  #said(text: string): AnswerEvent[] {
+    if (text === "") return [];
+    if (!this.#byTool) return [{ is: "text", text }];
+    this.#aside += text;
+    return [];
+  }
+
+  #argued(index: number, text: string): AnswerEvent[] {
+    const block = this.#open.get(index);
+    if (block === undefined || block.is === "reasoning" || text === "") return [];
+    block.empty = false;
+    return block.is === "tool" ? [{ is: "tool_arguments", index: block.call, text }] : [{ is: "text", text }];
+  }
+
+  #reasoningAt(index: number): Extract<Open, { is: "reasoning" }> {
+    const found = this.#open.get(index);
+    if (found?.is === "reasoning") return found;
+    const block = { is: "reasoning" as const, text: "", signature: "", redacted: [] };
+    this.#open.set(index, block);
+    return block;
+  }
+
+  close(index: number): AnswerEvent[] {
+    const block = this.#open.get(index);
+    this.#open.delete(index);
+    if (block === undefined) return [];
+    if (block.is === "reasoning") {
+      const detail = detailOf(block);
+      return detail === undefined ? [] : [{ is: "reasoning_detail", detail }];
+    }
+    // A call without arguments comes without a single piece of them.
+    if (!block.empty) return [];
+    return block.is === "tool"
+      ? [{ is: "tool_arguments", index: block.call, text: "{}" }]
+      : [{ is: "text", text: "{}" }];
+  }
+
+  stop(reason: string): AnswerEvent[] {
+    const events = [...this.#open.keys()].flatMap((index) => this.close(index));
+    if (reason === "malformed_model_output" || reason === "malformed_tool_use") {
+      const message = "the model wrote something that its provider could not read";
+      return [...events, { is: "problem", problem: { message, code: reason, type: null, status: 502 } }];
+    }
+    if (!this.#answered && this.#aside !== "") events.push({ is: "text", text: this.#aside });
+    return [...events, this.#finish(reason)];
+  }
+
+  /** That a sequence ended it is told, and not which: where only one was asked for, it was that one. */
+  #finish(stated: string): AnswerEvent {
+    const reason = this.#reasonFor(stated);
+    const [sequence, ...others] = stated === "stop_sequence" && reason === "stop" ? this.#sequences : [];
+    return { is: "finish", reason, ...(sequence === undefined || others.length > 0 ? {} : { stopSequence: sequence }) };
+  }
+
+  #reasonFor(stated: string): FinishReason {
+    switch (stated) {
+      case "max_tokens":
+      case "model_context_window_exceeded":
+        return "length";
+      case "guardrail_intervened":
+      case "content_filtered":
+      case "refusal":
+        return "content_filter";
+      default:
+        return this.#calls > 0 ? "tool_calls" : "stop";
+    }
+  }
+
+  /** The figures are the last thing of an answer. */
+  end(wireUsage: unknown): AnswerEvent[] {
+    const usage = decodeUsage(wireUsage);
+    return usage === undefined ? [{ is: "end" }] : [{ is: "figures", usage }, { is: "end" }];
+  }
+}
+
+/**
+ * Reasoning without a signature need not come back. Redacted content is the maker's own text of it in base64, and the
+ * seal holds that text: so endpoints of the messages dialect can open it too.
+ */
+function detailOf({ text, signature, redacted }: Extract<Open, { is: "reasoning" }>): ReasoningDetail | undefined {
+  if (redacted.length > 0)
+    return { is: "sealed", seal: { family: "anthropic", data: Buffer.concat(redacted).toString("utf8") } };
+  return signature === "" ? undefined : { is: "open", text, seal: { family: "anthropic", data: signature } };
+}
+
+function cited({ title, location }: WireCitation): AnswerEvent {
+  return {
+    is: "citation",
+    citation: { url: location?.web?.url ?? null, title: title ?? null, start: null, end: null },
+  };
+}

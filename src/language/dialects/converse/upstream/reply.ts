@@ -1,0 +1,59 @@
+import { isJsonObject } from "../../../../kit/json.ts";
+import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
+import type { AnswerEvent } from "../../../canon/reply-events.ts";
+import type { Asked } from "../../upstream-dialect.ts";
+import { type WireBlock, WireReply } from "../wire.ts";
+import { Assembly } from "./reply-assembler.ts";
+
+/** A whole answer, as the events its stream would have given; undefined when it is not an answer of this dialect. */
+export function decodeReply(bytes: Buffer, asked?: Asked): readonly AnswerEvent[] | undefined {
+  const parsed = WireReply.safeParse(parse(bytes));
+  if (!parsed.success) return undefined;
+  const { output, stopReason, usage } = parsed.data;
+  const assembly = new Assembly(asked);
+  const events: AnswerEvent[] = [{ is: "begin", upstreamId: null }];
+  for (const [index, block] of (output.message.content ?? []).entries())
+    events.push(...readBlock(assembly, index, block));
+  events.push(...assembly.stop(stopReason), ...assembly.end(usage));
+  // What the provider itself could not read is no answer: another endpoint may give one.
+  return events.some(({ is }) => is === "problem") ? undefined : events;
+}
+
+/** Numbers inside a call's arguments go to the client as the model wrote them, as they do in a stream. */
+function parse(bytes: Buffer): unknown {
+  const text = bytes.toString("utf8");
+  try {
+    return text.includes('"toolUse"') ? parseLosslessJson(text) : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function readBlock(assembly: Assembly, index: number, block: WireBlock): AnswerEvent[] {
+  const { text, toolUse, reasoningContent, citationsContent } = block;
+  if (text != null) return assembly.add(index, { text });
+  if (toolUse != null) {
+    const opened = assembly.openTool(index, toolUse.toolUseId, toolUse.name);
+    return [
+      ...opened,
+      ...assembly.add(index, { toolUse: { input: argumentsOf(toolUse.input) } }),
+      ...assembly.close(index),
+    ];
+  }
+  if (reasoningContent != null) {
+    const { reasoningText, redactedContent } = reasoningContent;
+    return [
+      ...assembly.add(index, { reasoningContent: { ...reasoningText, redactedContent } }),
+      ...assembly.close(index),
+    ];
+  }
+  const texts = (citationsContent?.content ?? []).flatMap((part) => assembly.add(index, { text: part.text ?? "" }));
+  const citations = (citationsContent?.citations ?? []).flatMap((citation) => assembly.add(index, { citation }));
+  return [...texts, ...citations];
+}
+
+/** Arguments as the model's text; an empty object is left to the rule for calls without arguments. */
+function argumentsOf(input: unknown): string {
+  if (typeof input === "string") return input;
+  return isJsonObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : "";
+}

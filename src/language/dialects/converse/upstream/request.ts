@@ -1,0 +1,83 @@
+import type { JsonObject } from "../../../../kit/json.ts";
+import { percentEncode } from "../../../../kit/percent-encode.ts";
+import type { Call, ResponseFormat } from "../../../canon/call.ts";
+import { strictSchema } from "../../messages/upstream/schema.ts";
+import type { ModelFacts } from "../../upstream-dialect.ts";
+import { opensSeals, planThinking } from "./reasoning.ts";
+import { sequencesOf } from "./reply-assembler.ts";
+import { planTools } from "./tools.ts";
+import { encodeConversation } from "./turns.ts";
+
+/** The model's name is one segment of the path, whatever it contains: an ARN has slashes and colons. */
+export function pathOf(call: Call, { upstreamModel }: ModelFacts): string {
+  return `/model/${percentEncode(upstreamModel)}/${call.stream ? "converse-stream" : "converse"}`;
+}
+
+export function takesMarks({ promptCaching }: ModelFacts): boolean {
+  return promptCaching === true;
+}
+
+const JSON_ONLY = "Answer with one JSON object and nothing else: no words around it, no code fence.";
+
+export function encodeCall(call: Call, facts: ModelFacts): string {
+  const conversation = encodeConversation(call.turns, {
+    seals: opensSeals(facts) ? "opened" : "foreign",
+    cacheMarks: takesMarks(facts) ? "understood" : "unknown",
+  });
+  const { toolConfig, instruction } = planTools(call, facts);
+  const thinking = planThinking(call, facts);
+  const told = [instruction, call.responseFormat.is === "json_object" ? JSON_ONLY : undefined];
+  const system = [...conversation.system, ...told.flatMap((text) => (text === undefined ? [] : [{ text }]))];
+  const kept = withoutSpareMarks(
+    toolConfig?.tools ?? [],
+    system,
+    ...conversation.messages.map(({ content }) => content),
+  );
+  const inferenceConfig = inferenceOf(call, thinking.maxTokens);
+  const outputConfig = outputOf(call.responseFormat, facts);
+  return JSON.stringify({
+    messages: conversation.messages.map(({ role, content }) => ({ role, content: kept(content) })),
+    ...(system.length === 0 ? {} : { system: kept(system) }),
+    ...(isEmpty(inferenceConfig) ? {} : { inferenceConfig }),
+    ...(toolConfig === undefined ? {} : { toolConfig: { ...toolConfig, tools: kept(toolConfig.tools) } }),
+    ...(isEmpty(thinking.fields) ? {} : { additionalModelRequestFields: thinking.fields }),
+    ...(outputConfig === undefined ? {} : { outputConfig }),
+  });
+}
+
+const CACHE_POINTS_MAX = 4;
+type Blocks = readonly JsonObject[];
+
+/** More marks than the provider takes would cost the whole request: the last ones cover the most. */
+function withoutSpareMarks(...lists: readonly Blocks[]): (blocks: Blocks) => Blocks {
+  const marks = lists.flat().filter(({ cachePoint }) => cachePoint !== undefined);
+  const spare = new Set(marks.slice(0, -CACHE_POINTS_MAX));
+  return (blocks) => (spare.size === 0 ? blocks : blocks.filter((block) => !spare.has(block)));
+}
+
+function isEmpty(object: JsonObject): boolean {
+  return Object.keys(object).length === 0;
+}
+
+function inferenceOf(call: Call, maxTokens: number | undefined): JsonObject {
+  const { temperature, topP } = call;
+  const stopSequences = sequencesOf(call);
+  return {
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { topP }),
+    ...(stopSequences.length === 0 ? {} : { stopSequences }),
+  };
+}
+
+/** The schema travels as text inside the JSON. */
+function outputOf(format: ResponseFormat, { structuredOutput }: ModelFacts): JsonObject | undefined {
+  if (format.is !== "json_schema" || structuredOutput === "tool") return undefined;
+  const { name, description, schema } = format;
+  const jsonSchema = {
+    name,
+    ...(description === null ? {} : { description }),
+    schema: JSON.stringify(strictSchema(schema)),
+  };
+  return { textFormat: { type: "json_schema", structure: { jsonSchema } } };
+}

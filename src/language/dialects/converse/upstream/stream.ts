@@ -1,0 +1,60 @@
+import { tryParseJson } from "../../../../kit/json.ts";
+import type { AnswerEvent } from "../../../canon/reply-events.ts";
+import type { Asked, EventReader, Frame } from "../../upstream-dialect.ts";
+import { BlockDelta, BlockStart, BlockStop, MessageStop, Metadata } from "../wire.ts";
+import { decodeException } from "./errors.ts";
+import { DAMAGED, EXCEPTION } from "./frames.ts";
+import { Assembly } from "./reply-assembler.ts";
+
+/** Reads the events of one stream. The stop reason is not its end: the figures come after it. */
+export class ConverseReader implements EventReader {
+  readonly #assembly: Assembly;
+
+  constructor(asked?: Asked) {
+    this.#assembly = new Assembly(asked);
+  }
+
+  read({ event, data }: Frame): readonly AnswerEvent[] | undefined {
+    if (event === null || event === DAMAGED) return undefined;
+    if (event.startsWith(EXCEPTION))
+      return [{ is: "problem", problem: decodeException(event.slice(EXCEPTION.length), data) }];
+    const payload = tryParseJson(data);
+    if (payload === undefined) return undefined;
+    switch (event) {
+      case "messageStart":
+        return [{ is: "begin", upstreamId: null }];
+      case "contentBlockStart":
+        return this.#start(payload);
+      case "contentBlockDelta":
+        return this.#delta(payload);
+      case "contentBlockStop": {
+        const stop = BlockStop.safeParse(payload);
+        return stop.success ? this.#assembly.close(stop.data.contentBlockIndex) : undefined;
+      }
+      case "messageStop": {
+        const stop = MessageStop.safeParse(payload);
+        return stop.success ? this.#assembly.stop(stop.data.stopReason) : undefined;
+      }
+      case "metadata": {
+        const metadata = Metadata.safeParse(payload);
+        return metadata.success ? this.#assembly.end(metadata.data.usage) : undefined;
+      }
+      // Events that a later version of the service may add say nothing we would need.
+      default:
+        return [];
+    }
+  }
+
+  #start(payload: unknown): readonly AnswerEvent[] | undefined {
+    const parsed = BlockStart.safeParse(payload);
+    if (!parsed.success) return undefined;
+    const { contentBlockIndex, start } = parsed.data;
+    if (start?.toolUse == null) return [];
+    return this.#assembly.openTool(contentBlockIndex, start.toolUse.toolUseId, start.toolUse.name);
+  }
+
+  #delta(payload: unknown): readonly AnswerEvent[] | undefined {
+    const parsed = BlockDelta.safeParse(payload);
+    return parsed.success ? this.#assembly.add(parsed.data.contentBlockIndex, parsed.data.delta) : undefined;
+  }
+}

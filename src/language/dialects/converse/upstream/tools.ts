@@ -1,0 +1,106 @@
+import { fault } from "../../../../contract/faults.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
+import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../../canon/call.ts";
+import { strictSchema } from "../../messages/upstream/schema.ts";
+import type { ModelFacts } from "../../upstream-dialect.ts";
+import { ANSWER_TOOL, asksByTool } from "./reply-assembler.ts";
+import { cachePoint } from "./turns.ts";
+
+type ToolConfig = { readonly tools: readonly JsonObject[]; readonly toolChoice?: JsonObject };
+
+export type ToolPlan = {
+  readonly toolConfig: ToolConfig | undefined;
+  /** What the model must be told in words, because the dialect has no field for it. */
+  readonly instruction: string | undefined;
+};
+
+const NO_CALLS = "Do not call any tool in this answer.";
+
+/**
+ * A conversation with tool calls in it must carry tools, also when none may be called any more; and that none may be
+ * called can only be said in words.
+ */
+export function planTools(call: Call, facts: ModelFacts): ToolPlan {
+  const terms: Terms = { strict: facts.structuredOutput !== "tool", marks: facts.promptCaching === true };
+  const { responseFormat } = call;
+  if (responseFormat.is === "json_schema" && asksByTool({ call, facts }))
+    return { toolConfig: answerConfig(call, responseFormat, terms), instruction: undefined };
+  const closed = call.tools.length === 0 || call.toolChoice?.is === "none";
+  const used = namesUsed(call);
+  if (closed && used.length === 0) return { toolConfig: undefined, instruction: undefined };
+  const tools = call.tools.length > 0 ? toolSpecs(call.tools, terms) : used.map(bareSpec);
+  if (closed) return { toolConfig: { tools }, instruction: NO_CALLS };
+  const { toolChoice } = call;
+  return {
+    toolConfig: toolChoice === undefined ? { tools } : { tools, toolChoice: wireChoice(toolChoice) },
+    instruction: undefined,
+  };
+}
+
+function namesUsed({ turns }: Call): string[] {
+  const names = turns.flatMap(({ parts }) => parts.flatMap((part) => (part.is === "tool_call" ? [part.name] : [])));
+  return [...new Set(names)];
+}
+
+/** A tool that is only known from the conversation. */
+function bareSpec(name: string): JsonObject {
+  return { toolSpec: { name, inputSchema: { json: { type: "object" } } } };
+}
+
+const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** What the endpoint understands in a tool's definition beside the definition itself. */
+type Terms = { readonly strict: boolean; readonly marks: boolean };
+
+function toolSpecs(tools: readonly ToolDefinition[], terms: Terms): JsonObject[] {
+  return tools.flatMap((tool, index) => {
+    const { name, description, schema, strict, cache } = tool;
+    if (!TOOL_NAME.test(name)) {
+      const param = `tools.${index}.function.name`;
+      const message = `${param} must be 1 to 64 letters, digits, _ or -: the provider's API takes nothing else.`;
+      throw fault("invalid_value", { message, param });
+    }
+    const held = strict === true && terms.strict;
+    const json = schema === null ? { type: "object", properties: {} } : { type: "object", ...schema };
+    const toolSpec = {
+      name,
+      ...(description === null || description === "" ? {} : { description }),
+      inputSchema: { json: held ? strictSchema(json) : json },
+      ...(held ? { strict: true } : {}),
+    };
+    return cache !== undefined && terms.marks ? [{ toolSpec }, cachePoint(cache)] : [{ toolSpec }];
+  });
+}
+
+function wireChoice(choice: ToolChoice): JsonObject {
+  switch (choice.is) {
+    case "named":
+      return { tool: { name: choice.name } };
+    case "required":
+      return { any: {} };
+    case "auto":
+    case "none":
+      return { auto: {} };
+  }
+}
+
+type AnswerFormat = Extract<ResponseFormat, { is: "json_schema" }>;
+
+/** The answer as one more tool. Beside tools of the caller the model chooses which it needs; alone it is forced. */
+function answerConfig({ tools, toolChoice }: Call, format: AnswerFormat, terms: Terms): ToolConfig {
+  const own = toolSpecs(toolChoice?.is === "none" ? [] : tools, terms);
+  // A call was demanded, so this turn is not the answer yet.
+  if (toolChoice?.is === "required" || toolChoice?.is === "named")
+    return { tools: own, toolChoice: wireChoice(toolChoice) };
+  const choice = own.length === 0 ? { tool: { name: ANSWER_TOOL } } : { any: {} };
+  return { tools: [...own, answerSpec(format)], toolChoice: choice };
+}
+
+function answerSpec({ schema, description }: AnswerFormat): JsonObject {
+  if ((schema["type"] ?? "object") !== "object") {
+    const param = "response_format.json_schema.schema";
+    throw fault("invalid_value", { message: `${param} must describe an object for this model.`, param });
+  }
+  const inputSchema = { json: { type: "object", ...schema } };
+  return { toolSpec: { name: ANSWER_TOOL, description: description ?? "Gives the answer.", inputSchema } };
+}

@@ -1,0 +1,39 @@
+import { IMPOSSIBLE_TOKENS, isCount, type Tokens } from "../../../canon/usage.ts";
+import { WireUsage } from "../wire.ts";
+
+/**
+ * Usage of the Converse dialect: inputTokens leaves out what was read from and written to the cache, outputTokens
+ * includes reasoning and does not say how much. Undefined when there are no figures.
+ */
+export function decodeUsage(value: unknown): Tokens | undefined {
+  const parsed = WireUsage.safeParse(value);
+  if (!parsed.success) return undefined;
+  const wire = parsed.data;
+  if (wire.inputTokens == null && wire.outputTokens == null) return undefined;
+  const cachedTokens = wire.cacheReadInputTokens ?? wire.cacheReadInputTokenCount ?? 0;
+  const cacheWriteTokens = wire.cacheWriteInputTokens ?? wire.cacheWriteInputTokenCount ?? writtenByTtl(wire);
+  const hourLong = writtenByTtl(wire, "1h");
+  const usage: Tokens = {
+    inputTokens: (wire.inputTokens ?? 0) + cachedTokens + cacheWriteTokens,
+    cachedTokens,
+    cacheWriteTokens,
+    ...(hourLong > 0 ? { cacheWrite1hTokens: Math.min(hourLong, cacheWriteTokens) } : {}),
+    outputTokens: wire.outputTokens ?? 0,
+    reasoningTokens: 0,
+    audioInputTokens: 0,
+    audioOutputTokens: 0,
+  };
+  return isPossible(usage) ? usage : IMPOSSIBLE_TOKENS;
+}
+
+/** What was written to caches of every age, or of one. */
+function writtenByTtl({ cacheDetails }: WireUsage, only?: "1h"): number {
+  const details = (cacheDetails ?? []).filter(({ ttl }) => only === undefined || ttl === only);
+  return details.reduce((sum, { inputTokens }) => sum + (inputTokens ?? 0), 0);
+}
+
+function isPossible(usage: Tokens): boolean {
+  const { inputTokens, cachedTokens, cacheWriteTokens } = usage;
+  if (inputTokens < cachedTokens + cacheWriteTokens) return false;
+  return Object.values(usage).every(isCount);
+}

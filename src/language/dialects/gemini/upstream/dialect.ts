@@ -1,0 +1,26 @@
+import { TOOL_NAME_MAX } from "../../tool-names.ts";
+import type { UpstreamDialect } from "../../upstream-dialect.ts";
+import { FIELDS } from "../fields.ts";
+import { decodeProblem } from "./errors.ts";
+import { effectiveEffort } from "./reasoning.ts";
+import { decodeReply } from "./reply.ts";
+import { encodePath, encodeRequest } from "./request.ts";
+import { ChunkReader } from "./stream.ts";
+
+/** D3: Gemini's generateContent and its event stream. */
+export const geminiDialect: UpstreamDialect = {
+  fields: FIELDS,
+  surface: "chat",
+  // An address of media is not taken: whoever follows it must be the provider, and this one does not.
+  media: new Set(["image", "audio", "file"]),
+  toolNameMax: TOOL_NAME_MAX,
+  auth: "x-goog-api-key",
+  headers: {},
+  framing: "sse",
+  path: encodePath,
+  effort: ({ reasoning }, facts) => (reasoning === undefined ? undefined : effectiveEffort(reasoning.effort, facts)),
+  encode: encodeRequest,
+  decodeReply,
+  openReader: (asked) => new ChunkReader(asked),
+  decodeProblem,
+};

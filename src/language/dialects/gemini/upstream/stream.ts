@@ -1,0 +1,155 @@
+import { isJsonObject, tryParseJson } from "../../../../kit/json.ts";
+import type { ReasoningSeal } from "../../../canon/parts.ts";
+import type { AnswerEvent, FinishReason } from "../../../canon/reply-events.ts";
+import { lastTold, NO_TOKENS, type Tokens } from "../../../canon/usage.ts";
+import type { Asked, EventReader, Frame } from "../../upstream-dialect.ts";
+import { WireAnswer, type WireCandidate, type WireFunctionCall, type WirePart } from "../wire.ts";
+import { citationsOf } from "./citations.ts";
+import { decodeProblem } from "./errors.ts";
+import { finishOf } from "./finish.ts";
+import { madeCallId } from "./ids.ts";
+import { ArgumentsBuilder } from "./partial-arguments.ts";
+import { decodeUsage } from "./usage.ts";
+
+type OpenCall = { readonly index: number; readonly builder: ArgumentsBuilder };
+
+/** Reads the chunks of one answer in order. A whole answer is one chunk. */
+export class ChunkReader implements EventReader {
+  readonly #turns: number;
+  #upstreamId: string | null | undefined;
+  #usage: Tokens | undefined;
+  #calls = 0;
+  #open: OpenCall | undefined;
+  #text = "";
+  #said = false;
+  #stated: string | undefined;
+  #finish: FinishReason | undefined;
+  readonly #cited = new Set<string>();
+
+  constructor(asked?: Asked) {
+    this.#turns = asked?.call.turns.length ?? 0;
+  }
+
+  read(frame: Frame): readonly AnswerEvent[] | undefined {
+    const value = tryParseJson(frame.data);
+    return this.readValue(Array.isArray(value) ? value[0] : value);
+  }
+
+  readValue(value: unknown): readonly AnswerEvent[] | undefined {
+    if (!isJsonObject(value)) return undefined;
+    if (isJsonObject(value["error"])) return [{ is: "problem", problem: decodeProblem(value, null) }];
+    const parsed = WireAnswer.safeParse(value);
+    return parsed.success ? this.#readAnswer(parsed.data) : undefined;
+  }
+
+  #readAnswer(wire: WireAnswer): AnswerEvent[] | undefined {
+    const blocked = wire.promptFeedback?.blockReason ?? "";
+    // Only one candidate is ever asked for.
+    const candidate = wire.candidates?.find(({ index }) => (index ?? 0) === 0);
+    if (candidate === undefined && blocked === "" && wire.usageMetadata == null) return undefined;
+    const events: AnswerEvent[] = [];
+    this.#begin(wire.responseId || null, events);
+    if (candidate !== undefined) this.#readCandidate(candidate, events);
+    // Of a prompt that was blocked before any model saw it the figures are absent because they are zero.
+    const told = decodeUsage(wire.usageMetadata) ?? (blocked === "" ? undefined : NO_TOKENS);
+    this.#usage = lastTold(this.#usage, told);
+    if (told !== undefined && this.#usage !== undefined) events.push({ is: "figures", usage: this.#usage });
+    const stated = candidate?.finishReason;
+    if (stated && stated !== "FINISH_REASON_UNSPECIFIED") this.#stated = stated;
+    else if (candidate === undefined && blocked !== "") this.#stated ??= "PROHIBITED_CONTENT";
+    this.#conclude(candidate?.finishMessage ?? null, events);
+    return events;
+  }
+
+  #begin(upstreamId: string | null, events: AnswerEvent[]): void {
+    if (this.#upstreamId !== undefined && (this.#upstreamId !== null || upstreamId === null)) return;
+    this.#upstreamId = upstreamId;
+    events.push({ is: "begin", upstreamId });
+  }
+
+  #readCandidate(candidate: WireCandidate, events: AnswerEvent[]): void {
+    const parts = candidate.content?.parts ?? [];
+    const first = !this.#said;
+    const partStarts: number[] = [];
+    for (const part of parts) {
+      if (first) partStarts.push(Buffer.byteLength(this.#text));
+      this.#readPart(part, events);
+    }
+    for (const citation of citationsOf(candidate, { text: this.#text, partStarts })) {
+      const key = JSON.stringify(citation);
+      if (this.#cited.has(key)) continue;
+      this.#cited.add(key);
+      events.push({ is: "citation", citation });
+    }
+  }
+
+  #readPart(part: WirePart, events: AnswerEvent[]): void {
+    const seal: ReasoningSeal | null = part.thoughtSignature ? { family: "google", data: part.thoughtSignature } : null;
+    if (part.functionCall != null) {
+      this.#readCall(part.functionCall, seal, events);
+      return;
+    }
+    if (part.text) {
+      if (part.thought === true) events.push({ is: "reasoning", text: part.text });
+      else {
+        this.#text += part.text;
+        this.#said = true;
+        events.push({ is: "text", text: part.text });
+      }
+    }
+    // The seal of a text may also come on an empty part behind it.
+    if (seal !== null) events.push({ is: "reasoning_detail", detail: { is: "sealed", seal } });
+  }
+
+  /** A call comes whole, or it opens and its arguments follow as values at paths. */
+  #readCall(call: WireFunctionCall, signature: ReasoningSeal | null, events: AnswerEvent[]): void {
+    if (call.name) {
+      this.#closeCall(events);
+      const index = this.#calls;
+      this.#calls += 1;
+      this.#said = true;
+      const id = call.id || madeCallId(this.#upstreamId ?? null, this.#turns, index);
+      events.push({ is: "tool_call", index, id, name: call.name, signature });
+      this.#open = { index, builder: new ArgumentsBuilder() };
+    }
+    const open = this.#open;
+    if (open === undefined) return;
+    if (call.args != null) open.builder.merge(call.args);
+    for (const piece of call.partialArgs ?? []) {
+      if (open.builder.add(piece)) continue;
+      events.push({ is: "problem", problem: broken("a piece of a tool call's arguments has no place") });
+      return;
+    }
+    if (call.willContinue !== true) this.#closeCall(events);
+  }
+
+  #closeCall(events: AnswerEvent[]): void {
+    if (this.#open === undefined) return;
+    events.push({ is: "tool_arguments", index: this.#open.index, text: this.#open.builder.toJson() });
+    this.#open = undefined;
+  }
+
+  /** Some servers state a reason on every chunk, and a call can come after it: only a change is news. */
+  #conclude(message: string | null, events: AnswerEvent[]): void {
+    if (this.#stated === undefined) return;
+    this.#closeCall(events);
+    const ended = finishOf(this.#stated, this.#calls > 0 ? "calls" : "no_calls");
+    if (ended.is === "broken") {
+      events.push({ is: "problem", problem: broken(message ?? ended.why) });
+      return;
+    }
+    if (ended.reason === this.#finish) return;
+    this.#finish = ended.reason;
+    if (!this.#said) {
+      // Nothing was said: an empty text, so that clients find the content they expect.
+      this.#said = true;
+      events.push({ is: "text", text: "" });
+    }
+    events.push({ is: "finish", reason: ended.reason });
+  }
+}
+
+/** The model's own failure, as if the server had said so with a status. */
+function broken(message: string) {
+  return { message, code: "malformed_answer", type: null, status: 502 };
+}

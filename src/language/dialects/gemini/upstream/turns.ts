@@ -1,0 +1,237 @@
+import { fault } from "../../../../contract/faults.ts";
+import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
+import type { Call } from "../../../canon/call.ts";
+import type { MediaSource, Part, ToolCallPart, ToolResultPart, Turn } from "../../../canon/parts.ts";
+import { objectOfArguments } from "../../call-arguments.ts";
+import { typeByBytes } from "../../media.ts";
+import { resultText } from "../../result-text.ts";
+
+type Content = { readonly role: "user" | "model"; readonly parts: JsonObject[] };
+
+/** How the model wants tool calls back: older ones by name and order, newer ones with ids and a signature. */
+export type CallForm = "plain" | "signed";
+
+/** Documented stand-in for calls in the history that this model did not make, or whose signature the client lost. */
+const NO_SIGNATURE = "skip_thought_signature_validator";
+
+/** The conversation in this dialect's two roles, and what stands above it. */
+export function encodeContents(
+  turns: Call["turns"],
+  form: CallForm,
+): { readonly system: readonly JsonObject[]; readonly contents: readonly Content[] } {
+  const spoken = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
+  const writer = new ContentWriter(form);
+  // With nothing below them, instructions are the conversation.
+  const leading = spoken < 0 ? [] : turns.slice(0, spoken);
+  for (const [index, turn] of turns.entries()) if (index >= leading.length) writer.turn(turn, index);
+  return { system: leading.flatMap(({ parts }) => parts.flatMap(textPart)), contents: writer.finish() };
+}
+
+function textPart(part: Part): JsonObject[] {
+  return (part.is === "text" || part.is === "refusal") && part.text !== "" ? [{ text: part.text }] : [];
+}
+
+type Result = { readonly order: number; readonly parts: readonly JsonObject[] };
+
+class ContentWriter {
+  readonly #form: CallForm;
+  readonly #contents: Content[] = [];
+  /** Calls made so far, by id: results only name the id, and this dialect wants the name. */
+  readonly #calls = new Map<string, { readonly name: string; readonly order: number }>();
+  /** Those that wait for their results, with the field that made them. */
+  readonly #open = new Map<string, string>();
+  #order = 0;
+  /** What the user's side says between two turns of the model: results first, then everything else. */
+  #results: Result[] = [];
+  #said: JsonObject[] = [];
+
+  constructor(form: CallForm) {
+    this.#form = form;
+  }
+
+  turn(turn: Turn, index: number): void {
+    if (turn.role === "assistant") {
+      if (this.#results.length + this.#said.length > 0) this.#checkAnswered();
+      this.#flush();
+      this.#push("model", this.#modelParts(turn, index));
+      return;
+    }
+    for (const [at, part] of turn.parts.entries()) {
+      if (part.is === "tool_result") this.#results.push(this.#result(part, `messages.${index}.tool_call_id`));
+      else this.#userPart(part, `messages.${index}.content.${at}`);
+    }
+  }
+
+  finish(): readonly Content[] {
+    this.#checkAnswered();
+    this.#flush();
+    if (this.#contents.length === 0)
+      throw fault("invalid_value", {
+        message: "messages has nothing to answer to: no turn has content.",
+        param: "messages",
+      });
+    return this.#contents;
+  }
+
+  /** Consecutive turns of one role are one turn; the parts in it stay apart, signed or not. */
+  #push(role: Content["role"], parts: readonly JsonObject[]): void {
+    if (parts.length === 0) return;
+    const last = this.#contents.at(-1);
+    if (last?.role === role) last.parts.push(...parts);
+    else this.#contents.push({ role, parts: [...parts] });
+  }
+
+  #userPart(part: Part, param: string): void {
+    switch (part.is) {
+      case "text":
+      case "refusal":
+        this.#said.push({ text: part.text });
+        return;
+      case "image":
+      case "audio":
+      case "file":
+        this.#said.push(inlineData(part.source, param));
+        return;
+      case "reasoning":
+      case "tool_call":
+      case "tool_result":
+        return;
+    }
+  }
+
+  /** Results of parallel calls are one turn, in the order of the calls. */
+  #flush(): void {
+    const sorted = this.#results.toSorted((a, b) => a.order - b.order);
+    this.#push("user", [...sorted.flatMap(({ parts }) => parts), ...this.#said]);
+    this.#results = [];
+    this.#said = [];
+  }
+
+  #result(part: ToolResultPart, param: string): Result {
+    const called = this.#calls.get(part.callId);
+    if (called === undefined) {
+      throw fault("invalid_value", {
+        message: `${param}: no tool call with the id "${part.callId.slice(0, 64)}" comes before it.`,
+        param,
+      });
+    }
+    this.#open.delete(part.callId);
+    const text = resultText(part.content);
+    const response = part.failed ? { error: valueIn(text) } : structOf(text);
+    const pictures = part.content.flatMap((inner) => (inner.is === "image" ? [inlineData(inner.source, param)] : []));
+    return {
+      order: called.order,
+      parts: [{ functionResponse: { ...this.#id(part.callId), name: called.name, response } }, ...pictures],
+    };
+  }
+
+  #checkAnswered(): void {
+    for (const [id, param] of this.#open)
+      throw fault("invalid_value", {
+        message: `${param}: the tool call ${id.slice(0, 64)} has no result. Send its result right behind it.`,
+        param,
+      });
+  }
+
+  #id(callId: string): JsonObject {
+    return this.#form === "signed" ? { id: callId } : {};
+  }
+
+  #modelParts({ parts }: Turn, index: number): JsonObject[] {
+    let calls = 0;
+    const write = (call: ToolCallPart) => this.#call(call, calls, `messages.${index}.tool_calls.${calls++}`);
+    if (isInOrder(parts)) return sealedInPlace(parts, write);
+    return [...sealedTexts(parts), ...parts.filter((part) => part.is === "tool_call").map(write)];
+  }
+
+  #call(call: ToolCallPart, at: number, param: string): JsonObject {
+    this.#calls.set(call.id, { name: call.name, order: this.#order });
+    this.#open.set(call.id, param);
+    this.#order += 1;
+    const own = call.signature?.family === "google" ? call.signature.data : undefined;
+    // Of parallel calls only the first one is signed.
+    const signature = own ?? (this.#form === "signed" && at === 0 ? NO_SIGNATURE : undefined);
+    return {
+      functionCall: {
+        ...this.#id(call.id),
+        name: call.name,
+        args: objectOfArguments(call, param),
+      },
+      ...(signature === undefined ? {} : { thoughtSignature: signature }),
+    };
+  }
+}
+
+/** Chat messages have thoughts, text and calls in fields of their own; only other dialects can tell another order. */
+const FIELD_ORDER: Readonly<Partial<Record<Part["is"], number>>> = { reasoning: 0, tool_call: 2 };
+
+function isInOrder(parts: readonly Part[]): boolean {
+  const places = parts.map(({ is }) => FIELD_ORDER[is] ?? 1);
+  return places.some((place, at) => place < (places[at - 1] ?? 0));
+}
+
+function sealOf(part: Part): string | undefined {
+  const seal = part.is === "reasoning" ? part.detail.seal : null;
+  return seal?.family === "google" ? seal.data : undefined;
+}
+
+/** As the model said it: a seal belongs to the text right before it, or stands on a part of its own. */
+function sealedInPlace(parts: readonly Part[], write: (call: ToolCallPart) => JsonObject): JsonObject[] {
+  const spoken: JsonObject[] = [];
+  for (const part of parts) {
+    if (part.is === "tool_call") spoken.push(write(part));
+    else spoken.push(...textPart(part));
+    const thoughtSignature = sealOf(part);
+    if (thoughtSignature === undefined) continue;
+    const last = spoken.at(-1);
+    const isOpen = last !== undefined && "text" in last && last["thoughtSignature"] === undefined;
+    if (isOpen) spoken.pop();
+    spoken.push({ ...(isOpen ? last : { text: "" }), thoughtSignature });
+  }
+  return spoken;
+}
+
+/** Where the order is not known, the last seal belongs to the last text; further ones stand on parts of their own. */
+function sealedTexts(parts: readonly Part[]): JsonObject[] {
+  const texts = parts.flatMap(textPart);
+  const seals = parts.flatMap((part) => sealOf(part) ?? []);
+  const last = texts.pop() ?? (seals.length > 0 ? { text: "" } : undefined);
+  if (last === undefined) return [];
+  const own = seals.pop();
+  const others = seals.map((data) => ({ text: "", thoughtSignature: data }));
+  return [...texts, ...others, own === undefined ? last : { ...last, thoughtSignature: own }];
+}
+
+/** The object or list that a text is, its numbers as they were written; undefined when it is neither. */
+function structIn(text: string): unknown {
+  if (!/^\s*[{[]/.test(text)) return undefined;
+  try {
+    return parseLosslessJson(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A result must be an object here: anything else is put into one. */
+function structOf(text: string): JsonObject {
+  const value = valueIn(text);
+  return isJsonObject(value) ? value : { result: value };
+}
+
+/** Objects and lists as such; everything else stays the text that it is. */
+function valueIn(text: string): unknown {
+  return structIn(text) ?? text;
+}
+
+/** The type that the bytes have, where they tell: a name such as image/jpg is refused upstream. */
+function inlineData(source: MediaSource, param: string): JsonObject {
+  if (source.is === "inline") {
+    const mimeType = typeByBytes(source.base64) ?? source.mediaType;
+    return { inlineData: { mimeType, data: source.base64 } };
+  }
+  throw fault("invalid_value", {
+    message: `${param}: this model takes media inside the request only. Send it as a data URL.`,
+    param,
+  });
+}

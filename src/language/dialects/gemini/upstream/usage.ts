@@ -1,0 +1,51 @@
+import { IMPOSSIBLE_TOKENS, isCount, type Tokens } from "../../../canon/usage.ts";
+import { WireUsage } from "../wire.ts";
+
+/**
+ * Usage of the Gemini dialect: promptTokenCount includes what was read from a cache, what tools put into the prompt
+ * comes on top, and candidatesTokenCount leaves thoughts out. Undefined when there are no figures.
+ */
+export function decodeUsage(value: unknown): Tokens | undefined {
+  const parsed = WireUsage.safeParse(value);
+  if (!parsed.success) return undefined;
+  const wire = parsed.data;
+  if (wire.promptTokenCount == null && wire.candidatesTokenCount == null && wire.totalTokenCount == null)
+    return undefined;
+  const inputTokens = (wire.promptTokenCount ?? 0) + (wire.toolUsePromptTokenCount ?? 0);
+  const reasoningTokens = wire.thoughtsTokenCount ?? 0;
+  const written = wire.candidatesTokenCount ?? 0;
+  const usage: Tokens = {
+    inputTokens,
+    cachedTokens: wire.cachedContentTokenCount ?? 0,
+    cacheWriteTokens: 0,
+    outputTokens: thoughtsAreWithin(wire, inputTokens) ? written : written + reasoningTokens,
+    reasoningTokens,
+    audioInputTokens: audioIn(wire.promptTokensDetails) + audioIn(wire.toolUsePromptTokensDetails),
+    audioOutputTokens: audioIn(wire.candidatesTokensDetails),
+  };
+  // Of two figures that are added up, one below zero would not show in the sum.
+  const areCounts =
+    isCount(wire.promptTokenCount ?? 0) && isCount(wire.toolUsePromptTokenCount ?? 0) && isCount(written);
+  return areCounts && isPossible(usage) ? usage : IMPOSSIBLE_TOKENS;
+}
+
+/** Some servers count thoughts among what was written; they are known by their total. */
+function thoughtsAreWithin(wire: WireUsage, inputTokens: number): boolean {
+  const { thoughtsTokenCount: thoughts, candidatesTokenCount: written, totalTokenCount: total } = wire;
+  return !!thoughts && total != null && written != null && written >= thoughts && total === inputTokens + written;
+}
+
+function audioIn(details: WireUsage["promptTokensDetails"]): number {
+  let tokens = 0;
+  for (const { modality, tokenCount } of details ?? []) if (modality === "AUDIO") tokens += tokenCount ?? 0;
+  return tokens;
+}
+
+function isPossible(usage: Tokens): boolean {
+  if (!Object.values(usage).every(isCount)) return false;
+  return (
+    usage.cachedTokens <= usage.inputTokens &&
+    usage.audioInputTokens <= usage.inputTokens &&
+    usage.audioOutputTokens <= usage.outputTokens
+  );
+}

@@ -1,0 +1,209 @@
+import { isJsonObject, type JsonObject, tryParseJson } from "../../../../kit/json.ts";
+import type { Call } from "../../../canon/call.ts";
+import type { ReasoningDetail, ReasoningSeal } from "../../../canon/parts.ts";
+import type { AnswerEvent, Citation } from "../../../canon/reply-events.ts";
+import { writeSeal } from "../reasoning-signatures.ts";
+import { wireToolId } from "../tool-ids.ts";
+import { ArgumentsEnd } from "./arguments-end.ts";
+
+/** One step of an answer's content, as this dialect takes them. */
+export type Step =
+  | { readonly is: "open"; readonly index: number; readonly block: JsonObject }
+  | { readonly is: "delta"; readonly index: number; readonly delta: JsonObject }
+  | { readonly is: "close"; readonly index: number };
+
+type Draft = {
+  readonly kind: "text" | "thinking" | "tool" | "sealed";
+  readonly block: JsonObject;
+  /** Pieces that wait until the block is the open one. */
+  readonly waiting: JsonObject[];
+  /** Of a tool call: which one, and how its arguments come. */
+  readonly call?: OpenCall;
+  opened: boolean;
+  /** Nothing more belongs to it. */
+  done: boolean;
+};
+
+type OpenCall = {
+  readonly index: number;
+  readonly end: ArgumentsEnd;
+  /** What the arguments begin as. */
+  form: "unknown" | "object" | "other";
+  /** What came and is no object: it is not told before it is known what to make of it. */
+  held: string;
+};
+
+const NOTHING: readonly Step[] = [];
+
+/**
+ * Blocks of this dialect follow each other and never overlap, while other dialects may write several tool calls at
+ * once. So the blocks stand in line: the first is open and written as it comes, the others wait their turn. A block
+ * opens with the first thing that is in it, and it closes when another one waits and nothing more can belong to it.
+ */
+export class BlockLine {
+  readonly #line: Draft[] = [];
+  /** How many calls the caller takes of one answer. */
+  readonly #takes: "many" | "one";
+  #index = 0;
+  #calls = 0;
+  #refusal = "";
+  /** Reasoning that was shown and not yet confirmed as a whole block. */
+  #shown = "";
+
+  constructor({ chatOnly }: Pick<Call, "chatOnly">) {
+    this.#takes = chatOnly?.parallel_tool_calls === false ? "one" : "many";
+  }
+
+  get calls(): number {
+    return this.#calls;
+  }
+
+  get refusal(): string {
+    return this.#refusal;
+  }
+
+  add(event: AnswerEvent): readonly Step[] {
+    switch (event.is) {
+      case "refusal":
+        this.#refusal += event.text;
+        return this.#text(event.text);
+      case "text":
+        return this.#text(event.text);
+      case "reasoning":
+        return this.#reasoning(event.text);
+      case "reasoning_detail":
+        return this.#detail(event.detail);
+      case "tool_call":
+        return this.#call(event);
+      case "tool_arguments":
+        return this.#arguments(event.index, event.text);
+      case "citation":
+        return this.#cite(event.citation);
+      case "begin":
+      case "figures":
+      case "finish":
+      case "problem":
+      case "end":
+        return NOTHING;
+    }
+  }
+
+  /** Whatever still waits, in order. */
+  finish(): readonly Step[] {
+    for (const draft of this.#line) {
+      draft.done = true;
+      if (draft.call !== undefined && draft.call.form !== "object" && draft.call.held !== "")
+        draft.waiting.push({ type: "input_json_delta", partial_json: objectIn(draft.call.held) });
+    }
+    return this.#advance();
+  }
+
+  #text(text: string): readonly Step[] {
+    if (text === "") return NOTHING;
+    this.#tail("text", { type: "text", text: "" }).waiting.push({ type: "text_delta", text });
+    return this.#advance();
+  }
+
+  #reasoning(text: string): readonly Step[] {
+    if (text === "") return NOTHING;
+    this.#shown += text;
+    this.#tail("thinking", THINKING).waiting.push({ type: "thinking_delta", thinking: text });
+    return this.#advance();
+  }
+
+  #detail(detail: ReasoningDetail): readonly Step[] {
+    const shown = this.#shown;
+    this.#shown = "";
+    if (detail.is === "sealed") return this.#seal(detail.seal, "block");
+    const { text, seal } = detail;
+    const last = this.#line.at(-1);
+    const isOpen = last?.kind === "thinking" && !last.done;
+    if (!isOpen && seal === null && (text === "" || text === shown)) return NOTHING;
+    const draft = this.#tail("thinking", THINKING);
+    if (!isOpen && text !== "") draft.waiting.push({ type: "thinking_delta", thinking: text });
+    if (seal !== null) draft.waiting.push({ type: "signature_delta", signature: writeSeal(seal, "block") });
+    draft.done = true;
+    return this.#advance();
+  }
+
+  #seal(seal: ReasoningSeal, place: "block" | "call"): readonly Step[] {
+    const block = { type: "redacted_thinking", data: writeSeal(seal, place) };
+    this.#line.push({ kind: "sealed", block, waiting: [], opened: false, done: true });
+    return this.#advance();
+  }
+
+  /** A signature of another family has no place on the call: it stands in a block of its own right before it. */
+  #call({ index, id, name, signature }: Extract<AnswerEvent, { is: "tool_call" }>): readonly Step[] {
+    this.#calls += 1;
+    if (this.#takes === "one" && this.#calls > 1) return NOTHING;
+    const before = signature === null ? NOTHING : this.#seal(signature, "call");
+    const block = { type: "tool_use", id: wireToolId(id), name, input: {} };
+    const call: OpenCall = { index, end: new ArgumentsEnd(), form: "unknown", held: "" };
+    this.#line.push({ kind: "tool", block, waiting: [], call, opened: false, done: false });
+    return [...before, ...this.#advance()];
+  }
+
+  #arguments(index: number, text: string): readonly Step[] {
+    const draft = this.#line.find(({ call }) => call?.index === index);
+    if (draft?.call === undefined || text === "") return NOTHING;
+    const { call } = draft;
+    const first = call.form === "unknown" ? text.trimStart()[0] : undefined;
+    if (first !== undefined) call.form = first === "{" ? "object" : "other";
+    // The arguments of this dialect are an object. Once one has begun, it is told as it comes.
+    if (call.form !== "object") {
+      call.held += text;
+      return NOTHING;
+    }
+    call.end.feed(text);
+    draft.waiting.push({ type: "input_json_delta", partial_json: text });
+    return this.#advance();
+  }
+
+  /** Sources belong to the text that is being written; where none is, nobody could tell what they are for. */
+  #cite({ url, title }: Citation): readonly Step[] {
+    const last = this.#line.at(-1);
+    if (last?.kind !== "text") return NOTHING;
+    const citation = {
+      type: "web_search_result_location",
+      url: url ?? "",
+      title,
+      cited_text: "",
+      encrypted_index: "",
+    };
+    last.waiting.push({ type: "citations_delta", citation });
+    return this.#advance();
+  }
+
+  /** The last block of the line when more of the same belongs to it, or else a new one behind it. */
+  #tail(kind: Draft["kind"], block: JsonObject): Draft {
+    const last = this.#line.at(-1);
+    if (last?.kind === kind && !last.done) return last;
+    const draft: Draft = { kind, block, waiting: [], opened: false, done: false };
+    this.#line.push(draft);
+    return draft;
+  }
+
+  #advance(): readonly Step[] {
+    const steps: Step[] = [];
+    for (let first = this.#line[0]; first !== undefined; first = this.#line[0]) {
+      const index = this.#index;
+      if (!first.opened) steps.push({ is: "open", index, block: first.block });
+      first.opened = true;
+      for (const delta of first.waiting.splice(0)) steps.push({ is: "delta", index, delta });
+      const mayClose = first.call === undefined || first.call.end.reached;
+      if (!first.done && (this.#line.length === 1 || !mayClose)) break;
+      steps.push({ is: "close", index });
+      this.#index += 1;
+      this.#line.shift();
+    }
+    return steps;
+  }
+}
+
+const THINKING: JsonObject = { type: "thinking", thinking: "", signature: "" };
+
+/** A few models write their arguments as the text of a text; what is no object either way is none. */
+function objectIn(text: string): string {
+  const inner = tryParseJson(text);
+  return typeof inner === "string" && isJsonObject(tryParseJson(inner)) ? inner : "{}";
+}

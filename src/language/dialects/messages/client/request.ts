@@ -1,0 +1,157 @@
+import { type Fault, fault } from "../../../../contract/faults.ts";
+import type { CountTokensRequest } from "../../../../contract/schemas/messages.ts";
+import { isJsonObject } from "../../../../kit/json.ts";
+import type { Call } from "../../../canon/call.ts";
+import type { Parameter } from "../../../canon/parameters.ts";
+import type { Part, Turn } from "../../../canon/parts.ts";
+import { decodeWishes } from "../../../canon/routing-hints.ts";
+import { extrasOf } from "../../extras.ts";
+import { keptInContainer, uploadsIn } from "../../uploads.ts";
+import { Notes, onlyAs, onlyEmpty, type Rows } from "./field-notes.ts";
+import { decodeCompaction, decodeFormat, decodeReasoning, decodeToolChoice, decodeTools } from "./settings.ts";
+import { cacheMark, decodeMessage } from "./turns.ts";
+
+/** Every field of the dialect, and what becomes of it where the endpoint speaks another one. */
+const FIELDS: Rows = {
+  model: "read",
+  messages: "read",
+  max_tokens: "read",
+  stream: "read",
+  system: "read",
+  temperature: "read",
+  top_p: "read",
+  top_k: "read",
+  stop_sequences: "read",
+  tools: "read",
+  tool_choice: "read",
+  thinking: "read",
+  output_config: "read",
+  output_format: "read",
+  provider: "read",
+  session_id: "read",
+  cost_tier: "read",
+  remaining_turns: "read",
+  // These change nothing of the answer.
+  metadata: "advisory",
+  cache_control: "advisory",
+  context_management: "advisory",
+  diagnostics: "advisory",
+  speed: "advisory",
+  user_profile_id: "advisory",
+  workspace_id: "advisory",
+  service_tier: onlyAs("advisory", "auto", "standard_only"),
+  // Where it is computed is the workspace's policy here; a wish of its own must not be lost without a word.
+  inference_geo: onlyAs("advisory", "global"),
+  mcp_servers: onlyEmpty,
+  container: "native",
+  // The answer is a summary of the conversation, and nothing else.
+  compaction: "native",
+  fallbacks: onlyEmpty,
+  fallback_credit_token: "native",
+  thread: "read",
+};
+
+/** The canonical call behind a request of this dialect. */
+export function decodeMessages(request: CountTokensRequest): Call {
+  if (request["thread"] != null) throw noThreads();
+  const notes = new Notes();
+  notes.sort(request, FIELDS, "");
+  const turns = decodeTurns(request, notes);
+  const tools = decodeTools(request.tools ?? [], notes);
+  const toolChoice = decodeToolChoice(request.tool_choice, tools, notes);
+  const reasoning = decodeReasoning(request, notes);
+  const responseFormat = decodeFormat(request.output_config, request["output_format"], notes);
+  const stop = request.stop_sequences ?? [];
+  const serial = request.tool_choice?.disable_parallel_tool_use === true && tools.length > 0;
+  const rows: Readonly<Partial<Record<Parameter, boolean>>> = {
+    max_tokens: request.max_tokens != null,
+    tools: tools.length > 0,
+    tool_choice: toolChoice !== undefined,
+    response_format: responseFormat.is !== "text",
+    reasoning_effort: reasoning !== undefined && reasoning.wish.dispensable !== true,
+    stop: stop.length > 0,
+    // temperature and top_p are no rows: a model that chooses its words by itself is asked without them.
+    top_k: request.top_k != null,
+  };
+  const wishes = decodeWishes(request);
+  const uploads = [
+    ...uploadsIn(request.messages, (at, inside) => `messages.${at}${inside}`),
+    ...keptInContainer(request["container"]),
+  ];
+  return {
+    model: request.model,
+    turns,
+    tools,
+    toolChoice,
+    responseFormat,
+    reasoning: reasoning?.wish,
+    maxOutputTokens: request.max_tokens ?? undefined,
+    temperature: request.temperature ?? undefined,
+    topP: request.top_p ?? undefined,
+    topK: request.top_k ?? undefined,
+    stop,
+    stream: request.stream === true,
+    includeUsage: true,
+    parameters: PARAMETER_ORDER.filter((row) => rows[row] === true),
+    parameterNames: {
+      stop: "stop_sequences",
+      response_format: request.output_config?.format ? "output_config.format" : "output_format",
+      reasoning_effort: reasoning?.field ?? "thinking",
+    },
+    // Told where it can be told; the writer of the answer holds to it everywhere.
+    ...(serial ? { chatOnly: { parallel_tool_calls: false } } : {}),
+    native: notes.native,
+    advisory: notes.advisory,
+    ...extrasOf("messages", request),
+    ...(uploads.length > 0 ? { uploads } : {}),
+    ...decodeCompaction(request["context_management"]),
+    ...(wishes === undefined ? {} : { wishes }),
+  };
+}
+
+/** A provider's thread goes by the provider's id for an answer, and the caller has the gateway's; nor could it move on. */
+function noThreads(): Fault {
+  return fault("unsupported_parameter", {
+    message: "thread: the gateway holds no conversations for providers. Send the whole conversation without it.",
+    param: "thread",
+  });
+}
+
+const PARAMETER_ORDER: readonly Parameter[] = [
+  "max_tokens",
+  "tools",
+  "tool_choice",
+  "response_format",
+  "reasoning_effort",
+  "stop",
+  "top_k",
+];
+
+/** One turn for the system prompt where there is one, then one for each message. */
+function decodeTurns({ system, messages }: CountTokensRequest, notes: Notes): Turn[] {
+  const turns = messages.map((message, at) => decodeMessage(message, `messages.${at}`, notes));
+  const instructions = decodeSystem(system, notes);
+  return instructions.length === 0 ? turns : [{ role: "system", parts: instructions }, ...turns];
+}
+
+/** A line of a well-known client's own bookkeeping, new in every request: it would spoil the caches of other providers. */
+const BOOKKEEPING = /^x-anthropic-billing-header:/;
+const SYSTEM_ROWS: Rows = { type: "read", text: "read", cache_control: "read", citations: "echo" };
+
+function decodeSystem(system: CountTokensRequest["system"], notes: Notes): Part[] {
+  if (typeof system === "string") return system === "" ? [] : [{ is: "text", text: system }];
+  return (system ?? []).flatMap((block, at): Part[] => {
+    const path = `system.${at}`;
+    if (block.type !== "text" || typeof block["text"] !== "string") {
+      notes.note("native", path);
+      return [];
+    }
+    notes.sort(block, SYSTEM_ROWS, path);
+    if (at === 0 && BOOKKEEPING.test(block["text"])) {
+      notes.note("advisory", path);
+      return [];
+    }
+    const control = block["cache_control"];
+    return [{ is: "text", text: block["text"], ...(isJsonObject(control) ? cacheMark({ type: "", ...control }) : {}) }];
+  });
+}

@@ -1,0 +1,191 @@
+import { invalidValue } from "../../../../contract/faults.ts";
+import type { CountTokensRequest, CustomTool, MessageTool } from "../../../../contract/schemas/messages.ts";
+import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import {
+  EFFORTS,
+  type Effort,
+  type ReasoningWish,
+  type ResponseFormat,
+  type ToolChoice,
+  type ToolDefinition,
+} from "../../../canon/call.ts";
+import { effortOfBudget } from "../../../canon/effort.ts";
+import { type Notes, onlyAs, type Row, type Rows } from "./field-notes.ts";
+import { cacheMark } from "./turns.ts";
+
+const DIRECT_ONLY: Row = (value) =>
+  Array.isArray(value) && value.every((caller) => caller === "direct") ? "echo" : "native";
+
+const TOOL_ROWS: Rows = {
+  type: "read",
+  name: "read",
+  description: "read",
+  input_schema: "read",
+  strict: "read",
+  cache_control: "read",
+  allowed_callers: DIRECT_ONLY,
+  defer_loading: onlyAs("echo", false),
+  eager_input_streaming: "advisory",
+  input_examples: "advisory",
+};
+
+/** Tools that the caller runs. Those of the provider exist with endpoints of this dialect only. */
+export function decodeTools(tools: readonly MessageTool[], notes: Notes): ToolDefinition[] {
+  return tools.flatMap((tool, at) => {
+    if (!isCustomTool(tool)) {
+      notes.note("native", `tools.${at}.type`);
+      return [];
+    }
+    notes.sort(tool, TOOL_ROWS, `tools.${at}`);
+    const { name, description, input_schema, strict, cache_control } = tool;
+    return [
+      {
+        name,
+        description: description ?? null,
+        schema: input_schema,
+        strict: strict ?? null,
+        ...cacheMark(cache_control),
+      },
+    ];
+  });
+}
+
+function isCustomTool(tool: MessageTool): tool is CustomTool {
+  return tool.type == null || tool.type === "custom";
+}
+
+const CHOICE_ROWS: Rows = { type: "read", name: "read", disable_parallel_tool_use: "read" };
+
+export function decodeToolChoice(
+  choice: CountTokensRequest["tool_choice"],
+  tools: readonly ToolDefinition[],
+  notes: Notes,
+): ToolChoice | undefined {
+  if (!choice) return undefined;
+  notes.sort(choice, CHOICE_ROWS, "tool_choice");
+  switch (choice.type) {
+    case "auto":
+    case "none":
+      return { is: choice.type };
+    case "any":
+      if (notes.native.length === 0 && tools.length === 0)
+        throw invalidValue("tool_choice", "it demands a tool, and tools has none");
+      return { is: "required" };
+    case "tool":
+      if (!choice.name) throw invalidValue("tool_choice.name", "it is required with type tool: name the tool to call");
+      if (notes.native.length === 0 && !tools.some(({ name }) => name === choice.name))
+        throw invalidValue("tool_choice.name", `there is no tool "${choice.name.slice(0, 64)}" in tools`);
+      return { is: "named", name: choice.name };
+    default:
+      notes.note("native", "tool_choice.type");
+      return undefined;
+  }
+}
+
+type Reasoning = { readonly wish: ReasoningWish; readonly field: string };
+
+const THINKING_ROWS: Rows = { type: "read", budget_tokens: "read", display: "advisory" };
+/** How hard to think where the caller turns it on and says no word for it. */
+const EFFORT_DEFAULT: Effort = "medium";
+const EFFORT_BETWEEN_TOOLS: Effort = "low";
+
+/** What the caller wishes, and the field that says it. A budget is a demand; the rest is left out where it cannot be said. */
+export function decodeReasoning(
+  { thinking, output_config }: Pick<CountTokensRequest, "thinking" | "output_config">,
+  notes: Notes,
+): Reasoning | undefined {
+  const word = decodeEffort(output_config?.effort, notes);
+  if (!thinking) return word === undefined ? undefined : { wish: gently(word), field: "output_config.effort" };
+  notes.sort(thinking, THINKING_ROWS, "thinking");
+  const field = "thinking";
+  switch (thinking.type) {
+    case "disabled":
+      return { wish: gently("none"), field };
+    case "adaptive":
+      return { wish: word === undefined ? unsaid(EFFORT_DEFAULT) : gently(word), field };
+    case "between_tools":
+      return { wish: word === undefined ? unsaid(EFFORT_BETWEEN_TOOLS) : gently(word), field };
+    case "enabled": {
+      const budgetTokens = thinking.budget_tokens ?? null;
+      const effort = word ?? (budgetTokens === null ? EFFORT_DEFAULT : effortOfBudget(budgetTokens));
+      return { wish: { effort, budgetTokens }, field };
+    }
+    default:
+      notes.note("native", "thinking.type");
+      return undefined;
+  }
+}
+
+function gently(effort: Effort): ReasoningWish {
+  return { effort, budgetTokens: null, dispensable: true };
+}
+
+function unsaid(effort: Effort): ReasoningWish {
+  return { ...gently(effort), unsaid: true };
+}
+
+function decodeEffort(word: string | null | undefined, notes: Notes): Effort | undefined {
+  if (!word) return undefined;
+  const effort = EFFORTS.find((known) => known === word);
+  if (effort === undefined) notes.note("native", "output_config.effort");
+  return effort;
+}
+
+const CONFIG_ROWS: Rows = { effort: "read", format: "read" };
+const FORMAT_ROWS: Rows = { type: "read", schema: "read" };
+const FORMAT_NAME = "answer";
+
+type Format = NonNullable<NonNullable<CountTokensRequest["output_config"]>["format"]>;
+
+/** An older name of the field says the same. */
+export function decodeFormat(
+  config: CountTokensRequest["output_config"],
+  older: unknown,
+  notes: Notes,
+): ResponseFormat {
+  if (config) notes.sort(config, CONFIG_ROWS, "output_config");
+  if (config?.format) return formatOf(config.format, "output_config.format", notes);
+  return isJsonObject(older) ? formatOf({ ...older, type: String(older["type"]) }, "output_format", notes) : TEXT;
+}
+
+const TEXT: ResponseFormat = { is: "text" };
+
+function formatOf(format: Format, path: string, notes: Notes): ResponseFormat {
+  if (format.type !== "json_schema") {
+    notes.note("native", `${path}.type`);
+    return TEXT;
+  }
+  notes.sort(format, FORMAT_ROWS, path);
+  if (!isJsonObject(format.schema))
+    throw invalidValue(`${path}.schema`, "it is required: the JSON schema of the answer");
+  const strict = isClosed(format.schema) ? true : null;
+  return { is: "json_schema", name: FORMAT_NAME, description: null, schema: format.schema, strict };
+}
+
+/** Only a schema that says everything of its objects can be held to strictly in every dialect. */
+function isClosed(schema: unknown): boolean {
+  if (Array.isArray(schema)) return schema.every(isClosed);
+  if (!isJsonObject(schema)) return true;
+  return (
+    (!isJsonObject(schema["properties"]) || saysAll(schema, schema["properties"])) &&
+    Object.values(schema).every(isClosed)
+  );
+}
+
+function saysAll(schema: JsonObject, properties: JsonObject): boolean {
+  const { required } = { required: schema["required"] };
+  if (schema["additionalProperties"] !== false || !Array.isArray(required)) return false;
+  return Object.keys(properties).every((name) => required.includes(name));
+}
+
+/** Where a request does not say when a conversation is to be shortened. */
+const COMPACTS_FROM = 150_000;
+
+export function decodeCompaction(management: unknown): { readonly compactsFrom?: number } {
+  const edits = isJsonObject(management) ? management["edits"] : undefined;
+  if (!Array.isArray(edits)) return {};
+  const edit = edits.find((one) => isJsonObject(one) && String(one["type"]).startsWith("compact_"));
+  if (!isJsonObject(edit)) return {};
+  const value = isJsonObject(edit["trigger"]) ? edit["trigger"]["value"] : undefined;
+  return { compactsFrom: typeof value === "number" ? value : COMPACTS_FROM };
+}

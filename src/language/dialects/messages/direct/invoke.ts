@@ -1,0 +1,33 @@
+import { parseJsonText, patchMembers } from "../../../../kit/json.ts";
+import type { Piece } from "../../../canon/reply.ts";
+import { decodeException } from "../../converse/upstream/errors.ts";
+import { DAMAGED, EXCEPTION } from "../../converse/upstream/frames.ts";
+import type { Frame } from "../../upstream-dialect.ts";
+import { DirectMessages } from "./stream.ts";
+
+/** What the service adds to the last event for itself: it is no part of the dialect. */
+const METRICS = "amazon-bedrock-invocationMetrics";
+
+/** The response stream of InvokeModel: events of this dialect, each packed into a message of a binary event stream. */
+export class InvokedMessages extends DirectMessages {
+  override read(frame: Frame): Piece {
+    const { event, data } = frame;
+    if (event === null || event === DAMAGED) return { is: "garbage" };
+    if (event.startsWith(EXCEPTION))
+      return { is: "problem", problem: decodeException(event.slice(EXCEPTION.length), data) };
+    // Other messages than chunks are news that a later version of the service may bring.
+    if (event !== "chunk") return { is: "figures" };
+    const unpacked = eventIn(data);
+    return unpacked === undefined ? { is: "garbage" } : super.read({ event: null, data: unpacked });
+  }
+}
+
+function eventIn(payload: string): string | undefined {
+  const packed = parseJsonText(payload);
+  const bytes = "problem" in packed ? undefined : packed.value["bytes"];
+  if (typeof bytes !== "string") return undefined;
+  const text = Buffer.from(bytes, "base64").toString("utf8");
+  if (!text.includes(METRICS)) return text;
+  const event = parseJsonText(text);
+  return "problem" in event ? undefined : patchMembers(event, [{ key: METRICS, json: null }]);
+}

@@ -1,0 +1,234 @@
+import { describe, expect, test } from "vitest";
+import { cutInto } from "../../../../../tests/support/events.ts";
+import { messageEvent, messageJson, messageStream } from "../../../../../tests/support/messages.ts";
+import { encodeEventMessage } from "../../../../kit/aws-event-stream.ts";
+import { SseReader } from "../../../../kit/sse.ts";
+import { weightOf } from "../../../canon/estimate.ts";
+import type { Piece } from "../../../canon/reply.ts";
+import { IMPOSSIBLE_TOKENS } from "../../../canon/usage.ts";
+import { ConverseFrames } from "../../converse/upstream/frames.ts";
+import type { Frame } from "../../upstream-dialect.ts";
+import { InvokedMessages } from "./invoke.ts";
+import { DirectMessages, decodeDirect } from "./stream.ts";
+
+const OWN = { id: "msg_own", model: "anthropic/claude-own" };
+/** A text of the provider's with what is the gateway's in it. */
+const asOwn = (text: string) => text.replace('"msg_1"', `"${OWN.id}"`).replace('"claude-test"', `"${OWN.model}"`);
+const NO_USAGE = {
+  inputTokens: 0,
+  cachedTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  audioInputTokens: 0,
+  audioOutputTokens: 0,
+};
+
+const CONTENT = [
+  { type: "thinking", thinking: "Let me see. Ünïcödé", signature: "c2ln" },
+  { type: "redacted_thinking", data: "opaque" },
+  { type: "text", text: "Hello, 世界", citations: [{ url: "https://a.example", title: "A" }] },
+  { type: "tool_use", id: "toolu_1", name: "weather", input: { city: "Paris", big: 12345678901 } },
+  { type: "web_search_tool_result", tool_use_id: "srv_1", content: [{ type: "web_search_result", url: "u" }] },
+];
+const USAGE = {
+  input_tokens: 11,
+  cache_read_input_tokens: 100,
+  cache_creation_input_tokens: 50,
+  cache_creation: { ephemeral_5m_input_tokens: 20, ephemeral_1h_input_tokens: 30 },
+  output_tokens: 42,
+  output_tokens_details: { thinking_tokens: 9 },
+};
+
+const framesOf = (bytes: Buffer, size = bytes.length): Frame[] => {
+  const reader = new SseReader(1 << 20);
+  return [...[...cutInto(bytes, size)].flatMap((chunk) => reader.push(chunk)), ...reader.end()];
+};
+const textOf = (pieces: readonly Piece[]) => pieces.map((piece) => ("text" in piece ? piece.text : "")).join("");
+const readAll = (stream: DirectMessages, frames: readonly Frame[]) => frames.map((frame) => stream.read(frame));
+const event = (data: object): Frame => ({ event: null, data: JSON.stringify(data) });
+
+describe("a stream that is handed on", () => {
+  const source = messageStream(messageJson(CONTENT, { usage: USAGE }), 5);
+  const expected = asOwn(source.toString());
+
+  test("MSG-01 every byte reaches the caller but for id and model, wherever the chunks were cut", () => {
+    for (const size of [1, 2, 3, 7, 64, 1000, source.length]) {
+      const stream = new DirectMessages(OWN);
+      const pieces = readAll(stream, framesOf(source, size));
+      expect(textOf(pieces) + stream.close()).toBe(expected);
+    }
+  });
+
+  test("MSG-01 BILL-05 the meter reads along: last figures win, everything the model wrote is counted", () => {
+    const stream = new DirectMessages(OWN);
+    readAll(stream, framesOf(source));
+    expect(stream.usage).toEqual({
+      ...NO_USAGE,
+      inputTokens: 161,
+      cachedTokens: 100,
+      cacheWriteTokens: 50,
+      cacheWrite1hTokens: 30,
+      outputTokens: 42,
+      reasoningTokens: 9,
+    });
+    const written = ["Let me see. Ünïcödé", "Hello, 世界", "weather", JSON.stringify(CONTENT[3]?.input)];
+    expect(stream.outputWeight).toBe(weightOf(written.join("")));
+    expect(stream).toMatchObject({ upstreamId: "msg_1", finished: true });
+  });
+
+  test("the last event waits for the close", () => {
+    const stream = new DirectMessages(OWN);
+    const pieces = readAll(stream, framesOf(source));
+    expect(pieces.at(-1)).toEqual({ is: "end", text: "" });
+    expect(stream.close()).toBe('event: message_stop\ndata: {"type":"message_stop"     }\n\n');
+  });
+
+  test("only id and model of the message change: spaces, order, escapes and numbers stay", () => {
+    const data =
+      '{ "message" : {"usage":{"input_tokens":1.0},"big":12345678901234567890, "id" : "x\\u0041" ,"model" :"c\\u0041","s":"\\u00e9\\/"}, "type":"message_start","extra":null }   ';
+    expect(new DirectMessages(OWN).read({ event: "message_start", data })).toEqual({
+      is: "preamble",
+      text: `event: message_start\ndata: ${data.replace('"x\\u0041"', `"${OWN.id}"`).replace('"c\\u0041"', `"${OWN.model}"`)}\n\n`,
+    });
+  });
+
+  test("nothing the model said: the head, pings and an empty text; from then on everything is content", () => {
+    const stream = new DirectMessages(OWN);
+    const kinds = readAll(stream, [
+      event({ type: "message_start", message: { id: "m" } }),
+      event({ type: "ping" }),
+      event({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }),
+      event({ type: "ping" }),
+      event({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "a" } }),
+      event({ type: "ping" }),
+      event({ type: "message_delta", delta: { stop_reason: "end_turn" } }),
+    ]).map(({ is }) => is);
+    expect(kinds).toEqual(["preamble", "preamble", "preamble", "preamble", "content", "content", "content"]);
+  });
+
+  test.each(["thinking", "redacted_thinking", "tool_use", "server_tool_use", "web_search_tool_result", "new_kind"])(
+    "a block of %s is content as it opens",
+    (type) => {
+      const stream = new DirectMessages(OWN);
+      expect(stream.read(event({ type: "content_block_start", index: 0, content_block: { type } })).is).toBe("content");
+    },
+  );
+
+  test("events nobody knows pass through, JSON or not; known ones must be JSON", () => {
+    const stream = new DirectMessages(OWN);
+    const text = 'event: novelty\ndata: {"type":"novelty", "a":1}\n\n';
+    expect(textOf(readAll(stream, framesOf(Buffer.from(text))))).toBe(text);
+    expect(stream.read({ event: "novelty", data: "words" })).toMatchObject({ is: "preamble" });
+    expect(stream.read({ event: "ping", data: "words" })).toEqual({ is: "garbage" });
+    expect(stream.read({ event: null, data: "words" })).toEqual({ is: "garbage" });
+    expect(stream.read({ event: "message_start", data: '{"type":"message_start"}' })).toEqual({ is: "garbage" });
+  });
+
+  test("data in several lines stays in several lines; an event without a name gets its type", () => {
+    const stream = new DirectMessages(OWN);
+    const lines = 'event: ping\ndata: {"type":\ndata: "ping"}\n\n';
+    expect(textOf(readAll(stream, framesOf(Buffer.from(lines))))).toBe(lines);
+    expect(textOf([stream.read(event({ type: "ping" }))])).toBe('event: ping\ndata: {"type":"ping"}\n\n');
+  });
+
+  test("an error inside the stream is a problem with the status it stands for", () => {
+    const overloaded = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
+    expect(new DirectMessages(OWN).read({ event: "error", data: JSON.stringify(overloaded) })).toEqual({
+      is: "problem",
+      problem: { message: "Overloaded", code: null, type: "overloaded_error", status: 529 },
+    });
+  });
+
+  test("CHAT-07 an instalment of the figures that cannot be makes all of them impossible", () => {
+    for (const output_tokens of [-1, 2.5]) {
+      const stream = new DirectMessages(OWN);
+      const usage = { input_tokens: 10, output_tokens: 1 };
+      stream.read(event({ type: "message_start", message: { id: "m", content: [], usage } }));
+      expect(stream.usage).toMatchObject({ inputTokens: 10, outputTokens: 1 });
+      stream.read(event({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens } }));
+      expect(stream.usage).toBe(IMPOSSIBLE_TOKENS);
+      expect(stream.cutShort).toBeUndefined();
+    }
+  });
+
+  test("a server that forgets its last event is helped out; a broken stream ends with an error event", () => {
+    const stream = new DirectMessages(OWN);
+    stream.read(event({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } }));
+    expect(stream.finished).toBe(true);
+    expect(stream.close()).toBe(messageEvent({ type: "message_stop" }));
+    const error = { message: "m", type: "upstream_error", code: "upstream_error", request_id: OWN.id } as const;
+    expect(stream.fail({ error })).toBe(
+      `event: error\ndata: ${JSON.stringify({ type: "error", error, request_id: OWN.id })}\n\n`,
+    );
+  });
+});
+
+describe("a whole answer that is handed on", () => {
+  test("MSG-01 the provider's bytes with our id and our name of the model, and figures for the meter", () => {
+    const text = `\n${JSON.stringify(messageJson(CONTENT, { usage: USAGE, unknown: { a: [1.0, 2e5] } }), null, 1)} \n`;
+    const answer = decodeDirect(Buffer.from(text), OWN);
+    expect(answer?.render(NO_USAGE, undefined)).toBe(asOwn(text));
+    expect(answer?.usage).toMatchObject({ inputTokens: 161, cacheWrite1hTokens: 30, outputTokens: 42 });
+    expect(answer?.upstreamId).toBe("msg_1");
+    expect(answer?.outputWeight).toBeGreaterThan(50);
+  });
+
+  test.each(['{"type":"error","error":{"type":"api_error"}}', "[]", "words", '{"content":"text"}'])(
+    "%s is no answer",
+    (text) => {
+      expect(decodeDirect(Buffer.from(text), OWN)).toBeUndefined();
+    },
+  );
+});
+
+describe("the response stream of InvokeModel", () => {
+  const chunk = (data: string) =>
+    encodeEventMessage(
+      { ":event-type": "chunk", ":content-type": "application/json", ":message-type": "event" },
+      JSON.stringify({ bytes: Buffer.from(data).toString("base64"), p: "abcdef" }),
+    );
+  const read = (bytes: Buffer, size: number) => {
+    const frames = new ConverseFrames(1 << 20);
+    const stream = new InvokedMessages(OWN);
+    const list = [...[...cutInto(bytes, size)].flatMap((part) => frames.push(part)), ...frames.end()];
+    const pieces = readAll(stream, list);
+    return { stream, pieces, text: textOf(pieces) + stream.close() };
+  };
+  const events = framesOf(messageStream(messageJson(CONTENT, { usage: USAGE }), 6));
+  const metrics = { inputTokenCount: 11, outputTokenCount: 42, invocationLatency: 5, firstByteLatency: 2 };
+  const packed = Buffer.concat(
+    events.map(({ data }) =>
+      chunk(
+        data.includes("message_stop")
+          ? JSON.stringify({ type: "message_stop", "amazon-bedrock-invocationMetrics": metrics })
+          : data,
+      ),
+    ),
+  );
+
+  test("MSG-01 its events are those of the dialect, without the service's own figures", () => {
+    const expected = asOwn(events.map(({ event: name, data }) => `event: ${name}\ndata: ${data}\n\n`).join("")).replace(
+      '{"type":"message_stop"     }',
+      '{"type":"message_stop"}',
+    );
+    for (const size of [1, 5, 100, packed.length]) {
+      const { text, stream } = read(packed, size);
+      expect(text).toBe(expected);
+      expect(stream.usage).toMatchObject({ inputTokens: 161, outputTokens: 42 });
+    }
+  });
+
+  test("an exception is a problem with its status, damage is damage", () => {
+    const headers = { ":exception-type": "throttlingException", ":message-type": "exception" };
+    const thrown = encodeEventMessage(headers, '{"message":"Too many requests"}');
+    expect(read(thrown, 9).pieces).toEqual([
+      {
+        is: "problem",
+        problem: { message: "Too many requests", code: "throttlingException", type: null, status: 429 },
+      },
+    ]);
+    expect(read(packed.subarray(0, -3), 50).pieces.at(-1)).toEqual({ is: "garbage" });
+    expect(read(chunk("words"), 50).pieces).toEqual([{ is: "garbage" }]);
+  });
+});

@@ -1,0 +1,221 @@
+import { type ErrorEnvelope, messagesEnvelopeOf } from "../../../../contract/faults.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+  type ParsedBody,
+  parseJsonObject,
+  parseJsonText,
+  patchMembers,
+  tryParseJsonObject,
+} from "../../../../kit/json.ts";
+import { weightOf } from "../../../canon/estimate.ts";
+import type { ExtraName } from "../../../canon/extras.ts";
+import type { AnswerStream, Piece, WholeAnswer } from "../../../canon/reply.ts";
+import type { Usage } from "../../../canon/usage.ts";
+import { isRunInBlock, messagePrompts, messageUses, mostUses, type Uses, usedInBlock, usesSeen } from "../../extras.ts";
+import type { Frame } from "../../upstream-dialect.ts";
+import { decodeProblem } from "../upstream/errors.ts";
+import { UsageTally } from "../upstream/usage.ts";
+import { WireMessage, WireStart, WireStop } from "../wire.ts";
+
+const LAST_EVENT = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
+
+/** What of an answer is the gateway's: its id, and for a caller that compares it the name of the model. */
+export type Own = { readonly id: string; readonly model: string | undefined };
+
+/** Hands a stream of this dialect on as it came, but for what is the gateway's own, and reads along for the meter. */
+export class DirectMessages implements AnswerStream {
+  readonly #own: Own;
+  readonly #tally = new UsageTally();
+  #usage: Usage | undefined;
+  #uses: Uses | undefined;
+  #inputs = 1;
+  /** Tools of the provider's as they were begun: the figures about them come last. */
+  readonly #begun: Partial<Record<ExtraName, number>> = {};
+  #runs = 0;
+  #outputWeight = 0;
+  #upstreamId: string | null = null;
+  #finished = false;
+  /** The output was told at the end; what stands at the start is a guess. */
+  #figured = false;
+  #spoken = false;
+  #last = LAST_EVENT;
+
+  constructor(own: Own) {
+    this.#own = own;
+  }
+
+  get usage(): Usage | undefined {
+    return this.#usage;
+  }
+
+  get uses(): Uses | undefined {
+    return this.#figured ? this.#uses : mostUses(this.#uses, this.#begun);
+  }
+
+  get inputs(): number {
+    return this.#inputs;
+  }
+
+  get outputWeight(): number {
+    return this.#outputWeight;
+  }
+
+  get cutShort(): true | undefined {
+    return this.#figured ? undefined : true;
+  }
+
+  get upstreamId(): string | null {
+    return this.#upstreamId;
+  }
+
+  get finished(): boolean {
+    return this.#finished;
+  }
+
+  read(frame: Frame): Piece {
+    const body = tryParseJsonObject(frame.data);
+    const type = body?.["type"] ?? frame.event;
+    if (type === "error") return { is: "problem", problem: decodeProblem(body, null) };
+    if (body === undefined) return KNOWN.has(type) || type === null ? { is: "garbage" } : this.#piece(frame, type);
+    switch (type) {
+      case "content_block_delta":
+        this.#grow(body["delta"]);
+        break;
+      case "content_block_start":
+        this.#open(body["content_block"]);
+        break;
+      case "message_start":
+        return this.#begin(frame, body["message"]);
+      case "message_delta":
+        this.#stop(body);
+        break;
+      case "message_stop":
+        this.#finished = true;
+        // The last word is kept back until the answer is in the books.
+        this.#last = written(frame, type);
+        return { is: "end", text: "" };
+      default:
+        // The end of a block, pings, and whatever the provider adds one day.
+        break;
+    }
+    return this.#piece(frame, type);
+  }
+
+  #piece(frame: Frame, type: unknown): Piece {
+    return { is: this.#spoken ? "content" : "preamble", text: written(frame, type) };
+  }
+
+  #begin(frame: Frame, message: unknown): Piece {
+    const start = WireStart.safeParse(message);
+    const data = withOwnMembers(frame.data, this.#own);
+    if (!start.success || data === undefined) return { is: "garbage" };
+    this.#upstreamId = start.data.id || null;
+    this.#count(start.data.usage);
+    return this.#piece({ event: frame.event, data }, "message_start");
+  }
+
+  /** A block of text opens empty; every other kind says something by being there, and a thought may stay silent long. */
+  #open(block: unknown): void {
+    if (isRunInBlock(block)) this.#runs += 1;
+    const used = usedInBlock(block);
+    if (used !== undefined) this.#begun[used] = (this.#begun[used] ?? 0) + 1;
+    const weight = weightOfBlock(block);
+    this.#outputWeight += weight;
+    if (weight > 0 || (isJsonObject(block) && block["type"] !== "text")) this.#spoken = true;
+  }
+
+  #grow(delta: unknown): void {
+    this.#spoken = true;
+    if (!isJsonObject(delta)) return;
+    for (const key of ["text", "thinking", "partial_json", "content"]) {
+      const piece = delta[key];
+      if (typeof piece === "string") this.#outputWeight += weightOf(piece);
+    }
+  }
+
+  #stop({ delta, usage }: JsonObject): void {
+    const told = this.#count(usage);
+    this.#figured = told !== undefined && isJsonObject(usage) && typeof usage["output_tokens"] === "number";
+    const stop = WireStop.safeParse(delta);
+    if (stop.success && stop.data.stop_reason) this.#finished = true;
+  }
+
+  #count(usage: unknown): Usage | undefined {
+    const told = this.#tally.add(usage);
+    this.#uses = messageUses(usage, this.#begun) ?? this.#uses;
+    this.#inputs = Math.max(this.#inputs, messagePrompts(usage, this.#runs));
+    this.#usage = told ?? this.#usage;
+    return told;
+  }
+
+  close(): string {
+    return this.#last;
+  }
+
+  fail(envelope: ErrorEnvelope): string {
+    return `event: error\ndata: ${JSON.stringify(messagesEnvelopeOf(envelope))}\n\n`;
+  }
+}
+
+/** A whole answer of this dialect, handed on as it came but for its id and model. */
+export function decodeDirect(bytes: Buffer, own: Own): WholeAnswer | undefined {
+  const body = parseJsonObject(bytes);
+  if ("problem" in body) return undefined;
+  const message = WireMessage.safeParse(body.value);
+  if (!message.success) return undefined;
+  const { content, id, usage } = message.data;
+  return {
+    usage: new UsageTally().add(usage),
+    uses: messageUses(usage, usesSeen(content)),
+    inputs: messagePrompts(usage, content.filter(isRunInBlock).length),
+    upstreamId: id || null,
+    outputWeight: content.reduce((sum, block) => sum + weightOfBlock(block), 0),
+    render: () => owned(body, own),
+  };
+}
+
+const KNOWN: ReadonlySet<unknown> = new Set([
+  "message_start",
+  "content_block_start",
+  "content_block_delta",
+  "content_block_stop",
+  "message_delta",
+  "message_stop",
+  "ping",
+]);
+
+/** The frame as it came. Clients of this dialect hear no event without a name: where a server left it out, it is its type. */
+function written({ event, data }: Frame, type: unknown): string {
+  const name = event ?? (typeof type === "string" ? type : null);
+  const head = name === null ? "" : `event: ${name}\n`;
+  return `${head}data: ${data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data}\n\n`;
+}
+
+/** What stands in a block, as an estimate weighs it: all of it in a whole answer, mostly nothing when it opens in a stream. */
+function weightOfBlock(block: unknown): number {
+  if (!isJsonObject(block)) return 0;
+  let weight = 0;
+  for (const key of ["text", "thinking", "name", "content"]) {
+    const words = block[key];
+    if (typeof words === "string") weight += weightOf(words);
+  }
+  const input = block["input"];
+  return isJsonObject(input) && Object.keys(input).length > 0 ? weight + weightOf(JSON.stringify(input)) : weight;
+}
+
+/** Only the characters of the two change. */
+function withOwnMembers(data: string, own: Own): string | undefined {
+  const event = parseJsonText(data);
+  const span = "problem" in event ? undefined : event.members.get("message");
+  if (span === undefined) return undefined;
+  const message = parseJsonText(data.slice(span.valueStart, span.valueEnd));
+  if ("problem" in message) return undefined;
+  return data.slice(0, span.valueStart) + owned(message, own) + data.slice(span.valueEnd);
+}
+
+function owned(message: ParsedBody, { id, model }: Own): string {
+  const isNamed = model !== undefined && message.members.has("model");
+  const named = isNamed ? [{ key: "model", json: JSON.stringify(model) }] : [];
+  return patchMembers(message, [{ key: "id", json: JSON.stringify(id) }, ...named]);
+}

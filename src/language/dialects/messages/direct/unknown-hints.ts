@@ -1,0 +1,60 @@
+import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody } from "../../../../kit/json.ts";
+import { losslessArray } from "../../../../kit/lossless-json.ts";
+
+/** What becomes of hints that another company's door does not know. */
+type UnknownHints = {
+  readonly patches: readonly MemberPatch[];
+  /** By the names that the log has for them. */
+  readonly dropped: readonly string[];
+};
+
+/** Asks for the arguments of a tool as they are written. Doors that do not know it have a beta that says so of all tools. */
+export const EAGER = "eager_input_streaming";
+export const EAGER_BETA = "fine-grained-tool-streaming-2025-05-14";
+
+const SCOPE_BETA = "prompt-caching-scope-";
+const DIAGNOSIS_BETA = "cache-diagnosis-";
+const MARKED = ["system", "messages", "tools"] as const;
+
+/**
+ * Hints that the maker's own API takes and others refuse the whole request for. None of them changes what the model says:
+ * they are about caches, and about when pieces of an answer are sent. Those that came with a beta are known where it is
+ * among the betas that go along.
+ */
+export function unknownHints(body: ParsedBody, sent: readonly string[], eager: "known" | "unknown"): UnknownHints {
+  const isSent = (beta: string) => sent.some((name) => name.startsWith(beta));
+  const fields = isSent(DIAGNOSIS_BETA) ? ["cache_control"] : ["cache_control", "diagnostics"];
+  const dropped = fields.filter((key) => body.members.has(key));
+  const patches: MemberPatch[] = dropped.map((key) => ({ key, json: null }));
+  const words = [...(isSent(SCOPE_BETA) ? [] : ["scope"]), ...(eager === "unknown" ? [EAGER] : [])];
+  // In JSON a word with its quotes is a name, or a text of its own.
+  const strange = new Set(words.filter((word) => body.text.includes(`"${word}"`)));
+  if (strange.size === 0) return { patches, dropped };
+  const found = new Set<string>();
+  for (const key of MARKED) {
+    const list = losslessArray(body, key);
+    const cleaned = list?.map((one) => withoutHints(one, strange, found));
+    if (cleaned?.some((one, at) => one !== list?.[at])) patches.push({ key, json: JSON.stringify(cleaned) });
+  }
+  return { patches, dropped: [...dropped, ...found] };
+}
+
+/** A block, a message or a tool; the same one where nothing was in it. What a tool is called with is not looked at. */
+function withoutHints(value: unknown, strange: ReadonlySet<string>, found: Set<string>): unknown {
+  if (!isJsonObject(value)) return value;
+  const { cache_control: mark, content } = value;
+  let kept: JsonObject = value;
+  if (strange.has("scope") && isJsonObject(mark) && "scope" in mark) {
+    const { scope: _, ...rest } = mark;
+    kept = { ...kept, cache_control: rest };
+    found.add("cache_control.scope");
+  }
+  if (strange.has(EAGER) && EAGER in value) {
+    const { [EAGER]: _, ...rest } = kept;
+    kept = rest;
+    if (value[EAGER] === true) found.add(EAGER);
+  }
+  if (!Array.isArray(content)) return kept;
+  const cleaned = content.map((block) => withoutHints(block, strange, found));
+  return cleaned.some((block, at) => block !== content[at]) ? { ...kept, content: cleaned } : kept;
+}

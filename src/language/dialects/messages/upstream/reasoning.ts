@@ -1,0 +1,158 @@
+import { fault } from "../../../../contract/faults.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
+import { type Call, EFFORTS, type Effort, type ReasoningWish } from "../../../canon/call.ts";
+import { nearestEffort } from "../../../canon/effort.ts";
+import type { Part, Turn } from "../../../canon/parts.ts";
+import type { ThinkingWay } from "../../../canon/reasoning-control.ts";
+import type { ModelFacts } from "../../upstream-dialect.ts";
+
+/** How a request says how hard to think and how long the answer may get; the two depend on each other. */
+export type ThinkingPlan = {
+  readonly maxTokens: number;
+  readonly thinking: JsonObject | undefined;
+  /** The word beside it, on models that have one. */
+  readonly word: string | undefined;
+  /** What the provider was told, in the caller's words. */
+  readonly received: Effort | undefined;
+};
+
+/** The dialect demands a limit. Where the catalogue knows none of the model, every model known takes this one. */
+const MAX_TOKENS_DEFAULT = 4096;
+const BUDGET_MIN = 1024;
+/** At most this share of the answer's limit is thought, when only a word was given. */
+const BUDGET_SHARE = 0.8;
+const BUDGETS: Readonly<Record<Exclude<Effort, "none">, number>> = {
+  minimal: 1024,
+  low: 2048,
+  medium: 8192,
+  high: 16_384,
+  xhigh: 32_768,
+  max: 65_536,
+};
+
+export function planThinking(call: Call, facts: ModelFacts): ThinkingPlan {
+  const maxTokens = call.maxOutputTokens ?? facts.maxOutputTokens ?? MAX_TOKENS_DEFAULT;
+  const { reasoning } = call;
+  if (reasoning === undefined) return { maxTokens, thinking: undefined, word: undefined, received: undefined };
+  const mode = modeOf(facts);
+  if (reasoning.effort === "none") return { maxTokens, thinking: off(mode, facts), word: undefined, received: "none" };
+  return mode === "budget" ? byBudget(call, reasoning, maxTokens, facts) : byWord(call, reasoning, maxTokens, facts);
+}
+
+/** The most that is written where a limit is stated: a budget that does not fit into it comes on top of it. */
+export function outputMax({ reasoning }: Call, limit: number, facts: ModelFacts): number {
+  if (reasoning === undefined || reasoning.effort === "none" || modeOf(facts) !== "budget") return limit;
+  // A word alone asks for more than a small limit only by the least that can be thought.
+  const budget = reasoning.budgetTokens ?? BUDGET_MIN;
+  return limit > budget ? limit : limit + budget;
+}
+
+/** Thoughts that do not fit into the stated limit would raise it, and none can come before words that are already said. */
+export function isInTheWay(call: Call, facts: ModelFacts): boolean {
+  const { reasoning, maxOutputTokens: limit, turns } = call;
+  if (reasoning === undefined || reasoning.effort === "none") return false;
+  if (turns.at(-1)?.role === "assistant") return true;
+  return limit !== undefined && outputMax(call, limit, facts) > limit;
+}
+
+function modeOf(facts: ModelFacts): ThinkingWay {
+  return facts.thinking ?? usualMode(facts);
+}
+
+/** Models that refuse sampling are the ones that also refuse a budget. */
+function usualMode({ sampling }: ModelFacts): ThinkingWay {
+  return sampling === false ? "adaptive" : "budget";
+}
+
+function off(mode: ThinkingWay, { model }: ModelFacts): JsonObject {
+  if (mode === "always")
+    throw fault("unsupported_parameter", {
+      message: `${model} always thinks: reasoning_effort cannot be none. Send low, or choose another model.`,
+      param: "reasoning_effort",
+    });
+  return { type: mode === "between_tools" ? "between_tools" : "disabled" };
+}
+
+function isForced({ toolChoice }: Call): boolean {
+  return toolChoice?.is === "required" || toolChoice?.is === "named";
+}
+
+/** The model decides how much to think; the word says how much it may cost. A forced tool leaves only the word. */
+function byWord(call: Call, reasoning: ReasoningWish, maxTokens: number, facts: ModelFacts): ThinkingPlan {
+  const effort = nearestEffort(reasoning, facts.efforts);
+  const word = effort === "minimal" ? "low" : effort;
+  if (isForced(call)) return { maxTokens, thinking: undefined, word, received: word };
+  refuseSampling(call, facts);
+  return { maxTokens, thinking: { type: "adaptive", display: "summarized" }, word, received: word };
+}
+
+function byBudget(call: Call, reasoning: ReasoningWish, limit: number, facts: ModelFacts): ThinkingPlan {
+  if (isForced(call))
+    throw fault("unsupported_parameter", {
+      message: `${facts.model} cannot be made to call a tool while it thinks: leave reasoning_effort out, or send tool_choice "auto".`,
+      param: "tool_choice",
+    });
+  // In the middle of a tool loop the model wants its own thoughts back; without them it can only go on without any.
+  if (lacksItsThoughts(call.turns))
+    return { maxTokens: limit, thinking: { type: "disabled" }, word: undefined, received: "none" };
+  refuseSampling(call, facts);
+  const budget = budgetFor(reasoning, limit, facts);
+  const maxTokens = limit > budget ? limit : limit + budget;
+  if (facts.maxOutputTokens !== null && maxTokens > facts.maxOutputTokens)
+    throw badBudget(`of ${budget} tokens leaves no room for an answer of ${facts.model}`);
+  return {
+    maxTokens,
+    thinking: { type: "enabled", budget_tokens: budget },
+    word: undefined,
+    received: reasoning.budgetTokens === null ? wordFor(budget) : reasoning.effort,
+  };
+}
+
+const TOP_P_MIN = 0.95;
+
+/** While a model thinks, its words are chosen in one way only. */
+function refuseSampling({ temperature, topP, topK }: Call, { model }: ModelFacts): void {
+  const refused = [
+    ...(temperature === undefined || temperature >= 1 ? [] : ["temperature"]),
+    ...(topP === undefined || topP >= TOP_P_MIN ? [] : ["top_p"]),
+    ...(topK === undefined ? [] : ["top_k"]),
+  ];
+  const [param] = refused;
+  if (param === undefined) return;
+  throw fault("unsupported_parameter", {
+    message: `${model} takes no ${refused.join(", ")} while it thinks: leave ${refused.length === 1 ? "it" : "them"} or reasoning_effort out.`,
+    param,
+  });
+}
+
+function budgetFor({ effort, budgetTokens }: ReasoningWish, limit: number, { model }: ModelFacts): number {
+  if (budgetTokens !== null) {
+    if (budgetTokens < BUDGET_MIN) throw badBudget(`must be at least ${BUDGET_MIN} tokens for ${model}`);
+    return budgetTokens;
+  }
+  const asked = effort === "none" ? BUDGET_MIN : BUDGETS[effort];
+  return Math.min(asked, Math.max(BUDGET_MIN, Math.floor(limit * BUDGET_SHARE)));
+}
+
+/** The least word that asks for as much: a small limit of the answer makes less of the caller's own. */
+function wordFor(budget: number): Effort | undefined {
+  return EFFORTS.find((word) => word !== "none" && budget <= BUDGETS[word]);
+}
+
+function badBudget(why: string) {
+  return fault("invalid_value", { message: `The budget for reasoning ${why}.`, param: "reasoning_effort" });
+}
+
+/** The last thing the assistant did was to call tools, and what it thought before is not in the request. */
+function lacksItsThoughts(turns: readonly Turn[]): boolean {
+  const last = turns.findLastIndex(({ role }) => role === "assistant");
+  let first = last;
+  while (turns[first - 1]?.role === "assistant") first -= 1;
+  const parts = turns.slice(first, last + 1).flatMap((turn) => turn.parts);
+  return parts.some(({ is }) => is === "tool_call") && !parts.some(isOwnThought);
+}
+
+/** Only what this family of models has sealed can be sent back to it. */
+export function isOwnThought(part: Part): boolean {
+  return part.is === "reasoning" && part.detail.seal?.family === "anthropic";
+}

@@ -1,0 +1,124 @@
+import { fault } from "../../../../contract/faults.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
+import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../../canon/call.ts";
+import type { Turn } from "../../../canon/parts.ts";
+import { demandNone, NO_ARGUMENTS } from "../../tool-definitions.ts";
+import type { ModelFacts } from "../../upstream-dialect.ts";
+import { planThinking } from "./reasoning.ts";
+import { strictSchema } from "./schema.ts";
+import { encodeTurns, type WireMessage, withMark } from "./turns.ts";
+
+const CACHE_MARKS_MAX = 4;
+const TOOL_NAME = /^[a-zA-Z0-9_-]{1,128}$/;
+
+const JSON_ONLY =
+  "Answer with one valid JSON object and nothing else: no introduction, no explanation, no code fence around it.";
+
+/** The canonical call as the body of `POST /messages`. */
+export function encodeRequest(call: Call, facts: ModelFacts): string {
+  return JSON.stringify({ model: facts.upstreamModel, ...requestBody(call, facts) });
+}
+
+/** The same without the model, for servers that have it in their path. */
+export function requestBody(call: Call, facts: ModelFacts): JsonObject {
+  const { maxTokens, thinking, word } = planThinking(call, facts);
+  const { system, messages } = encodeTurns(call.turns);
+  const instructions =
+    call.responseFormat.is === "json_object" ? [...system, { type: "text", text: JSON_ONLY }] : system;
+  const tools = encodeTools(call);
+  checkMarks(instructions, tools, messages);
+  const outputConfig = { ...(word === undefined ? {} : { effort: word }), ...encodeFormat(call.responseFormat) };
+  return {
+    max_tokens: maxTokens,
+    ...(instructions.length === 0 ? {} : { system: instructions }),
+    messages,
+    ...(tools.length === 0 ? {} : { tools, ...encodeToolChoice(call) }),
+    ...(thinking === undefined ? {} : { thinking }),
+    ...(Object.keys(outputConfig).length === 0 ? {} : { output_config: outputConfig }),
+    ...(call.temperature === undefined ? {} : { temperature: call.temperature }),
+    ...(call.topP === undefined ? {} : { top_p: call.topP }),
+    ...(call.topK === undefined ? {} : { top_k: call.topK }),
+    ...encodeStop(call.stop),
+    ...(call.stream ? { stream: true } : {}),
+  };
+}
+
+/** A conversation in which tools were called needs their definitions, even where the caller offers none any more. */
+function encodeTools({ tools, toolChoice, turns }: Call): JsonObject[] {
+  if (tools.length > 0) return tools.map(encodeTool);
+  demandNone(toolChoice);
+  return [...calledNames(turns)].map((name) => ({ name, input_schema: NO_ARGUMENTS }));
+}
+
+function calledNames(turns: readonly Turn[]): Set<string> {
+  const names = new Set<string>();
+  for (const { parts } of turns) for (const part of parts) if (part.is === "tool_call") names.add(part.name);
+  return names;
+}
+
+function encodeTool({ name, description, schema, strict, cache }: ToolDefinition, index: number): JsonObject {
+  if (!TOOL_NAME.test(name)) {
+    const param = `tools.${index}.function.name`;
+    throw fault("invalid_value", {
+      message: `${param} may have letters, digits, _ and - only with this model.`,
+      param,
+    });
+  }
+  const asked = schema === null || Object.keys(schema).length === 0 ? NO_ARGUMENTS : { type: "object", ...schema };
+  const block = {
+    name,
+    ...(description === null ? {} : { description }),
+    input_schema: strict === true ? strictSchema(asked) : asked,
+    ...(strict === true ? { strict } : {}),
+  };
+  return withMark(block, cache);
+}
+
+function encodeToolChoice({ tools, toolChoice, chatOnly }: Call): JsonObject {
+  if (tools.length === 0) return { tool_choice: { type: "none" } };
+  // One call at a time is a part of the choice here.
+  const serial = chatOnly?.parallel_tool_calls === false && toolChoice?.is !== "none";
+  if (toolChoice === undefined && !serial) return {};
+  const choice = toolChoice ?? AUTO;
+  return { tool_choice: { ...CHOICES[choice.is](choice), ...(serial ? { disable_parallel_tool_use: true } : {}) } };
+}
+
+const AUTO: ToolChoice = { is: "auto" };
+
+const CHOICES: Readonly<Record<ToolChoice["is"], (choice: ToolChoice) => JsonObject>> = {
+  auto: () => ({ type: "auto" }),
+  none: () => ({ type: "none" }),
+  required: () => ({ type: "any" }),
+  named: (choice) => ({ type: "tool", ...(choice.is === "named" ? { name: choice.name } : {}) }),
+};
+
+/** The name of a format has no place here; its description goes where the schema's own would stand. */
+function encodeFormat(format: ResponseFormat): JsonObject {
+  if (format.is !== "json_schema") return {};
+  const described = format.description === null ? {} : { description: format.description };
+  return { format: { type: "json_schema", schema: strictSchema({ ...described, ...format.schema }) } };
+}
+
+function encodeStop(stop: readonly string[]): JsonObject {
+  if (stop.length === 0) return {};
+  if (stop.some((sequence) => sequence.trim() === ""))
+    throw fault("invalid_value", {
+      message: "stop: the provider's API takes no sequence of white space only. Send one with a visible character.",
+      param: "stop",
+    });
+  return { stop_sequences: stop };
+}
+
+function checkMarks(
+  system: readonly JsonObject[],
+  tools: readonly JsonObject[],
+  messages: readonly WireMessage[],
+): void {
+  const blocks = [...system, ...tools, ...messages.flatMap(({ content }) => content)];
+  const marks = blocks.filter((block) => block["cache_control"] !== undefined).length;
+  if (marks > CACHE_MARKS_MAX)
+    throw fault("invalid_value", {
+      message: `cache_control may be set ${CACHE_MARKS_MAX} times in a request to this model, this one has it ${marks} times.`,
+      param: "messages",
+    });
+}

@@ -1,0 +1,78 @@
+import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import { isRawJsonNumber } from "../../../../kit/lossless-json.ts";
+
+/** What the provider's grammar for strict output understands. */
+const KEPT: ReadonlySet<string> = new Set([
+  "type",
+  "title",
+  "description",
+  "default",
+  "enum",
+  "const",
+  "properties",
+  "required",
+  "additionalProperties",
+  "items",
+  "anyOf",
+  "allOf",
+  "$ref",
+  "$defs",
+  "definitions",
+  "pattern",
+]);
+const FORMATS: ReadonlySet<unknown> = new Set([
+  "date-time",
+  "time",
+  "date",
+  "duration",
+  "email",
+  "hostname",
+  "uri",
+  "ipv4",
+  "ipv6",
+  "uuid",
+]);
+const NAMED: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"]);
+const LISTED: ReadonlySet<string> = new Set(["anyOf", "allOf"]);
+
+/**
+ * A JSON Schema as strict output takes it. A rule that the grammar cannot hold (a range, a length) is told to the model
+ * in the description; what is within the grammar stays as it was written.
+ */
+export function strictSchema(schema: JsonObject): JsonObject {
+  const kept: Record<string, unknown> = {};
+  const told: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(schema)) {
+    if (key === "oneOf" && schema["anyOf"] === undefined) kept["anyOf"] = within("anyOf", value);
+    else if (isHeld(key, value)) kept[key] = within(key, value);
+    else if (key !== "$schema") told[key] = value;
+  }
+  if (isObjectSchema(schema) && schema["additionalProperties"] === undefined) kept["additionalProperties"] = false;
+  if (Object.keys(told).length === 0) return kept;
+  const rule = `Must satisfy ${JSON.stringify(told)}.`;
+  const { description } = schema;
+  return { ...kept, description: typeof description === "string" ? `${description} ${rule}` : rule };
+}
+
+function isHeld(key: string, value: unknown): boolean {
+  if (key === "format") return FORMATS.has(value);
+  if (key === "minItems") return value === 0 || value === 1;
+  return KEPT.has(key);
+}
+
+function isObjectSchema({ type, properties }: JsonObject): boolean {
+  return type === "object" || properties !== undefined || (Array.isArray(type) && type.includes("object"));
+}
+
+function within(key: string, value: unknown): unknown {
+  if (key === "items" && isSchema(value)) return strictSchema(value);
+  if (LISTED.has(key) && Array.isArray(value)) return value.map((one) => (isSchema(one) ? strictSchema(one) : one));
+  if (!NAMED.has(key) || !isSchema(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, isSchema(one) ? strictSchema(one) : one]),
+  );
+}
+
+function isSchema(value: unknown): value is JsonObject {
+  return isJsonObject(value) && !isRawJsonNumber(value);
+}

@@ -1,0 +1,197 @@
+import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
+import type { AnswerEvent, FinishReason } from "../../../canon/reply-events.ts";
+import type { EventReader, Frame } from "../../upstream-dialect.ts";
+import { clientToolId } from "../tool-ids.ts";
+import { WireBlock, WireCitation, WireStart, WireStop } from "../wire.ts";
+import { decodeProblem } from "./errors.ts";
+import { UsageTally } from "./usage.ts";
+
+const FINISHES: Readonly<Record<string, FinishReason>> = {
+  end_turn: "stop",
+  stop_sequence: "stop",
+  pause_turn: "stop",
+  max_tokens: "length",
+  model_context_window_exceeded: "length",
+  tool_use: "tool_calls",
+  refusal: "content_filter",
+};
+
+const NOTHING: readonly AnswerEvent[] = [];
+
+/** A block that is being written. Kinds that chat has no form for (searches and other tools of the provider) are `other`. */
+type Block =
+  | { readonly is: "text"; readonly start: number; readonly citations: WireCitation[] }
+  | { readonly is: "thinking"; text: string; signature: string }
+  | { readonly is: "tool"; readonly index: number; readonly input: JsonObject; written: boolean }
+  | { readonly is: "other" };
+
+/** Reads an answer of this dialect block by block, from a stream or whole: a whole block is one that opens complete. */
+export class MessageReader implements EventReader {
+  readonly #blocks = new Map<unknown, Block>();
+  readonly #tally = new UsageTally();
+  #begun = false;
+  #calls = 0;
+  #textChars = 0;
+  #reason: FinishReason = "stop";
+
+  read({ event, data }: Frame): readonly AnswerEvent[] | undefined {
+    const body = tryParseJsonObject(data);
+    if (body === undefined) return undefined;
+    const type = body["type"] ?? event;
+    switch (type) {
+      case "content_block_delta":
+        return this.#grow(body["index"], body["delta"]);
+      case "message_start":
+        return this.begin(body["message"]);
+      case "content_block_start":
+        return this.open(body["index"], body["content_block"]);
+      case "content_block_stop":
+        return this.close(body["index"]);
+      case "message_delta":
+        return [...this.figures(body["usage"]), ...this.stop(body["delta"])];
+      case "message_stop":
+        // An end without a beginning is no answer, not even an empty one.
+        return this.#begun ? this.end() : undefined;
+      case "error":
+        return [{ is: "problem", problem: decodeProblem(body, null) }];
+      default:
+        // Pings, and whatever the provider adds one day.
+        return NOTHING;
+    }
+  }
+
+  begin(message: unknown): readonly AnswerEvent[] | undefined {
+    const start = WireStart.safeParse(message);
+    if (!start.success) return undefined;
+    this.#begun = true;
+    return [{ is: "begin", upstreamId: start.data.id || null }, ...this.figures(start.data.usage)];
+  }
+
+  figures(usage: unknown): readonly AnswerEvent[] {
+    const told = this.#tally.add(usage);
+    return told === undefined ? NOTHING : [{ is: "figures", usage: told }];
+  }
+
+  open(index: unknown, content: unknown): readonly AnswerEvent[] | undefined {
+    this.#begun = true;
+    const parsedBlock = WireBlock.safeParse(content);
+    if (!parsedBlock.success) {
+      this.#blocks.set(index, { is: "other" });
+      return isOfKnownKind(content) ? undefined : NOTHING;
+    }
+    const block = parsedBlock.data;
+    switch (block.type) {
+      case "text":
+        this.#blocks.set(index, { is: "text", start: this.#textChars, citations: [...(block.citations ?? [])] });
+        return this.#text(block.text);
+      case "thinking":
+        this.#blocks.set(index, { is: "thinking", text: block.thinking ?? "", signature: block.signature ?? "" });
+        return block.thinking ? [{ is: "reasoning", text: block.thinking }] : NOTHING;
+      case "redacted_thinking":
+        this.#blocks.set(index, { is: "other" });
+        return [{ is: "reasoning_detail", detail: { is: "sealed", seal: { family: "anthropic", data: block.data } } }];
+      case "tool_use": {
+        const call = this.#calls++;
+        this.#blocks.set(index, { is: "tool", index: call, input: block.input ?? {}, written: false });
+        return [{ is: "tool_call", index: call, id: clientToolId(block.id), name: block.name, signature: null }];
+      }
+    }
+  }
+
+  #grow(index: unknown, delta: unknown): readonly AnswerEvent[] | undefined {
+    if (!isJsonObject(delta)) return undefined;
+    const block = this.#blocks.get(index);
+    switch (delta["type"]) {
+      case "text_delta":
+        return this.#text(delta["text"]);
+      case "thinking_delta":
+        return typeof delta["thinking"] === "string" ? thought(block, delta["thinking"]) : undefined;
+      case "input_json_delta":
+        return typeof delta["partial_json"] === "string" ? argument(block, delta["partial_json"]) : undefined;
+      case "signature_delta":
+        if (block?.is === "thinking" && typeof delta["signature"] === "string") block.signature += delta["signature"];
+        return NOTHING;
+      case "citations_delta": {
+        const citation = WireCitation.safeParse(delta["citation"]);
+        if (block?.is === "text" && citation.success) block.citations.push(citation.data);
+        return NOTHING;
+      }
+      default:
+        return NOTHING;
+    }
+  }
+
+  #text(text: unknown): readonly AnswerEvent[] {
+    if (typeof text !== "string" || text === "") return NOTHING;
+    this.#textChars += text.length;
+    return [{ is: "text", text }];
+  }
+
+  close(index: unknown): readonly AnswerEvent[] {
+    const block = this.#blocks.get(index);
+    this.#blocks.delete(index);
+    switch (block?.is) {
+      case "thinking": {
+        const { text, signature } = block;
+        if (text === "" && signature === "") return NOTHING;
+        const seal = signature === "" ? null : { family: "anthropic" as const, data: signature };
+        return [{ is: "reasoning_detail", detail: { is: "open", text, seal } }];
+      }
+      case "tool":
+        return block.written
+          ? NOTHING
+          : [{ is: "tool_arguments", index: block.index, text: JSON.stringify(block.input) }];
+      case "text":
+        return block.citations.map((citation) => this.#citation(citation, block.start));
+      default:
+        return NOTHING;
+    }
+  }
+
+  /** A citation belongs to the whole block it came with. */
+  #citation({ url, source, title, document_title }: WireCitation, start: number): AnswerEvent {
+    const citation = {
+      url: url ?? source ?? null,
+      title: title ?? document_title ?? null,
+      start,
+      end: this.#textChars,
+    };
+    return { is: "citation", citation };
+  }
+
+  /** Why it stopped is told at the very end: until then the answer is not whole. */
+  stop(delta: unknown): readonly AnswerEvent[] {
+    const stop = WireStop.safeParse(delta);
+    if (!stop.success) return NOTHING;
+    const { stop_reason, stop_details } = stop.data;
+    if (stop_reason) this.#reason = FINISHES[stop_reason] ?? "stop";
+    if (stop_reason !== "refusal" || !stop_details?.explanation) return NOTHING;
+    return [{ is: "refusal", text: stop_details.explanation }];
+  }
+
+  /** Servers that only imitate the dialect may forget to close a block. */
+  end(): readonly AnswerEvent[] {
+    const closed = [...this.#blocks.keys()].flatMap((index) => this.close(index));
+    return [...closed, { is: "finish", reason: this.#reason }, { is: "end" }];
+  }
+}
+
+const KNOWN_KINDS: ReadonlySet<unknown> = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
+
+/** A block whose kind is known and whose form is not: the answer cannot be read. */
+function isOfKnownKind(content: unknown): boolean {
+  return !isJsonObject(content) || KNOWN_KINDS.has(content["type"]);
+}
+
+function thought(block: Block | undefined, text: string): readonly AnswerEvent[] {
+  if (block?.is !== "thinking" || text === "") return NOTHING;
+  block.text += text;
+  return [{ is: "reasoning", text }];
+}
+
+/** Pieces of a call's arguments; those of the provider's own tools go nowhere. */
+function argument(block: Block | undefined, text: string): readonly AnswerEvent[] {
+  if (block?.is !== "tool" || text === "") return NOTHING;
+  block.written = true;
+  return [{ is: "tool_arguments", index: block.index, text }];
+}

@@ -1,0 +1,167 @@
+import { type Fault, fault } from "../../../../contract/faults.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
+import type { CacheMark, Part, ReasoningDetail, ToolCallPart, ToolResultPart, Turn } from "../../../canon/parts.ts";
+import { objectOfArguments } from "../../call-arguments.ts";
+import { wireToolId } from "../tool-ids.ts";
+import { documentBlock, imageBlock } from "./media.ts";
+import { isOwnThought } from "./reasoning.ts";
+
+export type WireMessage = { readonly role: "user" | "assistant"; readonly content: readonly JsonObject[] };
+export type Conversation = { readonly system: readonly JsonObject[]; readonly messages: readonly WireMessage[] };
+
+/** The dialect demands that a user speaks first; this stands where a conversation begins with the assistant. */
+const OPENING: WireMessage = { role: "user", content: [{ type: "text", text: "(The conversation begins here.)" }] };
+
+/** Turns of one role are one message; instructions at the beginning are the system prompt, later ones stay in their place. */
+export function encodeTurns(turns: readonly Turn[]): Conversation {
+  const leading = leadingInstructions(turns);
+  const system = turns.slice(0, leading).flatMap(({ parts }) => instructionBlocks(parts));
+  const messages = new MessageList();
+  for (const [index, turn] of turns.entries()) if (index >= leading) messages.add(turn, index);
+  return { system, messages: messages.finish() };
+}
+
+/** Instructions alone are no request: the last one is then what the user says. */
+function leadingInstructions(turns: readonly Turn[]): number {
+  const first = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
+  return first < 0 ? turns.length - 1 : first;
+}
+
+/** Instructions are text in every dialect. */
+function instructionBlocks(parts: readonly Part[]): JsonObject[] {
+  return parts.flatMap((part) => (part.is === "text" ? textBlock(part.text, part.cache) : []));
+}
+
+type Draft = { readonly role: WireMessage["role"]; readonly results: JsonObject[]; readonly rest: JsonObject[] };
+
+class MessageList {
+  readonly #drafts: Draft[] = [];
+  /** Calls that wait for their results, with the field that made them. */
+  readonly #open = new Map<string, string>();
+
+  add(turn: Turn, index: number): void {
+    const role = turn.role === "assistant" ? "assistant" : "user";
+    const param = `messages.${index}`;
+    const results: JsonObject[] = [];
+    const rest: JsonObject[] = [];
+    if (role === "assistant" && this.#drafts.at(-1)?.role === "user") this.#checkAnswered();
+    let calls = 0;
+    for (const [at, part] of turn.parts.entries()) {
+      if (part.is === "tool_result") {
+        if (!this.#open.delete(part.callId)) throw strayResult(part.callId, `${param}.tool_call_id`);
+        results.push(resultBlock(part, param));
+      } else if (part.is === "tool_call") {
+        const path = `${param}.tool_calls.${calls++}`;
+        this.#open.set(part.id, path);
+        rest.push(callBlock(part, path));
+      } else rest.push(...partBlocks(part, `${param}.content.${at}`));
+    }
+    if (results.length + rest.length > 0) this.#append(role, results, rest);
+  }
+
+  #append(role: WireMessage["role"], results: readonly JsonObject[], rest: readonly JsonObject[]): void {
+    const last = this.#drafts.at(-1);
+    if (last?.role === role) {
+      last.results.push(...results);
+      last.rest.push(...rest);
+    } else this.#drafts.push({ role, results: [...results], rest: [...rest] });
+  }
+
+  /** Results stand before anything else the user says, all of them in the message right behind their calls. */
+  finish(): WireMessage[] {
+    this.#checkAnswered();
+    const messages: WireMessage[] = this.#drafts.map(({ role, results, rest }) => ({
+      role,
+      content: [...results, ...rest],
+    }));
+    const [first] = messages;
+    if (first === undefined)
+      throw fault("invalid_value", {
+        message: "messages has nothing to answer to: no turn has content.",
+        param: "messages",
+      });
+    const last = messages.at(-1);
+    if (last?.role === "assistant") messages[messages.length - 1] = withoutTrailingSpace(last);
+    return first.role === "assistant" ? [OPENING, ...messages] : messages;
+  }
+
+  #checkAnswered(): void {
+    const [unanswered] = this.#open;
+    if (unanswered === undefined) return;
+    const [id, param] = unanswered;
+    throw fault("invalid_value", {
+      message: `${param}: the tool call ${shown(id)} has no result. Send its result right behind it.`,
+      param,
+    });
+  }
+}
+
+const ID_CHARS_SHOWN = 64;
+const shown = (id: string) => id.slice(0, ID_CHARS_SHOWN);
+
+function strayResult(id: string, param: string): Fault {
+  return fault("invalid_value", {
+    message: `${param}: ${shown(id)} answers no open call of the assistant turn before it.`,
+    param,
+  });
+}
+
+/** An answer that the model is to go on with may not end in white space. */
+function withoutTrailingSpace({ role, content }: WireMessage): WireMessage {
+  const last = content.at(-1);
+  if (last?.["type"] !== "text" || typeof last["text"] !== "string") return { role, content };
+  return { role, content: [...content.slice(0, -1), { ...last, text: last["text"].trimEnd() }] };
+}
+
+export function withMark(block: JsonObject, cache: CacheMark | undefined): JsonObject {
+  if (cache === undefined) return block;
+  return { ...block, cache_control: { type: "ephemeral", ...(cache.ttl === null ? {} : { ttl: cache.ttl }) } };
+}
+
+/** Blank text is refused by the dialect and says nothing, so it is left out. */
+function textBlock(text: string, cache?: CacheMark): JsonObject[] {
+  return text.trim() === "" ? [] : [withMark({ type: "text", text }, cache)];
+}
+
+function partBlocks(part: Part, param: string): JsonObject[] {
+  switch (part.is) {
+    case "text":
+      return textBlock(part.text, part.cache);
+    case "refusal":
+      return textBlock(part.text);
+    case "image":
+      return [withMark(imageBlock(part.source, param), part.cache)];
+    case "file":
+      return [withMark(documentBlock(part.source, part.filename, param), part.cache)];
+    case "reasoning":
+      return isOwnThought(part) ? thoughtBlock(part.detail) : [];
+    case "audio":
+      throw fault("unsupported_parameter", { message: `${param}: the provider's API takes no audio.`, param });
+    case "tool_call":
+    case "tool_result":
+      // Calls and results pair up, so whoever adds a turn puts them in their places.
+      return [];
+  }
+}
+
+/** As the provider gave it, to the byte: its signature covers it. Other families' blocks mean nothing here. */
+function thoughtBlock(detail: ReasoningDetail): JsonObject[] {
+  if (detail.is === "sealed") return [{ type: "redacted_thinking", data: detail.seal.data }];
+  return detail.seal === null ? [] : [{ type: "thinking", thinking: detail.text, signature: detail.seal.data }];
+}
+
+function callBlock(call: ToolCallPart, param: string): JsonObject {
+  return { type: "tool_use", id: wireToolId(call.id), name: call.name, input: objectOfArguments(call, param) };
+}
+
+/** A mark inside a result counts for the result: the dialect has none further in. */
+function resultBlock({ callId, content, failed, cache }: ToolResultPart, param: string): JsonObject {
+  const inner = content.flatMap(({ cache: _, ...part }, at) => partBlocks(part, `${param}.content.${at}`));
+  const block = {
+    type: "tool_result",
+    tool_use_id: wireToolId(callId),
+    ...(inner.length === 0 ? {} : { content: inner }),
+    ...(failed ? { is_error: true } : {}),
+  };
+  return withMark(block, cache ?? content.findLast((part) => part.cache !== undefined)?.cache);
+}

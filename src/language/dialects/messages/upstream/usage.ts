@@ -1,0 +1,112 @@
+import { isJsonObject } from "../../../../kit/json.ts";
+import { IMPOSSIBLE_TOKENS, isCount, sumOf, type Tokens, type Usage } from "../../../canon/usage.ts";
+import { PROMPTS, PROMPTS_MAX } from "../../extras.ts";
+import { WireUsage } from "../wire.ts";
+
+/** What of the figures was told last. Input is told without what was read from or written to a cache. */
+type Told = {
+  readonly input: number | undefined;
+  readonly output: number | undefined;
+  readonly read: number;
+  readonly written: number;
+  readonly hourLong: number;
+  readonly thought: number;
+};
+const UNTOLD: Told = { input: undefined, output: undefined, read: 0, written: 0, hourLong: 0, thought: 0 };
+
+/**
+ * Figures of this dialect are cumulative and come in instalments: of each the last one that was told counts, nothing is
+ * added up but compactions, which are told beside them.
+ */
+export class UsageTally {
+  #told = UNTOLD;
+  #prompts: readonly unknown[] = [];
+
+  /** Undefined as long as nothing was told. */
+  add(value: unknown): Usage | undefined {
+    const parsed = WireUsage.safeParse(value);
+    if (!parsed.success) return undefined;
+    this.#told = toldAfter(this.#told, parsed.data);
+    const { iterations } = parsed.data;
+    if (Array.isArray(iterations)) this.#prompts = iterations;
+    const tokens = tokensOf(this.#told);
+    if (tokens === undefined || tokens === IMPOSSIBLE_TOKENS || this.#prompts.length === 0) return tokens;
+    return withPrompts(tokens, this.#prompts);
+  }
+}
+
+function toldAfter(before: Told, wire: WireUsage): Told {
+  return {
+    input: wire.input_tokens ?? before.input,
+    output: wire.output_tokens ?? before.output,
+    read: wire.cache_read_input_tokens ?? before.read,
+    written: wire.cache_creation_input_tokens ?? writtenByAge(wire) ?? before.written,
+    hourLong: wire.cache_creation?.ephemeral_1h_input_tokens ?? before.hourLong,
+    thought: wire.output_tokens_details?.thinking_tokens ?? before.thought,
+  };
+}
+
+/** What was written to the caches of five minutes and of one hour, where only those two are told. */
+function writtenByAge({ cache_creation: ages }: WireUsage): number | undefined {
+  if (!ages) return undefined;
+  return (ages.ephemeral_5m_input_tokens ?? 0) + (ages.ephemeral_1h_input_tokens ?? 0);
+}
+
+function tokensOf({ input, output, read, written, hourLong, thought }: Told): Tokens | undefined {
+  if (input === undefined && output === undefined) return undefined;
+  const tokens: Tokens = {
+    inputTokens: (input ?? 0) + read + written,
+    cachedTokens: read,
+    cacheWriteTokens: written,
+    ...(hourLong > 0 ? { cacheWrite1hTokens: Math.min(hourLong, written) } : {}),
+    outputTokens: output ?? 0,
+    reasoningTokens: thought,
+    audioInputTokens: 0,
+    audioOutputTokens: 0,
+  };
+  return isPossible(tokens) && isCount(input ?? 0) ? tokens : IMPOSSIBLE_TOKENS;
+}
+
+function isPossible(tokens: Tokens): boolean {
+  return Object.values(tokens).every(isCount) && tokens.reasoningTokens <= tokens.outputTokens;
+}
+
+/**
+ * The figures with what the provider read and wrote to shorten the conversation, and each prompt by itself: those of the
+ * answer only where they are all of it.
+ */
+function withPrompts(answer: Tokens, entries: readonly unknown[]): Usage | undefined {
+  const compactions: Tokens[] = [];
+  const others: Tokens[] = [];
+  for (const entry of entries) {
+    if (!isJsonObject(entry)) continue;
+    const isCompaction = entry["type"] === "compaction";
+    if (!isCompaction && !PROMPTS.has(entry["type"])) continue;
+    const wire = WireUsage.safeParse(entry);
+    const tokens = wire.success ? tokensOf(toldAfter(UNTOLD, wire.data)) : undefined;
+    const isTold = tokens !== undefined && tokens !== IMPOSSIBLE_TOKENS;
+    if (isTold) (isCompaction ? compactions : others).push(tokens);
+    else if (isCompaction) return tokens;
+  }
+  if (compactions.length > PROMPTS_MAX) return undefined;
+  const all = [...compactions, ...others];
+  // A server that only imitates the dialect may have counted compactions in already.
+  const sum = isSumOf(answer, all) ? answer : sumOf([answer, ...compactions]);
+  const isAllTold = others.length > 1 && all.length <= PROMPTS_MAX && isSumOf(sum, all);
+  const prompts = isAllTold ? all : compactions;
+  if (prompts.length === 0) return answer;
+  return isPossible(sum) ? { ...sum, prompts } : IMPOSSIBLE_TOKENS;
+}
+
+/** What was thought may be told of the sum alone. */
+function isSumOf(sum: Tokens, parts: readonly Tokens[]): boolean {
+  const other = sumOf(parts);
+  return (
+    sum.inputTokens === other.inputTokens &&
+    sum.outputTokens === other.outputTokens &&
+    sum.cachedTokens === other.cachedTokens &&
+    sum.cacheWriteTokens === other.cacheWriteTokens &&
+    sum.cacheWrite1hTokens === other.cacheWrite1hTokens &&
+    sum.reasoningTokens >= other.reasoningTokens
+  );
+}

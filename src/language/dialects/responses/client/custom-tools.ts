@@ -1,0 +1,45 @@
+import type { ResponseTool } from "../../../../contract/schemas/responses.ts";
+import { isJsonObject, tryParseJson } from "../../../../kit/json.ts";
+import type { ToolDefinition } from "../../../canon/call.ts";
+
+/**
+ * A custom tool takes one free text. Other dialects only know functions, so it becomes a function with that text as its
+ * one argument, and its calls become calls of a custom tool again.
+ */
+const INPUT = "input";
+
+export type CustomTool = Extract<ResponseTool, { name: string; type: "custom" }>;
+
+export function customDefinition({ name, description, format }: CustomTool): ToolDefinition {
+  const grammar =
+    format?.type === "grammar" && format.definition
+      ? `The ${INPUT} must match this ${format.syntax ?? ""} grammar:\n${format.definition}`
+      : undefined;
+  const said = [description, grammar].filter((text) => typeof text === "string" && text !== "");
+  return {
+    name,
+    description: said.length === 0 ? null : said.join("\n\n"),
+    schema: {
+      type: "object",
+      properties: { [INPUT]: { type: "string", description: "The whole input of the tool, as plain text." } },
+      required: [INPUT],
+      additionalProperties: false,
+    },
+    strict: null,
+  };
+}
+
+export function encodeCustomInput(input: string): string {
+  return JSON.stringify({ [INPUT]: input });
+}
+
+/** The free text in the arguments a model wrote; where it kept to no form, everything it wrote. */
+export function decodeCustomInput(argumentsText: string): string {
+  const parsed = tryParseJson(argumentsText);
+  if (typeof parsed === "string") return parsed;
+  if (!isJsonObject(parsed)) return argumentsText;
+  const input = parsed[INPUT];
+  if (typeof input === "string") return input;
+  const [only, ...others] = Object.values(parsed);
+  return typeof only === "string" && others.length === 0 ? only : argumentsText;
+}

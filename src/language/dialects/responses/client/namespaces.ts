@@ -1,0 +1,43 @@
+import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+
+/**
+ * Tools can be grouped in a namespace, and a call then names both. Other dialects have one flat list: there the two names
+ * are one, and what comes back is taken apart again.
+ */
+export type Grouped = { readonly namespace: string; readonly name: string };
+
+const JOINT = "__";
+
+export function flatName(namespace: unknown, name: string): string {
+  if (typeof namespace !== "string" || namespace === "") return name;
+  const group = namespace.endsWith(JOINT) ? namespace.slice(0, -JOINT.length) : namespace;
+  return group + JOINT + name;
+}
+
+/** What the names of the flat list stand for, out of the tools of a request. */
+export type FlatNames = {
+  readonly grouped: ReadonlyMap<string, Grouped>;
+  /** Tools that take free text. */
+  readonly custom: ReadonlySet<string>;
+};
+
+export function flatNames(tools: unknown): FlatNames {
+  const grouped = new Map<string, Grouped>();
+  const custom = new Set<string>();
+  for (const tool of objectsIn(tools)) {
+    const { type, name: namespace } = tool;
+    if (type === "custom" && typeof namespace === "string") custom.add(namespace);
+    if (type !== "namespace" || typeof namespace !== "string") continue;
+    for (const { type: kind, name } of objectsIn(tool["tools"])) {
+      if (typeof name !== "string") continue;
+      const flat = flatName(namespace, name);
+      grouped.set(flat, { namespace, name });
+      if (kind === "custom") custom.add(flat);
+    }
+  }
+  return { grouped, custom };
+}
+
+function objectsIn(list: unknown): JsonObject[] {
+  return Array.isArray(list) ? list.filter(isJsonObject) : [];
+}

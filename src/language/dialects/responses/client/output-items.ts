@@ -1,0 +1,266 @@
+import type { JsonObject } from "../../../../kit/json.ts";
+import type { ReasoningDetail, ReasoningSeal } from "../../../canon/parts.ts";
+import type { AnswerEvent, Citation } from "../../../canon/reply-events.ts";
+import { encodeCallSeal, encodeDetail, type Seals } from "../reasoning-signatures.ts";
+import { decodeCustomInput } from "./custom-tools.ts";
+import type { FlatNames } from "./namespaces.ts";
+
+/** Text as it grows: all of it, and what of it was not told yet. A long text is never searched or cut meanwhile. */
+export type Growing = { text: string; fresh: string };
+
+function grow(growing: Growing, text: string): void {
+  growing.text += text;
+  growing.fresh += text;
+}
+
+/** A part of a message as it grows. */
+export type Piece =
+  | (Growing & { readonly is: "text"; readonly annotations: JsonObject[] })
+  | (Growing & { readonly is: "refusal" });
+
+/** An item of the output as it grows. Its place in the list is its `output_index`. */
+export type Draft = MessageDraft | ReasoningDraft | CallDraft;
+export type MessageDraft = { readonly is: "message"; readonly id: string; readonly pieces: Piece[] };
+export type ReasoningDraft = Growing & {
+  readonly is: "reasoning";
+  readonly id: string;
+  /** What goes in `encrypted_content`. */
+  carrier: string | undefined;
+  /** Nothing more will be added. */
+  whole: boolean;
+  /** The seal of the message before it, which may still go on. */
+  readonly isBehind: boolean;
+};
+/** Its text is the arguments, as JSON. */
+export type CallDraft = Growing & {
+  readonly is: "function_call" | "custom_tool_call";
+  readonly id: string;
+  readonly callId: string;
+  readonly name: string;
+  /** The group the tool is in. */
+  readonly namespace: string | undefined;
+  /** Whether the arguments end as an object does. */
+  endsInBrace: boolean;
+};
+
+const NOTHING: Growing = { text: "", fresh: "" };
+
+export type Status = "in_progress" | "completed" | "incomplete";
+
+const PREFIXES: Readonly<Record<Draft["is"], string>> = {
+  message: "msg_",
+  reasoning: "rs_",
+  function_call: "fc_",
+  custom_tool_call: "ctc_",
+};
+
+type DraftRules = {
+  /** Ids of items are made of it, so that the same answer told twice has the same ids. */
+  readonly responseId: string;
+  readonly names: FlatNames;
+  readonly calls: "many" | "one";
+};
+
+/** Canonical events gathered into items: nothing of it depends on how the events were cut. */
+export class Drafts {
+  readonly list: Draft[] = [];
+  readonly #rules: DraftRules;
+  readonly #core: string;
+  /** By the index of the call among calls; undefined for one that is not let through. */
+  readonly #calls = new Map<number, CallDraft | undefined>();
+
+  constructor(rules: DraftRules) {
+    this.#rules = rules;
+    this.#core = rules.responseId.replace(/^resp_/, "");
+  }
+
+  /** `from`: items before it are closed and take nothing more. */
+  add(event: AnswerEvent, from: number): void {
+    switch (event.is) {
+      case "text":
+        if (event.text !== "") grow(this.#text(from), event.text);
+        return;
+      case "refusal":
+        if (event.text !== "") grow(this.#refusal(from), event.text);
+        return;
+      case "reasoning":
+        if (event.text !== "") grow(this.#reasoning(from), event.text);
+        return;
+      case "reasoning_detail":
+        this.#detail(event.detail, from);
+        return;
+      case "tool_call":
+        this.#call(event);
+        return;
+      case "tool_arguments": {
+        const call = this.#calls.get(event.index);
+        if (call === undefined || this.list.indexOf(call) < from) return;
+        grow(call, event.text);
+        const end = event.text.trimEnd();
+        if (end !== "") call.endsInBrace = end.endsWith("}");
+        return;
+      }
+      case "citation":
+        this.#cite(event.citation, from);
+        return;
+      case "begin":
+      case "figures":
+      case "finish":
+      case "problem":
+      case "end":
+        return;
+    }
+  }
+
+  #id(is: Draft["is"]): string {
+    return `${PREFIXES[is]}${this.#core}${String(this.list.length).padStart(4, "0")}`;
+  }
+
+  #message(from: number): MessageDraft {
+    const at = this.list.findLastIndex((draft) => draft.is !== "reasoning" || !draft.isBehind);
+    const last = at >= from ? this.list[at] : undefined;
+    if (last?.is === "message") return last;
+    const message: MessageDraft = { is: "message", id: this.#id("message"), pieces: [] };
+    this.list.push(message);
+    return message;
+  }
+
+  #text(from: number): Extract<Piece, { is: "text" }> {
+    const { pieces } = this.#message(from);
+    const last = pieces.at(-1);
+    if (last?.is === "text") return last;
+    const piece = { is: "text" as const, ...NOTHING, annotations: [] };
+    pieces.push(piece);
+    return piece;
+  }
+
+  #refusal(from: number): Extract<Piece, { is: "refusal" }> {
+    const { pieces } = this.#message(from);
+    const last = pieces.at(-1);
+    if (last?.is === "refusal") return last;
+    const piece = { is: "refusal" as const, ...NOTHING };
+    pieces.push(piece);
+    return piece;
+  }
+
+  #reasoning(from: number): ReasoningDraft {
+    const last = this.list.length > from ? this.list.at(-1) : undefined;
+    if (last?.is === "reasoning" && !last.whole) return last;
+    return this.#newReasoning({ whole: false, isBehind: false });
+  }
+
+  #newReasoning(more: Pick<ReasoningDraft, "whole" | "isBehind">): ReasoningDraft {
+    const draft: ReasoningDraft = {
+      is: "reasoning",
+      id: this.#id("reasoning"),
+      ...NOTHING,
+      carrier: undefined,
+      ...more,
+    };
+    this.list.push(draft);
+    return draft;
+  }
+
+  #detail(detail: ReasoningDetail, from: number): void {
+    if (detail.is === "sealed") {
+      // One family seals its texts, too, and may say so in the middle of one.
+      const isBehind = detail.seal.family === "google" && this.list.at(-1)?.is === "message";
+      this.#newReasoning({ whole: true, isBehind }).carrier = encodeDetail(detail);
+      return;
+    }
+    const draft = this.#reasoning(from);
+    if (draft.text === "") grow(draft, detail.text);
+    draft.carrier = encodeDetail(detail);
+    draft.whole = true;
+  }
+
+  #call({ index, id, name, signature }: Extract<AnswerEvent, { is: "tool_call" }>): void {
+    if (this.#rules.calls === "one" && this.#calls.size > 0) {
+      this.#calls.set(index, undefined);
+      return;
+    }
+    if (signature !== null) this.#sealCall(signature);
+    const { custom, grouped } = this.#rules.names;
+    const is = custom.has(name) ? "custom_tool_call" : "function_call";
+    const called = grouped.get(name) ?? { name, namespace: undefined };
+    const call: CallDraft = { is, id: this.#id(is), callId: id, ...called, ...NOTHING, endsInBrace: false };
+    this.list.push(call);
+    this.#calls.set(index, call);
+  }
+
+  #sealCall(signature: ReasoningSeal): void {
+    this.#newReasoning({ whole: true, isBehind: false }).carrier = encodeCallSeal(signature);
+  }
+
+  #cite(citation: Citation, from: number): void {
+    const at = this.list.findLastIndex(({ is }) => is === "message");
+    // What was said before a call is closed by the time some providers name their sources.
+    if (at >= 0 && at < from) return;
+    this.#text(from).annotations.push(annotation(citation));
+  }
+}
+
+function annotation({ url, title, start, end }: Citation): JsonObject {
+  return { type: "url_citation", url: url ?? "", title: title ?? "", start_index: start ?? 0, end_index: end ?? 0 };
+}
+
+/** An item as the caller sees it. */
+export function itemOf(draft: Draft, status: Status, seals: Seals): JsonObject {
+  switch (draft.is) {
+    case "message":
+      return { id: draft.id, type: "message", status, role: "assistant", content: draft.pieces.map(partOf) };
+    case "reasoning": {
+      const summary = draft.text === "" ? [] : [summaryOf(draft.text)];
+      const { carrier } = draft;
+      const sealed = seals === "hidden" || carrier === undefined ? {} : { encrypted_content: carrier };
+      return { id: draft.id, type: "reasoning", summary, ...sealed };
+    }
+    case "function_call": {
+      const { id, callId, text } = draft;
+      return {
+        id,
+        type: "function_call",
+        status,
+        call_id: callId,
+        ...named(draft),
+        arguments: text === "" ? "{}" : text,
+      };
+    }
+    case "custom_tool_call": {
+      const { id, callId } = draft;
+      return { id, type: "custom_tool_call", status, call_id: callId, ...named(draft), input: inputOf(draft) };
+    }
+  }
+}
+
+function named({ name, namespace }: CallDraft): JsonObject {
+  return namespace === undefined ? { name } : { name, namespace };
+}
+
+/** An item that has just been opened, with nothing in it yet. */
+export function openedItem(draft: Draft): JsonObject {
+  switch (draft.is) {
+    case "message":
+      return itemOf({ ...draft, pieces: [] }, "in_progress", "hidden");
+    case "reasoning":
+      return itemOf({ ...draft, text: "" }, "in_progress", "hidden");
+    case "function_call":
+      return { ...itemOf(draft, "in_progress", "hidden"), arguments: "" };
+    case "custom_tool_call":
+      return itemOf({ ...draft, text: "" }, "in_progress", "hidden");
+  }
+}
+
+export function partOf(piece: Piece): JsonObject {
+  if (piece.is === "refusal") return { type: "refusal", refusal: piece.text };
+  return { type: "output_text", text: piece.text, annotations: piece.annotations, logprobs: [] };
+}
+
+export function summaryOf(text: string): JsonObject {
+  return { type: "summary_text", text };
+}
+
+/** The free text of a custom tool's call. */
+export function inputOf({ text }: CallDraft): string {
+  return text === "" ? "" : decodeCustomInput(text);
+}

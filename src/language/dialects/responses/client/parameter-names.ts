@@ -1,0 +1,45 @@
+import type { Fault } from "../../../../contract/faults.ts";
+import type { ResponsesRequest } from "../../../../contract/schemas/responses.ts";
+import type { Call } from "../../../canon/call.ts";
+import type { Turn } from "../../../canon/parts.ts";
+import { renamed } from "../../caller-parameter-names.ts";
+import { toolPaths } from "./tools.ts";
+import { HISTORY } from "./turns.ts";
+
+/** A refusal that names a field of the canonical call, with the name that the field has in the request. */
+export function inCallersWords(problem: Fault, request: ResponsesRequest, call: Call): Fault {
+  return renamed(problem, call, (param) => callersName(param, request, call));
+}
+
+const TURN = /^messages\.(\d+)(?:\.(.+))?$/;
+const TOOL = /^tools\.(\d+)\.function\.(\w+)$/;
+
+function callersName(param: string, request: ResponsesRequest, call: Call): string {
+  if (param === "messages") return "input";
+  const tool = TOOL.exec(param);
+  if (tool !== null) return `${toolPaths(request)[Number(tool[1])] ?? "tools"}.${tool[2]}`;
+  const turn = TURN.exec(param);
+  const meant = turn === null ? undefined : call.turns[Number(turn[1])];
+  return meant === undefined ? param : placeIn(meant, turn?.[2] ?? "");
+}
+
+const PART = /^content\.(\d+)/;
+const CALL = /^tool_calls\.(\d+)(?:\.function\.(\w+))?$/;
+
+function placeIn({ role, parts, partPaths }: Turn, rest: string): string {
+  // Only what was said above all items has no item of its own.
+  if (partPaths === undefined) return "instructions";
+  const [first = "input"] = partPaths;
+  const place = PART.exec(rest);
+  if (place !== null) return role === "tool" ? first : (partPaths[Number(place[1])] ?? first);
+  const called = CALL.exec(rest);
+  if (called !== null) {
+    const paths = partPaths.filter((_, at) => parts[at]?.is === "tool_call");
+    return member(paths[Number(called[1])] ?? first, called[2]);
+  }
+  return rest === "tool_call_id" ? member(first.replace(/\.output$/, ""), "call_id") : first;
+}
+
+function member(path: string, name: string | undefined): string {
+  return name === undefined || path === HISTORY ? path : `${path}.${name}`;
+}

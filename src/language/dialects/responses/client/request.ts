@@ -1,0 +1,87 @@
+import { fault, invalidValue } from "../../../../contract/faults.ts";
+import type { ResponsesRequest } from "../../../../contract/schemas/responses.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
+import type { Call, ResponseFormat } from "../../../canon/call.ts";
+import type { Turn } from "../../../canon/parts.ts";
+import { decodeWishes } from "../../../canon/routing-hints.ts";
+import { extrasOf } from "../../extras.ts";
+import { offeredTools } from "../../offered-tools.ts";
+import { keptInTools, uploadsIn } from "../../uploads.ts";
+import { decodeSettings, PARAMETER_NAMES } from "./settings.ts";
+import { decodeTools } from "./tools.ts";
+import { decodeItems, HISTORY, inputItems } from "./turns.ts";
+
+/** The canonical call behind a request; `items` is the whole conversation: what came before, then the new input. */
+export function decodeCall(request: ResponsesRequest, items: readonly JsonObject[]): Call {
+  refuseConversation(request);
+  const earlier = items.length - inputItems(request).length;
+  const pathOf = (index: number) => (index < earlier ? HISTORY : `input.${index - earlier}`);
+  const placeOf = (index: number, inside: string) => (index < earlier ? HISTORY : `${pathOf(index)}${inside}`);
+  const said = decodeItems(items, pathOf);
+  if (items.length === 0 && !request.prompt)
+    throw invalidValue("input", "it is required, and must have at least one item");
+  const { tools, choice, native: nativeTools, advisory: leftOutTools } = decodeTools(request);
+  const settings = decodeSettings(request);
+  const { effort } = request.reasoning ?? {};
+  const wishes = decodeWishes(request);
+  const asked = { ...request, input: items };
+  const named = (field: string) => field.replace(/^input\.(\d+)/, (_, index) => pathOf(Number(index)));
+  const uploads = [
+    ...uploadsIn(items, placeOf),
+    ...keptInTools(offeredTools(asked)).map(named),
+    // What stands in a template is not seen here, and the template itself is kept there.
+    ...(request.prompt ? ["prompt"] : []),
+  ];
+  return {
+    model: request.model,
+    turns: [...instructionTurns(request), ...said.turns],
+    tools,
+    toolChoice: choice,
+    responseFormat: decodeFormat(request),
+    reasoning: effort ? { effort, budgetTokens: null } : undefined,
+    maxOutputTokens: request.max_output_tokens ?? undefined,
+    temperature: request.temperature ?? undefined,
+    topP: request.top_p ?? undefined,
+    topK: undefined,
+    stop: [],
+    stream: request.stream === true,
+    includeUsage: true,
+    parameters: [
+      ...settings.parameters,
+      ...(tools.length > 0 ? (["tools"] as const) : []),
+      ...(choice === undefined ? [] : (["tool_choice"] as const)),
+    ],
+    parameterNames: PARAMETER_NAMES,
+    chatOnly: settings.chatOnly,
+    native: [...settings.native, ...nativeTools, ...said.native],
+    advisory: [...settings.advisory, ...leftOutTools, ...said.advisory],
+    ...extrasIn(asked, named),
+    ...(uploads.length > 0 ? { uploads } : {}),
+    ...(wishes === undefined ? {} : { wishes }),
+  };
+}
+
+/** Tools of the provider's can also stand in what was stored before. */
+function extrasIn(asked: JsonObject, named: (field: string) => string) {
+  const { extras } = extrasOf("responses", asked);
+  return extras === undefined ? {} : { extras: extras.map((extra) => ({ ...extra, field: named(extra.field) })) };
+}
+
+function refuseConversation({ conversation }: ResponsesRequest): void {
+  if (conversation === undefined || conversation === null) return;
+  throw fault("unsupported_parameter", {
+    message: 'Field "conversation" is not offered: go on from a stored response with previous_response_id.',
+    param: "conversation",
+  });
+}
+
+function instructionTurns({ instructions }: ResponsesRequest): Turn[] {
+  return instructions ? [{ role: "system", parts: [{ is: "text", text: instructions }] }] : [];
+}
+
+function decodeFormat({ text }: ResponsesRequest): ResponseFormat {
+  const format = text?.format;
+  if (format?.type !== "json_schema") return { is: format?.type ?? "text" };
+  const { name, description, schema, strict } = format;
+  return { is: "json_schema", name, description: description ?? null, schema, strict: strict ?? null };
+}

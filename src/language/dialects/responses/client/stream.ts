@@ -1,0 +1,181 @@
+import type { ErrorEnvelope } from "../../../../contract/faults.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
+import type { Call } from "../../../canon/call.ts";
+import type { AnswerEvent } from "../../../canon/reply-events.ts";
+import type { AnswerHead, AnswerWriter, ClientDialect, Closing, Finish } from "../../client-dialect.ts";
+import type { Seals } from "../reasoning-signatures.ts";
+import { errorFields, failureCode } from "../upstream/errors.ts";
+import { encodeUsage } from "../upstream/usage.ts";
+import { ItemEvents } from "./item-events.ts";
+import { flatNames } from "./namespaces.ts";
+import { type Draft, Drafts, itemOf, type Status } from "./output-items.ts";
+
+type Ended = { readonly status: "in_progress" | "completed" | "incomplete" | "failed"; readonly reason: string | null };
+type State = {
+  readonly ended: Ended;
+  readonly usage: JsonObject | undefined;
+  readonly problem: { readonly code: string; readonly message: string } | null;
+};
+const AT_THE_START = {
+  status: "in_progress",
+  error: null,
+  incomplete_details: null,
+  output: [],
+} as const satisfies JsonObject;
+
+/** Canonical events as a stream of responses events. One item is open at a time; what comes for others waits. */
+class EventWriter implements AnswerWriter {
+  readonly #head: AnswerHead;
+  readonly #echo: JsonObject;
+  readonly #seals: Seals;
+  readonly #drafts: Drafts;
+  readonly #events: ItemEvents;
+  #begun = false;
+  /** The item that is open; those before it are closed. */
+  #at = 0;
+  #state: State = { ended: { status: "in_progress", reason: null }, usage: undefined, problem: null };
+
+  constructor(head: AnswerHead, echo: JsonObject, seals: Seals, call: Call) {
+    this.#head = head;
+    this.#echo = echo;
+    this.#seals = seals;
+    this.#drafts = new Drafts({
+      responseId: head.id,
+      names: flatNames(echo["tools"]),
+      calls: call.chatOnly?.parallel_tool_calls === false ? "one" : "many",
+    });
+    this.#events = new ItemEvents(seals);
+  }
+
+  get final(): string | undefined {
+    return this.#state.ended.status === "in_progress" ? undefined : JSON.stringify(this.#response("shown"));
+  }
+
+  write(event: AnswerEvent): string {
+    this.#drafts.add(event, this.#at);
+    const { list } = this.#drafts;
+    if (this.#at >= list.length) return "";
+    let text = this.#begin();
+    for (; this.#at < list.length; this.#at += 1) {
+      const draft = list[this.#at];
+      if (draft === undefined) break;
+      text += this.#events.grow(draft, this.#at);
+      if (!isOver(draft, list, this.#at)) break;
+      text += this.#events.close(draft, this.#at, "completed");
+    }
+    return text;
+  }
+
+  /** The head of the answer comes right before the first thing that is shown: until then another endpoint may answer. */
+  #begin(): string {
+    if (this.#begun) return "";
+    this.#begun = true;
+    const response = { ...this.#response("hidden"), ...AT_THE_START };
+    return this.#events.say("response.created", { response }) + this.#events.say("response.in_progress", { response });
+  }
+
+  close(closing: Closing): string {
+    // The head says what was known before the end, also where nothing was said in between.
+    let text = this.#begin();
+    const { ended } = this.#end(closing);
+    const { list } = this.#drafts;
+    for (; this.#at < list.length; this.#at += 1) {
+      const draft = list[this.#at];
+      if (draft === undefined) break;
+      text += this.#events.grow(draft, this.#at);
+      text += this.#events.close(draft, this.#at, this.#statusAt(this.#at, ended));
+    }
+    return text + this.#events.say(`response.${ended.status}`, { response: this.#response(this.#seals) });
+  }
+
+  fail({ error }: ErrorEnvelope): string {
+    const begin = this.#begin();
+    const said = this.#events.say("error", errorFields(error));
+    const problem = { code: failureCode(error.code), message: error.message };
+    this.#state = { ended: { status: "failed", reason: null }, usage: undefined, problem };
+    return begin + said + this.#events.say("response.failed", { response: this.#response(this.#seals) });
+  }
+
+  /** Everything at once: what a caller would put together from the stream. */
+  whole(closing: Closing): string {
+    this.#end(closing);
+    return JSON.stringify(this.#response(this.#seals));
+  }
+
+  #end({ finish, counted, shown }: Closing): State {
+    this.#state = { ended: endOf(finish), usage: encodeUsage(counted, shown), problem: null };
+    return this.#state;
+  }
+
+  /** An answer that was cut short was cut in its last item. */
+  #statusAt(at: number, { status }: Ended): Status {
+    if (status === "failed") return at < this.#at ? "completed" : "incomplete";
+    if (status !== "incomplete") return "completed";
+    const last = this.#drafts.list.findLastIndex((draft) => draft.is !== "reasoning" || !draft.isBehind);
+    return at === last ? "incomplete" : "completed";
+  }
+
+  #response(seals: Seals): JsonObject {
+    const { id, createdSeconds, model } = this.#head;
+    const { ended, usage, problem } = this.#state;
+    return {
+      id,
+      object: "response",
+      created_at: createdSeconds,
+      status: ended.status,
+      error: problem,
+      incomplete_details: ended.reason === null ? null : { reason: ended.reason },
+      model,
+      output: this.#drafts.list.map((draft, at) => itemOf(draft, this.#statusAt(at, ended), seals)),
+      ...this.#echo,
+      ...(usage === undefined ? {} : { usage }),
+    };
+  }
+}
+
+/** Whether something else may open: the item is whole, or what follows it shows that it is. */
+function isOver(draft: Draft, list: readonly Draft[], at: number): boolean {
+  const later = list.slice(at + 1);
+  switch (draft.is) {
+    case "reasoning":
+      return draft.whole || later.length > 0;
+    case "message":
+      return later.some((next) => next.is !== "reasoning" || !next.isBehind);
+    case "function_call":
+    case "custom_tool_call":
+      return later.length > 0 && draft.endsInBrace && isWhole(draft.text);
+  }
+}
+
+/** Some servers send the arguments of several calls in turns; a call is over when its arguments are whole. */
+function isWhole(argumentsText: string): boolean {
+  try {
+    JSON.parse(argumentsText);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function endOf(finish: Finish | undefined): Ended {
+  if (finish?.reason === "length") return { status: "incomplete", reason: "max_output_tokens" };
+  if (finish?.reason === "content_filter") return { status: "incomplete", reason: "content_filter" };
+  return { status: "completed", reason: null };
+}
+
+/** Callers of `POST /responses`; `echo` is what the response object repeats of their request. */
+export function responsesClient(echo: JsonObject, seals: Seals = "shown"): ClientDialect {
+  return {
+    keepAlive: ": keep-alive\n\n",
+    openWriter: (head, call) => new EventWriter(head, echo, seals, call),
+    render(events, head, call, counted, shown) {
+      const writer = new EventWriter(head, echo, seals, call);
+      let finish: Finish | undefined;
+      for (const event of events) {
+        if (event.is === "finish") finish = event;
+        else writer.write(event);
+      }
+      return writer.whole({ finish, counted, shown });
+    },
+  };
+}

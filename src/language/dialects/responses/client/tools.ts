@@ -1,0 +1,138 @@
+import type { ResponsesRequest, ResponseTool } from "../../../../contract/schemas/responses.ts";
+import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import type { ToolChoice, ToolDefinition } from "../../../canon/call.ts";
+import { type CustomTool, customDefinition } from "./custom-tools.ts";
+import { flatName } from "./namespaces.ts";
+
+type FunctionTool = Extract<ResponseTool, { name: string; type: "function" }>;
+type NamespaceTool = Extract<ResponseTool, { name: string; type: "namespace" }>;
+
+/** The tools of a call, and what of them is left out or can only be said in the dialect itself. */
+type Tools = {
+  readonly tools: readonly ToolDefinition[];
+  readonly choice: ToolChoice | undefined;
+  readonly native: readonly string[];
+  readonly advisory: readonly string[];
+};
+
+/**
+ * Tools of the provider that a model may use or not, and that agents offer with every request to every model. They are
+ * left out where they cannot be had, and the log says so. All other tools of a provider are refused there.
+ */
+const OPTIONAL_TOOLS = /^(web_search|web_search_preview|image_generation)(_\d{4}_\d{2}_\d{2})?$/;
+
+export function decodeTools({ tools, tool_choice }: ResponsesRequest): Tools {
+  const found: ToolDefinition[] = [];
+  const native: string[] = [];
+  const advisory: string[] = [];
+  for (const { tool, namespace, path } of flattened(tools ?? [])) {
+    if (isFunction(tool)) found.push(inGroup(namespace, functionDefinition(tool)));
+    else if (isCustom(tool)) {
+      found.push(inGroup(namespace, customDefinition(tool)));
+      if (tool.format?.type === "grammar") advisory.push(`${path}.format`);
+    } else if (OPTIONAL_TOOLS.test(tool.type)) advisory.push(path);
+    else native.push(`${path}.type`);
+  }
+  const chosen = decodeChoice(tool_choice, found);
+  if (chosen === undefined) return { tools: found, choice: undefined, native: [...native, "tool_choice"], advisory };
+  // A model that must call something needs something to call.
+  if (!canMeet(chosen)) native.push("tool_choice");
+  return { ...chosen, native, advisory };
+}
+
+/** Where the tools of the call stand in the request. */
+export function toolPaths(request: ResponsesRequest): string[] {
+  const { tools } = decodeTools(request);
+  const offered = flattened(request.tools ?? []).filter(({ tool }) => isFunction(tool) || isCustom(tool));
+  return tools.map(({ name }) => {
+    const one = offered.find(({ tool, namespace }) => flatName(namespace, String(tool["name"])) === name);
+    return one?.path ?? "tools";
+  });
+}
+
+type Placed = { readonly tool: ResponseTool; readonly namespace: string | undefined; readonly path: string };
+
+function flattened(tools: readonly ResponseTool[]): Placed[] {
+  return tools.flatMap((tool, index): Placed[] => {
+    const path = `tools.${index}`;
+    if (!isNamespace(tool)) return [{ tool, namespace: undefined, path }];
+    return tool.tools.map((inner, at) => ({ tool: inner, namespace: tool.name, path: `${path}.tools.${at}` }));
+  });
+}
+
+function inGroup(namespace: string | undefined, definition: ToolDefinition): ToolDefinition {
+  return { ...definition, name: flatName(namespace, definition.name) };
+}
+
+function isNamespace(tool: ResponseTool): tool is NamespaceTool {
+  return tool.type === "namespace";
+}
+
+function isFunction(tool: ResponseTool): tool is FunctionTool {
+  return tool.type === "function";
+}
+
+function isCustom(tool: ResponseTool): tool is CustomTool {
+  return tool.type === "custom";
+}
+
+function functionDefinition(tool: FunctionTool): ToolDefinition {
+  const { name, description, parameters } = tool;
+  return { name, description: description ?? null, schema: parameters ?? null, strict: strictOf(tool) };
+}
+
+/** Absent means strict in this dialect, as far as the schema can be held to: an open one is followed as well as it goes. */
+export function strictOf({ strict, parameters }: Pick<FunctionTool, "strict" | "parameters">): boolean {
+  return strict ?? (parameters ? isClosed(parameters) : true);
+}
+
+/** Every object names all its members, requires them all and allows no others. */
+function isClosed(schema: unknown): boolean {
+  if (Array.isArray(schema)) return schema.every(isClosed);
+  if (!isJsonObject(schema)) return true;
+  if (!Object.entries(schema).every(([key, value]) => LITERAL.has(key) || isClosed(value))) return false;
+  const { type, properties, required, additionalProperties } = schema;
+  const isObject = type === "object" || isNamed(properties);
+  if (!isObject) return true;
+  if (additionalProperties !== false) return false;
+  const names = Object.keys(isNamed(properties) ? properties : {});
+  return Array.isArray(required) ? names.every((name) => required.includes(name)) : names.length === 0;
+}
+
+/** What stands here is values, not schemas. */
+const LITERAL: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "required"]);
+
+function isNamed(properties: unknown): properties is JsonObject {
+  return isJsonObject(properties) && Object.values(properties).every(isJsonObject);
+}
+
+type Chosen = { readonly tools: readonly ToolDefinition[]; readonly choice: ToolChoice | undefined };
+
+function canMeet({ tools, choice }: Chosen): boolean {
+  if (choice?.is === "named") return tools.some(({ name }) => name === choice.name);
+  return choice?.is !== "required" || tools.length > 0;
+}
+
+/** Undefined: a choice that no other dialect has. */
+function decodeChoice(sent: ResponsesRequest["tool_choice"], tools: readonly ToolDefinition[]): Chosen | undefined {
+  if (!sent) return { tools, choice: undefined };
+  if (typeof sent === "string") return { tools, choice: { is: sent } };
+  const { type, name, mode } = sent;
+  if (type === "function" || type === "custom")
+    return typeof name === "string"
+      ? { tools, choice: { is: "named", name: flatName(sent["namespace"], name) } }
+      : undefined;
+  if (type !== "allowed_tools" || !Array.isArray(sent["tools"])) return undefined;
+  // Other dialects have no list of allowed tools: a model that is offered only these can call no others.
+  const allowed = new Set<unknown>();
+  for (const tool of sent["tools"]) {
+    if (!isJsonObject(tool)) continue;
+    const { type: kind, name: one, namespace } = tool;
+    if (kind === "function" || kind === "custom") allowed.add(typeof one === "string" ? flatName(namespace, one) : one);
+    else if (typeof tool["type"] !== "string" || !OPTIONAL_TOOLS.test(tool["type"])) return undefined;
+  }
+  return {
+    tools: tools.filter((tool) => allowed.has(tool.name)),
+    choice: { is: mode === "required" ? "required" : "auto" },
+  };
+}

@@ -1,0 +1,216 @@
+import { invalidValue } from "../../../../contract/faults.ts";
+import {
+  type ContentPart,
+  ITEM_TYPES,
+  KnownItem,
+  KnownPart,
+  type ResponsesRequest,
+} from "../../../../contract/schemas/responses.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
+import {
+  imageDetail,
+  type MediaSource,
+  type Part,
+  type ReasoningSeal,
+  type ToolCallPart,
+  type ToolResultPart,
+  type Turn,
+} from "../../../canon/parts.ts";
+import { readSealed } from "../reasoning-signatures.ts";
+import { encodeCustomInput } from "./custom-tools.ts";
+import { flatName } from "./namespaces.ts";
+
+/** The new items of a request; a plain text is one message of the user. */
+export function inputItems({ input }: ResponsesRequest): JsonObject[] {
+  if (typeof input !== "string") return [...(input ?? [])];
+  return [{ type: "message", role: "user", content: [{ type: "input_text", text: input }] }];
+}
+
+/** A conversation in canonical turns, and the paths of what only the dialect itself can say and of what is left out. */
+type Conversation = {
+  readonly turns: readonly Turn[];
+  readonly native: readonly string[];
+  readonly advisory: readonly string[];
+};
+
+/** That a provider searched, and for what: what it found is in the words of the model behind it. */
+const SEARCHED = "web_search_call";
+
+/** `pathOf` gives the caller's own name of an item, for refusals. */
+export function decodeItems(items: readonly JsonObject[], pathOf: (index: number) => string): Conversation {
+  const reader = new ItemReader();
+  for (const [index, item] of items.entries()) reader.read(item, pathOf(index));
+  const { turns, native, advisory } = reader;
+  return { turns, native, advisory: [...new Set(advisory)] };
+}
+
+type CallItem = Extract<KnownItem, { type: "function_call" | "custom_tool_call" }>;
+type OutputItem = Extract<KnownItem, { type: "function_call_output" | "custom_tool_call_output" }>;
+type MessageItem = Extract<KnownItem, { role: string }>;
+
+/** What one model said between two words of others is one turn, however many items it has. */
+class ItemReader {
+  readonly turns: { role: Turn["role"]; parts: Part[]; partPaths: string[] }[] = [];
+  readonly native: string[] = [];
+  readonly advisory: string[] = [];
+  /** Stands before the call it belongs to. */
+  #callSeal: ReasoningSeal | undefined;
+
+  read(raw: JsonObject, path: string): void {
+    const { type } = raw;
+    if (typeof type === "string" && !ITEM_TYPES.includes(type)) {
+      (type === SEARCHED ? this.advisory : this.native).push(path);
+      return;
+    }
+    const item = parseItem(raw, path);
+    switch (item.type) {
+      case "function_call":
+      case "custom_tool_call":
+        this.#said([this.#call(item, path)], [path]);
+        return;
+      case "function_call_output":
+      case "custom_tool_call_output":
+        this.turns.push({ role: "tool", parts: [this.#result(item, path)], partPaths: [inside(path, "output")] });
+        return;
+      case "reasoning":
+        this.#readReasoning(item, path);
+        return;
+      case "item_reference":
+        throw invalidValue(
+          path,
+          "it refers to an item that is not stored here; send the item, or previous_response_id",
+        );
+      case "message":
+      case undefined:
+      case null:
+        this.#readMessage(item, path);
+    }
+  }
+
+  #call(item: CallItem, path: string): ToolCallPart {
+    const call = { is: "tool_call", id: item.call_id, ...calledBy(item), ...this.#takeSeal() } as const;
+    return path === HISTORY ? { ...call, kept: true } : call;
+  }
+
+  #takeSeal(): { signature?: ReasoningSeal } {
+    const signature = this.#callSeal;
+    this.#callSeal = undefined;
+    return signature === undefined ? {} : { signature };
+  }
+
+  #said(parts: readonly Part[], partPaths: readonly string[]): void {
+    if (parts.length === 0) return;
+    const last = this.turns.at(-1);
+    if (last?.role === "assistant") {
+      last.parts.push(...parts);
+      last.partPaths.push(...partPaths);
+    } else this.turns.push({ role: "assistant", parts: [...parts], partPaths: [...partPaths] });
+  }
+
+  #readReasoning(item: Extract<KnownItem, { type: "reasoning" }>, path: string): void {
+    const { summary, content, encrypted_content } = item;
+    const readable = summary?.length ? summary : (content ?? []);
+    const sealed = readSealed(readable.map(({ text }) => text ?? "").join("\n\n"), encrypted_content);
+    if (sealed.is === "detail") this.#said([{ is: "reasoning", detail: sealed.detail }], [path]);
+    else if (sealed.is === "call_seal") this.#callSeal = sealed.seal;
+  }
+
+  #readMessage({ role, content }: MessageItem, path: string): void {
+    const read = this.#parts(content, inside(path, "content"));
+    const partPaths = read.map((one) => one.path);
+    const parts = read.map((one) => one.part);
+    if (role === "assistant") {
+      // What a model says is words; whatever else stands there only the dialect itself can say.
+      const words = read.filter(({ part }) => part.is === "text" || part.is === "refusal");
+      this.native.push(...read.filter((one) => !words.includes(one)).map((one) => one.path));
+      this.#said(
+        words.map((one) => one.part),
+        words.map((one) => one.path),
+      );
+      return;
+    }
+    if (role !== "user" && parts.some(({ is }) => is !== "text"))
+      throw invalidValue(inside(path, "content"), `a ${role} message takes text only`);
+    if (parts.length > 0) this.turns.push({ role, parts, partPaths });
+  }
+
+  #result({ call_id, output }: OutputItem, path: string): ToolResultPart {
+    const content: ToolResultPart["content"][number][] = [];
+    for (const { part, path: place } of this.#parts(output, inside(path, "output"))) {
+      if (part.is === "text" || part.is === "image") content.push(part);
+      else this.native.push(place);
+    }
+    return { is: "tool_result", callId: call_id, content, failed: false };
+  }
+
+  #parts(content: string | readonly ContentPart[], path: string): Placed[] {
+    if (typeof content === "string") return content === "" ? [] : [{ part: { is: "text", text: content }, path }];
+    const parts: Placed[] = [];
+    for (const [at, raw] of content.entries()) {
+      const place = inside(path, at);
+      const known = KnownPart.safeParse(raw);
+      if (known.success) parts.push({ part: decodePart(known.data, place), path: place });
+      else this.native.push(place);
+    }
+    return parts;
+  }
+}
+
+type Placed = { readonly part: Part; readonly path: string };
+
+/** What came before has one name, whatever it is in it. */
+export const HISTORY = "previous_response_id";
+
+function inside(path: string, ...rest: readonly (string | number)[]): string {
+  return path === HISTORY ? path : [path, ...rest].join(".");
+}
+
+function parseItem(raw: JsonObject, path: string): KnownItem {
+  const parsed = KnownItem.safeParse(raw);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw invalidValue(inside(path, ...(issue?.path ?? []).map(String)), "it is not an item of this dialect");
+}
+
+function calledBy(item: CallItem): { name: string; argumentsText: string } {
+  const argumentsText = item.type === "function_call" ? item.arguments : encodeCustomInput(item.input);
+  return { name: flatName(item["namespace"], item.name), argumentsText };
+}
+
+function decodePart(part: KnownPart, path: string): Part {
+  switch (part.type) {
+    case "input_text":
+    case "output_text":
+      return { is: "text", text: part.text };
+    case "refusal":
+      return { is: "refusal", text: part.refusal };
+    case "input_image": {
+      const { image_url, file_id } = part;
+      const detail = imageDetail(part.detail);
+      if (file_id) return { is: "image", source: { is: "uploaded", id: file_id }, ...detail };
+      if (!image_url) throw invalidValue(path, "it has no image: send image_url, an address or a data URL");
+      return { is: "image", source: inlineSource(image_url) ?? { is: "url", url: image_url }, ...detail };
+    }
+    case "input_file":
+      return { is: "file", source: fileSource(part, path), filename: part.filename ?? null };
+  }
+}
+
+function fileSource(part: Extract<KnownPart, { type: "input_file" }>, path: string): MediaSource {
+  const { file_id, file_data, file_url } = part;
+  if (file_id) return { is: "uploaded", id: file_id };
+  if (file_url) return { is: "url", url: file_url };
+  if (!file_data) throw invalidValue(path, "it has no file: send file_data as a data URL, file_url or file_id");
+  const inline = inlineSource(file_data);
+  if (inline === undefined) throw invalidValue(`${path}.file_data`, "it must be a data URL with its type, in base64");
+  return inline;
+}
+
+/** Parameters of the media type, such as a character set or a name, say nothing here. */
+const DATA_URL = /^data:([^;,]+)(?:;[^;,]*)*;base64,/i;
+
+function inlineSource(url: string): MediaSource | undefined {
+  const match = DATA_URL.exec(url.slice(0, 256));
+  if (match === null) return undefined;
+  return { is: "inline", mediaType: match[1] ?? "", base64: url.slice(match[0].length) };
+}

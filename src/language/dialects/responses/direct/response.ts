@@ -1,0 +1,72 @@
+import {
+  isJsonObject,
+  type JsonObject,
+  type MemberPatch,
+  type ParsedBody,
+  patchMembers,
+} from "../../../../kit/json.ts";
+import { weightOf } from "../../../canon/estimate.ts";
+import type { ShownCost } from "../../../canon/reply.ts";
+import type { Usage } from "../../../canon/usage.ts";
+import type { AnswerHead } from "../../client-dialect.ts";
+import { usageText } from "../upstream/usage.ts";
+import { sealPrefix } from "./items.ts";
+
+/** How a provider's response becomes the gateway's. */
+export type Ownership = { readonly head: AnswerHead; readonly provider: string; readonly echo: JsonObject };
+
+/** State is the gateway's: of these the provider was told something else, or nothing. */
+const STATE_FIELDS = ["store", "background", "previous_response_id"] as const;
+
+/** The text of a provider's response object with our id, the state the caller asked for and what `more` says. */
+export function ownedResponse(
+  body: ParsedBody,
+  { head, echo, provider }: Ownership,
+  more: readonly MemberPatch[],
+): string {
+  const patches: MemberPatch[] = [{ key: "id", json: JSON.stringify(head.id) }];
+  for (const key of STATE_FIELDS) if (echo[key] !== undefined) patches.push({ key, json: JSON.stringify(echo[key]) });
+  const output = memberText(body, "output");
+  const sealed = output === undefined ? undefined : sealedText(output, provider);
+  if (sealed !== undefined && sealed !== output) patches.push({ key: "output", json: sealed });
+  return patchMembers(body, [...patches, ...more]);
+}
+
+/** A quote inside a string has a backslash before it, so what has none is a key. An empty value is no seal. */
+const SEAL_OPENS = /(?<!\\)"encrypted_content"\s*:\s*"(?!")/g;
+
+/** The text of one item or of a list of them: what is encrypted in it goes under the name of the provider that made it. */
+export function sealedText(text: string, provider: string): string {
+  if (!text.includes('"encrypted_content"')) return text;
+  const prefix = sealPrefix(provider);
+  return text.replace(SEAL_OPENS, (opening) => opening + prefix);
+}
+
+/** What an answer is closed with: the figures it is billed by. */
+export function usagePatch(body: ParsedBody, counted: Usage, shown: ShownCost | undefined): MemberPatch {
+  return { key: "usage", json: usageText(memberText(body, "usage"), counted, shown) };
+}
+
+export function memberText({ text, members }: ParsedBody, key: string): string | undefined {
+  const span = members.get(key);
+  return span === undefined ? undefined : text.slice(span.valueStart, span.valueEnd);
+}
+
+/** Everything the model wrote into these items, as an estimate weighs it. */
+export function outputWeight(output: readonly unknown[]): number {
+  let weight = 0;
+  for (const item of output) {
+    if (!isJsonObject(item)) continue;
+    weight += textWeight(item["content"]) + textWeight(item["summary"]);
+    weight += textWeight(item["name"]) + textWeight(item["arguments"]) + textWeight(item["input"]);
+  }
+  return weight;
+}
+
+function textWeight(value: unknown): number {
+  if (typeof value === "string") return weightOf(value);
+  if (!Array.isArray(value)) return 0;
+  let weight = 0;
+  for (const part of value) if (isJsonObject(part)) weight += textWeight(part["text"]) + textWeight(part["refusal"]);
+  return weight;
+}

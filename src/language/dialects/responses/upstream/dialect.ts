@@ -1,0 +1,27 @@
+import { effortFor } from "../../../canon/effort.ts";
+import { TOOL_NAME_MAX } from "../../tool-names.ts";
+import type { UpstreamDialect } from "../../upstream-dialect.ts";
+import { FIELDS } from "../fields.ts";
+import { decodeRefusal } from "./errors.ts";
+import { IMAGE_DETAILS } from "./media.ts";
+import { decodeWhole } from "./reply.ts";
+import { encodeCall } from "./request.ts";
+import { ItemReader } from "./stream.ts";
+
+/** The responses API, for callers of the other dialects. Callers of its own have the direct lane. */
+export const responsesDialect: UpstreamDialect = {
+  fields: FIELDS,
+  surface: "responses",
+  media: new Set(["image", "file", "remote_url", "uploaded_file"]),
+  toolNameMax: TOOL_NAME_MAX,
+  imageDetails: IMAGE_DETAILS,
+  auth: "bearer",
+  headers: {},
+  framing: "sse",
+  path: () => "/responses",
+  effort: (call, facts) => (call.reasoning === undefined ? undefined : effortFor(call, facts)),
+  encode: encodeCall,
+  decodeReply: decodeWhole,
+  openReader: (asked) => new ItemReader(asked?.facts.sealedBy ?? null),
+  decodeProblem: decodeRefusal,
+};

@@ -1,0 +1,54 @@
+import type { ErrorEnvelope } from "../../../../contract/faults.ts";
+import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import type { UpstreamProblem } from "../../../canon/problem.ts";
+import { decodeProblem } from "../../chat/upstream/errors.ts";
+
+/** Refusals of the caller's request itself, by the words that a failed response has for them. */
+const CALLERS_FAULT: ReadonlySet<string | null> = new Set([
+  "bio_policy",
+  "empty_image_file",
+  "failed_to_download_image",
+  "image_content_policy_violation",
+  "image_file_not_found",
+  "image_file_too_large",
+  "image_parse_error",
+  "image_too_large",
+  "image_too_small",
+  "invalid_base64_image",
+  "invalid_image",
+  "invalid_image_format",
+  "invalid_image_mode",
+  "invalid_image_url",
+  "invalid_prompt",
+  "unsupported_image_media_type",
+]);
+
+/**
+ * A failure inside a stream: an `error` event, whose fields stand at the top or in `error`, or a response that failed. No
+ * status comes with it, so the code has to say whose fault it is.
+ */
+export function decodeFailure(event: unknown): UpstreamProblem {
+  const response = isJsonObject(event) && isJsonObject(event["response"]) ? event["response"] : event;
+  const problem = decodeProblem(response, null);
+  // The type of an event is not the type of an error.
+  const type = problem.type === "error" ? null : problem.type;
+  return { ...problem, type, status: problem.status ?? (CALLERS_FAULT.has(problem.code) ? 400 : null) };
+}
+
+/** An error that came as an answer: with its status, or as a response that failed although the status was good. */
+export function decodeRefusal(body: unknown, status: number | null): UpstreamProblem {
+  return status === null ? decodeFailure(body) : decodeProblem(body, status);
+}
+
+/** What an `error` event says: some readers look for the fields at its top, some in `error`. */
+export function errorFields(error: Omit<ErrorEnvelope["error"], "code"> & { readonly code: string }): JsonObject {
+  const { code, message, param = null } = error;
+  return { code, message, param, error: { ...error, param } };
+}
+
+/** The word that a failed response has for it: the dialect knows a closed list of them. */
+const FAILURE_CODES: ReadonlySet<string> = new Set(["rate_limit_exceeded", "context_length_exceeded"]);
+
+export function failureCode(code: string): string {
+  return FAILURE_CODES.has(code) ? code : "server_error";
+}

@@ -1,0 +1,109 @@
+import type { JsonObject } from "../../../../kit/json.ts";
+import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../../canon/call.ts";
+import { effortFor } from "../../../canon/effort.ts";
+import type { Parameter } from "../../../canon/parameters.ts";
+import { isUsual } from "../../../canon/sampling.ts";
+import { demandLabels } from "../../labels.ts";
+import { argumentsOf, encodeTools } from "../../tool-definitions.ts";
+import type { ModelFacts } from "../../upstream-dialect.ts";
+import { encodeTurns } from "./turns.ts";
+import { unsaidOf } from "./unencodable.ts";
+
+/** The canonical call as the body of `POST /responses`. Nothing of it is kept there: state is the gateway's. */
+export function encodeCall(call: Call, facts: ModelFacts): string {
+  const unsaid = unsaidOf(call, facts);
+  if (unsaid !== undefined) throw unsaid;
+  demandLabels(call);
+  const { maxOutputTokens, stream } = call;
+  return JSON.stringify({
+    model: facts.upstreamModel,
+    ...encodeTurns(call, facts),
+    ...encodeTools(call, { tool: encodeTool, choice: encodeToolChoice }),
+    ...encodeText(call),
+    ...encodeReasoning(call, facts),
+    ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
+    ...encodeSampling(call, facts),
+    ...ownParameters(call),
+    store: false,
+    ...(stream ? { stream } : {}),
+  });
+}
+
+/** Where nothing is said of it, this dialect holds to a schema strictly and the others do not. */
+function encodeTool({ name, description, schema, strict }: ToolDefinition): JsonObject {
+  return {
+    type: "function",
+    name,
+    ...(description === null ? {} : { description }),
+    parameters: argumentsOf({ schema, strict }),
+    strict: strict ?? false,
+  };
+}
+
+function encodeToolChoice(choice: ToolChoice | undefined, allowed: unknown): JsonObject {
+  if (Array.isArray(allowed) && choice?.is !== "none" && choice?.is !== "named") {
+    const tools = allowed.map((name) => ({ type: "function", name }));
+    return { tool_choice: { type: "allowed_tools", mode: choice?.is === "required" ? "required" : "auto", tools } };
+  }
+  if (choice === undefined) return {};
+  return { tool_choice: choice.is === "named" ? { type: "function", name: choice.name } : choice.is };
+}
+
+function encodeText({ responseFormat, chatOnly }: Call): JsonObject {
+  const verbosity = chatOnly?.verbosity;
+  const text = {
+    ...(responseFormat.is === "text" ? {} : { format: encodeFormat(responseFormat) }),
+    ...(verbosity == null ? {} : { verbosity }),
+  };
+  return Object.keys(text).length === 0 ? {} : { text };
+}
+
+function encodeFormat(format: Exclude<ResponseFormat, { is: "text" }>): JsonObject {
+  if (format.is === "json_object") return { type: "json_object" };
+  const { name, description, schema, strict } = format;
+  return {
+    type: "json_schema",
+    name,
+    ...(description === null ? {} : { description }),
+    schema,
+    ...(strict === null ? {} : { strict }),
+  };
+}
+
+/** The quirk of providers that refuse to sum thoughts up, for all of their accounts or for some. */
+const UNSUMMARIZED = "unsummarized";
+
+/**
+ * Whoever asks to think wants to read what was thought: this dialect tells it as a summary, and only on request. The
+ * thoughts themselves come encrypted, so that they can go back with the next turn.
+ */
+function encodeReasoning(call: Call, facts: ModelFacts): JsonObject {
+  const { quirks, reasoning, sealedBy } = facts;
+  const include = sealedBy == null ? {} : { include: ["reasoning.encrypted_content"] };
+  const effort = effortFor(call, facts);
+  if (effort === undefined) return include;
+  // To keep a model from thinking that never does takes no word.
+  if (effort === "none") return reasoning === "never" ? {} : { reasoning: { effort } };
+  const summary = quirks.includes(UNSUMMARIZED) ? {} : { summary: "auto" };
+  return { reasoning: { effort, ...summary }, ...include };
+}
+
+function encodeSampling({ temperature, topP }: Call, { sampling }: ModelFacts): JsonObject {
+  if (sampling === false) return {};
+  return {
+    ...(isUsual(temperature) ? {} : { temperature }),
+    ...(isUsual(topP) ? {} : { top_p: topP }),
+  };
+}
+
+/** Rows that no canonical field holds, and that go out under their own names. */
+const OWN_ROWS = [
+  "prompt_cache_key",
+  "safety_identifier",
+  "service_tier",
+  "user",
+] as const satisfies readonly Parameter[];
+
+function ownParameters({ chatOnly = {} }: Call): JsonObject {
+  return Object.fromEntries(OWN_ROWS.flatMap((row) => (chatOnly[row] == null ? [] : [[row, chatOnly[row]]])));
+}

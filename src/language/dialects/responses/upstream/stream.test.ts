@@ -1,0 +1,122 @@
+import { describe, expect, test } from "vitest";
+import { callOf, itemEvents, thoughtOf, wordsOf } from "../../../../../tests/support/responses-column.ts";
+import { responseJson } from "../../../../../tests/support/responses-native.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
+import type { AnswerEvent } from "../../../canon/reply-events.ts";
+import { ItemReader } from "./stream.ts";
+
+/** What a reader says of these events; undefined stands for one that it could not read. */
+function read(events: readonly JsonObject[]): (AnswerEvent | undefined)[] {
+  const reader = new ItemReader("acme");
+  return events.flatMap((event): (AnswerEvent | undefined)[] => [
+    ...(reader.read({ event: null, data: JSON.stringify(event) }) ?? [undefined]),
+  ]);
+}
+
+const end = (more: JsonObject = {}): JsonObject => ({
+  type: "response.completed",
+  response: responseJson({ output: [], ...more }),
+});
+const textOf = (events: readonly (AnswerEvent | undefined)[]) =>
+  events.map((event) => (event?.is === "text" ? event.text : "")).join("");
+
+describe("servers that only imitate the dialect", () => {
+  test("items that are never closed are whole at the end, sealed thoughts with them", () => {
+    const items = [thoughtOf("Hm.", "gEND"), wordsOf("Hello."), callOf("call_a", "f", '{"a":1}')];
+    const open = items.flatMap((item, at) => itemEvents(item, at, 2).filter(({ type }) => !/item\.done$/.test(type)));
+    const events = read([...open, end({ output: items })]);
+    expect(textOf(events)).toBe("Hello.");
+    expect(events).toContainEqual({
+      is: "reasoning_detail",
+      detail: { is: "open", text: "Hm.", seal: { family: "openai", data: "acme:gEND" } },
+    });
+    expect(events.filter((event) => event?.is === "tool_arguments").length).toBeGreaterThan(1);
+  });
+
+  test("a call that stands only in the whole response, behind words that were told, is told at the end", () => {
+    const items = [wordsOf("Hello."), callOf("call_a", "f", '{"a":1}'), callOf("call_b", "g", "{}")];
+    for (const told of [[0], [0, 1], [0, 2]]) {
+      const events = read([...told.flatMap((at) => itemEvents(items[at], at, 2)), end({ output: items })]);
+      expect(textOf(events)).toBe("Hello.");
+      const called = events.flatMap((event) => (event?.is === "tool_call" ? [event.id] : []));
+      expect(called.toSorted()).toEqual(["call_a", "call_b"]);
+      const indexes = events.flatMap((event) => (event?.is === "tool_call" ? [event.index] : []));
+      expect(indexes).toEqual([0, 1]);
+      expect(events.slice(-2)).toEqual([{ is: "finish", reason: "tool_calls" }, { is: "end" }]);
+    }
+  });
+
+  test("all items in one place: each opens anew, and none is told twice", () => {
+    const items = [thoughtOf("Hm."), wordsOf("Hello."), callOf("call_a", "f", "{}")];
+    const events = read([...items.flatMap((item) => itemEvents(item, 0, 2)), end({ output: items })]);
+    expect(textOf(events)).toBe("Hello.");
+    expect(events.filter((event) => event?.is === "tool_call")).toHaveLength(1);
+  });
+
+  test("names in the place of types, and lists that are empty at the end", () => {
+    const reader = new ItemReader(null);
+    const data = JSON.stringify({ output_index: 0, content_index: 0, delta: "Hi" });
+    expect(reader.read({ event: "response.output_text.delta", data })).toEqual([{ is: "text", text: "Hi" }]);
+    const over = JSON.stringify({ response: responseJson({ output: [] }) });
+    expect(reader.read({ event: "response.completed", data: over })?.at(-1)).toEqual({ is: "end" });
+  });
+
+  test("raw thoughts in the place of a summary, told once", () => {
+    const place = { output_index: 0, item_id: "rs" };
+    const item = { type: "reasoning", id: "rs", summary: [], content: [{ type: "reasoning_text", text: "Hm." }] };
+    const events = read([
+      { type: "response.output_item.added", output_index: 0, item: { ...item, content: [] } },
+      { type: "response.reasoning_text.delta", ...place, content_index: 0, delta: "Hm." },
+      { type: "response.reasoning_summary_text.delta", ...place, summary_index: 0, delta: "short" },
+      { type: "response.output_item.done", output_index: 0, item },
+      end(),
+    ]);
+    expect(events.filter((event) => event?.is === "reasoning")).toEqual([{ is: "reasoning", text: "Hm." }]);
+    expect(events).toContainEqual({ is: "reasoning_detail", detail: { is: "open", text: "Hm.", seal: null } });
+  });
+});
+
+test("sources are told where they belong in all that was written, once", () => {
+  const source = { type: "url_citation", url: "https://a.example", title: "A", start_index: 1, end_index: 3 };
+  const items = [wordsOf("Hello."), wordsOf("There.", { annotations: [source, { type: "file_citation" }] })];
+  const events = read([...items.flatMap((item, at) => itemEvents(item, at, 2)), end({ output: items })]);
+  const citation = { url: "https://a.example", title: "A", start: 7, end: 9 };
+  expect(events.filter((event) => event?.is === "citation")).toEqual([{ is: "citation", citation }]);
+});
+
+describe("what ends an answer", () => {
+  const problem = (event: JsonObject) => read([event])[0];
+
+  test("failures, in whichever place their words stand", () => {
+    const error = { code: "rate_limit_exceeded", message: "Slow down." };
+    for (const event of [
+      { type: "error", ...error },
+      { type: "error", error },
+      { type: "response.failed", response: responseJson({ status: "failed", error }) },
+      { error },
+    ])
+      expect(problem(event)).toMatchObject({ is: "problem", problem: { ...error, status: 429 } });
+    expect(problem({ type: "response.cancelled", response: responseJson() })).toMatchObject({ is: "problem" });
+  });
+
+  test("nothing but a response that is over", () => {
+    for (const response of [{}, null, responseJson({ status: "failed" }), responseJson({ status: "in_progress" })])
+      expect(problem({ type: "response.completed", response })).toBeUndefined();
+    expect(problem({ type: "response.completed", response: responseJson({ output: null }) })).toBeUndefined();
+    expect(new ItemReader(null).read({ event: null, data: "[DONE]" })).toBeUndefined();
+    expect(new ItemReader(null).read({ event: null, data: "{}" })).toBeUndefined();
+  });
+
+  test("why it is incomplete, also where only the response says so", () => {
+    const cut = { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } };
+    expect(read([end(cut)])).toContainEqual({ is: "finish", reason: "length" });
+    const unknown = { type: "response.incomplete", response: responseJson({ status: null, output: [] }) };
+    expect(read([unknown])).toContainEqual({ is: "finish", reason: "length" });
+  });
+
+  test("a call without a name is no call", () => {
+    expect(read([{ type: "response.output_item.added", output_index: 0, item: { type: "function_call" } }])).toEqual([
+      undefined,
+    ]);
+  });
+});

@@ -1,0 +1,291 @@
+import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
+import type { AnswerEvent, FinishReason } from "../../../canon/reply-events.ts";
+import type { EventReader, Frame } from "../../upstream-dialect.ts";
+import { isAnswer } from "../direct/reply.ts";
+import { sealedBy } from "../reasoning-signatures.ts";
+import { decodeFailure } from "./errors.ts";
+import { decodeUsage } from "./usage.ts";
+
+const NOTHING: readonly AnswerEvent[] = [];
+const BETWEEN_PARTS = "\n\n";
+
+/** Where each part of the words begins, for those that were told already. */
+type Message = { readonly is: "message"; readonly starts: Map<unknown, number>; cited: boolean };
+/** A model tells a summary of its thoughts or the thoughts themselves; of a server that tells both, the first counts. */
+type Thoughts = { readonly is: "reasoning"; text: string; part: unknown; from: "summary" | "content" | undefined };
+type Item =
+  | Message
+  | Thoughts
+  | { readonly is: "function_call"; readonly index: number; written: boolean }
+  /** Kinds that callers of other dialects cannot ask for. */
+  | { readonly is: "other" };
+
+/** Reads a response item by item, from a stream or whole: a whole item is one that opens complete. */
+export class ItemReader implements EventReader {
+  /** Whose seals they are; null: it gives none out. */
+  readonly #provider: string | null;
+  /** Those that are open, by their place in the output: some servers have another id for an item in every event. */
+  readonly #items = new Map<unknown, Item>();
+  #begun = false;
+  #opened = 0;
+  #calls = 0;
+  readonly #calledAt = new Set<unknown>();
+  #textChars = 0;
+
+  constructor(provider: string | null) {
+    this.#provider = provider;
+  }
+
+  read({ event, data }: Frame): readonly AnswerEvent[] | undefined {
+    const body = tryParseJsonObject(data);
+    if (body === undefined) return undefined;
+    const { type = event, output_index: at, item, response, delta } = body;
+    switch (type) {
+      case "response.output_text.delta":
+        return this.#say("text", this.#message(at), body["content_index"], delta);
+      case "response.refusal.delta":
+        return this.#say("refusal", this.#message(at), body["content_index"], delta);
+      case "response.function_call_arguments.delta":
+        return this.#argue(at, delta);
+      case "response.reasoning_summary_text.delta":
+        return this.#think("summary", at, body["summary_index"], delta);
+      case "response.reasoning_text.delta":
+        return this.#think("content", at, body["content_index"], delta);
+      case "response.output_text.annotation.added":
+        return this.#cite(at, body["content_index"], body["annotation"]);
+      case "response.output_item.added":
+        return this.#open(at, item);
+      case "response.output_item.done":
+        return this.#done(at, item);
+      case "response.created":
+      case "response.in_progress":
+      case "response.queued":
+        return this.#begin(response);
+      case "response.completed":
+        return this.end(response, "completed");
+      case "response.incomplete":
+        return this.end(response, "incomplete");
+      case "response.failed":
+      case "response.cancelled":
+      case "error":
+        return [{ is: "problem", problem: decodeFailure(body) }];
+      case null:
+        return body["error"] == null ? undefined : [{ is: "problem", problem: decodeFailure(body) }];
+      default:
+        // The ends of what was told piece by piece, signs of life, and whatever the dialect adds one day.
+        return NOTHING;
+    }
+  }
+
+  #begin(response: unknown): readonly AnswerEvent[] {
+    if (this.#begun) return NOTHING;
+    this.#begun = true;
+    const id = isJsonObject(response) ? textIn(response["id"]) : "";
+    return [{ is: "begin", upstreamId: id || null }];
+  }
+
+  /** Undefined for an item whose kind is known and whose form is not: the answer cannot be read. */
+  #open(at: unknown, item: unknown): readonly AnswerEvent[] | undefined {
+    if (!isJsonObject(item)) return undefined;
+    this.#opened += 1;
+    const { type } = item;
+    if (type !== "function_call") {
+      this.#items.set(at, newItem(type));
+      return NOTHING;
+    }
+    const name = textIn(item["name"]);
+    if (name === "") return undefined;
+    const index = this.#calls++;
+    this.#calledAt.add(at);
+    this.#items.set(at, { is: "function_call", index, written: false });
+    const id = textIn(item["call_id"]) || textIn(item["id"]) || `call_${index}`;
+    return [{ is: "tool_call", index, id, name, signature: null }];
+  }
+
+  #say(is: "text" | "refusal", message: Message, part: unknown, said: unknown): readonly AnswerEvent[] {
+    const text = textIn(said);
+    if (text === "") return NOTHING;
+    this.#start(message, part);
+    if (is === "text") this.#textChars += text.length;
+    return [{ is, text }];
+  }
+
+  #start({ starts }: Message, part: unknown): number {
+    const start = starts.get(part) ?? this.#textChars;
+    starts.set(part, start);
+    return start;
+  }
+
+  /** Servers that only imitate the dialect may forget to open an item. */
+  #message(at: unknown): Message {
+    const known = this.#items.get(at);
+    return known?.is === "message" ? known : this.#forgotten(at, newMessage());
+  }
+
+  #forgotten<Forgotten extends Item>(at: unknown, item: Forgotten): Forgotten {
+    this.#opened += 1;
+    this.#items.set(at, item);
+    return item;
+  }
+
+  #think(from: "summary" | "content", at: unknown, part: unknown, said: unknown): readonly AnswerEvent[] {
+    const known = this.#items.get(at);
+    const item = known?.is === "reasoning" ? known : this.#forgotten(at, newThoughts());
+    const piece = textIn(said);
+    item.from ??= from;
+    if (piece === "" || item.from !== from) return NOTHING;
+    const text = item.text === "" || item.part === part ? piece : BETWEEN_PARTS + piece;
+    item.part = part;
+    item.text += text;
+    return [{ is: "reasoning", text }];
+  }
+
+  /** A call whose name is not known yet is told when it is whole. */
+  #argue(at: unknown, said: unknown): readonly AnswerEvent[] {
+    const item = this.#items.get(at);
+    const text = textIn(said);
+    if (item?.is !== "function_call" || text === "") return NOTHING;
+    item.written = true;
+    return [{ is: "tool_arguments", index: item.index, text }];
+  }
+
+  #cite(at: unknown, part: unknown, annotation: unknown): readonly AnswerEvent[] {
+    const message = this.#message(at);
+    message.cited = true;
+    return citationIn(annotation, this.#start(message, part));
+  }
+
+  /** What of a whole item was not told in pieces is told now. */
+  #done(at: unknown, item: unknown): readonly AnswerEvent[] | undefined {
+    const opened = this.#items.has(at) ? NOTHING : this.#open(at, item);
+    if (opened === undefined || !isJsonObject(item)) return undefined;
+    return [...opened, ...this.#close(at, item)];
+  }
+
+  #close(at: unknown, whole: JsonObject): readonly AnswerEvent[] {
+    const item = this.#items.get(at);
+    this.#items.delete(at);
+    switch (item?.is) {
+      case "message":
+        return this.#closeMessage(item, whole);
+      case "reasoning":
+        return this.#closeThoughts(item, whole);
+      case "function_call":
+        if (item.written) return NOTHING;
+        return [{ is: "tool_arguments", index: item.index, text: textIn(whole["arguments"]) || "{}" }];
+      default:
+        return NOTHING;
+    }
+  }
+
+  #closeMessage(message: Message, { content }: JsonObject): readonly AnswerEvent[] {
+    const isTold = message.starts.size > 0;
+    return objectsIn(content).flatMap((part, place) => {
+      const said = isTold ? NOTHING : this.#part(message, place, part);
+      if (message.cited) return said;
+      const start = this.#start(message, place);
+      return [...said, ...listIn(part["annotations"]).flatMap((annotation) => citationIn(annotation, start))];
+    });
+  }
+
+  #part(message: Message, place: number, part: JsonObject): readonly AnswerEvent[] {
+    if (part["type"] === "refusal") return this.#say("refusal", message, place, part["refusal"]);
+    return part["type"] === "output_text" ? this.#say("text", message, place, part["text"]) : NOTHING;
+  }
+
+  #closeThoughts(item: Thoughts, { summary, content, encrypted_content }: JsonObject): readonly AnswerEvent[] {
+    const untold = item.text === "" ? joined(summary) || joined(content) : "";
+    const text = item.text + untold;
+    const encrypted = textIn(encrypted_content);
+    const seal = this.#provider === null || encrypted === "" ? null : sealedBy(this.#provider, encrypted);
+    const told: AnswerEvent[] = untold === "" ? [] : [{ is: "reasoning", text: untold }];
+    if (text !== "") return [...told, { is: "reasoning_detail", detail: { is: "open", text, seal } }];
+    return seal === null ? NOTHING : [{ is: "reasoning_detail", detail: { is: "sealed", seal } }];
+  }
+
+  /** The answer is over only when it is said to be; undefined when what says so is no response. */
+  end(response: unknown, how: "completed" | "incomplete"): readonly AnswerEvent[] | undefined {
+    if (!isJsonObject(response) || !isAnswer(response)) return undefined;
+    const output = listIn(response["output"]);
+    const events: AnswerEvent[] = [...this.#begin(response)];
+    for (const [at, item] of this.#untold(output)) {
+      const told = this.#done(at, item);
+      if (told === undefined) return undefined;
+      events.push(...told);
+    }
+    for (const [at, { is }] of [...this.#items]) events.push(...this.#close(at, itemAt(output, at, is)));
+    const usage = decodeUsage(response["usage"]);
+    if (usage !== undefined) events.push({ is: "figures", usage });
+    const isCut = how === "incomplete" || response["status"] === "incomplete";
+    const reason = isCut ? cutBy(response["incomplete_details"]) : this.#calls > 0 ? "tool_calls" : "stop";
+    return [...events, { is: "finish", reason }, { is: "end" }];
+  }
+
+  /** Everything, from a server that tells all at the end or of an answer that came whole; else calls that nobody told of. */
+  #untold(output: readonly unknown[]): readonly (readonly [number, unknown])[] {
+    const places = [...output.entries()];
+    if (this.#opened === 0) return places;
+    const calls = places.filter(([, item]) => isCall(item));
+    return calls.length > this.#calls ? calls.filter(([at]) => !this.#calledAt.has(at)) : [];
+  }
+}
+
+function isCall(item: unknown): boolean {
+  return isJsonObject(item) && item["type"] === "function_call";
+}
+
+function newMessage(): Message {
+  return { is: "message", starts: new Map(), cited: false };
+}
+
+function newThoughts(): Thoughts {
+  return { is: "reasoning", text: "", part: undefined, from: undefined };
+}
+
+function newItem(type: unknown): Item {
+  if (type === "message") return newMessage();
+  return type === "reasoning" ? newThoughts() : { is: "other" };
+}
+
+/** An item that was never closed, as the whole response has it. */
+function itemAt(output: readonly unknown[], at: unknown, is: Item["is"]): JsonObject {
+  const item = typeof at === "number" ? output[at] : undefined;
+  return isJsonObject(item) && item["type"] === is ? item : {};
+}
+
+function cutBy(details: unknown): FinishReason {
+  return isJsonObject(details) && details["reason"] === "content_filter" ? "content_filter" : "length";
+}
+
+function citationIn(annotation: unknown, start: number): readonly AnswerEvent[] {
+  if (!isJsonObject(annotation) || annotation["type"] !== "url_citation") return NOTHING;
+  const { url, title, start_index, end_index } = annotation;
+  const citation = {
+    url: textIn(url) || null,
+    title: textIn(title) || null,
+    start: offsetIn(start_index, start),
+    end: offsetIn(end_index, start),
+  };
+  return [{ is: "citation", citation }];
+}
+
+function offsetIn(value: unknown, start: number): number | null {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? start + value : null;
+}
+
+function joined(parts: unknown): string {
+  const texts = objectsIn(parts).map(({ text }) => textIn(text));
+  return texts.filter((text) => text !== "").join(BETWEEN_PARTS);
+}
+
+function textIn(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function listIn(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function objectsIn(value: unknown): readonly JsonObject[] {
+  return listIn(value).filter(isJsonObject);
+}

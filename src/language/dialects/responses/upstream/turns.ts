@@ -1,0 +1,161 @@
+import { fault } from "../../../../contract/faults.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
+import type { Call } from "../../../canon/call.ts";
+import type { Part, ReasoningDetail, ToolResultPart, Turn } from "../../../canon/parts.ts";
+import { ToolIds } from "../../chat/upstream/tool-ids.ts";
+import { resultText } from "../../result-text.ts";
+import type { ModelFacts } from "../../upstream-dialect.ts";
+import { openedBy } from "../reasoning-signatures.ts";
+import { filePart, imagePart } from "./media.ts";
+
+type Conversation = { readonly instructions?: string; readonly input: readonly JsonObject[] };
+
+/** The conversation as items, in its order; what a system says above all of it are the instructions. */
+export function encodeTurns({ turns, responseFormat }: Call, facts: ModelFacts): Conversation {
+  const first = turns[0];
+  // JSON is only written where the input itself speaks of it: there the instructions stay in it.
+  const isApart = first?.role === "system" && responseFormat.is !== "json_object";
+  const instructions = isApart ? instructionParts(first, "messages.0") : [];
+  const input = itemsOf(turns, isApart ? 1 : 0, facts);
+  // Instructions alone are what there is to answer to.
+  if (instructions.length > 0 && input.length === 0) return { input: itemsOf(turns, 0, facts) };
+  if (instructions.length > 0) return { instructions: instructions.map(({ text }) => text).join("\n\n"), input };
+  if (input.length === 0)
+    throw fault("invalid_value", {
+      message: "messages has nothing to answer to: no turn has content.",
+      param: "messages",
+    });
+  return { input };
+}
+
+function itemsOf(turns: readonly Turn[], from: number, facts: ModelFacts): readonly JsonObject[] {
+  const list = new ItemList(facts);
+  for (let at = from; at < turns.length; at += 1) {
+    const turn = turns[at];
+    if (turn !== undefined) list.add(turn, `messages.${at}`);
+  }
+  return list.items;
+}
+
+class ItemList {
+  readonly items: JsonObject[] = [];
+  readonly #ids: ToolIds;
+  readonly #sealedBy: string | null;
+
+  constructor({ quirks, sealedBy }: ModelFacts) {
+    this.#ids = new ToolIds(quirks);
+    this.#sealedBy = sealedBy ?? null;
+  }
+
+  add(turn: Turn, param: string): void {
+    const { role, parts } = turn;
+    switch (role) {
+      case "system":
+      case "developer":
+        this.#say(role, instructionParts(turn, param));
+        return;
+      case "assistant":
+        this.#answer(parts, param);
+        return;
+      case "user":
+      case "tool":
+        // Results stand right behind their calls, before anything else that is said.
+        for (const part of parts) if (part.is === "tool_result") this.#result(part);
+        this.#say(
+          "user",
+          parts.flatMap((part, at) => userPart(part, `${param}.content.${at}`)),
+        );
+        return;
+    }
+  }
+
+  #say(role: Exclude<Turn["role"], "tool">, content: readonly JsonObject[]): void {
+    if (content.length > 0) this.items.push({ type: "message", role, content });
+  }
+
+  /** One answer is several items: its words, its calls, and the thoughts that led to each. */
+  #answer(parts: readonly Part[], param: string): void {
+    let words: JsonObject[] = [];
+    const sayWords = () => {
+      this.#say("assistant", words);
+      words = [];
+    };
+    for (const [at, part] of parts.entries()) {
+      if (part.is === "text" || part.is === "refusal") {
+        words.push(...spoken(part));
+        continue;
+      }
+      sayWords();
+      if (part.is === "reasoning") this.#think(part.detail);
+      else if (part.is === "tool_result") this.#result(part);
+      else if (part.is === "tool_call") {
+        const text = part.argumentsText.trim() === "" ? "{}" : part.argumentsText;
+        this.items.push({ type: "function_call", call_id: this.#ids.wire(part.id), name: part.name, arguments: text });
+      } else throw textOnly(`${param}.content.${at}`);
+    }
+    sayWords();
+    // A thought that nothing came of is refused.
+    while (this.items.at(-1)?.["type"] === "reasoning") this.items.pop();
+  }
+
+  /** Only what this provider sealed: what others thought means nothing to it. */
+  #think(detail: ReasoningDetail): void {
+    const sealed = openedBy(this.#sealedBy, detail.seal);
+    if (sealed === undefined) return;
+    const text = detail.is === "open" ? detail.text : "";
+    const summary = text === "" ? [] : [{ type: "summary_text", text }];
+    this.items.push({ type: "reasoning", summary, encrypted_content: sealed });
+  }
+
+  #result({ callId, content, failed }: ToolResultPart): void {
+    const isText = content.every(({ is }) => is === "text");
+    const text = resultText(content);
+    const said = failed ? failureText(text) : text;
+    const pictures = content.flatMap((part) => (part.is === "image" ? [imagePart(part)] : []));
+    const output = isText ? said : [...(said === "" ? [] : [{ type: "input_text", text: said }]), ...pictures];
+    this.items.push({ type: "function_call_output", call_id: this.#ids.wire(callId), output });
+  }
+}
+
+/** The dialect has no mark for a failure, so the text says it. */
+function failureText(text: string): string {
+  return text === "" ? "The tool failed." : `The tool failed: ${text}`;
+}
+
+function instructionParts({ parts }: Turn, param: string): { readonly type: "input_text"; readonly text: string }[] {
+  return parts.flatMap((part, at) => {
+    if (part.is !== "text" && part.is !== "refusal") throw textOnly(`${param}.content.${at}`);
+    return part.text === "" ? [] : [{ type: "input_text" as const, text: part.text }];
+  });
+}
+
+function spoken(part: Extract<Part, { is: "text" } | { is: "refusal" }>): JsonObject[] {
+  if (part.text === "") return [];
+  if (part.is === "refusal") return [{ type: "refusal", refusal: part.text }];
+  return [{ type: "output_text", text: part.text, annotations: [] }];
+}
+
+function userPart(part: Part, param: string): JsonObject[] {
+  switch (part.is) {
+    case "text":
+    case "refusal":
+      return part.text === "" ? [] : [{ type: "input_text", text: part.text }];
+    case "image":
+      return [imagePart(part)];
+    case "file":
+      return [filePart(part.source, part.filename, param)];
+    case "audio":
+    case "reasoning":
+    case "tool_call":
+    case "tool_result":
+      // Audio was refused before; results have items of their own, and the other two are never the user's.
+      return [];
+  }
+}
+
+function textOnly(param: string) {
+  return fault("invalid_value", {
+    message: `${param}: the provider's API takes text only in this turn. Send it in a turn of the user.`,
+    param,
+  });
+}
