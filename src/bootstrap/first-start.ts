@@ -1,6 +1,6 @@
+import type { People } from "../app/accounts/open.ts";
 import type { TenancyDeps } from "../app/manage/deps.ts";
 import { firstStart } from "../app/manage/tenancy/first-start.ts";
-import type { People } from "../app/people/open.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Store } from "../io/store/sql/store.ts";
 

@@ -1,9 +1,9 @@
 import type { Check, OwnKeyRoom } from "../app/manage/deps.ts";
-import { spentBefore } from "../app/manage/money/spent.ts";
+import { spentBefore } from "../app/manage/money/spend-history.ts";
 import type { Captures } from "../app/pipeline/captures.ts";
 import type { Prober } from "../app/prober/prober.ts";
 import type { SharedState } from "../domain/admission/admission.ts";
-import type { AlertWatch } from "../domain/alerts/watch.ts";
+import type { AlertWatch } from "../domain/alerts/alert-monitor.ts";
 import { type MarginBook, readMargin } from "../domain/billing/margin.ts";
 import type { Snapshot } from "../domain/catalogue/catalogue.ts";
 import type { RateBook } from "../domain/catalogue/rates.ts";

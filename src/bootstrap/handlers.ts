@@ -1,10 +1,10 @@
 import path from "node:path";
+import type { People } from "../app/accounts/open.ts";
 import type { Handler } from "../app/exchange.ts";
 import type { InTurn, ManageDeps } from "../app/manage/deps.ts";
 import { guarded } from "../app/manage/guard.ts";
 import { manageHandlers } from "../app/manage/handlers.ts";
 import { paymentHandlers } from "../app/manage/money/payments.ts";
-import type { People } from "../app/people/open.ts";
 import { connectionsFor, snapshotFor } from "../app/pipeline/own-layers.ts";
 import type { Gateway } from "../app/pipeline/world.ts";
 import type { ResponsesRoom } from "../app/responses/room.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import type { Kysely } from "kysely";
-import { webhookSlot } from "../domain/alerts/rules.ts";
+import { webhookSlot } from "../domain/alerts/alert-rules.ts";
 import { ownKeySlot } from "../domain/tenancy/own-key.ts";
 import { platformKeySlot } from "../domain/tenancy/platform-key.ts";
 import { replayLeft } from "../io/journal/open.ts";

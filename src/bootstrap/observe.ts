@@ -1,8 +1,8 @@
 import path from "node:path";
-import { exportedLine } from "../app/log-export/line.ts";
+import { exportedLine } from "../app/log-export/export-line.ts";
 import { LogExport, type SendRecords } from "../app/log-export/log-export.ts";
-import { queuedOnTheWay } from "../app/log-export/queueing.ts";
-import { webhookTarget } from "../app/log-export/webhook.ts";
+import { queuedOnTheWay } from "../app/log-export/queueing-sink.ts";
+import { webhookTarget } from "../app/log-export/webhook-target.ts";
 import type { Check } from "../app/manage/deps.ts";
 import type { Gateway } from "../app/pipeline/world.ts";
 import type { Connections, Snapshot } from "../domain/catalogue/catalogue.ts";

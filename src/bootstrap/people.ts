@@ -1,7 +1,7 @@
+import type { Oidc, PeopleDeps } from "../app/accounts/deps.ts";
+import { openPeople, type People } from "../app/accounts/open.ts";
+import { Tries } from "../app/accounts/tries.ts";
 import type { InTurn } from "../app/manage/deps.ts";
-import type { Oidc, PeopleDeps } from "../app/people/deps.ts";
-import { openPeople, type People } from "../app/people/open.ts";
-import { Tries } from "../app/people/tries.ts";
 import type { Reloading } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { GATEWAY_DATA_KEY, type Slot, type Vault } from "../domain/tenancy/vault.ts";

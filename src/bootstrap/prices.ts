@@ -1,6 +1,6 @@
-import { type Money, openMoney } from "../app/manage/money/money.ts";
+import { type RateParts, RateRoom } from "../app/manage/money/exchange-rate-updater.ts";
+import { type Money, openMoney } from "../app/manage/money/money-jobs.ts";
 import type { ExpiryDeps } from "../app/manage/money/promotions.ts";
-import { type RateParts, RateRoom } from "../app/manage/money/rate-room.ts";
 import { MarginBook, NO_MARGIN, readMargin } from "../domain/billing/margin.ts";
 import { type RateBook, type RateRow, seedRates } from "../domain/catalogue/rates.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";

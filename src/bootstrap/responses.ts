@@ -7,7 +7,7 @@ import type { ResponsesRoom } from "../app/responses/room.ts";
 import { ROUTES } from "../contract/routes.ts";
 import type { Board } from "../domain/fleet/board.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
-import type { ResponseStore } from "../domain/responses/stored.ts";
+import type { ResponseStore } from "../domain/responses/response-store.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { standingOf } from "../domain/tenancy/key.ts";
 import type { Vault } from "../domain/tenancy/vault.ts";

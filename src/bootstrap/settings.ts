@@ -1,4 +1,4 @@
-import type { InForce, SettingInForce } from "../app/manage/operation/settings-in-force.ts";
+import type { InForce, SettingInForce } from "../app/manage/operation/effective-settings.ts";
 import { type Config, SETTINGS } from "../settings/config.ts";
 import type { GivenSetting, Setting } from "../settings/kinds.ts";
 

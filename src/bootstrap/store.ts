@@ -1,4 +1,4 @@
-import { spentBefore } from "../app/manage/money/spent.ts";
+import { spentBefore } from "../app/manage/money/spend-history.ts";
 import { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
 import { chargedUses, rememberUses } from "../app/pipeline/charged-uses.ts";
 import type { SharedState } from "../domain/admission/admission.ts";

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Actor, Person } from "../domain/tenancy/actor.ts";
-import { ownOrigins } from "../domain/tenancy/own-origins.ts";
 import { TOKEN_PREFIX, type TokenBook } from "../domain/tenancy/token.ts";
+import { ownOrigins } from "../domain/tenancy/trusted-origins.ts";
 import { parseBearerToken } from "../kit/bearer-token.ts";
 import { sha256Hex } from "../kit/secret.ts";
 import { isOperator } from "./authenticate.ts";

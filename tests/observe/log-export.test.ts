@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { signatureOf } from "../../src/domain/alerts/signature.ts";
+import { signatureOf } from "../../src/domain/alerts/webhook-signature.ts";
 import { readConfig } from "../../src/settings/config.ts";
 import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type AlertRules, firstRules } from "../../src/domain/alerts/rules.ts";
-import type { Delivery, Fired } from "../../src/domain/alerts/store.ts";
+import { type AlertRules, firstRules } from "../../src/domain/alerts/alert-rules.ts";
+import type { Delivery, Fired } from "../../src/domain/alerts/alert-store.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { withWorkspaces } from "./workspaces.ts";
 

@@ -1,7 +1,7 @@
 import { createServer, type Socket } from "node:net";
 import { Alerts } from "../../src/app/alerts/alerts.ts";
 import type { AlertDeps } from "../../src/app/alerts/deps.ts";
-import { AlertWatch } from "../../src/domain/alerts/watch.ts";
+import { AlertWatch } from "../../src/domain/alerts/alert-monitor.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";

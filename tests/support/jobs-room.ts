@@ -4,7 +4,7 @@ import path from "node:path";
 import type { ResponsesDeps } from "../../src/app/responses/deps.ts";
 import { Job } from "../../src/app/responses/job.ts";
 import { Jobs } from "../../src/app/responses/jobs.ts";
-import type { ResponseStore } from "../../src/domain/responses/stored.ts";
+import type { ResponseStore } from "../../src/domain/responses/response-store.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { openVault } from "../../src/io/vault.ts";

@@ -4,8 +4,8 @@ import path from "node:path";
 import { noUpload, type Reply } from "../../src/app/exchange.ts";
 import { type Check, type ManageDeps, makeTurns, type OwnKeyRoom } from "../../src/app/manage/deps.ts";
 import { manageHandlers } from "../../src/app/manage/handlers.ts";
-import { Bookings } from "../../src/app/manage/money/bookings.ts";
-import { RateRoom } from "../../src/app/manage/money/rate-room.ts";
+import { RateRoom } from "../../src/app/manage/money/exchange-rate-updater.ts";
+import { Bookings } from "../../src/app/manage/money/ledger-poster.ts";
 import { MasterKeyRotation } from "../../src/app/manage/operation/master-key-rotation.ts";
 import { Captures } from "../../src/app/pipeline/captures.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
@@ -179,7 +179,7 @@ const NO_RESPONSES: ManageDeps["responses"] = {
 export async function openRoom(checks: readonly Check[] = []) {
   const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-manage-"));
   let nowMs = Date.UTC(2026, 10, 15, 12);
-  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   await layTables(dataDir);
   const store = await openSqlite(dataDir, clock);
   const directory = new Directory();

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ResponseEvent, ResponseStore, StoredResponse } from "../../src/domain/responses/stored.ts";
+import type { ResponseEvent, ResponseStore, StoredResponse } from "../../src/domain/responses/response-store.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";

@@ -1,7 +1,7 @@
-import { eventOf, NOBODY } from "../../domain/alerts/event.ts";
-import type { AlertRules, WebhookSecrets } from "../../domain/alerts/rules.ts";
-import type { AlertStore } from "../../domain/alerts/store.ts";
-import type { AlertWatch } from "../../domain/alerts/watch.ts";
+import { eventOf, NOBODY } from "../../domain/alerts/alert-event.ts";
+import type { AlertWatch } from "../../domain/alerts/alert-monitor.ts";
+import type { AlertRules, WebhookSecrets } from "../../domain/alerts/alert-rules.ts";
+import type { AlertStore } from "../../domain/alerts/alert-store.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { Ticker } from "../../kit/ticker.ts";
 import { openSecrets, type Receiver, receiversOf, recipientsOf, sealSecrets, send } from "./channels.ts";

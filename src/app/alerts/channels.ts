@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { letterOf, readEvent } from "../../domain/alerts/event.ts";
-import { type AlertRules, type WebhookSecrets, webhookSlot } from "../../domain/alerts/rules.ts";
-import { signatureOf } from "../../domain/alerts/signature.ts";
-import type { Channel, Delivery } from "../../domain/alerts/store.ts";
+import { letterOf, readEvent } from "../../domain/alerts/alert-event.ts";
+import { type AlertRules, type WebhookSecrets, webhookSlot } from "../../domain/alerts/alert-rules.ts";
+import type { Channel, Delivery } from "../../domain/alerts/alert-store.ts";
+import { signatureOf } from "../../domain/alerts/webhook-signature.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import type { AlertDeps } from "./deps.ts";
 

@@ -1,6 +1,6 @@
 import type { SharedState } from "../../domain/admission/admission.ts";
-import type { AlertStore, Channel } from "../../domain/alerts/store.ts";
-import type { AlertWatch } from "../../domain/alerts/watch.ts";
+import type { AlertWatch } from "../../domain/alerts/alert-monitor.ts";
+import type { AlertStore, Channel } from "../../domain/alerts/alert-store.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import type { Vault } from "../../domain/tenancy/vault.ts";
 import type { GuardedPost } from "../../io/upstream/guarded-post.ts";

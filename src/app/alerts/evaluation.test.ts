@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { firstRules } from "../../domain/alerts/rules.ts";
-import { AlertWatch } from "../../domain/alerts/watch.ts";
+import { AlertWatch } from "../../domain/alerts/alert-monitor.ts";
+import { firstRules } from "../../domain/alerts/alert-rules.ts";
 import { Directory } from "../../domain/tenancy/directory.ts";
 import { OPEN_POLICY } from "../../domain/tenancy/policy.ts";
 import { MasterKeys } from "../../io/master-keys.ts";
@@ -42,7 +42,7 @@ test("BILL-10 however many limits are passed, a workspace is told so many alerts
   });
   let nowMs = NOW_MS;
   const spent = { spentNanos: 10n, heldNanos: 0n };
-  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const watch = new AlertWatch();
   const warned: object[] = [];
   const deps: AlertDeps = {

@@ -1,7 +1,7 @@
-import { eventOf } from "../../domain/alerts/event.ts";
-import { type Crossing, judge } from "../../domain/alerts/judge.ts";
-import type { Delivery, Fired } from "../../domain/alerts/store.ts";
-import type { Touched } from "../../domain/alerts/watch.ts";
+import { eventOf } from "../../domain/alerts/alert-event.ts";
+import type { Touched } from "../../domain/alerts/alert-monitor.ts";
+import type { Delivery, Fired } from "../../domain/alerts/alert-store.ts";
+import { type Crossing, judge } from "../../domain/alerts/evaluate-rules.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { type Receiver, receiversOf } from "./channels.ts";
 import type { AlertDeps } from "./deps.ts";

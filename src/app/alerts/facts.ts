@@ -1,6 +1,6 @@
-import { NOBODY, type SpenderNames } from "../../domain/alerts/event.ts";
-import type { Facts, Happening, KeyFact, LimitFact } from "../../domain/alerts/judge.ts";
-import { limitName, type Touched } from "../../domain/alerts/watch.ts";
+import { NOBODY, type SpenderNames } from "../../domain/alerts/alert-event.ts";
+import { limitName, type Touched } from "../../domain/alerts/alert-monitor.ts";
+import type { Facts, Happening, KeyFact, LimitFact } from "../../domain/alerts/evaluate-rules.ts";
 import type { SpendLimits } from "../../domain/tenancy/limits.ts";
 import { dayName, spanOf } from "../../kit/calendar.ts";
 import type { AlertDeps } from "./deps.ts";

@@ -1,4 +1,4 @@
-import type { Delivery } from "../../domain/alerts/store.ts";
+import type { Delivery } from "../../domain/alerts/alert-store.ts";
 import { jitteredBackoffMs } from "../../kit/backoff.ts";
 import { type Sent, send } from "./channels.ts";
 import type { AlertDeps } from "./deps.ts";

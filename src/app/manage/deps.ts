@@ -11,7 +11,7 @@ import type { CaptureStore } from "../../domain/record/capture.ts";
 import type { EvidenceStore } from "../../domain/record/evidence.ts";
 import type { LogStore, Surface } from "../../domain/record/record.ts";
 import type { RollupStore } from "../../domain/record/rollup.ts";
-import type { ResponseSummary } from "../../domain/responses/stored.ts";
+import type { ResponseSummary } from "../../domain/responses/response-store.ts";
 import type { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import type { Health } from "../../domain/routing/health.ts";
 import type { Directory, TenancyStore } from "../../domain/tenancy/directory.ts";
@@ -37,9 +37,9 @@ import type { Planning } from "../pipeline/plan.ts";
 import type { Prober } from "../prober/prober.ts";
 import { short } from "../short.ts";
 import { actorName } from "./acting.ts";
-import type { Bookings } from "./money/bookings.ts";
+import type { Bookings } from "./money/ledger-poster.ts";
+import type { InForce } from "./operation/effective-settings.ts";
 import type { MasterKeyDeps } from "./operation/master-key-rotation.ts";
-import type { InForce } from "./operation/settings-in-force.ts";
 
 /** One line of `gateway doctor`: not ok only for something broken, advice is ok with a detail. */
 export type CheckResult = { readonly ok: boolean; readonly detail: string };

@@ -5,9 +5,9 @@ import type { Role } from "../../domain/tenancy/workspace.ts";
 import type { Exchange, Handler } from "../exchange.ts";
 import { actingAs } from "./acting.ts";
 import { noKey, noWorkspace, type Room } from "./deps.ts";
+import { isStillSeated, seatOf } from "./membership.ts";
 import { noCapture } from "./records/captures.ts";
 import { noRequest } from "./records/log.ts";
-import { isStillSeated, seatOf } from "./seat.ts";
 
 type Guarded = Pick<Room, "directory" | "captured" | "caughtUp"> & { readonly store: Pick<Room["store"], "log"> };
 

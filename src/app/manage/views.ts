@@ -1,7 +1,7 @@
 import type { Transaction } from "../../domain/billing/ledger.ts";
 import type { AttemptRecord, DecisionRecord, DemandRecord, RequestRecord } from "../../domain/record/record.ts";
 import type { KeyUse } from "../../domain/record/rollup.ts";
-import type { ResponseSummary } from "../../domain/responses/stored.ts";
+import type { ResponseSummary } from "../../domain/responses/response-store.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import { type ApiKey, type KeyState, prefixOf, standingOf } from "../../domain/tenancy/key.ts";
 import type { PersonListed } from "../../domain/tenancy/person.ts";

@@ -1,6 +1,6 @@
 import { envelopeOf, type Fault, fault } from "../../contract/faults.ts";
 import type { UsageRecord } from "../../domain/record/record.ts";
-import type { MadePart } from "../../domain/responses/stored.ts";
+import type { MadePart } from "../../domain/responses/response-store.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Verdict } from "../../io/upstream/classify.ts";

@@ -7,7 +7,7 @@ import type { RetryBudget } from "../../domain/admission/retry-budget.ts";
 import type { MarginBook } from "../../domain/billing/margin.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
-import type { MadePart } from "../../domain/responses/stored.ts";
+import type { MadePart } from "../../domain/responses/response-store.ts";
 import type { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import type { Health } from "../../domain/routing/health.ts";
 import type { Learned } from "../../domain/routing/learned.ts";

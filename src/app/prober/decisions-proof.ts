@@ -2,7 +2,7 @@ import { decisionsLane } from "../../io/upstream/decisions-lane.ts";
 import type { DecisionAsk } from "../../language/decisions/ask.ts";
 import { type DecisionImage, readImage } from "../../language/decisions/image.ts";
 import type { DecisionClient } from "../../language/decisions/render.ts";
-import { type Ask, type Candidate, type Finding, failure, success } from "./finding.ts";
+import { type Ask, type Candidate, type Finding, failure, success } from "./probe.ts";
 import { BLUE_SQUARE, RED_SQUARE } from "./squares.ts";
 
 /** A yes must be this sure, and a no as sure the other way. */

@@ -17,7 +17,7 @@ import type { Log } from "../../kit/log.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import { proveDecisions } from "./decisions-proof.ts";
-import { type Ask, type Candidate, type Finding, failure } from "./finding.ts";
+import { type Ask, type Candidate, type Finding, failure } from "./probe.ts";
 import { proveSpeech } from "./speech-proof.ts";
 
 export type ProberParts = AskingParts & {

@@ -10,7 +10,7 @@ import { wavHeader } from "../../language/audio/pcm.ts";
 import { speechOf } from "../../sandbox/audio/speech.ts";
 import { colourOf, yesTo } from "../../sandbox/decide.ts";
 import { proveDecisions } from "./decisions-proof.ts";
-import type { Ask, Candidate } from "./finding.ts";
+import type { Ask, Candidate } from "./probe.ts";
 import { proveSpeech } from "./speech-proof.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../../..");

@@ -1,9 +1,9 @@
 import { speechFormats, speechUnit } from "../../domain/billing/speech.ts";
 import { speechLane } from "../../io/upstream/speech-lane.ts";
 import { adtsMeter } from "../../language/audio/adts.ts";
-import { speechMeter } from "../../language/audio/meters.ts";
 import { soundsLike, TELLING_BYTES } from "../../language/audio/sounds-like.ts";
-import { type Ask, type Candidate, type Finding, failure, success } from "./finding.ts";
+import { speechMeter } from "../../language/audio/speech-meter.ts";
+import { type Ask, type Candidate, type Finding, failure, success } from "./probe.ts";
 
 const WORDS = "This is a short test of speech.";
 

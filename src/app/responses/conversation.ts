@@ -1,6 +1,6 @@
 import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
-import { outputOf } from "../../domain/responses/items.ts";
-import type { ResponseStore } from "../../domain/responses/stored.ts";
+import { outputOf } from "../../domain/responses/response-items.ts";
+import type { ResponseStore } from "../../domain/responses/response-store.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { short } from "../short.ts";
 

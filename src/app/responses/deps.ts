@@ -1,4 +1,4 @@
-import type { ResponseStore } from "../../domain/responses/stored.ts";
+import type { ResponseStore } from "../../domain/responses/response-store.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import type { Board } from "../../domain/fleet/board.ts";
 import type { Fleet } from "../../domain/fleet/fleet.ts";
-import { isUnfinished, type ResponseStore, type UnfinishedResponse } from "../../domain/responses/stored.ts";
+import { isUnfinished, type ResponseStore, type UnfinishedResponse } from "../../domain/responses/response-store.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import type { Jobs } from "./jobs.ts";

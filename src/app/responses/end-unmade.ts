@@ -1,6 +1,6 @@
 import type { SharedState } from "../../domain/admission/admission.ts";
-import { outputOf } from "../../domain/responses/items.ts";
-import { type MadeAnswer, type StoredResponse, statusIn } from "../../domain/responses/stored.ts";
+import { outputOf } from "../../domain/responses/response-items.ts";
+import { type MadeAnswer, type StoredResponse, statusIn } from "../../domain/responses/response-store.ts";
 import { errorFields } from "../../language/dialects/responses/upstream/errors.ts";
 import type { ResponsesDeps } from "./deps.ts";
 import { eventOf, eventsOf, itemsDone } from "./event-log.ts";

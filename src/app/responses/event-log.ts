@@ -1,4 +1,4 @@
-import type { ResponseEvent, ResponseStore, ResponseSummary } from "../../domain/responses/stored.ts";
+import type { ResponseEvent, ResponseStore, ResponseSummary } from "../../domain/responses/response-store.ts";
 import { type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
 
 /** An event of the gateway's own. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { isUnfinished, type ResponseEvent, type StoredResponse } from "../../domain/responses/stored.ts";
+import { isUnfinished, type ResponseEvent, type StoredResponse } from "../../domain/responses/response-store.ts";
 import type { Sink } from "../exchange.ts";
 import type { ResponsesDeps } from "./deps.ts";
 import { eventsAfter } from "./event-log.ts";

@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import { invalidValue } from "../../contract/faults.ts";
 import type { InputItemsQuery, ResponseItemList } from "../../contract/schemas/stored-responses.ts";
-import { idOf, madeName, outputOf, typeOf } from "../../domain/responses/items.ts";
-import type { StoredResponse } from "../../domain/responses/stored.ts";
+import { idOf, madeName, outputOf, typeOf } from "../../domain/responses/response-items.ts";
+import type { StoredResponse } from "../../domain/responses/response-store.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { referenceOf } from "./conversation.ts";
 import type { ResponsesDeps } from "./deps.ts";

@@ -9,7 +9,7 @@ import {
 } from "../../../tests/support/jobs-room.ts";
 import { storedResponse } from "../../../tests/support/response-suite.ts";
 import { fault } from "../../contract/faults.ts";
-import type { ResponseStore } from "../../domain/responses/stored.ts";
+import type { ResponseStore } from "../../domain/responses/response-store.ts";
 import { memoryState } from "../../io/state/memory.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { Job } from "./job.ts";

@@ -5,7 +5,7 @@ import {
   type ServedBy,
   type StoredResponse,
   statusIn,
-} from "../../domain/responses/stored.ts";
+} from "../../domain/responses/response-store.ts";
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody, patchMembers } from "../../kit/json.ts";
 import { losslessMember, parsePreciseJson } from "../../kit/lossless-json.ts";
 import { errorFields } from "../../language/dialects/responses/upstream/errors.ts";

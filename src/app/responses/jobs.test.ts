@@ -8,7 +8,7 @@ import {
   REQUEST,
 } from "../../../tests/support/jobs-room.ts";
 import { runOf, storedResponse } from "../../../tests/support/response-suite.ts";
-import type { ResponseStore } from "../../domain/responses/stored.ts";
+import type { ResponseStore } from "../../domain/responses/response-store.ts";
 import { memoryState } from "../../io/state/memory.ts";
 import { memoryBoard } from "../../io/workers/memory-board.ts";
 import { systemClock } from "../../kit/clock.ts";
@@ -95,7 +95,7 @@ test("RESP-05 time in which instances could not say what they work on does not c
   const left = await store.unfinished();
   expect(left).toHaveLength(2);
   let nowMs = 0;
-  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const board = memoryBoard(clock, systemTimers);
   let isAway = false;
   const put: typeof board.put = async (...fact) => {
@@ -212,7 +212,7 @@ test("RESP-04 BILL-03 cancelling what nobody works on any more ends it with its 
   const clock = { ...systemClock, nowMs: () => 2000 };
   // Told and waited for, without the seconds.
   let elapsedMs = 0;
-  const hurried = { ...clock, elapsedMs: () => (elapsedMs += 1000) };
+  const hurried = { ...clock, monotonicMs: () => (elapsedMs += 1000) };
   const board = memoryBoard(systemClock, systemTimers);
   await board.put("working:silent", JSON.stringify(["resp_2"]), 20_000);
   const fleet = { id: "asks", leads: false };
@@ -299,7 +299,7 @@ test("RESP-04 CHAT-10 who follows what another instance makes hears a sign of li
     const isLast = signs.length === looksAtMs.length;
     return isLast ? Promise.resolve(storedResponse("resp_1")) : store.find(...place);
   };
-  const clock = { nowMs: () => 2000, elapsedMs: () => elapsedMs };
+  const clock = { nowMs: () => 2000, monotonicMs: () => elapsedMs };
   const watched = { find, events: store.events.bind(store) };
   await followStored({ store: { ...store, ...watched }, keepAliveMs: 1000, clock }, stored, reader, -1, {});
   expect([reader.numbers, signs, reader.ended]).toEqual([[0], [0, 0, 0, 1, 1], "whole"]);

@@ -6,7 +6,7 @@ import {
   type MadePart,
   type ResponseRun,
   type StoredResponse,
-} from "../../domain/responses/stored.ts";
+} from "../../domain/responses/response-store.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { pluralize } from "../../kit/pluralize.ts";
 import type { ResponsesDeps } from "./deps.ts";

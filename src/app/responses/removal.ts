@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../../domain/record/audit.ts";
-import { isUnfinished, type ResponseSummary, type StoredResponse } from "../../domain/responses/stored.ts";
+import { isUnfinished, type ResponseSummary, type StoredResponse } from "../../domain/responses/response-store.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import { endUnmade, type Unmaking } from "./end-unmade.ts";
 import type { ResponsesRoom } from "./room.ts";

@@ -1,6 +1,6 @@
 import type { Route } from "../../contract/route.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
-import type { UnfinishedResponse } from "../../domain/responses/stored.ts";
+import type { UnfinishedResponse } from "../../domain/responses/response-store.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import { type Exchange, noUpload, type Sink } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-errand.ts";

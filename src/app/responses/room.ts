@@ -5,7 +5,7 @@ import {
   type BackgroundRequest,
   type StoredResponse,
   statusIn,
-} from "../../domain/responses/stored.ts";
+} from "../../domain/responses/response-store.ts";
 import type { Store } from "../../io/store/sql/store.ts";
 import type { InboundResponses } from "../../io/upstream/lane.ts";
 import type { IdGenerator } from "../../kit/id-generator.ts";

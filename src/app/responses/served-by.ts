@@ -1,4 +1,4 @@
-import type { ServedBy } from "../../domain/responses/stored.ts";
+import type { ServedBy } from "../../domain/responses/response-store.ts";
 
 /** Why it was routed so, and how long that took, is in the log alone. */
 const KEPT = [

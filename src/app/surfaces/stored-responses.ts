@@ -1,6 +1,6 @@
 import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import { InputItemsQuery, RetrieveQuery } from "../../contract/schemas/stored-responses.ts";
-import { isUnfinished, type ServedBy, type StoredResponse } from "../../domain/responses/stored.ts";
+import { isUnfinished, type ServedBy, type StoredResponse } from "../../domain/responses/response-store.ts";
 import { mayHearOf } from "../../domain/tenancy/key.ts";
 import { readQuery } from "../body.ts";
 import { type Exchange, type Handler, principalOf, type Sink, streamed, whole } from "../exchange.ts";

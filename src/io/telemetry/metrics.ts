@@ -1,5 +1,5 @@
 import { Gauge, Registry } from "@prometheus-io/client";
-import { CHANNELS, type Channel } from "../../domain/alerts/store.ts";
+import { CHANNELS, type Channel } from "../../domain/alerts/alert-store.ts";
 import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
 import type { Proof } from "../../domain/catalogue/proofs.ts";
 import { LOG_TARGETS, type LogTarget } from "../../domain/record/outbox.ts";

@@ -1,4 +1,4 @@
-import { spentBefore } from "../../../src/app/manage/money/spent.ts";
+import { spentBefore } from "../../../src/app/manage/money/spend-history.ts";
 import type { Admitting } from "../../../src/app/pipeline/admit.ts";
 import type { Settling } from "../../../src/app/pipeline/settle.ts";
 import { type RecordSink, textsOf } from "../../../src/domain/record/ingest.ts";

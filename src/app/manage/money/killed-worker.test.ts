@@ -11,7 +11,7 @@ import { Reserved } from "../../../io/workers/reserved.ts";
 import { stateOfPrimary } from "../../../io/workers/state.ts";
 import { systemClock } from "../../../kit/clock.ts";
 import { systemTimers } from "../../../kit/timers.ts";
-import { Bookings } from "./bookings.ts";
+import { Bookings } from "./ledger-poster.ts";
 
 const BEFORE = 10n;
 const STEPS = ["taken", "intended", "written", "credited", "unlocked"] as const;
@@ -96,7 +96,7 @@ async function bookInDoubt(
   { books, worker }: Awaited<ReturnType<typeof crew>>,
 ) {
   let nowMs = 0;
-  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const bookings = new Bookings({ clock, ledger: { find: async (id) => books.get(id) }, state: worker.state });
   const lock = await worker.board.lock("workspace:management", { ttlMs: 1000, waitMs: 0 });
   const nanos = -walletNanosOf(made);

@@ -11,8 +11,8 @@ import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { short } from "../../short.ts";
 import { change, findKey, findWorkspace, noKey, type Room, type TenancyDeps } from "../deps.ts";
+import { ownOnly } from "../membership.ts";
 import { pageOf } from "../page.ts";
-import { ownOnly } from "../seat.ts";
 import { memberByEmail } from "../tenancy/members.ts";
 import { isoTime } from "../views.ts";
 

@@ -14,7 +14,7 @@ import { openSqlite } from "../../../io/store/sql/sqlite/open.ts";
 import type { Store } from "../../../io/store/sql/store.ts";
 import { createIdGenerator } from "../../../kit/id-generator.ts";
 import { makeTurns } from "../deps.ts";
-import { Bookings } from "./bookings.ts";
+import { Bookings } from "./ledger-poster.ts";
 import { PromotionExpiry, promotionsOf } from "./promotions.ts";
 
 const REQUEST_MAX_MS = 1_000_000;
@@ -34,7 +34,7 @@ class World {
   nowMs = 1_000_000;
   readonly id: string;
   readonly store: Store;
-  readonly #clock = { nowMs: () => this.nowMs, elapsedMs: () => this.nowMs };
+  readonly #clock = { nowMs: () => this.nowMs, monotonicMs: () => this.nowMs };
   readonly state = memoryState(this.#clock);
   readonly inTurn = makeTurns();
   readonly expiry: PromotionExpiry;

@@ -8,7 +8,7 @@ import { readBody } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
 import { transactionView } from "../views.ts";
-import { bookedFault } from "./bookings.ts";
+import { bookedFault } from "./ledger-poster.ts";
 
 /** Largest single credit: far from where the store's 64-bit integers end. */
 const CREDIT_NANOS_MAX = 1_000_000_000n * 1_000_000_000n;

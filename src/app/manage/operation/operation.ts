@@ -13,8 +13,8 @@ import { type Check, type CheckResult, findWorkspace, type ManageDeps, type Room
 import { rateCheck } from "../money/rates.ts";
 import { timeOf } from "../tenancy/key-settings.ts";
 import { isoTime } from "../views.ts";
-import { bookCheck } from "./book-check.ts";
-import { liveChecks } from "./live-check.ts";
+import { bookCheck } from "./ledger-check.ts";
+import { liveChecks } from "./live-state-check.ts";
 
 function providerViews(snapshot: Snapshot, connections: PlatformConnections, own: OwnLayer | undefined) {
   const models = new Map<string, Set<string>>();

@@ -5,7 +5,7 @@ import type { LogFilter, ShapeFilter } from "../../../domain/record/record.ts";
 import type { Directory } from "../../../domain/tenancy/directory.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import type { Exchange } from "../../exchange.ts";
-import { ownOnly } from "../seat.ts";
+import { ownOnly } from "../membership.ts";
 import { timeOf } from "../tenancy/key-settings.ts";
 
 type Asked = z.infer<typeof ShapeFilters>;

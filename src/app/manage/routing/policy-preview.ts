@@ -17,7 +17,7 @@ import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { reachFor, snapshotFor } from "../../pipeline/own-layers.ts";
 import { findWorkspace, type Room } from "../deps.ts";
-import { namesFor } from "../names.ts";
+import { namesFor } from "../known-names.ts";
 import { forCaller } from "../records/log-filter.ts";
 import { policyChange } from "../tenancy/policies.ts";
 import { isoTime, policyView } from "../views.ts";

@@ -15,7 +15,7 @@ import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { short } from "../../short.ts";
 import { type Change, change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
-import { type Names, namesFor } from "../names.ts";
+import { type Names, namesFor } from "../known-names.ts";
 import { pageOf } from "../page.ts";
 import { countriesOf, known, orNull } from "../tenancy/policies.ts";
 import { routerSpecView, routerVersionView, routerView } from "../views.ts";

@@ -6,7 +6,7 @@ import { OPEN_POLICY, type Policy } from "../../../domain/tenancy/policy.ts";
 import { isCidr } from "../../../kit/cidr.ts";
 import { parseIsoTimeMs } from "../../../kit/time.ts";
 import { short } from "../../short.ts";
-import type { Names } from "../names.ts";
+import type { Names } from "../known-names.ts";
 import { policyChange } from "./policies.ts";
 
 /** The settings of a key that its admins may choose and change. */

@@ -11,9 +11,9 @@ import { readBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../short.ts";
 import { type Changing, change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
-import { demandFreshToGive } from "../fresh.ts";
+import { demandFreshToGive } from "../fresh-sign-in.ts";
+import { demandRank, ownOnly } from "../membership.ts";
 import { pageOf } from "../page.ts";
-import { demandRank, ownOnly } from "../seat.ts";
 import { keyPolicyView, memberListedView, memberView } from "../views.ts";
 
 /** Members are known by their address, whatever its case. */

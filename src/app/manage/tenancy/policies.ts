@@ -7,7 +7,7 @@ import { readBody } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../short.ts";
 import { change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
-import { type Names, namesFor } from "../names.ts";
+import { type Names, namesFor } from "../known-names.ts";
 import { policyView } from "../views.ts";
 
 type Said = z.infer<typeof PolicyPatch>;

@@ -9,7 +9,7 @@ import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../short.ts";
 import { actorName } from "../acting.ts";
 import { type Changing, change, findWorkspace, type Room } from "../deps.ts";
-import { demandFreshToGive } from "../fresh.ts";
+import { demandFreshToGive } from "../fresh-sign-in.ts";
 import { pageOf } from "../page.ts";
 import { isoTime } from "../views.ts";
 import { timeOf } from "./key-settings.ts";

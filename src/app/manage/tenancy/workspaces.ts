@@ -8,8 +8,8 @@ import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
+import { seatOf } from "../membership.ts";
 import { pageOf } from "../page.ts";
-import { seatOf } from "../seat.ts";
 import { workspaceView } from "../views.ts";
 import { newMember } from "./members.ts";
 

@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from "kysely";
 import { z } from "zod";
-import type { AlertRules } from "../../../domain/alerts/rules.ts";
+import type { AlertRules } from "../../../domain/alerts/alert-rules.ts";
 import {
   type AlertRuleStore,
   type AlertStore,
@@ -8,7 +8,7 @@ import {
   DELIVERY_STATES,
   type Delivery,
   type Fired,
-} from "../../../domain/alerts/store.ts";
+} from "../../../domain/alerts/alert-store.ts";
 import { inTransaction } from "./in-transaction.ts";
 import { cutPage, decodeCursor, pageSize } from "./page.ts";
 import type { Database } from "./schema.ts";

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
-import { idOf, madeName, outputOf, ownerOf, typeOf } from "../../../domain/responses/items.ts";
-import type { Chain, ResponseStore, StoredResponse } from "../../../domain/responses/stored.ts";
+import { idOf, madeName, outputOf, ownerOf, typeOf } from "../../../domain/responses/response-items.ts";
+import type { Chain, ResponseStore, StoredResponse } from "../../../domain/responses/response-store.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import { cutPage, decodeCursor, pageSize } from "./page.ts";
 import { type SealedRows, SUMMARY, toSummary } from "./response-rows.ts";

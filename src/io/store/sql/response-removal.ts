@@ -1,5 +1,5 @@
 import type { Kysely, SelectQueryBuilder } from "kysely";
-import type { ResponseStore } from "../../../domain/responses/stored.ts";
+import type { ResponseStore } from "../../../domain/responses/response-store.ts";
 import { inTransaction } from "./in-transaction.ts";
 import { sizesOf } from "./response-bytes.ts";
 import type { Database } from "./schema.ts";

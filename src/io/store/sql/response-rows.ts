@@ -7,7 +7,7 @@ import {
   type ResponseSummary,
   type StoredResponse,
   type UnfinishedResponse,
-} from "../../../domain/responses/stored.ts";
+} from "../../../domain/responses/response-store.ts";
 import type { Vault } from "../../../domain/tenancy/vault.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import { parsePreciseJson } from "../../../kit/lossless-json.ts";

@@ -1,6 +1,6 @@
 import { type Transaction as SqlTransaction, sql } from "kysely";
-import { idOf, outputOf } from "../../../domain/responses/items.ts";
-import type { ResponseStore } from "../../../domain/responses/stored.ts";
+import { idOf, outputOf } from "../../../domain/responses/response-items.ts";
+import type { ResponseStore } from "../../../domain/responses/response-store.ts";
 import type { Vault } from "../../../domain/tenancy/vault.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { Engine } from "./engine.ts";

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { IdempotencyStore } from "../../../domain/admission/idempotency.ts";
-import type { AlertRuleStore, AlertStore } from "../../../domain/alerts/store.ts";
+import type { AlertRuleStore, AlertStore } from "../../../domain/alerts/alert-store.ts";
 import type { LedgerStore } from "../../../domain/billing/ledger.ts";
 import type { MarginStore } from "../../../domain/billing/margin.ts";
 import type { PaymentStore } from "../../../domain/billing/payment.ts";
@@ -15,7 +15,7 @@ import { batchOf, type RecordBatch, RecordRejected, type RecordSink } from "../.
 import type { LogOutbox } from "../../../domain/record/outbox.ts";
 import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import type { RollupStore } from "../../../domain/record/rollup.ts";
-import type { ResponseStore } from "../../../domain/responses/stored.ts";
+import type { ResponseStore } from "../../../domain/responses/response-store.ts";
 import type { TenancyStore } from "../../../domain/tenancy/directory.ts";
 import type { LimitStore } from "../../../domain/tenancy/limits.ts";
 import type { NodeStore } from "../../../domain/tenancy/node.ts";

@@ -2,7 +2,7 @@ import type { PersonListed } from "../../domain/tenancy/person.ts";
 import type { Member } from "../../domain/tenancy/workspace.ts";
 import { type Exchange, type Handler, whole } from "../exchange.ts";
 import { change } from "../manage/deps.ts";
-import { demandFresh } from "../manage/fresh.ts";
+import { demandFresh } from "../manage/fresh-sign-in.ts";
 import { demandRemovable, removeMember } from "../manage/tenancy/members.ts";
 import { removeToken } from "../manage/tenancy/tokens.ts";
 import { demandAnotherOperator, findPerson, personView, refuseOwn } from "./people.ts";

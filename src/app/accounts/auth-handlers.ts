@@ -5,7 +5,7 @@ import type { Needed } from "../../io/store/sql/people-adapter.ts";
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";
 import { parseJson } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
-import { refuseStale } from "../manage/fresh.ts";
+import { refuseStale } from "../manage/fresh-sign-in.ts";
 import { baseOf } from "./deps.ts";
 import { AUTH_PATH, OIDC_PROVIDER } from "./library.ts";
 import { beginRead, refuseForeign } from "./origin.ts";

@@ -3,7 +3,7 @@ import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room
 import { RateBook } from "../../../domain/catalogue/rates.ts";
 import { createIdGenerator } from "../../../kit/id-generator.ts";
 import { makeTurns } from "../deps.ts";
-import { RateRoom } from "./rate-room.ts";
+import { RateRoom } from "./exchange-rate-updater.ts";
 
 let room: ManageRoom;
 beforeAll(async () => {

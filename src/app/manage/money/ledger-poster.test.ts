@@ -4,12 +4,12 @@ import { payoutOf, type Transaction, topupOf, walletNanosOf } from "../../../dom
 import { Unheard } from "../../../domain/fleet/fleet.ts";
 import { memoryState } from "../../../io/state/memory.ts";
 import { StoreError } from "../../../io/store/sql/store-error.ts";
-import { Bookings } from "./bookings.ts";
+import { Bookings } from "./ledger-poster.ts";
 
 /** A store that can lose its answer before or after it has written. */
 function open() {
   let nowMs = 0;
-  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const state = memoryState(clock);
   const written = new Map<string, Transaction>();
   let isAway = false;

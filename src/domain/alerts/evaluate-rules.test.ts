@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { OPEN_POLICY } from "../tenancy/policy.ts";
-import { eventOf, letterOf, NOBODY, readEvent } from "./event.ts";
-import { type Facts, judge, type LimitFact, type Standing } from "./judge.ts";
-import { firstRules } from "./rules.ts";
+import { eventOf, letterOf, NOBODY, readEvent } from "./alert-event.ts";
+import { firstRules } from "./alert-rules.ts";
+import { type Facts, judge, type LimitFact, type Standing } from "./evaluate-rules.ts";
 
 const RULES = { ...firstRules("ws_1", 1), lowBalanceNanos: 10n };
 const LIMIT: LimitFact = {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../../contract/faults.ts";
-import { ownOrigins } from "../../domain/tenancy/own-origins.ts";
 import type { Held } from "../../domain/tenancy/person.ts";
+import { ownOrigins } from "../../domain/tenancy/trusted-origins.ts";
 import type { Exchange } from "../exchange.ts";
 import type { PeopleDeps } from "./deps.ts";
 import type { Try } from "./tries.ts";

@@ -1,5 +1,5 @@
-import type { Standing } from "./judge.ts";
-import type { AlertRules } from "./rules.ts";
+import type { AlertRules } from "./alert-rules.ts";
+import type { Standing } from "./evaluate-rules.ts";
 
 export const CHANNELS = ["mail", "webhook"] as const;
 export type Channel = (typeof CHANNELS)[number];

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { StoreError } from "../../../io/store/sql/store-error.ts";
-import { bookCheck } from "./book-check.ts";
+import { bookCheck } from "./ledger-check.ts";
 
 /** Books that are read as long as a test wants. */
 function room() {

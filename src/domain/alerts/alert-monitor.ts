@@ -1,6 +1,6 @@
 import type { RequestRecord } from "../record/record.ts";
 import type { SpendLimit } from "../tenancy/limits.ts";
-import type { AlertRules } from "./rules.ts";
+import type { AlertRules } from "./alert-rules.ts";
 
 /** Who was refused. */
 export type Refused = { readonly workspaceId: string; readonly memberId: string | null; readonly keyId: string };

@@ -4,7 +4,7 @@ import type { Directory } from "../../../domain/tenancy/directory.ts";
 import { dayName, spanOf } from "../../../kit/calendar.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import type { Check, CheckResult, TenancyDeps } from "../deps.ts";
-import { spentBefore } from "../money/spent.ts";
+import { spentBefore } from "../money/spend-history.ts";
 
 /** Amounts by what they are of, in words for the operator. */
 type Figures = ReadonlyMap<string, bigint>;

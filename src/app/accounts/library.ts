@@ -1,10 +1,10 @@
 import type { BetterAuthOptions, BetterAuthPlugin, GenericEndpointContext } from "better-auth";
 import { Fault, fault } from "../../contract/faults.ts";
-import { ownOrigins } from "../../domain/tenancy/own-origins.ts";
 import type { PeopleWriter } from "../../domain/tenancy/person.ts";
+import { ownOrigins } from "../../domain/tenancy/trusted-origins.ts";
 import { HashingBusyError } from "../../kit/password-hasher.ts";
 import { change } from "../manage/deps.ts";
-import { FRESH_MS } from "../manage/fresh.ts";
+import { FRESH_MS } from "../manage/fresh-sign-in.ts";
 import { baseOf, type Oidc, type PeopleDeps } from "./deps.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./passwords.ts";
 import { SIGN_IN_AGAIN } from "./refusals.ts";

@@ -4,7 +4,7 @@ import { Tries } from "./tries.ts";
 
 function room() {
   const now = { ms: 0 };
-  const clock = { nowMs: () => now.ms, elapsedMs: () => now.ms };
+  const clock = { nowMs: () => now.ms, monotonicMs: () => now.ms };
   return { now, tries: new Tries({ perAddress: 3, perAccount: 2, windowMs: 60_000 }, clock) };
 }
 

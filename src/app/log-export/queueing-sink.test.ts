@@ -4,7 +4,7 @@ import { chargedRecord, finishedRecord } from "../../../tests/support/records.ts
 import { batchOf } from "../../domain/record/ingest.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../kit/clock.ts";
-import { queuedOnTheWay } from "./queueing.ts";
+import { queuedOnTheWay } from "./queueing-sink.ts";
 
 test("LOG-01 a request that is in the log is not sent once more as interrupted, when a replay finds its begin alone", async () => {
   const folder = tempFolder("gateway-queueing-");

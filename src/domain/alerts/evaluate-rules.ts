@@ -1,5 +1,5 @@
 import type { SpenderKind } from "../tenancy/limits.ts";
-import type { AlertRules } from "./rules.ts";
+import type { AlertRules } from "./alert-rules.ts";
 
 /** One limit, and how far it is used up in the period that runs. */
 export type LimitFact = {

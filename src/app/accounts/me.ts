@@ -1,6 +1,6 @@
 import type { Held, PersonListed } from "../../domain/tenancy/person.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
-import { isFresh } from "../manage/fresh.ts";
+import { isFresh } from "../manage/fresh-sign-in.ts";
 import { hasCreated } from "../manage/tenancy/workspaces.ts";
 import { isoTime } from "../manage/views.ts";
 import type { PeopleRoom } from "./room.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { dayStartMs, parseDayName, spanOf } from "../../kit/calendar.ts";
 import { formatNanos } from "../../kit/money.ts";
 import type { Workspace } from "../tenancy/workspace.ts";
-import type { Happening, LimitFact } from "./judge.ts";
+import type { Happening, LimitFact } from "./evaluate-rules.ts";
 
 /** What the people of a workspace call the one whose limit it is. */
 export type SpenderNames = {

@@ -1,4 +1,4 @@
-import { signatureOf } from "../../domain/alerts/signature.ts";
+import { signatureOf } from "../../domain/alerts/webhook-signature.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { type PostedAnswer, type Posting, type PostMessage, postingOf } from "../../io/telemetry/posting.ts";
 import type { Clock } from "../../kit/clock.ts";

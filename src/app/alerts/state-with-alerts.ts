@@ -1,5 +1,5 @@
 import type { SharedState } from "../../domain/admission/admission.ts";
-import type { AlertWatch } from "../../domain/alerts/watch.ts";
+import type { AlertWatch } from "../../domain/alerts/alert-monitor.ts";
 import { chain } from "../../kit/maybe-promise.ts";
 
 /** The same state, which leaves a note where somebody wants to be told: of refusals by a limit, and of money that came. */

@@ -6,7 +6,7 @@ import { readBody, readQuery } from "../body.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { actorName } from "../manage/acting.ts";
 import { change } from "../manage/deps.ts";
-import { demandFresh } from "../manage/fresh.ts";
+import { demandFresh } from "../manage/fresh-sign-in.ts";
 import { removeToken } from "../manage/tenancy/tokens.ts";
 import { isoTime } from "../manage/views.ts";
 import { short } from "../short.ts";

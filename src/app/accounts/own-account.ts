@@ -5,7 +5,7 @@ import type { PeopleWriter, PersonSession } from "../../domain/tenancy/person.ts
 import { readBody } from "../body.ts";
 import { type Exchange, type Handler, whole } from "../exchange.ts";
 import { change } from "../manage/deps.ts";
-import { refuseStale } from "../manage/fresh.ts";
+import { refuseStale } from "../manage/fresh-sign-in.ts";
 import { isoTime } from "../manage/views.ts";
 import { short } from "../short.ts";
 import { showMe } from "./me.ts";
