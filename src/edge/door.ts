@@ -25,7 +25,7 @@ export class Door {
   readonly #server: HttpServer;
   readonly #lane: Pick<FastPath, "closeIdle" | "closeAll">;
   readonly #patience: { readonly idleMs: number };
-  readonly #clock: Pick<Clock, "elapsedMs">;
+  readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #connections = new Set<Connection>();
   #running = 0;
   #draining = false;
@@ -34,7 +34,7 @@ export class Door {
     server: HttpServer,
     lane: Pick<FastPath, "closeIdle" | "closeAll">,
     patience: { readonly idleMs: number },
-    clock: Pick<Clock, "elapsedMs">,
+    clock: Pick<Clock, "monotonicMs">,
   ) {
     this.#server = server;
     this.#lane = lane;

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { exponentialBackoffMs, jitteredBackoffMs } from "./backoff.ts";
 
 test("BILL-10 waits double up to their most, and are spread", () => {
-  const patience = { firstWaitMs: 1000, waitMsMax: 60_000, attemptsMax: 9, ageMsMax: 9 };
+  const policy = { baseDelayMs: 1000, maxDelayMs: 60_000, attemptsMax: 9, ageMsMax: 9 };
   const waits = (random: number) =>
-    [1, 2, 3, 7, 100].map((attempts) => jitteredBackoffMs(attempts, patience, () => random));
+    [1, 2, 3, 7, 100].map((attempts) => jitteredBackoffMs(attempts, policy, () => random));
   expect(waits(0)).toEqual([500, 1000, 2000, 30_000, 30_000]);
   expect(waits(1)).toEqual([1000, 2000, 4000, 60_000, 60_000]);
 });

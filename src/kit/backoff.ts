@@ -17,7 +17,7 @@ export function exponentialBackoffMs(times: number, firstMs: number, mostMs: num
 /** The wait after so many tries: doubled each time, up to a most, and spread over its second half. */
 export function jitteredBackoffMs(
   attempts: number,
-  { baseDelayMs, maxDelayMs }: Pick<RetryPolicy, "firstWaitMs" | "waitMsMax">,
+  { baseDelayMs, maxDelayMs }: Pick<RetryPolicy, "baseDelayMs" | "maxDelayMs">,
   random: () => number,
 ): number {
   const wholeMs = exponentialBackoffMs(attempts - 1, baseDelayMs, maxDelayMs);

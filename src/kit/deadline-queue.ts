@@ -27,14 +27,14 @@ class DeadlineEntry implements Disposable {
  * nearly always the last.
  */
 export class DeadlineQueue {
-  readonly #clock: Pick<Clock, "elapsedMs">;
+  readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #timers: Timers;
   /** The ring's own link: the first wait is behind it, the last before it. */
   readonly #sentinel = new DeadlineEntry(Number.NEGATIVE_INFINITY, () => undefined);
   /** When the timer that is set looks next. */
   #nextCheckAtMs: number | undefined;
 
-  constructor(clock: Pick<Clock, "elapsedMs">, timers: Timers) {
+  constructor(clock: Pick<Clock, "monotonicMs">, timers: Timers) {
     this.#clock = clock;
     this.#timers = timers;
   }

@@ -255,7 +255,7 @@ describe("tokens of a service account", () => {
     onTestFinished(() => Promise.all([authority.close(), transport.close()]).then(() => undefined));
     const account = readGoogleAccount(keyFile(`${authority.url}/token`));
     if ("problem" in account) throw new Error(account.problem);
-    const clock = { nowMs: () => nowMs.value, elapsedMs: () => 0 };
+    const clock = { nowMs: () => nowMs.value, monotonicMs: () => 0 };
     return { authority, credential: mintedCredential(account, { transport, clock, timers: systemTimers }) };
   }
 

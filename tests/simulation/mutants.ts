@@ -426,7 +426,7 @@ const RETRIES: readonly Mutant[] = [
     "real-time",
     "ROUTE-04",
     TRIES,
-    "return gateway.clock.elapsedMs() + waitMs <",
+    "return gateway.clock.monotonicMs() + waitMs <",
     "return performance.now() + waitMs <",
   ),
   one("real-randomness", "ROUTE-04", TRIES, "gateway.random()", "Math.random()"),

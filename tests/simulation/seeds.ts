@@ -16,7 +16,7 @@ export type Range = {
   readonly most: number;
   readonly least: number;
   readonly forMs: number;
-  readonly elapsedMs: () => number;
+  readonly monotonicMs: () => number;
 };
 
 /** One of so many seeds is run twice: the same must happen. */
@@ -24,15 +24,15 @@ const TWICE_EVERY = 10;
 
 /** Seed after seed, until one breaks a rule or there were enough. */
 export async function runMany(program: typeof simulate, range: Range): Promise<Found> {
-  const { from, most, least, forMs, elapsedMs } = range;
-  const startedMs = elapsedMs();
+  const { from, most, least, forMs, monotonicMs } = range;
+  const startedMs = monotonicMs();
   const traceLimit = Error.stackTraceLimit;
   // Faults are thrown by the thousand, and nobody reads where they come from.
   Error.stackTraceLimit = 0;
   const tally: Record<string, number> = {};
   let [seeds, requests, calls, events] = [0, 0, 0, 0];
   let broken: Found["broken"];
-  while (seeds < most && (seeds < least || elapsedMs() - startedMs < forMs) && broken === undefined) {
+  while (seeds < most && (seeds < least || monotonicMs() - startedMs < forMs) && broken === undefined) {
     const seed = from + seeds;
     const outcome = await program(seed);
     seeds += 1;

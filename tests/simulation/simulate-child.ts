@@ -26,13 +26,13 @@ const { values } = parseArgs({
   },
 });
 
-const elapsedMs = performance.now.bind(performance);
+const monotonicMs = performance.now.bind(performance);
 const range = {
   from: Number(values.from),
   most: Number(values.seeds),
   least: Number(values.least),
   forMs: Number(values["for-ms"]),
-  elapsedMs,
+  monotonicMs,
 };
 /** Loaded by name, so that a mutant can stand in for it. */
 const PROGRAMS = {

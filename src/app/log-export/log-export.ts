@@ -21,7 +21,7 @@ export type LogExportDeps = {
   readonly leads: () => boolean;
   readonly batchMax: number;
   readonly everyMs: number;
-  readonly patience: Pick<RetryPolicy, "firstWaitMs" | "waitMsMax">;
+  readonly patience: Pick<RetryPolicy, "baseDelayMs" | "maxDelayMs">;
   /** What no target took in this time is given up. */
   readonly keepMs: number;
   readonly told: {

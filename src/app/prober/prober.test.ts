@@ -36,7 +36,7 @@ function handTime() {
   const rested = () =>
     vi.waitFor(() => expect([...due].some(({ ms }) => ms !== ANSWER_MS)).toBe(true), { interval: 2 });
   return {
-    clock: { nowMs: () => nowMs, elapsedMs: () => nowMs },
+    clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
     timers,
     rested,
     async pass(ms: number) {

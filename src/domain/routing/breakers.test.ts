@@ -92,7 +92,7 @@ test("failures of those who are tried last while set aside do not make it longer
 });
 
 test("ROUTE-05 switched off, nobody is set aside, whatever happens", () => {
-  const clock = { nowMs: () => 0, elapsedMs: () => 0 };
+  const clock = { nowMs: () => 0, monotonicMs: () => 0 };
   const breakers = new EndpointBreakers(clock, { failuresInARow: 0, asideMs: 30_000, asideMsMax: 300_000 });
   for (let at = 0; at < 20; at += 1) breakers.failed("a", at);
   expect(breakers.standingOf("a")).toBe("in");
@@ -330,7 +330,7 @@ test("SCALE-02 ROUTE-05 the word of one whose clock is far ahead counts no longe
 test("SCALE-02 ROUTE-05 switched off, nobody is set aside by the word of others either", () => {
   const { all, fail } = wards(1);
   fail(all[0], 5);
-  const clock = { nowMs: () => 1e12, elapsedMs: () => 1 };
+  const clock = { nowMs: () => 1e12, monotonicMs: () => 1 };
   const off = new EndpointBreakers(clock, { failuresInARow: 0, asideMs: 30_000, asideMsMax: 300_000 });
   off.hear(
     all.map((one) => one.said()),

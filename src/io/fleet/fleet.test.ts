@@ -44,7 +44,7 @@ test("SCALE-02 a commit that nobody knows of is not called saved because others 
 
 test("SCALE-02 an instance that waits for SQL is alive", async () => {
   let nowMs = 0;
-  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const board = memoryBoard(clock, systemTimers);
   const rings: (() => void)[] = [];
   const timers: Timers = {
@@ -181,7 +181,7 @@ test("KEY-04 SCALE-02 what is changed while an instance loads is loaded for whoe
 
 test("KEY-04 SCALE-03 a change that could not be told is told with the next beat", async () => {
   let nowMs = 0;
-  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const beats: (() => void)[] = [];
   const timers: Timers = {
     after(ms, ring) {

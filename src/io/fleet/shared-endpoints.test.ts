@@ -101,7 +101,7 @@ describe.each([
 
 test("SCALE-02 SCALE-03 an instance that is started again knows what it knew; what one that died set aside stays so until its time is over", async () => {
   let ms = 1_000_000;
-  const clock = { nowMs: () => ms, elapsedMs: () => ms };
+  const clock = { nowMs: () => ms, monotonicMs: () => ms };
   const board = memoryBoard(clock, systemTimers);
   const begin = async (id: string) => {
     const breakers = new EndpointBreakers(clock);

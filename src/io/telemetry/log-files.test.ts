@@ -45,7 +45,7 @@ test("OPS-03 lines whose file was taken away, moved or replaced while it was ope
   onTestFinished(() => rmSync(path.dirname(folder), { recursive: true, force: true }));
   let nowMs = Date.UTC(2026, 10, 15, 9);
   const limits = { fileMaxBytes: 1e6, fileMaxAgeMs: HOUR_MS, keepMs: null };
-  const clock = { nowMs: () => nowMs, elapsedMs: () => nowMs };
+  const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const files = new LogFiles({ folder, writer: "abc123", ...limits, clock });
   onTestFinished(() => files.close());
   const only = () => {

@@ -26,7 +26,7 @@ export type NodesHere = {
 
 export type DoorRules = {
   readonly timers: Timers;
-  readonly clock: Pick<Clock, "elapsedMs">;
+  readonly clock: Pick<Clock, "monotonicMs">;
   /** Another instance asks far more often: when it has been quiet for so long, nobody is there. */
   readonly quietMaxMs: number;
 };

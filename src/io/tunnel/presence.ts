@@ -19,7 +19,7 @@ export type Myself = {
 
 export type PresenceRules = {
   readonly timers: Timers;
-  readonly clock: Pick<Clock, "elapsedMs">;
+  readonly clock: Pick<Clock, "monotonicMs">;
   /** How often it says that it is there, and how long it is believed without saying so again. */
   readonly everyMs: number;
   readonly ttlMs: number;

@@ -127,7 +127,7 @@ test("SCALE-04 BILL-07 a worker that died is replaced in its slot, also where th
     return hand;
   };
   let elapsedMs = 0;
-  const clock = { ...systemClock, elapsedMs: () => elapsedMs };
+  const clock = { ...systemClock, monotonicMs: () => elapsedMs };
   const deps = { bury: async () => "left" as const, clock, log: QUIET, endsWithinMs: 60_000 };
   const crew = new Crew({ ...deps, count: 2, hire });
   await crew.start(() => undefined);

@@ -14,7 +14,7 @@ import { withVersions } from "./versions.ts";
 const NOW_MS = Date.UTC(2026, 10, 15, 12);
 const EUR = 1_000_000_000n;
 const HUGE = 2n ** 70n + 1n;
-const clock = { nowMs: () => NOW_MS, elapsedMs: () => 1_000 };
+const clock = { nowMs: () => NOW_MS, monotonicMs: () => 1_000 };
 
 /** A primary process with workers, all of them in this one. */
 function crew() {

@@ -25,7 +25,7 @@ test("BILL-02 SCALE-03 what is booked is answered as booked, also where the live
   expect(view).toEqual({ balance: "5.00", held: "0.00", currency: "EUR" });
   // Where it stays away nobody is told to send it again.
   let nowMs = 0;
-  const clock = { nowMs: () => nowMs, elapsedMs: () => (nowMs += 4_000) };
+  const clock = { nowMs: () => nowMs, monotonicMs: () => (nowMs += 4_000) };
   const away = walletAfter({ state: await stateAway(1000), clock }, WORKSPACE, { id: "credit_1" });
   await expect(away).rejects.toMatchObject({
     code: "service_unavailable",

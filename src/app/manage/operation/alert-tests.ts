@@ -10,10 +10,10 @@ const WORKSPACES_MAX = 10_000;
 
 /** Test alerts of a workspace within the last hour: a test goes to addresses that nobody has confirmed. */
 export class AlertTests {
-  readonly #clock: Pick<Clock, "elapsedMs">;
+  readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #times = new LruMap<string, readonly number[]>(WORKSPACES_MAX);
 
-  constructor(clock: Pick<Clock, "elapsedMs">) {
+  constructor(clock: Pick<Clock, "monotonicMs">) {
     this.#clock = clock;
   }
 

@@ -218,7 +218,7 @@ describe.skipIf(!hasRedis)("what Redis loses", () => {
   test("SCALE-03 an instance that stood still while wallets were opened without it asks before it goes on", async () => {
     const { sql, one, two } = await gateway();
     let stoodStillMs = 0;
-    const clock = { nowMs: Date.now, elapsedMs: () => performance.now() + stoodStillMs };
+    const clock = { nowMs: Date.now, monotonicMs: () => performance.now() + stoodStillMs };
     const proxy = await behindProxy(one, { timeoutMs: 60_000, clock });
     await one.hold("r", 50n);
     await one.end("r", 30n);

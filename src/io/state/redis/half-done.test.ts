@@ -191,7 +191,7 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
   test("SCALE-03 BILL-02 a credit whose answer was lost is not tried again when Redis may have forgotten it", async () => {
     const { sql, one, two } = await gateway();
     let laterMs = 0;
-    const clock = { nowMs: Date.now, elapsedMs: () => performance.now() + laterMs };
+    const clock = { nowMs: Date.now, monotonicMs: () => performance.now() + laterMs };
     const proxy = await behindProxy(one, { clock });
     const lock = await one.redis?.board.lock("workspace:ws", { ttlMs: 10_000, waitMs: 0 });
     sql.balanceNanos += 5n;

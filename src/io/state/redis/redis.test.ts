@@ -141,7 +141,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     const slow = await startRedis();
     try {
       let passedMs = 0;
-      const clock = { nowMs: systemClock.nowMs, elapsedMs: () => systemClock.monotonicMs() + passedMs };
+      const clock = { nowMs: systemClock.nowMs, monotonicMs: () => systemClock.monotonicMs() + passedMs };
       const holdMaxMs = 60_000;
       const redis = await redisState(slow.url, { clock, holdMaxMs });
       opened.push(redis);

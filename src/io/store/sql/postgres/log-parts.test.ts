@@ -25,7 +25,7 @@ const NOW_MS = Date.UTC(2027, 0, 30, 12);
 const cluster = clusterForFile();
 
 function open(address: DatabaseAddress, more: Partial<PostgresSettings> = {}): Promise<Store> {
-  const clock = { nowMs: () => NOW_MS, elapsedMs: () => 0 };
+  const clock = { nowMs: () => NOW_MS, monotonicMs: () => 0 };
   return openPostgres({ address, connections: 4, dataDir: cluster.folder(), clock, log: listeningLog(), ...more });
 }
 
@@ -130,7 +130,7 @@ describe.skipIf(!hasPostgres)("the request log by time", () => {
   test("SCALE-01 a log that is kept for days is in days, also where months were before, and a day leaves as a whole", async () => {
     const address = await cluster.database("migrated");
     await (await open(cluster.asApp(address))).close();
-    const later = { nowMs: () => NOW_MS + 60 * DAY_MS, elapsedMs: () => 0 };
+    const later = { nowMs: () => NOW_MS + 60 * DAY_MS, monotonicMs: () => 0 };
     const store = await open(cluster.asApp(address), { logKeptMs: 3 * DAY_MS, clock: later });
     expect((await partsOf(address)).slice(0, 5)).toEqual([
       "2027_01_01",
