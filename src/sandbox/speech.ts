@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, parseJsonObject } from "../kit/json.ts";
 import type { AudioFormat } from "../language/audio/meter.ts";
-import { CONTENT_TYPES } from "../language/speech/ask.ts";
+import { CONTENT_TYPES } from "../language/speech/call.ts";
 import { secondsToSay, speechOf } from "./audio/speech.ts";
 import { chatFormat } from "./chat.ts";
 import { geminiFormat } from "./gemini.ts";

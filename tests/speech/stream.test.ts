@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AudioFormat } from "../../src/language/audio/meter.ts";
-import { CONTENT_TYPES } from "../../src/language/speech/ask.ts";
+import { CONTENT_TYPES } from "../../src/language/speech/call.ts";
 import { speechOf } from "../../src/sandbox/audio/speech.ts";
 import type { Tenant } from "../support/gateway.ts";
 import {

@@ -4,7 +4,7 @@ import type { Demand } from "../../domain/routing/capability.ts";
 import { decisionsLane } from "../../io/upstream/decisions-lane.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { estimateTextTokens, nearTextTokens } from "../../language/canon/estimate.ts";
-import { type DecisionAsk, type DecisionSize, sizeOf } from "../../language/decisions/ask.ts";
+import { type DecisionAsk, type DecisionSize, sizeOf } from "../../language/decisions/call.ts";
 import type { DecisionClient } from "../../language/decisions/render.ts";
 import { requestsFor, unfitFor } from "./decisions-fit.ts";
 import type { Bound, Errand } from "./errand.ts";

@@ -10,7 +10,7 @@ import {
   type DecisionQuestion,
   type DecisionSize,
   stateText,
-} from "../../language/decisions/ask.ts";
+} from "../../language/decisions/call.ts";
 import { tilesOf } from "../../language/decisions/image.ts";
 import { readableMax } from "../../language/decisions/logprobs.ts";
 

@@ -12,7 +12,7 @@ import type { Surface } from "../../domain/record/record.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { failedChat } from "../../language/dialects/chat/client/stream.ts";
 import { errorFields } from "../../language/dialects/responses/upstream/errors.ts";
-import type { TranscriptFormat } from "../../language/transcriptions/ask.ts";
+import type { TranscriptFormat } from "../../language/transcriptions/call.ts";
 import { saidIn } from "../body.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { settleFree } from "./settle.ts";

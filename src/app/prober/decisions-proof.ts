@@ -1,5 +1,5 @@
 import { decisionsLane } from "../../io/upstream/decisions-lane.ts";
-import type { DecisionAsk } from "../../language/decisions/ask.ts";
+import type { DecisionAsk } from "../../language/decisions/call.ts";
 import { type DecisionImage, readImage } from "../../language/decisions/image.ts";
 import type { DecisionClient } from "../../language/decisions/render.ts";
 import { type Ask, type Candidate, type Finding, failure, success } from "./probe.ts";

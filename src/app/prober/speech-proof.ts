@@ -1,7 +1,7 @@
 import { speechFormats, speechUnit } from "../../domain/billing/speech.ts";
 import { speechLane } from "../../io/upstream/speech-lane.ts";
 import { adtsMeter } from "../../language/audio/adts.ts";
-import { soundsLike, TELLING_BYTES } from "../../language/audio/sounds-like.ts";
+import { couldBeFormat, SNIFF_BYTES } from "../../language/audio/format-sniffer.ts";
 import { speechMeter } from "../../language/audio/speech-meter.ts";
 import { type Ask, type Candidate, type Finding, failure, success } from "./probe.ts";
 
@@ -21,7 +21,7 @@ export async function proveSpeech({ endpoint, price }: Candidate, ask: Ask): Pro
   const meter = format === "aac" ? adtsMeter() : speechMeter(format);
   let head = Buffer.alloc(0);
   const heard = (bytes: Buffer) => {
-    if (head.length < TELLING_BYTES) head = Buffer.concat([head, bytes.subarray(0, TELLING_BYTES)]);
+    if (head.length < SNIFF_BYTES) head = Buffer.concat([head, bytes.subarray(0, SNIFF_BYTES)]);
     meter?.push(bytes);
   };
   const asked = await ask(speechLane({ input: WORDS, voice, format }, { endpoint, facts, unit }), heard);
@@ -36,7 +36,7 @@ export async function proveSpeech({ endpoint, price }: Candidate, ask: Ask): Pro
     outputTokens: told?.outputTokens ?? null,
     audioMs: Math.round(seconds * 1000),
   };
-  if (head.length === 0 || !soundsLike(format, head)) return failure(`what came is not audio in ${format}`, used);
+  if (head.length === 0 || !couldBeFormat(format, head)) return failure(`what came is not audio in ${format}`, used);
   if (seconds < SECONDS_MIN) return failure(`its audio lasts ${seconds.toFixed(2)} s`, used);
   // Where tokens are the price, there is nothing else to bill by.
   if (unit === "tokens" && usage === undefined) return failure("it does not report what it used", used);

@@ -13,7 +13,7 @@ import {
 import type { Surface } from "../../domain/record/record.ts";
 import { expectedUnitNanos, unitRates } from "../../domain/routing/cost.ts";
 import { divideHalfUp } from "../../kit/money.ts";
-import { transcriptTokens } from "../../language/transcriptions/seconds.ts";
+import { transcriptTokens } from "../../language/transcriptions/duration.ts";
 import type { Bounds, Selection } from "./catalogue-query.ts";
 import { shownEndpoints, shownModels } from "./catalogue-shown.ts";
 

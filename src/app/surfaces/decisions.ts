@@ -4,7 +4,7 @@ import { OpenaiDecisionRequest } from "../../contract/schemas/openai-decisions.t
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonText } from "../../kit/json.ts";
 import { losslessMember } from "../../kit/lossless-json.ts";
-import type { DecisionAsk } from "../../language/decisions/ask.ts";
+import type { DecisionAsk } from "../../language/decisions/call.ts";
 import { decodeOpenaiDecision } from "../../language/decisions/openai-request.ts";
 import { type DecisionClient, decisionClient } from "../../language/decisions/render.ts";
 import { decodeDecision } from "../../language/decisions/request.ts";

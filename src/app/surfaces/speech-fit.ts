@@ -3,11 +3,11 @@ import { speechFormats } from "../../domain/billing/speech.ts";
 import { type Endpoint, priceAt } from "../../domain/catalogue/catalogue.ts";
 import { AUDIO_FORMATS, type AudioFormat, type SpeechFacts } from "../../domain/catalogue/facts-speech.ts";
 import type { Shortcoming } from "../../domain/routing/capability.ts";
-import type { SpeechAsk } from "../../language/speech/ask.ts";
+import type { SpeechCall } from "../../language/speech/call.ts";
 
 /** What is asked of an endpoint that speaks. */
 export type SpeechWanted = {
-  readonly ask: SpeechAsk;
+  readonly ask: SpeechCall;
   readonly characters: number;
   readonly nowMs: number;
   /** All that can be called of a model. */

@@ -5,7 +5,13 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { inputTokensOf, speechLane } from "../../io/upstream/speech-lane.ts";
 import { isJsonObject } from "../../kit/json.ts";
-import { codePointsOf, type SpeechAsk, secondsBound, secondsExpected, tokensBound } from "../../language/speech/ask.ts";
+import {
+  countCodePoints,
+  expectedSpeechSeconds,
+  maxAudioTokens,
+  maxSpeechSeconds,
+  type SpeechCall,
+} from "../../language/speech/call.ts";
 import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, principalOf, streamed } from "../exchange.ts";
 import type { Decoded } from "../pipeline/decoded.ts";
@@ -30,7 +36,7 @@ export function speechHandlers(gateway: Gateway): Record<string, Handler> {
 function decodeSpeech(bytes: Buffer, gateway: Gateway, { id, currency }: Workspace): Decoded {
   const { value } = parseJson(bytes);
   const request = decodeWith(SpeechRequest, withoutSse(value));
-  const ask: SpeechAsk = {
+  const ask: SpeechCall = {
     input: request.input,
     voice: request.voice,
     format: request.response_format ?? "mp3",
@@ -40,7 +46,7 @@ function decodeSpeech(bytes: Buffer, gateway: Gateway, { id, currency }: Workspa
   const { clock, snapshot } = gateway;
   const nowMs = clock.nowMs();
   const callable = (modelId: string) => reachFor(gateway, id).of(modelId, "speech", currency, nowMs).endpoints;
-  const wanted = { ask, characters: codePointsOf(ask.input), nowMs, callable };
+  const wanted = { ask, characters: countCodePoints(ask.input), nowMs, callable };
   return { errand: new SpeechErrand(request.model, wanted, snapshot) };
 }
 
@@ -63,7 +69,7 @@ class SpeechErrand implements Errand {
   readonly outline: Outline;
   readonly streaming = true;
   readonly inputTokens: number;
-  readonly #ask: SpeechAsk;
+  readonly #ask: SpeechCall;
   readonly #characters: number;
 
   constructor(model: string, wanted: SpeechWanted, snapshot: Gateway["snapshot"]) {
@@ -71,7 +77,7 @@ class SpeechErrand implements Errand {
     this.#ask = ask;
     this.#characters = characters;
     this.inputTokens = inputTokensOf(ask);
-    const seconds = secondsExpected(characters, ask.speed);
+    const seconds = expectedSpeechSeconds(characters, ask.speed);
     this.outline = {
       model,
       demand: {
@@ -98,8 +104,8 @@ class SpeechErrand implements Errand {
   }
 
   boundAt({ endpoint }: Attempt): Bound {
-    const seconds = secondsBound(this.#characters, this.#ask.speed);
-    const outputTokens = Math.min(tokensBound(seconds), endpoint.limits.maxOutputTokens ?? Number.POSITIVE_INFINITY);
+    const seconds = maxSpeechSeconds(this.#characters, this.#ask.speed);
+    const outputTokens = Math.min(maxAudioTokens(seconds), endpoint.limits.maxOutputTokens ?? Number.POSITIVE_INFINITY);
     return { inputTokens: this.inputTokens, outputTokens, characters: this.#characters, seconds };
   }
 

@@ -16,14 +16,14 @@ import {
   TRANSCRIPTION_PARAMETERS,
   type TranscriptionAsk,
   type TranscriptionParameter,
-} from "../../language/transcriptions/ask.ts";
+} from "../../language/transcriptions/call.ts";
 import {
   heardTokensAtMost,
   secondsAtMost,
   secondsHeld,
   transcriptTokens,
   WRITTEN_TOKENS_PER_SECOND,
-} from "../../language/transcriptions/seconds.ts";
+} from "../../language/transcriptions/duration.ts";
 import { decodeWith } from "../body.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
 import type { Decoded } from "../pipeline/decoded.ts";

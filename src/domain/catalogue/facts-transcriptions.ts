@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { TRANSCRIPTION_PARAMETERS, type TranscriptionParameter } from "../../language/transcriptions/ask.ts";
+import { TRANSCRIPTION_PARAMETERS, type TranscriptionParameter } from "../../language/transcriptions/call.ts";
 import { count } from "./fields.ts";
 
 const TRANSCRIPTION_INTERFACES = ["openai", "mistral"] as const;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Readable } from "node:stream";
 import { Busboy, type BusboyFileStream, type BusboyInstance } from "@fastify/busboy";
 import { type Fault, fault, invalidValue, unknownField } from "../../contract/faults.ts";
-import { fileMeter } from "../../language/audio/file.ts";
+import { fileMeter } from "../../language/audio/file-meter.ts";
 import { Spool, type SpoolRoom } from "./spool.ts";
 
 /** More than any form for these endpoints has. */
@@ -158,7 +158,7 @@ class FormReader {
             contentType: this.#contentType(this.#named.type),
             bytes: spool.bytes,
             seconds: this.#meter.seconds(),
-            passedBytes: this.#meter.passedBytes(),
+            passedBytes: this.#meter.skippedBytes(),
             sha256: this.#hash.digest(),
             read: () => spool.read(),
           };

@@ -3,7 +3,7 @@ import type { DecisionInterface } from "../../domain/catalogue/facts-decisions.t
 import { openaiDecisions } from "../../language/decisions/openai.ts";
 import { sglangDecisions } from "../../language/decisions/sglang.ts";
 import { systemOne } from "../../language/decisions/system-one.ts";
-import { type DecisionWire, pathOf } from "../../language/decisions/wire.ts";
+import { type DecisionWire, pathOf } from "../../language/decisions/wire-format.ts";
 
 /** Formats that all questions are asked in at once. */
 export const DECISION_WIRES: Readonly<Record<Exclude<DecisionInterface, "logprobs">, DecisionWire>> = {

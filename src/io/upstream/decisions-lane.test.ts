@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
-import type { DecisionAsk } from "../../language/decisions/ask.ts";
+import type { DecisionAsk } from "../../language/decisions/call.ts";
 import { readImage } from "../../language/decisions/image.ts";
 import { decisionClient } from "../../language/decisions/render.ts";
 import { catalogueFiles } from "../catalogue-files.ts";

@@ -8,8 +8,7 @@ import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/reply.ts";
 import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
 import { isBeyondReason } from "../../language/canon/usage-plausibility.ts";
-import { type DecisionAsk, type DecisionQuestion, questionPath, tokensEnd } from "../../language/decisions/ask.ts";
-import { type Checked, checkReply, wrongAt } from "../../language/decisions/check.ts";
+import { type DecisionAsk, type DecisionQuestion, questionPath, tokensEnd } from "../../language/decisions/call.ts";
 import {
   decodeLogprobs,
   encodeLogprobs,
@@ -19,7 +18,8 @@ import {
   TOP_LOGPROBS,
 } from "../../language/decisions/logprobs.ts";
 import type { DecisionClient } from "../../language/decisions/render.ts";
-import { type DecisionWire, decodeDecisionProblem, isRefusal, pathOf } from "../../language/decisions/wire.ts";
+import { type Checked, checkReply, wrongAt } from "../../language/decisions/validate.ts";
+import { type DecisionWire, decodeDecisionProblem, isRefusal, pathOf } from "../../language/decisions/wire-format.ts";
 import { chatDialect } from "../../language/dialects/chat/upstream/dialect.ts";
 import { geminiDialect } from "../../language/dialects/gemini/upstream/dialect.ts";
 import { DECISION_WIRES } from "./decision-wires.ts";

@@ -6,13 +6,13 @@ import { SseReader } from "../../kit/sse.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/reply.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { AROUND_TOKENS, BEYOND_REASON_TIMES, NO_END } from "../../language/canon/usage-plausibility.ts";
-import { renderEmbeddings } from "../../language/embeddings/answer.ts";
-import { type EmbeddingAsk, type EmbeddingInputs, partsOf, type Room } from "../../language/embeddings/ask.ts";
+import { type EmbeddingAsk, type EmbeddingInputs, partsOf, type Room } from "../../language/embeddings/call.ts";
 import { bedrockCohere, bedrockNova, bedrockTitan, cohereEmbeddings } from "../../language/embeddings/cohere.ts";
 import { geminiEmbeddings, vertexEmbeddings } from "../../language/embeddings/gemini.ts";
 import { mistralEmbeddings, openaiEmbeddings } from "../../language/embeddings/openai.ts";
+import { renderEmbeddings } from "../../language/embeddings/render.ts";
 import { type Writing, type Written, writeVector } from "../../language/embeddings/vector.ts";
-import type { EmbeddingWire, WireAnswer } from "../../language/embeddings/wire.ts";
+import type { EmbeddingWire, WireAnswer } from "../../language/embeddings/wire-format.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 
 const WIRES: Readonly<Record<EmbeddingFacts["interface"], EmbeddingWire>> = {

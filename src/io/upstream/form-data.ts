@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
-import type { FormField } from "../../language/transcriptions/wire.ts";
+import type { FormField } from "../../language/transcriptions/wire-format.ts";
 import type { Upload } from "./transport.ts";
 
 /** A file that can be read from its beginning as often as it is needed. */

@@ -2,15 +2,21 @@ import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { SpeechFacts } from "../../domain/catalogue/facts-speech.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { estimateTextTokens } from "../../language/canon/estimate.ts";
-import { CONTENT_TYPES, codePointsOf, inputTokensEnd, type SpeechAsk, secondsEnd } from "../../language/speech/ask.ts";
+import {
+  CONTENT_TYPES,
+  countCodePoints,
+  implausibleInputTokens,
+  implausibleSeconds,
+  type SpeechCall,
+} from "../../language/speech/call.ts";
 import { geminiSpeech } from "../../language/speech/gemini.ts";
 import { mistralSpeech } from "../../language/speech/mistral.ts";
 import { openaiSpeech } from "../../language/speech/openai.ts";
-import { type Expected, SpokenAudio } from "../../language/speech/spoken.ts";
-import type { SpeechWire } from "../../language/speech/wire.ts";
+import { type SpeechExpectation, SpeechStream } from "../../language/speech/stream.ts";
+import type { SpeechWireFormat } from "../../language/speech/wire-format.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 
-const WIRES: Readonly<Record<SpeechFacts["interface"], SpeechWire>> = {
+const WIRES: Readonly<Record<SpeechFacts["interface"], SpeechWireFormat>> = {
   openai: openaiSpeech,
   gemini: geminiSpeech,
   mistral: mistralSpeech,
@@ -21,14 +27,14 @@ export type SpeechTarget = {
   readonly endpoint: Pick<Endpoint, "upstreamModel" | "sovereignty">;
   readonly facts: SpeechFacts;
   /** What the endpoint's price is for. */
-  readonly unit: Expected["unit"];
+  readonly unit: SpeechExpectation["unit"];
 };
 
 /** The way to an endpoint that speaks. */
-export function speechLane(ask: SpeechAsk, { endpoint, facts, unit }: SpeechTarget): Lane {
+export function speechLane(ask: SpeechCall, { endpoint, facts, unit }: SpeechTarget): Lane {
   const wire = WIRES[facts.interface];
   const wanted = { upstreamModel: endpoint.upstreamModel, streams: facts.stream, figures: unit === "tokens" };
-  const characters = codePointsOf(ask.input);
+  const characters = countCodePoints(ask.input);
   return {
     surface: null,
     path: wire.path(wanted),
@@ -45,13 +51,13 @@ export function speechLane(ask: SpeechAsk, { endpoint, facts, unit }: SpeechTarg
     encode: () => JSON.stringify(wire.encode(ask, wanted)),
     decodeWhole: () => undefined,
     openAudio: (headers) =>
-      new SpokenAudio(wire.unwrap(headers), {
+      new SpeechStream(wire.unwrap(headers), {
         format: ask.format,
         characters,
         inputTokens: inputTokensOf(ask),
         unit,
         pcm: facts.pcm,
-        end: { seconds: secondsEnd(characters, ask.speed), inputTokens: inputTokensEnd(ask) },
+        end: { seconds: implausibleSeconds(characters, ask.speed), inputTokens: implausibleInputTokens(ask) },
       }),
     openFrames: (max) => new SseReader(max),
     openStream() {
@@ -61,6 +67,6 @@ export function speechLane(ask: SpeechAsk, { endpoint, facts, unit }: SpeechTarg
   };
 }
 
-export function inputTokensOf({ input, instructions }: SpeechAsk): number {
+export function inputTokensOf({ input, instructions }: SpeechCall): number {
   return estimateTextTokens(input) + (instructions === undefined ? 0 : estimateTextTokens(instructions));
 }

@@ -5,14 +5,14 @@ import { SseReader } from "../../kit/sse.ts";
 import { tokensOfWeight, weightOf } from "../../language/canon/estimate.ts";
 import type { Unusable, WholeAnswer } from "../../language/canon/reply.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
-import { needsSegments, needsWords, type TranscriptionAsk } from "../../language/transcriptions/ask.ts";
+import { needsSegments, needsWords, type TranscriptionAsk } from "../../language/transcriptions/call.ts";
+import { type Measured, secondsHeard, tokensEnd } from "../../language/transcriptions/duration.ts";
 import { mistralTranscriptions } from "../../language/transcriptions/mistral.ts";
 import { openaiTranscriptions } from "../../language/transcriptions/openai.ts";
 import { contentTypeOf, renderTranscript, usageOf } from "../../language/transcriptions/render.ts";
-import { type Measured, secondsHeard, tokensEnd } from "../../language/transcriptions/seconds.ts";
+import type { Transcript } from "../../language/transcriptions/reply.ts";
 import { TranscriptStream } from "../../language/transcriptions/stream.ts";
-import type { Transcript } from "../../language/transcriptions/transcript.ts";
-import type { TranscriptionWire } from "../../language/transcriptions/wire.ts";
+import type { TranscriptionWire } from "../../language/transcriptions/wire-format.ts";
 import { type FormFile, outgoingForm } from "./form-data.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 

@@ -1,6 +1,6 @@
-import { tagBytes } from "./id3.ts";
-import { type Meter, nearSeconds, Tally } from "./meter.ts";
-import { Scanner, standsAt, TO_THE_END, toNext } from "./scanner.ts";
+import { id3TagBytes } from "./id3.ts";
+import { type AudioMeter, durationToleranceSeconds, SampleDuration } from "./meter.ts";
+import { bytesToNext, matchesAt, Scanner, SKIP_ALL } from "./scanner.ts";
 
 /** A frame as its header tells of it; the rate is zero where the header leaves it to the stream's. */
 export type FlacFrame = {
@@ -12,11 +12,11 @@ export type FlacFrame = {
 };
 
 const SYNC = 0xff;
-const RATES_HZ = [0, 88_200, 176_400, 192_000, 8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000];
-const CHANNELS_LAST = 10;
-const RESERVED_SIZE = 3;
+const SAMPLE_RATES_HZ = [0, 88_200, 176_400, 192_000, 8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000];
+const CHANNEL_CODE_MAX = 10;
+const RESERVED_SAMPLE_SIZE = 3;
 const STREAMINFO = 0;
-const INVALID_BLOCK = 127;
+const INVALID_BLOCK_TYPE = 127;
 
 const CRC8 = Uint8Array.from({ length: 256 }, (_, byte) => {
   let crc = byte;
@@ -38,8 +38,8 @@ export function flacFrameAt(bytes: Buffer, at: number): FlacFrame | "more" | und
   const word = bytes.readUInt32BE(at);
   const [blockCode, rateCode] = [(word >>> 12) & 15, (word >>> 8) & 15];
   if (word >>> 17 !== 0x7ffc || blockCode === 0 || rateCode === 15 || (word & 1) !== 0) return undefined;
-  if (((word >>> 4) & 15) > CHANNELS_LAST || ((word >>> 1) & 7) === RESERVED_SIZE) return undefined;
-  const numberBytes = codedBytes(bytes.readUInt8(at + 4));
+  if (((word >>> 4) & 15) > CHANNEL_CODE_MAX || ((word >>> 1) & 7) === RESERVED_SAMPLE_SIZE) return undefined;
+  const numberBytes = codedNumberBytes(bytes.readUInt8(at + 4));
   if (numberBytes === undefined) return undefined;
   const blockAt = at + 4 + numberBytes;
   const rateAt = blockAt + (blockCode === 6 ? 1 : blockCode === 7 ? 2 : 0);
@@ -49,20 +49,20 @@ export function flacFrameAt(bytes: Buffer, at: number): FlacFrame | "more" | und
   return {
     headerBytes: crcAt + 1 - at,
     samples: blockSamples(blockCode, bytes, blockAt),
-    rateHz: rateOf(rateCode, bytes, rateAt),
+    rateHz: sampleRateHz(rateCode, bytes, rateAt),
     // Blocking and sample size; the channels may be coupled differently from frame to frame.
     kind: word & 0x0001000e,
   };
 }
 
-function toNextFrame(bytes: Buffer, at: number): number {
-  let next = at + toNext(SYNC, bytes, at);
-  while (next < bytes.length && flacFrameAt(bytes, next) === undefined) next += toNext(SYNC, bytes, next);
+function bytesToNextFrame(bytes: Buffer, at: number): number {
+  let next = at + bytesToNext(SYNC, bytes, at);
+  while (next < bytes.length && flacFrameAt(bytes, next) === undefined) next += bytesToNext(SYNC, bytes, next);
   return next - at;
 }
 
 /** The length of a number in the coding of UTF-8, by its first byte. */
-function codedBytes(first: number): number | undefined {
+function codedNumberBytes(first: number): number | undefined {
   if (first < 0x80) return 1;
   const ones = Math.clz32((~first & 0xff) << 24);
   return first < 0xc0 || first === 0xff ? undefined : ones;
@@ -76,113 +76,114 @@ function blockSamples(code: number, bytes: Buffer, at: number): number {
   return 256 << (code - 8);
 }
 
-function rateOf(code: number, bytes: Buffer, at: number): number {
+function sampleRateHz(code: number, bytes: Buffer, at: number): number {
   if (code === 12) return bytes.readUInt8(at) * 1000;
   if (code === 13) return bytes.readUInt16BE(at);
   if (code === 14) return bytes.readUInt16BE(at) * 10;
-  return RATES_HZ[code] ?? 0;
+  return SAMPLE_RATES_HZ[code] ?? 0;
 }
 
 /** In a long file a few places look like a header by chance. */
-const CHANCES_MAX = 8;
+const FALSE_SYNCS_MAX = 8;
 
 /** Counts frames by their headers. What the file says of its own length is not read: who streams does not know it yet. */
-export class FlacMeter implements Meter {
-  readonly #tally = new Tally();
+export class FlacMeter implements AudioMeter {
+  readonly #duration = new SampleDuration();
   readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
-  #at: "start" | "blocks" | "frames" = "start";
+  #state: "start" | "blocks" | "frames" = "start";
   #isFlac = false;
   #streamRateHz = 0;
   /** A frame told another rate than the stream's: players go by it in those that follow and tell none. */
-  #isRateDoubtful = false;
-  #first: Pick<FlacFrame, "kind" | "rateHz"> | undefined;
+  #isStreamRateUnreliable = false;
+  #firstFrame: Pick<FlacFrame, "kind" | "rateHz"> | undefined;
   /** Of headers of another kind: what looks so by chance inside a frame, or frames that a player hears all the same. */
-  #strangersSeconds = 0;
+  #mismatchedSeconds = 0;
   /** Of those, how many are of a rate that nobody knows. */
-  #unknownFrames = 0;
+  #unknownRateFrames = 0;
   /** From each of those to the next frame that counts. */
-  #passedBytes = 0;
-  #isAstray = false;
+  #skippedBytes = 0;
+  #isAfterMismatch = false;
 
   push(chunk: Buffer): void {
     this.#scanner.push(chunk);
   }
 
   seconds(): number | undefined {
-    const { seconds } = this.#tally;
-    const isMixed = this.#strangersSeconds > nearSeconds(seconds) || this.#unknownFrames > CHANCES_MAX;
+    const { seconds } = this.#duration;
+    const isMixed =
+      this.#mismatchedSeconds > durationToleranceSeconds(seconds) || this.#unknownRateFrames > FALSE_SYNCS_MAX;
     return this.#isFlac && !isMixed ? seconds : undefined;
   }
 
-  passedBytes(): number {
-    return this.#passedBytes;
+  skippedBytes(): number {
+    return this.#skippedBytes;
   }
 
   #read(bytes: Buffer, at: number): number | undefined {
-    if (this.#at === "start") return this.#start(bytes, at);
-    if (this.#at === "blocks") return this.#block(bytes, at);
-    return this.#frame(bytes, at);
+    if (this.#state === "start") return this.#readStart(bytes, at);
+    if (this.#state === "blocks") return this.#readMetadataBlock(bytes, at);
+    return this.#readFrame(bytes, at);
   }
 
-  #start(bytes: Buffer, at: number): number | undefined {
-    const tag = tagBytes(bytes, at);
+  #readStart(bytes: Buffer, at: number): number | undefined {
+    const tag = id3TagBytes(bytes, at);
     if (tag !== 0) return tag;
-    const named = standsAt("fLaC", bytes, at);
-    if (named !== true) return named === false ? TO_THE_END : undefined;
+    const named = matchesAt("fLaC", bytes, at);
+    if (named !== true) return named === false ? SKIP_ALL : undefined;
     this.#isFlac = true;
-    this.#at = "blocks";
+    this.#state = "blocks";
     return 4;
   }
 
-  #block(bytes: Buffer, at: number): number | undefined {
+  #readMetadataBlock(bytes: Buffer, at: number): number | undefined {
     const here = bytes.length - at;
     if (here < 4) return undefined;
     const word = bytes.readUInt32BE(at);
     const type = (word >>> 24) & 0x7f;
     const length = word & 0xffffff;
-    if (type === INVALID_BLOCK) {
+    if (type === INVALID_BLOCK_TYPE) {
       // No block was called the last one, and the frames begin all the same.
-      this.#at = "frames";
-      return this.#frame(bytes, at);
+      this.#state = "frames";
+      return this.#readFrame(bytes, at);
     }
     if (type === STREAMINFO && length >= 14) {
       if (here < 4 + 14) return undefined;
       this.#streamRateHz = bytes.readUInt32BE(at + 14) >>> 12;
     }
-    if (word >>> 31 === 1) this.#at = "frames";
+    if (word >>> 31 === 1) this.#state = "frames";
     return 4 + length;
   }
 
-  #frame(bytes: Buffer, at: number): number | undefined {
+  #readFrame(bytes: Buffer, at: number): number | undefined {
     const frame = flacFrameAt(bytes, at);
     if (frame === "more") return undefined;
-    if (frame === undefined) return this.#pass(bytes, at);
+    if (frame === undefined) return this.#skipToNextFrame(bytes, at);
     const { kind, samples } = frame;
-    const rateHz = this.#rateOf(frame);
-    this.#first ??= { kind, rateHz };
-    if (rateHz === 0 || kind !== this.#first.kind || rateHz !== this.#first.rateHz) {
-      if (rateHz === 0) this.#unknownFrames += 1;
-      else this.#strangersSeconds += samples / rateHz;
-      this.#isAstray = true;
-      return this.#pass(bytes, at);
+    const rateHz = this.#frameRateHz(frame);
+    this.#firstFrame ??= { kind, rateHz };
+    if (rateHz === 0 || kind !== this.#firstFrame.kind || rateHz !== this.#firstFrame.rateHz) {
+      if (rateHz === 0) this.#unknownRateFrames += 1;
+      else this.#mismatchedSeconds += samples / rateHz;
+      this.#isAfterMismatch = true;
+      return this.#skipToNextFrame(bytes, at);
     }
-    this.#isAstray = false;
-    this.#tally.add(samples, rateHz);
+    this.#isAfterMismatch = false;
+    this.#duration.add(samples, rateHz);
     return frame.headerBytes;
   }
 
   /** Zero where nobody knows. */
-  #rateOf({ kind, rateHz }: FlacFrame): number {
-    if (rateHz === 0) return this.#isRateDoubtful ? 0 : this.#streamRateHz;
+  #frameRateHz({ kind, rateHz }: FlacFrame): number {
+    if (rateHz === 0) return this.#isStreamRateUnreliable ? 0 : this.#streamRateHz;
     // What only looks like a header is hardly ever of the same kind.
-    const isKin = this.#first === undefined || this.#first.kind === kind;
-    this.#isRateDoubtful ||= isKin && rateHz !== this.#streamRateHz;
+    const isKin = this.#firstFrame === undefined || this.#firstFrame.kind === kind;
+    this.#isStreamRateUnreliable ||= isKin && rateHz !== this.#streamRateHz;
     return rateHz;
   }
 
-  #pass(bytes: Buffer, at: number): number {
-    const passed = toNextFrame(bytes, at);
-    if (this.#isAstray) this.#passedBytes += passed;
+  #skipToNextFrame(bytes: Buffer, at: number): number {
+    const passed = bytesToNextFrame(bytes, at);
+    if (this.#isAfterMismatch) this.#skippedBytes += passed;
     return passed;
   }
 }

@@ -1,11 +1,11 @@
-import { standsAt } from "./scanner.ts";
+import { matchesAt } from "./scanner.ts";
 
 const HEADER_BYTES = 10;
 const HAS_FOOTER = 0x10;
 
 /** The length of the ID3v2 tag at `at`, zero when there is none; undefined when too little has come to tell. */
-export function tagBytes(bytes: Buffer, at: number): number | undefined {
-  const named = standsAt("ID3", bytes, at);
+export function id3TagBytes(bytes: Buffer, at: number): number | undefined {
+  const named = matchesAt("ID3", bytes, at);
   if (named !== true) return named === false ? 0 : undefined;
   if (bytes.length - at < HEADER_BYTES) return undefined;
   const size = bytes.readUInt32BE(at + 6);

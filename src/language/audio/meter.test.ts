@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { billedSeconds, Tally } from "./meter.ts";
+import { billedSeconds, SampleDuration } from "./meter.ts";
 
 describe("billedSeconds", () => {
   test.each([
@@ -19,7 +19,7 @@ describe("billedSeconds", () => {
   });
 
   test("TTS-07 a half second that was added up from frames counts up", () => {
-    const tally = new Tally();
+    const tally = new SampleDuration();
     for (let i = 0; i < 2_500; i++) tally.add(48, 48_000);
     expect(tally.seconds).toBe(2.5);
     expect(billedSeconds(tally.seconds)).toBe(3);
@@ -27,7 +27,7 @@ describe("billedSeconds", () => {
 });
 
 test("a change of rate keeps what was counted before it", () => {
-  const tally = new Tally();
+  const tally = new SampleDuration();
   tally.add(24_000, 24_000);
   tally.add(4_000, 8_000);
   tally.add(24_000, 24_000);

@@ -2,12 +2,12 @@
 export type AudioFormat = "mp3" | "opus" | "aac" | "flac" | "wav" | "pcm";
 
 /** Measures how long audio lasts while its bytes pass by, wherever they were cut. Keeps no audio. */
-export type Meter = {
+export type AudioMeter = {
   push(chunk: Buffer): void;
   /** How long what has come so far lasts; undefined when it is not audio of the meter's format. */
   seconds(): number | undefined;
   /** Bytes that were passed over, in which a player may find audio all the same. Absent: that could be any of them. */
-  passedBytes?(): number;
+  skippedBytes?(): number;
 };
 
 /** What is billed of audio: whole seconds, a half counts up, never less than one. */
@@ -16,12 +16,12 @@ export function billedSeconds(seconds: number): number {
 }
 
 /** How far apart two accounts of one length may be: who counts may round, or leave silence out. */
-export function nearSeconds(seconds: number): number {
+export function durationToleranceSeconds(seconds: number): number {
   return 1 + 0.05 * seconds;
 }
 
 /** Adds samples up in whole numbers for as long as their rate stays, so that a half second is exactly a half. */
-export class Tally {
+export class SampleDuration {
   #secondsBefore = 0;
   #samples = 0;
   #rateHz = 1;

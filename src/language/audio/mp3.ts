@@ -1,18 +1,18 @@
-import { type Frame, FrameMeter, type Framing } from "./framed.ts";
-import type { Meter } from "./meter.ts";
+import { type AudioFrame, type FrameFormat, FrameMeter } from "./frame-meter.ts";
+import type { AudioMeter } from "./meter.ts";
 
-type Version = "1" | "2" | "2.5";
-type Layer = 1 | 2 | 3;
+type MpegVersion = "1" | "2" | "2.5";
+type MpegLayer = 1 | 2 | 3;
 
-const VERSIONS: readonly (Version | undefined)[] = ["2.5", undefined, "2", "1"];
-const LAYERS: readonly (Layer | undefined)[] = [undefined, 3, 2, 1];
-const RATES_HZ: Readonly<Record<Version, readonly number[]>> = {
+const MPEG_VERSIONS: readonly (MpegVersion | undefined)[] = ["2.5", undefined, "2", "1"];
+const MPEG_LAYERS: readonly (MpegLayer | undefined)[] = [undefined, 3, 2, 1];
+const SAMPLE_RATES_HZ: Readonly<Record<MpegVersion, readonly number[]>> = {
   "1": [44_100, 48_000, 32_000],
   "2": [22_050, 24_000, 16_000],
   "2.5": [11_025, 12_000, 8_000],
 };
 /** In kbit/s, by the four bits of the header. The first place means a free rate, which tells no length. */
-const BITRATES: Readonly<Record<"1" | "2", Readonly<Record<Layer, readonly number[]>>>> = {
+const BITRATES_KBPS: Readonly<Record<"1" | "2", Readonly<Record<MpegLayer, readonly number[]>>>> = {
   "1": {
     1: [0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
     2: [0, 32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
@@ -27,31 +27,31 @@ const BITRATES: Readonly<Record<"1" | "2", Readonly<Record<Layer, readonly numbe
 const RESERVED_EMPHASIS = 2;
 const MONO = 3;
 const HEADER_BYTES = 4;
-const NOTE_NAMES = ["Xing", "Info"];
-const VBRI_AT = 36;
+const INFO_TAG_NAMES = ["Xing", "Info"];
+const VBRI_OFFSET = 36;
 
-const framing: Framing = { headerBytes: HEADER_BYTES, frameAt: headerAt, isNote };
+const mpegFormat: FrameFormat = { headerBytes: HEADER_BYTES, frameAt: headerAt, isNote: isInfoFrame };
 
 /** Counts frames of MPEG audio: versions 1, 2 and 2.5, layers I to III, any mix of bit rates. */
-export function mp3Meter(): Meter {
-  return new FrameMeter(framing);
+export function mp3Meter(): AudioMeter {
+  return new FrameMeter(mpegFormat);
 }
 
 /** The header of MPEG audio at `at`, one that tells its length; the four bytes must be there. */
-export function mpegFrameAt(bytes: Buffer, at: number): Frame | undefined {
+export function mpegFrameAt(bytes: Buffer, at: number): AudioFrame | undefined {
   const frame = headerAt(bytes, at);
   return frame?.bytes === 0 ? undefined : frame;
 }
 
-function headerAt(bytes: Buffer, at: number): Frame | undefined {
+function headerAt(bytes: Buffer, at: number): AudioFrame | undefined {
   const word = bytes.readUInt32BE(at);
   const [bitrateIndex, rateIndex] = [(word >>> 12) & 15, (word >>> 10) & 3];
   if (word >>> 21 !== 0x7ff || bitrateIndex === 15 || rateIndex === 3) return undefined;
-  const version = VERSIONS[(word >>> 19) & 3];
-  const layer = LAYERS[(word >>> 17) & 3];
+  const version = MPEG_VERSIONS[(word >>> 19) & 3];
+  const layer = MPEG_LAYERS[(word >>> 17) & 3];
   if (version === undefined || layer === undefined || (word & 3) === RESERVED_EMPHASIS) return undefined;
-  const kbits = BITRATES[version === "1" ? "1" : "2"][layer][bitrateIndex] ?? 0;
-  const rateHz = RATES_HZ[version][rateIndex] ?? 0;
+  const kbits = BITRATES_KBPS[version === "1" ? "1" : "2"][layer][bitrateIndex] ?? 0;
+  const rateHz = SAMPLE_RATES_HZ[version][rateIndex] ?? 0;
   const padding = (word >>> 9) & 1;
   const samples = layer === 1 ? 384 : layer === 3 && version !== "1" ? 576 : 1152;
   const slotBytes = layer === 1 ? 4 : 1;
@@ -61,12 +61,12 @@ function headerAt(bytes: Buffer, at: number): Frame | undefined {
 }
 
 /** The frame in which encoders say how long the file is; the decoder plays nothing of it. */
-function isNote(bytes: Buffer, at: number, frame: Frame): boolean {
+function isInfoFrame(bytes: Buffer, at: number, frame: AudioFrame): boolean {
   const word = bytes.readUInt32BE(at);
   const isMono = ((word >>> 6) & 3) === MONO;
   const isVersion1 = ((word >>> 19) & 3) === 3;
   const sideBytes = isVersion1 ? (isMono ? 17 : 32) : isMono ? 9 : 17;
   const named = (offset: number) =>
     offset + 4 <= frame.bytes ? bytes.toString("latin1", at + offset, at + offset + 4) : "";
-  return NOTE_NAMES.includes(named(HEADER_BYTES + sideBytes)) || named(VBRI_AT) === "VBRI";
+  return INFO_TAG_NAMES.includes(named(HEADER_BYTES + sideBytes)) || named(VBRI_OFFSET) === "VBRI";
 }

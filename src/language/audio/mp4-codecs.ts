@@ -1,11 +1,11 @@
-import { aacFrameSeconds } from "./adts.ts";
+import { aacFrameMinSeconds } from "./adts.ts";
 
 /** What a codec allows its samples to be: the least that one lasts, and the most bytes that they have on average. */
-export type SampleKind = { readonly secondsMin: number; readonly bytesMax: number };
+export type SampleBounds = { readonly secondsMin: number; readonly bytesMax: number };
 
-const NAME_AT = 12;
+const NAME_OFFSET = 12;
 /** Frames of fixed length: MP3 at its highest rate, AMR, AC-3, and E-AC-3 with all of its blocks, as is usual. */
-const KINDS: ReadonlyMap<string, SampleKind> = new Map([
+const BOUNDS_BY_CODEC: ReadonlyMap<string, SampleBounds> = new Map([
   [".mp3", { secondsMin: 0.024, bytesMax: 1_441 }],
   ["samr", { secondsMin: 0.02, bytesMax: 32 }],
   ["sawb", { secondsMin: 0.02, bytesMax: 61 }],
@@ -20,32 +20,32 @@ const LOSSLESS_SAMPLE_MAX_BYTES = 8;
  * What the samples of a track are, by the body of its `stsd`. Undefined where that does not bound how long they last: in
  * codecs without frames of a known length, as packets of Opus, which are not read here, and where there is more than one kind.
  */
-export function sampleKindOf(stsd: Buffer): SampleKind | undefined {
-  if (stsd.length < NAME_AT + 4 || stsd.readUInt32BE(4) !== 1) return undefined;
-  const name = nameAt(stsd, NAME_AT);
-  if (name === "mp4a") return aac(stsd);
-  return name === "alac" ? alac(stsd) : KINDS.get(name);
+export function sampleBoundsOf(stsd: Buffer): SampleBounds | undefined {
+  if (stsd.length < NAME_OFFSET + 4 || stsd.readUInt32BE(4) !== 1) return undefined;
+  const name = nameAt(stsd, NAME_OFFSET);
+  if (name === "mp4a") return aacBounds(stsd);
+  return name === "alac" ? alacBounds(stsd) : BOUNDS_BY_CODEC.get(name);
 }
 
-const ES = 3;
-const DECODER = 4;
-const CONFIG = 5;
+const ES_DESCRIPTOR = 3;
+const DECODER_DESCRIPTOR = 4;
+const CONFIG_DESCRIPTOR = 5;
 /** MPEG-4 audio and the profiles of AAC in MPEG-2; what else calls itself so is no AAC. */
 const AAC_TYPES: ReadonlySet<number> = new Set([0x40, 0x66, 0x67, 0x68]);
 
-function aac(stsd: Buffer): SampleKind | undefined {
-  const esds = onlyChild("esds", stsd);
+function aacBounds(stsd: Buffer): SampleBounds | undefined {
+  const esds = uniqueChildBody("esds", stsd);
   if (esds === undefined) return undefined;
-  const decoderAt = bodyOf(ES, esds, 4) + 3;
-  const typeAt = bodyOf(DECODER, esds, decoderAt);
-  const configAt = bodyOf(CONFIG, esds, typeAt + 13);
+  const decoderAt = descriptorBodyOffset(ES_DESCRIPTOR, esds, 4) + 3;
+  const typeAt = descriptorBodyOffset(DECODER_DESCRIPTOR, esds, decoderAt);
+  const configAt = descriptorBodyOffset(CONFIG_DESCRIPTOR, esds, typeAt + 13);
   if (!AAC_TYPES.has(esds[typeAt] ?? 0)) return undefined;
-  const secondsMin = aacFrameSeconds(esds.subarray(configAt));
+  const secondsMin = aacFrameMinSeconds(esds.subarray(configAt));
   return secondsMin === undefined ? undefined : { secondsMin, bytesMax: AAC_FRAME_MAX_BYTES };
 }
 
 /** Where the body of a descriptor begins, behind a length in one to four bytes; beyond the end when it is not there. */
-function bodyOf(tag: number, bytes: Buffer, at: number): number {
+function descriptorBodyOffset(tag: number, bytes: Buffer, at: number): number {
   if (bytes[at] !== tag) return bytes.length;
   let next = at + 1;
   while ((bytes[next] ?? 0) >= 0x80) next++;
@@ -53,42 +53,42 @@ function bodyOf(tag: number, bytes: Buffer, at: number): number {
 }
 
 /** The decoder's own box tells the samples of a frame and their rate. */
-function alac(stsd: Buffer): SampleKind | undefined {
-  const told = onlyChild("alac", stsd);
+function alacBounds(stsd: Buffer): SampleBounds | undefined {
+  const told = uniqueChildBody("alac", stsd);
   if (told === undefined || told.length < 28) return undefined;
   const [samples, rateHz] = [told.readUInt32BE(4), told.readUInt32BE(24)];
   if (samples === 0 || rateHz === 0) return undefined;
   return { secondsMin: samples / rateHz, bytesMax: samples * LOSSLESS_SAMPLE_MAX_BYTES };
 }
 
-type Child = { readonly name: string; readonly body: Buffer };
+type ChildBox = { readonly name: string; readonly body: Buffer };
 
 /** The fields of an entry for sound, by its version; QuickTime has more of them. */
 const ENTRY_BYTES = [28, 44, 64] as const;
-const VERSION_AT = NAME_AT + 4 + 8;
+const VERSION_OFFSET = NAME_OFFSET + 4 + 8;
 /** Where QuickTime has what the decoder is told, and the name of the codec beside it. */
 const WAVE = "wave";
 const CODEC_NAME = "frma";
 
 /** The body of the one box of that name in the entry. Undefined where another could be taken for it. */
-function onlyChild(name: string, stsd: Buffer): Buffer | undefined {
-  if (stsd[0] !== 0 || stsd.length < VERSION_AT + 2) return undefined;
-  const entryBytes = ENTRY_BYTES[stsd.readUInt16BE(VERSION_AT)];
-  const end = NAME_AT - 4 + stsd.readUInt32BE(NAME_AT - 4);
+function uniqueChildBody(name: string, stsd: Buffer): Buffer | undefined {
+  if (stsd[0] !== 0 || stsd.length < VERSION_OFFSET + 2) return undefined;
+  const entryBytes = ENTRY_BYTES[stsd.readUInt16BE(VERSION_OFFSET)];
+  const end = NAME_OFFSET - 4 + stsd.readUInt32BE(NAME_OFFSET - 4);
   if (entryBytes === undefined || end > stsd.length) return undefined;
-  const children = childrenOf(stsd.subarray(NAME_AT + 4 + entryBytes, end));
-  const all = children?.flatMap((child) => (child.name === WAVE ? (childrenOf(child.body) ?? [child]) : [child]));
-  const [found, ...more] = all?.filter((child) => child.name === name || isHiding(name, child)) ?? [];
+  const children = childBoxes(stsd.subarray(NAME_OFFSET + 4 + entryBytes, end));
+  const all = children?.flatMap((child) => (child.name === WAVE ? (childBoxes(child.body) ?? [child]) : [child]));
+  const [found, ...more] = all?.filter((child) => child.name === name || containsHiddenName(name, child)) ?? [];
   return found?.name === name && more.length === 0 ? found.body : undefined;
 }
 
-function isHiding(name: string, child: Child): boolean {
+function containsHiddenName(name: string, child: ChildBox): boolean {
   return child.name !== CODEC_NAME && child.body.includes(name, 0, "latin1");
 }
 
 /** Undefined when they do not follow one another up to the end. */
-function childrenOf(bytes: Buffer): Child[] | undefined {
-  const children: Child[] = [];
+function childBoxes(bytes: Buffer): ChildBox[] | undefined {
+  const children: ChildBox[] = [];
   let at = 0;
   while (at + 8 <= bytes.length) {
     const next = at + bytes.readUInt32BE(at);

@@ -1,27 +1,27 @@
-import { nearSeconds } from "./meter.ts";
-import type { SampleKind } from "./mp4-codecs.ts";
+import { durationToleranceSeconds } from "./meter.ts";
+import type { SampleBounds } from "./mp4-codecs.ts";
 
 /** A track of an MP4 file as far as it has been read. */
 export type Mp4Track = {
   id: number;
-  isSound: boolean;
+  isAudio: boolean;
   unitsPerSecond: number;
-  kind: SampleKind | undefined;
+  sampleBounds: SampleBounds | undefined;
   /** Samples with a length in time, and samples with a length in bytes. */
-  samples: number;
-  sized: number;
-  units: number;
+  timedSamples: number;
+  sizedSamples: number;
+  durationUnits: number;
   bytes: number;
   /** Parts of the media that are played, in their order; one more than are taken stands for all others. */
   edits: Mp4Edit[];
   /** How long a sample of a fragment lasts, and its size, where nothing else is said. */
-  defaults: SampleSize;
+  defaults: SampleDefaults;
 };
 
 /** Where a part begins, in units of the media, and how long it is played, in units of the movie. */
-export type Mp4Edit = { readonly from: number; readonly units: number };
+export type Mp4Edit = { readonly mediaStartUnits: number; readonly movieUnits: number };
 
-export type SampleSize = { readonly units: number; readonly bytes: number };
+export type SampleDefaults = { readonly units: number; readonly bytes: number };
 
 /** No file of speech has more. */
 const TRACKS_MAX = 16;
@@ -32,24 +32,24 @@ const SAMPLE_MAX_SECONDS = 10;
 
 /** The tracks of a file, and the one that is being read. */
 export class Mp4Tracks {
-  readonly #all: Mp4Track[] = [];
-  #hasMore = false;
+  readonly #tracks: Mp4Track[] = [];
+  #hasTooManyTracks = false;
   movieUnitsPerSecond = 0;
-  current: Mp4Track = blank();
+  current: Mp4Track = emptyTrack();
 
-  open(): void {
-    this.current = blank();
-    if (this.#all.length < TRACKS_MAX) this.#all.push(this.current);
-    else this.#hasMore = true;
+  startTrack(): void {
+    this.current = emptyTrack();
+    if (this.#tracks.length < TRACKS_MAX) this.#tracks.push(this.current);
+    else this.#hasTooManyTracks = true;
   }
 
   find(id: number): Mp4Track | undefined {
-    return this.#all.find((track) => track.id === id);
+    return this.#tracks.find((track) => track.id === id);
   }
 
   /** Goes on with a track that was opened before; with one that nobody looks at when there is none. */
-  pick(id: number): void {
-    this.current = this.find(id) ?? blank();
+  select(id: number): void {
+    this.current = this.find(id) ?? emptyTrack();
   }
 
   /**
@@ -57,55 +57,61 @@ export class Mp4Tracks {
    * clock says, and nobody can know here how long that is.
    */
   seconds(fileBytes: number): number | undefined {
-    const sounds = this.#all.filter(({ isSound }) => isSound);
-    if (this.#hasMore || sounds.length === 0) return undefined;
-    const lengths = sounds.flatMap((track) => (isLikely(track, fileBytes) ? (this.#mediaSeconds(track) ?? []) : []));
+    const sounds = this.#tracks.filter(({ isAudio }) => isAudio);
+    if (this.#hasTooManyTracks || sounds.length === 0) return undefined;
+    const lengths = sounds.flatMap((track) => (isPlausible(track, fileBytes) ? (this.#mediaSeconds(track) ?? []) : []));
     return lengths.length === sounds.length ? Math.max(...lengths) : undefined;
   }
 
   /** All of the media, since not every player goes by the edits. Undefined where a part is played again, or more than there is. */
-  #mediaSeconds({ edits, units, unitsPerSecond }: Mp4Track): number | undefined {
-    const seconds = units / unitsPerSecond;
-    const near = nearSeconds(seconds);
-    const editUnits = edits.reduce((sum, edit) => sum + edit.units, 0);
+  #mediaSeconds({ edits, durationUnits, unitsPerSecond }: Mp4Track): number | undefined {
+    const seconds = durationUnits / unitsPerSecond;
+    const near = durationToleranceSeconds(seconds);
+    const editUnits = edits.reduce((sum, edit) => sum + edit.movieUnits, 0);
     const isOne = edits.length <= 1;
     // Each of several parts is rounded to units of the movie; where those are coarse, no part played again is to hide in it.
     const most = seconds + (isOne ? near : Math.min(edits.length / this.movieUnitsPerSecond, near));
-    const isOnce = isOne || (edits.length <= EDITS_MAX && this.#areApart(edits, unitsPerSecond));
+    const isOnce = isOne || (edits.length <= EDITS_MAX && this.#areDisjoint(edits, unitsPerSecond));
     return isOnce && editUnits <= most * this.movieUnitsPerSecond ? seconds : undefined;
   }
 
-  #areApart(edits: readonly Mp4Edit[], unitsPerSecond: number): boolean {
+  #areDisjoint(edits: readonly Mp4Edit[], unitsPerSecond: number): boolean {
     // Ends are rounded to units of the movie.
-    const end = ({ from, units }: Mp4Edit) => from + ((units - 1) / this.movieUnitsPerSecond) * unitsPerSecond;
-    const sorted = edits.toSorted((one, other) => one.from - other.from);
-    return sorted.every((edit, i) => edit.units > 0 && end(edit) <= (sorted[i + 1]?.from ?? Number.POSITIVE_INFINITY));
+    const end = ({ mediaStartUnits, movieUnits }: Mp4Edit) =>
+      mediaStartUnits + ((movieUnits - 1) / this.movieUnitsPerSecond) * unitsPerSecond;
+    const sorted = edits.toSorted((one, other) => one.mediaStartUnits - other.mediaStartUnits);
+    return sorted.every(
+      (edit, i) => edit.movieUnits > 0 && end(edit) <= (sorted[i + 1]?.mediaStartUnits ?? Number.POSITIVE_INFINITY),
+    );
   }
 }
 
 /** No sample is without bytes or without a time, none lasts for ever, and all but the last have the length they need. */
-function isLikely({ kind, unitsPerSecond, samples, sized, units, bytes }: Mp4Track, fileBytes: number): boolean {
+function isPlausible(
+  { sampleBounds, unitsPerSecond, timedSamples, sizedSamples, durationUnits, bytes }: Mp4Track,
+  fileBytes: number,
+): boolean {
   return (
-    kind !== undefined &&
+    sampleBounds !== undefined &&
     unitsPerSecond > 0 &&
-    samples <= fileBytes &&
-    sized <= samples &&
-    bytes <= samples * kind.bytesMax &&
-    units <= samples * SAMPLE_MAX_SECONDS * unitsPerSecond &&
-    units >= (samples - 1) * kind.secondsMin * unitsPerSecond
+    timedSamples <= fileBytes &&
+    sizedSamples <= timedSamples &&
+    bytes <= timedSamples * sampleBounds.bytesMax &&
+    durationUnits <= timedSamples * SAMPLE_MAX_SECONDS * unitsPerSecond &&
+    durationUnits >= (timedSamples - 1) * sampleBounds.secondsMin * unitsPerSecond
   );
 }
 
-function blank(): Mp4Track {
+function emptyTrack(): Mp4Track {
   const defaults = { units: 0, bytes: 0 };
   return {
     id: 0,
-    isSound: false,
+    isAudio: false,
     unitsPerSecond: 0,
-    kind: undefined,
-    samples: 0,
-    sized: 0,
-    units: 0,
+    sampleBounds: undefined,
+    timedSamples: 0,
+    sizedSamples: 0,
+    durationUnits: 0,
     bytes: 0,
     edits: [],
     defaults,

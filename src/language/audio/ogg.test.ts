@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { encodedSample } from "../../../tests/support/audio/samples.ts";
 import { silentOpus } from "../../sandbox/audio/opus.ts";
 import { OggMeter } from "./ogg.ts";
-import { opusSamples } from "./opus.ts";
+import { opusPacketSamples } from "./opus.ts";
 
 const FIRST = 2;
 const LAST = 4;
@@ -58,7 +58,7 @@ describe("packets of Opus", () => {
     ["a second byte that is missing", "fb", 0],
     ["an empty packet", "", 0],
   ])("%s", (_, head, samples) => {
-    expect(opusSamples(Buffer.from(head, "hex"))).toBe(samples);
+    expect(opusPacketSamples(Buffer.from(head, "hex"))).toBe(samples);
   });
 });
 

@@ -1,83 +1,86 @@
-import { type Meter, nearSeconds } from "./meter.ts";
-import { codecOf, FIRST_PACKET_BYTES, isSilent } from "./ogg-codecs.ts";
-import { OggLink } from "./ogg-link.ts";
-import { Scanner, standsAt } from "./scanner.ts";
+import { type AudioMeter, durationToleranceSeconds } from "./meter.ts";
+import { detectOggCodec, ID_PACKET_BYTES, isNonAudio } from "./ogg-codecs.ts";
+import { OggStream } from "./ogg-stream.ts";
+import { matchesAt, Scanner } from "./scanner.ts";
 
-const MARK = "OggS";
+const CAPTURE_PATTERN = "OggS";
 const HEADER_BYTES = 27;
 const FLAGS_MAX = 7;
-const CONTINUED = 1;
-const FIRST = 2;
-const LAST = 4;
-const LACE_FULL = 255;
+const FLAG_CONTINUED = 1;
+const FLAG_FIRST_PAGE = 2;
+const FLAG_LAST_PAGE = 4;
+const LACE_MAX = 255;
 /** No file of speech has more beside each other. */
 const STREAMS_MAX = 16;
 
 /** A packet, or the part of it that is in one page. */
-type Piece = { readonly bytes: number; readonly begins: boolean; readonly ends: boolean };
-type Page = { readonly granule: number; readonly place: "within" | "last"; readonly pieces: Piece[] };
+type PacketPart = { readonly bytes: number; readonly begins: boolean; readonly ends: boolean };
+type OggPage = { readonly granule: number; readonly place: "within" | "last"; readonly pieces: PacketPart[] };
 
 /** Measures Ogg by its packets: Opus, Vorbis and FLAC, also streams that follow one another in one file. */
-export class OggMeter implements Meter {
+export class OggMeter implements AudioMeter {
   readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
   /** Of the links that are over: what is played of them, and what their packets last. */
-  #before = { played: 0, packed: 0 };
+  #endedStreams = { played: 0, packed: 0 };
   /** Streams that run beside each other, by their serial number. */
-  readonly #links = new Map<number, OggLink | "silent">();
+  readonly #streams = new Map<number, OggStream | "silent">();
   /** The one whose page is being read, or was last. */
-  #link: OggLink | undefined;
+  #currentStream: OggStream | undefined;
   /** Whether there is something in the file in which a player may hear what nobody can measure here. */
-  #isLost = false;
+  #isUnmeasurable = false;
   /** Streams that run beside each other all open before any of them goes on. */
-  #isUnderway = false;
-  #page: Page | undefined;
+  #hasDataPages = false;
+  #page: OggPage | undefined;
   /** Whether what the scanner still skips is the end of a counted packet. */
-  #isInPacket = false;
+  #isSkippingPacketEnd = false;
 
   push(chunk: Buffer): void {
     this.#scanner.push(chunk);
   }
 
   seconds(): number | undefined {
-    if (this.#link === undefined || this.#isLost) return undefined;
-    const { played, packed } = this.#until(this.#isInPacket && this.#scanner.missingBytes > 0 ? this.#link : undefined);
+    if (this.#currentStream === undefined || this.#isUnmeasurable) return undefined;
+    const { played, packed } = this.#totalSeconds(
+      this.#isSkippingPacketEnd && this.#scanner.missingBytes > 0 ? this.#currentStream : undefined,
+    );
     // Packets that are not to be heard, which not every player leaves out, or that no encoder makes so short.
-    return packed - played > nearSeconds(played) ? undefined : played;
+    return packed - played > durationToleranceSeconds(played) ? undefined : played;
   }
 
   /** With the longest of the streams beside each other. */
-  #until(cut: OggLink | undefined): { played: number; packed: number } {
+  #totalSeconds(cut: OggStream | undefined): { played: number; packed: number } {
     let [played, packed] = [0, 0];
-    for (const link of this.#links.values()) {
+    for (const link of this.#streams.values()) {
       if (link === "silent") continue;
       const seconds = link.seconds(link === cut ? "cut" : "whole");
       played = Math.max(played, seconds.played);
       packed = Math.max(packed, seconds.packed);
     }
-    return { played: this.#before.played + played, packed: this.#before.packed + packed };
+    return { played: this.#endedStreams.played + played, packed: this.#endedStreams.packed + packed };
   }
 
   #read(bytes: Buffer, at: number): number | undefined {
     const piece = this.#page?.pieces[0];
-    if (this.#page === undefined || piece === undefined || this.#link === undefined) return this.#openPage(bytes, at);
-    const headBytes = Math.min(piece.bytes, this.#link.codec.headBytes);
+    if (this.#page === undefined || piece === undefined || this.#currentStream === undefined)
+      return this.#readPageHeader(bytes, at);
+    const headBytes = Math.min(piece.bytes, this.#currentStream.codec.headBytes);
     if (bytes.length - at < headBytes) return undefined;
-    this.#isInPacket = piece.ends;
-    this.#take(this.#link, piece, bytes.subarray(at, at + headBytes));
+    this.#isSkippingPacketEnd = piece.ends;
+    this.#readPart(this.#currentStream, piece, bytes.subarray(at, at + headBytes));
     this.#page.pieces.shift();
-    this.#settlePage(this.#link, this.#page);
+    this.#finishPage(this.#currentStream, this.#page);
     return piece.bytes;
   }
 
-  #take(link: OggLink, piece: Piece, head: Buffer): void {
+  #readPart(link: OggStream, piece: PacketPart, head: Buffer): void {
     if (piece.begins) link.begin(head);
     if (piece.ends) link.end();
   }
 
   /** Takes pieces without bytes, which no step could stop at, and closes the page behind its last one. */
-  #settlePage(link: OggLink, page: Page): void {
+  #finishPage(link: OggStream, page: OggPage): void {
     while (page.pieces[0]?.bytes === 0) {
-      this.#take(link, page.pieces[0], Buffer.alloc(0));
+      this.#readPart(link, page.pieces[0], Buffer.alloc(0));
       page.pieces.shift();
     }
     if (page.pieces.length > 0) return;
@@ -85,75 +88,79 @@ export class OggMeter implements Meter {
     this.#page = undefined;
   }
 
-  #openPage(bytes: Buffer, at: number): number | undefined {
+  #readPageHeader(bytes: Buffer, at: number): number | undefined {
     const here = bytes.length - at;
-    const named = standsAt(MARK, bytes, at);
-    if (named === false) return toNextPage(bytes, at);
+    const named = matchesAt(CAPTURE_PATTERN, bytes, at);
+    if (named === false) return bytesToNextPage(bytes, at);
     if (named === undefined || here < HEADER_BYTES) return undefined;
     const flags = bytes.readUInt8(at + 5);
-    if (bytes[at + 4] !== 0 || flags > FLAGS_MAX) return toNextPage(bytes, at);
+    if (bytes[at + 4] !== 0 || flags > FLAGS_MAX) return bytesToNextPage(bytes, at);
     const headerBytes = HEADER_BYTES + bytes.readUInt8(at + 26);
     if (here < headerBytes) return undefined;
     const laces = bytes.subarray(at + HEADER_BYTES, at + headerBytes);
     const bodyBytes = laces.reduce((sum, lace) => sum + lace, 0);
     const serial = bytes.readUInt32LE(at + 14);
-    this.#isInPacket = false;
-    if ((flags & FIRST) !== 0) {
-      const shown = Math.min(bodyBytes, FIRST_PACKET_BYTES);
+    this.#isSkippingPacketEnd = false;
+    if ((flags & FLAG_FIRST_PAGE) !== 0) {
+      const shown = Math.min(bodyBytes, ID_PACKET_BYTES);
       if (here < headerBytes + shown) return undefined;
-      this.#open(serial, bytes.subarray(at + headerBytes, at + headerBytes + shown));
+      this.#openStream(serial, bytes.subarray(at + headerBytes, at + headerBytes + shown));
       return headerBytes + bodyBytes;
     }
-    const link = this.#links.get(serial);
-    this.#isUnderway = true;
-    if (link === undefined) this.#isLost = true;
+    const link = this.#streams.get(serial);
+    this.#hasDataPages = true;
+    if (link === undefined) this.#isUnmeasurable = true;
     else if (link !== "silent") {
-      this.#link = link;
-      if ((flags & CONTINUED) === 0) link.forget();
+      this.#currentStream = link;
+      if ((flags & FLAG_CONTINUED) === 0) link.forget();
       this.#page = {
         granule: Number(bytes.readBigInt64LE(at + 6)),
-        place: (flags & LAST) === 0 ? "within" : "last",
-        pieces: piecesOf(laces, flags),
+        place: (flags & FLAG_LAST_PAGE) === 0 ? "within" : "last",
+        pieces: packetParts(laces, flags),
       };
-      this.#settlePage(link, this.#page);
+      this.#finishPage(link, this.#page);
       return headerBytes;
     }
     return headerBytes + bodyBytes;
   }
 
   /** Streams that open before any goes on run beside each other; those that open later follow them. */
-  #open(serial: number, first: Buffer): void {
-    if (this.#isUnderway) {
-      this.#before = this.#until(undefined);
-      this.#links.clear();
-      this.#isUnderway = false;
+  #openStream(serial: number, first: Buffer): void {
+    if (this.#hasDataPages) {
+      this.#endedStreams = this.#totalSeconds(undefined);
+      this.#streams.clear();
+      this.#hasDataPages = false;
     }
-    const codec = codecOf(first);
-    if (this.#links.size === STREAMS_MAX || this.#links.has(serial) || (codec === undefined && !isSilent(first))) {
-      this.#isLost = true;
+    const codec = detectOggCodec(first);
+    if (
+      this.#streams.size === STREAMS_MAX ||
+      this.#streams.has(serial) ||
+      (codec === undefined && !isNonAudio(first))
+    ) {
+      this.#isUnmeasurable = true;
     } else if (codec === undefined) {
-      this.#links.set(serial, "silent");
+      this.#streams.set(serial, "silent");
     } else {
-      this.#link = new OggLink(codec);
-      this.#links.set(serial, this.#link);
+      this.#currentStream = new OggStream(codec);
+      this.#streams.set(serial, this.#currentStream);
     }
   }
 }
 
-function toNextPage(bytes: Buffer, at: number): number {
-  const next = bytes.indexOf(MARK, at + 1);
+function bytesToNextPage(bytes: Buffer, at: number): number {
+  const next = bytes.indexOf(CAPTURE_PATTERN, at + 1);
   // The last bytes may be the beginning of the mark.
-  return next >= 0 ? next - at : Math.max(1, bytes.length - at - MARK.length + 1);
+  return next >= 0 ? next - at : Math.max(1, bytes.length - at - CAPTURE_PATTERN.length + 1);
 }
 
-function piecesOf(laces: Buffer, flags: number): Piece[] {
-  const pieces: Piece[] = [];
+function packetParts(laces: Buffer, flags: number): PacketPart[] {
+  const pieces: PacketPart[] = [];
   let bytes = 0;
-  let begins = (flags & CONTINUED) === 0;
+  let begins = (flags & FLAG_CONTINUED) === 0;
   let isOpen = false;
   for (const lace of laces) {
     bytes += lace;
-    isOpen = lace === LACE_FULL;
+    isOpen = lace === LACE_MAX;
     if (isOpen) continue;
     pieces.push({ bytes, begins, ends: true });
     bytes = 0;

@@ -11,17 +11,17 @@ const HYBRID_SAMPLES = [480, 960];
 const CELT_SAMPLES = [120, 240, 480, 960];
 
 /** How long a packet of Opus lasts, by its first bytes: the size of its frames times their number. */
-export function opusSamples(head: Buffer): number {
+export function opusPacketSamples(head: Buffer): number {
   const [first, second = 0] = head;
   if (first === undefined) return 0;
   const config = first >>> 3;
   const code = first & 3;
   const frames = code === 0 ? 1 : code === 3 ? second & 0x3f : 2;
-  const samples = frames * frameSamples(config);
+  const samples = frames * opusFrameSamples(config);
   return samples > PACKET_MAX_SAMPLES ? 0 : samples;
 }
 
-function frameSamples(config: number): number {
+function opusFrameSamples(config: number): number {
   if (config < 12) return SILK_SAMPLES[config & 3] ?? 0;
   if (config < 16) return HYBRID_SAMPLES[config & 1] ?? 0;
   return CELT_SAMPLES[config & 3] ?? 0;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { PCM_SPEECH, pcmMeter, pcmShapeOf, wavHeader } from "./pcm.ts";
+import { parsePcmMediaType, pcmMeter, SPEECH_PCM, wavHeader } from "./pcm.ts";
 import { WavMeter } from "./wav.ts";
 
 describe("the rate of raw samples", () => {
@@ -7,16 +7,16 @@ describe("the rate of raw samples", () => {
     ["audio/L16;codec=pcm;rate=24000", { rateHz: 24_000, channels: 1 }],
     ["audio/l16; rate=16000; channels=2", { rateHz: 16_000, channels: 2 }],
     ['audio/pcm;rate="44100"', { rateHz: 44_100, channels: 1 }],
-    ["audio/pcm", PCM_SPEECH],
-    ["audio/L16;rate=0", PCM_SPEECH],
-    ["audio/L16;rate=99999999;channels=-1", PCM_SPEECH],
-    ["audio/L16;bitrate=8000", PCM_SPEECH],
+    ["audio/pcm", SPEECH_PCM],
+    ["audio/L16;rate=0", SPEECH_PCM],
+    ["audio/L16;rate=99999999;channels=-1", SPEECH_PCM],
+    ["audio/L16;bitrate=8000", SPEECH_PCM],
   ])("%s", (type, shape) => {
-    expect(pcmShapeOf(type)).toEqual(shape);
+    expect(parsePcmMediaType(type)).toEqual(shape);
   });
 
   test.each(["audio/mpeg", "audio/wav", "text/plain; rate=24000", ""])("%s is not raw", (type) => {
-    expect(pcmShapeOf(type)).toBeUndefined();
+    expect(parsePcmMediaType(type)).toBeUndefined();
   });
 });
 
@@ -31,7 +31,7 @@ test("samples are counted whole, nothing is no audio", () => {
 
 describe("the WAV header", () => {
   test("tells the exact length when it is known", () => {
-    const header = wavHeader(PCM_SPEECH, 48_000);
+    const header = wavHeader(SPEECH_PCM, 48_000);
     expect(header.toString("hex")).toBe(
       "52494646a4bb000057415645666d7420100000000100010" + "0c05d000080bb000002001000" + "6461746180bb0000",
     );
@@ -45,12 +45,12 @@ describe("the WAV header", () => {
   });
 
   test("a length that does not fit is not told", () => {
-    expect(wavHeader(PCM_SPEECH, 5 * 2 ** 30).readUInt32LE(40)).toBe(0xffffffff);
+    expect(wavHeader(SPEECH_PCM, 5 * 2 ** 30).readUInt32LE(40)).toBe(0xffffffff);
   });
 
   test.each([undefined, 96_000, 0])("the meter reads it back (length %s)", (told) => {
     const meter = new WavMeter();
-    meter.push(wavHeader(PCM_SPEECH, told));
+    meter.push(wavHeader(SPEECH_PCM, told));
     expect(meter.seconds()).toBe(0);
     meter.push(Buffer.alloc(96_000));
     expect(meter.seconds()).toBe(2);

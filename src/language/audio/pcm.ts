@@ -1,10 +1,10 @@
-import type { Meter } from "./meter.ts";
+import type { AudioMeter } from "./meter.ts";
 
 /** Raw samples of 16 bits, little-endian. */
-export type PcmShape = { readonly rateHz: number; readonly channels: number };
+export type PcmFormat = { readonly rateHz: number; readonly channels: number };
 
 /** What providers send when they do not say otherwise. */
-export const PCM_SPEECH: PcmShape = { rateHz: 24_000, channels: 1 };
+export const SPEECH_PCM: PcmFormat = { rateHz: 24_000, channels: 1 };
 
 const SAMPLE_BYTES = 2;
 /** No speech has more. */
@@ -12,11 +12,11 @@ export const RATE_MAX_HZ = 192_000;
 export const CHANNELS_MAX = 8;
 const HEADER_BYTES = 44;
 /** What stands for a length that is not known yet. */
-const UNKNOWN = 0xffffffff;
+const UNKNOWN_LENGTH = 0xffffffff;
 const PCM_TYPES: ReadonlySet<string> = new Set(["audio/l16", "audio/pcm", "audio/x-pcm", "audio/raw", "audio/x-raw"]);
 
 /** Reads a media type such as `audio/L16;codec=pcm;rate=24000`; undefined when it does not mean raw samples. */
-export function pcmShapeOf(mediaType: string): PcmShape | undefined {
+export function parsePcmMediaType(mediaType: string): PcmFormat | undefined {
   const [type = "", ...parameters] = mediaType.toLowerCase().split(";");
   if (!PCM_TYPES.has(type.trim())) return undefined;
   const said = (name: string, max: number) => {
@@ -27,13 +27,13 @@ export function pcmShapeOf(mediaType: string): PcmShape | undefined {
     return value >= 1 && value <= max ? value : undefined;
   };
   return {
-    rateHz: said("rate", RATE_MAX_HZ) ?? PCM_SPEECH.rateHz,
-    channels: said("channels", CHANNELS_MAX) ?? PCM_SPEECH.channels,
+    rateHz: said("rate", RATE_MAX_HZ) ?? SPEECH_PCM.rateHz,
+    channels: said("channels", CHANNELS_MAX) ?? SPEECH_PCM.channels,
   };
 }
 
 /** Measures raw samples by their number: everything that comes is audio. */
-export function pcmMeter({ rateHz, channels }: PcmShape): Meter {
+export function pcmMeter({ rateHz, channels }: PcmFormat): AudioMeter {
   let bytes = 0;
   return {
     push: (chunk) => {
@@ -44,11 +44,11 @@ export function pcmMeter({ rateHz, channels }: PcmShape): Meter {
 }
 
 /** The header that makes raw samples a WAV file. Without a length it is the header of a stream. */
-export function wavHeader({ rateHz, channels }: PcmShape, dataBytes?: number): Buffer {
-  const isKnown = dataBytes !== undefined && dataBytes + HEADER_BYTES - 8 < UNKNOWN;
+export function wavHeader({ rateHz, channels }: PcmFormat, dataBytes?: number): Buffer {
+  const isKnown = dataBytes !== undefined && dataBytes + HEADER_BYTES - 8 < UNKNOWN_LENGTH;
   const header = Buffer.alloc(HEADER_BYTES);
   header.write("RIFF", 0, "latin1");
-  header.writeUInt32LE(isKnown ? dataBytes + HEADER_BYTES - 8 : UNKNOWN, 4);
+  header.writeUInt32LE(isKnown ? dataBytes + HEADER_BYTES - 8 : UNKNOWN_LENGTH, 4);
   header.write("WAVEfmt ", 8, "latin1");
   header.writeUInt32LE(16, 16);
   header.writeUInt16LE(1, 20);
@@ -58,6 +58,6 @@ export function wavHeader({ rateHz, channels }: PcmShape, dataBytes?: number): B
   header.writeUInt16LE(channels * SAMPLE_BYTES, 32);
   header.writeUInt16LE(SAMPLE_BYTES * 8, 34);
   header.write("data", 36, "latin1");
-  header.writeUInt32LE(isKnown ? dataBytes : UNKNOWN, 40);
+  header.writeUInt32LE(isKnown ? dataBytes : UNKNOWN_LENGTH, 40);
   return header;
 }

@@ -4,7 +4,7 @@ import { Scanner } from "./scanner.ts";
 test("a step that always waits ends at the window, not in a standstill", () => {
   const scanner = new Scanner(() => undefined);
   scanner.push(Buffer.alloc(100_000));
-  expect(scanner.rest.length).toBeLessThan(20_000);
+  expect(scanner.unread.length).toBeLessThan(20_000);
 });
 
 test("a step that does not move is moved", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { idsFor } from "./ask.ts";
+import { idsFor } from "./call.ts";
 import { labelsFor, massesOf } from "./labels.ts";
 import { readableMax } from "./logprobs.ts";
 

@@ -1,5 +1,5 @@
-import type { RawAnswer } from "./answer.ts";
-import { type DecisionQuestion, optionText } from "./ask.ts";
+import { type DecisionQuestion, optionText } from "./call.ts";
+import type { RawAnswer } from "./reply.ts";
 
 /** What a model may say to a question: short labels that are one token each, never the words of an option. */
 export type Labels = {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { chatDialect } from "../dialects/chat/upstream/dialect.ts";
 import type { ModelFacts } from "../dialects/upstream-dialect.ts";
-import type { DecisionAsk, DecisionQuestion } from "./ask.ts";
+import type { DecisionAsk, DecisionQuestion } from "./call.ts";
 import { decodeLogprobs, encodeLogprobs, type LogprobsFacts } from "./logprobs.ts";
 
 const FACTS: ModelFacts = {

@@ -5,9 +5,9 @@ import type { Unusable } from "../canon/reply.ts";
 import type { AnswerEvent } from "../canon/reply-events.ts";
 import type { Usage } from "../canon/usage.ts";
 import type { ModelFacts, UpstreamDialect } from "../dialects/upstream-dialect.ts";
-import type { RawAnswer } from "./answer.ts";
-import { type DecisionAsk, type DecisionQuestion, stateText } from "./ask.ts";
+import { type DecisionAsk, type DecisionQuestion, stateText } from "./call.ts";
 import { type Alternative, answerFrom, LEVELS_MAX, labelsFor, massesOf } from "./labels.ts";
+import type { RawAnswer } from "./reply.ts";
 
 /** How a server is asked what else a model might have said. */
 export type LogprobsFacts = {

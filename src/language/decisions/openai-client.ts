@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../kit/json.ts";
 import { encodeUsage } from "../dialects/responses/upstream/usage.ts";
-import type { DecisionAnswer } from "./answer.ts";
-import type { DecisionQuestion } from "./ask.ts";
+import type { DecisionQuestion } from "./call.ts";
 import type { DecisionClient } from "./render.ts";
+import type { DecisionAnswer } from "./reply.ts";
 
 /** A question, and the caller's own words for what comes back. */
 export type Asked = {

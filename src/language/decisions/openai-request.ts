@@ -8,7 +8,7 @@ import type {
   UserPart,
 } from "../../contract/schemas/openai-decisions.ts";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { type DecisionAsk, type DecisionQuestion, type DecisionState, idsFor } from "./ask.ts";
+import { type DecisionAsk, type DecisionQuestion, type DecisionState, idsFor } from "./call.ts";
 import type { DecisionImage } from "./image.ts";
 import { type Asked, openaiClient } from "./openai-client.ts";
 import type { DecisionClient } from "./render.ts";

@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import type { RawAnswer } from "./answer.ts";
-import type { DecisionAsk, DecisionQuestion, DecisionState } from "./ask.ts";
+import type { DecisionAsk, DecisionQuestion, DecisionState } from "./call.ts";
 import { imageUrl } from "./image.ts";
-import { type DecisionWire, mapOf, modelOf, upstreamIdOf, usageOf } from "./wire.ts";
+import type { RawAnswer } from "./reply.ts";
+import { type DecisionWire, mapOf, modelOf, upstreamIdOf, usageOf } from "./wire-format.ts";
 
 /** OpenAI's Decisions: a list of questions and a list of answers, each with its name. */
 export const openaiDecisions: DecisionWire = {

@@ -1,9 +1,9 @@
 import type { JsonObject } from "../../kit/json.ts";
 import type { ShownCost } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
-import type { DecisionAnswer } from "./answer.ts";
-import type { DecisionQuestion } from "./ask.ts";
-import type { Checked } from "./check.ts";
+import type { DecisionQuestion } from "./call.ts";
+import type { DecisionAnswer } from "./reply.ts";
+import type { Checked } from "./validate.ts";
 
 /** What an answer is written from. */
 export type Rendering = {

@@ -1,6 +1,6 @@
 import { invalidValue } from "../../contract/faults.ts";
 import type { DecisionRequest, Question } from "../../contract/schemas/decisions.ts";
-import { type DecisionAsk, type DecisionQuestion, idsFor } from "./ask.ts";
+import { type DecisionAsk, type DecisionQuestion, idsFor } from "./call.ts";
 import { type DecisionImage, readImage } from "./image.ts";
 
 /** The canonical questions behind a request of the specified shape. */

@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import type { RawAnswer } from "./answer.ts";
-import type { DecisionQuestion } from "./ask.ts";
+import type { DecisionQuestion } from "./call.ts";
 import { imageUrl } from "./image.ts";
-import { type DecisionWire, mapOf, modelOf, upstreamIdOf, usageOf } from "./wire.ts";
+import type { RawAnswer } from "./reply.ts";
+import { type DecisionWire, mapOf, modelOf, upstreamIdOf, usageOf } from "./wire-format.ts";
 
 /** SGLang's own: any chat model, read by its labels. It tells no confidence. */
 export const sglangDecisions: DecisionWire = {

@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import type { RawAnswer } from "./answer.ts";
-import type { DecisionAsk, DecisionQuestion } from "./ask.ts";
+import type { DecisionAsk, DecisionQuestion } from "./call.ts";
 import { imageUrl } from "./image.ts";
-import { type DecisionWire, mapOf, modelOf, upstreamIdOf, usageOf, type WireFacts } from "./wire.ts";
+import type { RawAnswer } from "./reply.ts";
+import { type DecisionWire, mapOf, modelOf, upstreamIdOf, usageOf, type WireFacts } from "./wire-format.ts";
 
 /** TypeSafe's System One, and everyone who follows it: questions and answers by name. */
 export const systemOne: DecisionWire = {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { decodeProblem as decodePlainProblem } from "../dialects/chat/upstream/errors.ts";
 import { decodeProblem } from "../dialects/converse/upstream/errors.ts";
-import { countOf, type EmbeddingWire, type WireAnswer, type WireAsk } from "./wire.ts";
+import { countOf, type EmbeddingWire, type WireAnswer, type WireAsk } from "./wire-format.ts";
 
 /** What is embedded here is compared with more of the same: callers of this surface say nothing else. */
 const INPUT_TYPE = "search_document";

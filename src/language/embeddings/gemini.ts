@@ -1,6 +1,6 @@
 import { isJsonObject } from "../../kit/json.ts";
 import { decodeProblem } from "../dialects/gemini/upstream/errors.ts";
-import { countOf, type EmbeddingWire } from "./wire.ts";
+import { countOf, type EmbeddingWire } from "./wire-format.ts";
 
 const valuesOf = (row: unknown) => (isJsonObject(row) ? row["values"] : undefined);
 

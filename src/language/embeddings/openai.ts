@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
-import type { EmbeddingInputs } from "./ask.ts";
-import { countOf, type EmbeddingWire, type WireAnswer, type WireAsk } from "./wire.ts";
+import type { EmbeddingInputs } from "./call.ts";
+import { countOf, type EmbeddingWire, type WireAnswer, type WireAsk } from "./wire-format.ts";
 
 /** OpenAI's format, and that of everyone who follows it. */
 export const openaiEmbeddings: EmbeddingWire = {

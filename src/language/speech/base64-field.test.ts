@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { Base64Field } from "./base64-field.ts";
+import { Base64FieldExtractor } from "./base64-field.ts";
 
 const AUDIO = Buffer.from(Array.from({ length: 301 }, (_, at) => (at * 89) % 256));
 const REST_MAX = 10_000;
 
 function read(text: string, cut: number): { audio: Buffer; rest: string | undefined } {
-  const field = new Base64Field("data", REST_MAX);
+  const field = new Base64FieldExtractor("data", REST_MAX);
   const bytes = Buffer.from(text);
   const parts: Buffer[] = [];
   for (let at = 0; at < bytes.length; at += cut) parts.push(field.push(bytes.subarray(at, at + cut)));
@@ -42,7 +42,7 @@ describe("base64 in a field of JSON", () => {
   });
 
   test("a rest without end is not kept", () => {
-    const field = new Base64Field("data", 100);
+    const field = new Base64FieldExtractor("data", 100);
     for (let i = 0; i < 50; i += 1) field.push(Buffer.from("<p>It works!</p>"));
     expect(field.rest).toBeUndefined();
   });

@@ -1,5 +1,5 @@
 /** Decodes base64 that comes in pieces, cut anywhere. */
-class Base64Pieces {
+class Base64Decoder {
   #left = "";
 
   push(text: string): Buffer {
@@ -19,17 +19,17 @@ class Base64Pieces {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
-const KEY_CHARS_MAX = 64;
-const BLANKS: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+const NAME_MAX_CHARS = 64;
+const WHITESPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
  * Takes base64 out of a JSON text while it comes: the values of one field are decoded as they pass, and the rest of the
  * text is kept, with nothing in their place. So a whole answer of a provider need not be there before its audio flows.
  */
-export class Base64Field {
+export class Base64FieldExtractor {
   readonly #field: string;
   readonly #restMax: number;
-  readonly #pieces = new Base64Pieces();
+  readonly #pieces = new Base64Decoder();
   #at: "between" | "word" | "value" = "between";
   #escape: string | undefined;
   #word = "";
@@ -64,7 +64,7 @@ export class Base64Field {
       this.#at = this.#isNamed ? "value" : "word";
       this.#isNamed = false;
       this.#word = "";
-    } else if (!BLANKS.has(byte)) this.#isNamed = byte === COLON && this.#word === this.#field;
+    } else if (!WHITESPACE.has(byte)) this.#isNamed = byte === COLON && this.#word === this.#field;
     return at + 1;
   }
 
@@ -75,7 +75,7 @@ export class Base64Field {
       this.#at = "between";
       return;
     }
-    if (this.#word.length < KEY_CHARS_MAX) this.#word += String.fromCharCode(byte);
+    if (this.#word.length < NAME_MAX_CHARS) this.#word += String.fromCharCode(byte);
   }
 
   #readValue(chunk: Buffer, from: number, decoded: Buffer[]): number {

@@ -2,12 +2,12 @@ import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { IMPOSSIBLE_TOKENS, lastTold, type Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/gemini/upstream/errors.ts";
 import { decodeUsage } from "../dialects/gemini/upstream/usage.ts";
-import { AudioEvents, type EventPiece, type EventReading } from "./events.ts";
-import { AudioInJson } from "./whole.ts";
-import { type SpeechWire, says } from "./wire.ts";
+import { type SpeechEvent, type SpeechEventDecoder, SseAudioExtractor } from "./audio-extractors.ts";
+import { JsonAudioExtractor } from "./whole.ts";
+import { hasContentType, type SpeechWireFormat } from "./wire-format.ts";
 
 /** Gemini's format: a model that writes audio. The bytes are raw samples, and the media type tells their rate. */
-export const geminiSpeech: SpeechWire = {
+export const geminiSpeech: SpeechWireFormat = {
   auth: "x-goog-api-key",
   path: ({ upstreamModel, streams }) =>
     `/models/${encodeURIComponent(upstreamModel)}:${streams ? "streamGenerateContent?alt=sse" : "generateContent"}`,
@@ -20,43 +20,46 @@ export const geminiSpeech: SpeechWire = {
   }),
   accept: (_ask, { streams }) => (streams ? "text/event-stream" : "application/json"),
   unwrap(headers) {
-    const candidates = new Candidates();
-    if (says(headers, "text/event-stream")) return new AudioEvents(candidates);
-    return new AudioInJson("data", candidates, mediaTypeIn);
+    const candidates = new GeminiSpeechDecoder();
+    if (hasContentType(headers, "text/event-stream")) return new SseAudioExtractor(candidates);
+    return new JsonAudioExtractor("data", candidates, lastMediaTypeIn);
   },
   decodeProblem,
 };
 
 /** The last one that stands before the audio. */
-function mediaTypeIn(rest: string): string | undefined {
+function lastMediaTypeIn(rest: string): string | undefined {
   return [...rest.matchAll(/"mime_?[tT]ype"\s*:\s*"([^"\\]{1,200})"/g)].at(-1)?.[1];
 }
 
 /** Reasons that a model has to stop with what it was to say said. */
-const SAID: ReadonlySet<string> = new Set(["STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED"]);
+const COMPLETE_FINISH_REASONS: ReadonlySet<string> = new Set(["STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED"]);
 
 /** Reads whole answers and chunks of a stream: they have the same shape. */
-class Candidates implements EventReading {
+class GeminiSpeechDecoder implements SpeechEventDecoder {
   usage: Usage | undefined;
   upstreamId: string | null = null;
 
-  read(event: JsonObject): readonly EventPiece[] {
+  read(event: JsonObject): readonly SpeechEvent[] {
     if (isJsonObject(event["error"])) return [{ is: "problem", problem: decodeProblem(event, null) }];
-    this.usage = lastTold(this.usage, asAudio(decodeUsage(event["usageMetadata"])));
+    this.usage = lastTold(this.usage, outputAsAudio(decodeUsage(event["usageMetadata"])));
     if (typeof event["responseId"] === "string") this.upstreamId = event["responseId"];
     const blocked = isJsonObject(event["promptFeedback"]) ? event["promptFeedback"]["blockReason"] : undefined;
-    if (typeof blocked === "string") return [refused(`the provider blocked the text (${blocked})`)];
+    if (typeof blocked === "string") return [garbageEvent(`the provider blocked the text (${blocked})`)];
     const [candidate] = Array.isArray(event["candidates"]) ? event["candidates"].filter(isJsonObject) : [];
     if (candidate === undefined) return [];
-    const pieces: EventPiece[] = partsOf(candidate).flatMap(audioOf);
+    const pieces: SpeechEvent[] = partsOf(candidate).flatMap(audioEvents);
     const reason = candidate["finishReason"];
     if (typeof reason !== "string") return pieces;
-    return [...pieces, SAID.has(reason) ? { is: "done" } : refused(`the provider stopped speaking (${reason})`)];
+    return [
+      ...pieces,
+      COMPLETE_FINISH_REASONS.has(reason) ? { is: "done" } : garbageEvent(`the provider stopped speaking (${reason})`),
+    ];
   }
 }
 
 /** The text is the caller's, so another endpoint may well speak it. */
-function refused(why: string): EventPiece {
+function garbageEvent(why: string): SpeechEvent {
   return { is: "garbage", why };
 }
 
@@ -64,7 +67,7 @@ function partsOf({ content }: JsonObject): readonly JsonObject[] {
   return isJsonObject(content) && Array.isArray(content["parts"]) ? content["parts"].filter(isJsonObject) : [];
 }
 
-function audioOf(part: JsonObject): readonly EventPiece[] {
+function audioEvents(part: JsonObject): readonly SpeechEvent[] {
   const inline = part["inlineData"] ?? part["inline_data"];
   if (!isJsonObject(inline) || typeof inline["data"] !== "string") return [];
   const said = inline["mimeType"] ?? inline["mime_type"];
@@ -72,7 +75,7 @@ function audioOf(part: JsonObject): readonly EventPiece[] {
 }
 
 /** Servers do not always say of what kind the tokens are; a model that only speaks wrote nothing else. */
-function asAudio(usage: Usage | undefined): Usage | undefined {
+function outputAsAudio(usage: Usage | undefined): Usage | undefined {
   if (usage === undefined || usage === IMPOSSIBLE_TOKENS) return usage;
   return { ...usage, audioOutputTokens: usage.outputTokens - usage.reasoningTokens };
 }

@@ -1,13 +1,13 @@
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
-import { AudioEvents } from "./events.ts";
-import { SpeechEvents } from "./openai.ts";
-import { AudioInJson } from "./whole.ts";
-import { type SpeechWire, says } from "./wire.ts";
+import { SseAudioExtractor } from "./audio-extractors.ts";
+import { SpeechEventStreamDecoder } from "./openai.ts";
+import { JsonAudioExtractor } from "./whole.ts";
+import { hasContentType, type SpeechWireFormat } from "./wire-format.ts";
 
-const FIELD = "audio_data";
+const AUDIO_FIELD = "audio_data";
 
 /** Mistral's format: one JSON object with the audio in base64, or events with a piece of it each. */
-export const mistralSpeech: SpeechWire = {
+export const mistralSpeech: SpeechWireFormat = {
   auth: "bearer",
   path: () => "/audio/speech",
   encode: ({ input, voice, format }, { upstreamModel, streams }) => ({
@@ -19,10 +19,10 @@ export const mistralSpeech: SpeechWire = {
   }),
   accept: (_ask, { streams }) => (streams ? "text/event-stream" : "application/json"),
   unwrap(headers) {
-    const events = new SpeechEvents(FIELD);
-    return says(headers, "text/event-stream")
-      ? new AudioEvents(events)
-      : new AudioInJson(FIELD, events, () => undefined);
+    const events = new SpeechEventStreamDecoder(AUDIO_FIELD);
+    return hasContentType(headers, "text/event-stream")
+      ? new SseAudioExtractor(events)
+      : new JsonAudioExtractor(AUDIO_FIELD, events, () => undefined);
   },
   decodeProblem,
 };

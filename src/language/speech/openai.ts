@@ -1,13 +1,13 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
-import { CONTENT_TYPES } from "./ask.ts";
-import { AudioEvents, type EventPiece, type EventReading } from "./events.ts";
-import { BareAudio } from "./whole.ts";
-import { type SpeechWire, says, spokenUsage } from "./wire.ts";
+import { type SpeechEvent, type SpeechEventDecoder, SseAudioExtractor } from "./audio-extractors.ts";
+import { CONTENT_TYPES } from "./call.ts";
+import { RawAudioExtractor } from "./whole.ts";
+import { hasContentType, type SpeechWireFormat, speechUsage } from "./wire-format.ts";
 
 /** OpenAI's format: bytes as they are made; in events where the tokens have to be known, which bytes have no place for. */
-export const openaiSpeech: SpeechWire = {
+export const openaiSpeech: SpeechWireFormat = {
   auth: "bearer",
   path: () => "/audio/speech",
   encode: ({ input, voice, format, speed, instructions }, { upstreamModel, figures }) => ({
@@ -21,12 +21,14 @@ export const openaiSpeech: SpeechWire = {
   }),
   accept: ({ format }, { figures }) => (figures ? "text/event-stream" : CONTENT_TYPES[format]),
   unwrap: (headers) =>
-    says(headers, "text/event-stream") ? new AudioEvents(new SpeechEvents("audio")) : new BareAudio(),
+    hasContentType(headers, "text/event-stream")
+      ? new SseAudioExtractor(new SpeechEventStreamDecoder("audio"))
+      : new RawAudioExtractor(),
   decodeProblem,
 };
 
 /** The events of OpenAI and of Mistral, which name the audio differently. */
-export class SpeechEvents implements EventReading {
+export class SpeechEventStreamDecoder implements SpeechEventDecoder {
   readonly #field: string;
   usage: Usage | undefined;
   readonly upstreamId = null;
@@ -35,13 +37,13 @@ export class SpeechEvents implements EventReading {
     this.#field = field;
   }
 
-  read(event: JsonObject): readonly EventPiece[] {
+  read(event: JsonObject): readonly SpeechEvent[] {
     const { type, usage, error } = event;
     if (type === "error" || isJsonObject(error)) return [{ is: "problem", problem: decodeProblem(event, null) }];
     if (isJsonObject(usage))
       this.usage =
-        spokenUsage(usage["input_tokens"], usage["output_tokens"]) ??
-        spokenUsage(usage["prompt_tokens"], usage["completion_tokens"]);
+        speechUsage(usage["input_tokens"], usage["output_tokens"]) ??
+        speechUsage(usage["prompt_tokens"], usage["completion_tokens"]);
     if (type === "speech.audio.done") return [{ is: "done" }];
     const audio = event[this.#field];
     return [typeof audio === "string" ? { is: "audio", base64: audio } : { is: "nothing" }];

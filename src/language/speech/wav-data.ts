@@ -1,26 +1,26 @@
-const HEAD_BYTES_MAX = 64 * 1024;
+const HEADER_MAX_BYTES = 64 * 1024;
 const FILE_HEADER_BYTES = 12;
 const CHUNK_HEADER_BYTES = 8;
 
 /** Lets the samples of a WAV file through, and nothing of its headers. */
-export class WavData {
+export class WavHeaderStripper {
   #head: Buffer | undefined = Buffer.alloc(0);
 
   /** Undefined when there are no samples where they should be. */
   push(bytes: Buffer): Buffer | undefined {
     if (this.#head === undefined) return bytes;
     const head = Buffer.concat([this.#head, bytes]);
-    const at = samplesAt(head);
+    const at = samplesOffset(head);
     if (at === undefined) {
       this.#head = head;
-      return head.length > HEAD_BYTES_MAX ? undefined : Buffer.alloc(0);
+      return head.length > HEADER_MAX_BYTES ? undefined : Buffer.alloc(0);
     }
     this.#head = undefined;
     return head.subarray(at);
   }
 }
 
-function samplesAt(head: Buffer): number | undefined {
+function samplesOffset(head: Buffer): number | undefined {
   let at = FILE_HEADER_BYTES;
   while (at + CHUNK_HEADER_BYTES <= head.length) {
     if (head.toString("latin1", at, at + 4) === "data") return at + CHUNK_HEADER_BYTES;

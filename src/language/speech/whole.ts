@@ -1,24 +1,24 @@
 import { tryParseJsonObject } from "../../kit/json.ts";
 import type { AudioPiece } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
-import { Base64Field } from "./base64-field.ts";
-import type { EventReading } from "./events.ts";
-import type { Unwrapping } from "./wire.ts";
+import type { SpeechEventDecoder } from "./audio-extractors.ts";
+import { Base64FieldExtractor } from "./base64-field.ts";
+import type { AudioExtractor } from "./wire-format.ts";
 
 /** What a provider says beside the audio itself. */
-const REST_CHARS_MAX = 256 * 1024;
+const REST_MAX_CHARS = 256 * 1024;
 
 /** Audio in one JSON object: its bytes are taken out while the object is still coming. */
-export class AudioInJson implements Unwrapping {
-  readonly #field: Base64Field;
-  readonly #reading: EventReading;
+export class JsonAudioExtractor implements AudioExtractor {
+  readonly #field: Base64FieldExtractor;
+  readonly #reading: SpeechEventDecoder;
   readonly #mediaTypeIn: (rest: string) => string | undefined;
   readonly isWhole = true;
   mediaType: string | undefined;
 
   /** `mediaTypeIn` finds what the audio is in the text that stands before it. */
-  constructor(field: string, reading: EventReading, mediaTypeIn: (rest: string) => string | undefined) {
-    this.#field = new Base64Field(field, REST_CHARS_MAX);
+  constructor(field: string, reading: SpeechEventDecoder, mediaTypeIn: (rest: string) => string | undefined) {
+    this.#field = new Base64FieldExtractor(field, REST_MAX_CHARS);
     this.#reading = reading;
     this.#mediaTypeIn = mediaTypeIn;
   }
@@ -48,7 +48,7 @@ export class AudioInJson implements Unwrapping {
 }
 
 /** Audio as it is, in nothing. */
-export class BareAudio implements Unwrapping {
+export class RawAudioExtractor implements AudioExtractor {
   readonly usage = undefined;
   readonly upstreamId = null;
   readonly mediaType = undefined;

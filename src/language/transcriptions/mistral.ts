@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
-import { needsSegments, needsWords, type TranscriptionAsk } from "./ask.ts";
+import { needsSegments, needsWords, type TranscriptionAsk } from "./call.ts";
 import { parameterFields } from "./openai.ts";
-import { type Figures, heardUsage, secondsOf, segmentsOf, type Transcript, wordsOf } from "./transcript.ts";
-import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire.ts";
+import { type Figures, heardUsage, secondsOf, segmentsOf, type Transcript, wordsOf } from "./reply.ts";
+import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire-format.ts";
 
 /** Mistral's: one JSON for everything, times by name of what they are wanted for, and events of its own. */
 export const mistralTranscriptions: TranscriptionWire = {

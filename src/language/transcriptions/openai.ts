@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
-import type { FormValue, TranscriptionAsk } from "./ask.ts";
-import { type Figures, heardUsage, secondsOf, segmentsOf, type Transcript, wordsOf } from "./transcript.ts";
-import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire.ts";
+import type { FormValue, TranscriptionAsk } from "./call.ts";
+import { type Figures, heardUsage, secondsOf, segmentsOf, type Transcript, wordsOf } from "./reply.ts";
+import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire-format.ts";
 
 /** OpenAI's format, and that of everyone who follows it. Figures stand in JSON only, so no other format is asked for. */
 export const openaiTranscriptions: TranscriptionWire = {

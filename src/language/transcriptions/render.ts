@@ -1,9 +1,9 @@
 import type { JsonObject } from "../../kit/json.ts";
 import type { ShownCost } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
-import type { TranscriptFormat, TranscriptionAsk } from "./ask.ts";
+import type { TranscriptFormat, TranscriptionAsk } from "./call.ts";
+import type { Segment, Transcript } from "./reply.ts";
 import { srtOf, vttOf } from "./subtitles.ts";
-import type { Segment, Transcript } from "./transcript.ts";
 
 /** What a transcript is billed by, and so what its usage says. */
 export type Basis = { readonly by: "seconds"; readonly seconds: number } | { readonly by: "tokens" };

@@ -3,10 +3,10 @@ import { type JsonObject, tryParseJson } from "../../kit/json.ts";
 import { tokensOfWeight, weightOf } from "../canon/estimate.ts";
 import type { AnswerStream, Piece, ShownCost, Units } from "../canon/reply.ts";
 import { NO_TOKENS, type Usage } from "../canon/usage.ts";
+import { type Measured, type Shown, secondsHeard, secondsShown } from "./duration.ts";
 import { usageOf } from "./render.ts";
-import { type Measured, type Shown, secondsHeard, secondsShown } from "./seconds.ts";
-import { secondsOf, type Transcript } from "./transcript.ts";
-import type { TranscriptionWire } from "./wire.ts";
+import { secondsOf, type Transcript } from "./reply.ts";
+import type { TranscriptionWire } from "./wire-format.ts";
 
 const END = "[DONE]";
 

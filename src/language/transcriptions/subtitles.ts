@@ -1,4 +1,4 @@
-import type { Segment } from "./transcript.ts";
+import type { Segment } from "./reply.ts";
 
 /** SubRip: numbered cues with a comma before the milliseconds. */
 export function srtOf(segments: readonly Segment[]): string {

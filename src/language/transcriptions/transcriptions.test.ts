@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { SseReader } from "../../kit/sse.ts";
 import { IMPOSSIBLE_TOKENS, NO_TOKENS } from "../canon/usage.ts";
+import { secondsAtMost, secondsHeard, secondsShown } from "./duration.ts";
 import { mistralTranscriptions } from "./mistral.ts";
 import { openaiTranscriptions } from "./openai.ts";
 import { renderTranscript } from "./render.ts";
-import { secondsAtMost, secondsHeard, secondsShown } from "./seconds.ts";
+import { segmentsOf } from "./reply.ts";
 import { TranscriptStream } from "./stream.ts";
 import { srtOf, vttOf } from "./subtitles.ts";
-import { segmentsOf } from "./transcript.ts";
 
 const cue = (start: number, end: number, text: string) => ({ start, end, text, said: {} });
 

@@ -1,5 +1,5 @@
 import { crc8 } from "../../language/audio/flac.ts";
-import { PCM_SPEECH } from "../../language/audio/pcm.ts";
+import { SPEECH_PCM } from "../../language/audio/pcm.ts";
 
 const BLOCK_SAMPLES = 4_096;
 const SAMPLE_BYTES = 2;
@@ -34,7 +34,7 @@ function streamInfo(): Buffer {
   block.writeUInt16BE(BLOCK_SAMPLES, 4);
   block.writeUInt16BE(BLOCK_SAMPLES, 6);
   // Rate in 20 bits, channels less one in 3, bits less one in 5.
-  block.writeUInt32BE(((PCM_SPEECH.rateHz << 12) | (15 << 4)) >>> 0, 14);
+  block.writeUInt32BE(((SPEECH_PCM.rateHz << 12) | (15 << 4)) >>> 0, 14);
   return block;
 }
 

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import { verifiedSpeech } from "../../../tests/support/audio/samples.ts";
-import { fileMeter } from "../../language/audio/file.ts";
-import { speechMeter } from "../../language/audio/meters.ts";
-import { soundsLike } from "../../language/audio/sounds-like.ts";
+import { fileMeter } from "../../language/audio/file-meter.ts";
+import { couldBeFormat } from "../../language/audio/format-sniffer.ts";
+import { speechMeter } from "../../language/audio/speech-meter.ts";
 import { secondsToSay, speechOf } from "./speech.ts";
 
 test.each(verifiedSpeech())(
@@ -27,7 +27,7 @@ test.each(["mp3", "opus", "aac", "flac", "wav", "pcm"] as const)(
   "%s sounds like itself and like no other",
   (format) => {
     const bytes = speechOf(format, 0.5);
-    const heard = (["mp3", "opus", "aac", "flac", "wav", "pcm"] as const).filter((one) => soundsLike(one, bytes));
+    const heard = (["mp3", "opus", "aac", "flac", "wav", "pcm"] as const).filter((one) => couldBeFormat(one, bytes));
     expect(heard).toEqual([format]);
   },
 );

@@ -1,5 +1,5 @@
 import type { AudioFormat } from "../../language/audio/meter.ts";
-import { PCM_SPEECH, wavHeader } from "../../language/audio/pcm.ts";
+import { SPEECH_PCM, wavHeader } from "../../language/audio/pcm.ts";
 import { flacOf } from "./flac.ts";
 import { silentAac, silentMp3 } from "./frames.ts";
 import { silentOpus } from "./opus.ts";
@@ -20,7 +20,7 @@ export function speechOf(format: AudioFormat, seconds: number): Buffer {
       return tone(seconds);
     case "wav": {
       const samples = tone(seconds);
-      return Buffer.concat([wavHeader(PCM_SPEECH, samples.length), samples]);
+      return Buffer.concat([wavHeader(SPEECH_PCM, samples.length), samples]);
     }
     case "flac":
       return flacOf(tone(seconds));

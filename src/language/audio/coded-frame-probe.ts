@@ -1,30 +1,30 @@
 import { adtsFrameAt } from "./adts.ts";
 import { mpegFrameAt } from "./mp3.ts";
-import { Scanner, TO_THE_END } from "./scanner.ts";
+import { Scanner, SKIP_ALL } from "./scanner.ts";
 
 /** Enough for every header. */
 const HEADER_BYTES = 12;
 /** So far ahead it is noted where a frame should begin; hardly any is longer. */
-const AHEAD_BYTES = 16 * 1024;
+const LOOKAHEAD_BYTES = 16 * 1024;
 /** So many frames one behind the other are no chance; of those that the samples begin with, fewer are enough. */
-const ROW = 6;
-const FIRST_ROW = 3;
+const RUN_MIN_FRAMES = 6;
+const FIRST_RUN_MIN_FRAMES = 3;
 
 /** No decoder looks further. */
-const PROBED_BYTES = 8 * 1024 * 1024;
+const PROBE_MAX_BYTES = 8 * 1024 * 1024;
 /** What headers begin with. */
-const FIRST = new Uint8Array(256);
-for (const byte of [0xff, 0x56, 0x0b, 0x77, 0x7f, 0xfe, 0x1f]) FIRST[byte] = 1;
+const SYNC_FIRST_BYTES = new Uint8Array(256);
+for (const byte of [0xff, 0x56, 0x0b, 0x77, 0x7f, 0xfe, 0x1f]) SYNC_FIRST_BYTES[byte] = 1;
 
 /** Finds frames of a codec where plain samples should be: players look for them there too, and play them. */
-export class CodedProbe {
+export class CodedFrameProbe {
   readonly #scanner = new Scanner((bytes, at) => this.#step(bytes, at));
   /** Counted from one: zero is no place. */
   #at = 1;
   #hasBegun = false;
   /** By where a frame should begin, as the one before it tells: the place itself, and how many stand before it. */
-  readonly #places = new Uint32Array(AHEAD_BYTES);
-  readonly #rows = new Uint8Array(AHEAD_BYTES);
+  readonly #places = new Uint32Array(LOOKAHEAD_BYTES);
+  readonly #rows = new Uint8Array(LOOKAHEAD_BYTES);
   isFound = false;
 
   push(chunk: Buffer): void {
@@ -32,7 +32,7 @@ export class CodedProbe {
   }
 
   #step(bytes: Buffer, at: number): number | undefined {
-    if (this.isFound || this.#at > PROBED_BYTES) return TO_THE_END;
+    if (this.isFound || this.#at > PROBE_MAX_BYTES) return SKIP_ALL;
     const moved = this.#read(bytes, at);
     this.#at += moved ?? 0;
     return moved;
@@ -41,39 +41,39 @@ export class CodedProbe {
   #read(bytes: Buffer, at: number): number | undefined {
     if (bytes.length - at < HEADER_BYTES) return undefined;
     const isFirst = !this.#hasBegun;
-    if (isFirst && bytes[at] === 0) return toSound(bytes, at);
+    if (isFirst && bytes[at] === 0) return bytesToNonZero(bytes, at);
     this.#hasBegun = true;
-    const frameBytes = frameBytesAt(bytes, at);
-    if (frameBytes !== undefined) this.#note(frameBytes, isFirst ? ROW - FIRST_ROW : 0);
-    return toHeader(bytes, at);
+    const frameBytes = codedFrameBytesAt(bytes, at);
+    if (frameBytes !== undefined) this.#note(frameBytes, isFirst ? RUN_MIN_FRAMES - FIRST_RUN_MIN_FRAMES : 0);
+    return bytesToSyncCandidate(bytes, at);
   }
 
   #note(frameBytes: number, ahead: number): void {
-    const here = this.#at % AHEAD_BYTES;
+    const here = this.#at % LOOKAHEAD_BYTES;
     const row = 1 + (this.#places[here] === this.#at ? (this.#rows[here] ?? 0) : ahead);
     const next = this.#at + frameBytes;
-    const there = next % AHEAD_BYTES;
+    const there = next % LOOKAHEAD_BYTES;
     this.#rows[there] = this.#places[there] === next ? Math.max(row, this.#rows[there] ?? 0) : row;
     this.#places[there] = next;
-    this.isFound = row >= ROW;
+    this.isFound = row >= RUN_MIN_FRAMES;
   }
 }
 
-function toSound(bytes: Buffer, at: number): number {
+function bytesToNonZero(bytes: Buffer, at: number): number {
   let next = at + 1;
   while (next < bytes.length && bytes[next] === 0) next++;
   return next - at;
 }
 
 /** To what may be a header: most samples are told from one by a byte or two, quiet ones by three. */
-function toHeader(bytes: Buffer, at: number): number {
+function bytesToSyncCandidate(bytes: Buffer, at: number): number {
   const last = bytes.length - 2;
   let next = at + 1;
-  while (next < last && (FIRST[bytes[next] ?? 0] === 0 || !mayBegin(bytes, next))) next++;
+  while (next < last && (SYNC_FIRST_BYTES[bytes[next] ?? 0] === 0 || !maySync(bytes, next))) next++;
   return next - at;
 }
 
-function mayBegin(bytes: Buffer, at: number): boolean {
+function maySync(bytes: Buffer, at: number): boolean {
   const second = bytes[at + 1] ?? 0;
   switch (bytes[at]) {
     case 0xff: {
@@ -97,19 +97,19 @@ function mayBegin(bytes: Buffer, at: number): boolean {
 }
 
 /** How long the frame at `at` is: of MPEG audio, AAC, AC-3 or DTS; undefined when there is none. */
-function frameBytesAt(bytes: Buffer, at: number): number | undefined {
+function codedFrameBytesAt(bytes: Buffer, at: number): number | undefined {
   const start = bytes.readUInt16BE(at);
   if (start >= 0xffe0) return mpegFrameAt(bytes, at)?.bytes ?? adtsFrameAt(bytes, at)?.bytes;
   if (start >>> 5 === 0x2b7) return 3 + (bytes.readUInt16BE(at + 1) & 0x1fff);
-  if (start === 0x0b77) return ac3Bytes((index) => bytes.readUInt8(at + index));
-  if (start === 0x770b) return ac3Bytes((index) => bytes.readUInt8(at + (index ^ 1)));
-  return dtsBytes(bytes, at);
+  if (start === 0x0b77) return ac3FrameBytes((index) => bytes.readUInt8(at + index));
+  if (start === 0x770b) return ac3FrameBytes((index) => bytes.readUInt8(at + (index ^ 1)));
+  return dtsFrameBytes(bytes, at);
 }
 
 const AC3_KBITS = [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 576, 640];
 
 /** AC-3, or E-AC-3, which tells its length itself. */
-function ac3Bytes(byte: (index: number) => number): number | undefined {
+function ac3FrameBytes(byte: (index: number) => number): number | undefined {
   const version = byte(5) >>> 3;
   if (version > 16) return undefined;
   if (version > 10) return ((((byte(2) & 7) << 8) | byte(3)) + 1) * 2;
@@ -121,7 +121,7 @@ function ac3Bytes(byte: (index: number) => number): number | undefined {
 }
 
 /** In which of its four forms a frame of DTS begins: words of 16 bits or of 14, either byte first. */
-const DTS_FORMS = new Map([
+const DTS_SYNC_FORMATS = new Map([
   [0x7ffe8001, { bits: 16, read: (bytes: Buffer, at: number) => bytes.readUInt16BE(at) }],
   [0xfe7f0180, { bits: 16, read: (bytes: Buffer, at: number) => bytes.readUInt16LE(at) }],
   [0x1fffe800, { bits: 14, read: (bytes: Buffer, at: number) => bytes.readUInt16BE(at) & 0x3fff }],
@@ -129,16 +129,16 @@ const DTS_FORMS = new Map([
 ]);
 const DTS_WORDS = 5;
 /** Where its length ends, which has 14 bits. */
-const DTS_LENGTH_TO = 60;
+const DTS_LENGTH_END_BIT = 60;
 const DTS_MIN_BYTES = 96;
 
-function dtsBytes(bytes: Buffer, at: number): number | undefined {
-  const form = DTS_FORMS.get(bytes.readUInt32BE(at));
+function dtsFrameBytes(bytes: Buffer, at: number): number | undefined {
+  const form = DTS_SYNC_FORMATS.get(bytes.readUInt32BE(at));
   if (form === undefined) return undefined;
   let head = 0n;
   for (let word = 0; word < DTS_WORDS; word++)
     head = (head << BigInt(form.bits)) | BigInt(form.read(bytes, at + word * 2));
-  const length = Number((head >> BigInt(DTS_WORDS * form.bits - DTS_LENGTH_TO)) & 0x3fffn) + 1;
+  const length = Number((head >> BigInt(DTS_WORDS * form.bits - DTS_LENGTH_END_BIT)) & 0x3fffn) + 1;
   if (length < DTS_MIN_BYTES) return undefined;
   return form.bits === 16 ? length : Math.ceil((length * 8) / 14) * 2;
 }

@@ -1,4 +1,4 @@
-import { nearSeconds } from "../audio/meter.ts";
+import { durationToleranceSeconds } from "../audio/meter.ts";
 import { AROUND_TOKENS, BEYOND_REASON_TIMES, type UsageEnd } from "../canon/usage-plausibility.ts";
 
 /** Fewer bytes for a second are no speech that could be understood: so long, at most, is a file of a given size. */
@@ -52,7 +52,7 @@ export function tokensEnd(file: Measured, prompt: string): UsageEnd {
 /** What is reserved of it: as long as a provider may report it to be where nothing was passed over. */
 export function secondsHeld(file: Measured): number {
   const most = secondsAtMost(file);
-  return Math.ceil(most + nearSeconds(most));
+  return Math.ceil(most + durationToleranceSeconds(most));
 }
 
 /** What of a transcript shows how long its audio lasted: the end of its last segment, and the tokens of its words. */
@@ -67,7 +67,7 @@ export type Shown = { readonly untilSeconds: number; readonly tokens: number };
 export function secondsHeard(reported: number | undefined, file: Measured, shown: Shown): number | undefined {
   const { seconds } = file;
   if (seconds === undefined) return reported === undefined ? undefined : Math.min(reported, secondsAtMost(file));
-  if (reported === undefined || reported < seconds - nearSeconds(seconds)) return toMillisecond(seconds);
+  if (reported === undefined || reported < seconds - durationToleranceSeconds(seconds)) return toMillisecond(seconds);
   if (reported <= mostOf(seconds, file)) return reported;
   return isInMilliseconds(reported, seconds) ? secondsShown(file, shown) : toMillisecond(asToldOf(reported, file));
 }
@@ -78,7 +78,7 @@ export function secondsShown(file: Measured, { untilSeconds, tokens }: Shown): n
   if (seconds === undefined) return undefined;
   const until = isInMilliseconds(untilSeconds, seconds) ? 0 : asToldOf(untilSeconds, file);
   const shown = Math.max(until, asToldOf(tokens / WRITTEN_TOKENS_PER_SECOND, file));
-  return toMillisecond(shown > seconds + nearSeconds(seconds) ? shown : seconds);
+  return toMillisecond(shown > seconds + durationToleranceSeconds(seconds) ? shown : seconds);
 }
 
 /** No more than the size allows, and than was measured where nothing was passed over. */
@@ -88,12 +88,12 @@ function asToldOf(told: number, file: Measured): number {
 }
 
 function mostOf(seconds: number, { passedBytes }: Measured): number {
-  return seconds + nearSeconds(seconds) + passedBytes / BYTES_PER_SECOND_MIN;
+  return seconds + durationToleranceSeconds(seconds) + passedBytes / BYTES_PER_SECOND_MIN;
 }
 
 /** Near what was measured; of a moment, which anything is near, no more than half of it away. */
 function isInMilliseconds(told: number, seconds: number): boolean {
-  return Math.abs(told / 1000 - seconds) <= Math.min(nearSeconds(seconds), seconds / 2);
+  return Math.abs(told / 1000 - seconds) <= Math.min(durationToleranceSeconds(seconds), seconds / 2);
 }
 
 function toMillisecond(seconds: number): number {

@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest";
 import type { AudioFormat } from "../audio/meter.ts";
-import { codePointsOf, secondsBound, secondsExpected, tokensBound } from "./ask.ts";
+import { countCodePoints, expectedSpeechSeconds, maxAudioTokens, maxSpeechSeconds } from "./call.ts";
 import { geminiSpeech } from "./gemini.ts";
 import { mistralSpeech } from "./mistral.ts";
 import { openaiSpeech } from "./openai.ts";
-import { type Expected, SpokenAudio } from "./spoken.ts";
-import type { SpeechWire } from "./wire.ts";
+import { type SpeechExpectation, SpeechStream } from "./stream.ts";
+import type { SpeechWireFormat } from "./wire-format.ts";
 
 const SAMPLES = Buffer.from(Array.from({ length: 9600 }, (_, at) => (at * 37) % 251));
 const JSON_TYPE = { "content-type": "application/json" };
 const EVENTS = { "content-type": "text/event-stream" };
 
-const expected = (format: AudioFormat, more: Partial<Expected> = {}): Expected => ({
+const expected = (format: AudioFormat, more: Partial<SpeechExpectation> = {}): SpeechExpectation => ({
   format,
   characters: 10,
   inputTokens: 5,
@@ -21,10 +21,16 @@ const expected = (format: AudioFormat, more: Partial<Expected> = {}): Expected =
   ...more,
 });
 
-type Heard = { readonly bytes: Buffer; readonly end: string; readonly stream: SpokenAudio };
+type Heard = { readonly bytes: Buffer; readonly end: string; readonly stream: SpeechStream };
 
-function hear(wire: SpeechWire, headers: Record<string, string>, body: Buffer, cut: number, about: Expected): Heard {
-  const stream = new SpokenAudio(wire.unwrap(headers), about);
+function hear(
+  wire: SpeechWireFormat,
+  headers: Record<string, string>,
+  body: Buffer,
+  cut: number,
+  about: SpeechExpectation,
+): Heard {
+  const stream = new SpeechStream(wire.unwrap(headers), about);
   const parts: Buffer[] = [];
   for (let at = 0; at < body.length; at += cut) {
     const piece = stream.read(body.subarray(at, at + cut));
@@ -49,7 +55,7 @@ const done = sse({ type: "speech.audio.done", usage: { input_tokens: 3, output_t
 
 const STOP = { finishReason: "STOP" };
 
-const WAYS: [string, SpeechWire, Record<string, string>, string | Buffer][] = [
+const WAYS: [string, SpeechWireFormat, Record<string, string>, string | Buffer][] = [
   ["openai, bytes", openaiSpeech, { "content-type": "audio/pcm" }, SAMPLES],
   ["openai, events", openaiSpeech, EVENTS, openaiEvents + done],
   ["mistral, events", mistralSpeech, EVENTS, mistralEvents + done],
@@ -147,14 +153,14 @@ describe("what is billed", () => {
 describe("a text", () => {
   test("TTS-07 is counted in code points", () => {
     for (const text of ["", "abc", "né", "🙂", "a🙂b", "👩‍👩‍👧", "\ud83d", "\ude42\ud83d", "\ud83d\ud83d\ude42"])
-      expect(codePointsOf(text), JSON.stringify(text)).toBe([...text].length);
+      expect(countCodePoints(text), JSON.stringify(text)).toBe([...text].length);
   });
 
   test("BILL-03 takes at most a second for three characters and five more; slower speech takes longer", () => {
-    expect(secondsBound(300)).toBe(105);
-    expect(secondsBound(300, 0.5)).toBe(210);
-    expect(secondsBound(300, 4)).toBe(105);
-    expect(tokensBound(10)).toBe(320);
-    expect([secondsExpected(3), secondsExpected(150), secondsExpected(150, 2)]).toEqual([1, 10, 5]);
+    expect(maxSpeechSeconds(300)).toBe(105);
+    expect(maxSpeechSeconds(300, 0.5)).toBe(210);
+    expect(maxSpeechSeconds(300, 4)).toBe(105);
+    expect(maxAudioTokens(10)).toBe(320);
+    expect([expectedSpeechSeconds(3), expectedSpeechSeconds(150), expectedSpeechSeconds(150, 2)]).toEqual([1, 10, 5]);
   });
 });

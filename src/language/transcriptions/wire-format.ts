@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
-import type { TranscriptionAsk } from "./ask.ts";
-import type { Transcript } from "./transcript.ts";
+import type { TranscriptionAsk } from "./call.ts";
+import type { Transcript } from "./reply.ts";
 
 /** A field of a form, in the order in which it is sent. */
 export type FormField = readonly [name: string, value: string];

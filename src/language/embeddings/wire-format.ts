@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { JsonObject } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
-import type { EmbeddingInputs } from "./ask.ts";
+import type { EmbeddingInputs } from "./call.ts";
 
 /** What one request to a provider asks for. */
 export type WireAsk = {

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../kit/json.ts";
-import type { DecisionQuestion } from "./ask.ts";
-import { checkReply } from "./check.ts";
+import type { DecisionQuestion } from "./call.ts";
 import { choiceConfidence, scoreConfidence } from "./confidence.ts";
 import { openaiDecisions } from "./openai.ts";
 import { sglangDecisions } from "./sglang.ts";
 import { systemOne } from "./system-one.ts";
-import type { DecisionWire, WireFacts } from "./wire.ts";
+import { checkReply } from "./validate.ts";
+import type { DecisionWire, WireFacts } from "./wire-format.ts";
 
 const FACTS: WireFacts = { upstreamModel: "m", path: null, envelope: false, images: null };
 

@@ -1,7 +1,7 @@
 import type { Unusable } from "../canon/reply.ts";
-import type { DecisionAnswer, RawAnswer, RawReply } from "./answer.ts";
-import type { DecisionQuestion } from "./ask.ts";
+import type { DecisionQuestion } from "./call.ts";
 import { choiceConfidence, scoreConfidence } from "./confidence.ts";
+import type { DecisionAnswer, RawAnswer, RawReply } from "./reply.ts";
 
 /** Below this share of the model's mind its labels say nothing. */
 const LABEL_MASS_MIN = 0.5;

@@ -1,14 +1,14 @@
-import type { OggCodec, Yield } from "./ogg-codecs.ts";
+import type { OggCodec, PacketSamples } from "./ogg-codecs.ts";
 
-const NOTHING: Yield = { least: 0, usual: 0, most: 0 };
+const NOTHING: PacketSamples = { least: 0, usual: 0, most: 0 };
 
 /** One logical stream of an Ogg file: what a codec's first packet opened. Its packets are counted; the positions that its
  * pages tell are believed only where the packets allow them. */
-export class OggLink {
+export class OggStream {
   readonly codec: OggCodec;
   #headersLeft: number;
   /** The packet that has begun and not ended. */
-  #open: Yield | undefined;
+  #open: PacketSamples | undefined;
   #last = NOTHING;
   #least = 0;
   #usual = 0;

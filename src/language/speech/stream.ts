@@ -1,17 +1,17 @@
 import type { JsonObject } from "../../kit/json.ts";
 import { adtsMeter } from "../audio/adts.ts";
-import { type AudioFormat, billedSeconds, type Meter } from "../audio/meter.ts";
-import { PCM_SPEECH, type PcmShape, pcmShapeOf, wavHeader } from "../audio/pcm.ts";
-import { soundsLike, TELLING_BYTES } from "../audio/sounds-like.ts";
+import { couldBeFormat, SNIFF_BYTES } from "../audio/format-sniffer.ts";
+import { type AudioFormat, type AudioMeter, billedSeconds } from "../audio/meter.ts";
+import { type PcmFormat, parsePcmMediaType, SPEECH_PCM, wavHeader } from "../audio/pcm.ts";
 import { speechMeter } from "../audio/speech-meter.ts";
 import type { AudioPiece, AudioStream, Units } from "../canon/reply.ts";
 import { IMPOSSIBLE_TOKENS, NO_TOKENS, type Usage } from "../canon/usage.ts";
-import { tokensBound, tokensOfSeconds } from "./ask.ts";
-import { WavData } from "./wav-data.ts";
-import type { Unwrapping } from "./wire.ts";
+import { maxAudioTokens, minAudioTokens } from "./call.ts";
+import { WavHeaderStripper } from "./wav-data.ts";
+import type { AudioExtractor } from "./wire-format.ts";
 
 /** What is known of a speech before its first byte. */
-export type Expected = {
+export type SpeechExpectation = {
   readonly format: AudioFormat;
   readonly characters: number;
   /** The input, estimated. */
@@ -25,47 +25,47 @@ export type Expected = {
 };
 
 /** More than a second takes up in any format: two channels of 32-bit samples, 96,000 a second. */
-const SECOND_BYTES_MAX = 768_000;
+const BYTES_PER_SECOND_MAX = 768_000;
 
 /** So much is kept until its length is known, six minutes in the usual shape; what is longer goes out as a stream. */
-const HELD_MAX_BYTES = 16 * 1024 * 1024;
+const BUFFER_MAX_BYTES = 16 * 1024 * 1024;
 
 /** A float of 32 bits takes the room of two samples of 16. */
-const FLOATS: PcmShape = { rateHz: PCM_SPEECH.rateHz, channels: 2 };
+const FLOAT32_PCM: PcmFormat = { rateHz: SPEECH_PCM.rateHz, channels: 2 };
 
 /** What the bytes of a provider are, and what is made of them. */
-type Shaping = {
-  readonly meter: Meter | undefined;
+type AudioTransform = {
+  readonly meter: AudioMeter | undefined;
   /** What the samples are that a header goes before; undefined: nothing goes before it. */
-  readonly headed?: PcmShape;
+  readonly headed?: PcmFormat;
   shape(bytes: Buffer): Buffer | undefined;
 };
 
 /** Samples that wait for the header, which states how many they are. */
-type Held = { readonly shape: PcmShape; readonly parts: Buffer[]; bytes: number };
+type BufferedSamples = { readonly shape: PcmFormat; readonly parts: Buffer[]; bytes: number };
 
 /**
  * Speech on its way to the caller: taken out of its wrapping, known as audio of the asked format before its first byte
  * goes out, and measured as it passes. Nothing else is held back, but for samples that a provider sends whole and that
  * become a file: players want its length.
  */
-export class SpokenAudio implements AudioStream {
-  readonly #expected: Expected;
-  readonly #from: Unwrapping;
+export class SpeechStream implements AudioStream {
+  readonly #expected: SpeechExpectation;
+  readonly #from: AudioExtractor;
   #head: Buffer | undefined = Buffer.alloc(0);
-  #shaping: Shaping | undefined;
-  #held: Held | undefined;
+  #shaping: AudioTransform | undefined;
+  #held: BufferedSamples | undefined;
   #bytes = 0;
   readonly outputWeight = 0;
 
-  constructor(from: Unwrapping, expected: Expected) {
+  constructor(from: AudioExtractor, expected: SpeechExpectation) {
     this.#from = from;
     this.#expected = expected;
   }
 
   read(chunk: Buffer): AudioPiece {
     const piece = this.#from.push(chunk);
-    return piece.is === "audio" ? this.#take(piece.bytes, TELLING_BYTES) : piece;
+    return piece.is === "audio" ? this.#take(piece.bytes, SNIFF_BYTES) : piece;
   }
 
   end(): AudioPiece {
@@ -85,13 +85,13 @@ export class SpokenAudio implements AudioStream {
     const { unit, end } = this.#expected;
     const { usage } = this.#from;
     if (usage === undefined) return unit === "tokens" ? undefined : NO_TOKENS;
-    if (usage.inputTokens <= end.inputTokens && usage.outputTokens <= tokensBound(end.seconds)) return usage;
+    if (usage.inputTokens <= end.inputTokens && usage.outputTokens <= maxAudioTokens(end.seconds)) return usage;
     return unit === "tokens" ? IMPOSSIBLE_TOKENS : NO_TOKENS;
   }
 
   /** For a provider that told no figures, or was not heard to its end. */
   get estimate(): Usage {
-    const outputTokens = tokensOfSeconds(this.#seconds ?? 0);
+    const outputTokens = minAudioTokens(this.#seconds ?? 0);
     return { ...NO_TOKENS, inputTokens: this.#expected.inputTokens, outputTokens, audioOutputTokens: outputTokens };
   }
 
@@ -131,18 +131,18 @@ export class SpokenAudio implements AudioStream {
     this.#head = this.#head.length === 0 ? bytes : Buffer.concat([this.#head, bytes]);
     const head = this.#head;
     if (head.length < telling) return { is: "audio", bytes: Buffer.alloc(0) };
-    const payload = payloadOf(this.#from.mediaType, this.#expected);
-    if (payload === undefined || !soundsLike(payload.format, head))
+    const payload = detectPayload(this.#from.mediaType, this.#expected);
+    if (payload === undefined || !couldBeFormat(payload.format, head))
       return { is: "garbage", why: `not audio of the format ${this.#expected.format}` };
     this.#head = undefined;
-    this.#shaping = shapingOf(payload, this.#expected);
+    this.#shaping = transformFor(payload, this.#expected);
     const { headed } = this.#shaping;
     if (headed !== undefined) this.#held = { shape: headed, parts: [], bytes: 0 };
     return this.#pass(head);
   }
 
   /** The samples that were held, with their header in front; those that follow go out as they come. */
-  #release({ shape, parts }: Held, dataBytes?: number): AudioPiece {
+  #release({ shape, parts }: BufferedSamples, dataBytes?: number): AudioPiece {
     this.#held = undefined;
     const header = wavHeader(shape, dataBytes);
     this.#bytes += header.length;
@@ -159,35 +159,35 @@ export class SpokenAudio implements AudioStream {
     if (held === undefined) return { is: "audio", bytes: shaped };
     held.parts.push(shaped);
     held.bytes += shaped.length;
-    if (this.#from.isWhole !== true || held.bytes > HELD_MAX_BYTES) return this.#release(held);
+    if (this.#from.isWhole !== true || held.bytes > BUFFER_MAX_BYTES) return this.#release(held);
     return { is: "audio", bytes: Buffer.alloc(0) };
   }
 
   get #isEndless(): boolean {
     const { end } = this.#expected;
-    return (this.#seconds ?? 0) > end.seconds || this.#bytes > end.seconds * SECOND_BYTES_MAX;
+    return (this.#seconds ?? 0) > end.seconds || this.#bytes > end.seconds * BYTES_PER_SECOND_MAX;
   }
 }
 
-type Payload = { readonly format: AudioFormat; readonly pcm: PcmShape };
+type AudioPayload = { readonly format: AudioFormat; readonly pcm: PcmFormat };
 
 /** What comes in the wrapping; undefined when nothing that was asked for can be made of it. */
-function payloadOf(mediaType: string | undefined, { format, pcm }: Expected): Payload | undefined {
-  if (mediaType === undefined) return { format, pcm: pcm === "f32" ? FLOATS : PCM_SPEECH };
-  const shape = pcmShapeOf(mediaType);
-  const payload: Payload | undefined =
+function detectPayload(mediaType: string | undefined, { format, pcm }: SpeechExpectation): AudioPayload | undefined {
+  if (mediaType === undefined) return { format, pcm: pcm === "f32" ? FLOAT32_PCM : SPEECH_PCM };
+  const shape = parsePcmMediaType(mediaType);
+  const payload: AudioPayload | undefined =
     shape !== undefined
       ? { format: "pcm", pcm: shape }
       : /^audio\/(?:x-|vnd\.)?wav/i.test(mediaType)
-        ? { format: "wav", pcm: PCM_SPEECH }
+        ? { format: "wav", pcm: SPEECH_PCM }
         : undefined;
   return payload !== undefined && (format === "wav" || format === "pcm") ? payload : undefined;
 }
 
-function shapingOf(payload: Payload, { format }: Expected): Shaping {
+function transformFor(payload: AudioPayload, { format }: SpeechExpectation): AudioTransform {
   const meter = payload.format === "aac" ? adtsMeter() : speechMeter(payload.format, payload.pcm);
   if (payload.format === format) return { meter, shape: (bytes) => bytes };
   if (format === "wav") return { meter, headed: payload.pcm, shape: (bytes) => bytes };
-  const samples = new WavData();
+  const samples = new WavHeaderStripper();
   return { meter, shape: (bytes) => samples.push(bytes) };
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { partsOf } from "./ask.ts";
+import { partsOf } from "./call.ts";
 
 const room = fc.record({ inputs: fc.integer({ min: 1, max: 5 }), tokens: fc.integer({ min: 1, max: 20 }) });
 const weighed = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 30 });

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
-import type { RawReply, RawUsage } from "./answer.ts";
-import type { DecisionAsk } from "./ask.ts";
+import type { DecisionAsk } from "./call.ts";
+import type { RawReply, RawUsage } from "./reply.ts";
 
 /** Where images go: items of the state, parts of the input, or a field of their own. */
 export type ImagePlacement = "state_items" | "input_parts" | "images_field" | "image_objects";

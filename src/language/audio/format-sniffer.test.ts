@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { encodedSample } from "../../../tests/support/audio/samples.ts";
+import { couldBeFormat, SNIFF_BYTES } from "./format-sniffer.ts";
 import type { AudioFormat } from "./meter.ts";
-import { PCM_SPEECH, wavHeader } from "./pcm.ts";
-import { soundsLike, TELLING_BYTES } from "./sounds-like.ts";
+import { SPEECH_PCM, wavHeader } from "./pcm.ts";
 
 const FORMATS: readonly AudioFormat[] = ["mp3", "opus", "aac", "flac", "wav", "pcm"];
 
 function heardAs(bytes: Buffer): AudioFormat[] {
-  return FORMATS.filter((format) => soundsLike(format, bytes));
+  return FORMATS.filter((format) => couldBeFormat(format, bytes));
 }
 
 describe("files of real encoders", () => {
@@ -28,7 +28,7 @@ describe("files of real encoders", () => {
 });
 
 test("WAV under every label is heard", () => {
-  expect(heardAs(Buffer.concat([wavHeader(PCM_SPEECH), Buffer.alloc(100)]))).toEqual(["wav"]);
+  expect(heardAs(Buffer.concat([wavHeader(SPEECH_PCM), Buffer.alloc(100)]))).toEqual(["wav"]);
 });
 
 describe("words under a good status", () => {
@@ -47,13 +47,13 @@ describe("words under a good status", () => {
 
 describe("raw samples", () => {
   test.each([
-    ["silence", Buffer.alloc(TELLING_BYTES)],
+    ["silence", Buffer.alloc(SNIFF_BYTES)],
     ["a soft start", Buffer.from("0b000b000a00fefffdff0000010002000300".repeat(4), "hex")],
     ["a start like a header of MPEG", Buffer.concat([Buffer.from("fff344c4", "hex"), Buffer.alloc(2_000, 1)])],
     ["a start like a bracket", Buffer.concat([Buffer.from("{\0"), Buffer.alloc(62)])],
     ["two bytes", Buffer.from([0x52, 0x49])],
   ])("%s", (_, bytes) => {
-    expect(soundsLike("pcm", bytes)).toBe(true);
+    expect(couldBeFormat("pcm", bytes)).toBe(true);
   });
 });
 
@@ -67,6 +67,6 @@ test("few bytes are given the benefit of the doubt for as long as they fit", () 
     ["wav", encodedSample("piped-list.wav")],
   ];
   for (const [format, bytes] of samples) {
-    for (let cut = 0; cut <= TELLING_BYTES; cut++) expect(soundsLike(format, bytes.subarray(0, cut))).toBe(true);
+    for (let cut = 0; cut <= SNIFF_BYTES; cut++) expect(couldBeFormat(format, bytes.subarray(0, cut))).toBe(true);
   }
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { EMBEDDING_INPUTS_MAX, EmbeddingsFields, EmbeddingsRequest } from "../../contract/schemas/embeddings.ts";
-import { readInputs } from "./input.ts";
+import { readInputs } from "./request.ts";
 
 const many = <T>(length: number, one: T): T[] => Array.from({ length }, () => one);
 

@@ -3,10 +3,10 @@ import type { JsonObject } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
 import type { AudioPiece } from "../canon/reply.ts";
 import { IMPOSSIBLE_TOKENS, isCount, NO_TOKENS, type Usage } from "../canon/usage.ts";
-import type { SpeechAsk } from "./ask.ts";
+import type { SpeechCall } from "./call.ts";
 
 /** How an answer is wanted: as it is made, with figures that it is billed by, or both. */
-export type Wanted = {
+export type SpeechRequestOptions = {
   readonly upstreamModel: string;
   /** The endpoint can send audio while it makes it. */
   readonly streams: boolean;
@@ -15,7 +15,7 @@ export type Wanted = {
 };
 
 /** Takes a provider's audio out of what it is wrapped in. */
-export type Unwrapping = {
+export type AudioExtractor = {
   push(chunk: Buffer): AudioPiece;
   /** The provider has sent its last byte: garbage when the wrapping is not whole. */
   end(): AudioPiece;
@@ -28,13 +28,13 @@ export type Unwrapping = {
 };
 
 /** A wire format that speech is asked for in. */
-export type SpeechWire = {
+export type SpeechWireFormat = {
   readonly auth: "bearer" | "x-goog-api-key";
-  path(wanted: Wanted): string;
-  encode(ask: SpeechAsk, wanted: Wanted): JsonObject;
+  path(wanted: SpeechRequestOptions): string;
+  encode(ask: SpeechCall, wanted: SpeechRequestOptions): JsonObject;
   /** The content type that the answer is expected in. */
-  accept(ask: SpeechAsk, wanted: Wanted): string;
-  unwrap(headers: IncomingHttpHeaders): Unwrapping;
+  accept(ask: SpeechCall, wanted: SpeechRequestOptions): string;
+  unwrap(headers: IncomingHttpHeaders): AudioExtractor;
   decodeProblem(
     body: unknown,
     status: number,
@@ -43,12 +43,12 @@ export type SpeechWire = {
 };
 
 /** All a body says of its kind is its type; it is read as what it says it is. */
-export function says(headers: IncomingHttpHeaders, type: string): boolean {
+export function hasContentType(headers: IncomingHttpHeaders, type: string): boolean {
   return headers["content-type"]?.toLowerCase().includes(type) === true;
 }
 
 /** Everything that came out is audio, so all of it is billed as such. */
-export function spokenUsage(input: unknown, output: unknown): Usage | undefined {
+export function speechUsage(input: unknown, output: unknown): Usage | undefined {
   if (typeof input !== "number" || typeof output !== "number") return undefined;
   if (!isCount(input) || !isCount(output)) return IMPOSSIBLE_TOKENS;
   return { ...NO_TOKENS, inputTokens: input, outputTokens: output, audioOutputTokens: output };

@@ -3,13 +3,13 @@ import { type SseFrame, SseReader } from "../../kit/sse.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
 import type { AudioPiece } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
-import type { Unwrapping } from "./wire.ts";
+import type { AudioExtractor } from "./wire-format.ts";
 
 /** A whole text in one event is long; minutes of raw samples in one are longer. */
-const EVENT_CHARS_MAX = 64 * 1024 * 1024;
+const EVENT_MAX_CHARS = 64 * 1024 * 1024;
 
 /** What one event means. */
-export type EventPiece =
+export type SpeechEvent =
   | { readonly is: "audio"; readonly base64: string; readonly mediaType?: string | undefined }
   | { readonly is: "done" }
   | { readonly is: "problem"; readonly problem: UpstreamProblem }
@@ -17,20 +17,20 @@ export type EventPiece =
   | { readonly is: "nothing" };
 
 /** Figures and id come with any event, before or with the last. */
-export type EventReading = {
-  read(event: JsonObject): readonly EventPiece[];
+export type SpeechEventDecoder = {
+  read(event: JsonObject): readonly SpeechEvent[];
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
 };
 
 /** Audio in server-sent events, each with a piece of it in base64. */
-export class AudioEvents implements Unwrapping {
-  readonly #frames = new SseReader(EVENT_CHARS_MAX);
-  readonly #reading: EventReading;
+export class SseAudioExtractor implements AudioExtractor {
+  readonly #frames = new SseReader(EVENT_MAX_CHARS);
+  readonly #reading: SpeechEventDecoder;
   #done = false;
   mediaType: string | undefined;
 
-  constructor(reading: EventReading) {
+  constructor(reading: SpeechEventDecoder) {
     this.#reading = reading;
   }
 
