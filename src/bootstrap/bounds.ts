@@ -1,4 +1,4 @@
-import type { Gateway } from "../app/pipeline/world.ts";
+import type { Gateway } from "../app/pipeline/gateway-deps.ts";
 import { EndpointPlaces } from "../domain/admission/endpoint-places.ts";
 import { AdmissionQueue } from "../domain/admission/queue.ts";
 import { RetryBudget } from "../domain/admission/retry-budget.ts";

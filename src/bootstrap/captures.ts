@@ -1,4 +1,4 @@
-import { Captures } from "../app/pipeline/captures.ts";
+import { Captures } from "../app/pipeline/content-captures.ts";
 import type { CaptureStore } from "../domain/record/capture.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import type { Logger } from "../io/telemetry/log.ts";

@@ -1,9 +1,9 @@
 import type { Switch } from "../contract/route.ts";
 import { ROUTES } from "../contract/routes.ts";
 import { SURFACES, type Surface } from "../domain/record/record.ts";
-import type { Managers } from "../edge/actor.ts";
-import { IpLimit } from "../edge/ip-limit.ts";
-import { MinuteLimit } from "../edge/minute-limit.ts";
+import { IpLimit } from "../edge/address-limit.ts";
+import type { Managers } from "../edge/authenticate-manager.ts";
+import { MinuteLimit } from "../edge/rate-limiter.ts";
 import { Edge, type EdgeDeps, type KnownSecrets } from "../edge/server.ts";
 import type { Logger } from "../io/telemetry/log.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";

@@ -1,6 +1,6 @@
 import type { Check, OwnKeyRoom } from "../app/manage/deps.ts";
 import { spentBefore } from "../app/manage/money/spend-history.ts";
-import type { Captures } from "../app/pipeline/captures.ts";
+import type { Captures } from "../app/pipeline/content-captures.ts";
 import type { Prober } from "../app/prober/prober.ts";
 import type { SharedState } from "../domain/admission/admission.ts";
 import type { AlertWatch } from "../domain/alerts/alert-monitor.ts";

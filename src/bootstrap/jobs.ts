@@ -2,7 +2,7 @@ import type { People } from "../app/accounts/open.ts";
 import type { Money } from "../app/manage/money/money-jobs.ts";
 import type { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
 import { LogRetention } from "../app/manage/records/log-retention.ts";
-import type { Captures } from "../app/pipeline/captures.ts";
+import type { Captures } from "../app/pipeline/content-captures.ts";
 import type { SharedState } from "../domain/admission/admission.ts";
 import type { Idempotency } from "../domain/admission/idempotency.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";

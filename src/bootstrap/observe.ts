@@ -4,7 +4,7 @@ import { LogExport, type SendRecords } from "../app/log-export/log-export.ts";
 import { queuedOnTheWay } from "../app/log-export/queueing-sink.ts";
 import { webhookTarget } from "../app/log-export/webhook-target.ts";
 import type { Check } from "../app/manage/deps.ts";
-import type { Gateway } from "../app/pipeline/world.ts";
+import type { Gateway } from "../app/pipeline/gateway-deps.ts";
 import type { Connections, Snapshot } from "../domain/catalogue/catalogue.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { RecordSink } from "../domain/record/ingest.ts";

@@ -1,9 +1,9 @@
-import type { Gateway } from "../app/pipeline/world.ts";
-import type { ResponsesDeps } from "../app/responses/deps.ts";
-import { WorkElsewhere } from "../app/responses/elsewhere.ts";
-import { openResponses } from "../app/responses/open.ts";
-import { resumeJobs } from "../app/responses/resume.ts";
-import type { ResponsesRoom } from "../app/responses/room.ts";
+import type { Gateway } from "../app/pipeline/gateway-deps.ts";
+import { openResponses } from "../app/responses/open-responses.ts";
+import { WorkElsewhere } from "../app/responses/remote-jobs.ts";
+import type { ResponsesRoom } from "../app/responses/responses-context.ts";
+import type { ResponsesDeps } from "../app/responses/responses-deps.ts";
+import { resumeJobs } from "../app/responses/resume-jobs.ts";
 import { ROUTES } from "../contract/routes.ts";
 import type { Board } from "../domain/fleet/board.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";

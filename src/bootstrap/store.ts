@@ -1,6 +1,6 @@
 import { spentBefore } from "../app/manage/money/spend-history.ts";
 import { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
-import { chargedUses, rememberUses } from "../app/pipeline/charged-uses.ts";
+import { chargedUses, rememberUses } from "../app/pipeline/idempotency-lookup.ts";
 import type { SharedState } from "../domain/admission/admission.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { faultOf } from "../app/fault-of.ts";
+import { faultOf } from "../app/to-fault.ts";
 import { Fault } from "../contract/faults.ts";
 import type { Route, Switch } from "../contract/route.ts";
 import type { KeyOf, SharedState, WindowVerdict } from "../domain/admission/admission.ts";
@@ -8,8 +8,8 @@ import type { Directory } from "../domain/tenancy/directory.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
 import { chain, type MaybePromise } from "../kit/maybe-promise.ts";
 import { authenticateKey, keyFault, scopeFault } from "./authenticate.ts";
-import { switchedOffFault } from "./refusals.ts";
-import { addRateHeaders, overLimit } from "./window.ts";
+import { switchedOffFault } from "./edge-faults.ts";
+import { addRateHeaders, overLimit } from "./rate-limit-headers.ts";
 
 /** Of calls with a key that is over, or from a wrong address, so many a minute are in the log, whatever the key is allowed. */
 const KEPT_OUT_RPM_MAX = 10;

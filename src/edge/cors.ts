@@ -1,4 +1,4 @@
-import type { Incoming } from "./traffic.ts";
+import type { Incoming } from "../http1/server/server-message.ts";
 
 /** Browser origins that may read answers; empty: none. */
 export type CorsPolicy = { readonly origins: readonly string[] };

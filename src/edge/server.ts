@@ -2,12 +2,13 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import type { Exchange, Handler } from "../app/exchange.ts";
-import { faultOf } from "../app/fault-of.ts";
+import { faultOf } from "../app/to-fault.ts";
 import type { Fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import { type Actor, isOperatorActor } from "../domain/tenancy/actor.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
 import { FastPath } from "../http1/server/fast-path.ts";
+import type { Incoming, Outgoing } from "../http1/server/server-message.ts";
 import { TUNNEL_PATH } from "../io/tunnel/protocol.ts";
 import type { AddressList } from "../kit/cidr.ts";
 import type { Clock } from "../kit/clock.ts";
@@ -15,16 +16,11 @@ import type { IdGenerator } from "../kit/id-generator.ts";
 import { chain, type MaybePromise } from "../kit/maybe-promise.ts";
 import { createServer, ServerResponse } from "../kit/node-http.ts";
 import { redactSecrets } from "../kit/secret.ts";
-import { authenticateActor, type Managers } from "./actor.ts";
-import { clientAddress, peerAddress } from "./address.ts";
-import { awaitsContinue, openUpload, readBody, type Sender } from "./body.ts";
-import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./by-hand.ts";
+import type { IpLimit } from "./address-limit.ts";
+import { authenticateActor, type Managers } from "./authenticate-manager.ts";
 import { Callers, type CallersDeps } from "./callers.ts";
+import { clientAddress, peerAddress } from "./client-address.ts";
 import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
-import { type Connection, Door } from "./door.ts";
-import type { IpLimit } from "./ip-limit.ts";
-import type { MinuteLimit } from "./minute-limit.ts";
-import { admit, type NodeDoor } from "./node-door.ts";
 import {
   errorsAt,
   noHost,
@@ -36,13 +32,17 @@ import {
   tooManyFromAddress,
   unknownPath,
   wrongMethod,
-} from "./refusals.ts";
-import { sendFault, sendReply } from "./respond.ts";
+} from "./edge-faults.ts";
+import { ResponseSink } from "./edge-response-sink.ts";
+import { type Connection, Door } from "./listener.ts";
+import { admit, type NodeDoor } from "./node-upgrade.ts";
+import { dropRateHeaders } from "./rate-limit-headers.ts";
+import type { MinuteLimit } from "./rate-limiter.ts";
+import { answerByHand, HEADER_BYTES_MAX, malformedFault, noTunnel } from "./raw-response.ts";
+import { awaitsContinue, openUpload, readBody, type Sender } from "./request-body.ts";
 import { type Match, Router } from "./router.ts";
-import { ResponseSink } from "./sink.ts";
-import { movedOn, timeStalls } from "./stalls.ts";
-import type { Incoming, Outgoing } from "./traffic.ts";
-import { dropRateHeaders } from "./window.ts";
+import { sendFault, sendReply } from "./send-response.ts";
+import { movedOn, timeStalls } from "./write-stall.ts";
 
 /** Credentials at providers, the platform's and those of the workspace: no refusal leaves with one in it, whoever wrote its message. */
 export type KnownSecrets = (workspaceId: string | undefined) => readonly string[];

@@ -1,13 +1,13 @@
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readJson } from "../../src/app/body.ts";
 import { type Handler, whole } from "../../src/app/exchange.ts";
-import { faultOf } from "../../src/app/fault-of.ts";
+import { readJson } from "../../src/app/request-input.ts";
+import { faultOf } from "../../src/app/to-fault.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
-import { IpLimit } from "../../src/edge/ip-limit.ts";
-import { MinuteLimit } from "../../src/edge/minute-limit.ts";
+import { IpLimit } from "../../src/edge/address-limit.ts";
+import { MinuteLimit } from "../../src/edge/rate-limiter.ts";
 import { Edge } from "../../src/edge/server.ts";
 import { loneFleet } from "../../src/io/fleet/lone-fleet.ts";
 import { memoryState } from "../../src/io/state/memory.ts";

@@ -1,4 +1,4 @@
-import type { Gateway } from "../../src/app/pipeline/world.ts";
+import type { Gateway } from "../../src/app/pipeline/gateway-deps.ts";
 import type { SharedState } from "../../src/domain/admission/admission.ts";
 import { EndpointPlaces } from "../../src/domain/admission/endpoint-places.ts";
 import { AdmissionQueue } from "../../src/domain/admission/queue.ts";

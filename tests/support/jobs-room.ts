@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import type { ResponsesDeps } from "../../src/app/responses/deps.ts";
-import { Job } from "../../src/app/responses/job.ts";
-import { Jobs } from "../../src/app/responses/jobs.ts";
+import { Job } from "../../src/app/responses/background-job.ts";
+import { Jobs } from "../../src/app/responses/background-jobs.ts";
+import type { ResponsesDeps } from "../../src/app/responses/responses-deps.ts";
 import type { ResponseStore } from "../../src/domain/responses/response-store.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";

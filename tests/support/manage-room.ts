@@ -7,7 +7,7 @@ import { manageHandlers } from "../../src/app/manage/handlers.ts";
 import { RateRoom } from "../../src/app/manage/money/exchange-rate-updater.ts";
 import { Bookings } from "../../src/app/manage/money/ledger-poster.ts";
 import { MasterKeyRotation } from "../../src/app/manage/operation/master-key-rotation.ts";
-import { Captures } from "../../src/app/pipeline/captures.ts";
+import { Captures } from "../../src/app/pipeline/content-captures.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault } from "../../src/contract/faults.ts";
 import { MANAGE_ROUTES } from "../../src/contract/routes/manage.ts";

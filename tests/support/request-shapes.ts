@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { z } from "zod";
-import { decodeWith } from "../../src/app/body.ts";
+import { decodeWith } from "../../src/app/request-input.ts";
 import { Fault, type FaultCode } from "../../src/contract/faults.ts";
 import type { JsonObject } from "../../src/kit/json.ts";
 

@@ -8,7 +8,7 @@ import { change, findWorkspace } from "../manage/deps.ts";
 import { demandFresh } from "../manage/fresh-sign-in.ts";
 import { demandRank } from "../manage/membership.ts";
 import { isoTime } from "../manage/views.ts";
-import { short } from "../short.ts";
+import { short } from "../printable.ts";
 import { baseOf } from "./deps.ts";
 import { makerName, makerOf } from "./makers.ts";
 import { seatsOf } from "./me.ts";

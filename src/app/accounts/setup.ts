@@ -1,8 +1,8 @@
 import { SetupBody, TokenQuery } from "../../contract/schemas/people.ts";
 import type { PersonLink } from "../../domain/tenancy/person.ts";
 import { sha256Hex } from "../../kit/secret.ts";
-import { readBody, readQuery } from "../body.ts";
 import { type Handler, whole } from "../exchange.ts";
+import { readBody, readQuery } from "../request-input.ts";
 import { goodLink, makeAccount, noLink } from "./accounts.ts";
 import { baseOf, type PeopleDeps } from "./deps.ts";
 import { beginRead, refuseForeign } from "./origin.ts";

@@ -8,10 +8,10 @@ import type { Principal } from "../../domain/tenancy/key.ts";
 import type { SpenderKind } from "../../domain/tenancy/limits.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { formatNanos } from "../../kit/money.ts";
-import type { Errand } from "./errand.ts";
 import { sentExtras } from "./extras.ts";
-import type { Trail } from "./trail.ts";
-import type { Gateway } from "./world.ts";
+import type { Gateway } from "./gateway-deps.ts";
+import type { Errand } from "./inference-request.ts";
+import type { Trail } from "./request-trace.ts";
 
 /** Token estimates can be low; the hold adds this share and a little more. */
 const MARGIN_SHARE = 0.3;

@@ -9,23 +9,23 @@ import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer } from "../../kit/timers.ts";
 import type { Sent } from "../../language/canon/reply.ts";
 import type { Exchange, Sink } from "../exchange.ts";
-import { faultOf } from "../fault-of.ts";
+import { faultOf } from "../to-fault.ts";
 import { neededFor } from "./admit.ts";
 import { type Tried, tryOnce, untold } from "./attempt.ts";
+import type { Ended } from "./attempt-outcome.ts";
 import { GONE, gone } from "./client-gone.ts";
 import { closingOf } from "./closing.ts";
 import type { Decoded } from "./decoded.ts";
-import { type Errand, headOf } from "./errand.ts";
-import { addHeaders } from "./headers.ts";
+import type { Gateway } from "./gateway-deps.ts";
+import { type Errand, headOf } from "./inference-request.ts";
 import { learn } from "./learn.ts";
-import type { Ended } from "./outcome.ts";
 import type { Planned } from "./plan.ts";
+import type { Thinking, Way } from "./reasoning-choice.ts";
 import { Relay } from "./relay.ts";
+import type { Trail } from "./request-trace.ts";
+import { addHeaders } from "./response-headers.ts";
+import { type Served, Tries } from "./retry-loop.ts";
 import { type Metered, type Settled, settleFree, settleUsed, type UsedEnd } from "./settle.ts";
-import type { Thinking, Way } from "./thinking.ts";
-import type { Trail } from "./trail.ts";
-import { type Served, Tries } from "./tries.ts";
-import type { Gateway } from "./world.ts";
 
 /** A refusal that was paid for: the request is over and in the books. */
 export class SettledFault extends Error {

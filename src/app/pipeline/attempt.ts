@@ -25,16 +25,16 @@ import { type Lane, requestHeaders } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamBody, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { memoize } from "../../kit/memoize.ts";
+import { isMaybeAccepted, type Outcome } from "./attempt-outcome.ts";
 import { audioReader } from "./audio.ts";
-import { isJson, problemReader, wholeOutcome, wholeReader } from "./body-readers.ts";
-import { HOP_HEADER, hopsOnward, isTold } from "./hops.ts";
-import { isMaybeAccepted, type Outcome } from "./outcome.ts";
-import { connectionsOfAttempt, ownInstead, rowOfAttempt } from "./own-layers.ts";
-import { askParts, type PartPlaces } from "./parts.ts";
+import type { Gateway } from "./gateway-deps.ts";
+import { HOP_HEADER, hopsOnward, isTold } from "./loop-detection.ts";
 import type { Planned } from "./plan.ts";
 import type { Relay } from "./relay.ts";
-import type { Trail } from "./trail.ts";
-import type { Gateway } from "./world.ts";
+import type { Trail } from "./request-trace.ts";
+import { isJson, problemReader, wholeOutcome, wholeReader } from "./response-readers.ts";
+import { askParts, type PartPlaces } from "./split-attempt.ts";
+import { connectionsOfAttempt, ownInstead, rowOfAttempt } from "./workspace-resources.ts";
 
 type Try = Pick<Planned, "policyNow" | "otherRouter"> & {
   readonly gateway: Gateway;

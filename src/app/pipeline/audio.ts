@@ -1,7 +1,7 @@
 import { classifyFailure, classifyMalformed, type Verdict } from "../../io/upstream/classify.ts";
 import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
 import type { AudioPiece, AudioStream } from "../../language/canon/reply.ts";
-import type { Outcome } from "./outcome.ts";
+import type { Outcome } from "./attempt-outcome.ts";
 import { type Relay, verdictOf } from "./relay.ts";
 
 type Reading = {

@@ -1,5 +1,5 @@
 import type { RequestRecord } from "../../domain/record/record.ts";
-import type { Trail } from "./trail.ts";
+import type { Trail } from "./request-trace.ts";
 
 /** The client closed the connection before the answer was whole; only ever seen in the log. */
 export const GONE = { status: 499, errorCode: "client_disconnected" } as const;

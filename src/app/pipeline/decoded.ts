@@ -1,8 +1,8 @@
 import type { Fault } from "../../contract/faults.ts";
 import type { Inbound } from "../../io/upstream/lane.ts";
 import type { Sink } from "../exchange.ts";
-import type { ChatErrand } from "./chat-errand.ts";
-import type { Errand } from "./errand.ts";
+import type { ChatErrand } from "./chat-request.ts";
+import type { Errand } from "./inference-request.ts";
 
 /** A request as its surface decoded it, and what the surface wants to hear of it. */
 export type Decoded = {

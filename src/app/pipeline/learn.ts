@@ -1,8 +1,8 @@
 import type { UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Gateway } from "./gateway-deps.ts";
 import type { Outline } from "./plan.ts";
-import type { Trail } from "./trail.ts";
-import type { Gateway } from "./world.ts";
+import type { Trail } from "./request-trace.ts";
 
 /**
  * What an answer teaches the planner: how fast the endpoint is, how much the model writes, where a session lives. A

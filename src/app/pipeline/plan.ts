@@ -11,8 +11,8 @@ import { AUTO_ROUTER, policyOfRouter, type RouterSpec } from "../../domain/tenan
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { dialectSupport } from "../../io/upstream/lanes.ts";
 import type { Wishes } from "../../language/canon/routing-hints.ts";
-import { breakersOver, healthOver } from "./own-layers.ts";
-import type { Gateway } from "./world.ts";
+import type { Gateway } from "./gateway-deps.ts";
+import { breakersOver, healthOver } from "./workspace-resources.ts";
 
 /** What planning reads of the gateway. Nothing here changes anything. */
 export type Planning = Pick<

@@ -9,8 +9,8 @@ import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { AnswerStream, Sent } from "../../language/canon/reply.ts";
 import type { Frame } from "../../language/dialects/upstream-dialect.ts";
 import type { Sink } from "../exchange.ts";
-import type { Outcome } from "./outcome.ts";
-import type { Gateway } from "./world.ts";
+import type { Outcome } from "./attempt-outcome.ts";
+import type { Gateway } from "./gateway-deps.ts";
 
 type Reading = {
   readonly headers: IncomingHttpHeaders;

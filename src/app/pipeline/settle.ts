@@ -10,8 +10,8 @@ import type { ShownCost, Units } from "../../language/canon/reply.ts";
 import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
 import { isBeyondReason, NO_END, type UsageEnd } from "../../language/canon/usage-plausibility.ts";
 import { usedExtras } from "./extras.ts";
-import type { Trail } from "./trail.ts";
-import type { Gateway } from "./world.ts";
+import type { Gateway } from "./gateway-deps.ts";
+import type { Trail } from "./request-trace.ts";
 
 /** What the meter saw of an answer, whole or not. */
 export type Metered = {

@@ -1,8 +1,8 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { Turned } from "../../domain/admission/queue.ts";
 import type { Sink } from "../exchange.ts";
-import type { Trail } from "./trail.ts";
-import type { Gateway } from "./world.ts";
+import type { Gateway } from "./gateway-deps.ts";
+import type { Trail } from "./request-trace.ts";
 
 /** Waits for a place in the queue; `left` when the client hung up before there was one. Throws when none came free. */
 export async function waitForPlace(gateway: Gateway, trail: Trail, sink: Sink): Promise<"served" | "left"> {

@@ -2,7 +2,7 @@ import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import { outputOf } from "../../domain/responses/response-items.ts";
 import type { ResponseStore } from "../../domain/responses/response-store.ts";
 import type { JsonObject } from "../../kit/json.ts";
-import { short } from "../short.ts";
+import { short } from "../printable.ts";
 
 const REFERENCES_MAX = 1000;
 /** Every reference is sent to the provider as the item it means, however often the same one is named. */

@@ -14,8 +14,8 @@ import type { Surface } from "../../domain/record/record.ts";
 import { expectedUnitNanos, unitRates } from "../../domain/routing/cost.ts";
 import { divideHalfUp } from "../../kit/money.ts";
 import { transcriptTokens } from "../../language/transcriptions/duration.ts";
-import type { Bounds, Selection } from "./catalogue-query.ts";
-import { shownEndpoints, shownModels } from "./catalogue-shown.ts";
+import type { Bounds, Selection } from "./catalogue-filter.ts";
+import { shownEndpoints, shownModels } from "./public-catalogue.ts";
 
 /** A model with the endpoints that are shown of it. */
 export type Offer = { readonly model: Model; readonly endpoints: readonly Endpoint[] };

@@ -5,8 +5,7 @@ import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import type { Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { dayOf } from "../../domain/catalogue/levels.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
-import { short } from "../short.ts";
-import { listKey, pageOf } from "./catalogue-page.ts";
+import { short } from "../printable.ts";
 import {
   picksOffers,
   readBounds,
@@ -15,9 +14,8 @@ import {
   readStrictQuery,
   type Selection,
   wordsOf,
-} from "./catalogue-query.ts";
+} from "./catalogue-filter.ts";
 import { containsWords, type Offer, publicOffers, select, sortOffers, within } from "./catalogue-select.ts";
-import { shownFamilies } from "./catalogue-shown.ts";
 import {
   capabilityView,
   creatorView,
@@ -28,7 +26,9 @@ import {
   modelView,
   providerView,
 } from "./catalogue-views.ts";
-import { answerTagged, tagOf } from "./tagged.ts";
+import { listKey, pageOf } from "./cursor-page.ts";
+import { answerTagged, tagOf } from "./etag.ts";
+import { shownFamilies } from "./public-catalogue.ts";
 
 export type CatalogueDeps = {
   snapshot(): Snapshot;

@@ -2,12 +2,12 @@ import { ChatRequest } from "../../contract/schemas/chat.ts";
 import { renamed } from "../../language/dialects/caller-parameter-names.ts";
 import { decodeCall } from "../../language/dialects/chat/client/request.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
-import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
-import { ChatErrand } from "../pipeline/chat-errand.ts";
+import { ChatErrand } from "../pipeline/chat-request.ts";
 import type { DecodedChat } from "../pipeline/decoded.ts";
+import type { Gateway } from "../pipeline/gateway-deps.ts";
 import { run } from "../pipeline/run.ts";
-import type { Gateway } from "../pipeline/world.ts";
+import { decodeWith, parseJson } from "../request-input.ts";
 import { isPlainChat } from "./plain-chat.ts";
 
 /** POST /chat/completions. */

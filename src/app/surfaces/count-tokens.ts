@@ -1,7 +1,7 @@
 import { CountTokensRequest } from "../../contract/schemas/messages.ts";
 import { type Handler, streamed } from "../exchange.ts";
-import { countTokens } from "../pipeline/count.ts";
-import type { Gateway } from "../pipeline/world.ts";
+import { countTokens } from "../pipeline/count-tokens.ts";
+import type { Gateway } from "../pipeline/gateway-deps.ts";
 import { decodeAs } from "./messages.ts";
 
 /** POST /messages/count_tokens. */

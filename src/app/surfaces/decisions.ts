@@ -8,13 +8,13 @@ import type { DecisionAsk } from "../../language/decisions/call.ts";
 import { decodeOpenaiDecision } from "../../language/decisions/openai-request.ts";
 import { type DecisionClient, decisionClient } from "../../language/decisions/render.ts";
 import { decodeDecision } from "../../language/decisions/request.ts";
-import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, principalOf, streamed } from "../exchange.ts";
-import { DecisionsErrand } from "../pipeline/decisions-errand.ts";
 import type { Decoded } from "../pipeline/decoded.ts";
+import type { Gateway } from "../pipeline/gateway-deps.ts";
 import { run } from "../pipeline/run.ts";
-import type { Gateway } from "../pipeline/world.ts";
-import { noInterface } from "./no-interface.ts";
+import { decodeWith, parseJson } from "../request-input.ts";
+import { DecisionsErrand } from "./decision-request.ts";
+import { noInterface } from "./missing-interface.ts";
 
 /** POST /decisions, and the same questions in the shape of OpenAI's SDK. */
 export function decisionsHandlers(gateway: Gateway): Record<string, Handler> {

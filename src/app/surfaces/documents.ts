@@ -7,9 +7,9 @@ import { promisify } from "node:util";
 import { brotliCompress, gzip, constants as zlib } from "node:zlib";
 import { fault } from "../../contract/faults.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
-import { DOCS_SCRIPT, docsPage, type Page, startPage } from "./documents-pages.ts";
+import { DOCS_SCRIPT, docsPage, type Page, startPage } from "./document-pages.ts";
 import { portalHandlers } from "./portal.ts";
-import { type Encoding, encodingFor, unlessKnown } from "./sending.ts";
+import { type Encoding, encodingFor, unlessKnown } from "./static-content.ts";
 
 export type DocumentDeps = {
   /** Each is asked once, when somebody first wants to read it. */

@@ -8,14 +8,14 @@ import { estimateTextTokens } from "../../language/canon/estimate.ts";
 import { decodeWishes } from "../../language/canon/routing-hints.ts";
 import type { EmbeddingAsk, EmbeddingInputs } from "../../language/embeddings/call.ts";
 import { readInputs } from "../../language/embeddings/request.ts";
-import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, streamed } from "../exchange.ts";
 import type { Decoded } from "../pipeline/decoded.ts";
-import type { Bound, Errand } from "../pipeline/errand.ts";
+import type { Gateway } from "../pipeline/gateway-deps.ts";
+import type { Bound, Errand } from "../pipeline/inference-request.ts";
 import type { Outline } from "../pipeline/plan.ts";
+import type { Way } from "../pipeline/reasoning-choice.ts";
 import { run } from "../pipeline/run.ts";
-import type { Way } from "../pipeline/thinking.ts";
-import type { Gateway } from "../pipeline/world.ts";
+import { decodeWith, parseJson } from "../request-input.ts";
 
 /** POST /embeddings. */
 export function embeddingsHandlers(gateway: Gateway): Record<string, Handler> {

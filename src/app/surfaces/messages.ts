@@ -6,12 +6,12 @@ import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { withExactInputs } from "../../language/dialects/messages/client/exact-inputs.ts";
 import { inCallersWords } from "../../language/dialects/messages/client/parameter-names.ts";
 import { decodeMessages } from "../../language/dialects/messages/client/request.ts";
-import { decodeWith, parseJson } from "../body.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
-import { ChatErrand } from "../pipeline/chat-errand.ts";
+import { ChatErrand } from "../pipeline/chat-request.ts";
 import type { DecodedChat } from "../pipeline/decoded.ts";
+import type { Gateway } from "../pipeline/gateway-deps.ts";
 import { run } from "../pipeline/run.ts";
-import type { Gateway } from "../pipeline/world.ts";
+import { decodeWith, parseJson } from "../request-input.ts";
 
 /** Sent by Claude Code with every request. It leaves thoughts out of the next turn when the answer names another model. */
 const CLAUDE_CODE = "x-claude-code-session-id";

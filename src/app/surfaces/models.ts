@@ -8,13 +8,13 @@ import type { Surface } from "../../domain/record/record.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
 import { type Exchange, type Handler, principalOf, type Reply, whole } from "../exchange.ts";
-import { short } from "../short.ts";
-import { listKey, type Page, type PageRequest, pageOf } from "./catalogue-page.ts";
-import { readLenientQuery, readSelection } from "./catalogue-query.ts";
+import { short } from "../printable.ts";
+import { readLenientQuery, readSelection } from "./catalogue-filter.ts";
 import { type Offer, select, sortOffers } from "./catalogue-select.ts";
+import { listKey, type Page, type PageRequest, pageOf } from "./cursor-page.ts";
+import { answerTagged, tagOf } from "./etag.ts";
 import { keyOffer } from "./key-offer.ts";
 import { agentModel, type ModelContext, modelObject } from "./model-views.ts";
-import { answerTagged, tagOf } from "./tagged.ts";
 
 export type ModelDeps = {
   /** The catalogue, with what the workspace's own nodes serve. */

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { fault } from "../../contract/faults.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
-import { type Encoding, encodingFor, unlessKnown } from "./sending.ts";
+import { type Encoding, encodingFor, unlessKnown } from "./static-content.ts";
 
 export type PortalDeps = {
   /** Where the built portal is; nothing is there when it was not built. */

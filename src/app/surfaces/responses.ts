@@ -4,17 +4,24 @@ import { echoOf } from "../../language/dialects/responses/client/echo.ts";
 import { inCallersWords } from "../../language/dialects/responses/client/parameter-names.ts";
 import { decodeCall } from "../../language/dialects/responses/client/request.ts";
 import { inputItems } from "../../language/dialects/responses/client/turns.ts";
-import { decodeWith, parseJson } from "../body.ts";
 import { type Exchange, type Handler, principalOf, type Sink, streamed } from "../exchange.ts";
-import { ChatErrand } from "../pipeline/chat-errand.ts";
+import { ChatErrand } from "../pipeline/chat-request.ts";
 import type { Decoded, DecodedChat } from "../pipeline/decoded.ts";
 import { run } from "../pipeline/run.ts";
-import { followJob } from "../responses/follow.ts";
-import { Job } from "../responses/job.ts";
-import { type Asked, askedOf, queuedResponse, type ResponsesRoom, requestOf, rowOf } from "../responses/room.ts";
+import { decodeWith, parseJson } from "../request-input.ts";
+import { Job } from "../responses/background-job.ts";
+import { sendFailed, tooLongForCodex } from "../responses/codex-context-overflow.ts";
+import { followJob } from "../responses/follow-response.ts";
+import {
+  type Asked,
+  askedOf,
+  queuedResponse,
+  type ResponsesRoom,
+  requestOf,
+  rowOf,
+} from "../responses/responses-context.ts";
 import { servedByIn } from "../responses/served-by.ts";
-import { noRoomFor } from "../responses/storage.ts";
-import { sendFailed, tooLongForCodex } from "../responses/too-long.ts";
+import { noRoomFor } from "../responses/storage-quota.ts";
 
 /** POST /responses. */
 export function responsesHandlers(room: ResponsesRoom): Record<string, Handler> {

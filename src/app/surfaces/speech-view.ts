@@ -2,7 +2,7 @@ import type { ModelObject } from "../../contract/schemas/models.ts";
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import { AUDIO_FORMATS } from "../../domain/catalogue/facts-speech.ts";
 import { unique } from "./catalogue-views.ts";
-import { type Speaker, speakerOf } from "./speech-fit.ts";
+import { type Speaker, speakerOf } from "./speech-capability.ts";
 
 type SpeechView = Pick<ModelObject, "svc_max_input_chars" | "svc_voices" | "svc_speech_params">;
 

@@ -12,17 +12,17 @@ import {
   maxSpeechSeconds,
   type SpeechCall,
 } from "../../language/speech/call.ts";
-import { decodeWith, parseJson } from "../body.ts";
 import { type Handler, principalOf, streamed } from "../exchange.ts";
 import type { Decoded } from "../pipeline/decoded.ts";
-import type { Bound, Errand } from "../pipeline/errand.ts";
-import { reachFor } from "../pipeline/own-layers.ts";
+import type { Gateway } from "../pipeline/gateway-deps.ts";
+import type { Bound, Errand } from "../pipeline/inference-request.ts";
 import type { Outline } from "../pipeline/plan.ts";
+import type { Way } from "../pipeline/reasoning-choice.ts";
 import { run } from "../pipeline/run.ts";
-import type { Way } from "../pipeline/thinking.ts";
-import type { Gateway } from "../pipeline/world.ts";
-import { noInterface } from "./no-interface.ts";
-import { type SpeechWanted, speechShortcoming } from "./speech-fit.ts";
+import { reachFor } from "../pipeline/workspace-resources.ts";
+import { decodeWith, parseJson } from "../request-input.ts";
+import { noInterface } from "./missing-interface.ts";
+import { type SpeechWanted, speechShortcoming } from "./speech-capability.ts";
 
 /** POST /audio/speech. */
 export function speechHandlers(gateway: Gateway): Record<string, Handler> {

@@ -2,14 +2,14 @@ import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import { InputItemsQuery, RetrieveQuery } from "../../contract/schemas/stored-responses.ts";
 import { isUnfinished, type ServedBy, type StoredResponse } from "../../domain/responses/response-store.ts";
 import { mayHearOf } from "../../domain/tenancy/key.ts";
-import { readQuery } from "../body.ts";
 import { type Exchange, type Handler, principalOf, type Sink, streamed, whole } from "../exchange.ts";
-import { eventsAfter } from "../responses/event-log.ts";
-import { followJob, followStored, sendEvents } from "../responses/follow.ts";
-import { inputPage } from "../responses/input-items.ts";
-import { cancelResponse, removeResponse } from "../responses/removal.ts";
-import type { ResponsesRoom } from "../responses/room.ts";
-import { short } from "../short.ts";
+import { short } from "../printable.ts";
+import { readQuery } from "../request-input.ts";
+import { cancelResponse, removeResponse } from "../responses/end-work.ts";
+import { followJob, followStored, sendEvents } from "../responses/follow-response.ts";
+import { inputPage } from "../responses/list-input-items.ts";
+import { eventsAfter } from "../responses/response-events.ts";
+import type { ResponsesRoom } from "../responses/responses-context.ts";
 
 /** GET, DELETE, cancel and input_items of responses that are kept. */
 export function storedResponseHandlers(room: ResponsesRoom): Record<string, Handler> {

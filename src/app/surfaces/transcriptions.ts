@@ -24,14 +24,14 @@ import {
   transcriptTokens,
   WRITTEN_TOKENS_PER_SECOND,
 } from "../../language/transcriptions/duration.ts";
-import { decodeWith } from "../body.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
 import type { Decoded } from "../pipeline/decoded.ts";
-import type { Bound, Errand } from "../pipeline/errand.ts";
+import type { Gateway } from "../pipeline/gateway-deps.ts";
+import type { Bound, Errand } from "../pipeline/inference-request.ts";
 import type { Outline } from "../pipeline/plan.ts";
+import type { Way } from "../pipeline/reasoning-choice.ts";
 import { type Arrived, run } from "../pipeline/run.ts";
-import type { Way } from "../pipeline/thinking.ts";
-import type { Gateway } from "../pipeline/world.ts";
+import { decodeWith } from "../request-input.ts";
 import { keptOf, valuesOf } from "./transcription-form.ts";
 
 /** POST /audio/transcriptions. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { closed, followShapes, list, maybeList } from "../../../tests/support/request-shapes.ts";
-import { decodeWith } from "../../app/body.ts";
+import { decodeWith } from "../../app/request-input.ts";
 import { DecisionRequest } from "./decisions.ts";
 
 describe("/decisions", () => {

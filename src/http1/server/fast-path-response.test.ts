@@ -2,8 +2,8 @@ import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EXPOSED } from "../../edge/cors.ts";
-import type { Outgoing } from "../../edge/traffic.ts";
 import { FastPath } from "./fast-path.ts";
+import type { Outgoing } from "./server-message.ts";
 
 type Case = {
   readonly status: number;

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { EXPOSED } from "../../edge/cors.ts";
-import type { AnswerHeaders, Outgoing } from "../../edge/traffic.ts";
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "../../kit/node-http.ts";
+import type { AnswerHeaders, Outgoing } from "./server-message.ts";
 
 /** The connection that an answer is written to. */
 export type ResponseChannel = {

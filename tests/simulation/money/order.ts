@@ -1,8 +1,8 @@
 import { type Exchange, noUpload } from "../../../src/app/exchange.ts";
 import { type Admitting, admit } from "../../../src/app/pipeline/admit.ts";
-import type { Errand } from "../../../src/app/pipeline/errand.ts";
+import type { Errand } from "../../../src/app/pipeline/inference-request.ts";
+import { Trail } from "../../../src/app/pipeline/request-trace.ts";
 import { type Metered, type Settling, settleFree, settleUsed } from "../../../src/app/pipeline/settle.ts";
-import { Trail } from "../../../src/app/pipeline/trail.ts";
 import { decodeChat } from "../../../src/app/surfaces/chat.ts";
 import { Fault, fault } from "../../../src/contract/faults.ts";
 import { ROUTES } from "../../../src/contract/routes.ts";

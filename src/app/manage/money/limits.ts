@@ -7,9 +7,9 @@ import { SPENDERS, type SpenderKind, type SpendLimits, unlimited } from "../../.
 import type { Member, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type CalendarUnit, dayStartMs, spanOf } from "../../../kit/calendar.ts";
 import { formatNanos, parseNanos } from "../../../kit/money.ts";
-import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import { short } from "../../short.ts";
+import { short } from "../../printable.ts";
+import { readBody, readQuery } from "../../request-input.ts";
 import { change, findKey, findWorkspace, noKey, type Room, type TenancyDeps } from "../deps.ts";
 import { ownOnly } from "../membership.ts";
 import { pageOf } from "../page.ts";

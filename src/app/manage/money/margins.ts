@@ -2,8 +2,8 @@ import { invalidValue } from "../../../contract/faults.ts";
 import { MarginPut } from "../../../contract/schemas/manage-rates.ts";
 import { MARGIN_WORDS, readMargin } from "../../../domain/billing/margin.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import { readBody } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
+import { readBody } from "../../request-input.ts";
 import { change, findWorkspace, type Room } from "../deps.ts";
 
 /** What the operator adds to providers' prices for one workspace. */

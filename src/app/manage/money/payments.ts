@@ -10,7 +10,7 @@ import {
 import type { PaymentEvent, PaymentOrder } from "../../../domain/billing/payment.ts";
 import { formatNanos, minNanos } from "../../../kit/money.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import { short } from "../../short.ts";
+import { short } from "../../printable.ts";
 import { change, type ManageDeps, type Room } from "../deps.ts";
 import { unsignedMessages } from "./unsigned.ts";
 

@@ -7,8 +7,8 @@ import { staleRates } from "../../../domain/catalogue/rates.ts";
 import { parseJsonText } from "../../../kit/json.ts";
 import { formatDecimal } from "../../../kit/money.ts";
 import { pluralize } from "../../../kit/pluralize.ts";
-import { readBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
+import { readBody, readQuery } from "../../request-input.ts";
 import type { Check, Room, TenancyDeps } from "../deps.ts";
 import { isoTime } from "../views.ts";
 

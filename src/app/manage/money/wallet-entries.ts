@@ -9,8 +9,8 @@ import {
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { csvLine } from "../../../kit/csv.ts";
 import { formatNanos } from "../../../kit/money.ts";
-import { readQuery } from "../../body.ts";
 import { type Exchange, type Handler, type Sink, streamed, whole } from "../../exchange.ts";
+import { readQuery } from "../../request-input.ts";
 import { findWorkspace, type Room } from "../deps.ts";
 import { sendPages } from "../records/log-export.ts";
 import { timeOf } from "../tenancy/key-settings.ts";

@@ -2,8 +2,8 @@ import type { z } from "zod";
 import { type EndpointList, EndpointQuery } from "../../../contract/schemas/manage-operator.ts";
 import type { Endpoint } from "../../../domain/catalogue/catalogue.ts";
 import type { Spread } from "../../../domain/routing/health.ts";
-import { readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
+import { readQuery } from "../../request-input.ts";
 import type { Room } from "../deps.ts";
 import { isoTime } from "../views.ts";
 

@@ -7,9 +7,9 @@ import { NODE_TOKEN_PREFIX, type WorkspaceNode } from "../../../domain/tenancy/n
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { pluralize } from "../../../kit/pluralize.ts";
 import { randomToken, sha256Hex } from "../../../kit/secret.ts";
-import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import { short } from "../../short.ts";
+import { short } from "../../printable.ts";
+import { readBody, readQuery } from "../../request-input.ts";
 import { actorName } from "../acting.ts";
 import { change, findWorkspace, type Room } from "../deps.ts";
 import { pageOf } from "../page.ts";

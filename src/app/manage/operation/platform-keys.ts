@@ -1,8 +1,8 @@
 import { fault, invalidValue } from "../../../contract/faults.ts";
 import { PlatformKeyPut } from "../../../contract/schemas/manage-providers.ts";
 import { type PlatformKey, platformKeySlot } from "../../../domain/tenancy/platform-key.ts";
-import { readBody } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
+import { readBody } from "../../request-input.ts";
 import { actorName } from "../acting.ts";
 import { change, type Room } from "../deps.ts";
 import { isoTime } from "../views.ts";

@@ -2,10 +2,10 @@ import { fault, invalidValue } from "../../../contract/faults.ts";
 import { ProbeQuery, ProbeRun } from "../../../contract/schemas/manage-proofs.ts";
 import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
 import type { Proof } from "../../../domain/catalogue/proofs.ts";
-import { readOptionalBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
+import { short } from "../../printable.ts";
 import type { Proved } from "../../prober/prober.ts";
-import { short } from "../../short.ts";
+import { readOptionalBody, readQuery } from "../../request-input.ts";
 import { change, type Room } from "../deps.ts";
 import { isoTime } from "../views.ts";
 

@@ -5,9 +5,9 @@ import type { Captured, CaptureWindow, CaptureWindowRow } from "../../../domain/
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { parseJsonText } from "../../../kit/json.ts";
 import { DAY_MS, formatDuration, parseDurationMs } from "../../../kit/time.ts";
-import { readBody, readOptionalBody, readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
-import { short } from "../../short.ts";
+import { short } from "../../printable.ts";
+import { readBody, readOptionalBody, readQuery } from "../../request-input.ts";
 import { actorName } from "../acting.ts";
 import { change, findWorkspace, type Room } from "../deps.ts";
 import { isoTime } from "../views.ts";

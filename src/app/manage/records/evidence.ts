@@ -1,8 +1,8 @@
 import { invalidValue } from "../../../contract/faults.ts";
 import { EvidenceQuery } from "../../../contract/schemas/manage-evidence.ts";
 import { DAY_MS } from "../../../kit/time.ts";
-import { readQuery } from "../../body.ts";
 import { type Handler, type Reply, whole } from "../../exchange.ts";
+import { readQuery } from "../../request-input.ts";
 import { findWorkspace, type Room } from "../deps.ts";
 import { timeOf } from "../tenancy/key-settings.ts";
 import { evidencePage } from "./evidence-page.ts";

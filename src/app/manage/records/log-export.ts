@@ -1,8 +1,8 @@
 import { ExportQuery } from "../../../contract/schemas/manage-log.ts";
 import type { LogStore } from "../../../domain/record/record.ts";
 import { csvLine } from "../../../kit/csv.ts";
-import { readQuery } from "../../body.ts";
 import { type Exchange, type Handler, type Sink, streamed } from "../../exchange.ts";
+import { readQuery } from "../../request-input.ts";
 import { findWorkspace, type ManageDeps } from "../deps.ts";
 import { requestView } from "../views.ts";
 import { forCaller, logFilterOf } from "./log-filter.ts";

@@ -1,8 +1,8 @@
 import { type Fault, fault } from "../../../contract/faults.ts";
 import { RequestQuery, RequestShowQuery } from "../../../contract/schemas/manage-log.ts";
-import { readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
-import { short } from "../../short.ts";
+import { short } from "../../printable.ts";
+import { readQuery } from "../../request-input.ts";
 import { findWorkspace, type Room } from "../deps.ts";
 import { requestView } from "../views.ts";
 import { capturedOf } from "./captures.ts";

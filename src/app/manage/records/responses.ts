@@ -1,8 +1,8 @@
 import { fault } from "../../../contract/faults.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
-import { readQuery } from "../../body.ts";
 import { type Handler, whole } from "../../exchange.ts";
-import { short } from "../../short.ts";
+import { short } from "../../printable.ts";
+import { readQuery } from "../../request-input.ts";
 import { change, findWorkspace, type Room } from "../deps.ts";
 import { responseView } from "../views.ts";
 

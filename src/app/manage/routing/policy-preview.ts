@@ -13,9 +13,9 @@ import {
 import type { Policy } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { DAY_MS } from "../../../kit/time.ts";
-import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import { reachFor, snapshotFor } from "../../pipeline/own-layers.ts";
+import { reachFor, snapshotFor } from "../../pipeline/workspace-resources.ts";
+import { readBody, readQuery } from "../../request-input.ts";
 import { findWorkspace, type Room } from "../deps.ts";
 import { namesFor } from "../known-names.ts";
 import { forCaller } from "../records/log-filter.ts";

@@ -1,5 +1,5 @@
 import { formatNanos } from "../../../kit/money.ts";
-import type { Figure, Replayed } from "../../pipeline/replay.ts";
+import type { Figure, Replayed } from "../../pipeline/replay-routing.ts";
 
 /** Sums of one side: cost of all, latency and quality of those where it is known. */
 class Side {

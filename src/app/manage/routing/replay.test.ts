@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
 import { finishedRecord } from "../../../../tests/support/records.ts";
-import type { Replayed } from "../../pipeline/replay.ts";
+import type { Replayed } from "../../pipeline/replay-routing.ts";
 import { Tally } from "./replay-tally.ts";
 
 const compared = (

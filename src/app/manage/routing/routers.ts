@@ -11,9 +11,9 @@ import {
   type Weights,
 } from "../../../domain/tenancy/router.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import { readBody, readQuery } from "../../body.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import { short } from "../../short.ts";
+import { short } from "../../printable.ts";
+import { readBody, readQuery } from "../../request-input.ts";
 import { type Change, change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
 import { type Names, namesFor } from "../known-names.ts";
 import { pageOf } from "../page.ts";

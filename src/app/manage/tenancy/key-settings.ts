@@ -5,7 +5,7 @@ import type { ApiKey, Scope } from "../../../domain/tenancy/key.ts";
 import { OPEN_POLICY, type Policy } from "../../../domain/tenancy/policy.ts";
 import { isCidr } from "../../../kit/cidr.ts";
 import { parseIsoTimeMs } from "../../../kit/time.ts";
-import { short } from "../../short.ts";
+import { short } from "../../printable.ts";
 import type { Names } from "../known-names.ts";
 import { policyChange } from "./policies.ts";
 

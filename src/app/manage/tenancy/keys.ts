@@ -2,7 +2,7 @@ import { fault } from "../../../contract/faults.ts";
 import { type ApiKey, type Environment, KEY_PREFIXES, type KeyKind } from "../../../domain/tenancy/key.ts";
 import type { Member, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { randomToken, sha256Hex } from "../../../kit/secret.ts";
-import { short } from "../../short.ts";
+import { short } from "../../printable.ts";
 import { type Change, change, findWorkspace, type TenancyDeps } from "../deps.ts";
 import { keySettingsView, stateNow } from "../views.ts";
 import { type KeySettings, keyPolicyAfter, OPEN_SETTINGS } from "./key-settings.ts";

@@ -1,0 +1,87 @@
+import { expect, test } from "vitest";
+import type { CaptureWindow } from "../../domain/record/capture.ts";
+import type { Surface } from "../../domain/record/record.ts";
+import type { Sink } from "../exchange.ts";
+import { Capturing, type Heard, ListeningRoom } from "./capture-recorder.ts";
+
+const WINDOW: CaptureWindow = {
+  id: "cap_1",
+  workspaceId: "ws_1",
+  openedAtMs: 0,
+  closesAtMs: 1000,
+  closedAtMs: null,
+  retentionMs: 1000,
+  scope: { keys: null, surfaces: null, environment: null },
+  openedBy: "operator",
+  reason: null,
+};
+const ITEM_MAX = 100_000;
+
+/** Takes everything and keeps nothing. */
+const NOWHERE: Sink = {
+  started: true,
+  gone: false,
+  start: () => undefined,
+  write: () => true,
+  drained: async () => undefined,
+  end: () => undefined,
+  cut: () => undefined,
+  onGone: () => undefined,
+};
+
+function listening(room: ListeningRoom, heard: Heard[]) {
+  const told = { requestId: "r", keyId: "key_1", window: WINDOW, atMs: 1, surface: "chat" } as const;
+  const capturing = new Capturing(told, ITEM_MAX, room, (one) => heard.push(one));
+  return { capturing, sink: capturing.through(NOWHERE) };
+}
+
+test("LOG-03 two hundred long streams at once hold no more than their room; those without it are cut and say so", () => {
+  const roomBytes = 1_000_000;
+  const room = new ListeningRoom(roomBytes);
+  const heard: Heard[] = [];
+  const streams = Array.from({ length: 200 }, () => listening(room, heard));
+  const frame = `data: ${"x".repeat(994)}`;
+  for (let frames = 0; frames < 50; frames += 1) for (const { sink } of streams) sink.write(frame);
+  for (const { capturing } of streams) capturing.end();
+  const held = heard.reduce((sum, { answer }) => sum + (answer?.length ?? 0), 0);
+  expect(held).toBeLessThanOrEqual(roomBytes);
+  expect(held).toBeGreaterThan(roomBytes / 2);
+  for (const { answer, cut } of heard) {
+    expect(answer?.length).toBeLessThan(50_000);
+    expect(cut).toEqual([{ part: "answer", ofBytes: 50_000 }]);
+  }
+  // The room is free again when they are over, and what had a gap is not gone on with.
+  const { capturing, sink } = listening(room, heard);
+  for (let frames = 0; frames < 50; frames += 1) sink.write(frame);
+  capturing.end();
+  expect(heard.at(-1)).toMatchObject({ answer: frame.repeat(50), cut: [] });
+});
+
+test("LOG-03 a call that is to be left out holds nothing from then on", () => {
+  const room = new ListeningRoom(1000);
+  const heard: Heard[] = [];
+  const { capturing, sink } = listening(room, heard);
+  sink.write("x".repeat(400));
+  capturing.leaveOut();
+  sink.write("x".repeat(600));
+  capturing.end();
+  expect(heard).toEqual([]);
+  expect(room.take(1000)).toBe("taken");
+});
+
+test.each<[Surface, boolean]>([
+  ["chat", true],
+  ["messages", true],
+  ["responses", true],
+  ["decisions", true],
+  ["transcriptions", true],
+  ["embeddings", false],
+  ["speech", false],
+])("LOG-03 the answer of %s is kept: %s. Sound never is, and vectors say nothing to people", (surface, isKept) => {
+  const heard: Heard[] = [];
+  const told = { requestId: "r", keyId: "key_1", window: WINDOW, atMs: 1, surface };
+  const capturing = new Capturing(told, ITEM_MAX, new ListeningRoom(1000), (one) => heard.push(one));
+  capturing.through(NOWHERE).write("an answer");
+  capturing.end();
+  expect(heard).toMatchObject([{ answer: isKept ? "an answer" : null, cut: [] }]);
+});

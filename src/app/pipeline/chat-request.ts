@@ -1,0 +1,83 @@
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Plan } from "../../domain/routing/plan.ts";
+import type { TokenCounter } from "../../io/tokens/token-counter.ts";
+import type { Inbound } from "../../io/upstream/lane.ts";
+import { dialectSupport, outputMaxOf } from "../../io/upstream/lanes.ts";
+import { estimateTextTokens, nearTextTokens } from "../../language/canon/estimate.ts";
+import { keepsAnHour, namesKept, needsOf } from "../../language/canon/needs.ts";
+import type { AnswerHead } from "../../language/dialects/client-dialect.ts";
+import { leftOutOf } from "./extras.ts";
+import type { Limits } from "./gateway-deps.ts";
+import type { Bound, Errand } from "./inference-request.ts";
+import { countInput, inputTokensOf, isForeign } from "./input-tokens.ts";
+import type { Outline } from "./plan.ts";
+import { thinkingFor, type Way, wayTo } from "./reasoning-choice.ts";
+
+/** A request of the chat, messages or responses surface: its call, and the bytes it came in. */
+export class ChatErrand<In extends Inbound = Inbound> implements Errand {
+  readonly inbound: In;
+  readonly inputTokens: number;
+  readonly streaming: boolean;
+  readonly outline: Outline;
+  #reservedTokens: number | undefined;
+
+  constructor(inbound: In, inputTokens = inputTokensOf(inbound, nearTextTokens)) {
+    this.inbound = inbound;
+    const { call } = inbound;
+    this.streaming = call.stream;
+    this.inputTokens = inputTokens;
+    this.outline = outlineOf(inbound, inputTokens);
+  }
+
+  async counted(tokens: TokenCounter): Promise<ChatErrand<In>> {
+    const { inbound } = this;
+    // What only a provider can read, only a provider can count.
+    const found = isForeign(inbound.call) ? undefined : await countInput(tokens, inbound.call);
+    return found === undefined ? this : new ChatErrand(inbound, found);
+  }
+
+  boundAt({ price, endpoint, model }: Attempt, limits: Pick<Limits, "holdOutputTokens">): Bound {
+    const { call } = this.inbound;
+    const limit = call.maxOutputTokens;
+    return {
+      inputTokens: this.#reserved(),
+      // An effort that a router chose is not told where it would raise the limit.
+      outputTokens: limit === undefined ? limits.holdOutputTokens : outputMaxOf(call, limit, endpoint, model),
+      cacheTtl: price.cacheWrite1hPer1mTokens && keepsAnHour(call) ? "1h" : "5m",
+      ...(this.#isShortened(endpoint) ? { prompts: 2 } : {}),
+    };
+  }
+
+  /** The provider may shorten the conversation before it answers, by a prompt of its own over all of it. */
+  #isShortened(endpoint: Endpoint): boolean {
+    const { call, dialect } = this.inbound;
+    if (call.compactsFrom === undefined || this.#reserved() < call.compactsFrom) return false;
+    return dialectSupport(dialect).isNative(endpoint);
+  }
+
+  /** A hold is a bound: what is expected is too little for it. */
+  #reserved(): number {
+    this.#reservedTokens ??= Math.max(this.inputTokens, inputTokensOf(this.inbound, estimateTextTokens));
+    return this.#reservedTokens;
+  }
+
+  wayTo(attempt: Attempt, plan: Plan, head: AnswerHead): Way {
+    const { endpoint, model } = attempt;
+    const wished = thinkingFor(this.inbound, plan, attempt);
+    const leftOut = leftOutOf(this.inbound.call.extras, attempt);
+    return wayTo(this.inbound, wished, { endpoint, model, head, leftOut });
+  }
+
+  namesKept(): boolean {
+    return namesKept(this.inbound.call);
+  }
+}
+
+/** What planning has to know of a call. */
+export function outlineOf({ call }: Inbound, inputTokens: number): Outline {
+  const { model, wishes, parameters, usual, parameterNames, native, extras, maxOutputTokens } = call;
+  const needs = needsOf(call);
+  const demand = { needs, parameters, usual, parameterNames, native, extras, inputTokens, maxOutputTokens };
+  return { model, demand, wishes };
+}

@@ -1,0 +1,164 @@
+import { Fault } from "../../contract/faults.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Plan } from "../../domain/routing/plan.ts";
+import { cannotCount, countLane } from "../../io/upstream/count-messages.ts";
+import type { InboundMessages, Lane } from "../../io/upstream/lane.ts";
+import type { MaybePromise } from "../../kit/maybe-promise.ts";
+import { cancelTimer } from "../../kit/timers.ts";
+import { nearTextTokens } from "../../language/canon/estimate.ts";
+import { NO_EXTRAS } from "../../language/canon/extras.ts";
+import { namesKept } from "../../language/canon/needs.ts";
+import { NO_TOKENS } from "../../language/canon/usage.ts";
+import { ClientLeft, type Exchange, principalOf, type Sink } from "../exchange.ts";
+import { faultOf } from "../to-fault.ts";
+import { type Tried, tryOnce } from "./attempt.ts";
+import type { Ended } from "./attempt-outcome.ts";
+import { outlineOf } from "./chat-request.ts";
+import { gone } from "./client-gone.ts";
+import type { DecodedChat } from "./decoded.ts";
+import type { Gateway } from "./gateway-deps.ts";
+import { countInput, inputTokensOf } from "./input-tokens.ts";
+import { demandNoLoop } from "./loop-detection.ts";
+import { type Planned, planOutline } from "./plan.ts";
+import { Relay } from "./relay.ts";
+import { Trail } from "./request-trace.ts";
+import { addHeaders } from "./response-headers.ts";
+import { Tries } from "./retry-loop.ts";
+import { noteAsked } from "./run.ts";
+import { settleFree } from "./settle.ts";
+import { waitForPlace } from "./wait.ts";
+
+/**
+ * How many tokens a request of the messages dialect has: planned as the request itself would be, so that no endpoint
+ * sees it that may not; asked of the provider where it counts in this dialect, else counted here. Nothing is held or
+ * charged.
+ */
+export async function countTokens(
+  gateway: Gateway,
+  exchange: Exchange,
+  sink: Sink,
+  decode: (body: Buffer) => DecodedChat<InboundMessages>,
+): Promise<void> {
+  const trail = new Trail(exchange, principalOf(exchange), "messages", gateway.clock);
+  let place: "none" | "taken" = "none";
+  let bytes: Buffer | undefined;
+  let decoded: ReturnType<typeof decode> | undefined;
+  try {
+    demandNoLoop(trail.hops, gateway.hops.mark);
+    bytes = await exchange.body();
+    decoded = decode(bytes);
+    const { inbound } = decoded.errand;
+    gateway.recheck(exchange);
+    trail.modelRequested = inbound.call.model;
+    // What is too long for every endpoint can be counted all the same: that is why one counts.
+    const { workspace, key } = trail.principal;
+    // Nothing of it is made, so nothing is billed apart.
+    const unpriced = { ...inbound, call: { ...inbound.call, extras: NO_EXTRAS } };
+    const question = { surface: "messages", workspace, keyId: key.id, outline: outlineOf(unpriced, 0) } as const;
+    const { plan, ...now } = planOutline(gateway, question);
+    trail.plan = plan;
+    if (plan.is === "refused") throw plan.fault;
+    const recheck = () => gateway.recheck(exchange);
+    // It costs nothing, and takes as much of the gateway and of its providers as anything else.
+    if (gateway.queue.enter() === "wait" && (await waitForPlace(gateway, trail, sink)) === "left")
+      return await settleFree(gateway, trail, gone(trail));
+    place = "taken";
+    const asked = await askProviders({ gateway, trail, sink, inbound, plan, ...now, recheck });
+    if (asked.is === "gone") {
+      await settleFree(gateway, trail, gone(trail));
+      return;
+    }
+    const body =
+      asked.is === "answered" ? asked.body : JSON.stringify({ input_tokens: await countedHere(gateway, inbound) });
+    trail.answering();
+    await settleFree(gateway, trail, trail.finish({ status: 200, errorCode: null, usage: null, charge: null }));
+    const headers = exchange.baseHeaders;
+    addHeaders(headers, trail, plan, asked.is === "answered" ? asked.lane : undefined, undefined);
+    if (asked.is === "nobody") {
+      headers["x-svc-model"] = plan.attempts[0]?.endpoint.model ?? inbound.call.model;
+      headers["x-svc-route-reason"] = "estimated by the gateway: no provider was asked for the count";
+    }
+    headers["content-type"] = "application/json";
+    headers["content-length"] = String(Buffer.byteLength(body));
+    sink.start(200, headers);
+    sink.end(body);
+  } catch (error) {
+    if (decoded === undefined && bytes !== undefined) noteAsked(trail, bytes);
+    const problem = faultOf(error);
+    await settleFree(gateway, trail, error instanceof ClientLeft ? gone(trail) : trail.refuse(problem));
+    throw decoded?.inCallersWords?.(problem) ?? problem;
+  } finally {
+    if (place === "taken") gateway.queue.leave();
+  }
+}
+
+type Asked =
+  | { readonly is: "answered"; readonly body: string; readonly lane: Lane }
+  /** No planned endpoint counts: it is done here. */
+  | { readonly is: "nobody" }
+  | { readonly is: "gone" };
+
+type Question = Pick<Planned, "policyNow" | "otherRouter"> & {
+  readonly recheck: () => void;
+  readonly gateway: Gateway;
+  readonly trail: Trail;
+  readonly sink: Sink;
+  readonly inbound: InboundMessages;
+  readonly plan: Plan;
+};
+
+/** The endpoints of the plan that count in this dialect, one after the other, as any other request would ask them. */
+async function askProviders(question: Question): Promise<Asked> {
+  const { gateway, trail, sink, inbound, plan, policyNow, otherRouter, recheck } = question;
+  const laneTo = ({ endpoint, model }: Attempt) =>
+    countLane(inbound, {
+      endpoint,
+      model,
+      head: { id: trail.requestId, createdSeconds: 0, model: endpoint.model, inputTokens: 0 },
+    });
+  const attempts = plan.attempts.filter((attempt) => laneTo(attempt) !== undefined);
+  if (attempts[0] === undefined || attempts[0] !== plan.attempts[0]) return { is: "nobody" };
+  const relay = new Relay(sink, gateway, { commit: () => undefined, speak: () => undefined });
+  let lane: Lane | undefined;
+  const ask = (attempt: Attempt): MaybePromise<Tried> => {
+    lane = laneTo(attempt);
+    if (lane === undefined) throw new Error(`${attempt.endpoint.id} does not count`);
+    return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, otherRouter, recheck });
+  };
+  const { clock, limits, deadlines, budget } = gateway;
+  const deadlineMs = clock.monotonicMs() + limits.requestTimeoutMs;
+  const tries = new Tries({
+    gateway,
+    trail,
+    plan: { ...plan, attempts },
+    relay,
+    deadlineMs,
+    tryOnce: ask,
+    covers: () => true,
+    namesKept: () => namesKept(inbound.call),
+  });
+  const deadline = deadlines.at(deadlineMs, () => tries.expire());
+  budget.enter();
+  try {
+    const { ended } = await tries.run();
+    return concluded(ended, lane);
+  } catch (error) {
+    if (error instanceof Fault && cannotCount(error.message)) return { is: "nobody" };
+    throw error;
+  } finally {
+    cancelTimer(deadline);
+    budget.leave();
+    relay.stop();
+  }
+}
+
+function concluded(outcome: Ended, lane: Lane | undefined): Asked {
+  if (outcome.is === "gone") return { is: "gone" };
+  if (outcome.is !== "whole" || lane === undefined) throw new Error("a count came as a stream");
+  return { is: "answered", body: outcome.answer.render(NO_TOKENS, undefined), lane };
+}
+
+/** By a tokenizer that is not the model's own; by length where that one is too busy. */
+async function countedHere({ tokens }: Gateway, inbound: InboundMessages): Promise<number> {
+  return (await countInput(tokens, inbound.call)) ?? inputTokensOf(inbound, nearTextTokens);
+}

@@ -1,0 +1,78 @@
+import { Fault } from "../../contract/faults.ts";
+import type { DecisionRecord } from "../../domain/record/record.ts";
+import { routeOf } from "../../domain/routing/pool.ts";
+import { policyOfWishes } from "../../domain/routing/preferences.ts";
+import type { Policy } from "../../domain/tenancy/policy.ts";
+import { type PolicyLayer, type SourcedRule, sourcesOf } from "../../domain/tenancy/policy-sources.ts";
+import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
+import type { ChatErrand } from "./chat-request.ts";
+import { type AskedOutline, isTooLong, type Planned, type Planning, planOutline } from "./plan.ts";
+import { type Thinking, thinkingFor } from "./reasoning-choice.ts";
+import { headerText } from "./response-headers.ts";
+
+/** What would become of a call, and why. Nobody is called, and nothing is held, charged or kept. */
+export type Explained = {
+  readonly decision: DecisionRecord | null;
+  /** The line of X-Svc-Route-Reason; null when the call would be refused. */
+  readonly routeReason: string | null;
+  readonly refusal: Fault | null;
+  /** It would perhaps be served if it were shorter than its estimate. */
+  readonly tooLong: boolean;
+  /** The workspace's own router that decides. */
+  readonly router: Router | undefined;
+  readonly policy: Policy;
+  readonly rules: readonly SourcedRule[];
+  readonly thinking: Thinking | undefined;
+};
+
+/** Through the very planner that a real request goes through. */
+export function explain(
+  planning: Planning,
+  from: Omit<AskedOutline, "outline">,
+  { inbound, outline }: ChatErrand,
+  keysPolicy: Partial<Policy> | null,
+): Explained {
+  const asked: AskedOutline = { ...from, outline };
+  const { workspace } = asked;
+  const layers: PolicyLayer[] = [
+    { from: "workspace", policy: workspace.policy },
+    { from: "key", policy: keysPolicy },
+  ];
+  const own = planning.policyOf(workspace.id, asked.keyId) ?? workspace.policy;
+  const nothing = {
+    decision: null,
+    routeReason: null,
+    router: undefined,
+    thinking: undefined,
+    tooLong: false,
+  } as const;
+  let planned: Planned;
+  let router: Router | undefined;
+  try {
+    const route = routeOf(outline.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
+    router = route.is === "router" ? route.router : undefined;
+    planned = planOutline(planning, asked);
+  } catch (error) {
+    if (error instanceof Fault) return { ...nothing, refusal: error, policy: own, rules: sourcesOf(own, layers) };
+    throw error;
+  }
+  const { plan, policyNow } = planned;
+  const policy = policyNow() ?? own;
+  layers.push({ from: "router", policy: router === undefined ? null : policyOfRouter(router.spec) });
+  layers.push({ from: "request", policy: policyOfWishes(outline.wishes) });
+  const found = {
+    decision: plan.decision(),
+    router,
+    policy,
+    rules: sourcesOf(policy, layers),
+    tooLong: isTooLong(plan),
+  };
+  if (plan.is === "refused") return { ...nothing, ...found, refusal: plan.fault };
+  const [first] = plan.attempts;
+  return {
+    ...found,
+    routeReason: headerText(plan.reason),
+    refusal: null,
+    thinking: first === undefined ? undefined : thinkingFor(inbound, plan, first),
+  };
+}

@@ -1,0 +1,109 @@
+import type { Fault } from "../../contract/faults.ts";
+import type { SharedState } from "../../domain/admission/admission.ts";
+import type { EndpointPlaces } from "../../domain/admission/endpoint-places.ts";
+import type { Idempotency } from "../../domain/admission/idempotency.ts";
+import type { AdmissionQueue } from "../../domain/admission/queue.ts";
+import type { RetryBudget } from "../../domain/admission/retry-budget.ts";
+import type { MarginBook } from "../../domain/billing/margin.ts";
+import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { RequestRecord } from "../../domain/record/record.ts";
+import type { MadePart } from "../../domain/responses/response-store.ts";
+import type { EndpointBreakers } from "../../domain/routing/breakers.ts";
+import type { Health } from "../../domain/routing/health.ts";
+import type { Learned } from "../../domain/routing/learned.ts";
+import type { Reach } from "../../domain/routing/reach.ts";
+import type { Sessions } from "../../domain/routing/session.ts";
+import type { Spender } from "../../domain/tenancy/directory.ts";
+import type { Principal } from "../../domain/tenancy/key.ts";
+import type { Policy } from "../../domain/tenancy/policy.ts";
+import type { Router } from "../../domain/tenancy/router.ts";
+import type { Journal } from "../../io/journal/types.ts";
+import type { Notice } from "../../io/telemetry/notices.ts";
+import type { TokenCounter } from "../../io/tokens/token-counter.ts";
+import type { Nodes } from "../../io/tunnel/nodes.ts";
+import type { OwnKeys } from "../../io/upstream/own-keys.ts";
+import type { Transport } from "../../io/upstream/transport.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { DeadlineQueue } from "../../kit/deadline-queue.ts";
+import type { Timers } from "../../kit/timers.ts";
+import type { Exchange } from "../exchange.ts";
+import type { Captures } from "./content-captures.ts";
+
+/** Everything the request path is given. Built once, in main.ts. */
+export type Gateway = {
+  readonly clock: Clock;
+  /** The waiting of the request path; work in the background waits by timers of its own. */
+  readonly timers: Timers;
+  /** When the requests that run have to be over. */
+  readonly deadlines: DeadlineQueue;
+  /** When callers whose stream is silent are told that it goes on. */
+  readonly signsOfLife: DeadlineQueue;
+  readonly snapshot: () => Snapshot;
+  readonly connections: Connections;
+  readonly reach: Reach;
+  /** Workspaces' own keys at providers. */
+  readonly ownKeys: Pick<OwnKeys, "of">;
+  /** Workspaces' own machines. */
+  readonly nodes: Pick<Nodes, "layerOf" | "held" | "lied" | "absent">;
+  readonly health: Health;
+  readonly learned: Learned;
+  readonly sessions: Sessions;
+  /** Who is set aside; told of every attempt. */
+  readonly breakers: EndpointBreakers;
+  /** The bound of requests at once, and the wait before it. */
+  readonly queue: AdmissionQueue;
+  /** The bound of attempts that are not a request's first. */
+  readonly budget: RetryBudget;
+  /** The bound of requests at one endpoint. */
+  readonly places: EndpointPlaces;
+  /** From 0 up to 1: for waits that should not all end at once. */
+  readonly random: () => number;
+  readonly state: SharedState;
+  readonly journal: Journal;
+  readonly transport: Transport;
+  /** Credentials at providers, the platform's and those of the workspace: no word of a provider is passed on with one in it. */
+  readonly secretsOf: (workspaceId: string | undefined) => readonly string[];
+  readonly tokens: TokenCounter;
+  /** Throws when the key was revoked or narrowed since the call began: asked again before every attempt. */
+  readonly recheck: (exchange: Exchange) => void;
+  /** The policy of a workspace and one of its keys that is in force now: asked again before every attempt. */
+  readonly policyOf: (workspaceId: string, keyId: string | null) => Policy | undefined;
+  /** The router in force now; undefined for one that this workspace does not have. */
+  readonly routerOf: (workspaceId: string, slug: string) => Router | undefined;
+  /** The spend limits in force now for a caller. */
+  readonly spenderOf: (principal: Principal) => Spender;
+  /** What is added to providers' prices, and for whom. */
+  readonly margins: MarginBook;
+  readonly limits: Limits;
+  /** Calls that are made once, however often they are sent. */
+  readonly idempotency: Idempotency;
+  /** What is kept of requests and answers while someone has opened a window for it. */
+  readonly captures: Pick<Captures, "begin">;
+  /**
+   * Asked once nobody is asked any more, before anything is settled, again too: why nothing is charged; undefined: what was
+   * used is. Absent: no request is ever another's.
+   */
+  readonly ending?: (requestId: string, made: MadePart) => Promise<Fault | undefined>;
+  /** Told of every finished request, for metrics and the log. */
+  readonly finished: (record: RequestRecord) => void;
+  /** What providers are told of a request's trace, by what its caller said of it; absent: nothing. */
+  readonly passTrace?: (requestId: string, trace: string | undefined, attempt: number) => string;
+  readonly hops: {
+    /** Names this deployment to gateways that a request is sent on to: all instances have the same. */
+    readonly mark: string;
+    /** The catalogue is the operator's own: every address in it may be a gateway. */
+    readonly everywhere: boolean;
+  };
+  /** Told of what the operator should know and no record of a request shows. */
+  readonly noticed: (notice: Notice) => void;
+};
+
+export type Limits = {
+  readonly holdOutputTokens: number;
+  readonly requestTimeoutMs: number;
+  readonly answerMaxBytes: number;
+  readonly frameMaxChars: number;
+  readonly keepAliveMs: number;
+  readonly attemptsMax: number;
+  readonly queueWaitMs: number;
+};

@@ -1,0 +1,47 @@
+import { fault } from "../../contract/faults.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Gateway } from "./gateway-deps.ts";
+
+/** The gateways that a request has passed, each by the mark of its deployment. Nodes and providers may be gateways, too. */
+export const HOP_HEADER = "x-svc-hop";
+
+const MARK = /^[\w-]{1,64}$/;
+const HOPS_MAX = 8;
+const NONE: readonly string[] = [];
+
+export function readHops(said: string | string[] | undefined): readonly string[] {
+  if (said === undefined) return NONE;
+  return String(said)
+    .split(",")
+    .map((one) => one.trim())
+    .filter((one) => MARK.test(one));
+}
+
+/** A request that its own route leads back here would go round until no place is free. */
+export function demandNoLoop(hops: readonly string[], mark: string): void {
+  if (hops.includes(mark))
+    throw fault("loop_detected", {
+      message:
+        "This gateway sent the request itself: a node's local server, or a provider's base address, is this gateway. Point it at a model server.",
+    });
+  if (hops.length > HOPS_MAX)
+    throw fault("loop_detected", {
+      message: `The request has passed more than ${HOPS_MAX} gateways. Point one of them at a provider.`,
+    });
+}
+
+export function hopsOnward(hops: readonly string[], mark: string): string {
+  return hops === NONE ? mark : [...hops, mark].join(", ");
+}
+
+/** Whoever may be a gateway is told, and everybody whom a request reaches that has passed one. */
+export function isTold(hops: readonly string[], { everywhere }: Gateway["hops"], attempt: Asked): boolean {
+  return everywhere || hops.length > 0 || !isAtHome(attempt);
+}
+
+type Asked = Pick<Attempt, "node" | "baseUrl"> & { readonly endpoint: Pick<Attempt["endpoint"], "baseUrl"> };
+
+/** Asked where the catalogue says that it is, or behind that in a cloud's project: no node, and no address that somebody set. */
+function isAtHome({ node, baseUrl, endpoint: { baseUrl: home } }: Asked): boolean {
+  return node === undefined && home !== null && (baseUrl === home || baseUrl.startsWith(`${home}/`));
+}

@@ -1,0 +1,109 @@
+import { Fault } from "../../contract/faults.ts";
+import { chargeFor, ImpossibleUsage } from "../../domain/billing/price.ts";
+import type { RequestRecord, Surface } from "../../domain/record/record.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import { demandAgain } from "../../domain/routing/demand-record.ts";
+import { expectedMs } from "../../domain/routing/health.ts";
+import { ALL_IN } from "../../domain/routing/standing.ts";
+import type { Router } from "../../domain/tenancy/router.ts";
+import type { Workspace } from "../../domain/tenancy/workspace.ts";
+import { type Outline, type Planning, planOutline } from "./plan.ts";
+import { snapshotFor } from "./workspace-resources.ts";
+
+/** What one request cost, how long it took and how good the model is said to be; null where nobody knows. */
+export type Figure = {
+  readonly model: string;
+  readonly nanos: bigint;
+  readonly latencyMs: number | null;
+  readonly quality: number | null;
+  /** Sovereignty level of the endpoint. */
+  readonly level: string | null;
+};
+
+export type Replayed =
+  | { readonly is: "left_out"; readonly reason: string }
+  | {
+      readonly is: "compared";
+      readonly happened: Figure;
+      readonly replayed: Figure;
+      readonly by: "the same endpoint" | "another endpoint";
+    };
+
+const ROUTED: ReadonlySet<Surface> = new Set(["chat", "messages", "responses"]);
+
+const NO_OWN_KEYS: Planning["ownKeys"] = { of: () => undefined };
+
+/** The planner as it stands, but for one router; who is set aside at this minute says nothing of another time. */
+export function planningWith(planning: Planning, slug: string, router: Router | undefined): Planning {
+  return {
+    ...planning,
+    breakers: ALL_IN,
+    // What was paid elsewhere cannot be compared: the replay is about the platform's endpoints.
+    ownKeys: NO_OWN_KEYS,
+    routerOf: (workspaceId, asked) => (asked === slug ? router : planning.routerOf(workspaceId, asked)),
+  };
+}
+
+/** A request of the log, planned again as if it had come through a router now, beside what really happened. */
+export function replayOne(planning: Planning, workspace: Workspace, router: string, record: RequestRecord): Replayed {
+  const { usage, charge, model, surface } = record;
+  if (!ROUTED.has(surface)) return leftOut(`routers do not serve ${surface}`);
+  if (record.ownKey === true) return leftOut("it was served with the workspace's own key, so it was not charged");
+  if (usage === null || charge === null || model === null)
+    return leftOut("it was not answered, so there are no token counts");
+  const outline = outlineOf(router, record, usage.inputTokens);
+  if (typeof outline === "string") return leftOut(outline);
+  try {
+    const { plan } = planOutline(planning, { surface, workspace, keyId: record.keyId, outline });
+    if (plan.is === "refused") return leftOut(`the router would refuse it: ${plan.fault.code}`);
+    const [first] = plan.attempts;
+    if (first === undefined) return leftOut("the router has nobody for it");
+    const { nanos } = chargeFor(
+      usage,
+      first.price,
+      planning.snapshot().currencies,
+      workspace.currency,
+      planning.margins.of(workspace.id),
+    );
+    const same = first.endpoint.id === record.endpoint;
+    return {
+      is: "compared",
+      happened: {
+        model,
+        nanos: BigInt(charge.nanos),
+        latencyMs: record.totalMs,
+        quality: snapshotFor(planning, workspace.id).models.get(model)?.quality?.score ?? null,
+        level: record.level,
+      },
+      replayed: {
+        model: first.model.id,
+        nanos,
+        latencyMs: same ? record.totalMs : measuredMs(planning, first, usage.outputTokens),
+        quality: first.model.quality?.score ?? null,
+        level: first.endpoint.sovereignty.level,
+      },
+      by: same ? "the same endpoint" : "another endpoint",
+    };
+  } catch (error) {
+    if (error instanceof ImpossibleUsage) return leftOut("its token counts cannot be priced");
+    if (error instanceof Fault) return leftOut(`the router would refuse it: ${error.code}`);
+    throw error;
+  }
+}
+
+function leftOut(reason: string): Replayed {
+  return { is: "left_out", reason };
+}
+
+function outlineOf(model: string, { decision }: RequestRecord, inputTokens: number): Outline | string {
+  const kept = decision?.demand;
+  if (kept === undefined) return "the log does not say what it needed";
+  const again = demandAgain(kept, inputTokens);
+  return again === undefined ? "its preferences were too long to keep" : { model, ...again };
+}
+
+function measuredMs(planning: Planning, { endpoint, node }: Attempt, outputTokens: number): number | null {
+  const held = node === undefined ? undefined : planning.nodes.layerOf(node.workspaceId)?.held(endpoint.id);
+  const measured = (held?.health ?? planning.health).of(endpoint.id, planning.clock.nowMs());
+  return measured === undefined ? null : expectedMs(measured, outputTokens);
+}

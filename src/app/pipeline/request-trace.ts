@@ -1,0 +1,263 @@
+import { isUtf8 } from "node:buffer";
+import type { Fault } from "../../contract/faults.ts";
+import { MODEL_NAME_CHARS_MAX } from "../../contract/schemas/model-name.ts";
+import type { HoldOf } from "../../domain/admission/admission.ts";
+import type { KeyUse } from "../../domain/admission/idempotency.ts";
+import type { Margin } from "../../domain/billing/margin.ts";
+import type { Currencies } from "../../domain/billing/rate.ts";
+import { knownCountries, type Sovereignty } from "../../domain/catalogue/catalogue.ts";
+import { clientName } from "../../domain/record/client-name.ts";
+import { type AttemptRecord, KEPT_OUT, type RequestRecord, type Surface } from "../../domain/record/record.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { NoPlan, Plan } from "../../domain/routing/plan.ts";
+import type { Principal } from "../../domain/tenancy/key.ts";
+import type { OwnKey } from "../../domain/tenancy/own-key.ts";
+import type { Clock } from "../../kit/clock.ts";
+import type { JsonObject } from "../../kit/json.ts";
+import { formatTraceparent, parseTraceparent } from "../../kit/trace-context.ts";
+import type { Extra } from "../../language/canon/extras.ts";
+import type { Exchange } from "../exchange.ts";
+import { HOP_HEADER, readHops } from "./loop-detection.ts";
+
+const LABEL_CHARS_MAX = 128;
+const UPSTREAM_ID_CHARS_MAX = 256;
+
+type End = Pick<RequestRecord, "status" | "errorCode" | "usage" | "charge">;
+
+/** What a request is priced by, beside the price row of who serves it. */
+export type Terms = {
+  readonly currencies: Currencies;
+  readonly margin: Margin;
+  /** What it asks for that is billed apart. */
+  readonly extras: readonly Extra[] | undefined;
+  /** Whether the request states a limit of its output: only then what is reserved is a bound. */
+  readonly limited: "yes" | "no";
+};
+
+/** Collects what happened to one request, and becomes its record. It never sees content. */
+export class Trail {
+  readonly requestId: string;
+  readonly principal: Principal;
+  readonly #exchange: Exchange;
+  readonly surface: Surface;
+  readonly #clock: Clock;
+  readonly #attempts: AttemptRecord[] = [];
+  modelRequested: string | null = null;
+  streaming = false;
+  plan: Plan | NoPlan | undefined;
+  served: Attempt | undefined;
+  upstreamId: string | null = null;
+  /** What its surface says of it, for the log: never content. */
+  detail: JsonObject | undefined;
+  #terms: Terms | undefined;
+  /** What was reserved for it. */
+  heldNanos = 0n;
+  /** Why nothing could be reserved, although there are own keys or nodes that need nothing: who costs is left out. */
+  unpaid: Fault | undefined;
+  /** Own keys of the workspace that it was asked with in vain, because of the key. */
+  readonly keysOut: OwnKey[] = [];
+  /** The `Idempotency-Key` that is claimed for it, and how long it is remembered when it is charged. */
+  keyUse: (KeyUse & { readonly ttlMs: number }) | undefined;
+  #untried = 0;
+  /** Of endpoints that were sent the input and did not serve it. */
+  #alsoAt: Sovereignty[] | undefined;
+  #firstByteMs: number | null = null;
+  #triedAtMs: number | null = null;
+  /** An endpoint was asked and its line is not here yet. */
+  #isAsking = false;
+
+  constructor(exchange: Exchange, principal: Principal, surface: Surface, clock: Clock) {
+    this.requestId = exchange.requestId;
+    this.principal = principal;
+    this.#exchange = exchange;
+    this.surface = surface;
+    this.#clock = clock;
+  }
+
+  /** What the caller says of the trace that this is part of; undefined: nothing that can be read. */
+  get trace(): string | undefined {
+    const said = this.#exchange.headers["traceparent"];
+    if (typeof said !== "string") return undefined;
+    const read = parseTraceparent(said);
+    return read === undefined ? undefined : formatTraceparent(read);
+  }
+
+  /** What it is priced by: as it was when it was planned, whatever changes afterwards. */
+  get terms(): Terms {
+    if (this.#terms === undefined)
+      throw new Error(`${this.requestId} is not planned: nothing is reserved or charged for it`);
+    return this.#terms;
+  }
+
+  set terms(terms: Terms) {
+    this.#terms = terms;
+  }
+
+  /** The gateways that it has passed before this one. */
+  get hops(): readonly string[] {
+    return readHops(this.#exchange.headers[HOP_HEADER]);
+  }
+
+  /** The attempt that is made now, counted from one. */
+  get attemptNumber(): number {
+    return this.#attempts.length + 1;
+  }
+
+  /** What is reserved for it goes by this. */
+  get hold(): HoldOf {
+    return { requestId: this.requestId, workspaceId: this.principal.workspace.id };
+  }
+
+  /** When it began: the day it is counted in. */
+  get createdAtMs(): number {
+    return this.#exchange.receivedAtMs;
+  }
+
+  /** Endpoints that were asked in vain, and those whose turn it was and that were not asked. */
+  get vain(): { readonly failed: number; readonly untried: number } {
+    const notServed = this.#attempts.filter(({ outcome }) => outcome !== "served").length;
+    return { failed: notServed - this.#untried, untried: this.#untried };
+  }
+
+  /** An endpoint is about to be asked. */
+  trying(elapsedMs: number): void {
+    this.#triedAtMs = elapsedMs;
+    this.#isAsking = true;
+  }
+
+  /** How long the endpoint that was asked last took, without what came before it. */
+  get servingTimes(): { readonly firstByteMs: number; readonly totalMs: number } {
+    const { startedMs } = this.#exchange;
+    const triedAtMs = this.#triedAtMs ?? startedMs;
+    const totalMs = this.#clock.monotonicMs() - triedAtMs;
+    return { firstByteMs: this.#firstByteMs === null ? totalMs : startedMs + this.#firstByteMs - triedAtMs, totalMs };
+  }
+
+  /**
+   * What the gateway itself has taken so far, without the time that providers had. Of a stream that is the part before
+   * its first byte: the endpoint that serves it has no line yet, and all since it was asked is its own.
+   */
+  get overheadMs(): number {
+    const untilMs = this.#isAsking ? (this.#triedAtMs ?? this.#clock.monotonicMs()) : this.#clock.monotonicMs();
+    let ownMs = untilMs - this.#exchange.startedMs;
+    for (const { durationMs } of this.#attempts) ownMs -= durationMs;
+    return tenths(Math.max(0, ownMs));
+  }
+
+  attempted(record: AttemptRecord): void {
+    this.#isAsking = false;
+    this.#attempts.push(record);
+  }
+
+  /** An endpoint failed that had been sent the input, or may have been. */
+  reached({ sovereignty }: Attempt["endpoint"]): void {
+    this.#alsoAt ??= [];
+    this.#alsoAt.push(sovereignty);
+  }
+
+  /**
+   * Every country the input may have been processed in: by who served it, and by those that had it before and failed.
+   * Empty where they are not all known, null where nobody had it.
+   */
+  get countries(): readonly string[] | null {
+    const served = this.served?.endpoint.sovereignty;
+    if (this.#alsoAt === undefined) return served === undefined ? null : knownCountries(served);
+    const all = served === undefined ? this.#alsoAt : [served, ...this.#alsoAt];
+    if (all.some((one) => knownCountries(one).length === 0)) return [];
+    return [...new Set(all.flatMap(knownCountries))];
+  }
+
+  /** An endpoint had its turn and was not asked. */
+  untried(record: AttemptRecord): void {
+    this.attempted(record);
+    this.#untried += 1;
+  }
+
+  /** The first byte of the answer is on its way to the client. */
+  answering(): void {
+    this.#firstByteMs ??= this.#clock.monotonicMs() - this.#exchange.startedMs;
+  }
+
+  /** The record of a request that is not over: what a restart finds of it. */
+  open(): RequestRecord {
+    return this.#record({ status: 200, errorCode: null, usage: null, charge: null });
+  }
+
+  finish(end: End): RequestRecord {
+    if (this.keyUse === undefined || end.charge === null || end.charge.nanos === "0") return this.#record(end);
+    const { key, body, ttlMs } = this.keyUse;
+    // The charge and the memory of it are one entry of the journal.
+    return { idempotency: { key, body, untilMs: this.#clock.nowMs() + ttlMs }, ...this.#record(end) };
+  }
+
+  refuse(problem: Fault): RequestRecord {
+    const record = this.#record({ status: problem.status, errorCode: problem.code, usage: null, charge: null });
+    // Rows are added up by these labels, and whoever has the key could make up new ones for ever.
+    const isKeptOut = problem.status === KEPT_OUT || problem.code === "ip_not_allowed";
+    return isKeptOut ? { ...record, app: null } : record;
+  }
+
+  #record({ status, errorCode, usage, charge }: End): RequestRecord {
+    const { key, workspace, member } = this.principal;
+    const endpoint = this.served?.endpoint;
+    const { countries } = this;
+    const totalMs = this.#clock.monotonicMs() - this.#exchange.startedMs;
+    const upstreamMs = this.#attempts.reduce((sum, attempt) => sum + attempt.durationMs, 0);
+    // What each request has of its own comes first, then what many have in common: the books are quicker to read so.
+    return {
+      id: this.requestId,
+      createdAtMs: this.createdAtMs,
+      clientRequestId: label(this.#exchange.headers["x-client-request-id"]),
+      // A provider's own word, and nobody said how long it may be.
+      upstreamId: this.upstreamId?.slice(0, UPSTREAM_ID_CHARS_MAX) ?? null,
+      ttfbMs: this.#firstByteMs === null ? null : tenths(this.#firstByteMs),
+      totalMs: tenths(totalMs),
+      usage,
+      charge,
+      workspaceId: workspace.id,
+      keyId: key.id,
+      memberId: member?.id ?? null,
+      environment: key.environment,
+      app: label(this.#exchange.headers["x-title"]) ?? clientName(this.#exchange.headers["user-agent"]),
+      surface: this.surface,
+      modelRequested: this.modelRequested?.slice(0, MODEL_NAME_CHARS_MAX) ?? null,
+      model: endpoint?.model ?? null,
+      provider: endpoint?.provider ?? null,
+      endpoint: endpoint?.id ?? null,
+      level: endpoint?.sovereignty.level ?? null,
+      // A copy: a frozen list takes JSON.stringify off its fast path for the whole record.
+      countries: countries === null ? null : [...countries],
+      router: this.plan?.router ?? null,
+      streaming: this.streaming,
+      status,
+      errorCode,
+      overheadMs: tenths(Math.max(0, totalMs - upstreamMs)),
+      attempts: this.#attempts,
+      decision: this.plan?.decision() ?? null,
+      ...(this.served?.own === undefined ? {} : { ownKey: true }),
+      ...(this.served?.node === undefined ? {} : { nodeId: this.served.node.id }),
+      ...(this.trace === undefined ? {} : { trace: this.trace }),
+      ...(this.detail === undefined ? {} : { detail: this.detail }),
+    };
+  }
+}
+
+const tenths = (ms: number) => Math.round(ms * 10) / 10;
+
+/** A free label of the caller: bounded, control characters stripped. */
+function label(header: string | string[] | undefined): string | null {
+  if (typeof header !== "string") return null;
+  const clean = asUtf8(header)
+    .replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "")
+    .trim()
+    .slice(0, LABEL_CHARS_MAX)
+    .replace(/[\ud800-\udbff]$/, "");
+  return clean === "" ? null : clean;
+}
+
+/** Header bytes arrive as Latin-1; clients write UTF-8. What is not valid UTF-8 was meant as it is. */
+function asUtf8(header: string): string {
+  if (/^[\0-\x7f]*$/.test(header)) return header;
+  const bytes = Buffer.from(header, "latin1");
+  return isUtf8(bytes) ? bytes.toString("utf8") : header;
+}

@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import { fault } from "../../contract/faults.ts";
+import { classifyUnsayable } from "../../io/upstream/classify.ts";
+import type { Outcome } from "./attempt-outcome.ts";
+import { askParts } from "./split-attempt.ts";
+
+const answer = { usage: undefined, outputWeight: 0, upstreamId: null, render: () => "" };
+const WHOLE: Outcome = { is: "whole", answer, upstreamStatus: 200 };
+const UNSAYABLE: Outcome = {
+  is: "failed",
+  verdict: classifyUnsayable(fault("invalid_value", { message: "no words" })),
+  upstreamStatus: null,
+};
+
+/** Eight parts at once, each waiting for its outcome. */
+function asking(count = 8) {
+  const parts = Array.from({ length: count }, () => Promise.withResolvers<Outcome>());
+  let givenUp = 0;
+  const over = askParts({
+    count,
+    ask: (at) => parts[at]?.promise ?? Promise.reject(new Error("there is no such part")),
+    giveUp() {
+      givenUp += 1;
+    },
+    places: undefined,
+  });
+  return { parts, over, givenUp: () => givenUp };
+}
+
+test("ROUTE-04 a fault of the gateway's own in one part gives the others up", async () => {
+  const { parts, over, givenUp } = asking();
+  parts[3]?.reject(new TypeError("a mistake"));
+  await expect(over).rejects.toThrow("a mistake");
+  expect(givenUp()).toBe(1);
+});
+
+test("LOG-01 a part that has no words where others were answered is one that the endpoint had some of", async () => {
+  const { parts, over } = asking(2);
+  parts[0]?.resolve(WHOLE);
+  parts[1]?.resolve(UNSAYABLE);
+  expect(await over).toMatchObject({ is: "failed", partsTaken: true, verdict: { maybeAccepted: true } });
+  const alone = asking(2);
+  for (const part of alone.parts) part.resolve(UNSAYABLE);
+  expect(await alone.over).toEqual(UNSAYABLE);
+});

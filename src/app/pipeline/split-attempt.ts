@@ -1,0 +1,74 @@
+import type { WholeAnswer } from "../../language/canon/reply.ts";
+import { type Failed, isMaybeAccepted, type Outcome } from "./attempt-outcome.ts";
+
+/** So many parts of one answer are asked for at once. */
+const AT_ONCE_MAX = 8;
+
+type Asking = {
+  readonly count: number;
+  /** Asks for one part. */
+  ask(at: number): Promise<Outcome>;
+  /** Nothing more is wanted: what is under way ends. */
+  giveUp(): void;
+  /** Places that parts beside the first need, where who is asked has so many and no more. */
+  readonly places: PartPlaces | undefined;
+};
+
+export type PartPlaces = { takeFurther(): "taken" | "full"; give(): void };
+
+type AllParts = { readonly is: "all"; readonly answers: readonly WholeAnswer[] };
+type NotAll = Exclude<Outcome, { is: "whole" }>;
+
+/** All parts of one answer, or nothing: with the first that fails the others are given up. */
+export async function askParts({ count, ask, giveUp, places }: Asking): Promise<AllParts | NotAll> {
+  const waiting = Array.from({ length: count }, (_, at) => at);
+  const outcomes: Outcome[] = [];
+  let failure: NotAll | undefined;
+  const work = async (beside: "others" | "nobody"): Promise<void> => {
+    while (failure === undefined) {
+      const at = waiting.shift();
+      if (at === undefined) return;
+      const outcome = await ask(at);
+      outcomes[at] = outcome;
+      if (outcome.is === "whole") continue;
+      if (beside === "others" && isBusy(outcome)) {
+        // There is room for fewer than it seemed: those who are left do it, at last one alone.
+        waiting.unshift(at);
+        return;
+      }
+      failure ??= outcome;
+      giveUp();
+    }
+  };
+  const helpers: Promise<void>[] = [];
+  while (helpers.length < Math.min(AT_ONCE_MAX, count) - 1 && places?.takeFurther() !== "full")
+    helpers.push(work("others").finally(() => places?.give()));
+  try {
+    await Promise.all([...helpers, work(helpers.length === 0 ? "nobody" : "others")]);
+    await work("nobody");
+  } catch (error) {
+    giveUp();
+    throw error;
+  }
+  if (failure === undefined)
+    return { is: "all", answers: outcomes.flatMap((one) => (one.is === "whole" ? [one.answer] : [])) };
+  const others = outcomes.filter((one) => one !== failure);
+  return failure.is === "failed" && others.some(hadInput) ? taken(failure) : failure;
+}
+
+function isBusy(outcome: Outcome): boolean {
+  return outcome.is === "failed" && outcome.verdict.is === "busy";
+}
+
+function hadInput(outcome: Outcome): boolean {
+  return outcome.is !== "failed" || outcome.upstreamStatus !== null || isMaybeAccepted(outcome);
+}
+
+/** It fails as a request that was sent does: it is repeated only where the endpoint itself asked for that. */
+function taken(failure: Failed): Failed {
+  const { verdict, upstreamStatus } = failure;
+  if (verdict.is !== "next") return { ...failure, partsTaken: true };
+  const againAfterMs = upstreamStatus === null ? undefined : verdict.againAfterMs;
+  const told = { ...verdict, ...verdict.afterParts };
+  return { ...failure, verdict: { ...told, maybeAccepted: true, againAfterMs }, partsTaken: true };
+}

@@ -1,0 +1,92 @@
+import type { Connections, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
+import type { Health } from "../../domain/routing/health.ts";
+import type { Reaching } from "../../domain/routing/node-reach.ts";
+import { ALL_IN, type Breakers } from "../../domain/routing/standing.ts";
+import type { OwnKey, OwnKeyUse } from "../../domain/tenancy/own-key.ts";
+import type { NodeLayer } from "../../io/tunnel/node-layer.ts";
+import { connectionsWith } from "../../io/upstream/own-keys.ts";
+import type { Gateway } from "./gateway-deps.ts";
+import type { Trail } from "./request-trace.ts";
+
+// What a workspace has of its own stands on top of the platform: keys at providers, then nodes. Most have neither, and
+// then everything here is the platform's own object.
+
+/** The catalogue as a workspace sees it. */
+export function snapshotFor({ snapshot, nodes }: Layered<"snapshot">, workspaceId: string): Snapshot {
+  return nodes.layerOf(workspaceId)?.snapshot ?? snapshot();
+}
+
+/** What a workspace can call. */
+export function reachFor({ reach, ownKeys, nodes }: Layered<"reach" | "ownKeys">, workspaceId: string): Reaching {
+  const base = ownKeys.of(workspaceId)?.reach ?? reach;
+  return nodes.layerOf(workspaceId)?.reachOver(base) ?? base;
+}
+
+/** For asking whether a workspace can call something at all. */
+export function connectionsFor(
+  { connections, ownKeys, nodes }: Layered<"connections" | "ownKeys">,
+  workspaceId: string,
+): Connections {
+  const base = connectionsWith(connections, ownKeys.of(workspaceId));
+  const own = nodes.layerOf(workspaceId)?.connections;
+  if (own === undefined) return base;
+  return {
+    credential: (provider) => own.credential(provider) ?? base.credential(provider),
+    baseUrl: (endpoint) => own.baseUrl(endpoint) ?? base.baseUrl(endpoint),
+    anyReal: true,
+  };
+}
+
+/** Whose connections an attempt is made with; undefined when its workspace has no such key or node any more. */
+export function connectionsOfAttempt(
+  { connections, ownKeys, nodes }: Layered<"connections" | "ownKeys">,
+  { own, node }: Attempt,
+): Connections | undefined {
+  if (node !== undefined) return nodes.layerOf(node.workspaceId)?.connections;
+  return own === undefined ? connections : ownKeys.of(own.workspaceId)?.connections;
+}
+
+type Keys = Pick<Gateway, "ownKeys">;
+
+/** When an own key is to be used by what its workspace says now; of one that is gone, by what it said last. */
+export function useNow({ ownKeys }: Keys, { workspaceId, provider, use }: OwnKey): OwnKeyUse {
+  return ownKeys.of(workspaceId)?.keys.get(provider)?.key.use ?? use;
+}
+
+/** The own key that is to be used alone and failed: nothing of the platform's is asked after it. */
+export function failedAlone(keys: Keys, { keysOut }: Pick<Trail, "keysOut">): OwnKey | undefined {
+  return keysOut.find((own) => useNow(keys, own) === "only");
+}
+
+/** The own key that keeps an attempt with the platform's key from being made now. */
+export function ownInstead(
+  keys: Keys,
+  { principal, keysOut }: Pick<Trail, "principal" | "keysOut">,
+  attempt: Attempt,
+): OwnKey | undefined {
+  if (isOwnResource(attempt)) return undefined;
+  const own = keys.ownKeys.of(principal.workspace.id)?.keys.get(attempt.endpoint.provider)?.key;
+  return own?.use === "only" ? own : failedAlone(keys, { keysOut });
+}
+
+/** The row of an attempt's endpoint as it is now. */
+export function rowOfAttempt(
+  { snapshot, nodes }: Layered<"snapshot">,
+  { endpoint: { id }, node }: Attempt,
+): Endpoint | undefined {
+  return (node === undefined ? snapshot() : nodes.layerOf(node.workspaceId)?.snapshot)?.endpoints.get(id);
+}
+
+/** Nodes of two workspaces may have the same name: how one does is kept with the node itself. */
+export function healthOver(health: Pick<Health, "of">, nodes: NodeLayer): Pick<Health, "of"> {
+  return { of: (endpoint, nowMs) => (nodes.held(endpoint)?.health ?? health).of(endpoint, nowMs) };
+}
+
+export function breakersOver(breakers: Breakers, nodes: NodeLayer): Breakers {
+  // Who asks for everybody asks for nodes, too.
+  if (breakers === ALL_IN) return breakers;
+  return { standingOf: (endpoint) => (nodes.held(endpoint)?.breakers ?? breakers).standingOf(endpoint) };
+}
+
+type Layered<Name extends keyof Gateway> = Pick<Gateway, Name> & { readonly nodes: Pick<Gateway["nodes"], "layerOf"> };

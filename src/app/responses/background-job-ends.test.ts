@@ -1,0 +1,325 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import {
+  begunJob,
+  type JobsRoom,
+  jobsWith,
+  openJobsRoom,
+  queuedJob,
+  REQUEST,
+} from "../../../tests/support/jobs-room.ts";
+import { storedResponse } from "../../../tests/support/response-suite.ts";
+import { fault } from "../../contract/faults.ts";
+import type { ResponseStore } from "../../domain/responses/response-store.ts";
+import { memoryState } from "../../io/state/memory.ts";
+import { systemClock } from "../../kit/clock.ts";
+import { Job } from "./background-job.ts";
+import type { Jobs } from "./background-jobs.ts";
+import { endWork } from "./end-work.ts";
+
+let room: JobsRoom;
+let store: ResponseStore;
+let jobs: Jobs;
+
+beforeEach(async () => {
+  room = await openJobsRoom();
+  ({ store, jobs } = room);
+});
+afterEach(() => room.close());
+
+const begun = () => begunJob(jobs);
+
+test("RESP-04 RESP-05 work that fails before it finds out that another instance has begun it anew does not end that one's", async () => {
+  const job = await begun();
+  await store.begin("resp_1");
+  await jobs.finish(job, new Error("the provider is away"));
+  expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "in_progress", runs: 2 }]);
+});
+
+test("RESP-04 RESP-05 a whole answer is kept whoever made it, whether or not it was found out before that another works on it", async () => {
+  for (const finds of ["nothing", "the other", "the other, and no store"]) {
+    const job = await begun();
+    await store.begin("resp_1");
+    if (finds !== "nothing") await jobs.stopUnwanted();
+    expect(await jobs.takeEnd("resp_1", "all")).toBeUndefined();
+    // It is over, so nobody stops it any more.
+    await jobs.stopUnwanted();
+    expect(jobs.isTakenUp("resp_1")).toBe(false);
+    const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
+    job.keep(JSON.stringify(response));
+    const { finish } = store;
+    let away = finds === "the other, and no store" ? 1 : 0;
+    store.finish = (end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : finish(end));
+    await jobs.finish(job, undefined);
+    store.finish = finish;
+    expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", response });
+    await store.remove("ws_1", "resp_1", 2000);
+  }
+});
+
+test("RESP-05 BILL-02 the end of work is one run's, which is asked before anything is settled: a whole answer's, or the newest one's", async () => {
+  const code = async (made: "all" | "less") => (await jobs.takeEnd("resp_1", made))?.code;
+  const failed = await begun();
+  await store.begin("resp_1");
+  expect(await code("less")).toBe("service_unavailable");
+  expect([jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([true, true]);
+  await jobs.finish(failed, new Error("the provider is away"));
+  expect(await store.unfinished()).toMatchObject([{ id: "resp_1", runs: 2, isAnswering: false }]);
+  // The other one has its answer, and has not stored it yet.
+  const second = new Job({ ...failed.stored, runs: 2 });
+  jobs.reopen(second);
+  second.begin(2);
+  expect(await store.takeEnd({ id: "resp_1", run: 1 }, "all")).toBe("taken");
+  for (const made of ["less", "all"] as const) expect(await code(made)).toBe("service_unavailable");
+  expect(jobs.isTakenUp("resp_1")).toBe(true);
+  await jobs.finish(second, undefined);
+  // Whoever deletes it pays for what there is of it.
+  const deleted = new Job({ ...failed.stored, runs: 2 });
+  jobs.reopen(deleted);
+  deleted.begin(2);
+  await store.remove("ws_1", "resp_1", 2000);
+  expect(await code("less")).toBeUndefined();
+  await jobs.finish(deleted, undefined);
+});
+
+test("RESP-05 BILL-02 a whole answer is not charged where another end stands, and is asked about until the store answers", async () => {
+  const job = await begun();
+  const { response } = storedResponse("resp_1");
+  await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "cancelled", response, events: [] });
+  const { takeEnd } = store;
+  let away = 2;
+  store.takeEnd = (...end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : takeEnd(...end));
+  expect((await jobs.takeEnd("resp_1", "all"))?.code).toBe("service_unavailable");
+  expect([away, jobs.isTakenUp("resp_1")]).toEqual([-1, false]);
+  await jobs.finish(job, undefined);
+  await store.remove("ws_1", "resp_1", 2000);
+  // A process that ends does not wait: what it could not ask about is the next one's, and is free.
+  const last = await begun();
+  store.takeEnd = () => Promise.reject(new Error("the store is away"));
+  const asked = jobs.takeEnd("resp_1", "all");
+  last.abandon();
+  expect((await asked)?.code).toBe("service_unavailable");
+  expect(jobs.isUnrecorded("resp_1")).toBe(true);
+  await jobs.finish(last, undefined);
+});
+
+test("BILL-09 BILL-02 RESP-05 the store is not waited for beyond hold and claim: a whole answer is kept then, and anything else left", async () => {
+  for (const unheard of [() => new Promise<never>(() => undefined), () => Promise.reject(new Error("away"))]) {
+    for (const [made, code] of [
+      ["all", undefined],
+      ["less", "service_unavailable"],
+    ] as const) {
+      const job = await begun();
+      const { takeEnd } = store;
+      store.takeEnd = unheard;
+      expect((await jobs.takeEnd("resp_1", made))?.code).toBe(code);
+      store.takeEnd = takeEnd;
+      expect(jobs.isTakenUp("resp_1")).toBe(made === "less");
+      await jobs.finish(job, undefined);
+      await store.remove("ws_1", "resp_1", 2000);
+    }
+  }
+}, 30_000);
+
+test("RESP-05 BILL-09 an end that is taken after it was given up, heard of or not, is given back: who takes the work up begins it", async () => {
+  const { takeEnd } = store;
+  for (const heard of ["late", "never"]) {
+    const job = await begun();
+    const silence = Promise.withResolvers<void>();
+    const done = Promise.withResolvers<string>();
+    store.takeEnd = async (...asked) => {
+      await silence.promise;
+      const end = await takeEnd(...asked);
+      done.resolve(end);
+      if (heard === "never") throw new Error("the connection was lost");
+      return end;
+    };
+    expect((await jobs.takeEnd("resp_1", "less"))?.code).toBe("service_unavailable");
+    await jobs.finish(job, new Error("the provider is away"));
+    silence.resolve();
+    expect(await done.promise).toBe("taken");
+    await expect.poll(() => store.begin("resp_1")).toEqual({ is: "begun", run: 2 });
+    expect(await store.unfinished()).toMatchObject([{ id: "resp_1", isAnswering: false }]);
+    store.takeEnd = takeEnd;
+    await store.remove("ws_1", "resp_1", 2000);
+  }
+}, 30_000);
+
+test("RESP-05 BILL-09 an end that was taken by a question that hangs is given back as soon as it is left", async () => {
+  const job = await begun();
+  const { takeEnd } = store;
+  store.takeEnd = async (...asked) => {
+    await takeEnd(...asked);
+    return new Promise<never>(() => undefined);
+  };
+  expect((await jobs.takeEnd("resp_1", "less"))?.code).toBe("service_unavailable");
+  await expect.poll(() => store.begin("resp_1")).toEqual({ is: "begun", run: 2 });
+  store.takeEnd = takeEnd;
+  await jobs.finish(job, new Error("the provider is away"));
+});
+
+test("RESP-05 BILL-02 a whole answer is not kept where the store fell silent after it had told that another end stands", async () => {
+  const job = await begun();
+  const { takeEnd } = store;
+  store.takeEnd = () => new Promise<never>(() => undefined);
+  const asked = jobs.takeEnd("resp_1", "all");
+  const { response } = storedResponse("resp_1");
+  await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "cancelled", response, events: [] });
+  await jobs.stopUnwanted();
+  expect((await asked)?.code).toBe("service_unavailable");
+  store.takeEnd = takeEnd;
+  await jobs.finish(job, undefined);
+});
+
+test("RESP-05 LOG-01 a run that stops with the end in its hands has its record, hold and end", async () => {
+  const job = await begun();
+  expect(await jobs.takeEnd("resp_1", "less")).toBeUndefined();
+  jobs.abandon();
+  expect([jobs.isTakenUp("resp_1"), jobs.isUnrecorded("resp_1")]).toEqual([false, false]);
+  await jobs.finish(job, new Error("the provider is away"));
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "failed" });
+});
+
+test("BILL-09 RESP-05 one of several instances that stops leaves hold and key of what it gives up to who takes it up; one alone gives them back", async () => {
+  for (const instances of ["several", "one"] as const) {
+    const stopping = jobsWith(store, { instances });
+    const job = await begunJob(stopping);
+    await store.begin("resp_1");
+    stopping.abandon();
+    expect(await stopping.takeEnd("resp_1", "less")).toBeUndefined();
+    expect([stopping.isTakenUp("resp_1"), stopping.isUnrecorded("resp_1")]).toEqual([instances === "several", true]);
+    await stopping.finish(job, undefined);
+    await store.remove("ws_1", "resp_1", 2000);
+  }
+  // A whole answer is its own to settle.
+  const made = await begun();
+  jobs.abandon();
+  expect(await jobs.takeEnd("resp_1", "all")).toBeUndefined();
+  expect(jobs.isTakenUp("resp_1")).toBe(false);
+  await jobs.finish(made, undefined);
+});
+
+test("LOG-01 RESP-05 a whole answer has its record where one instance alone stops, whoever paid for it", async () => {
+  const stopping = jobsWith(store, { instances: "one" });
+  const job = await begunJob(stopping);
+  stopping.abandon();
+  expect(await stopping.takeEnd("resp_1", "all")).toBeUndefined();
+  expect(stopping.isUnrecorded("resp_1")).toBe(false);
+  await stopping.finish(job, undefined);
+});
+
+test("RESP-05 BILL-02 whoever comes to begin what a run has taken the end of leaves hold, key and end to that one", async () => {
+  const first = await begun();
+  expect(await jobs.takeEnd("resp_1", "less")).toBeUndefined();
+  const others = jobsWith(store);
+  const second = new Job({ ...first.stored, runs: 1 });
+  others.reopen(second);
+  await others.begin(second);
+  expect([second.run, second.sink.gone, others.isTakenUp("resp_1")]).toEqual([undefined, true, true]);
+  await others.finish(second, undefined);
+  await jobs.finish(first, new Error("the provider is away"));
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "failed", runs: 1 });
+});
+
+/** Another instance has read the row after its first run, and fails: before it begins, or without hearing that it has. */
+async function failsAnew(how: "unbegun" | "unheard"): Promise<unknown[]> {
+  const others = jobsWith(store);
+  const job = new Job(storedResponse("resp_1", { status: "in_progress", background: "streamed", runs: 1 }));
+  others.reopen(job);
+  const { begin } = store;
+  store.begin = async (id) => Promise.reject(new Error(`the connection was lost: ${(await begin(id)).is}`));
+  if (how === "unheard") await expect(others.begin(job)).rejects.toThrow("lost");
+  store.begin = begin;
+  const why = await others.takeEnd("resp_1", "less");
+  const left = [why?.code, others.isTakenUp("resp_1"), others.isUnrecorded("resp_1")];
+  await others.finish(job, new Error("the queue is full"));
+  return left;
+}
+const LEAVES = ["service_unavailable", true, true];
+const ENDS = [undefined, false, false];
+
+test("RESP-05 BILL-02 whoever fails before it begins leaves hold, key and end to the run that has taken it, asked or not", async () => {
+  const first = await begun();
+  expect(await jobs.takeEnd("resp_1", "all")).toBeUndefined();
+  for (const how of ["unbegun", "unheard"] as const) expect(await failsAnew(how)).toEqual(LEAVES);
+  const others = jobsWith(store);
+  const second = new Job({ ...first.stored, runs: 1 });
+  others.reopen(second);
+  await others.finish(second, new Error("the queue is full"));
+  first.keep(JSON.stringify({ id: "resp_1", status: "completed", created_at: 1, output: [] }));
+  await jobs.finish(first, undefined);
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", runs: 1 });
+});
+
+test("RESP-05 BILL-02 whoever fails before it begins ends what nobody works on, and nothing that another has begun since", async () => {
+  for (const [how, runs, left, status] of [
+    ["unbegun", 1, ENDS, "failed"],
+    ["unheard", 1, ENDS, "failed"],
+    ["unbegun", 2, LEAVES, "in_progress"],
+    ["unheard", 2, LEAVES, "in_progress"],
+  ] as const) {
+    await store.add(storedResponse("resp_1", { status: "in_progress", runs }), REQUEST);
+    expect(await failsAnew(how)).toEqual(left);
+    expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status });
+    await store.remove("ws_1", "resp_1", 2000);
+  }
+});
+
+test("RESP-04 RESP-05 work that the store could not begin ends as failed, and is not stopped as unwanted while its end is asked for", async () => {
+  for (const [status, runs] of [
+    ["queued", 0],
+    ["in_progress", 1],
+  ] as const) {
+    const row = storedResponse("resp_1", { status, runs });
+    await store.add(row, REQUEST);
+    const job = new Job(row);
+    jobs.reopen(job);
+    const { begin, takeEnd } = store;
+    store.begin = () => Promise.reject(new Error("the connection was lost"));
+    await expect(jobs.begin(job)).rejects.toThrow("lost");
+    store.begin = begin;
+    store.takeEnd = () => Promise.reject(new Error("the store is away"));
+    const asked = jobs.takeEnd("resp_1", "less");
+    store.takeEnd = takeEnd;
+    await jobs.stopUnwanted();
+    expect(await asked).toBeUndefined();
+    await jobs.finish(job, fault("service_unavailable", { message: "The store is away." }));
+    const stored = await store.find("ws_1", "resp_1", 2000);
+    expect(stored).toMatchObject({ status: "failed", runs, response: { error: { code: "service_unavailable" } } });
+    await store.remove("ws_1", "resp_1", 2000);
+  }
+});
+
+test("RESP-04 work that was called off while the store could not say whether it had begun is stopped", async () => {
+  const job = await queuedJob(jobs);
+  const { begin } = store;
+  store.begin = () => Promise.reject(new Error("the connection was lost"));
+  await expect(jobs.begin(job)).rejects.toThrow("lost");
+  store.begin = begin;
+  await store.callOff("ws_1", "resp_1");
+  await jobs.stopUnwanted();
+  await jobs.finish(job, new Error("the store was away"));
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", response: { error: null } });
+});
+
+test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's wish: what was told of it is not charged", async () => {
+  const job = await begun();
+  job.sink.start(200, {});
+  const { response } = storedResponse("resp_1");
+  await store.begin("resp_1");
+  await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "completed", response, events: [] });
+  await jobs.stopUnwanted();
+  expect([job.sink.gone, job.sink.refusal?.code]).toEqual([false, "service_unavailable"]);
+  // The journal has it as begun, so its end is written there, and is free.
+  expect([jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([false, false]);
+  await jobs.finish(job, undefined);
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", response });
+});
+
+test("RESP-04 cancelling where work was begun that another instance has begun anew holds for both", async () => {
+  const job = await begun();
+  await store.begin("resp_1");
+  job.sink.onGone(() => void jobs.finish(job, undefined));
+  const gateway = { state: memoryState(systemClock) };
+  await endWork({ jobs, store, clock: { ...systemClock, nowMs: () => 2000 }, gateway }, "ws_1", "resp_1");
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", runs: 2 });
+});

@@ -1,0 +1,451 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import {
+  begunJob,
+  type JobsRoom,
+  jobsWith,
+  openJobsRoom,
+  queuedJob,
+  REQUEST,
+} from "../../../tests/support/jobs-room.ts";
+import { runOf, storedResponse } from "../../../tests/support/response-suite.ts";
+import type { ResponseStore } from "../../domain/responses/response-store.ts";
+import { memoryState } from "../../io/state/memory.ts";
+import { memoryBoard } from "../../io/workers/memory-board.ts";
+import { systemClock } from "../../kit/clock.ts";
+import { systemTimers } from "../../kit/timers.ts";
+import type { Sink } from "../exchange.ts";
+import { Job } from "./background-job.ts";
+import type { Jobs } from "./background-jobs.ts";
+import { endWork } from "./end-work.ts";
+import { followJob, followStored } from "./follow-response.ts";
+import { WorkElsewhere } from "./remote-jobs.ts";
+import { eventOf, eventsAfter, eventsOf, itemsDone } from "./response-events.ts";
+
+let room: JobsRoom;
+let store: ResponseStore;
+let jobs: Jobs;
+
+beforeEach(async () => {
+  room = await openJobsRoom();
+  ({ store, jobs } = room);
+});
+afterEach(() => room.close());
+
+const queued = () => queuedJob(jobs);
+const begun = () => begunJob(jobs);
+
+test("RESP-05 an answer that was settled while the process stopped is stored, with its events and no other", async () => {
+  const job = await queued();
+  job.abandon();
+  const response = { id: "resp_1", status: "completed", created_at: 1, output: [{ type: "message", id: "msg_1" }] };
+  job.keep(JSON.stringify(response));
+  job.sink.end(`event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`);
+  await jobs.finish(job, undefined);
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed", response });
+  const events: string[] = [];
+  for await (const piece of eventsAfter(store, job.stored, -1))
+    for (const { sequence, text } of piece) events.push(`${sequence} ${text.split("\n")[0]}`);
+  expect(events).toEqual(["0 event: response.created", "1 event: response.queued", "2 event: response.completed"]);
+});
+
+test("RESP-05 work that was given up and came to no end stays as it is, for the next start", async () => {
+  const job = await queued();
+  job.abandon();
+  const response = { id: "resp_1", status: "failed", created_at: 1, output: [] };
+  job.keep(JSON.stringify(response));
+  await jobs.finish(job, new Error("the connection was closed"));
+  expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "queued", request: REQUEST }]);
+});
+
+test("RESP-04 a long list of events is read in pieces, and is whole all the same", async () => {
+  await store.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
+  for (let sequence = 0; sequence < 50; sequence += 1)
+    await store.appendEvents(runOf("resp_1"), [{ sequence, text: `event ${sequence}` }]);
+  const pieces: number[][] = [];
+  for await (const piece of eventsAfter(store, { workspaceId: "ws_1", id: "resp_1" }, 9))
+    pieces.push(piece.map(({ sequence }) => sequence));
+  expect(pieces.length).toBeGreaterThan(1);
+  expect(pieces.flat()).toEqual(Array.from({ length: 40 }, (_, at) => at + 10));
+});
+
+test("RESP-05 events tell whether an answer had begun, for whoever does not have the journal of the one that made it", async () => {
+  await store.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
+  const of = { workspaceId: "ws_1", id: "resp_1" };
+  for (const [sequence, type] of ["response.created", "response.queued", "response.in_progress"].entries())
+    await store.appendEvents(runOf("resp_1"), [{ sequence, text: `event: ${type}\ndata: {}\n\n` }]);
+  expect(await eventsOf(store, of)).toEqual({ count: 3, hasAnswer: false, doneAt: new Set() });
+  await store.appendEvents(runOf("resp_1"), [{ sequence: 3, text: delta(1) }]);
+  expect(await eventsOf(store, of)).toEqual({ count: 4, hasAnswer: true, doneAt: new Set() });
+});
+
+test("RESP-05 an item that was told to be done is not told so again, and one that was not is", async () => {
+  await store.add(storedResponse("resp_1", { status: "in_progress", background: "streamed" }));
+  await store.appendEvents(runOf("resp_1"), [eventOf("response.output_item.done", 0, { output_index: 1, item: {} })]);
+  const told = await eventsOf(store, { workspaceId: "ws_1", id: "resp_1" });
+  expect(told).toEqual({ count: 1, hasAnswer: true, doneAt: new Set([1]) });
+  expect(itemsDone([{ id: "a" }, { id: "b" }, { id: "c" }], told)).toEqual([
+    eventOf("response.output_item.done", 1, { output_index: 0, item: { id: "a" } }),
+    eventOf("response.output_item.done", 2, { output_index: 2, item: { id: "c" } }),
+  ]);
+});
+
+test("RESP-05 time in which instances could not say what they work on does not count: their work is not taken from them", async () => {
+  for (const [runs, id] of ["resp_new", "resp_1"].entries())
+    await store.add(storedResponse(id, { status: "queued", background: "streamed", runs }), REQUEST);
+  const left = await store.unfinished();
+  expect(left).toHaveLength(2);
+  let nowMs = 0;
+  const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
+  const board = memoryBoard(clock, systemTimers);
+  let isAway = false;
+  const put: typeof board.put = async (...fact) => {
+    if (isAway) throw new Error("away");
+    await board.put(...fact);
+  };
+  const taken: string[][] = [];
+  const shared = { board: { ...board, put }, fleet: { id: "one", leads: true }, clock, jobs, warn: () => undefined };
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const elsewhere = new WorkElsewhere({
+      ...shared,
+      store: { ...store, unfinished: async () => left },
+      resume: async (ids) => void taken.push([...ids]),
+    });
+    elsewhere.start();
+    const lookAfter = async (ms: number) => {
+      nowMs += ms;
+      await vi.advanceTimersByTimeAsync(3000);
+    };
+    // It has just been begun, and whoever works on it has not said so yet.
+    await lookAfter(3000);
+    isAway = true;
+    await lookAfter(15_000);
+    isAway = false;
+    await lookAfter(3000);
+    expect(taken).toEqual([]);
+    await lookAfter(10_000);
+    expect(taken).toEqual([["resp_1"]]);
+    // What was never begun may have been refused, and the log not know of it yet.
+    await lookAfter(34_000);
+    expect(taken.slice(1)).toEqual([["resp_1"]]);
+    await lookAfter(1000);
+    expect(taken.slice(2).map((ids) => ids.toSorted())).toEqual([["resp_1", "resp_new"]]);
+    await elsewhere.stop();
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("RESP-05 an instance whose SQL does not answer goes on saying what it works on, and stops without it", async () => {
+  await begun();
+  const silent = () => new Promise<never>(() => undefined);
+  store.wanted = silent;
+  store.unfinished = silent;
+  const board = memoryBoard(systemClock, systemTimers);
+  const told: string[] = [];
+  const put: typeof board.put = async (...fact) => void told.push(fact[1]);
+  const shared = { board: { ...board, put }, fleet: { id: "one", leads: true }, clock: systemClock };
+  const elsewhere = new WorkElsewhere({ ...shared, store, jobs, warn: () => undefined, resume: async () => undefined });
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    elsewhere.start();
+    for (let looks = 0; looks < 5; looks += 1) await vi.advanceTimersByTimeAsync(3000);
+    expect(told).toEqual(Array.from({ length: 5 }, () => '["resp_1"]'));
+    await elsewhere.stop();
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("RESP-04 whoever had lost its connection when work was to be ended hears of it then", async () => {
+  const board = memoryBoard(systemClock, systemTimers);
+  let told = 0;
+  const hear: typeof board.hear = (topic, listener) =>
+    board.hear(topic, (message) => {
+      told += 1;
+      if (told > 1) listener(message);
+    });
+  const clock = { ...systemClock, nowMs: () => 2000 };
+  const shared = { store, clock, warn: () => undefined, resume: async () => undefined };
+  const fleetOf = (id: string) => ({ fleet: { id, leads: false } });
+  const works = new WorkElsewhere({ ...shared, ...fleetOf("works"), jobs, board: { ...board, hear } });
+  const asks = new WorkElsewhere({
+    ...shared,
+    ...fleetOf("asks"),
+    jobs: jobsWith(store),
+    board,
+  });
+  const job = await queued();
+  job.sink.onGone(() => void jobs.finish(job, undefined));
+  await asks.end("ws_1", "resp_1");
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled" });
+  await Promise.all([works.stop(), asks.stop()]);
+});
+
+test("RESP-05 that an answer has begun is in the store at once, also where no event of it is", async () => {
+  const polled = new Job(storedResponse("resp_1", { status: "queued", background: "polled" }));
+  await jobs.open(polled, REQUEST);
+  const answering = async () => (await store.unfinished())[0]?.isAnswering;
+  expect(await answering()).toBe(false);
+  const mark = store.answering;
+  let away = 1;
+  store.answering = (id) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : mark(id));
+  polled.sink.start(200, {});
+  await expect.poll(answering).toBe(true);
+  polled.cancel();
+  await jobs.finish(polled, undefined);
+});
+
+test("RESP-04 work that was called off before it begins is not begun", async () => {
+  const job = await queued();
+  await store.callOff("ws_1", "resp_1");
+  await jobs.begin(job);
+  expect(job.sink.gone).toBe(true);
+  await jobs.finish(job, undefined);
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", runs: 0 });
+});
+
+test("RESP-04 BILL-03 cancelling what nobody works on any more ends it with its hold; where somebody is silent, it is known to whoever takes it up", async () => {
+  const request = { status: "in_progress", background: "streamed" } as const;
+  for (const id of ["resp_1", "resp_2", "resp_3"]) await store.add(storedResponse(id, request), REQUEST);
+  await store.appendEvents(runOf("resp_1"), [{ sequence: 0, text: "event: response.created\ndata: {}\n\n" }]);
+  const clock = { ...systemClock, nowMs: () => 2000 };
+  // Told and waited for, without the seconds.
+  let elapsedMs = 0;
+  const hurried = { ...clock, monotonicMs: () => (elapsedMs += 1000) };
+  const board = memoryBoard(systemClock, systemTimers);
+  await board.put("working:silent", JSON.stringify(["resp_2"]), 20_000);
+  const fleet = { id: "asks", leads: false };
+  const resume = async () => undefined;
+  const elsewhere = new WorkElsewhere({ board, fleet, store, clock: hurried, jobs, warn: () => undefined, resume });
+  const state = memoryState(clock);
+  await state.credit("ws_1", 7n);
+  const hold = { workspaceId: "ws_1", keyId: "key_1", memberId: null, atMs: 2000, limits: [] };
+  for (const [requestId, nanos] of [
+    ["resp_1", 1n],
+    ["resp_2", 2n],
+    ["resp_3", 4n],
+  ] as const)
+    await state.hold({ ...hold, requestId, nanos });
+  const ending = { jobs, store, clock, gateway: { state } };
+  await endWork({ ...ending, elsewhere }, "ws_1", "resp_1");
+  await endWork({ ...ending, elsewhere }, "ws_1", "resp_2");
+  // Alone, there is nobody else who could work on it.
+  await endWork(ending, "ws_1", "resp_3");
+  expect(await state.wallet("ws_1")).toEqual({ balanceNanos: 7n, heldNanos: 2n });
+  const [one, two, three] = await Promise.all(["resp_1", "resp_2", "resp_3"].map((id) => store.find("ws_1", id, 2000)));
+  expect([one?.status, two?.status, three?.status]).toEqual(["cancelled", "in_progress", "cancelled"]);
+  expect(one?.response).toMatchObject({ status: "cancelled", error: null });
+  const events = await store.events("ws_1", "resp_1", 0);
+  expect(events).toMatchObject([{ sequence: 1, text: expect.stringContaining("event: response.cancelled\n") }]);
+  expect(await store.unfinished()).toMatchObject([{ id: "resp_2", isCalledOff: true }]);
+  await elsewhere.stop();
+});
+
+test("RESP-04 work that was called off, ended or deleted without being told is stopped by the next look, board or no board", async () => {
+  const ids = ["resp_off", "resp_over", "resp_gone", "resp_new", "resp_fine"];
+  const made = ids.map((id) => new Job(storedResponse(id, { status: "queued", background: "polled" })));
+  for (const job of made) {
+    await jobs.open(job, REQUEST);
+    if (job.stored.id !== "resp_new") await jobs.begin(job);
+  }
+  await store.callOff("ws_1", "resp_off");
+  const { response } = storedResponse("resp_over");
+  await store.finish({ id: "resp_over", workspaceId: "ws_1", status: "failed", response, events: [] });
+  await store.remove("ws_1", "resp_gone", 2000);
+  await store.remove("ws_1", "resp_new", 2000);
+  const board = memoryBoard(systemClock, systemTimers);
+  const put = () => Promise.reject(new Error("away"));
+  const shared = { board: { ...board, put }, fleet: { id: "one", leads: false }, clock: systemClock };
+  const deps = { store, jobs, warn: () => undefined, resume: async () => undefined };
+  const elsewhere = new WorkElsewhere({ ...shared, ...deps });
+  elsewhere.start();
+  const stopped = () => made.filter(({ sink }) => sink.gone).map(({ stored }) => stored.id);
+  // One that is about to begin is not in the store yet, or finds out when it does.
+  await expect.poll(stopped, { timeout: 10_000 }).toEqual(["resp_off", "resp_over", "resp_gone"]);
+  await elsewhere.stop();
+  await Promise.all(made.map((job) => jobs.finish(job, undefined)));
+  expect(await store.find("ws_1", "resp_off", 2000)).toMatchObject({ status: "cancelled" });
+}, 15_000);
+
+test("RESP-04 RESP-05 work that another instance has begun anew is stopped, and leaves record, hold and end to that one", async () => {
+  const job = await begun();
+  expect(await store.begin("resp_1")).toEqual({ is: "begun", run: 2 });
+  const reader = new SlowSink();
+  reader.hurry();
+  const followed = followJob({ store, keepAliveMs: 1000 }, job, reader, -1, {});
+  await jobs.stopUnwanted();
+  expect([job.sink.gone, jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([true, true, true]);
+  await followed;
+  // Who follows it hears that it is to be followed elsewhere.
+  expect([reader.numbers, reader.ended]).toEqual([[0, 1, 2], "whole"]);
+  await jobs.finish(job, undefined);
+  expect(jobs.ids).toEqual([]);
+  expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "in_progress", runs: 2, request: REQUEST }]);
+});
+
+test("RESP-04 CHAT-10 who follows what another instance makes hears a sign of life whenever nothing came for a while", async () => {
+  const stored = storedResponse("resp_1", { status: "in_progress", background: "streamed" });
+  await store.add(stored);
+  await store.appendEvents(runOf("resp_1"), [{ sequence: 0, text: 'data: {"sequence_number":0}\n\n' }]);
+  const reader = new SlowSink();
+  reader.hurry();
+  let elapsedMs = 0;
+  const looksAtMs = [1000, 1999, 2000, 2001, 2002];
+  const signs: number[] = [];
+  const find: ResponseStore["find"] = (...place) => {
+    signs.push(reader.signs);
+    elapsedMs = looksAtMs[signs.length - 1] ?? 0;
+    const isLast = signs.length === looksAtMs.length;
+    return isLast ? Promise.resolve(storedResponse("resp_1")) : store.find(...place);
+  };
+  const clock = { nowMs: () => 2000, monotonicMs: () => elapsedMs };
+  const watched = { find, events: store.events.bind(store) };
+  await followStored({ store: { ...store, ...watched }, keepAliveMs: 1000, clock }, stored, reader, -1, {});
+  expect([reader.numbers, signs, reader.ended]).toEqual([[0], [0, 0, 0, 1, 1], "whole"]);
+});
+
+const MIB = 1024 * 1024;
+
+/** An event of about so many characters. */
+const delta = (chars: number) =>
+  `event: response.output_text.delta\ndata: ${JSON.stringify({ type: "response.output_text.delta", delta: "x".repeat(chars) })}\n\n`;
+
+test("RESP-04 a job holds about a mebibyte of events: its provider waits until the store has them, and they are read from there", async () => {
+  const job = await begun();
+  let written = 0;
+  while (job.sink.write(delta(MIB / 8))) written += 1;
+  expect(written).toBeLessThan(9);
+  await job.sink.drained();
+  expect(job.isFull).toBe(false);
+  expect(job.eventAt(0)).toBe("stored");
+  // Many times what it holds, with a reader that is slower than all of it.
+  const reader = new SlowSink();
+  const followed = followJob({ store, keepAliveMs: 1000 }, job, reader, 1, {});
+  for (let count = written + 1; count < 40; count += 1) if (!job.sink.write(delta(MIB / 8))) await job.sink.drained();
+  const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
+  job.keep(JSON.stringify(response));
+  job.sink.end(`event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`);
+  await jobs.finish(job, undefined);
+  reader.hurry();
+  await followed;
+  expect(reader.numbers).toEqual(Array.from({ length: 41 }, (_, at) => at + 2));
+  expect(reader.ended).toBe("whole");
+});
+
+test("RESP-04 what is kept of a job has a limit: all events of one that is followed, of another the answer alone", async () => {
+  const [followed, polled] = (["streamed", "polled"] as const).map((background) => {
+    const job = new Job(storedResponse("resp_1", { status: "queued", background }));
+    const filler = JSON.stringify({ type: "response.in_progress", filler: "x".repeat(MIB) });
+    for (let count = 0; count < 65; count += 1) job.sink.write(`event: response.in_progress\ndata: ${filler}\n\n`);
+    return job;
+  });
+  expect([followed?.sink.refusal?.code, polled?.sink.refusal]).toEqual(["upstream_error", undefined]);
+  // Nobody left, so nobody pays.
+  expect(followed?.sink.gone).toBe(false);
+});
+
+test("RESP-04 a job that is stopped waits for no store", async () => {
+  const job = await begun();
+  store.appendEvents = () => Promise.reject(new Error("the store is away"));
+  while (job.sink.write(delta(MIB / 8)));
+  const room = job.sink.drained();
+  job.cancel();
+  await room;
+  await jobs.finish(job, undefined);
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled" });
+});
+
+test("RESP-04 events that were written without the writer hearing of it keep nothing from its end", async () => {
+  const append = store.appendEvents;
+  let lost = 0;
+  store.appendEvents = async (...events) => {
+    await append(...events);
+    lost += 1;
+    throw new Error("the connection went before the commit was answered");
+  };
+  const job = await begun();
+  await vi.waitFor(() => expect(lost).toBe(1));
+  const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
+  job.keep(JSON.stringify(response));
+  job.sink.end(`event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`);
+  await jobs.finish(job, undefined);
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "completed" });
+  expect((await store.events("ws_1", "resp_1", -1)).map(({ sequence }) => sequence)).toEqual([0, 1, 2]);
+});
+
+test("RESP-04 RESP-05 a response that was refused because its row was not heard of is not made later", async () => {
+  const { add, finish } = store;
+  store.add = async (...row) => {
+    await add(...row);
+    throw new Error("the connection went before the commit was answered");
+  };
+  let away = 1;
+  store.finish = (end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : finish(end));
+  await expect(queued()).rejects.toMatchObject({ code: "service_unavailable" });
+  expect(jobs.ids).toEqual([]);
+  await expect.poll(() => store.unfinished()).toEqual([]);
+  const error = { code: "service_unavailable" };
+  expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "failed", response: { error } });
+});
+
+test("RESP-04 whoever ends all work of a workspace does not wait for what is refused meanwhile", async () => {
+  const away = Promise.withResolvers<never>();
+  store.add = () => away.promise;
+  const refused = expect(queued()).rejects.toMatchObject({ code: "service_unavailable" });
+  const ended = jobs.cancelAll("ws_1");
+  away.reject(new Error("the store is away"));
+  await refused;
+  await ended;
+});
+
+test("RESP-05 where nothing may be kept any more the events are forgotten; who comes too late for them is cut off", async () => {
+  jobs = jobsWith(store, { mayKeep: () => false });
+  const job = await begun();
+  while (job.sink.write(delta(MIB / 8)));
+  await job.sink.drained();
+  const reader = new SlowSink();
+  reader.hurry();
+  await followJob({ store, keepAliveMs: 1000 }, job, reader, -1, {});
+  expect([reader.numbers, reader.ended]).toEqual([[], "cut"]);
+  await jobs.finish(job, undefined);
+});
+
+/** A client that takes one event, and the next only when it is told to hurry. */
+class SlowSink implements Sink {
+  readonly numbers: number[] = [];
+  signs = 0;
+  readonly #hurry = Promise.withResolvers<void>();
+  started = false;
+  readonly gone = false;
+  ended: "no" | "whole" | "cut" = "no";
+
+  hurry(): void {
+    this.#hurry.resolve();
+  }
+
+  start(): void {
+    this.started = true;
+  }
+
+  write(chunk: Buffer | string): boolean {
+    const number = /"sequence_number":(\d+)/.exec(String(chunk))?.[1];
+    if (number !== undefined) this.numbers.push(Number(number));
+    if (chunk === ": keep-alive\n\n") this.signs += 1;
+    return false;
+  }
+
+  drained(): Promise<void> {
+    return this.#hurry.promise;
+  }
+
+  end(): void {
+    this.ended = "whole";
+  }
+
+  cut(): void {
+    this.ended = "cut";
+  }
+
+  onGone(): void {}
+}

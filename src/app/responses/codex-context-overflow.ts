@@ -1,0 +1,34 @@
+import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
+import { responsesClient } from "../../language/dialects/responses/client/stream.ts";
+import type { Exchange, Sink } from "../exchange.ts";
+import type { Asked } from "./responses-context.ts";
+
+/** What providers say to a prompt that their model has no room for. */
+const TOO_LONG = /context (?:window|length)|(?:prompt|input) is too long|token count .*exceeds/i;
+
+/**
+ * Codex knows a conversation that has outgrown its model by a stream that fails with this code: it makes it shorter and goes
+ * on. At a refusal by status it gives up, with every turn that follows. Undefined: it is refused as everybody else is.
+ */
+export function tooLongForCodex({ headers }: Exchange, asked: Asked | undefined, error: unknown): Fault | undefined {
+  if (asked?.inbound.call.stream !== true || asked.background !== "none" || !(error instanceof Fault)) return undefined;
+  if (!String(headers["originator"] ?? "").startsWith("codex")) return undefined;
+  const { code, message, param } = error;
+  if (code === "context_length_exceeded") return error;
+  if (code !== "provider_error" || !TOO_LONG.test(message)) return undefined;
+  return fault("context_length_exceeded", { message, param });
+}
+
+/** A response that fails as it begins. */
+export function sendFailed(exchange: Exchange, sink: Sink, { inbound, request }: Asked, problem: Fault): void {
+  const { requestId, receivedAtMs, baseHeaders } = exchange;
+  const createdSeconds = Math.floor(receivedAtMs / 1000);
+  const head = { id: requestId, createdSeconds, model: request.model, inputTokens: 0 };
+  const writer = responsesClient(inbound.echo).openWriter(head, inbound.call);
+  sink.start(200, {
+    ...baseHeaders,
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-cache",
+  });
+  sink.end(writer.fail(envelopeOf(problem, requestId)));
+}

@@ -1,0 +1,49 @@
+import type { SharedState } from "../../domain/admission/admission.ts";
+import { outputOf } from "../../domain/responses/response-items.ts";
+import { type MadeAnswer, type StoredResponse, statusIn } from "../../domain/responses/response-store.ts";
+import { errorFields } from "../../language/dialects/responses/upstream/errors.ts";
+import { eventOf, eventsOf, itemsDone } from "./response-events.ts";
+import type { ResponsesDeps } from "./responses-deps.ts";
+
+type Unmade = { readonly is: "cancelled" } | { readonly is: "failed"; readonly message: string };
+
+export type Unmaking = Pick<ResponsesDeps, "store"> & {
+  readonly gateway: { readonly state: Pick<SharedState, "giveBack"> };
+};
+
+/** Ends a response that nobody works on any more, behind the events there are of it, and frees what was held for it. */
+export async function endUnmade(
+  { store, gateway: { state } }: Unmaking,
+  stored: StoredResponse,
+  end: Unmade,
+): Promise<void> {
+  const { id, workspaceId, background, runs: lastRun } = stored;
+  const status = end.is;
+  const error = end.is === "failed" ? { code: "interrupted", message: end.message } : null;
+  const response = { ...stored.response, status, error };
+  const { count } = await eventsOf(store, stored);
+  const said = error === null ? [] : [errorFields({ ...error, type: "api_error", request_id: id })];
+  const events = [
+    ...said.map((fields) => eventOf("error", count, fields)),
+    eventOf(`response.${status}`, count + said.length, { response }),
+  ];
+  const kept = background === "streamed" ? events : [];
+  const is = await store.finish({ id, workspaceId, lastRun, status, response, events: kept });
+  if (is === "ended") await state.giveBack({ requestId: id, workspaceId });
+}
+
+/** Ends a response that nobody works on any more by the answer that was stored before it was charged. */
+export async function endMade(
+  { store, gateway: { state } }: Unmaking,
+  stored: StoredResponse,
+  { response, servedBy }: MadeAnswer,
+): Promise<void> {
+  const { id, workspaceId, background, runs: lastRun } = stored;
+  const status = statusIn(response);
+  const told = await eventsOf(store, stored);
+  const done = itemsDone(outputOf(response), told);
+  const events = [...done, eventOf(`response.${status}`, told.count + done.length, { response })];
+  const kept = background === "streamed" ? events : [];
+  const is = await store.finish({ id, workspaceId, lastRun, status, response, events: kept, servedBy });
+  if (is === "ended") await state.giveBack({ requestId: id, workspaceId });
+}

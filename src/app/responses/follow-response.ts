@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { isUnfinished, type ResponseEvent, type StoredResponse } from "../../domain/responses/response-store.ts";
+import type { Sink } from "../exchange.ts";
+import type { Job } from "./background-job.ts";
+import { eventsAfter } from "./response-events.ts";
+import type { ResponsesDeps } from "./responses-deps.ts";
+
+/** How often it is looked for what another instance has stored. */
+const LOOK_EVERY_MS = 250;
+
+const SIGN_OF_LIFE = ": keep-alive\n\n";
+
+const EVENT_STREAM = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store" };
+
+type From = Pick<ResponsesDeps, "store" | "keepAliveMs">;
+
+/** Sends the events after one sequence number, and goes on as they come, to the end. Who leaves stops nothing. */
+export async function followJob(
+  { store, keepAliveMs }: From,
+  job: Job,
+  sink: Sink,
+  after: number,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  const { workspaceId, id } = job.stored;
+  sink.start(200, { ...headers, ...EVENT_STREAM });
+  let next = after + 1;
+  while (!sink.gone) {
+    const event = job.eventAt(next);
+    if (event === "stored") {
+      const sent = await send(await store.events(workspaceId, id, next - 1), sink);
+      // Deleted since, or of a workspace that has come to let nothing be kept: a gap is no answer.
+      if (sent === undefined) return sink.cut();
+      next = sent + 1;
+    } else if (event !== undefined) {
+      next += 1;
+      if (!sink.write(event.text)) await sink.drained();
+    } else if (job.phase !== "running") {
+      sink.end();
+      return;
+    } else if ((await job.news(keepAliveMs)) === "silence") sink.write(SIGN_OF_LIFE);
+  }
+}
+
+/** The same where another instance makes it: by what is stored of it, as it comes. */
+export async function followStored(
+  { store, keepAliveMs, clock }: From & Pick<ResponsesDeps, "clock">,
+  { workspaceId, id }: Pick<StoredResponse, "workspaceId" | "id">,
+  sink: Sink,
+  after: number,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  sink.start(200, { ...headers, ...EVENT_STREAM });
+  let reached = after;
+  let saidMs = clock.monotonicMs();
+  while (!sink.gone) {
+    // First whether it is over: what was stored before that is all there is.
+    const stored = await store.find(workspaceId, id, clock.nowMs());
+    if (stored === undefined) return sink.cut();
+    for await (const events of eventsAfter(store, { workspaceId, id }, reached)) {
+      reached = (await send(events, sink)) ?? reached;
+      saidMs = clock.monotonicMs();
+    }
+    if (!isUnfinished(stored)) return sink.end();
+    if (clock.monotonicMs() - saidMs >= keepAliveMs) {
+      sink.write(SIGN_OF_LIFE);
+      saidMs = clock.monotonicMs();
+    }
+    await sleep(LOOK_EVERY_MS);
+  }
+}
+
+/** Answers with the number of the last one. */
+async function send(events: readonly ResponseEvent[], sink: Sink): Promise<number | undefined> {
+  for (const { text } of events) {
+    if (sink.gone) break;
+    if (!sink.write(text)) await sink.drained();
+  }
+  return events.at(-1)?.sequence;
+}
+
+/** Sends events that are all there. */
+export async function sendEvents(
+  pieces: AsyncIterable<readonly ResponseEvent[]>,
+  sink: Sink,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  const start = () => {
+    if (!sink.started) sink.start(200, { ...headers, ...EVENT_STREAM });
+  };
+  for await (const events of pieces) {
+    start();
+    await send(events, sink);
+    if (sink.gone) return;
+  }
+  start();
+  sink.end();
+}

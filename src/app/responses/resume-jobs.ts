@@ -1,0 +1,126 @@
+import type { Route } from "../../contract/route.ts";
+import type { RequestRecord } from "../../domain/record/record.ts";
+import type { UnfinishedResponse } from "../../domain/responses/response-store.ts";
+import type { Principal } from "../../domain/tenancy/key.ts";
+import { type Exchange, noUpload, type Sink } from "../exchange.ts";
+import { ChatErrand } from "../pipeline/chat-request.ts";
+import { run } from "../pipeline/run.ts";
+import { Job } from "./background-job.ts";
+import { endMade, endUnmade } from "./end-orphaned-job.ts";
+import { eventsOf } from "./response-events.ts";
+import { askedOf, type ResponsesRoom } from "./responses-context.ts";
+
+/** How often work on a response may be begun: once, and once more after a restart. */
+const RUNS_MAX = 2;
+
+export type Resuming = {
+  /** Whether it is work that nobody does. */
+  readonly isLeft: (id: string) => boolean;
+  /** What the log has of a request: then it had begun to answer, or was over. */
+  readonly recordOf: (id: string) => Promise<Pick<RequestRecord, "errorCode"> | undefined>;
+  /** Who may still use the key that asked; undefined when it may not be used any more. */
+  readonly callerOf: (keyId: string) => Principal | undefined;
+  readonly route: Route;
+};
+
+/**
+ * Background work that an earlier process left: run again where nothing of it had been recorded, and else ended as
+ * failed. Resolves when all of it is under way again, not when it is over.
+ */
+export async function resumeJobs(room: ResponsesRoom, resuming: Resuming): Promise<void> {
+  for (const row of await room.store.unfinished()) {
+    if (!resuming.isLeft(row.id) || room.jobs.find(row.workspaceId, row.id) !== undefined) continue;
+    try {
+      await resume(room, row, resuming);
+    } catch (error) {
+      // One that cannot be read any more keeps nobody from working.
+      room.warn({ err: error, requestId: row.id }, "a background response could not be taken up again");
+    }
+  }
+}
+
+async function resume(room: ResponsesRoom, row: UnfinishedResponse, resuming: Resuming): Promise<void> {
+  const stored = await room.store.find(row.workspaceId, row.id, room.clock.nowMs());
+  // Expired meanwhile: the sweep takes it.
+  if (stored === undefined) return;
+  const record = await resuming.recordOf(row.id);
+  // It was charged as a whole answer, and its process died before that was shown to anyone.
+  if (row.made !== undefined && record?.errorCode === null && room.mayKeep(row.workspaceId, row.keyId))
+    return endMade(room, stored, row.made);
+  const principal = resuming.callerOf(row.keyId);
+  if (row.isCalledOff) return endUnmade(room, stored, { is: "cancelled" });
+  const { count, hasAnswer } = await eventsOf(room.store, stored);
+  const isHalfMade = row.isAnswering || hasAnswer || record !== undefined;
+  const why = isHalfMade ? HALF_MADE : whyNot(row, principal);
+  if (why === undefined && principal !== undefined && row.request !== undefined) {
+    const job = new Job(stored, count);
+    room.jobs.reopen(job);
+    void runAgain(room, job, exchangeOf(room, row, principal, resuming.route));
+  } else {
+    await endUnmade(room, stored, { is: "failed", message: why ?? "The request is not known any more." });
+    room.warn({ requestId: row.id }, "a background response that a restart had interrupted was ended as failed");
+  }
+}
+
+/** The record may be in the journal of an instance that is gone; whoever follows the events has seen the answer begin. */
+const HALF_MADE =
+  "The gateway was restarted while it made this response, and a part of it had been made: it is not made twice. Ask again; the request log says whether anything was charged.";
+
+function whyNot(row: UnfinishedResponse, principal: Principal | undefined): string | undefined {
+  if (row.runs >= RUNS_MAX)
+    return "The gateway was restarted again while it made this response for the second time. Ask again.";
+  if (principal === undefined)
+    return "The gateway was restarted while it made this response, and the key that asked for it may not be used any more.";
+  return undefined;
+}
+
+/** The same request under its own id and time, so that it is one line of the log and one charge whatever happened. */
+function exchangeOf(room: ResponsesRoom, row: UnfinishedResponse, principal: Principal, route: Route): Exchange {
+  const { headers = {}, clientAddress = "", body = "" } = row.request ?? {};
+  return {
+    requestId: row.id,
+    run: "again",
+    route,
+    params: {},
+    query: new URLSearchParams(),
+    headers,
+    clientAddress,
+    receivedAtMs: row.createdAtMs,
+    startedMs: room.clock.monotonicMs(),
+    principal,
+    baseHeaders: {},
+    body: async () => Buffer.from(body),
+    upload: noUpload,
+  };
+}
+
+async function runAgain(room: ResponsesRoom, job: Job, exchange: Exchange): Promise<void> {
+  let failure: unknown;
+  try {
+    await run(room.gateway, "responses", exchange, NOBODY, async (bytes) => {
+      const { inbound } = await askedOf(room, exchange, bytes, "stored");
+      return {
+        errand: new ChatErrand(inbound),
+        sink: job.sink,
+        admitted: () => room.jobs.begin(job),
+        made: (final) => room.jobs.made(job, final),
+        keep: async (final) => job.keep(final),
+      };
+    });
+  } catch (error) {
+    failure = error;
+  }
+  await room.jobs.finish(job, failure);
+}
+
+/** Who asked has long been answered. */
+const NOBODY: Sink = {
+  started: true,
+  gone: false,
+  start() {},
+  write: () => true,
+  drained: () => Promise.resolve(),
+  end() {},
+  cut() {},
+  onGone() {},
+};

@@ -1,0 +1,81 @@
+import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
+import type { Attempt } from "../../domain/routing/attempt.ts";
+import type { Demand } from "../../domain/routing/capability.ts";
+import { decisionsLane } from "../../io/upstream/decisions-lane.ts";
+import type { JsonObject } from "../../kit/json.ts";
+import { estimateTextTokens, nearTextTokens } from "../../language/canon/estimate.ts";
+import { type DecisionAsk, type DecisionSize, sizeOf } from "../../language/decisions/call.ts";
+import type { DecisionClient } from "../../language/decisions/render.ts";
+import type { Bound, Errand } from "../pipeline/inference-request.ts";
+import type { Outline } from "../pipeline/plan.ts";
+import type { Way } from "../pipeline/reasoning-choice.ts";
+import { requestsFor, unfitFor } from "./decision-fit.ts";
+
+/** What a provider may count as written for one question, where it counts anything. */
+const OUTPUT_TOKENS_PER_QUESTION = 32;
+
+/** Typed questions about a state. */
+export class DecisionsErrand implements Errand {
+  readonly outline: Outline;
+  readonly streaming = false;
+  readonly inputTokens: number;
+  readonly detail: JsonObject;
+  readonly #ask: DecisionAsk;
+  readonly #client: DecisionClient;
+  #reservedSize: DecisionSize | undefined;
+
+  constructor(ask: DecisionAsk, client: DecisionClient, unserved?: Demand["unserved"]) {
+    this.#ask = ask;
+    const size = sizeOf(ask, nearTextTokens);
+    this.#client = client;
+    this.detail = detailOf(ask);
+    this.inputTokens = size.questionTokens.reduce((sum, tokens) => sum + tokens, size.stateTokens);
+    this.outline = {
+      model: ask.model,
+      demand: {
+        needs: [],
+        parameters: [],
+        inputTokens: this.inputTokens,
+        inputTokensAt: (endpoint) => readBy(endpoint, size),
+        maxOutputTokens: ask.questions.length,
+        fits: (endpoint, model) => unfitFor(ask, size, endpoint, model),
+        unserved,
+      },
+    };
+  }
+
+  /** The state is read once for each request that it is sent with. */
+  boundAt({ endpoint }: Attempt): Bound {
+    return {
+      inputTokens: readBy(endpoint, this.#reserved()),
+      outputTokens: this.#ask.questions.length * OUTPUT_TOKENS_PER_QUESTION,
+    };
+  }
+
+  /** A hold is a bound: what is expected is too little for it. */
+  #reserved(): DecisionSize {
+    this.#reservedSize ??= sizeOf(this.#ask, estimateTextTokens);
+    return this.#reservedSize;
+  }
+
+  wayTo({ endpoint, model }: Attempt): Way {
+    return { lane: decisionsLane(this.#ask, { endpoint, model, client: this.#client }), thinking: undefined };
+  }
+
+  namesKept(): boolean {
+    return false;
+  }
+}
+
+function readBy(endpoint: Endpoint, size: DecisionSize): number {
+  return requestsFor(size, endpoint).reduce((sum, tokens) => sum + tokens, 0);
+}
+
+/** The number of questions and their types: nothing of what they say. */
+function detailOf({ questions, images }: DecisionAsk): JsonObject {
+  const count = (type: string) => questions.filter((question) => question.type === type).length;
+  const types = Object.fromEntries(
+    (["noul", "choice", "score"] as const).flatMap((type) => (count(type) === 0 ? [] : [[type, count(type)] as const])),
+  );
+  return { questions: questions.length, types, ...(images.length === 0 ? {} : { images: images.length }) };
+}

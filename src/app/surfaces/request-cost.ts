@@ -1,0 +1,83 @@
+import type { z } from "zod";
+import { fault } from "../../contract/faults.ts";
+import type { RequestCost } from "../../contract/schemas/requests.ts";
+import type { LogStore, RequestRecord } from "../../domain/record/record.ts";
+import { mayHearOf, type Principal } from "../../domain/tenancy/key.ts";
+import { formatNanos } from "../../kit/money.ts";
+import { type Handler, principalOf, whole } from "../exchange.ts";
+import { type CatchingUp, demandCaughtUp } from "../ingest-barrier.ts";
+import { short } from "../printable.ts";
+import { usageView } from "../usage-view.ts";
+
+export type RequestsDeps = CatchingUp & { readonly log: Pick<LogStore, "find"> };
+
+/** `GET /v1/requests/{id}`: what became of a request and what it cost, for the keys of its workspace. */
+export function requestHandlers(deps: RequestsDeps): Record<string, Handler> {
+  return {
+    getRequest: whole(async (exchange) => {
+      const principal = principalOf(exchange);
+      mayCall(principal);
+      const record = await find(deps, exchange.params["id"] ?? "", principal);
+      return { status: 200, json: requestCost(record, principal.workspace.currency) };
+    }),
+  };
+}
+
+/** Whoever may call anything may ask what it cost. */
+function mayCall({ key: { scopes } }: Principal): void {
+  if (scopes !== null && scopes.length === 0)
+    throw fault("insufficient_scope", {
+      message: "This key has no scope at all. Use another key, or let an admin add one.",
+    });
+}
+
+function isFor(principal: Principal, record: RequestRecord | undefined): record is RequestRecord {
+  return record?.workspaceId === principal.workspace.id && mayHearOf(principal, record.memberId);
+}
+
+async function find(deps: RequestsDeps, id: string, principal: Principal): Promise<RequestRecord> {
+  const known = await deps.log.find(id);
+  // Unknown, removed or somebody else's: nobody can tell which, by the answer or by how it comes about.
+  const record = isFor(principal, known) ? known : await findLater(deps, id);
+  if (!isFor(principal, record))
+    throw fault("not_found", {
+      message: `There is no finished request with the id "${short(id)}". Use X-Svc-Request-Id of an answer that is complete.`,
+      param: "id",
+    });
+  return record;
+}
+
+async function findLater(deps: RequestsDeps, id: string): Promise<RequestRecord | undefined> {
+  await demandCaughtUp(
+    deps,
+    "The log is behind at the moment, so it is not known yet what became of this request. Ask again soon.",
+  );
+  return deps.log.find(id);
+}
+
+function requestCost(record: RequestRecord, walletCurrency: string): z.infer<typeof RequestCost> {
+  const { charge } = record;
+  return {
+    id: record.id,
+    object: "request",
+    created_at: new Date(record.createdAtMs).toISOString(),
+    environment: record.environment,
+    surface: record.surface,
+    model_requested: record.modelRequested,
+    model: record.model,
+    provider: record.provider,
+    level: record.level,
+    countries: record.countries === null ? null : [...record.countries],
+    router: record.router,
+    streaming: record.streaming,
+    status: record.status,
+    error_code: record.errorCode,
+    usage: usageView(record.usage),
+    cost: record.ownKey === true ? null : formatNanos(BigInt(charge?.nanos ?? "0")),
+    currency: charge?.currency ?? walletCurrency,
+    attempts: record.attempts.length,
+    ttfb_ms: record.ttfbMs,
+    total_ms: record.totalMs,
+    overhead_ms: record.overheadMs,
+  };
+}
