@@ -14,8 +14,8 @@ import type { Attempt } from "../src/domain/routing/attempt.ts";
 import type { Principal } from "../src/domain/tenancy/key.ts";
 import { OPEN_POLICY } from "../src/domain/tenancy/policy.ts";
 import { catalogueFiles } from "../src/io/catalogue-files.ts";
-import { openBooks } from "../src/io/journal/open.ts";
-import { memoryState } from "../src/io/state/memory.ts";
+import { openIngestPipeline } from "../src/io/journal/ingest-pipeline.ts";
+import { memoryState } from "../src/io/state/memory-state.ts";
 import { openSqlite } from "../src/io/store/sql/sqlite/open.ts";
 import { Metrics } from "../src/io/telemetry/metrics.ts";
 import { systemClock } from "../src/kit/clock.ts";
@@ -73,7 +73,14 @@ const plan = {
 const folder = mkdtempSync(path.join(tmpdir(), "gateway-settlement-"));
 try {
   const store = await openSqlite(folder, clock);
-  const books = await openBooks({ dataDir: folder, store, textOf: store.textOf, clock, syncEveryMs: 5, log: quiet });
+  const books = await openIngestPipeline({
+    dataDir: folder,
+    store,
+    serializeRecord: store.textOf,
+    clock,
+    syncEveryMs: 5,
+    log: quiet,
+  });
   const state = memoryState(clock);
   await state.credit(principal.workspace.id, 10n ** 18n);
   const metrics = new Metrics();

@@ -44,7 +44,7 @@ import { Directory } from "./domain/tenancy/directory.ts";
 import { recheckKey } from "./edge/authenticate.ts";
 import type { Managers } from "./edge/authenticate-manager.ts";
 import type { Edge } from "./edge/server.ts";
-import { type DiskSpace, watchDisk } from "./io/disk-space.ts";
+import { type DiskSpace, watchDiskSpace } from "./io/disk-space.ts";
 import type { Store } from "./io/store/sql/store.ts";
 import { type Logger, openLog } from "./io/telemetry/log.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
@@ -142,7 +142,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     idempotency: openIdempotency(config, store, caughtUp.all, log),
     ...toldOf(ground, observed),
   };
-  const disk = await watchDisk(place.dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
+  const disk = await watchDiskSpace(place.dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
   const responses = await openKept({ config, store, vault, directory, disk, sharing, ids, log }, gateway);
   const bookings = new Bookings({ state, ledger: store.ledger, clock, filling: () => sharing.filling });
   const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };

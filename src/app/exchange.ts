@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Readable } from "node:stream";
 import { Fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
-import type { RequestRun } from "../domain/admission/admission.ts";
+import type { ExecutionKind } from "../domain/admission/shared-state.ts";
 import type { Actor, Seat } from "../domain/tenancy/actor.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
 
@@ -19,7 +19,7 @@ export type Exchange = {
   /** Monotonic start, for durations. */
   readonly startedMs: number;
   /** Absent: it has never been run before. */
-  readonly run?: RequestRun;
+  readonly run?: ExecutionKind;
   /** Present on routes that need a key. */
   readonly principal: Principal | undefined;
   /** Present on routes of the management API. */

@@ -1,6 +1,6 @@
 import type { Gateway } from "../app/pipeline/gateway-deps.ts";
-import { EndpointPlaces } from "../domain/admission/endpoint-places.ts";
-import { AdmissionQueue } from "../domain/admission/queue.ts";
+import { AdmissionQueue } from "../domain/admission/admission-queue.ts";
+import { ConcurrencyLimiter } from "../domain/admission/concurrency-limiter.ts";
 import { RetryBudget } from "../domain/admission/retry-budget.ts";
 import { type BreakerRules, EndpointBreakers } from "../domain/routing/breakers.ts";
 import { systemClock } from "../kit/clock.ts";
@@ -55,8 +55,8 @@ export function boundsOf(config: Config) {
     breakers: new EndpointBreakers(systemClock, breakerRulesOf(config)),
     queue: new AdmissionQueue(
       {
-        places: config.GATEWAY_QUEUE_CONCURRENCY,
-        waitingMax: config.GATEWAY_QUEUE_LENGTH,
+        slots: config.GATEWAY_QUEUE_CONCURRENCY,
+        queuedMax: config.GATEWAY_QUEUE_LENGTH,
         waitMs: config.GATEWAY_QUEUE_WAIT_MS,
       },
       (ms, then) => {
@@ -71,7 +71,7 @@ export function boundsOf(config: Config) {
     budget: new RetryBudget(config.GATEWAY_RETRY_PERCENT / 100),
     deadlines: new DeadlineQueue(systemClock, systemTimers),
     signsOfLife: new DeadlineQueue(systemClock, systemTimers),
-    places: new EndpointPlaces(config.GATEWAY_ENDPOINT_CONCURRENCY),
+    places: new ConcurrencyLimiter(config.GATEWAY_ENDPOINT_CONCURRENCY),
     random: Math.random,
   };
 }

@@ -5,8 +5,8 @@ import type { MasterKeyRotation } from "../app/manage/operation/master-key-rotat
 import type { Prober } from "../app/prober/prober.ts";
 import type { EndpointBreakers } from "../domain/routing/breakers.ts";
 import type { DiskSpace } from "../io/disk-space.ts";
-import type { Books } from "../io/journal/open.ts";
-import type { SetAside } from "../io/journal/set-aside.ts";
+import type { DeadLetterCount } from "../io/journal/dead-letters.ts";
+import type { IngestPipeline } from "../io/journal/ingest-pipeline.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Notices } from "../io/telemetry/notices.ts";
 import { pluralize } from "../kit/pluralize.ts";
@@ -18,7 +18,7 @@ import { nodeCheck } from "./nodes.ts";
 import { type LogExporting, logExportCheck } from "./observe.ts";
 import { proofCheck } from "./proofs.ts";
 
-function checksOf(config: Config, store: Store, books: Books, breakers: EndpointBreakers): Check[] {
+function checksOf(config: Config, store: Store, books: IngestPipeline, breakers: EndpointBreakers): Check[] {
   return [
     {
       name: "store",
@@ -31,9 +31,9 @@ function checksOf(config: Config, store: Store, books: Books, breakers: Endpoint
       name: "journal",
       run: async () => {
         const waiting = `${pluralize(books.pending(), "record waits", "records wait")} for the store`;
-        const aside = asideWords(books.setAside());
+        const aside = asideWords(books.deadLetters());
         const detail = aside === undefined ? waiting : `${waiting}; ${aside}`;
-        if (books.journal.broken) return { ok: false, detail: `it cannot be written; ${detail}` };
+        if (books.journal.isBroken) return { ok: false, detail: `it cannot be written; ${detail}` };
         return { ok: aside === undefined, detail };
       },
     },
@@ -61,7 +61,7 @@ function checksOf(config: Config, store: Store, books: Books, breakers: Endpoint
 
 const FILES_NAMED_MAX = 20;
 
-function asideWords({ records, segments, files }: SetAside): string | undefined {
+function asideWords({ records, segments, files }: DeadLetterCount): string | undefined {
   if (files.length === 0) return undefined;
   const what = [
     ...(records > 0 ? [pluralize(records, "record was set aside", "records were set aside")] : []),
@@ -101,7 +101,7 @@ function diskCheck(config: Config, disk: DiskSpace): Check {
 
 type Checked = {
   readonly store: Store;
-  readonly books: Books;
+  readonly books: IngestPipeline;
   readonly bounds: ReturnType<typeof boundsOf>;
   readonly disk: DiskSpace;
   readonly rotation: MasterKeyRotation;

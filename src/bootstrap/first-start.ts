@@ -11,7 +11,7 @@ type FirstWords = { readonly firstKey?: string | undefined; readonly setupLink?:
 
 /** What the first start shows, once. */
 export async function firstWords({ store, tenancy, fleet, people }: First): Promise<FirstWords> {
-  const firstKey = await fleet.alone(`workspace:${FIRST_START}`, () => firstKeyOf(store, tenancy));
+  const firstKey = await fleet.withLock(`workspace:${FIRST_START}`, () => firstKeyOf(store, tenancy));
   return { firstKey, setupLink: await people.setupLink() };
 }
 

@@ -2,23 +2,23 @@ import type { Check, OwnKeyRoom } from "../app/manage/deps.ts";
 import { spentBefore } from "../app/manage/money/spend-history.ts";
 import type { Captures } from "../app/pipeline/content-captures.ts";
 import type { Prober } from "../app/prober/prober.ts";
-import type { SharedState } from "../domain/admission/admission.ts";
+import type { SharedState } from "../domain/admission/shared-state.ts";
 import type { AlertWatch } from "../domain/alerts/alert-monitor.ts";
-import { type MarginBook, readMargin } from "../domain/billing/margin.ts";
+import { type MarginRegistry, parseMargin } from "../domain/billing/margin.ts";
 import type { Snapshot } from "../domain/catalogue/catalogue.ts";
 import type { RateBook } from "../domain/catalogue/rates.ts";
-import type { Board } from "../domain/fleet/board.ts";
-import type { Fleet, Reloading } from "../domain/fleet/fleet.ts";
+import type { CoordinationStore } from "../domain/fleet/coordination-store.ts";
+import type { CacheReloader, Fleet } from "../domain/fleet/fleet.ts";
 import type { RecordSink } from "../domain/record/ingest.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
-import { flushEverywhere } from "../io/fleet/flush-everywhere.ts";
-import { loneFleet } from "../io/fleet/lone-fleet.ts";
-import { SharedEndpoints, type SharedEndpointsParts } from "../io/fleet/shared-endpoints.ts";
-import { SharedFleet } from "../io/fleet/shared-fleet.ts";
-import type { Books } from "../io/journal/open.ts";
-import { memoryState } from "../io/state/memory.ts";
-import { isTurnedAway, isUntrusted } from "../io/state/redis/failures.ts";
-import type { SharedRedis } from "../io/state/redis/shared-redis.ts";
+import { ClusteredFleet } from "../io/fleet/clustered-fleet.ts";
+import { EndpointStateSync, type EndpointStateSyncDeps } from "../io/fleet/endpoint-state-sync.ts";
+import { createIngestBarrier } from "../io/fleet/ingest-barrier.ts";
+import { singleInstanceFleet } from "../io/fleet/single-instance-fleet.ts";
+import type { IngestPipeline } from "../io/journal/ingest-pipeline.ts";
+import { memoryState } from "../io/state/memory-state.ts";
+import { isAuthFailure, isCertificateFailure } from "../io/state/redis/redis-errors.ts";
+import type { RedisState } from "../io/state/redis/redis-state.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/log.ts";
 import type { Nodes } from "../io/tunnel/nodes.ts";
@@ -38,8 +38,8 @@ export type Sharing = {
   readonly state: SharedState;
   readonly fleet: Fleet;
   /** Undefined where there is nobody to share it with. */
-  readonly board: Board | undefined;
-  readonly standing: "alone" | SharedRedis["standing"];
+  readonly board: CoordinationStore | undefined;
+  readonly standing: "alone" | RedisState["status"];
   /** Which filling of the wallets from SQL is in force; undefined where they are filled once. */
   readonly filling?: string | undefined;
   /** Before anything is loaded from SQL. */
@@ -47,13 +47,13 @@ export type Sharing = {
   /** Where the journal moves records to: into SQL by way of `inner`, and what others must know of them. */
   readonly sink: (inner: RecordSink, store: Store) => RecordSink;
   /** Resolves when the wallets are open; tenants are loaded and the journal is replayed by then. */
-  open(store: Store, directory: Directory, books: Books): Promise<void>;
+  open(store: Store, directory: Directory, books: IngestPipeline): Promise<void>;
   /** As `SharedRedis.endEarlier`; undefined where what is shared ends with the process, or who keeps it sees to that. */
-  endEarlier?: SharedRedis["endEarlier"];
+  endEarlier?: RedisState["releaseEarlierIncarnations"];
   /** Everything is loaded: what others change from here on is loaded anew. */
-  follow(reload: Reloading): Promise<void>;
+  follow(reload: CacheReloader): Promise<void>;
   /** How what was finished anywhere before gets into SQL. */
-  caughtUp(books: Books): CaughtUp;
+  caughtUp(books: IngestPipeline): CaughtUp;
   /** Others lead and work on; nothing of this instance's is asked for any more. As `SharedRedis.close`. */
   close(): Promise<"done" | "left">;
 };
@@ -85,10 +85,10 @@ export function openSharing(config: Config, { joined, ...parts }: SharingParts):
 type InstanceParts = Omit<SharingParts, "joined">;
 
 function alone(config: Config, { place }: InstanceParts): Sharing {
-  const state = memoryState(systemClock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
+  const state = memoryState(systemClock, { keyUsesMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
   return {
     state,
-    fleet: loneFleet(place.instanceId),
+    fleet: singleInstanceFleet(place.instanceId),
     board: undefined,
     standing: "alone",
     begin: async () => undefined,
@@ -101,39 +101,47 @@ function alone(config: Config, { place }: InstanceParts): Sharing {
 }
 
 /** What is shared is in the memory of the process that started this one, which has filled it. */
-function besidePrimary({ state, board }: Joined, parts: InstanceParts): Sharing {
-  const { fleet, ...among } = amongOthers({ state, board }, parts);
-  return { ...among, state, fleet, board, standing: "open", sink: (store) => store, open: async () => undefined };
+function besidePrimary({ state, board: coordination }: Joined, parts: InstanceParts): Sharing {
+  const { fleet, ...among } = amongOthers({ state, coordination }, parts);
+  return {
+    ...among,
+    state,
+    fleet,
+    board: coordination,
+    standing: "open",
+    sink: (store) => store,
+    open: async () => undefined,
+  };
 }
 
 async function onRedis(config: Config, url: string, parts: InstanceParts): Promise<Sharing> {
   const redis = await openRedis(config, url, parts);
-  const { state, board } = redis;
+  const { state, coordination } = redis;
   const { fleet, ...among } = amongOthers(redis, parts);
   return {
     ...among,
     state,
     fleet,
-    board,
+    board: coordination,
     get standing() {
-      return redis.standing;
+      return redis.status;
     },
     get filling() {
-      return redis.filling;
+      return redis.walletGeneration;
     },
-    sink: (inner, store) => redis.sink(inner, store.ledger.charged),
+    sink: (inner, store) => redis.sink(inner, store.ledger.chargedRequestIds),
     open: (store, directory, books) =>
-      redis.open({
-        peers: () => fleet.known(),
+      redis.openWallets({
+        instanceIds: () => fleet.knownInstanceIds(),
         flushJournal: () => books.flush(),
         balances: () => store.ledger.wallets(),
-        spends: () => spentBefore(store.rollups, directory, systemClock.nowMs()),
+        dailySpends: () => spentBefore(store.rollups, directory, systemClock.nowMs()),
         uses: () => usesIn(store, config.GATEWAY_IDEMPOTENCY_KEYS_MAX),
-        get quietMs() {
-          return fleet.unheardMs;
+        get discoveryMs() {
+          return fleet.discoveryMs;
         },
       }),
-    endEarlier: redis.endEarlier,
+    endEarlier: redis.releaseEarlierIncarnations,
     async close() {
       await among.close();
       return redis.close();
@@ -141,17 +149,17 @@ async function onRedis(config: Config, url: string, parts: InstanceParts): Promi
   };
 }
 
-type Common = Pick<SharedRedis, "state" | "board"> & Partial<Pick<SharedRedis, "filling">>;
+type Common = Pick<RedisState, "state" | "board"> & Partial<Pick<RedisState, "filling">>;
 
 /** One of several, wherever they share things. */
 function amongOthers(shared: Common, { place, ids, log }: InstanceParts) {
-  const { state, board } = shared;
-  const fleet = new SharedFleet({
+  const { state, coordination } = shared;
+  const fleet = new ClusteredFleet({
     id: place.instanceId,
-    left: idsOf(place.left),
-    board,
-    touch: (workspaceId) => state.touch(workspaceId),
-    filling: () => shared.filling,
+    retiredInstanceIds: idsOf(place.left),
+    store: coordination,
+    bumpVersion: (workspaceId) => state.bumpVersion(workspaceId),
+    walletGeneration: () => shared.walletGeneration,
     clock: systemClock,
     timers: systemTimers,
     ids,
@@ -160,10 +168,16 @@ function amongOthers(shared: Common, { place, ids, log }: InstanceParts) {
   let quiet: () => void = () => undefined;
   return {
     fleet,
-    begin: (store: Store) => fleet.begin(store.changes),
-    follow: (reload: Reloading) => fleet.follow(reload),
-    caughtUp(books: Books): CaughtUp {
-      const flushing = flushEverywhere({ fleet, board, ids, timers: systemTimers, flush: () => books.flush() });
+    begin: (store: Store) => fleet.start(store.changes),
+    follow: (reload: CacheReloader) => fleet.follow(reload),
+    caughtUp(books: IngestPipeline): CaughtUp {
+      const flushing = createIngestBarrier({
+        fleet,
+        store: coordination,
+        ids,
+        timers: systemTimers,
+        flush: () => books.flush(),
+      });
       quiet = flushing.stop;
       return flushing;
     },
@@ -177,28 +191,28 @@ function amongOthers(shared: Common, { place, ids, log }: InstanceParts) {
 
 const idsOf = (homes: readonly Home[]) => homes.map(({ instanceId }) => instanceId);
 
-async function openRedis(config: Config, url: string, { place, log }: InstanceParts): Promise<SharedRedis> {
+async function openRedis(config: Config, url: string, { place, log }: InstanceParts): Promise<RedisState> {
   try {
     // Loaded only where it is used: a gateway that is alone carries no driver for it.
-    const { openRedisState } = await import("../io/state/redis/open.ts");
+    const { openRedisState } = await import("../io/state/redis/open-redis-state.ts");
     return await openRedisState({
       url,
       ca: config.REDIS_CA ?? undefined,
       prefix: PREFIX,
       instanceId: place.instanceId,
-      left: idsOf(place.left),
+      retiredInstanceIds: idsOf(place.left),
       timeoutMs: config.GATEWAY_REDIS_TIMEOUT_MS,
       holdMaxMs: holdMaxMs(config),
       clock: systemClock,
       timers: systemTimers,
-      random: () => randomToken(12),
+      newToken: () => randomToken(12),
       log,
     });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    const next = isTurnedAway(why)
+    const next = isAuthFailure(why)
       ? "write its user and password, redis://user:password@host:6379/0"
-      : isUntrusted(why)
+      : isCertificateFailure(why)
         ? "name the file with its authority in REDIS_CA_FILE, and write the host as it is in its certificate"
         : "start Redis there, or write the address of another";
     throw new ConfigError([`REDIS_URL: ${shownRedis(url)} cannot be used (${why}); ${next}`]);
@@ -224,7 +238,7 @@ export type Copies = {
   readonly nodes: Nodes;
   readonly watch: AlertWatch;
   readonly captures: Captures;
-  readonly margins: MarginBook;
+  readonly margins: MarginRegistry;
   readonly rateBook: RateBook;
   readonly prober: Prober;
   /** The master keys, where other processes have them from the same file. */
@@ -232,9 +246,9 @@ export type Copies = {
 };
 
 /** Loads again what others have changed. */
-export function reloading(copies: Copies): Reloading {
+export function reloading(copies: Copies): CacheReloader {
   const { store, directory, ownKeys, rateBook, prober, reloadKeys } = copies;
-  const deployment = async () => {
+  const reloadDeployment = async () => {
     await reloadKeys();
     await ownKeys.reload(null);
     rateBook.put(await store.rates.latest());
@@ -242,10 +256,10 @@ export function reloading(copies: Copies): Reloading {
   };
   const workspace = (workspaceId: string) => reloadWorkspace(copies, workspaceId);
   return {
-    workspace,
-    deployment,
-    async everything() {
-      await deployment();
+    reloadWorkspace: workspace,
+    reloadDeployment,
+    async reloadAll() {
+      await reloadDeployment();
       const { workspaces } = await store.tenancy.loadAll();
       const ids = new Set([...directory.workspaces(), ...workspaces].map(({ id }) => id));
       for (const id of ids) await workspace(id);
@@ -265,19 +279,22 @@ async function reloadWorkspace(copies: Copies, workspaceId: string): Promise<voi
     captures.reload(workspaceId),
   ]);
   directory.replace(workspaceId, tenants, limits);
-  margins.put(workspaceId, margin === undefined ? null : (readMargin(margin.share) ?? null));
+  margins.set(workspaceId, margin === undefined ? null : (parseMargin(margin.share) ?? null));
   if (rules === undefined) watch.drop(workspaceId);
   else watch.put(rules);
 }
 
-type Endpoints = Pick<SharedEndpointsParts, "breakers" | "health" | "learned"> & { readonly snapshot: () => Snapshot };
+type Endpoints = Pick<EndpointStateSyncDeps, "breakers" | "health" | "learned"> & { readonly snapshot: () => Snapshot };
 
 /** What instances find out of endpoints counts for all of them; undefined where there is only one. */
-export async function shareEndpoints({ board, fleet }: Sharing, { breakers, health, learned, snapshot }: Endpoints) {
-  if (board === undefined) return undefined;
-  const shared = new SharedEndpoints({
-    ...{ fleet, board, breakers, health, learned, clock: systemClock, timers: systemTimers },
-    knows: (endpointId) => snapshot().endpoints.has(endpointId),
+export async function shareEndpoints(
+  { board: store, fleet }: Sharing,
+  { breakers, health, learned, snapshot }: Endpoints,
+) {
+  if (store === undefined) return undefined;
+  const shared = new EndpointStateSync({
+    ...{ fleet, store, breakers, health, learned, clock: systemClock, timers: systemTimers },
+    hasEndpoint: (endpointId) => snapshot().endpoints.has(endpointId),
   });
   await shared.start();
   return shared;
@@ -299,9 +316,9 @@ export function fleetChecks(config: Config, sharing: Sharing): Check[] {
       name: "instances",
       run: async () => {
         const { fleet } = sharing;
-        const others = (await fleet.peers()).filter((id) => id !== fleet.id);
+        const others = (await fleet.instanceIds()).filter((id) => id !== fleet.id);
         const beside = others.length === 0 ? "no other is alive" : `others: ${others.slice(0, 20).join(", ")}`;
-        return { ok: true, detail: `this is ${fleet.id}${fleet.leads ? ", which leads" : ""}; ${beside}` };
+        return { ok: true, detail: `this is ${fleet.id}${fleet.isLeader ? ", which leads" : ""}; ${beside}` };
       },
     },
   ];

@@ -86,7 +86,7 @@ export function surfaceHandlers(
       connectionsOf: (workspaceId) => connectionsFor(gateway, workspaceId),
       proofs,
       nowMs,
-      marginOf: (workspaceId) => margins.of(workspaceId),
+      marginOf: (workspaceId) => margins.marginFor(workspaceId),
       allows: (endpoint, policy) => excludedByPolicy(endpoint, policy) === undefined,
       permits: permitsModel,
       servedSurfaces: served,

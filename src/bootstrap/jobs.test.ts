@@ -27,7 +27,7 @@ test("SCALE-03 what cannot be swept now keeps nothing else from being swept, end
   const sweeper = sweepOften(
     { GATEWAY_REQUEST_TIMEOUT_MS: 1000 },
     {
-      state: { sweep: failing("state") },
+      state: { sweepHolds: failing("state") },
       captures: { sweep: passing("captures") },
       responses: {
         store: { sweep: failing("responses") },
@@ -39,7 +39,7 @@ test("SCALE-03 what cannot be swept now keeps nothing else from being swept, end
       retention: { run: passing("retention"), stop: nothing },
       money: { run: passing("money"), stop: nothing },
       people: { sweep: passing("people") },
-      fleet: { leads: true },
+      fleet: { isLeader: true },
     },
   );
   const round = ["captures", "money", "people", "responses", "retention", "state", "uses"];

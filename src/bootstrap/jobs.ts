@@ -3,8 +3,8 @@ import type { Money } from "../app/manage/money/money-jobs.ts";
 import type { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
 import { LogRetention } from "../app/manage/records/log-retention.ts";
 import type { Captures } from "../app/pipeline/content-captures.ts";
-import type { SharedState } from "../domain/admission/admission.ts";
-import type { Idempotency } from "../domain/admission/idempotency.ts";
+import type { IdempotencyLookup } from "../domain/admission/idempotency.ts";
+import type { SharedState } from "../domain/admission/shared-state.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/log.ts";
@@ -20,7 +20,7 @@ const SWEEP_EVERY_MS = 60_000;
 type Swept = {
   readonly state: Pick<SharedState, "sweep">;
   readonly captures: Pick<Captures, "sweep">;
-  readonly responses: SweptResponses & { readonly gateway: { readonly idempotency: Pick<Idempotency, "sweep"> } };
+  readonly responses: SweptResponses & { readonly gateway: { readonly idempotency: Pick<IdempotencyLookup, "sweep"> } };
   readonly rotation: Pick<MasterKeyRotation, "finish" | "retry" | "stop">;
   readonly retention: Pick<LogRetention, "run" | "stop">;
   readonly money: Pick<Money, "run" | "stop">;
@@ -37,11 +37,11 @@ export function sweepOften(
   void rotation.finish();
   const timer = setInterval(() => {
     // What is shared may be away: the next round does it, and nobody may fall over it.
-    state.sweep(holdMaxMs(config)).catch(() => undefined);
+    state.sweepHolds(holdMaxMs(config)).catch(() => undefined);
     void captures.sweep();
     void money.run();
     // Once for all instances.
-    if (!fleet.leads) return;
+    if (!fleet.isLeader) return;
     void sweepResponses(responses);
     void responses.gateway.idempotency.sweep();
     void retention.run();

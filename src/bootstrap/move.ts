@@ -4,7 +4,7 @@ import type { Kysely } from "kysely";
 import { webhookSlot } from "../domain/alerts/alert-rules.ts";
 import { ownKeySlot } from "../domain/tenancy/own-key.ts";
 import { platformKeySlot } from "../domain/tenancy/platform-key.ts";
-import { replayLeft } from "../io/journal/open.ts";
+import { replayAbandonedJournal } from "../io/journal/ingest-pipeline.ts";
 import type { MasterKeys } from "../io/master-keys.ts";
 import { alertRuleStore } from "../io/store/sql/alerts.ts";
 import { dataKeyStore } from "../io/store/sql/data-keys.ts";
@@ -61,7 +61,7 @@ export async function moveEmbedded({ env, from, to, dryRun, progress, log }: Mov
     const store = sqlStore(engine);
     let replayed = 0;
     for (const folder of [dataDir, ...workerFolders(dataDir)])
-      replayed += (await replayLeft(folder, { store, log, loggedFromMs: loggedFromMs(config) })).done;
+      replayed += (await replayAbandonedJournal(folder, { store, log, logRetainedFromMs: loggedFromMs(config) })).done;
     const { keys, file } = await openMasterKeys(config, log);
     let secrets = 0;
     const report = await moveStore({

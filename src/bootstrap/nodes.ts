@@ -1,7 +1,7 @@
 import os from "node:os";
 import type { Check } from "../app/manage/deps.ts";
 import type { Snapshot } from "../domain/catalogue/catalogue.ts";
-import type { Board } from "../domain/fleet/board.ts";
+import type { CoordinationStore } from "../domain/fleet/coordination-store.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { MasterKeys } from "../io/master-keys.ts";
 import type { Store } from "../io/store/sql/store.ts";
@@ -106,7 +106,7 @@ export async function reloadNodes(
 
 type PeerParts = {
   /** Undefined: there are no other instances. */
-  readonly board: Board | undefined;
+  readonly board: CoordinationStore | undefined;
   readonly fleet: Pick<Fleet, "id">;
   readonly masterKeys: MasterKeys;
   readonly nodes: Nodes;

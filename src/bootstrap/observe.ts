@@ -11,7 +11,7 @@ import type { RecordSink } from "../domain/record/ingest.ts";
 import type { LogTarget } from "../domain/record/outbox.ts";
 import type { RequestRecord } from "../domain/record/record.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
-import { openBooks, replayLeft } from "../io/journal/open.ts";
+import { openIngestPipeline, replayAbandonedJournal } from "../io/journal/ingest-pipeline.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/log.ts";
 import { LogFiles } from "../io/telemetry/log-files.ts";
@@ -165,10 +165,17 @@ export async function openRecords(config: Config, parts: LogExportParts) {
   const logExport = openLogExport(config, parts);
   const store = parts.sink(logExport.sink, parts.store);
   const way = { store, log, loggedFromMs: loggedFromMs(config) };
-  for (const { dataDir } of place.left) await replayLeft(dataDir, way);
-  const homes = () => [config.DATA_DIR, ...workerFolders(config.DATA_DIR)];
-  const { textOf } = parts.store;
-  const books = await openBooks({ ...way, textOf, dataDir: place.dataDir, homes, clock: systemClock, syncEveryMs });
+  for (const { dataDir } of place.left) await replayAbandonedJournal(dataDir, way);
+  const dataDirs = () => [config.DATA_DIR, ...workerFolders(config.DATA_DIR)];
+  const { textOf: serializeRecord } = parts.store;
+  const books = await openIngestPipeline({
+    ...way,
+    serializeRecord,
+    dataDir: place.dataDir,
+    dataDirs,
+    clock: systemClock,
+    syncEveryMs,
+  });
   return { books, logExport };
 }
 
@@ -188,7 +195,7 @@ function openLogExport(config: Config, parts: LogExportParts): LogExporting {
     clock: systemClock,
     timers: systemTimers,
     random: Math.random,
-    leads: () => parts.fleet.leads,
+    leads: () => parts.fleet.isLeader,
     batchMax: config.GATEWAY_LOG_EXPORT_BATCH,
     everyMs: config.GATEWAY_LOG_EXPORT_EVERY_MS,
     patience: { baseDelayMs: config.GATEWAY_LOG_EXPORT_RETRY_MS, maxDelayMs: WAIT_MAX_MS },

@@ -2,7 +2,7 @@ import type { Oidc, PeopleDeps } from "../app/accounts/deps.ts";
 import { openPeople, type People } from "../app/accounts/open.ts";
 import { Tries } from "../app/accounts/tries.ts";
 import type { InTurn } from "../app/manage/deps.ts";
-import type { Reloading } from "../domain/fleet/fleet.ts";
+import type { CacheReloader } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { GATEWAY_DATA_KEY, type Slot, type Vault } from "../domain/tenancy/vault.ts";
 import type { MetaStore, Store } from "../io/store/sql/store.ts";
@@ -28,7 +28,7 @@ type Parts = {
   readonly store: Store;
   readonly vault: Vault;
   readonly directory: Directory;
-  readonly copies: Reloading;
+  readonly copies: CacheReloader;
   readonly ids: IdGenerator;
   readonly log: Logger;
   readonly origin: string;

@@ -1,10 +1,10 @@
 import { type RateParts, RateRoom } from "../app/manage/money/exchange-rate-updater.ts";
 import { type Money, openMoney } from "../app/manage/money/money-jobs.ts";
 import type { ExpiryDeps } from "../app/manage/money/promotions.ts";
-import { MarginBook, NO_MARGIN, readMargin } from "../domain/billing/margin.ts";
+import { MarginRegistry, NO_MARGIN, parseMargin } from "../domain/billing/margin.ts";
 import { type RateBook, type RateRow, seedRates } from "../domain/catalogue/rates.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
-import { openAdapters } from "../io/payments/open.ts";
+import { openPaymentAdapters } from "../io/payments/payment-adapters.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/log.ts";
 import { ecbSource } from "../io/upstream/rate-source.ts";
@@ -18,7 +18,12 @@ import type { Config } from "../settings/config.ts";
 import { ARRIVING_MAX_MS, holdMaxMs } from "./bounds.ts";
 
 /** Margins and exchange rates as the store has them, before anyone is served; rates of the files it has not are added. */
-export async function openPrices(config: Config, store: Store, book: RateBook, ids: IdGenerator): Promise<MarginBook> {
+export async function openPrices(
+  config: Config,
+  store: Store,
+  book: RateBook,
+  ids: IdGenerator,
+): Promise<MarginRegistry> {
   const latest = await store.rates.latest();
   const seeds = seedRates(book.snapshot, latest).map(
     (currency): RateRow => ({
@@ -32,9 +37,9 @@ export async function openPrices(config: Config, store: Store, book: RateBook, i
   );
   await store.rates.append(seeds);
   book.put([...latest, ...seeds]);
-  const margins = new MarginBook(readMargin(config.GATEWAY_MARGIN) ?? NO_MARGIN);
+  const margins = new MarginRegistry(parseMargin(config.GATEWAY_MARGIN) ?? NO_MARGIN);
   for (const { workspaceId, share } of await store.margins.loadAll())
-    margins.put(workspaceId, readMargin(share) ?? null);
+    margins.set(workspaceId, parseMargin(share) ?? null);
   return margins;
 }
 
@@ -53,7 +58,7 @@ export function openRates(config: Config, { fleet, log, transport, ...parts }: R
     everyMs: parseDurationMs(every) ?? 0,
     staleDays,
     timers: systemTimers,
-    leads: () => fleet.leads,
+    leads: () => fleet.isLeader,
     warn: (detail, message) => log.warn(detail, message),
   });
   rates.start();
@@ -78,7 +83,7 @@ export function openPayments(
       ["stripe", config.GATEWAY_PAYMENT_STRIPE_PAGE],
     ]),
     contact: config.GATEWAY_OPERATOR_CONTACT,
-    adapters: openAdapters(secrets, parseDurationMs(config.GATEWAY_PAYMENT_TOLERANCE) ?? 0),
+    adapters: openPaymentAdapters(secrets, parseDurationMs(config.GATEWAY_PAYMENT_TOLERANCE) ?? 0),
     timers: systemTimers,
     requestMaxMs: holdMaxMs(config),
     // Background work whose instance was killed is done once more by another.

@@ -53,7 +53,7 @@ export async function openProber(config: Config, store: Store, deps: ProberDeps)
     store: store.proofs,
     clock: systemClock,
     timers: systemTimers,
-    leads: () => deps.fleet.leads,
+    leads: () => deps.fleet.isLeader,
     surfaces: surfacesOf(config),
     everyMs: parseDurationMs(config.GATEWAY_PROOF_EVERY) ?? null,
     maxAgeMs,

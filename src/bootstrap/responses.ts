@@ -5,7 +5,7 @@ import type { ResponsesRoom } from "../app/responses/responses-context.ts";
 import type { ResponsesDeps } from "../app/responses/responses-deps.ts";
 import { resumeJobs } from "../app/responses/resume-jobs.ts";
 import { ROUTES } from "../contract/routes.ts";
-import type { Board } from "../domain/fleet/board.ts";
+import type { CoordinationStore } from "../domain/fleet/coordination-store.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { ResponseStore } from "../domain/responses/response-store.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
@@ -34,7 +34,7 @@ type KeptParts = {
   readonly ids: IdGenerator;
   readonly sharing: {
     readonly fleet: Pick<Fleet, "id" | "leads">;
-    readonly board: Board | undefined;
+    readonly board: CoordinationStore | undefined;
     readonly endEarlier?: Sharing["endEarlier"];
   };
   readonly log: Logger;

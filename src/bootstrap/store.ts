@@ -1,14 +1,14 @@
 import { spentBefore } from "../app/manage/money/spend-history.ts";
 import { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
 import { chargedUses, rememberUses } from "../app/pipeline/idempotency-lookup.ts";
-import type { SharedState } from "../domain/admission/admission.ts";
+import type { SharedState } from "../domain/admission/shared-state.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
-import { toldStore } from "../io/fleet/told-store.ts";
+import { replicatingStore } from "../io/fleet/replicating-store.ts";
 import { MasterKeyFile } from "../io/master-key-file.ts";
 import { MasterKeys } from "../io/master-keys.ts";
-import { readMasterKey } from "../io/secret-files.ts";
-import { leavingOf, SharedMasterKeys } from "../io/shared-master-keys.ts";
+import { parseMasterKey } from "../io/secret-files.ts";
+import { retiringKeyIdOf, SharedMasterKeys } from "../io/shared-master-keys.ts";
 import { openSqlite } from "../io/store/sql/sqlite/open.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/log.ts";
@@ -35,7 +35,7 @@ export async function openSql(config: Config, { log, fleet, directory }: SqlPart
   const { openPostgres } = await import("../io/store/sql/postgres/open.ts");
   const owner = config.DATABASE_MIGRATION_URL ?? undefined;
   const logKeptMs = parseDurationMs(config.GATEWAY_LOG_RETENTION) ?? null;
-  const shared = fleet.isAlone ? "no" : "yes";
+  const shared = fleet.isSingleInstance ? "no" : "yes";
   const place = { dataDir, directory, shared } as const;
   const silenceMs = config.GATEWAY_DATABASE_TIMEOUT_MS;
   return openPostgres({ address, owner, connections, silenceMs, logKeptMs, ...place, clock: systemClock, log });
@@ -47,18 +47,18 @@ export async function openStore(
   parts: SqlParts & { readonly ids: IdGenerator; readonly fleet: Fleet },
 ) {
   const { ids, log, fleet } = parts;
-  const store = toldStore(await openSql(config, parts), fleet);
+  const store = replicatingStore(await openSql(config, parts), fleet);
   try {
     // The store keeps other gateways out of the folder: only processes of this one change the key's file, in turn.
-    const alone = <T>(work: () => Promise<T>) => fleet.alone("master-key", work);
+    const withLock = <T>(work: () => Promise<T>) => fleet.withLock("master-key", work);
     const open = async () => {
       const opened = await openMasterKeys(config, log);
       await checkMasterKeys(opened.keys, store.dataKeys);
       return opened;
     };
-    const { keys, file, leaving, previous } = await (config.GATEWAY_MASTER_KEY === null ? alone(open) : open());
-    const isShared = file !== null && !fleet.isAlone;
-    const shared = isShared ? new SharedMasterKeys({ keys, file, previous, alone }) : undefined;
+    const { keys, file, leaving, previous } = await (config.GATEWAY_MASTER_KEY === null ? withLock(open) : open());
+    const isShared = file !== null && !fleet.isSingleInstance;
+    const shared = isShared ? new SharedMasterKeys({ keys, file, previous, withLock }) : undefined;
     const vault = openVault(keys, store.dataKeys, shared);
     const warn = (detail: object, message: string) => log.warn(detail, message);
     const parts = { keys, file, leaving, shared, store, vault, ids, warn };
@@ -72,7 +72,7 @@ export async function openStore(
 
 /** From the settings, or from the file that the first start makes. */
 export async function openMasterKeys(config: Config, log: Pick<Log, "info">) {
-  const bytesOf = (text: string) => readMasterKey(text) ?? Buffer.alloc(0);
+  const bytesOf = (text: string) => parseMasterKey(text) ?? Buffer.alloc(0);
   const previous = config.GATEWAY_MASTER_KEY_PREVIOUS.map(bytesOf);
   const given = config.GATEWAY_MASTER_KEY;
   if (given !== null)
@@ -80,7 +80,7 @@ export async function openMasterKeys(config: Config, log: Pick<Log, "info">) {
   const file = new MasterKeyFile(config.DATA_DIR, (step) => log.info({ step }, "the file of the master key changes"));
   const kept = await file.open();
   const keys = new MasterKeys(kept.current, [...kept.previous, ...previous]);
-  return { keys, file, leaving: leavingOf(kept), previous };
+  return { keys, file, leaving: retiringKeyIdOf(kept), previous };
 }
 
 /** The log keeps requests from this moment on. */

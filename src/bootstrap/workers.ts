@@ -2,8 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { chargedNanosOf, walletNanosOf } from "../domain/billing/ledger.ts";
 import type { RecordSink } from "../domain/record/ingest.ts";
 import { Directory } from "../domain/tenancy/directory.ts";
-import { replayLeft } from "../io/journal/open.ts";
-import { memoryState } from "../io/state/memory.ts";
+import { replayAbandonedJournal } from "../io/journal/ingest-pipeline.ts";
+import { memoryState } from "../io/state/memory-state.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import { type Logger, openLog } from "../io/telemetry/log.ts";
 import { type Buried, Crew, type Hand } from "../io/workers/crew.ts";
@@ -45,12 +45,12 @@ export async function openWorkers(config: Config, count: number): Promise<Worker
   const idleMs = config.GATEWAY_CONNECTION_IDLE_MS;
   const isKeeper = config.REDIS_URL === null;
   const log = openLog(config.LOG_LEVEL);
-  const store = await openSql(config, { log, fleet: { isAlone: isKeeper }, directory: "take" });
+  const store = await openSql(config, { log, fleet: { isSingleInstance: isKeeper }, directory: "take" });
   try {
     const folders = [dataDir, ...workerFolders(dataDir)];
     const sink = queueingSink(config, store, log);
     const way = { store: sink, log, loggedFromMs: loggedFromMs(config) };
-    if (isKeeper) for (const folder of folders) await replayLeft(folder, way);
+    if (isKeeper) for (const folder of folders) await replayAbandonedJournal(folder, way);
     const home = new Set(Array.from({ length: count }, (_, n) => workerFolder(dataDir, n + 1)));
     const left = new LeftFolders(isKeeper ? [] : folders.filter((folder) => !home.has(folder)));
     let origin: string | null = null;
@@ -125,7 +125,7 @@ class Burial {
     const folder = folderOf(hand.slot);
     for (let againMs = AGAIN_MS_MIN; ; againMs = Math.min(AGAIN_MS_MAX, 2 * againMs)) {
       try {
-        if (folder !== null) await replayLeft(folder, { store: sink, log });
+        if (folder !== null) await replayAbandonedJournal(folder, { store: sink, log });
         await hands.release(hand, bookedIn(store));
         return folder === null ? "left" : "booked";
       } catch (error) {
@@ -139,7 +139,7 @@ class Burial {
 }
 
 async function openShared(config: Config, store: Store, isKeeper: boolean): Promise<Shared> {
-  const memory = memoryState(systemClock, { claimsMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
+  const memory = memoryState(systemClock, { keyUsesMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
   const state = withVersions(memory, () => randomToken(12));
   if (isKeeper) {
     const directory = new Directory();

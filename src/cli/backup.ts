@@ -1,10 +1,10 @@
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
-import { openDataDir } from "../io/data-dir.ts";
-import { JOURNAL_FOLDER } from "../io/journal/open.ts";
+import { ensureDataDir } from "../io/data-dir.ts";
+import { JOURNAL_FOLDER } from "../io/journal/ingest-pipeline.ts";
 import { masterKeyOf } from "../io/master-keys.ts";
-import { readMasterKey } from "../io/secret-files.ts";
+import { parseMasterKey } from "../io/secret-files.ts";
 import { DATABASE_FILE } from "../io/store/sql/sqlite/open.ts";
 import { workerFolders } from "../io/workers/folders.ts";
 import { pluralize } from "../kit/pluralize.ts";
@@ -68,7 +68,7 @@ function wordsOf({ folder, store_bytes, journal_files, secrets }: Saved): string
 
 /** A backup never goes into one that is there: half of the one and half of the other would be neither. */
 function emptyFolder(folder: string): string {
-  const unusable = openDataDir(folder);
+  const unusable = ensureDataDir(folder);
   if (unusable !== undefined)
     throw new CliError(`${folder} cannot be used (${unusable}). Name a folder that can be written.`);
   if (readdirSync(folder).length > 0) throw new CliError(`${folder} is not empty. Name a folder that is new.`);
@@ -108,7 +108,7 @@ async function copyWithSecrets(dataDir: string, folder: string, wanted: readonly
 
 /** Whether each data key is wrapped by one of these; which one wrapped those of older versions is not written down. */
 function opens(store: string, keyFiles: readonly string[]): boolean {
-  const held = keyFiles.flatMap((file) => readMasterKey(readFileSync(file, "utf8").trim()) ?? []);
+  const held = keyFiles.flatMap((file) => parseMasterKey(readFileSync(file, "utf8").trim()) ?? []);
   const ids = new Set(held.map((bytes) => masterKeyOf(bytes).id));
   const copy = new DatabaseSync(store, { readOnly: true });
   try {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { faultOf } from "../app/to-fault.ts";
 import { Fault } from "../contract/faults.ts";
 import type { Route, Switch } from "../contract/route.ts";
-import type { KeyOf, SharedState, WindowVerdict } from "../domain/admission/admission.ts";
+import type { KeyRef, RateWindowVerdict, SharedState } from "../domain/admission/shared-state.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
@@ -39,7 +39,7 @@ export type Standing = {
   readonly principal: Principal;
   readonly refusal: Fault | undefined;
   /** Undefined where the window was not asked, or did not answer. */
-  readonly verdict: WindowVerdict | undefined;
+  readonly verdict: RateWindowVerdict | undefined;
 };
 
 /** Who calls with a key, and what keeps them out: by what is the newest about them, wherever it was changed. */
@@ -53,7 +53,7 @@ export class Callers {
   /** A caller who would be refused by what is known here may be known elsewhere. */
   find(asking: Asking): MaybePromise<Principal> {
     const { fleet } = this.#deps;
-    if (fleet.isAlone) return this.#known(asking);
+    if (fleet.isSingleInstance) return this.#known(asking);
     try {
       const known = this.#known(asking);
       if (this.#keptOut(asking, known) === undefined) return known;
@@ -84,7 +84,7 @@ export class Callers {
     const { verdict, principal: before } = standing;
     const { id } = before.workspace;
     if (verdict?.version === undefined || fleet.isCurrent(id, verdict.version)) return standing;
-    await fleet.freshen(id, verdict.version);
+    await fleet.refreshWorkspace(id, verdict.version);
     const principal = this.#known(asking);
     const outside = this.#keptOut(asking, principal) ?? this.#outside(principal, asking.route);
     if (outside !== undefined) return { principal, refusal: outside, verdict };
@@ -92,10 +92,10 @@ export class Callers {
   }
 
   /** By the limit that holds now. */
-  async #within(asking: Asking, principal: Principal, verdict: WindowVerdict): Promise<Standing> {
+  async #within(asking: Asking, principal: Principal, verdict: RateWindowVerdict): Promise<Standing> {
     const limit = this.#limitOf(principal);
     // What the old limit refused was not counted yet.
-    if (limit !== verdict.limit && !verdict.allowed) return this.#window(asking, principal);
+    if (limit !== verdict.limit && !verdict.isAllowed) return this.#window(asking, principal);
     const used = verdict.limit - verdict.remaining;
     const judged =
       limit === verdict.limit
@@ -122,8 +122,8 @@ export class Callers {
    * hears of it. The window is one of its own: nobody uses up that of those who may call.
    */
   #turnedAway({ route }: Asking, principal: Principal, refusal: Fault): MaybePromise<Standing> {
-    const told = ({ allowed }: Pick<WindowVerdict, "allowed">): Standing => {
-      if (!allowed) throw refusal;
+    const told = ({ isAllowed }: Pick<RateWindowVerdict, "allowed">): Standing => {
+      if (!isAllowed) throw refusal;
       return { principal, refusal, verdict: undefined };
     };
     const { id, workspaceId } = principal.key;
@@ -137,9 +137,9 @@ export class Callers {
   }
 
   /** Counts the call where its route counts, and says in any case how the window stands. */
-  #count({ counted }: Route, key: KeyOf, limit: number): MaybePromise<WindowVerdict> {
+  #count({ counted }: Route, key: KeyRef, limit: number): MaybePromise<RateWindowVerdict> {
     const { state } = this.#deps;
-    return counted ? state.window(key, limit) : state.look(key, limit);
+    return counted ? state.consumeRateWindow(key, limit) : state.peekRateWindow(key, limit);
   }
 
   #window({ answer, route }: Asking, principal: Principal): MaybePromise<Standing> {
@@ -149,7 +149,7 @@ export class Callers {
     });
   }
 
-  #over(verdict: WindowVerdict, { counted }: Route): Fault | undefined {
-    return verdict.allowed || !counted ? undefined : overLimit(verdict);
+  #over(verdict: RateWindowVerdict, { counted }: Route): Fault | undefined {
+    return verdict.isAllowed || !counted ? undefined : overLimit(verdict);
   }
 }

@@ -4,7 +4,7 @@ import { overLimit } from "./rate-limit-headers.ts";
 test("RATE-02 Retry-After is the wait by the clock that judged, whatever this machine's clock says", () => {
   const anHourAheadMs = Date.now() + 3_600_000;
   const { headers, message } = overLimit({
-    ...{ allowed: false, limit: 2, remaining: 0 },
+    ...{ isAllowed: false, limit: 2, remaining: 0 },
     ...{ resetAtMs: anHourAheadMs, waitMs: 4200 },
   });
   expect(headers).toMatchObject({

@@ -1,10 +1,10 @@
 import { type Fault, fault } from "../contract/faults.ts";
-import type { WindowVerdict } from "../domain/admission/admission.ts";
+import type { RateWindowVerdict } from "../domain/admission/shared-state.ts";
 
 type Headers = Record<string, string>;
 
 /** How the window of a key stands, for every answer to its calls. */
-export function addRateHeaders(headers: Headers, { limit, remaining, resetAtMs }: WindowVerdict): void {
+export function addRateHeaders(headers: Headers, { limit, remaining, resetAtMs }: RateWindowVerdict): void {
   headers["x-ratelimit-limit"] = String(limit);
   headers["x-ratelimit-remaining"] = String(remaining);
   headers["x-ratelimit-reset"] = String(Math.ceil(resetAtMs / 1000));
@@ -17,7 +17,7 @@ export function dropRateHeaders(headers: Headers): void {
   delete headers["x-ratelimit-reset"];
 }
 
-export function overLimit(verdict: WindowVerdict): Fault {
+export function overLimit(verdict: RateWindowVerdict): Fault {
   const waitSeconds = Math.max(1, Math.ceil(verdict.waitMs / 1000));
   const headers: Headers = { "retry-after": String(waitSeconds) };
   addRateHeaders(headers, verdict);

@@ -210,7 +210,7 @@ export class Edge {
     // Nobody else listens while it waits here.
     socket.on("error", () => socket.destroy());
     if (waitSeconds !== undefined) end(tooManyFromAddress(waitSeconds));
-    else if (fleet.isAlone) enter();
+    else if (fleet.isSingleInstance) enter();
     // Whoever was made known elsewhere a moment ago is let in here.
     else fleet.catchUp().then(enter, (error: unknown) => end(faultOf(error)));
   }
@@ -266,7 +266,7 @@ export class Edge {
     const receivedAtMs = this.#deps.clock.nowMs();
     const arrived = { call, match, query, address, receivedAtMs };
     const { fleet } = this.#deps;
-    if (fleet.isAlone || !asksOfOthers(match.route)) return this.#enter(arrived);
+    if (fleet.isSingleInstance || !asksOfOthers(match.route)) return this.#enter(arrived);
     return fleet.catchUp().then(() => this.#enter(arrived));
   }
 

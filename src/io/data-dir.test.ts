@@ -3,7 +3,7 @@ import os from "node:os";
 import path from "node:path";
 import { Worker } from "node:worker_threads";
 import { expect, onTestFinished, test } from "vitest";
-import { openDataDir } from "./data-dir.ts";
+import { ensureDataDir } from "./data-dir.ts";
 
 function folderForTest(): string {
   const folder = mkdtempSync(path.join(os.tmpdir(), "gateway-data-dir-"));
@@ -51,5 +51,5 @@ test("SCALE-02 first starts at once make the folders that are missing, and none 
 test("OPS-05 a file in the place of the folder is told by name", () => {
   const file = path.join(folderForTest(), "file");
   writeFileSync(file, "");
-  expect([openDataDir(file), openDataDir(path.join(file, "data"))]).toEqual(["EEXIST", "EEXIST"]);
+  expect([ensureDataDir(file), ensureDataDir(path.join(file, "data"))]).toEqual(["EEXIST", "EEXIST"]);
 });

@@ -2,7 +2,7 @@ import { accessSync, constants, mkdirSync, statSync } from "node:fs";
 import path from "node:path";
 
 /** Makes the folder with its parents, for this user alone; answers why it cannot be used, or undefined. */
-export function openDataDir(dataDir: string): string | undefined {
+export function ensureDataDir(dataDir: string): string | undefined {
   try {
     make(dataDir);
     accessSync(dataDir, constants.R_OK | constants.W_OK | constants.X_OK);

@@ -11,7 +11,7 @@ export type DiskSpace = {
   close(): void;
 };
 
-export async function watchDisk(folder: string, leaveBytes: number): Promise<DiskSpace> {
+export async function watchDiskSpace(folder: string, leaveBytes: number): Promise<DiskSpace> {
   let freeBytes: number | undefined;
   const look = async () => {
     try {

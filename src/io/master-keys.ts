@@ -45,13 +45,13 @@ export class MasterKeys {
   }
 
   /** From now on this one wraps; the one before is kept to read with. */
-  use(key: MasterKey): void {
+  promote(key: MasterKey): void {
     this.#previous = [this.#current, ...this.#previous].filter(({ id }) => id !== key.id);
     this.#current = key;
   }
 
   /** Nothing is read with it any more. The current one stays. */
-  forget(id: string): void {
+  remove(id: string): void {
     this.#previous = this.#previous.filter((key) => key.id !== id);
   }
 

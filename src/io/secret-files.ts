@@ -3,22 +3,22 @@ import { link, mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import path from "node:path";
 
 /** A secret from the settings, or one that is made at the first start and kept in a file only its owner can read. */
-export async function keptSecret(
+export async function loadOrCreateSecret(
   dataDir: string,
   name: string,
   given: string | null,
   make: () => string,
 ): Promise<string> {
-  return given ?? keptInFile(path.join(dataDir, name), make);
+  return given ?? loadOrCreateSecretFile(path.join(dataDir, name), make);
 }
 
 /** What the file holds; it is made when there is none. Two that make it at once get the same one. */
-export async function keptInFile(file: string, make: () => string): Promise<string> {
+export async function loadOrCreateSecretFile(file: string, make: () => string): Promise<string> {
   const kept = await readSecret(file);
   if (kept !== undefined && kept !== "") return kept;
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
   const made = make();
-  const fresh = await writeBeside(file, made);
+  const fresh = await writeTempFile(file, made);
   try {
     // An empty file is what a crash left of an older version's.
     if (kept === "") await rename(fresh, file);
@@ -32,7 +32,7 @@ export async function keptInFile(file: string, make: () => string): Promise<stri
   } finally {
     await rm(fresh, { force: true });
   }
-  await syncFolder(path.dirname(file));
+  await syncDirectory(path.dirname(file));
   return made;
 }
 
@@ -47,7 +47,7 @@ export async function readSecret(file: string): Promise<string | undefined> {
 }
 
 /** A whole file beside another, on the disk before it resolves; who reads the other never sees half of it. */
-export async function writeBeside(file: string, text: string): Promise<string> {
+export async function writeTempFile(file: string, text: string): Promise<string> {
   const fresh = `${file}.${randomBytes(6).toString("hex")}.tmp`;
   const handle = await open(fresh, "wx", 0o600);
   try {
@@ -62,7 +62,7 @@ export async function writeBeside(file: string, text: string): Promise<string> {
 }
 
 /** What was renamed, linked or removed in a folder survives a power cut once this resolves. */
-export async function syncFolder(folder: string): Promise<void> {
+export async function syncDirectory(folder: string): Promise<void> {
   const handle = await open(folder, "r");
   try {
     await handle.sync();
@@ -75,10 +75,10 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && "code" in error ? error.code : undefined;
 }
 
-export const makeMasterKey = (): string => randomBytes(32).toString("base64");
+export const generateMasterKey = (): string => randomBytes(32).toString("base64");
 
 /** 32 bytes in base64 or hex; undefined when it is neither. */
-export function readMasterKey(text: string): Buffer | undefined {
+export function parseMasterKey(text: string): Buffer | undefined {
   const bytes = /^[0-9a-f]{64}$/i.test(text) ? Buffer.from(text, "hex") : Buffer.from(text, "base64");
   return bytes.length === 32 ? bytes : undefined;
 }

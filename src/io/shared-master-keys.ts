@@ -1,13 +1,13 @@
-import type { KeptKeys, MasterKeyFile } from "./master-key-file.ts";
+import type { MasterKeyFile, StoredMasterKeys } from "./master-key-file.ts";
 import { type MasterKeys, masterKeyOf } from "./master-keys.ts";
 
-type Parts = {
+type SharedMasterKeysDeps = {
   readonly keys: MasterKeys;
   readonly file: Pick<MasterKeyFile, "read">;
   /** Those from the settings, which stay whatever the file says. */
   readonly previous: readonly Uint8Array[];
   /** Runs work while no other process runs its own. */
-  alone<T>(work: () => Promise<T>): Promise<T>;
+  withLock<T>(work: () => Promise<T>): Promise<T>;
 };
 
 /**
@@ -15,17 +15,17 @@ type Parts = {
  * stands there then: one that has left the disk opens nothing after the next start.
  */
 export class SharedMasterKeys {
-  readonly #parts: Parts;
+  readonly #parts: SharedMasterKeysDeps;
   #asked = 0;
   #loaded = 0;
 
-  constructor(parts: Parts) {
+  constructor(parts: SharedMasterKeysDeps) {
     this.#parts = parts;
   }
 
   /** Runs work with the newest keys, which stay the newest until it is over; it is told which one is to leave. */
-  inTurn<T>(work: (leaving: string | undefined) => Promise<T>): Promise<T> {
-    return this.#parts.alone(async () => work(leavingOf(await this.#load())));
+  withCurrentKeys<T>(work: (leaving: string | undefined) => Promise<T>): Promise<T> {
+    return this.#parts.withLock(async () => work(retiringKeyIdOf(await this.#load())));
   }
 
   /** What another process has changed is known from here on. */
@@ -33,7 +33,7 @@ export class SharedMasterKeys {
     await this.#load();
   }
 
-  async #load(): Promise<KeptKeys> {
+  async #load(): Promise<StoredMasterKeys> {
     const { keys, file, previous } = this.#parts;
     this.#asked += 1;
     const asked = this.#asked;
@@ -48,6 +48,6 @@ export class SharedMasterKeys {
 }
 
 /** The id of the key that the file holds beside the current one. */
-export function leavingOf({ previous: [bytes] }: KeptKeys): string | undefined {
+export function retiringKeyIdOf({ previous: [bytes] }: StoredMasterKeys): string | undefined {
   return bytes === undefined ? undefined : masterKeyOf(bytes).id;
 }

@@ -14,7 +14,7 @@ const placeOf = ({ workspaceId, column, row }: Slot) => JSON.stringify([workspac
 
 export type OpenVault = Vault & {
   /** Resolves when every data key that is being made at the call stands in the store. */
-  settled(): Promise<void>;
+  pendingKeysStored(): Promise<void>;
 };
 
 /**
@@ -26,7 +26,7 @@ export function openVault(masterKeys: MasterKeys, keys: DataKeyStore, shared?: S
   const adding = new Set<Promise<WrappedKey>>();
   const added = (workspaceId: string): Promise<WrappedKey> => {
     const add = () => keys.add(masterKeys.wrap(workspaceId, randomBytes(KEY_BYTES)));
-    const adds = shared === undefined ? add() : shared.inTurn(add);
+    const adds = shared === undefined ? add() : shared.withCurrentKeys(add);
     adding.add(adds);
     return adds.finally(() => adding.delete(adds));
   };
@@ -58,7 +58,7 @@ export function openVault(masterKeys: MasterKeys, keys: DataKeyStore, shared?: S
         throw new VaultError(`${slot.column} of ${slot.row} does not open: it was changed, or belongs elsewhere`);
       return text.toString("utf8");
     },
-    async settled() {
+    async pendingKeysStored() {
       await Promise.allSettled(adding);
     },
   };

@@ -1,8 +1,8 @@
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { MARGIN_WORDS, readMargin } from "../domain/billing/margin.ts";
-import { checkPayments, paymentAdapters, paymentPage, paymentSecrets } from "../io/payments/settings.ts";
+import { MARGIN_FORMAT_HINT, parseMargin } from "../domain/billing/margin.ts";
+import { checkPayments, paymentAdapters, paymentPage, paymentSecrets } from "../io/payments/payment-settings.ts";
 import { isCidr } from "../kit/cidr.ts";
 import { pluralize } from "../kit/pluralize.ts";
 import {
@@ -129,7 +129,7 @@ export const SETTINGS = {
     "Output tokens that are reserved in the wallet when a request states no limit.",
   ),
   GATEWAY_MARGIN: setting(
-    z.string().refine((text) => readMargin(text) !== undefined, MARGIN_WORDS),
+    z.string().refine((text) => parseMargin(text) !== undefined, MARGIN_FORMAT_HINT),
     "0",
     "What is added to providers' prices, as a share of them: 0.05 is five percent. A workspace can have its own.",
   ),

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { readMasterKey } from "../io/secret-files.ts";
+import { parseMasterKey } from "../io/secret-files.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "../io/store/sql/postgres/address.ts";
 import { type MailServer, readMailServer, readSender, type Sender } from "../io/upstream/mail-server.ts";
 import { DAY_MS, parseDurationMs } from "../kit/time.ts";
@@ -80,7 +80,7 @@ export const certificates = z
   .string()
   .refine((text) => text.includes("-----BEGIN CERTIFICATE-----"), "write certificates in PEM, or name their file");
 
-export const isMasterKey = (text: string) => readMasterKey(text) !== undefined;
+export const isMasterKey = (text: string) => parseMasterKey(text) !== undefined;
 export const MASTER_KEY_FORM = "write 32 bytes in base64 or hex";
 
 export const mailServer: z.ZodType<MailServer> = z.string().transform((text, context) => {

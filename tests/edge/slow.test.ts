@@ -9,8 +9,8 @@ import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { IpLimit } from "../../src/edge/address-limit.ts";
 import { MinuteLimit } from "../../src/edge/rate-limiter.ts";
 import { Edge } from "../../src/edge/server.ts";
-import { loneFleet } from "../../src/io/fleet/lone-fleet.ts";
-import { memoryState } from "../../src/io/state/memory.ts";
+import { singleInstanceFleet } from "../../src/io/fleet/single-instance-fleet.ts";
+import { memoryState } from "../../src/io/state/memory-state.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { createIdGenerator } from "../../src/kit/id-generator.ts";
 import { answersIn, expectWireEnvelope, type WireAnswer } from "./wire.ts";
@@ -29,7 +29,7 @@ beforeAll(async () => {
     switchedOff: new Set(),
     routes: ROUTES,
     directory: new Directory(),
-    fleet: loneFleet("test"),
+    fleet: singleInstanceFleet("test"),
     state: memoryState(systemClock),
     clock: systemClock,
     ids: createIdGenerator(() => systemClock.nowMs()),

@@ -2,7 +2,7 @@ import { openSync, writeSync } from "node:fs";
 import { flushCompileCache } from "node:module";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { openBooks } from "../../src/io/journal/open.ts";
+import { openIngestPipeline } from "../../src/io/journal/ingest-pipeline.ts";
 import { openPostgres } from "../../src/io/store/sql/postgres/open.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";
@@ -21,7 +21,7 @@ const store =
   url === undefined
     ? await openSqlite(dataDir, systemClock)
     : await openPostgres({ address: { url, shown: "" }, connections: 2, dataDir, clock: systemClock, log: quiet });
-const { journal } = await openBooks({
+const { journal } = await openIngestPipeline({
   dataDir,
   store,
   clock: systemClock,

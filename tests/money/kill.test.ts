@@ -5,7 +5,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import type { RequestRecord } from "../../src/domain/record/record.ts";
-import { openBooks } from "../../src/io/journal/open.ts";
+import { openIngestPipeline } from "../../src/io/journal/ingest-pipeline.ts";
 import { openPostgres } from "../../src/io/store/sql/postgres/open.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
@@ -59,7 +59,7 @@ async function compare(open: () => Promise<Store>): Promise<void> {
 
   const store = await open();
   const settings = { dataDir: folder.path, store, clock: systemClock, syncEveryMs: 5, log: listeningLog() };
-  const books = await openBooks(settings);
+  const books = await openIngestPipeline(settings);
   const rows = await wholeLog(store);
   const byId = new Map(rows.map((row) => [row.id, row]));
   expect(byId.size).toBe(rows.length);

@@ -398,7 +398,7 @@ describe("Stripe", () => {
           });
           await store.change(async ({ ledger }) => {
             await ledger.post(chargeback);
-            await ledger.giveBack(chargeback.id, source);
+            await ledger.recordReturn(chargeback.id, source);
             return { answer: null, audit: null };
           });
         },

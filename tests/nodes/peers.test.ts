@@ -59,7 +59,7 @@ describe("a node that is connected to another instance", () => {
     expect(instanceOf(c)).toBe("b");
     expect((await ask(c).done).status).toBe(200);
     // The board loses everything: what is known stays, and is told again.
-    for (const name of (await board.list("")).keys()) await board.drop(name);
+    for (const name of (await board.list("")).keys()) await board.delete(name);
     await until(() => instanceOf(c) === "b" && instanceOf(a) === "b");
     const d = await instance("d", { board });
     await isThrough(d, "b");
@@ -176,8 +176,8 @@ describe("a node that is connected to another instance", () => {
     await isThrough(a, "b");
     // Whoever missed a message finds it out by the count of the next, whatever that is about.
     const tell = (rev: number, node: string) =>
-      board.tell("nodes", JSON.stringify({ is: "here", from: "run-b", rev, node }));
-    await board.drop(`node:${RACK.id}/run-b`);
+      board.publish("nodes", JSON.stringify({ is: "here", from: "run-b", rev, node }));
+    await board.delete(`node:${RACK.id}/run-b`);
     await tell(3, "node_2");
     await until(() => instanceOf(a) === undefined);
     // Of two that hold it, one that does not stop is asked.
@@ -187,9 +187,9 @@ describe("a node that is connected to another instance", () => {
     await board.put(`node:${RACK.id}/run-c`, JSON.stringify(held), 60_000);
     await board.put("holder:run-c", holder(1, "c"), 60_000);
     await isThrough(a, "c");
-    await board.drop("holder:run-c");
+    await board.delete("holder:run-c");
     await isThrough(a, "b");
-    await board.drop("holder:run-b");
+    await board.delete("holder:run-b");
     await until(() => instanceOf(a) === undefined);
   });
 

@@ -6,7 +6,7 @@ import { type Move, moveEmbedded } from "../../src/bootstrap/move.ts";
 import { parseRecord } from "../../src/domain/record/record-schema.ts";
 import { hasShort } from "../../src/domain/record/short-text.ts";
 import { realDisk } from "../../src/io/journal/disk.ts";
-import { openJournal } from "../../src/io/journal/journal.ts";
+import { openJournal } from "../../src/io/journal/segmented-journal.ts";
 import { readDatabaseAddress } from "../../src/io/store/sql/postgres/address.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../src/kit/clock.ts";

@@ -1,6 +1,6 @@
-import type { HoldRequest, HoldVerdict } from "../../src/domain/admission/admission.ts";
+import type { HoldRequest, HoldVerdict } from "../../src/domain/admission/shared-state.ts";
 import type { RequestRecord } from "../../src/domain/record/record.ts";
-import type { JournalEntry } from "../../src/io/journal/types.ts";
+import type { JournalEntry } from "../../src/io/journal/journal.ts";
 import { eligibleFor } from "./eligible.ts";
 import { type Call, wasTurnedAwayAt } from "./network.ts";
 import { costOf, forbidden, isCheapEnough, isGoodEnough, type Layers } from "./oracle.ts";
@@ -143,8 +143,8 @@ export class Checks {
     const count = this.#world.visits.filter(({ state }) => state === "running").length;
     this.#active.push({ atMs: this.#world.scheduler.monotonicMs(), count });
     const queue = this.#world.process?.queue;
-    if (queue !== undefined && queue.waiting > this.#world.shape.queue.waitingMax)
-      this.#world.broken("queue", `${queue.waiting} wait`);
+    if (queue !== undefined && queue.queued > this.#world.shape.queue.waitingMax)
+      this.#world.broken("queue", `${queue.queued} wait`);
   }
 
   /** A process begins with what the books say. */

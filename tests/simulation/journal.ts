@@ -1,5 +1,5 @@
 import type { RequestRecord } from "../../src/domain/record/record.ts";
-import type { Journal, JournalEntry } from "../../src/io/journal/types.ts";
+import type { Journal, JournalEntry } from "../../src/io/journal/journal.ts";
 import type { World } from "./world.ts";
 
 type Pending = { readonly entry: JournalEntry; readonly settle: PromiseWithResolvers<void> };
@@ -25,7 +25,7 @@ export class Disk {
     const disk = this;
     return {
       append: (entry) => disk.#append(entry, isAlive),
-      get broken() {
+      get isBroken() {
         return disk.#broken;
       },
       close: async () => undefined,

@@ -1,9 +1,9 @@
 import type { Gateway } from "../../src/app/pipeline/gateway-deps.ts";
-import type { SharedState } from "../../src/domain/admission/admission.ts";
-import { EndpointPlaces } from "../../src/domain/admission/endpoint-places.ts";
-import { AdmissionQueue } from "../../src/domain/admission/queue.ts";
+import { AdmissionQueue } from "../../src/domain/admission/admission-queue.ts";
+import { ConcurrencyLimiter } from "../../src/domain/admission/concurrency-limiter.ts";
 import { RetryBudget } from "../../src/domain/admission/retry-budget.ts";
-import { MarginBook, NO_MARGIN } from "../../src/domain/billing/margin.ts";
+import type { SharedState } from "../../src/domain/admission/shared-state.ts";
+import { MarginRegistry, NO_MARGIN } from "../../src/domain/billing/margin.ts";
 import type { Connections, Credential } from "../../src/domain/catalogue/catalogue.ts";
 import { BREAKER_RULES, EndpointBreakers } from "../../src/domain/routing/breakers.ts";
 import { Health } from "../../src/domain/routing/health.ts";
@@ -12,7 +12,7 @@ import { Reach } from "../../src/domain/routing/reach.ts";
 import { Sessions } from "../../src/domain/routing/session.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { recheckKey } from "../../src/edge/authenticate.ts";
-import { memoryState } from "../../src/io/state/memory.ts";
+import { memoryState } from "../../src/io/state/memory-state.ts";
 import { isSpoken } from "../../src/io/upstream/lanes.ts";
 import { DeadlineQueue } from "../../src/kit/deadline-queue.ts";
 import { cancelTimer, type Timers } from "../../src/kit/timers.ts";
@@ -114,7 +114,7 @@ export class Process {
       get reach() {
         return process.#reach;
       },
-      margins: new MarginBook(NO_MARGIN),
+      margins: new MarginRegistry(NO_MARGIN),
       // Nobody brings keys of their own, and nothing is captured.
       ownKeys: { of: () => undefined },
       nodes: { layerOf: () => undefined, held: () => undefined, lied: () => {}, absent: () => undefined },
@@ -122,8 +122,8 @@ export class Process {
       idempotency: {
         ttlMs: 86_400_000,
         find: async () => undefined,
-        kept: async () => undefined,
-        served: async () => undefined,
+        storedReply: async () => undefined,
+        servedCall: async () => undefined,
         sweep: async () => undefined,
       },
       health: new Health(),
@@ -132,14 +132,14 @@ export class Process {
       breakers: new EndpointBreakers(scheduler, BREAKER_RULES),
       queue: this.queue,
       budget: new RetryBudget(),
-      places: new EndpointPlaces(shape.placesAtEndpoint),
+      places: new ConcurrencyLimiter(shape.placesAtEndpoint),
       random: () => chance.next(),
       state: this.state,
       journal: disk.journal(isAlive),
       transport: network.transport(isAlive),
       secretsOf: () => [],
       // Nobody counts tokens in a simulated run.
-      tokens: { count: async () => undefined, words: async () => ({ is: "busy" }), close: async () => undefined },
+      tokens: { count: async () => undefined, decode: async () => ({ is: "busy" }), close: async () => undefined },
       recheck: (exchange) => recheckKey(exchange, this.directory, scheduler.nowMs()),
       policyOf: (workspaceId, keyId) => this.directory.policyOf(workspaceId, keyId),
       routerOf: (workspaceId, slug) => this.directory.router(workspaceId, slug),

@@ -105,11 +105,11 @@ async function atTheEnd(world: World): Promise<void> {
   const { process, disk, visits } = world;
   for (const { state, mark } of visits) if (state === "running") world.broken("end", `${mark} never ended`);
   if (process === undefined) return world.broken("liveness", "the process is down");
-  if (process.queue.taken !== 0 || process.queue.waiting !== 0)
-    world.broken("queue", `${process.queue.taken} places are taken by nobody, ${process.queue.waiting} wait`);
+  if (process.queue.inUse !== 0 || process.queue.queued !== 0)
+    world.broken("queue", `${process.queue.inUse} places are taken by nobody, ${process.queue.queued} wait`);
   for (let n = 0; n < RETRIES_LEAST; n += 1)
-    if (process.gateway.budget.take() === "spent") world.broken("retry", "the budget is spent by nobody");
-  if ((await process.state.sweep(SETTLED_AFTER_MS / 2)) > 0) world.broken("money", "holds that nobody ended");
+    if (process.gateway.budget.acquire() === "spent") world.broken("retry", "the budget is spent by nobody");
+  if ((await process.state.sweepHolds(SETTLED_AFTER_MS / 2)) > 0) world.broken("money", "holds that nobody ended");
   for (const id of world.stored.workspaces.keys()) {
     const { balanceNanos, heldNanos } = await process.state.wallet(id);
     if (heldNanos !== 0n) world.broken("money", `${heldNanos} of ${id} are still held`);

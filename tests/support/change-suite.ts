@@ -9,11 +9,11 @@ const line = (id: string, workspaceId: string | null, atMs: number) => ({
 export function changeTests(current: () => Store): void {
   test("SCALE-02 who follows the changes by their numbers misses none, however many are made at once", async () => {
     const { change, changes } = current();
-    const before = await changes.newest();
+    const before = await changes.latestSeq();
     const seen = new Set<string | null>();
     let seq = before;
     const look = async () => {
-      const found = await changes.since(seq);
+      const found = await changes.changesSince(seq);
       seq = found.seq;
       if (found.of === "missed") throw new Error("nothing was swept yet");
       for (const one of found.of) seen.add(one);
@@ -27,31 +27,31 @@ export function changeTests(current: () => Store): void {
     await Promise.all(making);
     await look();
     expect(seen).toEqual(new Set([null, ...Array.from({ length: 11 }, (_, n) => `ws_${n + 1}`)]));
-    expect(await changes.newest()).toBe(seq);
+    expect(await changes.latestSeq()).toBe(seq);
   });
 
   test("SCALE-02 KEY-04 who looks again after changes were forgotten is told so; the last one is never forgotten", async () => {
     const { change, changes } = current();
-    const before = await changes.newest();
+    const before = await changes.latestSeq();
     for (const n of [1, 2, 3]) await change(async () => ({ answer: undefined, audit: line(`s${n}`, `ws_${n}`, n) }));
-    await changes.sweep(3);
-    expect(await changes.since(before)).toEqual({ seq: before + 3, of: "missed" });
-    expect(await changes.since(before + 2)).toEqual({ seq: before + 3, of: new Set(["ws_3"]) });
-    await changes.sweep(1e15);
-    expect(await changes.newest()).toBe(before + 3);
-    expect(await changes.since(before)).toEqual({ seq: before + 3, of: "missed" });
-    expect(await changes.since(before + 3)).toEqual({ seq: before + 3, of: new Set() });
+    await changes.purge(3);
+    expect(await changes.changesSince(before)).toEqual({ seq: before + 3, of: "missed" });
+    expect(await changes.changesSince(before + 2)).toEqual({ seq: before + 3, of: new Set(["ws_3"]) });
+    await changes.purge(1e15);
+    expect(await changes.latestSeq()).toBe(before + 3);
+    expect(await changes.changesSince(before)).toEqual({ seq: before + 3, of: "missed" });
+    expect(await changes.changesSince(before + 3)).toEqual({ seq: before + 3, of: new Set() });
   });
 
   test("SCALE-02 what is undone, or is no change, is not told", async () => {
     const { change, changes } = current();
-    const before = await changes.newest();
+    const before = await changes.latestSeq();
     await change(async () => ({ answer: undefined, audit: null }));
     const failing = change(async ({ tenancy }) => {
       await tenancy.removeMember("nobody");
       throw new Error("undone");
     });
     await expect(failing).rejects.toThrow("undone");
-    expect(await changes.since(before)).toEqual({ seq: before, of: new Set() });
+    expect(await changes.changesSince(before)).toEqual({ seq: before, of: new Set() });
   });
 }

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { RememberedUse } from "../../src/domain/admission/idempotency.ts";
+import type { ChargedKeyUse } from "../../src/domain/admission/idempotency.ts";
 import type { OpenState, PassingClock } from "./state-suite.ts";
 
 const TTL_MS = 86_400_000;
 const ALL = { is: "claimed", known: "all" };
 
-export function chargedUse(clock: PassingClock, key: string, requestId: string, body = "b"): RememberedUse {
+export function chargedUse(clock: PassingClock, key: string, requestId: string, body = "b"): ChargedKeyUse {
   const charge = { workspaceId: "ws", status: 200, nanos: 5n, currency: "EUR" };
   const served = { model: "lab/one", provider: "lab", level: "L2", countries: ["DE", "FR"] };
   return { key, body, requestId, ...charge, served, expiresAtMs: clock.nowMs() + TTL_MS };
@@ -23,39 +23,48 @@ export function claimTests(open: OpenState, runs: number): void {
   describe("claims", () => {
     test("BILL-09 a key is claimed by one request; its twin hears who has it, another body that it is another", async () => {
       const { state } = await room(open);
-      expect(await state.claim({ key: "k", body: "b" }, "r1")).toEqual(ALL);
-      expect(await state.claim({ key: "k", body: "b" }, "r2")).toEqual({ is: "running", requestId: "r1" });
-      expect(await state.claim({ key: "k", body: "c" }, "r3")).toEqual({ is: "other_body", requestId: "r1" });
-      expect(await state.claim({ key: "other", body: "b" }, "r4")).toEqual(ALL);
+      expect(await state.claimIdempotencyKey({ key: "k", body: "b" }, "r1")).toEqual(ALL);
+      expect(await state.claimIdempotencyKey({ key: "k", body: "b" }, "r2")).toEqual({
+        is: "running",
+        requestId: "r1",
+      });
+      expect(await state.claimIdempotencyKey({ key: "k", body: "c" }, "r3")).toEqual({
+        is: "other_body",
+        requestId: "r1",
+      });
+      expect(await state.claimIdempotencyKey({ key: "other", body: "b" }, "r4")).toEqual(ALL);
       // Work that is taken up again under its own id does not stand in its own way.
-      expect(await state.claim({ key: "k", body: "b" }, "r1")).toEqual(ALL);
+      expect(await state.claimIdempotencyKey({ key: "k", body: "b" }, "r1")).toEqual(ALL);
     });
 
     test("BILL-09 released it is free, and only by whoever has it; charged it stays, whatever is released after", async () => {
       const { state, charged } = await room(open);
-      await state.claim({ key: "k", body: "b" }, "r1");
-      await state.release("k", "r2");
-      expect(await state.claim({ key: "k", body: "b" }, "r2")).toMatchObject({ is: "running" });
-      await state.release("k", "r1");
-      expect(await state.claim({ key: "k", body: "c" }, "r2")).toEqual(ALL);
+      await state.claimIdempotencyKey({ key: "k", body: "b" }, "r1");
+      await state.releaseClaim("k", "r2");
+      expect(await state.claimIdempotencyKey({ key: "k", body: "b" }, "r2")).toMatchObject({ is: "running" });
+      await state.releaseClaim("k", "r1");
+      expect(await state.claimIdempotencyKey({ key: "k", body: "c" }, "r2")).toEqual(ALL);
       const first = charged("k", "r2", "c");
-      await state.remember(first);
-      await state.release("k", "r2");
-      expect(await state.claim({ key: "k", body: "c" }, "r3")).toEqual({ is: "remembered", first });
-      expect(await state.claim({ key: "k", body: "b" }, "r3")).toEqual({ is: "other_body", requestId: "r2" });
+      await state.recordKeyUse(first);
+      await state.releaseClaim("k", "r2");
+      expect(await state.claimIdempotencyKey({ key: "k", body: "c" }, "r3")).toEqual({ is: "remembered", first });
+      expect(await state.claimIdempotencyKey({ key: "k", body: "b" }, "r3")).toEqual({
+        is: "other_body",
+        requestId: "r2",
+      });
     });
 
     test("BILL-09 a charged use is remembered for its time to the millisecond, and then the key is free", async () => {
       const { state, charged, pass } = await room(open);
-      await state.remember(charged("k", "r1"));
+      await state.recordKeyUse(charged("k", "r1"));
       pass(TTL_MS - 1);
-      await state.sweep(1);
-      expect(await state.claim({ key: "k", body: "b" }, "r2")).toMatchObject({ is: "remembered" });
+      await state.sweepHolds(1);
+      expect(await state.claimIdempotencyKey({ key: "k", body: "b" }, "r2")).toMatchObject({ is: "remembered" });
       pass(1);
-      expect(await state.claim({ key: "k", body: "another" }, "r2")).toEqual(ALL);
-      await state.release("k", "r2");
-      await state.sweep(1);
-      expect(await state.claim({ key: "k", body: "b" }, "r3")).toEqual(ALL);
+      expect(await state.claimIdempotencyKey({ key: "k", body: "another" }, "r2")).toEqual(ALL);
+      await state.releaseClaim("k", "r2");
+      await state.sweepHolds(1);
+      expect(await state.claimIdempotencyKey({ key: "k", body: "b" }, "r3")).toEqual(ALL);
     });
 
     test("BILL-09 whatever happens: of the requests under a key one runs at a time, and after a charge none until its time is over", async () => {
@@ -73,7 +82,7 @@ export function claimTests(open: OpenState, runs: number): void {
           for (const [at, { does, key, body }] of steps.entries()) {
             const mine = running.get(key);
             if (does === "claim") {
-              const { is } = await state.claim({ key, body }, `r${at}`);
+              const { is } = await state.claimIdempotencyKey({ key, body }, `r${at}`);
               const free = mine === undefined && (until.get(key) ?? 0) <= nowMs;
               expect(is === "claimed").toBe(free);
               if (is === "claimed") running.set(key, { id: `r${at}`, body });
@@ -82,10 +91,10 @@ export function claimTests(open: OpenState, runs: number): void {
               nowMs += TTL_MS / 3;
             } else if (mine !== undefined) {
               if (does === "charge") {
-                await state.remember(charged(key, mine.id, mine.body));
+                await state.recordKeyUse(charged(key, mine.id, mine.body));
                 until.set(key, nowMs + TTL_MS);
               }
-              await state.release(key, mine.id);
+              await state.releaseClaim(key, mine.id);
               running.delete(key);
             }
           }

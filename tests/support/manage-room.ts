@@ -11,9 +11,9 @@ import { Captures } from "../../src/app/pipeline/content-captures.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault } from "../../src/contract/faults.ts";
 import { MANAGE_ROUTES } from "../../src/contract/routes/manage.ts";
-import type { SharedState } from "../../src/domain/admission/admission.ts";
-import { EndpointPlaces } from "../../src/domain/admission/endpoint-places.ts";
-import { MarginBook, NO_MARGIN } from "../../src/domain/billing/margin.ts";
+import { ConcurrencyLimiter } from "../../src/domain/admission/concurrency-limiter.ts";
+import type { SharedState } from "../../src/domain/admission/shared-state.ts";
+import { MarginRegistry, NO_MARGIN } from "../../src/domain/billing/margin.ts";
 import type { Connections, Snapshot } from "../../src/domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
 import { RateBook } from "../../src/domain/catalogue/rates.ts";
@@ -26,7 +26,7 @@ import { ALL_IN } from "../../src/domain/routing/standing.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { catalogueFiles } from "../../src/io/catalogue-files.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
-import { memoryState } from "../../src/io/state/memory.ts";
+import { memoryState } from "../../src/io/state/memory-state.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { tokenCounter } from "../../src/io/tokens/token-counter.ts";
@@ -155,7 +155,7 @@ function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }:
     breakers: ALL_IN,
     ownKeys: ownKeys.held,
     nodes: { layerOf: () => undefined, absent: () => undefined },
-    margins: new MarginBook(NO_MARGIN),
+    margins: new MarginRegistry(NO_MARGIN),
     policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
     routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
     limits: { attemptsMax: 5 },
@@ -207,7 +207,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     endpoints: {
       health: planning.health,
       breakers: new EndpointBreakers(clock),
-      places: new EndpointPlaces(0),
+      places: new ConcurrencyLimiter(0),
     },
     inForce: { settings: [], warnings: [], version: "test", startedAtMs: nowMs },
     readers: { chat: decodeChat },

@@ -62,10 +62,12 @@ function returnTests(store: () => Store): void {
       charged("r1", 1n, 1001, { workspaceId: "ws_2" }),
       charged("none", 1n, 1000),
     ];
-    expect(await ledger.charged([])).toEqual(new Set());
-    expect(await ledger.charged(others)).toEqual(new Set());
-    expect(await ledger.charged([...others, ...records])).toEqual(new Set(records.slice(0, 1050).map(({ id }) => id)));
-    expect(await ledger.charged([charged("r0", 1n, 1000.5)])).toEqual(new Set(["r0"]));
+    expect(await ledger.chargedRequestIds([])).toEqual(new Set());
+    expect(await ledger.chargedRequestIds(others)).toEqual(new Set());
+    expect(await ledger.chargedRequestIds([...others, ...records])).toEqual(
+      new Set(records.slice(0, 1050).map(({ id }) => id)),
+    );
+    expect(await ledger.chargedRequestIds([charged("r0", 1n, 1000.5)])).toEqual(new Set(["r0"]));
   });
 
   test("BILL-01 what is given back of a charge is counted together, and the charge is found by its request", async () => {
@@ -78,9 +80,9 @@ function returnTests(store: () => Store): void {
     expect(await store().ledger.findCharge("ws_2", "r1", within)).toBeUndefined();
     const source = { id: chargeIdOf("r1"), workspaceId: "ws_1", createdAtMs: 1000 };
     await store().ledger.post(refundOf(posting("f1", BIG - 5n, 2000)));
-    expect(await store().ledger.giveBack("f1", source)).toBe(BIG - 5n);
+    expect(await store().ledger.recordReturn("f1", source)).toBe(BIG - 5n);
     await store().ledger.post(refundOf(posting("f2", 5n, 2001)));
-    expect(await store().ledger.giveBack("f2", source)).toBe(BIG);
+    expect(await store().ledger.recordReturn("f2", source)).toBe(BIG);
     expect(await store().ledger.returned("ws_1", chargeIdOf("r2"))).toBe(0n);
     const kinds = ["refund", "payout"] as const;
     const byKind = kinds.map((kind) => store().ledger.returned("ws_1", chargeIdOf("r1"), kind));
@@ -90,9 +92,9 @@ function returnTests(store: () => Store): void {
     expect(await store().ledger.returns("ws_2", chargeIdOf("r1"), "refund")).toEqual([]);
     expect(await store().ledger.audit()).toEqual([]);
     await store().ledger.post(refundOf(posting("f3", 1n, 2002)));
-    await store().ledger.giveBack("f3", source);
+    await store().ledger.recordReturn("f3", source);
     expect(await store().ledger.audit()).toEqual([`of charge:r1 over ${BIG} went back ${BIG + 1n}`]);
-    await expect(store().ledger.giveBack("f3", source)).rejects.toThrow();
+    await expect(store().ledger.recordReturn("f3", source)).rejects.toThrow();
   });
 
   test("BILL-06 price, rate and margin of a charge stand in the ledger, which outlives the log", async () => {
@@ -205,11 +207,11 @@ function orderTests(store: () => Store): void {
     expect(await store().promotions.due(20)).toEqual([{ id: "p1", workspaceId: "ws_1", expiresAtMs: 20 }]);
     expect(await store().promotions.nextExpiryMs(0)).toBe(20);
     expect(await store().promotions.nextExpiryMs(20)).toBe(30);
-    await store().promotions.expired("p1", BIG - 1n);
-    await expect(store().promotions.expired("p1", 2n)).rejects.toThrow();
-    await store().promotions.expired("p1", 1n);
+    await store().promotions.recordExpiry("p1", BIG - 1n);
+    await expect(store().promotions.recordExpiry("p1", 2n)).rejects.toThrow();
+    await store().promotions.recordExpiry("p1", 1n);
     await store().promotions.close("p1", 25);
-    await expect(store().promotions.expired("p1", 0n)).rejects.toThrow("settled before");
+    await expect(store().promotions.recordExpiry("p1", 0n)).rejects.toThrow("settled before");
     expect(await store().promotions.list("ws_1")).toEqual([
       { ...one, expiredNanos: BIG, expiryParts: 2, closedAtMs: 25 },
       { ...one, id: "p2", expiresAtMs: 30, expiredNanos: 0n, expiryParts: 0, closedAtMs: null },
@@ -224,18 +226,18 @@ function orderTests(store: () => Store): void {
     await ledger.post(promotionOf(posting("p1", 10n, 10)));
     await promotions.add({ id: "p1", workspaceId: "ws_1", nanos: 10n, grantedAtMs: 10, expiresAtMs: 20 });
     await ledger.post(expiryOf(posting("expiry:p1:1", 4n, 20)));
-    await ledger.giveBack("expiry:p1:1", { id: "p1", workspaceId: "ws_1", createdAtMs: 10 });
-    await promotions.expired("p1", 4n);
+    await ledger.recordReturn("expiry:p1:1", { id: "p1", workspaceId: "ws_1", createdAtMs: 10 });
+    await promotions.recordExpiry("p1", 4n);
     expect(await ledger.audit()).toEqual([]);
-    await promotions.expired("p1", 1n);
+    await promotions.recordExpiry("p1", 1n);
     expect(await ledger.audit()).toEqual(["promotion p1 over 10 says that 5 expired, the ledger says 4"]);
     await ledger.post(expiryOf(posting("expiry:p1:2", 1n, 20)));
-    await ledger.giveBack("expiry:p1:2", { id: "p1", workspaceId: "ws_1", createdAtMs: 10 });
+    await ledger.recordReturn("expiry:p1:2", { id: "p1", workspaceId: "ws_1", createdAtMs: 10 });
     expect(await ledger.audit()).toEqual([]);
     await ledger.post(expiryOf(posting("expiry:p1:3", -2n, 20)));
-    await ledger.giveBack("expiry:p1:3", { id: "p1", workspaceId: "ws_1", createdAtMs: 10 });
+    await ledger.recordReturn("expiry:p1:3", { id: "p1", workspaceId: "ws_1", createdAtMs: 10 });
     expect(await ledger.audit()).toEqual(["promotion p1 over 10 says that 5 expired, the ledger says 3"]);
-    await promotions.expired("p1", -2n);
+    await promotions.recordExpiry("p1", -2n);
     expect([await ledger.audit(), await ledger.returned("ws_1", "p1")]).toEqual([[], 3n]);
     await promotions.add({ id: "p2", workspaceId: "ws_1", nanos: 7n, grantedAtMs: 10, expiresAtMs: 20 });
     expect(await ledger.audit()).toEqual(["promotion p2 over 7 says that 0 expired, the ledger says 0"]);
@@ -274,7 +276,7 @@ function orderTests(store: () => Store): void {
       store().change(async ({ ledger }) => {
         const refund = refundOf(posting(`f${at}`, 30n, 2000 + at));
         await ledger.post(refund);
-        if ((await ledger.giveBack(refund.id, source)) > 100n) throw new RangeError("too much");
+        if ((await ledger.recordReturn(refund.id, source)) > 100n) throw new RangeError("too much");
         return { answer: null, audit: null };
       }),
     );

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer as createTcp, type Socket } fro
 import { setTimeout as sleep } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
-import type { Board } from "../../src/domain/fleet/board.ts";
+import type { CoordinationStore } from "../../src/domain/fleet/coordination-store.ts";
 import { BREAKER_RULES } from "../../src/domain/routing/breakers.ts";
 import type { WorkspaceNode } from "../../src/domain/tenancy/node.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
@@ -40,7 +40,7 @@ export const RACK: WorkspaceNode = {
 export const KEY = Buffer.alloc(32, 7);
 
 export const testBoard = () => memoryBoard(systemClock, systemTimers);
-type Options = { board: Board; key?: Buffer; previous?: Buffer[] };
+type Options = { board: CoordinationStore; key?: Buffer; previous?: Buffer[] };
 
 export const RULES = {
   clock: systemClock,

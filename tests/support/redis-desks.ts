@@ -2,7 +2,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { Fault } from "../../src/contract/faults.ts";
 import { batchOf, type RecordSink, textsOf } from "../../src/domain/record/ingest.ts";
-import type { Booked, OpeningDeps, RedisSettings, SharedRedis } from "../../src/io/state/redis/shared-redis.ts";
+import type {
+  ChargedRequestIds,
+  RedisSettings,
+  RedisState,
+  WalletSources,
+} from "../../src/io/state/redis/redis-state.ts";
 import { cuttingProxy } from "./cutting-proxy.ts";
 import { emptyBooks, type RedisServer, redisState } from "./redis.ts";
 
@@ -38,7 +43,7 @@ class Sql {
     },
   };
 
-  booked: Booked = async (asked) => new Set(asked.map(({ id }) => id).filter((id) => this.records.has(id)));
+  booked: ChargedRequestIds = async (asked) => new Set(asked.map(({ id }) => id).filter((id) => this.records.has(id)));
 }
 
 /** One instance: its part of Redis, and a journal that outlives it. */
@@ -50,7 +55,7 @@ class Desk {
   readonly #url: () => string;
   readonly journal = new Map<string, string>();
   readonly running = new Set<string>();
-  redis: SharedRedis | undefined;
+  redis: RedisState | undefined;
   #sink: RecordSink | undefined;
 
   constructor(url: () => string, id: string, prefix: string, sql: Sql, live: Set<string>) {
@@ -75,15 +80,15 @@ class Desk {
     this.running.clear();
     while (this.journal.size > 0) await this.ingest().catch(() => sleep(20));
     this.live.add(this.id);
-    await redis.open(this.books());
+    await redis.openWallets(this.books());
     return this;
   }
 
-  books(): OpeningDeps {
+  books(): WalletSources {
     const { sql } = this;
     const spend = () => ({ workspaceId: "ws", keyId: "key", memberId: null, day: DAY, nanos: sql.spentNanos });
     return emptyBooks({
-      peers: async () => [...this.live],
+      instanceIds: async () => [...this.live],
       flushJournal: () => this.ingest(),
       balances: async () => {
         sql.asked += 1;
@@ -91,7 +96,7 @@ class Desk {
         await sql.slow;
         return [{ workspaceId: "ws", balanceNanos: sql.balanceNanos }];
       },
-      spends: async () => [spend()],
+      dailySpends: async () => [spend()],
     });
   }
 
@@ -124,7 +129,7 @@ class Desk {
   }
 
   async topUp(nanos: bigint): Promise<void> {
-    const lock = await this.redis?.board.lock("workspace:ws", { ttlMs: 10_000, waitMs: 10_000 });
+    const lock = await this.redis?.coordination.acquireLock("workspace:ws", { ttlMs: 10_000, waitMs: 10_000 });
     if (lock === undefined) throw new Error("the lock is not to be had");
     this.sql.balanceNanos += nanos;
     await this.state.credit("ws", nanos);

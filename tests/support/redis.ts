@@ -5,8 +5,8 @@ import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@redis/client";
-import { openRedisState } from "../../src/io/state/redis/open.ts";
-import type { OpeningDeps, RedisSettings, SharedRedis } from "../../src/io/state/redis/shared-redis.ts";
+import { openRedisState } from "../../src/io/state/redis/open-redis-state.ts";
+import type { RedisSettings, RedisState, WalletSources } from "../../src/io/state/redis/redis-state.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { createIdGenerator } from "../../src/kit/id-generator.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
@@ -138,7 +138,7 @@ const ids = createIdGenerator(Date.now);
 const QUIET = { info: () => {}, warn: () => {}, error: () => {} };
 
 /** One instance's part of a Redis. */
-export function redisState(url: string, more: Partial<RedisSettings> = {}): Promise<SharedRedis> {
+export function redisState(url: string, more: Partial<RedisSettings> = {}): Promise<RedisState> {
   return openRedisState({
     url,
     prefix: "test:",
@@ -148,21 +148,21 @@ export function redisState(url: string, more: Partial<RedisSettings> = {}): Prom
     holdMaxMs: 60_000,
     clock: systemClock,
     timers: systemTimers,
-    random: () => ids.next(""),
+    newToken: () => ids.next(""),
     log: QUIET,
     ...more,
   });
 }
 
 /** Books with nothing in them. */
-export function emptyBooks(more: Partial<OpeningDeps> = {}): OpeningDeps {
+export function emptyBooks(more: Partial<WalletSources> = {}): WalletSources {
   return {
-    peers: async () => [],
+    instanceIds: async () => [],
     flushJournal: async () => {},
     balances: async () => [],
-    spends: async () => [],
+    dailySpends: async () => [],
     uses: async () => ({ uses: [], areAll: true }),
-    quietMs: 0,
+    discoveryMs: 0,
     ...more,
   };
 }

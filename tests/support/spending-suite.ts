@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { HoldRequest, SharedState } from "../../src/domain/admission/admission.ts";
+import type { HoldRequest, SharedState } from "../../src/domain/admission/shared-state.ts";
 import type { SpenderKind, SpendLimit } from "../../src/domain/tenancy/limits.ts";
 import type { OpenState } from "./state-suite.ts";
 
@@ -186,7 +186,7 @@ function limitTests(funded: () => Promise<SharedState>): void {
       ]);
       const old = Date.parse("2026-08-01");
       await state.hold(holdOf("long", EUR, { atMs: old }));
-      await state.sweep(1000);
+      await state.sweepHolds(1000);
       expect((await state.spending(of("ws"), old)).day.heldNanos).toBe(EUR);
       const spent = async (text: string) => (await state.spending(of("ws"), Date.parse(text))).day.spentNanos;
       expect(await spent("2026-09-30")).toBe(0n);
@@ -319,7 +319,7 @@ function modelTests(open: OpenState, runs: number): void {
               balance += action.nanos;
             } else if (action.do === "pass") clock.pass(action.ms);
             else if (action.do === "sweep") {
-              await state.sweep(DAY_MS);
+              await state.sweepHolds(DAY_MS);
               for (const [id, row] of running) {
                 const ageMs = clock.monotonicMs() - row.sinceMs;
                 if (ageMs >= DAY_MS) row.is = "swept";

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { DaySpend, SharedState } from "../../src/domain/admission/admission.ts";
+import type { DailySpend, SharedState } from "../../src/domain/admission/shared-state.ts";
 import type { Clock } from "../../src/kit/clock.ts";
 
 /** What the books have when a state is opened. */
 export type StateBooks = {
   readonly startMs?: number;
   readonly balanceNanos?: bigint;
-  readonly spends?: readonly DaySpend[];
+  readonly spends?: readonly DailySpend[];
 };
 
 /** A state of its own, and the clock that it goes by. */
@@ -47,21 +47,21 @@ export function stateTests(open: OpenState, runs: number): void {
     test("RATE-01 a place comes free exactly 60 s after it was taken, and not a moment before", async () => {
       const { state, clock } = await open();
       const startedMs = clock.nowMs();
-      expect(await state.window(keyOf("k"), 2)).toMatchObject({
+      expect(await state.consumeRateWindow(keyOf("k"), 2)).toMatchObject({
         allowed: true,
         limit: 2,
         remaining: 1,
         resetAtMs: startedMs + WINDOW_MS,
       });
       clock.pass(10_000);
-      expect(await state.window(keyOf("k"), 2)).toMatchObject({
+      expect(await state.consumeRateWindow(keyOf("k"), 2)).toMatchObject({
         allowed: true,
         limit: 2,
         remaining: 0,
         resetAtMs: startedMs + WINDOW_MS,
       });
       clock.pass(49_999);
-      expect(await state.window(keyOf("k"), 2)).toMatchObject({
+      expect(await state.consumeRateWindow(keyOf("k"), 2)).toMatchObject({
         allowed: false,
         limit: 2,
         remaining: 0,
@@ -69,7 +69,7 @@ export function stateTests(open: OpenState, runs: number): void {
       });
       clock.pass(1);
       // The refused call was not counted: the next reset is that of the second call.
-      expect(await state.window(keyOf("k"), 2)).toMatchObject({
+      expect(await state.consumeRateWindow(keyOf("k"), 2)).toMatchObject({
         allowed: true,
         limit: 2,
         remaining: 0,
@@ -81,43 +81,50 @@ export function stateTests(open: OpenState, runs: number): void {
       const { state, clock } = await open();
       const startedMs = clock.nowMs();
       for (let call = 0; call < 5; call += 1) {
-        await state.window(keyOf("k"), 5);
+        await state.consumeRateWindow(keyOf("k"), 5);
         clock.pass(1000);
       }
       const full = { allowed: false, remaining: 0, resetAtMs: startedMs + 3000 + WINDOW_MS, waitMs: WINDOW_MS - 2000 };
-      expect(await state.window(keyOf("k"), 2)).toMatchObject(full);
-      expect(await state.look(keyOf("k"), 2)).toMatchObject(full);
+      expect(await state.consumeRateWindow(keyOf("k"), 2)).toMatchObject(full);
+      expect(await state.peekRateWindow(keyOf("k"), 2)).toMatchObject(full);
     });
 
     test("RATE-03 looking at a window says how it stands and counts nothing", async () => {
       const { state, clock } = await open();
       const startedMs = clock.nowMs();
-      expect(await state.look(keyOf("k"), 2)).toMatchObject({
+      expect(await state.peekRateWindow(keyOf("k"), 2)).toMatchObject({
         allowed: true,
         limit: 2,
         remaining: 2,
         resetAtMs: startedMs,
       });
-      await state.window(keyOf("k"), 2);
+      await state.consumeRateWindow(keyOf("k"), 2);
       clock.pass(1000);
       for (let look = 0; look < 5; look += 1)
-        expect(await state.look(keyOf("k"), 2)).toMatchObject({ remaining: 1, resetAtMs: startedMs + WINDOW_MS });
-      await state.window(keyOf("k"), 2);
-      expect(await state.look(keyOf("k"), 2)).toMatchObject({
+        expect(await state.peekRateWindow(keyOf("k"), 2)).toMatchObject({
+          remaining: 1,
+          resetAtMs: startedMs + WINDOW_MS,
+        });
+      await state.consumeRateWindow(keyOf("k"), 2);
+      expect(await state.peekRateWindow(keyOf("k"), 2)).toMatchObject({
         allowed: false,
         limit: 2,
         remaining: 0,
         resetAtMs: startedMs + WINDOW_MS,
       });
       clock.pass(WINDOW_MS);
-      expect(await state.look(keyOf("k"), 2)).toMatchObject({ allowed: true, remaining: 2, resetAtMs: clock.nowMs() });
+      expect(await state.peekRateWindow(keyOf("k"), 2)).toMatchObject({
+        allowed: true,
+        remaining: 2,
+        resetAtMs: clock.nowMs(),
+      });
     });
 
     test("RATE-01 no key sees another's calls", async () => {
       const { state } = await open();
-      expect((await state.window(keyOf("a"), 1)).allowed).toBe(true);
-      expect((await state.window(keyOf("b"), 1)).allowed).toBe(true);
-      expect((await state.window(keyOf("a"), 1)).allowed).toBe(false);
+      expect((await state.consumeRateWindow(keyOf("a"), 1)).isAllowed).toBe(true);
+      expect((await state.consumeRateWindow(keyOf("b"), 1)).isAllowed).toBe(true);
+      expect((await state.consumeRateWindow(keyOf("a"), 1)).isAllowed).toBe(false);
     });
 
     test("RATE-01 never more than the limit in any 60 s, and never fewer than would fit: as a model that counts all", () => {
@@ -132,10 +139,10 @@ export function stateTests(open: OpenState, runs: number): void {
             clock.pass(gapMs % 3 === 0 ? 0 : gapMs);
             const now = clock.monotonicMs();
             const inWindow = admitted.filter((at) => at > now - WINDOW_MS);
-            const verdict = await state.window(keyOf("k"), limit);
-            expect(verdict.allowed).toBe(inWindow.length < limit);
-            expect(verdict.remaining).toBe(Math.max(0, limit - inWindow.length - (verdict.allowed ? 1 : 0)));
-            if (verdict.allowed) admitted.push(now);
+            const verdict = await state.consumeRateWindow(keyOf("k"), limit);
+            expect(verdict.isAllowed).toBe(inWindow.length < limit);
+            expect(verdict.remaining).toBe(Math.max(0, limit - inWindow.length - (verdict.isAllowed ? 1 : 0)));
+            if (verdict.isAllowed) admitted.push(now);
           }
         }),
         { numRuns: runs },
@@ -181,8 +188,8 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 0n, heldNanos: 0n });
       await state.credit("ws", 100n);
       await state.hold(holdOf("r1", 30n));
-      const take = (nanos: bigint, whole: "yes" | "no", leavingNanos = 0n) =>
-        state.take({ workspaceId: "ws", nanos, whole, leavingNanos });
+      const take = (nanos: bigint, whole: "yes" | "no", reserveNanos = 0n) =>
+        state.withdraw({ workspaceId: "ws", nanos, whole, reserveNanos });
       expect([await take(71n, "yes"), await take(61n, "yes", 10n), await take(60n, "yes", 10n)]).toEqual([0n, 0n, 60n]);
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 40n, heldNanos: 30n });
       expect([await take(50n, "no", 4n), await take(1n, "no", 4n), await take(1n, "no", 5n)]).toEqual([6n, 0n, 0n]);
@@ -206,7 +213,7 @@ export function stateTests(open: OpenState, runs: number): void {
       const { state } = await open();
       await state.credit("ws", 10n * EUR);
       for (const _run of ["first", "second"]) expect(await state.hold(holdOf("r", 4n * EUR))).toEqual({ is: "held" });
-      await state.leave({ requestId: "r", workspaceId: "ws" });
+      await state.handOver({ requestId: "r", workspaceId: "ws" });
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: 4n * EUR });
       await state.settle({ requestId: "r", workspaceId: "ws" }, 3n * EUR);
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 7n * EUR, heldNanos: 0n });
@@ -217,13 +224,13 @@ export function stateTests(open: OpenState, runs: number): void {
       await state.credit("ws", 10n * EUR);
       await state.hold(holdOf("r", 8n * EUR));
       clock.pass(900);
-      await state.leave({ requestId: "r", workspaceId: "ws" });
+      await state.handOver({ requestId: "r", workspaceId: "ws" });
       expect(await state.hold(holdOf("r", 8n * EUR))).toEqual({ is: "held" });
       clock.pass(900);
-      expect(await state.sweep(1000)).toBe(0);
+      expect(await state.sweepHolds(1000)).toBe(0);
       expect((await state.hold(holdOf("other", 9n * EUR))).is).toBe("insufficient_credits");
       clock.pass(100);
-      expect(await state.sweep(1000)).toBe(1);
+      expect(await state.sweepHolds(1000)).toBe(1);
     });
 
     test("BILL-03 a hold that a second run has renewed keeps no other from being given back", async () => {
@@ -235,7 +242,7 @@ export function stateTests(open: OpenState, runs: number): void {
       clock.pass(800);
       await state.hold(holdOf("r", EUR));
       clock.pass(200);
-      expect(await state.sweep(1000)).toBe(1);
+      expect(await state.sweepHolds(1000)).toBe(1);
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: EUR });
     });
 
@@ -244,7 +251,7 @@ export function stateTests(open: OpenState, runs: number): void {
       await state.credit("ws", 10n * EUR);
       await state.hold(holdOf("r", 8n * EUR));
       clock.pass(1000);
-      await state.sweep(1000);
+      await state.sweepHolds(1000);
       await state.hold(holdOf("other", 9n * EUR));
       expect(await state.hold(holdOf("r", 8n * EUR))).toMatchObject({
         is: "insufficient_credits",
@@ -273,14 +280,14 @@ export function stateTests(open: OpenState, runs: number): void {
       clock.pass(500);
       await state.hold(holdOf("r2", EUR));
       clock.pass(500);
-      expect(await state.sweep(1000)).toBe(1);
-      expect(await state.sweep(1000)).toBe(0);
+      expect(await state.sweepHolds(1000)).toBe(1);
+      expect(await state.sweepHolds(1000)).toBe(0);
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: EUR });
       await state.settle({ requestId: "r1", workspaceId: "ws" }, 3n * EUR);
       await state.settle({ requestId: "r1", workspaceId: "ws" }, 3n * EUR);
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 7n * EUR, heldNanos: EUR });
       clock.pass(1500);
-      expect(await state.sweep(1000)).toBe(1);
+      expect(await state.sweepHolds(1000)).toBe(1);
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 7n * EUR, heldNanos: 0n });
     });
 
@@ -288,7 +295,7 @@ export function stateTests(open: OpenState, runs: number): void {
       const { state } = await open();
       await state.credit("ws", 10n * EUR);
       for (const id of ["r1", "r2"]) await state.hold(holdOf(id, 4n * EUR));
-      for (const requestId of ["r1", "r1", "never"]) await state.giveBack({ requestId, workspaceId: "ws" });
+      for (const requestId of ["r1", "r1", "never"]) await state.releaseHold({ requestId, workspaceId: "ws" });
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: 4n * EUR });
       const spender = { id: "key", workspaceId: "ws" };
       expect((await state.spending(spender, 1_800_000_000_000)).day).toEqual({ spentNanos: 0n, heldNanos: 4n * EUR });
@@ -331,11 +338,11 @@ export function stateTests(open: OpenState, runs: number): void {
               await state.settle({ requestId: action.id, workspaceId: "ws" }, action.nanos);
               if (running.delete(action.id)) balance -= action.nanos;
             } else if (action.do === "give back") {
-              await state.giveBack({ requestId: action.id, workspaceId: "ws" });
+              await state.releaseHold({ requestId: action.id, workspaceId: "ws" });
               Object.assign(running.get(action.id) ?? {}, { nanos: 0n, swept: true });
             } else {
               clock.pass(action.passMs);
-              await state.sweep(1000);
+              await state.sweepHolds(1000);
               for (const [id, hold] of running) {
                 const ageMs = clock.monotonicMs() - hold.sinceMs;
                 if (ageMs >= 1000) Object.assign(hold, { nanos: 0n, swept: true });

@@ -1,4 +1,4 @@
-import type { Reloading } from "../../domain/fleet/fleet.ts";
+import type { CacheReloader } from "../../domain/fleet/fleet.ts";
 import type { AuditStore } from "../../domain/record/audit.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import type { PeopleStore } from "../../domain/tenancy/person.ts";
@@ -35,7 +35,7 @@ export type PeopleDeps = {
   };
   readonly directory: Directory;
   /** Loads again what is in memory of a workspace too, such as its nodes and provider keys. */
-  readonly copies: Pick<Reloading, "workspace">;
+  readonly copies: Pick<CacheReloader, "workspace">;
   /** Changes of tenants, one after the other. */
   readonly inTurn: InTurn;
   readonly clock: Clock;

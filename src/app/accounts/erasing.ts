@@ -62,7 +62,7 @@ async function erase(room: PeopleRoom, person: PersonListed, members: readonly M
       answer: await people.eraseIn(workspaceId, person),
       audit: erased(workspaceId),
     }));
-    await copies.workspace(workspaceId);
+    await copies.reloadWorkspace(workspaceId);
   }
   await change(room, async ({ people }) => ({
     answer: await people.erase(person, clock.nowMs()),

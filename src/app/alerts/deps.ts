@@ -1,4 +1,4 @@
-import type { SharedState } from "../../domain/admission/admission.ts";
+import type { SharedState } from "../../domain/admission/shared-state.ts";
 import type { AlertWatch } from "../../domain/alerts/alert-monitor.ts";
 import type { AlertStore, Channel } from "../../domain/alerts/alert-store.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";

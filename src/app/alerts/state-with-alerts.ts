@@ -1,4 +1,4 @@
-import type { SharedState } from "../../domain/admission/admission.ts";
+import type { SharedState } from "../../domain/admission/shared-state.ts";
 import type { AlertWatch } from "../../domain/alerts/alert-monitor.ts";
 import { chain } from "../../kit/maybe-promise.ts";
 

@@ -1,6 +1,6 @@
 import { type Fault, fault } from "../../contract/faults.ts";
-import type { SharedState } from "../../domain/admission/admission.ts";
-import type { EndpointPlaces } from "../../domain/admission/endpoint-places.ts";
+import type { ConcurrencyLimiter } from "../../domain/admission/concurrency-limiter.ts";
+import type { SharedState } from "../../domain/admission/shared-state.ts";
 import type { LedgerStore } from "../../domain/billing/ledger.ts";
 import type { PaymentAdapter, PaymentStore } from "../../domain/billing/payment.ts";
 import type { PromotionStore } from "../../domain/billing/promotion.ts";
@@ -88,7 +88,7 @@ export type ManageDeps = TenancyDeps & {
   readonly endpoints: {
     readonly breakers: Pick<EndpointBreakers, "stateOf">;
     readonly health: Pick<Health, "of" | "recent">;
-    readonly places: Pick<EndpointPlaces, "at">;
+    readonly places: Pick<ConcurrencyLimiter, "at">;
   };
   readonly inForce: InForce;
   readonly responses: OverseenResponses;

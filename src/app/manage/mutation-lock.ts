@@ -7,10 +7,10 @@ const MANAGEMENT = "workspace:management";
 /** Changes of management one after the other, on whichever instance: each builds on all that were made before. */
 export function fleetTurns(fleet: Pick<Fleet, "isAlone" | "alone" | "catchUp">): InTurn {
   const inTurn = makeTurns();
-  if (fleet.isAlone) return inTurn;
+  if (fleet.isSingleInstance) return inTurn;
   return (change) =>
     inTurn(() =>
-      fleet.alone(MANAGEMENT, async () => {
+      fleet.withLock(MANAGEMENT, async () => {
         await fleet.catchUp();
         return change();
       }),

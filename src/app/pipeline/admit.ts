@@ -1,6 +1,6 @@
 import { type Fault, fault } from "../../contract/faults.ts";
-import type { HoldVerdict } from "../../domain/admission/admission.ts";
-import { holdFor } from "../../domain/billing/price.ts";
+import type { HoldVerdict } from "../../domain/admission/shared-state.ts";
+import { holdFor } from "../../domain/billing/charge.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
@@ -43,7 +43,7 @@ export function admit(
   plan: Pick<Plan, "attempts">,
   errand: Pick<Errand, "boundAt">,
 ): MaybePromise<void> {
-  if (gateway.journal.broken) {
+  if (gateway.journal.isBroken) {
     throw fault("service_unavailable", {
       message: "The gateway cannot write its journal and takes no paid work until it can. Try again shortly.",
       headers: { "retry-after": "5" },

@@ -122,7 +122,7 @@ export class AdmittedRequest {
       namesKept: () => this.#errand.namesKept(),
     });
     const deadline = deadlines.at(deadlineMs, () => tries.expire());
-    budget.enter();
+    budget.requestStarted();
     try {
       const serving = tries.run();
       const why = ending && (await ending(this.#trail.requestId, await serving.then(madeOf, () => "less")));
@@ -130,7 +130,7 @@ export class AdmittedRequest {
       await (why === undefined ? this.#conclude(attempt, ended) : this.#leave(ended, why));
     } finally {
       cancelTimer(deadline);
-      budget.leave();
+      budget.requestFinished();
       this.#relay.stop();
     }
   }

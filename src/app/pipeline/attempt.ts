@@ -208,7 +208,7 @@ async function sendParts(one: Try, { lanes, join }: NonNullable<Lane["parts"]>):
 function placesFor({ places, nodes }: Gateway, { own, node, endpoint: { id } }: Attempt): PartPlaces | undefined {
   if (node !== undefined) return nodes.held(node.id);
   if (own !== undefined) return undefined;
-  return { takeFurther: () => places.takeFurther(id), give: () => places.give(id) };
+  return { takeFurther: () => places.acquireExtra(id), give: () => places.release(id) };
 }
 
 async function sendPart(part: Try, leash: Leash): Promise<Outcome> {

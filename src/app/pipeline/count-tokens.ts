@@ -60,7 +60,7 @@ export async function countTokens(
     if (plan.is === "refused") throw plan.fault;
     const recheck = () => gateway.recheck(exchange);
     // It costs nothing, and takes as much of the gateway and of its providers as anything else.
-    if (gateway.queue.enter() === "wait" && (await waitForPlace(gateway, trail, sink)) === "left")
+    if (gateway.queue.tryEnter() === "wait" && (await waitForPlace(gateway, trail, sink)) === "left")
       return await settleFree(gateway, trail, gone(trail));
     place = "taken";
     const asked = await askProviders({ gateway, trail, sink, inbound, plan, ...now, recheck });
@@ -138,7 +138,7 @@ async function askProviders(question: Question): Promise<Asked> {
     namesKept: () => namesKept(inbound.call),
   });
   const deadline = deadlines.at(deadlineMs, () => tries.expire());
-  budget.enter();
+  budget.requestStarted();
   try {
     const { ended } = await tries.run();
     return concluded(ended, lane);
@@ -147,7 +147,7 @@ async function askProviders(question: Question): Promise<Asked> {
     throw error;
   } finally {
     cancelTimer(deadline);
-    budget.leave();
+    budget.requestFinished();
     relay.stop();
   }
 }

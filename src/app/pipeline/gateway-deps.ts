@@ -1,10 +1,10 @@
 import type { Fault } from "../../contract/faults.ts";
-import type { SharedState } from "../../domain/admission/admission.ts";
-import type { EndpointPlaces } from "../../domain/admission/endpoint-places.ts";
-import type { Idempotency } from "../../domain/admission/idempotency.ts";
-import type { AdmissionQueue } from "../../domain/admission/queue.ts";
+import type { AdmissionQueue } from "../../domain/admission/admission-queue.ts";
+import type { ConcurrencyLimiter } from "../../domain/admission/concurrency-limiter.ts";
+import type { IdempotencyLookup } from "../../domain/admission/idempotency.ts";
 import type { RetryBudget } from "../../domain/admission/retry-budget.ts";
-import type { MarginBook } from "../../domain/billing/margin.ts";
+import type { SharedState } from "../../domain/admission/shared-state.ts";
+import type { MarginRegistry } from "../../domain/billing/margin.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { MadePart } from "../../domain/responses/response-store.ts";
@@ -17,7 +17,7 @@ import type { Spender } from "../../domain/tenancy/directory.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import type { Router } from "../../domain/tenancy/router.ts";
-import type { Journal } from "../../io/journal/types.ts";
+import type { Journal } from "../../io/journal/journal.ts";
 import type { Notice } from "../../io/telemetry/notices.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { Nodes } from "../../io/tunnel/nodes.ts";
@@ -55,7 +55,7 @@ export type Gateway = {
   /** The bound of attempts that are not a request's first. */
   readonly budget: RetryBudget;
   /** The bound of requests at one endpoint. */
-  readonly places: EndpointPlaces;
+  readonly places: ConcurrencyLimiter;
   /** From 0 up to 1: for waits that should not all end at once. */
   readonly random: () => number;
   readonly state: SharedState;
@@ -73,10 +73,10 @@ export type Gateway = {
   /** The spend limits in force now for a caller. */
   readonly spenderOf: (principal: Principal) => Spender;
   /** What is added to providers' prices, and for whom. */
-  readonly margins: MarginBook;
+  readonly margins: MarginRegistry;
   readonly limits: Limits;
   /** Calls that are made once, however often they are sent. */
-  readonly idempotency: Idempotency;
+  readonly idempotency: IdempotencyLookup;
   /** What is kept of requests and answers while someone has opened a window for it. */
   readonly captures: Pick<Captures, "begin">;
   /**

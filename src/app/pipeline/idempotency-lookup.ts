@@ -1,10 +1,10 @@
-import type { SharedState } from "../../domain/admission/admission.ts";
 import {
-  type Idempotency,
+  type IdempotencyLookup,
   type IdempotencyStore,
   type ServedCall,
   servedCall,
 } from "../../domain/admission/idempotency.ts";
+import type { SharedState } from "../../domain/admission/shared-state.ts";
 import type { LogStore } from "../../domain/record/record.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
@@ -31,11 +31,11 @@ type Remembering = Pick<ChargedUsesDeps, "store" | "clock"> & {
 export async function rememberUses({ store, state, clock, keysMax }: Remembering): Promise<void> {
   // One more than there is room for: with it the state knows that it does not have all.
   const newest = await store.newest(clock.nowMs(), keysMax + 1);
-  for (const use of newest.reverse()) await state.remember(use);
+  for (const use of newest.reverse()) await state.recordKeyUse(use);
 }
 
 /** Finds what has no place in the shared state. */
-export function chargedUses(deps: ChargedUsesDeps): Idempotency {
+export function chargedUses(deps: ChargedUsesDeps): IdempotencyLookup {
   const { store, clock } = deps;
   return {
     ttlMs: deps.ttlMs,
@@ -49,8 +49,8 @@ export function chargedUses(deps: ChargedUsesDeps): Idempotency {
       );
       return store.find(key, clock.nowMs());
     },
-    kept: async () => undefined,
-    served: (requestId) => servedBefore(deps, requestId),
+    storedReply: async () => undefined,
+    servedCall: (requestId) => servedBefore(deps, requestId),
     async sweep() {
       try {
         await store.sweep(clock.nowMs(), SWEPT_ROWS_MAX);

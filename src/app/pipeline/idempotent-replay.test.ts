@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { exchangeOf, principalWith } from "../../../tests/support/handled.ts";
 import { fault } from "../../contract/faults.ts";
 import { ROUTES } from "../../contract/routes.ts";
-import { memoryState } from "../../io/state/memory.ts";
+import { memoryState } from "../../io/state/memory-state.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { claimKey } from "./idempotent-replay.ts";
 import { Trail } from "./request-trace.ts";
@@ -16,7 +16,7 @@ test.each([
     const asked: unknown[] = [];
     const state = {
       ...memoryState(systemClock),
-      claim: async (...[, requestId, run]: Parameters<ReturnType<typeof memoryState>["claim"]>) => {
+      claim: async (...[, requestId, run]: Parameters<ReturnType<typeof memoryState>["claimIdempotencyKey"]>) => {
         asked.push([requestId, run]);
         throw fault("service_unavailable", { message: "away" });
       },

@@ -2,11 +2,11 @@ import type { IncomingHttpHeaders } from "node:http";
 import { envelopeOf, type Fault, fault, messagesEnvelopeOf } from "../../contract/faults.ts";
 import { IDEMPOTENCY_KEY_CHARS_MAX, IdempotencyHeaders } from "../../contract/schemas/idempotency.ts";
 import {
-  type KeptAnswer,
-  type KeyUse,
+  type ChargedKeyUse,
+  type IdempotencyKeyUse,
   keyUseOf,
-  type RememberedUse,
   type ServedCall,
+  type StoredReply,
 } from "../../domain/admission/idempotency.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { formatNanos } from "../../kit/money.ts";
@@ -38,13 +38,13 @@ export async function claimKey(
   trail: Trail,
   exchange: Exchange,
   body: Buffer,
-): Promise<RememberedUse | undefined> {
+): Promise<ChargedKeyUse | undefined> {
   const use = useOf(trail, exchange, body);
   const keyUse = { ...use, ttlMs: gateway.idempotency.ttlMs };
   const { run = "first" } = exchange;
   // Its end frees what it may have from before, whatever is heard of it now.
   if (run === "again") trail.keyUse = keyUse;
-  const verdict = await gateway.state.claim(use, trail.requestId, run);
+  const verdict = await gateway.state.claimIdempotencyKey(use, trail.requestId, run);
   switch (verdict.is) {
     case "remembered":
       return verdict.first;
@@ -62,7 +62,7 @@ export async function claimKey(
   }
 }
 
-function useOf({ principal }: Trail, { headers, route }: Exchange, body: Buffer): KeyUse {
+function useOf({ principal }: Trail, { headers, route }: Exchange, body: Buffer): IdempotencyKeyUse {
   const sent = IdempotencyHeaders.safeParse({ "Idempotency-Key": headers[HEADER] });
   if (!sent.success)
     throw fault("invalid_value", {
@@ -112,7 +112,7 @@ type Replayed = {
 };
 
 /** Answers a call that was answered and charged before: what is known of the first, and its contents where they are kept. */
-export async function replay(call: Replayed, first: RememberedUse): Promise<void> {
+export async function replay(call: Replayed, first: ChargedKeyUse): Promise<void> {
   const { gateway, trail, exchange, sink, surface, asked } = call;
   gateway.recheck(exchange);
   const problem = replayFault(first, surface);
@@ -122,7 +122,7 @@ export async function replay(call: Replayed, first: RememberedUse): Promise<void
   const kept = isStream ? undefined : await keptAnswer(gateway, first);
   // One that was declined did not say who served it either.
   const served =
-    first.status === ANSWERED ? (first.served ?? (await gateway.idempotency.served(first.requestId))) : undefined;
+    first.status === ANSWERED ? (first.served ?? (await gateway.idempotency.servedCall(first.requestId))) : undefined;
   await settleFree(
     gateway,
     trail,
@@ -148,7 +148,7 @@ const PLAIN_TRANSCRIPTS: ReadonlySet<unknown> = new Set(["text", "srt", "vtt"] s
  * Audio and bare transcripts are saved before anybody reads them: what is said in their place would be played, or shown as
  * subtitles. Of decisions every question is answered, or the request fails.
  */
-function isAnsweredInFullOnly({ status }: RememberedUse, surface: Surface, asked: Buffer): boolean {
+function isAnsweredInFullOnly({ status }: ChargedKeyUse, surface: Surface, asked: Buffer): boolean {
   if (surface === "speech") return true;
   if (surface === "decisions") return status === ANSWERED;
   return surface === "transcriptions" && PLAIN_TRANSCRIPTS.has(saidIn(asked)?.["response_format"]);
@@ -174,7 +174,7 @@ const ENDS: Readonly<Record<number, string>> = {
   [CUT_SHORT]: "was cut short by its caller",
 };
 
-function replayFault({ requestId, status, nanos, currency }: RememberedUse, surface: Surface): Fault {
+function replayFault({ requestId, status, nanos, currency }: ChargedKeyUse, surface: Surface): Fault {
   const stored =
     surface === "responses" ? `, and the response, if it was stored, at GET /v1/responses/${requestId}` : "";
   const end = ENDS[status] ?? "was declined by the provider";
@@ -186,10 +186,10 @@ function replayFault({ requestId, status, nanos, currency }: RememberedUse, surf
 
 async function keptAnswer(
   gateway: Gateway,
-  { workspaceId, requestId }: RememberedUse,
-): Promise<KeptAnswer | undefined> {
+  { workspaceId, requestId }: ChargedKeyUse,
+): Promise<StoredReply | undefined> {
   try {
-    return await gateway.idempotency.kept(workspaceId, requestId);
+    return await gateway.idempotency.storedReply(workspaceId, requestId);
   } catch {
     // What is known of it can be said without its contents.
     return undefined;
@@ -197,7 +197,7 @@ async function keptAnswer(
 }
 
 /** It has no `choices`, `content` or `output`, so that nobody takes it for an answer that says nothing; what was declined is an error. */
-function noticeOf(problem: Fault, first: RememberedUse, surface: Surface): string {
+function noticeOf(problem: Fault, first: ChargedKeyUse, surface: Surface): string {
   const { requestId: id, status, nanos, currency } = first;
   if (status !== ANSWERED) return refusalOf(problem, id, surface);
   const { message, code } = problem;

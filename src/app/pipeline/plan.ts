@@ -115,7 +115,7 @@ function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutli
     support: dialectSupport(surface),
     walletPerUsd:
       outline.wishes?.provider?.maxPrice === undefined ? undefined : exchange(snapshot.currencies, "USD", currency),
-    priceTimes: priceTimesOf(planning.margins.of(workspace.id)),
+    priceTimes: priceTimesOf(planning.margins.marginFor(workspace.id)),
     nowMs,
     attemptsMax: planning.limits.attemptsMax,
   };

@@ -1,5 +1,5 @@
 import { Fault } from "../../contract/faults.ts";
-import { chargeFor, ImpossibleUsage } from "../../domain/billing/price.ts";
+import { chargeFor, ImpossibleUsage } from "../../domain/billing/charge.ts";
 import type { RequestRecord, Surface } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import { demandAgain } from "../../domain/routing/demand-record.ts";
@@ -63,7 +63,7 @@ export function replayOne(planning: Planning, workspace: Workspace, router: stri
       first.price,
       planning.snapshot().currencies,
       workspace.currency,
-      planning.margins.of(workspace.id),
+      planning.margins.marginFor(workspace.id),
     );
     const same = first.endpoint.id === record.endpoint;
     return {

@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import type { Fault } from "../../contract/faults.ts";
 import { MODEL_NAME_CHARS_MAX } from "../../contract/schemas/model-name.ts";
-import type { HoldOf } from "../../domain/admission/admission.ts";
-import type { KeyUse } from "../../domain/admission/idempotency.ts";
+import type { IdempotencyKeyUse } from "../../domain/admission/idempotency.ts";
+import type { HoldRef } from "../../domain/admission/shared-state.ts";
+import type { CurrencyTable } from "../../domain/billing/exchange-rate.ts";
 import type { Margin } from "../../domain/billing/margin.ts";
-import type { Currencies } from "../../domain/billing/rate.ts";
 import { knownCountries, type Sovereignty } from "../../domain/catalogue/catalogue.ts";
 import { clientName } from "../../domain/record/client-name.ts";
 import { type AttemptRecord, KEPT_OUT, type RequestRecord, type Surface } from "../../domain/record/record.ts";
@@ -26,7 +26,7 @@ type End = Pick<RequestRecord, "status" | "errorCode" | "usage" | "charge">;
 
 /** What a request is priced by, beside the price row of who serves it. */
 export type Terms = {
-  readonly currencies: Currencies;
+  readonly currencies: CurrencyTable;
   readonly margin: Margin;
   /** What it asks for that is billed apart. */
   readonly extras: readonly Extra[] | undefined;
@@ -57,7 +57,7 @@ export class Trail {
   /** Own keys of the workspace that it was asked with in vain, because of the key. */
   readonly keysOut: OwnKey[] = [];
   /** The `Idempotency-Key` that is claimed for it, and how long it is remembered when it is charged. */
-  keyUse: (KeyUse & { readonly ttlMs: number }) | undefined;
+  keyUse: (IdempotencyKeyUse & { readonly ttlMs: number }) | undefined;
   #untried = 0;
   /** Of endpoints that were sent the input and did not serve it. */
   #alsoAt: Sovereignty[] | undefined;
@@ -104,7 +104,7 @@ export class Trail {
   }
 
   /** What is reserved for it goes by this. */
-  get hold(): HoldOf {
+  get hold(): HoldRef {
     return { requestId: this.requestId, workspaceId: this.principal.workspace.id };
   }
 

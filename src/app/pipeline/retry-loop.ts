@@ -1,5 +1,5 @@
 import { type Fault, fault } from "../../contract/faults.ts";
-import type { EndpointPlaces } from "../../domain/admission/endpoint-places.ts";
+import type { ConcurrencyLimiter } from "../../domain/admission/concurrency-limiter.ts";
 import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
 import { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
@@ -31,7 +31,7 @@ type Parts = {
 /** Who answered, and how that ended. */
 export type Served = { readonly attempt: Attempt; readonly ended: Ended };
 
-type Places = Pick<EndpointPlaces, "take" | "give">;
+type Places = Pick<ConcurrencyLimiter, "take" | "give">;
 
 type PassedOver = Extract<Notice, { is: "passed_over" }>["why"];
 
@@ -89,8 +89,8 @@ export class Tries {
       try {
         tried = await tryOnce(attempt);
       } finally {
-        places?.give(attempt.endpoint.id);
-        if (isFurther) budget.give();
+        places?.release(attempt.endpoint.id);
+        if (isFurther) budget.release();
         this.#tell(attempt, tried?.outcome);
       }
       const { outcome, record } = tried;
@@ -194,14 +194,14 @@ export class Tries {
   #enter(attempt: Attempt, places: Places | undefined): "entered" | "full" {
     const { budget, noticed } = this.#parts.gateway;
     const { id, provider } = attempt.endpoint;
-    if (places?.take(id) === "full") {
+    if (places?.acquire(id) === "full") {
       this.#passOver(attempt, "full");
       if (isOwnResource(attempt)) this.#own = "busy";
       return "full";
     }
     const isFurther = this.#asked > 0;
-    if (isFurther && budget.take() === "spent") {
-      places?.give(id);
+    if (isFurther && budget.acquire() === "spent") {
+      places?.release(id);
       throw this.#spent(attempt);
     }
     if (isFurther) noticed({ is: "retried", provider, at: this.#repeated === "yes" ? "same" : "next" });

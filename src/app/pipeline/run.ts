@@ -83,7 +83,7 @@ export async function run(
     const admitting = admit(gateway, trail, plan, errand);
     if (admitting instanceof Promise) await admitting;
     const deadlineMs = gateway.clock.monotonicMs() + gateway.limits.requestTimeoutMs;
-    if (gateway.queue.enter() === "wait") {
+    if (gateway.queue.tryEnter() === "wait") {
       if ((await waitForPlace(gateway, trail, sink)) === "left") return await settleFree(gateway, trail, gone(trail));
       place = "taken";
       gateway.recheck(exchange);
@@ -108,7 +108,7 @@ export async function run(
     if (place === "taken") gateway.queue.leave();
     capturing?.end();
     arrived?.over?.();
-    if (trail.keyUse !== undefined) await gateway.state.release(trail.keyUse.key, trail.requestId);
+    if (trail.keyUse !== undefined) await gateway.state.releaseClaim(trail.keyUse.key, trail.requestId);
   }
 }
 
@@ -174,7 +174,7 @@ function unsaidBy(exchange: Exchange, trail: Trail, { errand, plan }: Waiting): 
 function termsOf(gateway: Gateway, workspaceId: string, { outline: { demand } }: Errand): Terms {
   const { extras, maxOutputTokens } = demand;
   const limited = maxOutputTokens === undefined ? "no" : "yes";
-  return { currencies: gateway.snapshot().currencies, margin: gateway.margins.of(workspaceId), extras, limited };
+  return { currencies: gateway.snapshot().currencies, margin: gateway.margins.marginFor(workspaceId), extras, limited };
 }
 
 function problemOf(error: unknown): Fault {

@@ -1,7 +1,7 @@
 import { type Fault, fault } from "../../contract/faults.ts";
-import { rememberedUse } from "../../domain/admission/idempotency.ts";
-import { type Charge, chargeFor, ImpossibleUsage } from "../../domain/billing/price.ts";
-import { inputAlone } from "../../domain/billing/tariff.ts";
+import { chargedKeyUseOf } from "../../domain/admission/idempotency.ts";
+import { type Charge, chargeFor, ImpossibleUsage } from "../../domain/billing/charge.ts";
+import { inputOnlyPrice } from "../../domain/billing/tariff.ts";
 import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
 import type { Notice } from "../../io/telemetry/notices.ts";
@@ -107,7 +107,7 @@ function charged(trail: Trail, attempt: Attempt, metered: Metered, asked: Asked)
   const tokens = countedUsage(believed ? metered : unmetered(metered), asked.inputTokens);
   const used = extras === undefined ? undefined : usedExtras(extras, attempt, metered.uses);
   const usage = used === undefined ? tokens : { ...tokens, extras: used };
-  const price = metered.declined === undefined ? attempt.price : inputAlone(attempt.price);
+  const price = metered.declined === undefined ? attempt.price : inputOnlyPrice(attempt.price);
   try {
     const charge = chargeFor(usage, price, currencies, currency, margin);
     // Where no limit is stated the hold is no bound, and who hangs up just before the figures come must not gain by it.
@@ -171,8 +171,8 @@ export async function settleUsed(
   }
   const settled = gateway.state.settle(trail.hold, isOwn ? 0n : charge.nanos);
   if (settled instanceof Promise) await settled;
-  const use = record.idempotency && rememberedUse(record);
-  if (use !== undefined) await gateway.state.remember(use);
+  const use = record.idempotency && chargedKeyUseOf(record);
+  if (use !== undefined) await gateway.state.recordKeyUse(use);
   // Of a workspace's own key or machine nothing is charged, and its operator can mend nothing of it.
   if (replaced !== undefined && !isOwnResource(attempt))
     gateway.noticed({ is: "figures_replaced", endpoint, provider, why: replaced, requestId: trail.requestId });

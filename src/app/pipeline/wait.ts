@@ -1,5 +1,5 @@
 import { type Fault, fault } from "../../contract/faults.ts";
-import type { Turned } from "../../domain/admission/queue.ts";
+import type { QueueRejection } from "../../domain/admission/admission-queue.ts";
 import type { Sink } from "../exchange.ts";
 import type { Gateway } from "./gateway-deps.ts";
 import type { Trail } from "./request-trace.ts";
@@ -8,15 +8,15 @@ import type { Trail } from "./request-trace.ts";
 export async function waitForPlace(gateway: Gateway, trail: Trail, sink: Sink): Promise<"served" | "left"> {
   const { clock, queue } = gateway;
   const sinceMs = clock.monotonicMs();
-  const waiting = queue.wait(trail.principal.workspace.id);
-  sink.onGone(() => waiting.leave());
-  const end = await waiting.place;
+  const waiting = queue.enqueue(trail.principal.workspace.id);
+  sink.onGone(() => waiting.cancel());
+  const end = await waiting.admission;
   if (end === "served" || end === "left") return end;
   gateway.noticed({ is: "turned_away", why: end });
   throw noPlace(end, Math.round(clock.monotonicMs() - sinceMs), gateway.limits.queueWaitMs);
 }
 
-function noPlace(end: Exclude<Turned, "left">, waitedMs: number, waitMs: number): Fault {
+function noPlace(end: Exclude<QueueRejection, "left">, waitedMs: number, waitMs: number): Fault {
   const seconds = Math.max(1, Math.ceil(waitMs / 1000));
   const what =
     end === "full"

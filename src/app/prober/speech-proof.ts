@@ -1,4 +1,4 @@
-import { speechFormats, speechUnit } from "../../domain/billing/speech.ts";
+import { speechFormats, speechUnit } from "../../domain/billing/speech-price.ts";
 import { speechLane } from "../../io/upstream/speech-lane.ts";
 import { adtsMeter } from "../../language/audio/adts.ts";
 import { couldBeFormat, SNIFF_BYTES } from "../../language/audio/format-sniffer.ts";

@@ -10,7 +10,7 @@ import {
 import { storedResponse } from "../../../tests/support/response-suite.ts";
 import { fault } from "../../contract/faults.ts";
 import type { ResponseStore } from "../../domain/responses/response-store.ts";
-import { memoryState } from "../../io/state/memory.ts";
+import { memoryState } from "../../io/state/memory-state.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { Job } from "./background-job.ts";
 import type { Jobs } from "./background-jobs.ts";

@@ -9,7 +9,7 @@ import {
 } from "../../../tests/support/jobs-room.ts";
 import { runOf, storedResponse } from "../../../tests/support/response-suite.ts";
 import type { ResponseStore } from "../../domain/responses/response-store.ts";
-import { memoryState } from "../../io/state/memory.ts";
+import { memoryState } from "../../io/state/memory-state.ts";
 import { memoryBoard } from "../../io/workers/memory-board.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
@@ -160,15 +160,15 @@ test("RESP-05 an instance whose SQL does not answer goes on saying what it works
 test("RESP-04 whoever had lost its connection when work was to be ended hears of it then", async () => {
   const board = memoryBoard(systemClock, systemTimers);
   let told = 0;
-  const hear: typeof board.hear = (topic, listener) =>
-    board.hear(topic, (message) => {
+  const subscribe: typeof board.subscribe = (topic, listener) =>
+    board.subscribe(topic, (message) => {
       told += 1;
       if (told > 1) listener(message);
     });
   const clock = { ...systemClock, nowMs: () => 2000 };
   const shared = { store, clock, warn: () => undefined, resume: async () => undefined };
   const fleetOf = (id: string) => ({ fleet: { id, leads: false } });
-  const works = new WorkElsewhere({ ...shared, ...fleetOf("works"), jobs, board: { ...board, hear } });
+  const works = new WorkElsewhere({ ...shared, ...fleetOf("works"), jobs, board: { ...board, subscribe } });
   const asks = new WorkElsewhere({
     ...shared,
     ...fleetOf("asks"),

@@ -1,4 +1,4 @@
-import type { SharedState } from "../../domain/admission/admission.ts";
+import type { SharedState } from "../../domain/admission/shared-state.ts";
 import { outputOf } from "../../domain/responses/response-items.ts";
 import { type MadeAnswer, type StoredResponse, statusIn } from "../../domain/responses/response-store.ts";
 import { errorFields } from "../../language/dialects/responses/upstream/errors.ts";
@@ -29,7 +29,7 @@ export async function endUnmade(
   ];
   const kept = background === "streamed" ? events : [];
   const is = await store.finish({ id, workspaceId, lastRun, status, response, events: kept });
-  if (is === "ended") await state.giveBack({ requestId: id, workspaceId });
+  if (is === "ended") await state.releaseHold({ requestId: id, workspaceId });
 }
 
 /** Ends a response that nobody works on any more by the answer that was stored before it was charged. */
@@ -45,5 +45,5 @@ export async function endMade(
   const events = [...done, eventOf(`response.${status}`, told.count + done.length, { response })];
   const kept = background === "streamed" ? events : [];
   const is = await store.finish({ id, workspaceId, lastRun, status, response, events: kept, servedBy });
-  if (is === "ended") await state.giveBack({ requestId: id, workspaceId });
+  if (is === "ended") await state.releaseHold({ requestId: id, workspaceId });
 }

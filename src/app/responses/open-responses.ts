@@ -17,7 +17,7 @@ export function openResponses(given: Omit<ResponsesDeps, "mayKeep"> & Audited, g
       ...gateway,
       idempotency: {
         ...idempotency,
-        async kept(workspaceId, requestId) {
+        async storedReply(workspaceId, requestId) {
           const stored = await deps.store.find(workspaceId, requestId, deps.clock.nowMs());
           if (stored === undefined) return undefined;
           return { text: JSON.stringify(stored.response), headers: stored.servedBy ?? {} };
@@ -27,8 +27,8 @@ export function openResponses(given: Omit<ResponsesDeps, "mayKeep"> & Audited, g
       state: {
         ...state,
         settle: (hold, nanos) =>
-          nanos === 0n && jobs.isTakenUp(hold.requestId) ? state.leave(hold) : state.settle(hold, nanos),
-        release: (key, requestId) => (jobs.isTakenUp(requestId) ? undefined : state.release(key, requestId)),
+          nanos === 0n && jobs.isTakenUp(hold.requestId) ? state.handOver(hold) : state.settle(hold, nanos),
+        releaseClaim: (key, requestId) => (jobs.isTakenUp(requestId) ? undefined : state.releaseClaim(key, requestId)),
       },
       journal: {
         // Work that was given up at the end of the process leaves no trace but its row, as if the process had been
@@ -38,8 +38,8 @@ export function openResponses(given: Omit<ResponsesDeps, "mayKeep"> & Audited, g
           entry.t === "done" && entry.record.charge === null && jobs.isUnrecorded(entry.record.id)
             ? Promise.resolve()
             : journal.append(entry),
-        get broken() {
-          return journal.broken;
+        get isBroken() {
+          return journal.isBroken;
         },
         close: () => journal.close(),
       },

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import type { Board } from "../../domain/fleet/board.ts";
+import type { CoordinationStore } from "../../domain/fleet/coordination-store.ts";
 import type { Fleet } from "../../domain/fleet/fleet.ts";
 import { isUnfinished, type ResponseStore, type UnfinishedResponse } from "../../domain/responses/response-store.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -8,7 +8,7 @@ import type { Log } from "../../kit/log.ts";
 import type { Jobs } from "./background-jobs.ts";
 
 type Deps = {
-  readonly board: Board;
+  readonly board: CoordinationStore;
   readonly fleet: Pick<Fleet, "id" | "leads">;
   readonly store: ResponseStore;
   readonly clock: Clock;
@@ -51,7 +51,7 @@ export class WorkElsewhere {
 
   constructor(deps: Deps) {
     this.#deps = deps;
-    this.#deaf = deps.board.hear(STOP, (message) => this.#hear(message));
+    this.#deaf = deps.board.subscribe(STOP, (message) => this.#hear(message));
   }
 
   start(): void {
@@ -68,7 +68,7 @@ export class WorkElsewhere {
     this.#deaf();
     await Promise.race([this.#looked(), sleep(LAST_LOOKS_MS, undefined, { ref: false })]);
     const { board, fleet } = this.#deps;
-    await board.drop(`${WORKING}${fleet.id}`).catch(() => undefined);
+    await board.delete(`${WORKING}${fleet.id}`).catch(() => undefined);
   }
 
   /** Ends the work on a response (null: on all of a workspace), and resolves when that is in the store, or not in time. */
@@ -76,7 +76,7 @@ export class WorkElsewhere {
     const { board, clock } = this.#deps;
     const untilMs = clock.monotonicMs() + STOP_WAIT_MS;
     for (let looks = 0; clock.monotonicMs() < untilMs; looks += 1) {
-      if (looks % TELL_EVERY_LOOKS === 0) await board.tell(STOP, JSON.stringify({ workspaceId, id }));
+      if (looks % TELL_EVERY_LOOKS === 0) await board.publish(STOP, JSON.stringify({ workspaceId, id }));
       if (!(await this.#isUnfinished(workspaceId, id))) return;
       await sleep(LOOK_EVERY_MS);
     }
@@ -138,7 +138,7 @@ export class WorkElsewhere {
 
   async #lookAround(): Promise<void> {
     try {
-      if (this.#deps.fleet.leads) await this.#takeUp();
+      if (this.#deps.fleet.isLeader) await this.#takeUp();
       else this.#nobodysSinceMs.clear();
     } catch (error) {
       this.#unlearn(error);

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { fault, invalidValue } from "../../contract/faults.ts";
 import { FILTER_NAMES, type FilterName } from "../../contract/schemas/catalogue-values.ts";
-import { rateBetween } from "../../domain/billing/rate.ts";
+import { rateBetween } from "../../domain/billing/exchange-rate.ts";
 import { knownCountries, type Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { SURFACES, type Surface } from "../../domain/record/record.ts";
 import { LEVELS } from "../../domain/tenancy/policy.ts";

@@ -1,6 +1,6 @@
 import type { ModelSort } from "../../contract/schemas/catalogue-values.ts";
-import { rateBetween } from "../../domain/billing/rate.ts";
-import { billedPrice } from "../../domain/billing/speech.ts";
+import { rateBetween } from "../../domain/billing/exchange-rate.ts";
+import { billedPrice } from "../../domain/billing/speech-price.ts";
 import { servesSurface } from "../../domain/catalogue/callable.ts";
 import {
   type Endpoint,

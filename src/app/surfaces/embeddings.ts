@@ -47,7 +47,7 @@ async function inputsOf(input: unknown, tokens: Gateway["tokens"]): Promise<Embe
   const given = readInputs(input);
   if (given.is === "texts") return given;
   const { lists, form } = given;
-  const words = await tokens.words(lists);
+  const words = await tokens.decode(lists);
   if (words.is === "busy")
     throw fault("service_unavailable", {
       message: "Token numbers cannot be read right now. Send texts, or try again shortly.",

@@ -1,5 +1,5 @@
 import { type Fault, fault } from "../../contract/faults.ts";
-import { speechFormats } from "../../domain/billing/speech.ts";
+import { speechFormats } from "../../domain/billing/speech-price.ts";
 import { type Endpoint, priceAt } from "../../domain/catalogue/catalogue.ts";
 import { AUDIO_FORMATS, type AudioFormat, type SpeechFacts } from "../../domain/catalogue/facts-speech.ts";
 import type { Shortcoming } from "../../domain/routing/capability.ts";

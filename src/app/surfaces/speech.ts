@@ -1,6 +1,6 @@
 import { fault } from "../../contract/faults.ts";
 import { SpeechRequest } from "../../contract/schemas/speech.ts";
-import { speechUnit } from "../../domain/billing/speech.ts";
+import { speechUnit } from "../../domain/billing/speech-price.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { inputTokensOf, speechLane } from "../../io/upstream/speech-lane.ts";

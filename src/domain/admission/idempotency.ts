@@ -1,7 +1,7 @@
 import { hmacSha256Hex, sha256Hex } from "../../kit/secret.ts";
 
 /** What one `Idempotency-Key` was sent with. Digests only: neither the key nor the body can be read back from them. */
-export type KeyUse = { readonly key: string; readonly body: string };
+export type IdempotencyKeyUse = { readonly key: string; readonly body: string };
 
 /** Who served a call, at which level and where. */
 export type ServedCall = {
@@ -12,7 +12,7 @@ export type ServedCall = {
 };
 
 /** A call under a key that was charged. */
-export type RememberedUse = KeyUse & {
+export type ChargedKeyUse = IdempotencyKeyUse & {
   readonly workspaceId: string;
   readonly requestId: string;
   readonly status: number;
@@ -24,19 +24,19 @@ export type RememberedUse = KeyUse & {
 };
 
 /** What the record of a request tells of the use of a key. */
-type Using = Pick<RememberedUse, "workspaceId" | "status"> & {
+type KeyUseRecord = Pick<ChargedKeyUse, "workspaceId" | "status"> & {
   readonly id: string;
   readonly charge?: { readonly nanos: string; readonly currency: string } | null | undefined;
-  readonly idempotency?: (KeyUse & { readonly untilMs: number }) | undefined;
-} & Serving;
+  readonly idempotency?: (IdempotencyKeyUse & { readonly untilMs: number }) | undefined;
+} & ServingFields;
 
 /** What it tells of who served. */
-type Serving = { readonly countries?: readonly string[] | null | undefined } & {
+type ServingFields = { readonly countries?: readonly string[] | null | undefined } & {
   readonly [Name in "model" | "provider" | "level"]?: string | null | undefined;
 };
 
 /** The use of a key that a record tells of; undefined for one that nothing was charged for. */
-export function rememberedUse(record: Using): RememberedUse | undefined {
+export function chargedKeyUseOf(record: KeyUseRecord): ChargedKeyUse | undefined {
   const { id, workspaceId, status, charge, idempotency } = record;
   if (idempotency === undefined || charge === null || charge === undefined) return undefined;
   const { key, body, untilMs: expiresAtMs } = idempotency;
@@ -47,7 +47,7 @@ export function rememberedUse(record: Using): RememberedUse | undefined {
 }
 
 /** Undefined where nobody served it. */
-export function servedCall({ model, provider, level, countries }: Serving): ServedCall | undefined {
+export function servedCall({ model, provider, level, countries }: ServingFields): ServedCall | undefined {
   if (!model || !provider || !level) return undefined;
   return { model, provider, level, countries: countries ?? [] };
 }
@@ -56,31 +56,31 @@ export type ClaimVerdict =
   /** The caller is the first. `known`: whether all charged uses are in memory, or older ones only in SQL. */
   | { readonly is: "claimed"; readonly known: "all" | "newest" }
   | { readonly is: "running"; readonly requestId: string }
-  | { readonly is: "remembered"; readonly first: RememberedUse }
+  | { readonly is: "remembered"; readonly first: ChargedKeyUse }
   | { readonly is: "other_body"; readonly requestId: string };
 
 /** Charged uses as SQL has them: written with the charge, in its transaction. */
 export type IdempotencyStore = {
   /** Those that are in force, the ones that last longest first. */
-  newest(nowMs: number, limit: number): Promise<RememberedUse[]>;
-  find(key: string, nowMs: number): Promise<RememberedUse | undefined>;
+  newest(nowMs: number, limit: number): Promise<ChargedKeyUse[]>;
+  find(key: string, nowMs: number): Promise<ChargedKeyUse | undefined>;
   /** Removes what has had its time, at most so many; how many it were. */
   sweep(nowMs: number, rowsMax: number): Promise<number>;
 };
 
 /** JSON text, and the headers that say who served it. */
-export type KeptAnswer = { readonly text: string; readonly headers: Readonly<Record<string, string>> };
+export type StoredReply = { readonly text: string; readonly headers: Readonly<Record<string, string>> };
 
 /** What the request path is given for calls with an `Idempotency-Key`. */
-export type Idempotency = {
+export type IdempotencyLookup = {
   /** How long a charged call is remembered. */
   readonly ttlMs: number;
   /** A charged use that is not in memory any more, by the digest of its key. */
-  find(key: string): Promise<RememberedUse | undefined>;
+  find(key: string): Promise<ChargedKeyUse | undefined>;
   /** The answer of a request, where it is kept for its callers anyway. */
-  kept(workspaceId: string, requestId: string): Promise<KeptAnswer | undefined>;
+  storedReply(workspaceId: string, requestId: string): Promise<StoredReply | undefined>;
   /** Who served a request, as its row in the log tells; undefined where that is not to be had. */
-  served(requestId: string): Promise<ServedCall | undefined>;
+  servedCall(requestId: string): Promise<ServedCall | undefined>;
   /** Forgets in SQL what has had its time. */
   sweep(): Promise<void>;
 };
@@ -102,7 +102,7 @@ export type CallIdentity = {
  * Two workspaces that send the same key have nothing in common here. The body's digest is keyed by the key itself,
  * which is kept nowhere: who reads the store cannot try out what a body may have said.
  */
-export function keyUseOf(call: CallIdentity, body: Uint8Array): KeyUse {
+export function keyUseOf(call: CallIdentity, body: Uint8Array): IdempotencyKeyUse {
   const { workspaceId, memberId, environment, key, route, headers } = call;
   const scoped = JSON.stringify(["idempotency-key", workspaceId, memberId ?? null, environment, key]);
   return { key: sha256Hex(scoped), body: hmacSha256Hex(scoped, `${JSON.stringify([route, ...headers])}\n`, body) };

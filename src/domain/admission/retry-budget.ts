@@ -9,37 +9,37 @@ const CREDIT_MAX = 100;
  */
 export class RetryBudget {
   readonly #share: number;
-  readonly #least: number;
+  readonly #minimum: number;
   #active = 0;
   #retries = 0;
   #credit = 0;
 
   constructor(share = 0.2, least = 3) {
     this.#share = share;
-    this.#least = least;
+    this.#minimum = least;
   }
 
   /** A request begins. */
-  enter(): void {
+  requestStarted(): void {
     this.#active += 1;
     this.#credit = Math.min(CREDIT_MAX, this.#credit + this.#share);
   }
 
-  leave(): void {
+  requestFinished(): void {
     this.#active -= 1;
   }
 
   /** Takes a place for one further attempt; every place taken is given back. */
-  take(): "taken" | "spent" {
-    if (this.#retries >= Math.max(this.#least, Math.floor(this.#active * this.#share))) return "spent";
-    if (this.#retries >= this.#least && this.#credit < 1) return "spent";
+  acquire(): "taken" | "spent" {
+    if (this.#retries >= Math.max(this.#minimum, Math.floor(this.#active * this.#share))) return "spent";
+    if (this.#retries >= this.#minimum && this.#credit < 1) return "spent";
     // The few that need no credit are paid for by later requests, within reason.
-    this.#credit = Math.max(-this.#least, this.#credit - 1);
+    this.#credit = Math.max(-this.#minimum, this.#credit - 1);
     this.#retries += 1;
     return "taken";
   }
 
-  give(): void {
+  release(): void {
     this.#retries -= 1;
   }
 }

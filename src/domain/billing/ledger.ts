@@ -7,7 +7,7 @@ import type { BookedFields } from "../record/booked.ts";
 export const ACCOUNTS = ["wallet", "revenue", "promotion", "topup_clearing", "refund", "adjustment"] as const;
 export type Account = (typeof ACCOUNTS)[number];
 
-export type Entry = {
+export type LedgerEntry = {
   readonly account: Account;
   readonly workspaceId: string;
   readonly currency: string;
@@ -35,7 +35,7 @@ export type Transaction = {
   readonly note: string | null;
   /** What the amount was computed from: price row and exchange rate of a charge. */
   readonly detail?: Readonly<Record<string, unknown>> | null;
-  readonly entries: readonly Entry[];
+  readonly entries: readonly LedgerEntry[];
 };
 
 export class UnbalancedTransaction extends Error {
@@ -77,7 +77,7 @@ export function transferOf(transaction: Transaction): Transfer {
   return { from: from.account, to: to.account, currency: to.currency, nanos: to.nanos };
 }
 
-export function entriesOf(transfer: Transfer, workspaceId: string): Entry[] {
+export function entriesOf(transfer: Transfer, workspaceId: string): LedgerEntry[] {
   const { from, to, currency, nanos } = transfer;
   return [
     { account: from, workspaceId, currency, nanos: -nanos },
@@ -95,7 +95,7 @@ export type Posting = {
   detail?: Readonly<Record<string, unknown>> | null;
 };
 
-function between(kind: TransactionKind, from: Account, to: Account, posting: Posting): Transaction {
+function buildTransaction(kind: TransactionKind, from: Account, to: Account, posting: Posting): Transaction {
   const { id, workspaceId, currency, nanos, createdAtMs, note = null, detail = null } = posting;
   const entries = entriesOf({ from, to, currency, nanos }, workspaceId);
   return { id, kind, workspaceId, createdAtMs, note, detail, entries };
@@ -104,21 +104,24 @@ function between(kind: TransactionKind, from: Account, to: Account, posting: Pos
 /** The accounts of every charge. */
 export const CHARGE = { from: "wallet", to: "revenue" } as const;
 
-export const topupOf = (posting: Posting): Transaction => between("topup", "topup_clearing", "wallet", posting);
+export const topupOf = (posting: Posting): Transaction =>
+  buildTransaction("topup", "topup_clearing", "wallet", posting);
 /** Credit that is given away, and what was not used of it by its date; below zero: too much of it had expired. */
-export const promotionOf = (posting: Posting): Transaction => between("promotion", "promotion", "wallet", posting);
-export const expiryOf = (posting: Posting): Transaction => between("expiry", "wallet", "promotion", posting);
+export const promotionOf = (posting: Posting): Transaction =>
+  buildTransaction("promotion", "promotion", "wallet", posting);
+export const expiryOf = (posting: Posting): Transaction => buildTransaction("expiry", "wallet", "promotion", posting);
 /** Of a request that was charged, back into the wallet. */
-export const refundOf = (posting: Posting): Transaction => between("refund", "refund", "wallet", posting);
+export const refundOf = (posting: Posting): Transaction => buildTransaction("refund", "refund", "wallet", posting);
 /** Money that was paid in and goes back to where it came from: by the operator, or taken by the payer's bank. */
-export const payoutOf = (posting: Posting): Transaction => between("payout", "wallet", "topup_clearing", posting);
+export const payoutOf = (posting: Posting): Transaction =>
+  buildTransaction("payout", "wallet", "topup_clearing", posting);
 export const chargebackOf = (posting: Posting): Transaction =>
-  between("chargeback", "wallet", "topup_clearing", posting);
+  buildTransaction("chargeback", "wallet", "topup_clearing", posting);
 
 export function adjustmentOf(direction: "up" | "down", posting: Posting): Transaction {
   return direction === "up"
-    ? between("adjustment", "adjustment", "wallet", posting)
-    : between("adjustment", "wallet", "adjustment", posting);
+    ? buildTransaction("adjustment", "adjustment", "wallet", posting)
+    : buildTransaction("adjustment", "wallet", "adjustment", posting);
 }
 
 /** What a transaction does to the wallet it belongs to. */
@@ -156,16 +159,16 @@ export type LedgerFilter = {
 export type BalancedEntry = { readonly transaction: Transaction; readonly balanceNanos: bigint };
 
 /** A transaction that another one gives back, in whole or in part. */
-export type Source = Pick<Transaction, "id" | "workspaceId" | "createdAtMs">;
+export type ReturnSource = Pick<Transaction, "id" | "workspaceId" | "createdAtMs">;
 
 /** A request that a charge is looked for of. */
-export type Charged = Pick<BookedFields, "id" | "workspaceId" | "createdAtMs">;
+export type ChargedRequest = Pick<BookedFields, "id" | "workspaceId" | "createdAtMs">;
 
 /** A stretch of time: from the first moment to before the second. */
 export type TimeSpan = { readonly fromMs: number; readonly toMs: number };
 
 /** What is taken from promotional credit first: what requests cost, and what is corrected downwards by hand. */
-export type Spending = "charges" | "corrections";
+export type SpendingKind = "charges" | "corrections";
 
 /** What happened to a wallet in a stretch of time. */
 export type StatementSums = {
@@ -186,7 +189,7 @@ export type LedgerStore = {
   /** Writes once: a transaction id that exists already changes nothing and answers false. */
   post(transaction: Transaction): Promise<boolean>;
   /** Notes that a transaction gives back a part of another, and answers all that was given back of that one by now. */
-  giveBack(transactionId: string, source: Source): Promise<bigint>;
+  recordReturn(transactionId: string, source: ReturnSource): Promise<bigint>;
   /** What was given back of it by now: all of it, or what transactions of one kind gave. */
   returned(workspaceId: string, sourceId: string, kind?: TransactionKind): Promise<bigint>;
   /** The transactions of one kind that gave back of it. */
@@ -196,9 +199,9 @@ export type LedgerStore = {
   /** The charge of a request that began in this stretch of time. */
   findCharge(workspaceId: string, requestId: string, within: TimeSpan): Promise<Transaction | undefined>;
   /** The ids of those of these requests whose charges are in the ledger. */
-  charged(requests: readonly Charged[]): Promise<ReadonlySet<string>>;
+  chargedRequestIds(requests: readonly ChargedRequest[]): Promise<ReadonlySet<string>>;
   /** What was taken from a wallet in each stretch of time. */
-  spent(workspaceId: string, spending: Spending, spans: readonly TimeSpan[]): Promise<bigint[]>;
+  spent(workspaceId: string, spending: SpendingKind, spans: readonly TimeSpan[]): Promise<bigint[]>;
   statement(workspaceId: string, span: TimeSpan): Promise<StatementSums>;
   wallets(): Promise<WalletRow[]>;
   wallet(workspaceId: string): Promise<WalletRow | undefined>;

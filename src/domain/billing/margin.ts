@@ -1,5 +1,5 @@
 import { type Decimal, formatDecimal, parseDecimal } from "../../kit/money.ts";
-import { tenTo } from "./rate.ts";
+import { powerOfTen } from "./exchange-rate.ts";
 
 /** What the operator adds to a provider's price. A price times `numerator / denominator` is what is charged. */
 export type Margin = {
@@ -17,13 +17,13 @@ const SHARE_MIN = -1n;
 const SHARE_MAX = 10n;
 const PLACES_MAX = 6;
 
-export const MARGIN_WORDS = `write a share of the price from ${SHARE_MIN} to ${SHARE_MAX} with at most ${PLACES_MAX} places, such as 0.05 for five percent`;
+export const MARGIN_FORMAT_HINT = `write a share of the price from ${SHARE_MIN} to ${SHARE_MAX} with at most ${PLACES_MAX} places, such as 0.05 for five percent`;
 
 /** Undefined for what is no margin. */
-export function readMargin(text: string): Margin | undefined {
+export function parseMargin(text: string): Margin | undefined {
   const share = parseDecimal(text);
   if (share === undefined || share.scale > PLACES_MAX) return undefined;
-  const denominator = tenTo(share.scale);
+  const denominator = powerOfTen(share.scale);
   if (share.digits < SHARE_MIN * denominator || share.digits > SHARE_MAX * denominator) return undefined;
   if (share.digits === 0n) return NO_MARGIN;
   return { numerator: denominator + share.digits, denominator, share: formatDecimal(share) };
@@ -43,7 +43,7 @@ export type MarginStore = {
 };
 
 /** Which margin holds for whom, in memory: what the request path reads. */
-export class MarginBook {
+export class MarginRegistry {
   /** Of every workspace that has none of its own. */
   readonly usual: Margin;
   readonly #own = new Map<string, Margin>();
@@ -52,17 +52,17 @@ export class MarginBook {
     this.usual = usual;
   }
 
-  put(workspaceId: string, margin: Margin | null): void {
+  set(workspaceId: string, margin: Margin | null): void {
     if (margin === null) this.#own.delete(workspaceId);
     else this.#own.set(workspaceId, margin);
   }
 
   /** Undefined where the usual one holds. */
-  ownOf(workspaceId: string): Margin | undefined {
+  overrideFor(workspaceId: string): Margin | undefined {
     return this.#own.get(workspaceId);
   }
 
-  of(workspaceId: string): Margin {
+  marginFor(workspaceId: string): Margin {
     return this.#own.size === 0 ? this.usual : (this.#own.get(workspaceId) ?? this.usual);
   }
 }

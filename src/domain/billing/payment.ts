@@ -30,7 +30,7 @@ export type PaymentOrder = {
 export type PaymentEvent = {
   /** The provider's own id of this message: the same one may come many times. */
   readonly id: string;
-  readonly what: "paid" | "refunded" | "disputed";
+  readonly kind: "paid" | "refunded" | "disputed";
   /** How the order is named: by its own id, or by the payment that fulfilled it. */
   readonly order: { readonly by: "id" | "payment"; readonly id: string };
   readonly paymentId: string | null;
@@ -42,13 +42,13 @@ export type PaymentEvent = {
   readonly amountIs: "of_this" | "of_all_so_far";
 };
 
-export type Incoming = {
+export type PaymentWebhook = {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body: Buffer;
   readonly nowMs: number;
 };
 
-export type Reading =
+export type PaymentWebhookResult =
   | { readonly is: "event"; readonly event: PaymentEvent }
   /** Proven, and about nothing that concerns an order. */
   | { readonly is: "ignored"; readonly reason: string }
@@ -61,12 +61,12 @@ export type Reading =
 export type PaymentAdapter = {
   readonly name: string;
   /** Why an order over this amount could never be paid through it; undefined: it can. */
-  unpayable(amount: Pick<PaymentOrder, "currency" | "nanos">): string | undefined;
-  read(incoming: Incoming): Reading;
+  unpayableReason(amount: Pick<PaymentOrder, "currency" | "nanos">): string | undefined;
+  parseWebhook(incoming: PaymentWebhook): PaymentWebhookResult;
 };
 
 /** The page on which people pay orders of an adapter: an address with places for what an order is. */
-export function payAddress(page: string, { id, reference, currency, nanos }: PaymentOrder): string {
+export function paymentPageUrl(page: string, { id, reference, currency, nanos }: PaymentOrder): string {
   const parts: Readonly<Record<string, string>> = {
     order: id,
     reference,

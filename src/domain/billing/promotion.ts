@@ -31,7 +31,7 @@ export type PromotionStore = {
   /** The next date of any credit that is not settled and whose date is later than this. */
   nextExpiryMs(afterMs: number): Promise<number | undefined>;
   /** Counts what left the wallet, or came back when below zero; one part after the other. */
-  expired(id: string, nanos: bigint): Promise<void>;
+  recordExpiry(id: string, nanos: bigint): Promise<void>;
   close(id: string, atMs: number): Promise<void>;
 };
 
@@ -40,18 +40,18 @@ export type PromotionStore = {
  * spent, so its sum is all that must be known. Only what can still matter is looked at: promotions that are not settled,
  * and those that ran beside them.
  */
-export function spansOf(promotions: readonly Promotion[]): {
+export function promotionSpans(promotions: readonly Promotion[]): {
   readonly together: Promotion[];
   readonly spans: TimeSpan[];
 } {
-  const together = togetherWithOpen(promotions);
+  const together = withOverlapping(promotions);
   const edges = new Set(together.flatMap(({ grantedAtMs, expiresAtMs }) => [grantedAtMs, expiresAtMs]));
   const sorted = [...edges].toSorted((a, b) => a - b);
   const spans = sorted.slice(1).map((toMs, at) => ({ fromMs: sorted[at] ?? toMs, toMs }));
   return { together, spans };
 }
 
-function togetherWithOpen(promotions: readonly Promotion[]): Promotion[] {
+function withOverlapping(promotions: readonly Promotion[]): Promotion[] {
   const taken = promotions.filter(({ closedAtMs }) => closedAtMs === null);
   const rest = promotions.filter(({ closedAtMs }) => closedAtMs !== null);
   for (let found = true; found; ) {
@@ -67,7 +67,7 @@ function overlap(one: Promotion, other: Promotion): boolean {
 }
 
 /** What is left of each promotion at its date, or now, by what was spent in each span. */
-export function leftOf(
+export function remainingCredit(
   together: readonly Promotion[],
   spans: readonly TimeSpan[],
   spentNanos: readonly bigint[],

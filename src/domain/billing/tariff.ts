@@ -1,10 +1,10 @@
 import { type Decimal, formatDecimal } from "../../kit/money.ts";
 import type { Price, PriceTier } from "../catalogue/catalogue.ts";
 import type { ChargeRecord } from "../record/record.ts";
-import { digitsAt, tenTo } from "./rate.ts";
+import { digitsAtScale, powerOfTen } from "./exchange-rate.ts";
 
 /** Token rates of one context size, as integers of `1 / scale` units of the price's currency per million tokens. */
-export type TokenRates = {
+export type TariffTokenRates = {
   readonly aboveInputTokens: number;
   readonly input: bigint;
   readonly cachedRead: bigint;
@@ -24,7 +24,7 @@ export type TokenRates = {
 export type Tariff = {
   readonly scale: bigint;
   /** Smallest context first; the first row is the base. */
-  readonly tokens: readonly [TokenRates, ...TokenRates[]];
+  readonly tokens: readonly [TariffTokenRates, ...TariffTokenRates[]];
   readonly per1mCharacters: bigint;
   readonly perMinuteAudio: bigint;
   readonly perImage: bigint;
@@ -57,26 +57,26 @@ const derived = new WeakMap<Price, Tariff>();
 export function tariffOf(price: Price): Tariff {
   const known = derived.get(price);
   if (known !== undefined) return known;
-  const tariff = derive(price);
+  const tariff = buildTariff(price);
   derived.set(price, tariff);
   return tariff;
 }
 
 /** The same row for who read a request and would not answer it: no output, and nothing for the request itself. */
-export function inputAlone(price: Price): Price {
+export function inputOnlyPrice(price: Price): Price {
   const noOutput = { outputPer1mTokens: null, reasoningPer1mTokens: null, audioOutputPer1mTokens: null };
   return { ...price, ...noOutput, perRequest: null, tiers: price.tiers.map((tier) => ({ ...tier, ...noOutput })) };
 }
 
-function derive(price: Price): Tariff {
+function buildTariff(price: Price): Tariff {
   const decimals = [price, ...price.tiers, ...Object.values(price.extras ?? {})].flatMap((row) => decimalsOf(row));
   for (const [name, value] of decimals) if (value.digits < 0n) throw new ImpossiblePrice(`${name} is negative`);
   const scale = Math.max(0, ...decimals.map(([, value]) => value.scale));
-  const at = (value: Decimal | null | undefined) => (value == null ? undefined : digitsAt(value, scale));
+  const at = (value: Decimal | null | undefined) => (value == null ? undefined : digitsAtScale(value, scale));
 
   // What a tier does not state is as in the row; what that does not state falls back to the plain rate of its side; and
   // what has no plain rate is not priced.
-  const ratesOf = (aboveInputTokens: number, tier: Partial<PriceTier>): TokenRates => {
+  const ratesOf = (aboveInputTokens: number, tier: Partial<PriceTier>): TariffTokenRates => {
     const stated = (name: TokenFigure) => at(tier[name]) ?? at(price[name]);
     const input = stated("inputPer1mTokens") ?? 0n;
     const output = stated("outputPer1mTokens") ?? 0n;
@@ -101,7 +101,7 @@ function derive(price: Price): Tariff {
     .toSorted((a, b) => a.aboveInputTokens - b.aboveInputTokens)
     .map((tier) => ratesOf(tier.aboveInputTokens, tier));
   return {
-    scale: tenTo(scale),
+    scale: powerOfTen(scale),
     tokens: [ratesOf(-1, {}), ...tiers],
     per1mCharacters: at(price.per1mCharacters) ?? 0n,
     perMinuteAudio: at(price.perMinuteAudio) ?? 0n,
@@ -125,10 +125,10 @@ function extraRates(extras: NonNullable<Price["extras"]>, scale: number): Readon
     Object.entries(extras).map(([name, { perUse, usesMax, times }]) => [
       name,
       {
-        perUse: perUse === null ? 0n : digitsAt(perUse, scale),
+        perUse: perUse === null ? 0n : digitsAtScale(perUse, scale),
         usesMax,
         numerator: times?.digits ?? 1n,
-        denominator: times === null ? 1n : tenTo(times.scale),
+        denominator: times === null ? 1n : powerOfTen(times.scale),
       },
     ]),
   );
@@ -159,7 +159,7 @@ function recordOf(price: Price): ChargeRecord["price"] {
 }
 
 /** The rates a request of this size pays, as a whole: those of the largest context it exceeds. */
-export function ratesAt(tariff: Tariff, inputTokens: number): TokenRates {
+export function ratesAt(tariff: Tariff, inputTokens: number): TariffTokenRates {
   let found = tariff.tokens[0];
   for (const rates of tariff.tokens) if (inputTokens > rates.aboveInputTokens) found = rates;
   return found;

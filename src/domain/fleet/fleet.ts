@@ -1,7 +1,7 @@
 import { Fault } from "../../contract/faults.ts";
 
 /** What was changed is in SQL for certain, but the other instances do not know of it yet. */
-export class Unheard extends Fault {
+export class ChangeNotPropagated extends Fault {
   constructor() {
     super("service_unavailable", {
       message:
@@ -16,35 +16,35 @@ export type Fleet = {
   /** Of this instance: kept in its data directory, and the same after a restart. */
   readonly id: string;
   /** Then nothing here costs anything, and nothing has to be waited for. */
-  readonly isAlone: boolean;
+  readonly isSingleInstance: boolean;
   /** Whether this one does what only one of all must do: sweeping, probing, fetching rates. */
-  readonly leads: boolean;
+  readonly isLeader: boolean;
   /** How many are known to be alive, this one included. */
-  readonly size: number;
+  readonly instanceCount: number;
   /** Runs work while no instance runs other work under the same name. */
-  alone<T>(name: string, work: () => Promise<T>): Promise<T>;
+  withLock<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** Throws where what asks is run by `alone` and may not be the only one any more. */
-  demandTurn(): void;
+  assertLocksHeld(): void;
   /**
    * Something of a workspace (null: of the deployment as a whole) was changed in SQL: once this resolves, the next
    * request of the workspace sees it on every instance. What is of the deployment reaches the others a moment later.
    */
-  changed(workspaceId: string | null): Promise<void>;
+  publishChange(workspaceId: string | null): Promise<void>;
   /** Loads what others have changed; next to nothing where they have not. */
   catchUp(): Promise<void>;
   /** Whether what this instance has of a workspace is what the shared state calls the newest. */
   isCurrent(workspaceId: string, version: string | undefined): boolean;
   /** Loads what has changed of a workspace; then that version of it is the one that is here. */
-  freshen(workspaceId: string, version: string): Promise<void>;
+  refreshWorkspace(workspaceId: string, version: string): Promise<void>;
   /** Ids of those that are alive, this one included. */
-  peers(): Promise<readonly string[]>;
+  instanceIds(): Promise<readonly string[]>;
 };
 
 /** Loads from SQL what an instance keeps in its memory, in the place of what it had. */
-export type Reloading = {
-  workspace(workspaceId: string): Promise<void>;
+export type CacheReloader = {
+  reloadWorkspace(workspaceId: string): Promise<void>;
   /** What belongs to no workspace: exchange rates, proofs. */
-  deployment(): Promise<void>;
+  reloadDeployment(): Promise<void>;
   /** All of it, after it was not followed for too long to know what changed. */
-  everything(): Promise<void>;
+  reloadAll(): Promise<void>;
 };

@@ -1,6 +1,6 @@
 import { memoize } from "../../kit/memoize.ts";
 import { DAY_MS } from "../../kit/time.ts";
-import { billedPrice } from "../billing/speech.ts";
+import { billedPrice } from "../billing/speech-price.ts";
 import { isChatLike, servesSurface, usability } from "../catalogue/callable.ts";
 import type { Connections, Endpoint, Model, Snapshot } from "../catalogue/catalogue.ts";
 import { asProven, type Proven } from "../catalogue/proofs.ts";

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { listeningLog, memorySink, moodyDisk, tempFolder } from "../../../tests/support/journal-room.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import { systemClock } from "../../kit/clock.ts";
-import { openBooks } from "./open.ts";
-import type { JournalEntry } from "./types.ts";
+import { openIngestPipeline } from "./ingest-pipeline.ts";
+import type { JournalEntry } from "./journal.ts";
 
 let folder: ReturnType<typeof tempFolder>;
 beforeEach(() => {
@@ -19,7 +19,7 @@ const LATER_MS = 3_600_000;
 function open(disk: ReturnType<typeof moodyDisk>, store: ReturnType<typeof memorySink>, log = listeningLog()) {
   const tuning = { everyMs: LATER_MS, segmentMaxBytes: 3000, probeEveryMs: LATER_MS };
   const settings = { dataDir: folder.path, clock: systemClock, log, syncEveryMs: 0, tuning };
-  return openBooks({ ...settings, store, disk });
+  return openIngestPipeline({ ...settings, store, disk });
 }
 
 const done = (id: string): JournalEntry => ({ t: "done", record: finishedRecord(id) });

@@ -1,12 +1,12 @@
 import { exponentialBackoffMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
-import type { JournalFile } from "./journal.ts";
-import type { Mover } from "./mover.ts";
+import type { BatchIngest } from "./batch-ingest.ts";
+import type { IngestableJournal } from "./segmented-journal.ts";
 
 export type IngesterSettings = {
-  readonly journal: JournalFile;
-  readonly mover: Mover;
+  readonly journal: IngestableJournal;
+  readonly ingest: BatchIngest;
   readonly clock: Clock;
   readonly log: Log;
   readonly batchMax?: number;
@@ -35,7 +35,7 @@ export class Ingester {
   /** Begins to follow the journal. */
   start(): void {
     const { journal, batchMax, everyMs } = this.#settings;
-    journal.onFinished(() => {
+    journal.onRecordsFinished(() => {
       // A full batch does not wait for the clock, unless SQL is known to be away.
       this.#arm(journal.pending >= batchMax && this.#failures === 0 ? 0 : everyMs);
     });
@@ -44,8 +44,8 @@ export class Ingester {
   /** Resolves when everything that was finished before the call is in SQL; rejects when SQL does not take it now. */
   async flush(): Promise<void> {
     const { journal } = this.#settings;
-    await journal.written();
-    await this.#moveUntil(journal.mark());
+    await journal.whenWritten();
+    await this.#moveUntil(journal.ingestWatermark());
   }
 
   async #moveUntil(isMoved: () => boolean): Promise<void> {
@@ -65,7 +65,7 @@ export class Ingester {
     clearTimeout(this.#timer);
     const { log, journal } = this.#settings;
     try {
-      await journal.written();
+      await journal.whenWritten();
       // Nothing is enough: it ends when there is nothing left.
       await this.#moveUntil(() => false);
       return "done";
@@ -117,12 +117,12 @@ export class Ingester {
   }
 
   async #moveAll(): Promise<void> {
-    const { journal, mover, batchMax } = this.#settings;
+    const { journal, ingest, batchMax } = this.#settings;
     for (;;) {
-      const load = journal.nextLoad(batchMax);
+      const load = journal.nextBatch(batchMax);
       if (load === undefined) return;
-      await mover.move(load.batch);
-      journal.moved(load);
+      await ingest.ingest(load.batch);
+      journal.markIngested(load);
       // What came meanwhile is few: it waits for more of its kind, because a commit costs as much for one as for many.
       if (this.#awaited.values().every((isMoved) => isMoved()) && journal.pending < batchMax) return;
     }

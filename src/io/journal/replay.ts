@@ -3,11 +3,11 @@ import { z } from "zod";
 import { INTERRUPTED } from "../../domain/record/failed.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { Log } from "../../kit/log.ts";
+import type { BatchIngest, DeadLetter } from "./batch-ingest.ts";
+import { RETRY_FILE } from "./dead-letters.ts";
 import type { Disk } from "./disk.ts";
-import { type DoneEntry, decodeEntry, doneEntryOf } from "./entry-text.ts";
+import { type DoneEntry, decodeEntry, doneEntryOf } from "./entry-codec.ts";
 import { readFrames, type SegmentEnd } from "./frame.ts";
-import type { Mover, Refused } from "./mover.ts";
-import { AGAIN_FILE } from "./set-aside.ts";
 
 /** Of what can never be stored, this much waits in memory for the others; more than that may be set aside twice. */
 const HELD_CHARS_MAX = 16 * 1024 * 1024;
@@ -18,7 +18,7 @@ export type ReplayReport = { readonly segments: number; readonly done: number; r
 export type SegmentContent = {
   readonly opened: RequestRecord[];
   readonly done: DoneEntry[];
-  readonly unreadable: Refused[];
+  readonly unreadable: DeadLetter[];
   readonly end: SegmentEnd;
 };
 
@@ -35,10 +35,10 @@ export function readSegment(bytes: Buffer): SegmentContent {
 
 export type ReplayDeps = {
   readonly disk: Disk;
-  readonly mover: Mover;
+  readonly ingest: BatchIngest;
   readonly log: Log;
   /** The log keeps requests from this moment on. */
-  readonly loggedFromMs: number;
+  readonly logRetainedFromMs: number;
 };
 
 /**
@@ -48,9 +48,9 @@ export type ReplayDeps = {
  * What can never be stored is set aside when everything else is in SQL: until then a replay may begin anew.
  */
 export async function replay(leftovers: readonly string[], deps: ReplayDeps): Promise<ReplayReport> {
-  const { disk, mover, log, loggedFromMs } = deps;
+  const { disk, ingest, log, logRetainedFromMs } = deps;
   const open = new Map<string, RequestRecord>();
-  let held: Refused[] = [];
+  let held: DeadLetter[] = [];
   let left = 0;
   const damaged = new Set<string>();
   let done = 0;
@@ -58,10 +58,12 @@ export async function replay(leftovers: readonly string[], deps: ReplayDeps): Pr
     const content = readSegment(disk.read(file));
     for (const record of content.opened) open.set(record.id, record);
     for (const { id } of content.done) open.delete(id);
-    const taken = content.done.filter(({ cost, createdAtMs }) => cost === "something" || createdAtMs >= loggedFromMs);
-    const refused = await mover.moveTexts(taken.map(({ recordJson }) => recordJson));
+    const taken = content.done.filter(
+      ({ cost, createdAtMs }) => cost === "something" || createdAtMs >= logRetainedFromMs,
+    );
+    const refused = await ingest.ingestTexts(taken.map(({ recordJson }) => recordJson));
     held = [...held, ...content.unreadable, ...refused];
-    if (charsOf(held) > HELD_CHARS_MAX) await mover.setAside(held.splice(0));
+    if (charsOf(held) > HELD_CHARS_MAX) await ingest.appendDeadLetters(held.splice(0));
     done += taken.length;
     left += content.done.length - taken.length;
     if (content.end.is !== "whole")
@@ -69,9 +71,9 @@ export async function replay(leftovers: readonly string[], deps: ReplayDeps): Pr
     if (content.end.is === "damaged") damaged.add(file);
   }
   // A request whose end stood in a segment that was moved and deleted earlier is in SQL already, and stays as it is.
-  const begun = [...open.values()].filter(({ createdAtMs }) => createdAtMs >= loggedFromMs);
+  const begun = [...open.values()].filter(({ createdAtMs }) => createdAtMs >= logRetainedFromMs);
   const texts = begun.map((record) => JSON.stringify(interrupted(record)));
-  await mover.setAside([...held, ...(await mover.moveTexts(texts))]);
+  await ingest.appendDeadLetters([...held, ...(await ingest.ingestTexts(texts))]);
   left += open.size - begun.length;
   for (const file of leftovers) {
     if (damaged.has(file)) disk.rename(file, `${file}.damaged`);
@@ -88,11 +90,14 @@ export async function replay(leftovers: readonly string[], deps: ReplayDeps): Pr
 }
 
 /** What was set aside and is to be sent once more. What is refused again is set aside again. */
-export async function replayAgain(dir: string, { disk, mover }: Pick<ReplayDeps, "disk" | "mover">): Promise<void> {
-  if (!disk.list(dir).includes(AGAIN_FILE)) return;
-  const file = path.join(dir, AGAIN_FILE);
+export async function replayDeadLetters(
+  dir: string,
+  { disk, ingest }: Pick<ReplayDeps, "disk" | "mover">,
+): Promise<void> {
+  if (!disk.list(dir).includes(RETRY_FILE)) return;
+  const file = path.join(dir, RETRY_FILE);
   const lines = disk.read(file).toString().split("\n");
-  const unreadable: Refused[] = [];
+  const unreadable: DeadLetter[] = [];
   const records: string[] = [];
   for (const line of lines.filter((text) => text !== "")) {
     const text = textIn(line);
@@ -100,12 +105,12 @@ export async function replayAgain(dir: string, { disk, mover }: Pick<ReplayDeps,
     if (recordJson === undefined) unreadable.push({ text, why: "it is not the record of a request" });
     else records.push(recordJson);
   }
-  const refused = await mover.moveTexts(records);
-  await mover.setAside([...unreadable, ...refused]);
+  const refused = await ingest.ingestTexts(records);
+  await ingest.appendDeadLetters([...unreadable, ...refused]);
   await disk.remove(file);
 }
 
-function charsOf(refused: readonly Refused[]): number {
+function charsOf(refused: readonly DeadLetter[]): number {
   return refused.reduce((chars, { text }) => chars + text.length, 0);
 }
 

@@ -1,11 +1,15 @@
 import type { RecordBatch } from "../../domain/record/ingest.ts";
 import type { Disk } from "./disk.ts";
-import { doneRecordIn } from "./entry-text.ts";
+import { doneRecordIn } from "./entry-codec.ts";
 import { HEADER_BYTES, payloadAt } from "./frame.ts";
-import type { Segment } from "./segment-book.ts";
+import type { JournalSegment } from "./segment-index.ts";
 
 /** Finished records as they stand in a segment, on their way to SQL. */
-export type Load = { readonly segment: Segment; readonly upToBytes: number; readonly batch: RecordBatch };
+export type SegmentBatch = {
+  readonly segment: JournalSegment;
+  readonly upToBytes: number;
+  readonly batch: RecordBatch;
+};
 
 const READ_BYTES = 2 * 1024 * 1024;
 
@@ -22,7 +26,7 @@ export class SegmentReader {
     this.#disk = disk;
   }
 
-  read(segment: Segment, recordsMax: number): Load {
+  read(segment: JournalSegment, recordsMax: number): SegmentBatch {
     const bytes = this.#bytesOf(segment);
     const bounds: number[] = [];
     let at = 0;
@@ -33,13 +37,13 @@ export class SegmentReader {
       if (record !== undefined) bounds.push(...record);
       at = payload.end;
     }
-    if (at === 0) throw new Error(`${segment.file} has no whole frame at byte ${segment.movedBytes}`);
-    return { segment, upToBytes: segment.movedBytes + at, batch: { bytes, bounds: Uint32Array.from(bounds) } };
+    if (at === 0) throw new Error(`${segment.file} has no whole frame at byte ${segment.ingestedBytes}`);
+    return { segment, upToBytes: segment.ingestedBytes + at, batch: { bytes, bounds: Uint32Array.from(bounds) } };
   }
 
   /** As much as fits; a frame that is larger than the memory gets its own. */
-  #bytesOf(segment: Segment): Buffer {
-    const waitingBytes = segment.safeBytes - segment.movedBytes;
+  #bytesOf(segment: JournalSegment): Buffer {
+    const waitingBytes = segment.durableBytes - segment.ingestedBytes;
     const bytes = this.#fill(segment, this.#room(Math.min(waitingBytes, READ_BYTES)));
     const first = payloadAt(bytes, 0);
     if (first === undefined || first.end <= bytes.length) return bytes;
@@ -52,8 +56,8 @@ export class SegmentReader {
     return this.#memory.subarray(0, bytes);
   }
 
-  #fill(segment: Segment, memory: Buffer): Buffer {
-    return memory.subarray(0, this.#disk.readPart(segment.file, segment.movedBytes, memory));
+  #fill(segment: JournalSegment, memory: Buffer): Buffer {
+    return memory.subarray(0, this.#disk.readPart(segment.file, segment.ingestedBytes, memory));
   }
 }
 

@@ -1,12 +1,12 @@
 import path from "node:path";
 import type { Clock } from "../../kit/clock.ts";
 import type { Disk } from "./disk.ts";
-import type { Segment, SegmentBook } from "./segment-book.ts";
+import type { JournalSegment, SegmentIndex } from "./segment-index.ts";
 
-type WriterSettings = {
+type SegmentWriterSettings = {
   readonly dir: string;
   readonly disk: Disk;
-  readonly book: SegmentBook;
+  readonly book: SegmentIndex;
   readonly clock: Clock;
   readonly syncEveryMs: number;
   readonly segmentMaxBytes: number;
@@ -15,26 +15,30 @@ type WriterSettings = {
   readonly onSyncFailed: (error: unknown) => void;
 };
 
-type Waiting = { readonly segment: Segment; readonly resolve: () => void; readonly reject: (error: unknown) => void };
+type SyncWaiter = {
+  readonly segment: JournalSegment;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+};
 
 /** Puts bytes at the end of the active segment, whole or not at all, begins new segments, and syncs in groups. */
 export class SegmentWriter {
-  readonly #settings: WriterSettings;
+  readonly #settings: SegmentWriterSettings;
   #number: number;
   #fd = -1;
-  #segment: Segment | undefined;
+  #segment: JournalSegment | undefined;
   #unsynced: "nothing" | "bytes" | "bytes and name" = "nothing";
   #timer: NodeJS.Timeout | undefined;
-  #waiting: Waiting[] = [];
+  #waiters: SyncWaiter[] = [];
   #syncing: Promise<void> | undefined;
   /** Of the active segment: what a sync has covered. */
   #syncedBytes = 0;
   /** Syncs of segments that were ended. */
-  readonly #ending = new Set<Promise<void>>();
+  readonly #pendingCloses = new Set<Promise<void>>();
   /** Also of those that are over, and have failed. */
-  readonly #ends = new WeakMap<Segment, Promise<void>>();
+  readonly #closeBySegment = new WeakMap<JournalSegment, Promise<void>>();
 
-  constructor(settings: WriterSettings) {
+  constructor(settings: SegmentWriterSettings) {
     this.#settings = settings;
     this.#number = settings.firstNumber;
   }
@@ -46,7 +50,7 @@ export class SegmentWriter {
   }
 
   /** Writes all of the bytes or throws and leaves none of them behind. */
-  write(bytes: Buffer): Segment {
+  write(bytes: Buffer): JournalSegment {
     const segment = this.#segmentFor(bytes.length);
     const { disk } = this.#settings;
     let taken = 0;
@@ -57,7 +61,7 @@ export class SegmentWriter {
         taken += count;
       }
     } catch (error) {
-      this.#cutBack(segment, segment.bytes);
+      this.#truncateTo(segment, segment.bytes);
       throw error;
     }
     segment.bytes += bytes.length;
@@ -66,18 +70,18 @@ export class SegmentWriter {
   }
 
   /** Calls `resolve` when what was written to the segment is as safe as the settings ask for. */
-  whenSafe(segment: Segment, resolve: () => void, reject: (error: unknown) => void): void {
+  whenDurable(segment: JournalSegment, resolve: () => void, reject: (error: unknown) => void): void {
     if (this.#settings.syncEveryMs > 0) {
       resolve();
       this.#timer ??= setTimeout(() => this.#syncByTimer(), this.#settings.syncEveryMs).unref();
       return;
     }
-    this.#waiting.push({ segment, resolve, reject });
+    this.#waiters.push({ segment, resolve, reject });
     this.#syncing ??= this.#syncWaiting();
   }
 
   /** Resolves when the disk has shown that it takes these bytes and keeps them. */
-  async prove(bytes: Buffer): Promise<void> {
+  async probe(bytes: Buffer): Promise<void> {
     const { disk, dir } = this.#settings;
     this.write(bytes);
     await disk.sync(this.#fd);
@@ -89,9 +93,9 @@ export class SegmentWriter {
     const segment = this.#segment;
     if (segment === undefined) return;
     this.#segment = undefined;
-    const ended = this.#end(this.#fd);
+    const ended = this.#syncAndClose(this.#fd);
     ended.catch(this.#settings.onSyncFailed);
-    this.#ends.set(segment, ended);
+    this.#closeBySegment.set(segment, ended);
     this.#settings.book.close(segment);
   }
 
@@ -99,21 +103,21 @@ export class SegmentWriter {
     clearTimeout(this.#timer);
     await this.#syncing;
     this.rotate();
-    await Promise.allSettled(this.#ending);
+    await Promise.allSettled(this.#pendingCloses);
   }
 
   /** Later segments do not wait for an ended one, but nothing counts as synced before it. */
-  #end(fd: number): Promise<void> {
+  #syncAndClose(fd: number): Promise<void> {
     const { disk } = this.#settings;
     const ended = disk.sync(fd).finally(() => {
       disk.close(fd);
-      this.#ending.delete(ended);
+      this.#pendingCloses.delete(ended);
     });
-    this.#ending.add(ended);
+    this.#pendingCloses.add(ended);
     return ended;
   }
 
-  #segmentFor(more: number): Segment {
+  #segmentFor(more: number): JournalSegment {
     const active = this.#segment;
     if (active === undefined) return this.#begin();
     const { segmentMaxBytes, segmentMaxAgeMs, clock } = this.#settings;
@@ -123,11 +127,11 @@ export class SegmentWriter {
     return this.#begin();
   }
 
-  #begin(): Segment {
+  #begin(): JournalSegment {
     const { dir, disk, book, clock } = this.#settings;
     const file = path.join(dir, `segment-${String(this.#number).padStart(12, "0")}.journal`);
     this.#fd = disk.create(file);
-    this.#segment = book.begin(this.#number, file, clock.monotonicMs());
+    this.#segment = book.add(this.#number, file, clock.monotonicMs());
     this.#number += 1;
     this.#unsynced = "bytes and name";
     this.#syncedBytes = 0;
@@ -135,7 +139,7 @@ export class SegmentWriter {
   }
 
   /** A frame cut short would hide every later one from the replay. */
-  #cutBack(segment: Segment, bytes: number): void {
+  #truncateTo(segment: JournalSegment, bytes: number): void {
     try {
       this.#settings.disk.truncate(segment.file, bytes);
       segment.bytes = bytes;
@@ -146,18 +150,18 @@ export class SegmentWriter {
   }
 
   /** With all that was written to these segments. */
-  async #syncAll(written: readonly Segment[] = []): Promise<void> {
+  async #syncAll(written: readonly JournalSegment[] = []): Promise<void> {
     const { disk, dir } = this.#settings;
     const segment = this.#segment;
     const what = this.#unsynced;
     const bytes = segment?.bytes ?? 0;
     this.#unsynced = "nothing";
     try {
-      await Promise.all(this.#ending);
+      await Promise.all(this.#pendingCloses);
       if (what !== "nothing" && segment !== undefined) await disk.sync(this.#fd);
       if (what === "bytes and name") await disk.syncFolder(dir);
       // One that was ended before this, or meanwhile, was synced by that alone.
-      await Promise.all(written.map((one) => this.#ends.get(one)));
+      await Promise.all(written.map((one) => this.#closeBySegment.get(one)));
       if (segment === this.#segment) this.#syncedBytes = bytes;
     } catch (error) {
       // A segment that began meanwhile has a name that is not synced, whatever this was about.
@@ -176,21 +180,21 @@ export class SegmentWriter {
   }
 
   async #syncWaiting(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const group = this.#waiting;
-      this.#waiting = [];
+    while (this.#waiters.length > 0) {
+      const group = this.#waiters;
+      this.#waiters = [];
       try {
         await this.#syncAll(group.map(({ segment }) => segment));
         for (const { resolve } of group) resolve();
       } catch (error) {
         this.#settings.onSyncFailed(error);
-        const refused = [...group, ...this.#waiting];
-        this.#waiting = [];
+        const refused = [...group, ...this.#waiters];
+        this.#waiters = [];
         // What nobody is told to be safe must not be found by a replay either, also in segments that were ended meanwhile.
         const active = this.#segment;
-        if (active !== undefined) this.#cutBack(active, this.#syncedBytes);
+        if (active !== undefined) this.#truncateTo(active, this.#syncedBytes);
         for (const segment of new Set(refused.map((one) => one.segment)))
-          if (segment !== active) this.#cutBack(segment, segment.safeBytes);
+          if (segment !== active) this.#truncateTo(segment, segment.durableBytes);
         for (const { reject } of refused) reject(error);
       }
     }

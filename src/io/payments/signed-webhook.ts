@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { PaymentAdapter, PaymentEvent } from "../../domain/billing/payment.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { parseNanos } from "../../kit/money.ts";
-import { type Proof, signatureProblem } from "./signature.ts";
+import { type SignatureKeys, signatureProblem } from "./webhook-signature.ts";
 
 export const WEBHOOK_ADAPTER = "webhook";
 const HEADER = "payment-signature";
@@ -11,7 +11,7 @@ const WHAT = {
   "payment.succeeded": "paid",
   "payment.refunded": "refunded",
   "payment.disputed": "disputed",
-} as const satisfies Record<string, PaymentEvent["what"]>;
+} as const satisfies Record<string, PaymentEvent["kind"]>;
 
 const name = z.string().regex(/^[A-Za-z0-9._:-]{1,128}$/);
 
@@ -27,11 +27,11 @@ const Message = z.object({
 const Kind = z.object({ type: z.string() });
 
 /** A form of our own, for whoever can sign: a shop, an accounting system, a small program beside another provider. */
-export function signedWebhook(proof: Proof): PaymentAdapter {
+export function signedWebhook(proof: SignatureKeys): PaymentAdapter {
   return {
     name: WEBHOOK_ADAPTER,
-    unpayable: () => undefined,
-    read(incoming) {
+    unpayableReason: () => undefined,
+    parseWebhook(incoming) {
       const problem = signatureProblem(HEADER, incoming, proof);
       if (problem !== undefined) return { is: "refused", reason: problem };
       const value = tryParseJson(incoming.body);
@@ -45,7 +45,7 @@ export function signedWebhook(proof: Proof): PaymentAdapter {
       const { id, type, order, payment, currency } = message.data;
       const event: PaymentEvent = {
         id,
-        what: WHAT[type],
+        kind: WHAT[type],
         order: { by: "id", id: order },
         paymentId: payment ?? null,
         disputeId: null,

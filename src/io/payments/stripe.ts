@@ -1,14 +1,14 @@
 import { z } from "zod";
 import {
-  type Incoming,
   ORDER_PREFIX,
   type PaymentAdapter,
   type PaymentEvent,
   type PaymentOrder,
-  type Reading,
+  type PaymentWebhook,
+  type PaymentWebhookResult,
 } from "../../domain/billing/payment.ts";
 import { tryParseJson } from "../../kit/json.ts";
-import { type Proof, signatureProblem } from "./signature.ts";
+import { type SignatureKeys, signatureProblem } from "./webhook-signature.ts";
 
 export const STRIPE_ADAPTER = "stripe";
 const HEADER = "stripe-signature";
@@ -50,16 +50,16 @@ const TAKEN = new Set(["needs_response", "under_review", "lost"]);
 type Amount = { readonly minor: number; readonly currency: string };
 
 /** Stripe's messages about checkout sessions and payment intents that carry an order's id. */
-export function stripe(proof: Proof): PaymentAdapter {
-  return { name: STRIPE_ADAPTER, unpayable, read: (incoming) => readStripe(incoming, proof) };
+export function stripe(proof: SignatureKeys): PaymentAdapter {
+  return { name: STRIPE_ADAPTER, unpayableReason, parseWebhook: (incoming) => readStripe(incoming, proof) };
 }
 
-function unpayable({ currency, nanos }: Pick<PaymentOrder, "currency" | "nanos">): string | undefined {
+function unpayableReason({ currency, nanos }: Pick<PaymentOrder, "currency" | "nanos">): string | undefined {
   if (!HUNDREDTHS.has(currency)) return `amounts in ${currency} cannot be paid through this adapter`;
   return nanos % NANOS_PER_HUNDREDTH === 0n ? undefined : "write an amount with at most two places";
 }
 
-function readStripe(incoming: Incoming, proof: Proof): Reading {
+function readStripe(incoming: PaymentWebhook, proof: SignatureKeys): PaymentWebhookResult {
   const problem = signatureProblem(HEADER, incoming, proof);
   if (problem !== undefined) return { is: "refused", reason: problem };
   const event = Event.safeParse(tryParseJson(incoming.body));
@@ -70,7 +70,7 @@ function readStripe(incoming: Incoming, proof: Proof): Reading {
   return read(id, data.object);
 }
 
-const READERS: Readonly<Record<string, (id: string, object: unknown) => Reading>> = {
+const READERS: Readonly<Record<string, (id: string, object: unknown) => PaymentWebhookResult>> = {
   "checkout.session.completed": readSession,
   "checkout.session.async_payment_succeeded": readSession,
   "payment_intent.succeeded": readIntent,
@@ -79,7 +79,7 @@ const READERS: Readonly<Record<string, (id: string, object: unknown) => Reading>
   "charge.dispute.funds_withdrawn": (id, object) => readDispute(id, object, "taken"),
 };
 
-function readSession(id: string, object: unknown): Reading {
+function readSession(id: string, object: unknown): PaymentWebhookResult {
   const session = Session.safeParse(object).data;
   if (session === undefined) return unreadable();
   const { payment_status, client_reference_id, metadata, payment_intent, amount_total, currency } = session;
@@ -91,7 +91,7 @@ function readSession(id: string, object: unknown): Reading {
   return paid(id, order, payment_intent ?? null, { minor: amount_total, currency });
 }
 
-function readIntent(id: string, object: unknown): Reading {
+function readIntent(id: string, object: unknown): PaymentWebhookResult {
   const intent = Intent.safeParse(object).data;
   if (intent === undefined) return unreadable();
   const orderId = orderIdIn(intent.metadata?.["order"]);
@@ -105,12 +105,17 @@ function orderIdIn(...names: readonly (string | null | undefined)[]): string | u
   return names.map((name) => OrderId.safeParse(name).data).find((id) => id !== undefined);
 }
 
-function paid(id: string, order: PaymentEvent["order"], paymentId: string | null, amount: Amount): Reading {
-  return readAmount(amount, { id, what: "paid", order, paymentId, disputeId: null, amountIs: "of_this" });
+function paid(
+  id: string,
+  order: PaymentEvent["order"],
+  paymentId: string | null,
+  amount: Amount,
+): PaymentWebhookResult {
+  return readAmount(amount, { id, kind: "paid", order, paymentId, disputeId: null, amountIs: "of_this" });
 }
 
 /** A charge says what went back of it by now. */
-function readRefund(id: string, object: unknown): Reading {
+function readRefund(id: string, object: unknown): PaymentWebhookResult {
   const charge = Charge.safeParse(object).data;
   if (charge === undefined) return unreadable();
   const { payment_intent: paymentId, amount_refunded: minor, currency } = charge;
@@ -121,7 +126,7 @@ function readRefund(id: string, object: unknown): Reading {
 }
 
 /** A dispute says what it is about, and has a name that stays while its messages change. */
-function readDispute(id: string, object: unknown, money: "taken" | "as_its_status_says"): Reading {
+function readDispute(id: string, object: unknown, money: "taken" | "as_its_status_says"): PaymentWebhookResult {
   const dispute = Dispute.safeParse(object).data;
   if (dispute === undefined) return unreadable();
   const { id: disputeId, status, payment_intent: paymentId, amount: minor, currency } = dispute;
@@ -132,11 +137,14 @@ function readDispute(id: string, object: unknown, money: "taken" | "as_its_statu
   return readAmount({ minor, currency }, { ...about, amountIs: "of_this" });
 }
 
-function readAmount(amount: Amount, event: Omit<PaymentEvent, "currency" | "nanos">): Reading {
+function readAmount(amount: Amount, event: Omit<PaymentEvent, "currency" | "nanos">): PaymentWebhookResult {
   const currency = amount.currency.toUpperCase();
   if (!HUNDREDTHS.has(currency)) return { is: "unreadable", reason: `Amounts in ${currency} are not read here.` };
   return { is: "event", event: { ...event, currency, nanos: BigInt(amount.minor) * NANOS_PER_HUNDREDTH } };
 }
 
-const ignored = (reason: string): Reading => ({ is: "ignored", reason });
-const unreadable = (): Reading => ({ is: "unreadable", reason: "The message has not the fields of its kind." });
+const ignored = (reason: string): PaymentWebhookResult => ({ is: "ignored", reason });
+const unreadable = (): PaymentWebhookResult => ({
+  is: "unreadable",
+  reason: "The message has not the fields of its kind.",
+});

@@ -1,4 +1,4 @@
-import type { WindowVerdict } from "../../domain/admission/admission.ts";
+import type { RateWindowVerdict } from "../../domain/admission/shared-state.ts";
 import type { Clock } from "../../kit/clock.ts";
 
 export const WINDOW_MS = 60_000;
@@ -10,7 +10,7 @@ const FIRST_CAPACITY = 16;
  * counting a call costs the same however many there are. The window is half open: a call at 0 has left at 60,000.
  */
 export class RateWindow {
-  #moments = new Float64Array(FIRST_CAPACITY);
+  #timestamps = new Float64Array(FIRST_CAPACITY);
   #first = 0;
   #count = 0;
 
@@ -18,33 +18,33 @@ export class RateWindow {
   countAt(nowMs: number): number {
     const leftMs = nowMs - WINDOW_MS;
     while (this.#count > 0 && this.#at(0) <= leftMs) {
-      this.#first = (this.#first + 1) % this.#moments.length;
+      this.#first = (this.#first + 1) % this.#timestamps.length;
       this.#count -= 1;
     }
     return this.#count;
   }
 
   add(nowMs: number): void {
-    if (this.#count === this.#moments.length) this.#grow();
-    this.#moments[(this.#first + this.#count) % this.#moments.length] = nowMs;
+    if (this.#count === this.#timestamps.length) this.#grow();
+    this.#timestamps[(this.#first + this.#count) % this.#timestamps.length] = nowMs;
     this.#count += 1;
   }
 
   /** When the call at this place, counted from the oldest, leaves the window. */
-  leavesAtMs(place: number): number {
-    return this.#at(place) + WINDOW_MS;
+  expiresAtMs(index: number): number {
+    return this.#at(index) + WINDOW_MS;
   }
 
-  #at(place: number): number {
-    return this.#moments[(this.#first + place) % this.#moments.length] ?? 0;
+  #at(index: number): number {
+    return this.#timestamps[(this.#first + index) % this.#timestamps.length] ?? 0;
   }
 
   #grow(): void {
-    const larger = new Float64Array(this.#moments.length * 2);
-    const untilEnd = this.#moments.subarray(this.#first);
+    const larger = new Float64Array(this.#timestamps.length * 2);
+    const untilEnd = this.#timestamps.subarray(this.#first);
     larger.set(untilEnd);
-    larger.set(this.#moments.subarray(0, this.#first), untilEnd.length);
-    this.#moments = larger;
+    larger.set(this.#timestamps.subarray(0, this.#first), untilEnd.length);
+    this.#timestamps = larger;
     this.#first = 0;
   }
 }
@@ -66,32 +66,32 @@ export class RateWindows {
     return this.#windows.size;
   }
 
-  count(keyId: string, limit: number): WindowVerdict {
+  count(keyId: string, limit: number): RateWindowVerdict {
     const elapsedMs = this.#clock.monotonicMs();
     const window = this.#windows.get(keyId) ?? this.#open(keyId);
     const counted = window.countAt(elapsedMs);
     if (counted >= limit) {
       // With a limit that was lowered meanwhile, more than the oldest call has to leave before one fits.
-      return this.#verdict(false, limit, 0, window.leavesAtMs(counted - limit) - elapsedMs);
+      return this.#verdict(false, limit, 0, window.expiresAtMs(counted - limit) - elapsedMs);
     }
     window.add(elapsedMs);
-    return this.#verdict(true, limit, limit - counted - 1, window.leavesAtMs(0) - elapsedMs);
+    return this.#verdict(true, limit, limit - counted - 1, window.expiresAtMs(0) - elapsedMs);
   }
 
   /** As `count`, for a call that does not count: with an empty window the reset is now. */
-  look(keyId: string, limit: number): WindowVerdict {
+  peek(keyId: string, limit: number): RateWindowVerdict {
     const elapsedMs = this.#clock.monotonicMs();
     const window = this.#windows.get(keyId);
     const counted = window?.countAt(elapsedMs) ?? 0;
     const place = Math.max(0, counted - limit);
-    const leavesAtMs = window === undefined || counted === 0 ? elapsedMs : window.leavesAtMs(place);
+    const leavesAtMs = window === undefined || counted === 0 ? elapsedMs : window.expiresAtMs(place);
     const remaining = Math.max(0, limit - counted);
     return this.#verdict(counted < limit, limit, remaining, leavesAtMs - elapsedMs);
   }
 
   /** Durations come from the clock that never jumps; only the answer is told in calendar time. */
-  #verdict(allowed: boolean, limit: number, remaining: number, waitMs: number): WindowVerdict {
-    return { allowed, limit, remaining, resetAtMs: Math.ceil(this.#clock.nowMs() + waitMs), waitMs };
+  #verdict(isAllowed: boolean, limit: number, remaining: number, waitMs: number): RateWindowVerdict {
+    return { isAllowed, limit, remaining, resetAtMs: Math.ceil(this.#clock.nowMs() + waitMs), waitMs };
   }
 
   /** Only keys that called within the last minute keep a window, so the map is bounded by them. */

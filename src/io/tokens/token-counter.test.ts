@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from "vitest";
-import { type CounterLimits, type TokenCounter, tokenCounter } from "./token-counter.ts";
+import { type TokenCounter, type TokenCounterLimits, tokenCounter } from "./token-counter.ts";
 
 const open: TokenCounter[] = [];
-const LIMITS: CounterLimits = { charsMax: 10_000, waitingMax: 2, answerMs: 20_000, idleMs: 60_000 };
-function opened(limits: Partial<CounterLimits> = {}): TokenCounter {
+const LIMITS: TokenCounterLimits = { charsMax: 10_000, waitingMax: 2, answerMs: 20_000, idleMs: 60_000 };
+function opened(limits: Partial<TokenCounterLimits> = {}): TokenCounter {
   const counter = tokenCounter({ ...LIMITS, ...limits });
   open.push(counter);
   return counter;
@@ -47,18 +47,18 @@ test("a counter that was closed counts again, in a new thread", async () => {
 test("EMB-01 token numbers become the texts they stand for, letters that are cut between two of them too", async () => {
   const counter = opened();
   // The character 🙂 is three tokens, none of which is a text by itself.
-  expect(await counter.words([[15339, 1917], [9468, 247, 224], [9906]])).toEqual({
+  expect(await counter.decode([[15339, 1917], [9468, 247, 224], [9906]])).toEqual({
     is: "words",
     texts: ["hello world", "🙂", "Hello"],
   });
-  expect(await counter.words([[9468], [9906]])).toMatchObject({ is: "words", texts: [expect.any(String), "Hello"] });
+  expect(await counter.decode([[9468], [9906]])).toMatchObject({ is: "words", texts: [expect.any(String), "Hello"] });
 });
 
 test("EMB-01 a number that is no token is named, and the next question is answered", async () => {
   const counter = opened();
   for (const token of [100_256, 100_261, 100_277, 9_999_999])
-    expect(await counter.words([[9906], [9906, token]])).toEqual({ is: "unknown", list: 1, token });
-  expect(await counter.words([[100_257], [100_276]])).toEqual({
+    expect(await counter.decode([[9906], [9906, token]])).toEqual({ is: "unknown", list: 1, token });
+  expect(await counter.decode([[100_257], [100_276]])).toEqual({
     is: "words",
     texts: ["<|endoftext|>", "<|endofprompt|>"],
   });

@@ -1,12 +1,12 @@
 import { Worker } from "node:worker_threads";
 
-export type Question =
+export type TokenWorkerRequest =
   | { readonly number: number; readonly texts: readonly string[] }
   | { readonly number: number; readonly lists: readonly (readonly number[])[] };
-export type Answered = { readonly number: number; readonly answer: number | Words };
+export type TokenWorkerResponse = { readonly number: number; readonly answer: number | DecodedTokens };
 
 /** What token numbers stand for. `unknown`: this number of that list is no token. */
-export type Words =
+export type DecodedTokens =
   | { readonly is: "words"; readonly texts: readonly string[] }
   | { readonly is: "unknown"; readonly list: number; readonly token: number };
 
@@ -14,11 +14,11 @@ export type TokenCounter = {
   /** Undefined: it could not be counted in time, so the caller has to estimate. */
   count(texts: readonly string[]): Promise<number | undefined>;
   /** Token numbers of cl100k_base as the texts they stand for. */
-  words(lists: readonly (readonly number[])[]): Promise<Words | { readonly is: "busy" }>;
+  decode(lists: readonly (readonly number[])[]): Promise<DecodedTokens | { readonly is: "busy" }>;
   close(): Promise<void>;
 };
 
-export type CounterLimits = {
+export type TokenCounterLimits = {
   /** What is counted of one request; the rest is taken to be as dense as that. */
   readonly charsMax: number;
   readonly waitingMax: number;
@@ -27,21 +27,21 @@ export type CounterLimits = {
   readonly idleMs: number;
 };
 
-const LIMITS: CounterLimits = { charsMax: 1_000_000, waitingMax: 32, answerMs: 10_000, idleMs: 120_000 };
+const LIMITS: TokenCounterLimits = { charsMax: 1_000_000, waitingMax: 32, answerMs: 10_000, idleMs: 120_000 };
 
 /** Counts in a thread of its own, which is started by the first question: requests that ask nothing pay nothing. */
-export function tokenCounter(limits: CounterLimits = LIMITS): TokenCounter {
-  return new WorkerCounter(limits);
+export function tokenCounter(limits: TokenCounterLimits = LIMITS): TokenCounter {
+  return new WorkerTokenCounter(limits);
 }
 
-class WorkerCounter implements TokenCounter {
-  readonly #limits: CounterLimits;
-  readonly #waiting = new Map<number, (answer: Answered["answer"] | undefined) => void>();
+class WorkerTokenCounter implements TokenCounter {
+  readonly #limits: TokenCounterLimits;
+  readonly #waiting = new Map<number, (answer: TokenWorkerResponse["answer"] | undefined) => void>();
   #worker: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
   #next = 1;
 
-  constructor(limits: CounterLimits) {
+  constructor(limits: TokenCounterLimits) {
     this.#limits = limits;
   }
 
@@ -58,14 +58,14 @@ class WorkerCounter implements TokenCounter {
     return total <= charsMax ? tokens : Math.ceil((tokens * total) / charsMax);
   }
 
-  async words(lists: readonly (readonly number[])[]): Promise<Words | { readonly is: "busy" }> {
+  async decode(lists: readonly (readonly number[])[]): Promise<DecodedTokens | { readonly is: "busy" }> {
     const busy = { is: "busy" } as const;
     if (this.#waiting.size >= this.#limits.waitingMax) return busy;
     const words = await this.#ask((number) => ({ number, lists }));
     return words === undefined || typeof words === "number" ? busy : words;
   }
 
-  #ask(questionOf: (number: number) => Question): Promise<Answered["answer"] | undefined> {
+  #ask(questionOf: (number: number) => TokenWorkerRequest): Promise<TokenWorkerResponse["answer"] | undefined> {
     const number = this.#next++;
     const worker = this.#running();
     return new Promise((resolve) => {
@@ -84,14 +84,14 @@ class WorkerCounter implements TokenCounter {
     // The flags of the main thread (test runners set some) are not meant for the worker.
     const worker = new Worker(new URL("./tokens-worker.ts", import.meta.url), { execArgv: [] });
     worker.unref();
-    worker.on("message", ({ number, answer }: Answered) => this.#answer(number, answer));
+    worker.on("message", ({ number, answer }: TokenWorkerResponse) => this.#answer(number, answer));
     worker.on("error", () => this.#lost(worker));
     worker.on("exit", () => this.#lost(worker));
     this.#worker = worker;
     return worker;
   }
 
-  #answer(number: number, answer: Answered["answer"] | undefined): void {
+  #answer(number: number, answer: TokenWorkerResponse["answer"] | undefined): void {
     const waiting = this.#waiting.get(number);
     this.#waiting.delete(number);
     waiting?.(answer);

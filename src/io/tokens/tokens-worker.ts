@@ -1,6 +1,6 @@
 import { parentPort } from "node:worker_threads";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
-import type { Answered, Question, Words } from "./token-counter.ts";
+import type { DecodedTokens, TokenWorkerRequest, TokenWorkerResponse } from "./token-counter.ts";
 
 /** The tokenizer needs the square of the length of a word, so nothing longer than this is given to it at once. */
 const PIECE_CHARS = 1000;
@@ -26,7 +26,7 @@ function cutAfter(text: string, from: number): number {
 }
 
 /** Its tables are as large as those for counting, so they are read by the first who needs them. */
-async function wordsOf(lists: readonly (readonly number[])[]): Promise<Words> {
+async function wordsOf(lists: readonly (readonly number[])[]): Promise<DecodedTokens> {
   const { decode } = await import("gpt-tokenizer/encoding/cl100k_base");
   const known = new Set<number>();
   const texts: string[] = [];
@@ -49,10 +49,10 @@ function isToken(token: number, decode: (tokens: readonly number[]) => string, k
   }
 }
 
-parentPort?.on("message", async (question: Question) => {
+parentPort?.on("message", async (question: TokenWorkerRequest) => {
   const { number } = question;
   const answer =
     "texts" in question ? question.texts.reduce((sum, text) => sum + tokensOf(text), 0) : await wordsOf(question.lists);
-  const answered: Answered = { number, answer };
+  const answered: TokenWorkerResponse = { number, answer };
   parentPort?.postMessage(answered);
 });

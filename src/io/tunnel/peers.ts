@@ -1,4 +1,4 @@
-import type { Board } from "../../domain/fleet/board.ts";
+import type { CoordinationStore } from "../../domain/fleet/coordination-store.ts";
 import type { Nodes } from "./nodes.ts";
 import { type DoorRules, PeerDoor, type PeerRefusal } from "./peer-door.ts";
 import type { PeerKeys } from "./peer-keys.ts";
@@ -6,7 +6,7 @@ import { PeerLinks, type PeerRules } from "./peer-links.ts";
 import { type Myself, Presence, type PresenceRules } from "./presence.ts";
 
 export type PeersParts = {
-  readonly board: Board;
+  readonly board: CoordinationStore;
   readonly keys: PeerKeys;
   readonly nodes: Nodes;
   readonly me: Pick<Myself, "id" | "run">;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Board } from "../../domain/fleet/board.ts";
+import type { CoordinationStore } from "../../domain/fleet/coordination-store.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
@@ -81,7 +81,7 @@ const ENTRY_TTL_TIMES = 60;
  * in one small entry; what its nodes serve stands beside it and is read again only when it has changed.
  */
 export class Presence {
-  readonly #board: Board;
+  readonly #board: CoordinationStore;
   readonly #me: Myself;
   readonly #rules: PresenceRules;
   readonly #listeners: Listeners;
@@ -98,7 +98,7 @@ export class Presence {
   #deaf: (() => void) | undefined;
   #stopped = false;
 
-  constructor(board: Board, me: Myself, rules: PresenceRules, listeners: Listeners) {
+  constructor(board: CoordinationStore, me: Myself, rules: PresenceRules, listeners: Listeners) {
     this.#board = board;
     this.#me = me;
     this.#rules = rules;
@@ -107,7 +107,7 @@ export class Presence {
 
   /** Resolves when it knows what there is. */
   async start(): Promise<void> {
-    this.#deaf = this.#board.hear(TOPIC, (text) => this.#hear(text));
+    this.#deaf = this.#board.subscribe(TOPIC, (text) => this.#hear(text));
     await this.#beat();
   }
 
@@ -142,7 +142,7 @@ export class Presence {
     const rev = this.#rev;
     this.#inTurn(async () => {
       // It may be back by now.
-      if (!this.#mine.has(nodeId)) await this.#board.drop(this.#entry(nodeId));
+      if (!this.#mine.has(nodeId)) await this.#board.delete(this.#entry(nodeId));
       await this.#tell({ is: "gone", from: this.#me.run, rev, node: nodeId });
     });
   }
@@ -166,8 +166,8 @@ export class Presence {
     cancelTimer(this.#timer);
     this.#deaf?.();
     this.#inTurn(async () => {
-      for (const nodeId of this.#mine.keys()) await this.#board.drop(this.#entry(nodeId));
-      await this.#board.drop(`${HOLDERS}${this.#me.run}`);
+      for (const nodeId of this.#mine.keys()) await this.#board.delete(this.#entry(nodeId));
+      await this.#board.delete(`${HOLDERS}${this.#me.run}`);
       await this.#tell({ is: "bye", from: this.#me.run });
     });
     await this.#turn;
@@ -191,7 +191,7 @@ export class Presence {
     const name = `${HOLDERS}${run}`;
     this.#beats += 1;
     // Not there although it was put: the board has lost what it had.
-    const isLost = (await this.#board.read(name)) === undefined;
+    const isLost = (await this.#board.get(name)) === undefined;
     const dueMs = clock.monotonicMs() - (ENTRY_TTL_TIMES / 2) * ttlMs;
     let isNews = false;
     for (const [nodeId, one] of this.#mine) {
@@ -261,14 +261,14 @@ export class Presence {
       return;
     }
     this.#holders.set(from, { ...known, rev });
-    const held = Held.safeParse(tryParseJson((await this.#board.read(`${NODES}${node}/${from}`)) ?? "")).data;
+    const held = Held.safeParse(tryParseJson((await this.#board.get(`${NODES}${node}/${from}`)) ?? "")).data;
     if (held !== undefined) this.#keep(node, from, held);
     else this.#forget(node, from);
     this.#listeners.changed(node);
   }
 
   async #meet(run: string, rev: number): Promise<void> {
-    const holder = Holder.safeParse(tryParseJson((await this.#board.read(`${HOLDERS}${run}`)) ?? "")).data;
+    const holder = Holder.safeParse(tryParseJson((await this.#board.get(`${HOLDERS}${run}`)) ?? "")).data;
     if (holder !== undefined)
       this.#holders.set(run, { ...holder, rev: Math.max(holder.rev, rev), missed: false, doubted: false });
   }
@@ -308,6 +308,6 @@ export class Presence {
   }
 
   #tell(message: Message): Promise<void> {
-    return this.#board.tell(TOPIC, JSON.stringify(message));
+    return this.#board.publish(TOPIC, JSON.stringify(message));
   }
 }

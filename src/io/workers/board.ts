@@ -1,8 +1,8 @@
-import type { Board } from "../../domain/fleet/board.ts";
+import type { CoordinationStore } from "../../domain/fleet/coordination-store.ts";
 import type { Primary } from "./primary.ts";
 
 /** The board that hangs in the primary process, as each worker sees it. */
-export function boardOfPrimary(primary: Primary): Board {
+export function boardOfPrimary(primary: Primary): CoordinationStore {
   const listeners = new Map<string, Set<(message: string) => void>>();
   primary.onNews((news) => {
     if (news.is === "told") for (const listener of listeners.get(news.topic) ?? []) listener(news.message);
@@ -11,12 +11,12 @@ export function boardOfPrimary(primary: Primary): Board {
     put: async (name, value, ttlMs) => {
       await primary.ask("put", [name, value, ttlMs]);
     },
-    read: async (name) => (await primary.ask("read", name)) ?? undefined,
-    drop: async (name) => {
+    get: async (name) => (await primary.ask("read", name)) ?? undefined,
+    delete: async (name) => {
       await primary.ask("drop", name);
     },
     list: async (prefix) => new Map(await primary.ask("list", prefix)),
-    async lock(name, wait) {
+    async acquireLock(name, wait) {
       const number = await primary.ask("lock", [name, wait], "endless");
       if (number === null) return undefined;
       // The primary lets go of it only for a worker that has ended, and a worker ends without its primary.
@@ -32,10 +32,10 @@ export function boardOfPrimary(primary: Primary): Board {
         },
       };
     },
-    tell: async (topic, message) => {
+    publish: async (topic, message) => {
       await primary.ask("tell", [topic, message]);
     },
-    hear(topic, listener) {
+    subscribe(topic, listener) {
       const all = listeners.get(topic) ?? new Set();
       listeners.set(topic, all.add(listener));
       return () => {

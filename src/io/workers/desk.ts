@@ -1,7 +1,7 @@
 import type { Duplex } from "node:stream";
-import type { SharedState } from "../../domain/admission/admission.ts";
-import type { RememberedUse } from "../../domain/admission/idempotency.ts";
-import type { Board, Lock } from "../../domain/fleet/board.ts";
+import type { ChargedKeyUse } from "../../domain/admission/idempotency.ts";
+import type { SharedState } from "../../domain/admission/shared-state.ts";
+import type { CoordinationStore, Lock } from "../../domain/fleet/coordination-store.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { Lines, type Parsed } from "./lines.ts";
 import { type BookedNanos, Moving } from "./moving.ts";
@@ -9,14 +9,18 @@ import { type Asks, holdRequest, holdVerdictWire, keyOf, type News, spendWire } 
 import type { Reserved } from "./reserved.ts";
 
 /** What workers share when nothing outside this machine keeps it for them. */
-export type Shared = { readonly state: SharedState; readonly board: Board; readonly reserved: Reserved<Desk> };
+export type Shared = {
+  readonly state: SharedState;
+  readonly board: CoordinationStore;
+  readonly reserved: Reserved<Desk>;
+};
 
 /** What the books say of a request whose worker has died. */
 export type Booked = {
   /** Nothing, where the books do not know it. */
   chargedNanos(requestId: string): Promise<bigint>;
   /** By an `Idempotency-Key` that it had taken. */
-  used(key: string): Promise<RememberedUse | undefined>;
+  used(key: string): Promise<ChargedKeyUse | undefined>;
   /** By a transaction that it meant to write. */
   readonly bookedNanos: BookedNanos;
 };
@@ -102,8 +106,8 @@ export class Desk {
       const use = await used(key);
       if (!reserved.claims(this, key)) continue;
       reserved.unclaimed(key, requestId);
-      if (use === undefined) await state.release(key, requestId);
-      else await state.remember(use);
+      if (use === undefined) await state.releaseClaim(key, requestId);
+      else await state.recordKeyUse(use);
     }
   }
 
@@ -130,9 +134,9 @@ export class Desk {
   #ofState(state: SharedState): Omit<Answers, keyof Place | "put" | "read" | "drop" | "list" | "lock" | "unlock"> {
     const { reserved } = this.#shared;
     return {
-      window: (ask) => state.window(keyOf(ask), ask[2]),
-      look: (ask) => state.look(keyOf(ask), ask[2]),
-      touch: (workspaceId) => done(state.touch(workspaceId)),
+      window: (ask) => state.consumeRateWindow(keyOf(ask), ask[2]),
+      look: (ask) => state.peekRateWindow(keyOf(ask), ask[2]),
+      touch: (workspaceId) => done(state.bumpVersion(workspaceId)),
       hold: (ask) =>
         chain(state.hold(holdRequest(ask)), (verdict) => {
           if (verdict.is === "held") reserved.held(this, ask[0], ask[1]);
@@ -144,11 +148,11 @@ export class Desk {
           return null;
         }),
       leave: ([requestId, workspaceId]) =>
-        chain(state.leave({ requestId, workspaceId }), () => {
+        chain(state.handOver({ requestId, workspaceId }), () => {
           reserved.left(this, requestId);
           return null;
         }),
-      giveBack: ([requestId, workspaceId]) => chain(state.giveBack({ requestId, workspaceId }), () => null),
+      giveBack: ([requestId, workspaceId]) => chain(state.releaseHold({ requestId, workspaceId }), () => null),
       credit: ([workspaceId, nanos, booking]) => {
         this.#moving.moved(workspaceId, BigInt(nanos));
         if (booking !== null) this.#moving.booked(booking);
@@ -158,8 +162,8 @@ export class Desk {
         this.#moving.intend(intended);
         return null;
       },
-      take: async ({ nanos, leavingNanos, ...taking }) => {
-        const taken = await state.take({ ...taking, nanos: BigInt(nanos), leavingNanos: BigInt(leavingNanos) });
+      take: async ({ nanos, reserveNanos, ...taking }) => {
+        const taken = await state.withdraw({ ...taking, nanos: BigInt(nanos), reserveNanos: BigInt(reserveNanos) });
         this.#moving.moved(taking.workspaceId, -taken);
         return String(taken);
       },
@@ -173,33 +177,33 @@ export class Desk {
         return { day: spendWire(day), month: spendWire(month) };
       },
       claim: ([use, requestId]) =>
-        chain(state.claim(use, requestId), (verdict) => {
+        chain(state.claimIdempotencyKey(use, requestId), (verdict) => {
           if (verdict.is === "claimed") reserved.claimed(this, use.key, requestId);
           if (verdict.is !== "remembered") return verdict;
           return { is: "remembered", first: { ...verdict.first, nanos: String(verdict.first.nanos) } };
         }),
       remember: (use) =>
-        chain(state.remember({ ...use, nanos: BigInt(use.nanos) }), () => {
+        chain(state.recordKeyUse({ ...use, nanos: BigInt(use.nanos) }), () => {
           reserved.unclaimed(use.key, use.requestId);
           return null;
         }),
       release: ([key, requestId]) =>
-        chain(state.release(key, requestId), () => {
+        chain(state.releaseClaim(key, requestId), () => {
           reserved.unclaimed(key, requestId);
           return null;
         }),
-      sweep: (maxAgeMs) => state.sweep(maxAgeMs),
+      sweep: (maxAgeMs) => state.sweepHolds(maxAgeMs),
     };
   }
 
-  #ofBoard(board: Board, place: Place) {
+  #ofBoard(board: CoordinationStore, place: Place) {
     return {
       put: ([name, value, ttlMs]: Asks["put"]["ask"]) => done(board.put(name, value, ttlMs)),
-      read: async (name: string) => (await board.read(name)) ?? null,
-      drop: (name: string) => done(board.drop(name)),
+      read: async (name: string) => (await board.get(name)) ?? null,
+      drop: (name: string) => done(board.delete(name)),
       list: async (prefix: string) => [...(await board.list(prefix))],
       lock: async ([name, wait]: Asks["lock"]["ask"]) => {
-        const lock = await board.lock(name, wait);
+        const lock = await board.acquireLock(name, wait);
         if (lock === undefined) return null;
         // Whoever died while it waited does not need it any more.
         if (this.#left) await lock.release();

@@ -1,5 +1,5 @@
-import type { SharedState } from "../../domain/admission/admission.ts";
-import type { Board } from "../../domain/fleet/board.ts";
+import type { SharedState } from "../../domain/admission/shared-state.ts";
+import type { CoordinationStore } from "../../domain/fleet/coordination-store.ts";
 import { boardOfPrimary } from "./board.ts";
 import type { Primary } from "./primary.ts";
 import { PROTOCOL, type Welcome } from "./protocol.ts";
@@ -8,7 +8,7 @@ import { stateOfPrimary } from "./state.ts";
 /** What a worker is given by the primary process. */
 export type Joined = Welcome & {
   readonly state: SharedState;
-  readonly board: Board;
+  readonly board: CoordinationStore;
   /** The metrics of all workers as one text. */
   allMetrics(): Promise<string>;
 };

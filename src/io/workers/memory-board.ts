@@ -1,4 +1,4 @@
-import type { Board, Lock } from "../../domain/fleet/board.ts";
+import type { CoordinationStore, Lock } from "../../domain/fleet/coordination-store.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
 
@@ -9,7 +9,7 @@ type Turn = (lock: Lock) => void;
 const SWEEP_FROM = 256;
 
 /** A board in one process. What its holders do not let go of stays theirs: whoever hands it to others knows who died. */
-export function memoryBoard(clock: Clock, timers: Timers): Board {
+export function memoryBoard(clock: Clock, timers: Timers): CoordinationStore {
   const facts = new Map<string, Fact>();
   const listeners = new Map<string, Set<(message: string) => void>>();
   /** By name, who waits for a lock that somebody has. */
@@ -51,8 +51,8 @@ export function memoryBoard(clock: Clock, timers: Timers): Board {
       if (facts.size >= sweepAt) sweep();
       facts.set(name, { value, untilMs: clock.monotonicMs() + ttlMs });
     },
-    read: async (name) => alive(name),
-    async drop(name) {
+    get: async (name) => alive(name),
+    async delete(name) {
       facts.delete(name);
     },
     async list(prefix) {
@@ -61,7 +61,7 @@ export function memoryBoard(clock: Clock, timers: Timers): Board {
       for (const [name, { value }] of facts) if (name.startsWith(prefix)) found.set(name.slice(prefix.length), value);
       return found;
     },
-    async lock(name, { waitMs }) {
+    async acquireLock(name, { waitMs }) {
       const waiting = locks.get(name);
       if (waiting === undefined) {
         locks.set(name, new Set());
@@ -81,10 +81,10 @@ export function memoryBoard(clock: Clock, timers: Timers): Board {
       waiting.add(turn);
       return promise;
     },
-    async tell(topic, message) {
+    async publish(topic, message) {
       for (const listener of listeners.get(topic) ?? []) listener(message);
     },
-    hear(topic, listener) {
+    subscribe(topic, listener) {
       const all = listeners.get(topic) ?? new Set();
       listeners.set(topic, all.add(listener));
       return () => {

@@ -1,4 +1,4 @@
-import { isMoneyLock } from "../../domain/fleet/board.ts";
+import { isWalletLock } from "../../domain/fleet/coordination-store.ts";
 
 export type Intended = {
   /** Of the transaction that is about to be written. */
@@ -25,7 +25,7 @@ export class Moving {
   readonly #moved = new Map<string, bigint>();
 
   locked(lock: number, name: string): void {
-    if (isMoneyLock(name)) this.#locks.add(lock);
+    if (isWalletLock(name)) this.#locks.add(lock);
   }
 
   unlocked(lock: number): void {

@@ -64,7 +64,7 @@ test("SCALE-04 BILL-02 what a worker tells is said once and in order; nobody wai
 test("SCALE-04 BILL-02 money that the primary takes late is told to who asked for it, and not lost between the two", async () => {
   const { primary, there, silence } = scene();
   const taking = { workspaceId: "ws", nanos: 5n, whole: "yes", leavingNanos: 0n } as const;
-  const taken = stateOfPrimary(primary).take(taking);
+  const taken = stateOfPrimary(primary).withdraw(taking);
   taken.catch(() => undefined);
   await silence();
   there.write('[[1,"5"]]\n');
@@ -81,12 +81,12 @@ test.each([
   async (run, expected) => {
     const { primary, said, silence } = scene();
     const state = stateOfPrimary(primary);
-    const claimed = expect(state.claim({ key: "k", body: "b" }, "r", run)).rejects.toMatchObject({
+    const claimed = expect(state.claimIdempotencyKey({ key: "k", body: "b" }, "r", run)).rejects.toMatchObject({
       code: "service_unavailable",
     });
     await silence();
     await claimed;
-    state.touch("ws").catch(() => undefined);
+    state.bumpVersion("ws").catch(() => undefined);
     await vi.waitFor(() => expect(said()).toEqual(expected));
   },
 );

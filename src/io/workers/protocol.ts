@@ -1,14 +1,14 @@
+import type { ChargedKeyUse, ClaimVerdict, IdempotencyKeyUse } from "../../domain/admission/idempotency.ts";
 import type {
-  DaySpend,
+  DailySpend,
   HoldRequest,
   HoldVerdict,
-  KeyOf,
+  KeyRef,
+  RateWindowVerdict,
   SpendState,
-  Taking,
-  WindowVerdict,
-} from "../../domain/admission/admission.ts";
-import type { ClaimVerdict, KeyUse, RememberedUse } from "../../domain/admission/idempotency.ts";
-import type { LockWait } from "../../domain/fleet/board.ts";
+  Withdrawal,
+} from "../../domain/admission/shared-state.ts";
+import type { LockOptions } from "../../domain/fleet/coordination-store.ts";
 import type { SpendLimit } from "../../domain/tenancy/limits.ts";
 import type { Intended } from "./moving.ts";
 
@@ -31,8 +31,8 @@ export type Asks = {
   /** The metrics of all workers, as one text. */
   metrics: { ask: null; answer: string };
 
-  window: { ask: readonly [keyId: string, workspaceId: string, limit: number]; answer: WindowVerdict };
-  look: { ask: readonly [keyId: string, workspaceId: string, limit: number]; answer: WindowVerdict };
+  window: { ask: readonly [keyId: string, workspaceId: string, limit: number]; answer: RateWindowVerdict };
+  look: { ask: readonly [keyId: string, workspaceId: string, limit: number]; answer: RateWindowVerdict };
   touch: { ask: string; answer: null };
   hold: { ask: HoldWire; answer: HoldVerdictWire };
   settle: { ask: readonly [requestId: string, workspaceId: string, nanos: string]; answer: null };
@@ -40,15 +40,15 @@ export type Asks = {
   giveBack: { ask: readonly [requestId: string, workspaceId: string]; answer: null };
   credit: { ask: readonly [workspaceId: string, nanos: string, booking: string | null]; answer: null };
   intend: { ask: Intended; answer: null };
-  take: { ask: Written<Taking>; answer: string };
+  take: { ask: Written<Withdrawal>; answer: string };
   wallet: { ask: string; answer: readonly [balanceNanos: string, heldNanos: string] };
-  restoreSpend: { ask: readonly Written<DaySpend>[]; answer: null };
+  restoreSpend: { ask: readonly Written<DailySpend>[]; answer: null };
   spending: {
     ask: readonly [spenderId: string, workspaceId: string, atMs: number];
     answer: { readonly day: Written<SpendState>; readonly month: Written<SpendState> };
   };
-  claim: { ask: readonly [KeyUse, requestId: string]; answer: ClaimVerdictWire };
-  remember: { ask: Written<RememberedUse>; answer: null };
+  claim: { ask: readonly [IdempotencyKeyUse, requestId: string]; answer: ClaimVerdictWire };
+  remember: { ask: Written<ChargedKeyUse>; answer: null };
   release: { ask: readonly [key: string, requestId: string]; answer: null };
   sweep: { ask: number; answer: number };
 
@@ -57,7 +57,7 @@ export type Asks = {
   drop: { ask: string; answer: null };
   list: { ask: string; answer: readonly (readonly [name: string, value: string])[] };
   /** Answers the number that the lock is let go of by; null where another has it. */
-  lock: { ask: readonly [name: string, LockWait]; answer: number | null };
+  lock: { ask: readonly [name: string, LockOptions]; answer: number | null };
   unlock: { ask: number; answer: null };
   tell: { ask: readonly [topic: string, message: string]; answer: null };
 };
@@ -105,7 +105,7 @@ export type HoldWire = readonly [
 type HoldVerdictWire = Distributed<HoldVerdict>;
 type ClaimVerdictWire =
   | Exclude<ClaimVerdict, { is: "remembered" }>
-  | { readonly is: "remembered"; readonly first: Written<RememberedUse> };
+  | { readonly is: "remembered"; readonly first: Written<ChargedKeyUse> };
 
 type Distributed<T> = T extends { readonly limit: SpendLimit }
   ? Written<Omit<T, "limit">> & { readonly limit: Written<SpendLimit> }
@@ -150,6 +150,6 @@ export function spendState({ spentNanos, heldNanos }: Written<SpendState>): Spen
   return { spentNanos: BigInt(spentNanos), heldNanos: BigInt(heldNanos) };
 }
 
-export function keyOf([id, workspaceId]: Asks["window"]["ask"]): KeyOf {
+export function keyOf([id, workspaceId]: Asks["window"]["ask"]): KeyRef {
   return { id, workspaceId };
 }

@@ -1,26 +1,26 @@
-import type { SharedState } from "../../domain/admission/admission.ts";
+import type { SharedState } from "../../domain/admission/shared-state.ts";
 import type { Primary } from "./primary.ts";
 import { holdVerdict, holdWire, spendState } from "./protocol.ts";
 
 /** The state that the primary process keeps for all workers, as each of them asks it. */
 export function stateOfPrimary(primary: Primary): SharedState {
   return {
-    window: ({ id, workspaceId }, limit) => primary.ask("window", [id, workspaceId, limit]),
-    look: ({ id, workspaceId }, limit) => primary.ask("look", [id, workspaceId, limit]),
-    touch: async (workspaceId) => {
+    consumeRateWindow: ({ id, workspaceId }, limit) => primary.ask("window", [id, workspaceId, limit]),
+    peekRateWindow: ({ id, workspaceId }, limit) => primary.ask("look", [id, workspaceId, limit]),
+    bumpVersion: async (workspaceId) => {
       await primary.ask("touch", workspaceId);
     },
     hold: async (request) => holdVerdict(await primary.ask("hold", holdWire(request))),
     settle: ({ requestId, workspaceId }, chargedNanos) =>
       primary.tell("settle", [requestId, workspaceId, String(chargedNanos)]),
-    leave: ({ requestId, workspaceId }) => primary.tell("leave", [requestId, workspaceId]),
-    giveBack: ({ requestId, workspaceId }) => primary.tell("giveBack", [requestId, workspaceId]),
+    handOver: ({ requestId, workspaceId }) => primary.tell("leave", [requestId, workspaceId]),
+    releaseHold: ({ requestId, workspaceId }) => primary.tell("giveBack", [requestId, workspaceId]),
     credit: (workspaceId, nanos, booking) => primary.tell("credit", [workspaceId, String(nanos), booking ?? null]),
-    intend: async (id, workspaceId, createdAtMs) => {
+    announceBooking: async (id, workspaceId, createdAtMs) => {
       await primary.ask("intend", { id, workspaceId, createdAtMs });
     },
-    take: async ({ nanos, leavingNanos, ...taking }) => {
-      const asked = { ...taking, nanos: String(nanos), leavingNanos: String(leavingNanos) };
+    withdraw: async ({ nanos, reserveNanos, ...taking }) => {
+      const asked = { ...taking, nanos: String(nanos), leavingNanos: String(reserveNanos) };
       // The primary will take it, however late: who does not wait for that would not know what to give back.
       return BigInt(await primary.ask("take", asked, "endless"));
     },
@@ -36,7 +36,7 @@ export function stateOfPrimary(primary: Primary): SharedState {
       const { day, month } = await primary.ask("spending", [id, workspaceId, atMs]);
       return { day: spendState(day), month: spendState(month) };
     },
-    claim: async (use, requestId, run = "first") => {
+    claimIdempotencyKey: async (use, requestId, run = "first") => {
       const verdict = await primary.ask("claim", [use, requestId]).catch(async (error: unknown) => {
         // The primary may still come to it, and then to this.
         if (run === "first") await primary.tell("release", [use.key, requestId]);
@@ -45,8 +45,8 @@ export function stateOfPrimary(primary: Primary): SharedState {
       if (verdict.is !== "remembered") return verdict;
       return { is: "remembered", first: { ...verdict.first, nanos: BigInt(verdict.first.nanos) } };
     },
-    remember: (use) => primary.tell("remember", { ...use, nanos: String(use.nanos) }),
-    release: (key, requestId) => primary.tell("release", [key, requestId]),
-    sweep: (maxAgeMs) => primary.ask("sweep", maxAgeMs),
+    recordKeyUse: (use) => primary.tell("remember", { ...use, nanos: String(use.nanos) }),
+    releaseClaim: (key, requestId) => primary.tell("release", [key, requestId]),
+    sweepHolds: (maxAgeMs) => primary.ask("sweep", maxAgeMs),
   };
 }

@@ -1,4 +1,4 @@
-import type { SharedState } from "../../domain/admission/admission.ts";
+import type { SharedState } from "../../domain/admission/shared-state.ts";
 import { chain } from "../../kit/maybe-promise.ts";
 
 /** The same state, whose windows tell which version of a workspace is the newest: a new word each time it is touched. */
@@ -9,11 +9,11 @@ export function withVersions(state: SharedState, word: () => string): SharedStat
   const versionOf = (workspaceId: string) => versions.get(workspaceId) ?? first;
   return {
     ...state,
-    window: (key, limit) =>
-      chain(state.window(key, limit), (verdict) => ({ ...verdict, version: versionOf(key.workspaceId) })),
-    look: (key, limit) =>
-      chain(state.look(key, limit), (verdict) => ({ ...verdict, version: versionOf(key.workspaceId) })),
-    async touch(workspaceId) {
+    consumeRateWindow: (key, limit) =>
+      chain(state.consumeRateWindow(key, limit), (verdict) => ({ ...verdict, version: versionOf(key.workspaceId) })),
+    peekRateWindow: (key, limit) =>
+      chain(state.peekRateWindow(key, limit), (verdict) => ({ ...verdict, version: versionOf(key.workspaceId) })),
+    async bumpVersion(workspaceId) {
       versions.set(workspaceId, word());
     },
   };

@@ -1,4 +1,4 @@
-import type { DaySpend } from "../../../src/domain/admission/admission.ts";
+import type { DailySpend } from "../../../src/domain/admission/shared-state.ts";
 import { readSegment } from "../../../src/io/journal/replay.ts";
 import { sqlStore } from "../../../src/io/store/sql/store.ts";
 import type { Posted } from "./operator.ts";
@@ -70,7 +70,7 @@ export class Examiner {
   }
 
   /** A state that begins has been told of everything that was spent. */
-  filled(spends: readonly DaySpend[]): void {
+  filled(spends: readonly DailySpend[]): void {
     const sums = new Map<string, bigint>();
     const add = (keyId: string, nanos: bigint) => sums.set(keyId, (sums.get(keyId) ?? 0n) + nanos);
     for (const { keyId, nanos } of spends) add(keyId, nanos);

@@ -3,7 +3,7 @@ import type { Admitting } from "../../../src/app/pipeline/admit.ts";
 import type { Settling } from "../../../src/app/pipeline/settle.ts";
 import { type RecordSink, textsOf } from "../../../src/domain/record/ingest.ts";
 import { Directory } from "../../../src/domain/tenancy/directory.ts";
-import { type Books, openBooks } from "../../../src/io/journal/open.ts";
+import { type IngestPipeline, openIngestPipeline } from "../../../src/io/journal/ingest-pipeline.ts";
 import { type Store, sqlStore } from "../../../src/io/store/sql/store.ts";
 import type { Log } from "../../../src/kit/log.ts";
 import { limitsIn } from "./limits.ts";
@@ -72,7 +72,7 @@ export class Life {
   readonly #instance: Instance;
   readonly #wire: Wire;
   #isAlive = true;
-  #books: Books | undefined;
+  #books: IngestPipeline | undefined;
   gateway: (Admitting & Settling) | undefined;
 
   constructor(world: World, instance: Instance) {
@@ -101,10 +101,10 @@ export class Life {
       () => this.#isAlive,
       () => this.#instance.kill(shape.longDown ? LONG_DOWN_MS : undefined),
     );
-    const books = await openBooks({
+    const books = await openIngestPipeline({
       dataDir: this.#instance.name,
       store: this.#sink(),
-      textOf: this.store.textOf,
+      serializeRecord: this.store.textOf,
       clock: scheduler,
       syncEveryMs: shape.syncEveryMs,
       log: QUIET,

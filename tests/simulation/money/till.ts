@@ -1,12 +1,12 @@
 import type {
-  DaySpend,
-  HoldOf,
+  DailySpend,
+  HoldRef,
   HoldRequest,
   HoldVerdict,
   SharedState,
   WalletState,
-} from "../../../src/domain/admission/admission.ts";
-import { memoryState } from "../../../src/io/state/memory.ts";
+} from "../../../src/domain/admission/shared-state.ts";
+import { memoryState } from "../../../src/io/state/memory-state.ts";
 import type { World } from "./world.ts";
 
 /** What one request holds, counted apart from the state itself. */
@@ -70,7 +70,7 @@ export class Till {
     return verdict;
   }
 
-  settle(hold: HoldOf, nanos: bigint): void {
+  settle(hold: HoldRef, nanos: bigint): void {
     const { requestId } = hold;
     const done = this.state.settle(hold, nanos);
     if (done instanceof Promise) throw new Error("the state in memory answers at once");
@@ -91,7 +91,7 @@ export class Till {
     this.#compare(workspaceId);
   }
 
-  restoreSpend(spends: readonly DaySpend[]): void {
+  restoreSpend(spends: readonly DailySpend[]): void {
     void this.state.restoreSpend(spends);
     for (const { workspaceId, keyId, memberId, day, nanos } of spends)
       for (const id of idsOf({ workspaceId, keyId, memberId })) this.#add(`${id} ${day}`, nanos);
@@ -99,7 +99,7 @@ export class Till {
 
   /** What has waited too long goes back; the request may still end and be charged. */
   sweep(maxAgeMs: number): void {
-    void this.state.sweep(maxAgeMs);
+    void this.state.sweepHolds(maxAgeMs);
     const nowMs = this.#world.scheduler.monotonicMs();
     for (const held of this.#holds.values()) {
       if (nowMs - held.sinceMs < maxAgeMs) continue;

@@ -1,5 +1,5 @@
 import { fault } from "../../../src/contract/faults.ts";
-import type { SharedState } from "../../../src/domain/admission/admission.ts";
+import type { SharedState } from "../../../src/domain/admission/shared-state.ts";
 import type { World } from "./world.ts";
 
 const ANSWER_WITHIN_MS = 100;

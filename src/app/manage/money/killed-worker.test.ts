@@ -1,7 +1,7 @@
 import { duplexPair } from "node:stream";
 import { describe, expect, test } from "vitest";
 import { payoutOf, type Transaction, topupOf, walletNanosOf } from "../../../domain/billing/ledger.ts";
-import { memoryState } from "../../../io/state/memory.ts";
+import { memoryState } from "../../../io/state/memory-state.ts";
 import { StoreError } from "../../../io/store/sql/store-error.ts";
 import { boardOfPrimary } from "../../../io/workers/board.ts";
 import { type Booked, Desk } from "../../../io/workers/desk.ts";
@@ -61,8 +61,8 @@ async function bookUntil(last: Step, transaction: Transaction, { books, worker }
     clock: systemClock,
     ledger: { find: async (id) => books.get(id) },
     state: {
-      intend: async (...intended) => {
-        await worker.state.intend?.(...intended);
+      announceBooking: async (...intended) => {
+        await worker.state.announceBooking?.(...intended);
         await did("intended");
       },
       credit: async (...credited) => {
@@ -72,10 +72,10 @@ async function bookUntil(last: Step, transaction: Transaction, { books, worker }
     },
   });
   const change = async () => {
-    const lock = await worker.board.lock("workspace:management", { ttlMs: 1000, waitMs: 0 });
+    const lock = await worker.board.acquireLock("workspace:management", { ttlMs: 1000, waitMs: 0 });
     const nanos = -walletNanosOf(transaction);
     const taking = { workspaceId: "ws", nanos, whole: "yes", leavingNanos: 0n } as const;
-    const taken = nanos > 0n ? await worker.state.take(taking) : 0n;
+    const taken = nanos > 0n ? await worker.state.withdraw(taking) : 0n;
     await did("taken");
     await bookings.book(transaction, taken, async () => {
       const isNew = !books.has(transaction.id);
@@ -98,10 +98,10 @@ async function bookInDoubt(
   let nowMs = 0;
   const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
   const bookings = new Bookings({ clock, ledger: { find: async (id) => books.get(id) }, state: worker.state });
-  const lock = await worker.board.lock("workspace:management", { ttlMs: 1000, waitMs: 0 });
+  const lock = await worker.board.acquireLock("workspace:management", { ttlMs: 1000, waitMs: 0 });
   const nanos = -walletNanosOf(made);
   const taking = { workspaceId: "ws", nanos, whole: "yes", leavingNanos: 0n } as const;
-  const taken = nanos > 0n ? await worker.state.take(taking) : 0n;
+  const taken = nanos > 0n ? await worker.state.withdraw(taking) : 0n;
   const booked = bookings.book(made, taken, async () => {
     if (lost === "after") books.set(made.id, made);
     throw new StoreError("unavailable", "cut");

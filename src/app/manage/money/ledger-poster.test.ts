@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { fault } from "../../../contract/faults.ts";
 import { payoutOf, type Transaction, topupOf, walletNanosOf } from "../../../domain/billing/ledger.ts";
-import { Unheard } from "../../../domain/fleet/fleet.ts";
-import { memoryState } from "../../../io/state/memory.ts";
+import { ChangeNotPropagated } from "../../../domain/fleet/fleet.ts";
+import { memoryState } from "../../../io/state/memory-state.ts";
 import { StoreError } from "../../../io/store/sql/store-error.ts";
 import { Bookings } from "./ledger-poster.ts";
 
@@ -91,7 +91,7 @@ test("BILL-01 a store that is away before anything was written leaves no doubt: 
   await state.credit("ws", 10n);
   away("away");
   await expect(bookings.book(topup, 0n, post(topup))).rejects.toThrow("away");
-  await expect(bookings.book(payout, await state.take(take), post(payout))).rejects.toThrow("away");
+  await expect(bookings.book(payout, await state.withdraw(take), post(payout))).rejects.toThrow("away");
   expect(await balance()).toBe(10n);
   away("back");
   wait(60_000);
@@ -102,11 +102,11 @@ test("BILL-01 money that was taken for a booking comes back when the booking is 
   for (const lost of ["before", "after"] as const) {
     const { bookings, state, post, balance, wait } = open();
     await state.credit("ws", 10n);
-    await expect(bookings.book(payout, await state.take(take), post(payout, lost))).rejects.toThrow(
+    await expect(bookings.book(payout, await state.withdraw(take), post(payout, lost))).rejects.toThrow(
       "not known whether it was booked",
     );
     expect(await balance()).toBe(6n);
-    await expect(bookings.book(payout, await state.take(take), post(payout, "before"))).rejects.toThrow(
+    await expect(bookings.book(payout, await state.withdraw(take), post(payout, "before"))).rejects.toThrow(
       "not known whether it was booked",
     );
     expect(await balance()).toBe(2n);
@@ -122,9 +122,9 @@ test("BILL-01 a booking that is refused or was there before gives back what was 
   const refuse = async () => {
     throw fault("conflict", { message: "no" });
   };
-  await expect(bookings.book(payout, await state.take(take), refuse)).rejects.toThrow("no");
+  await expect(bookings.book(payout, await state.withdraw(take), refuse)).rejects.toThrow("no");
   expect(await balance()).toBe(10n);
-  const taken = await Promise.all([state.take(take), state.take(take)]);
+  const taken = await Promise.all([state.withdraw(take), state.withdraw(take)]);
   const both = await Promise.all(taken.map((nanos) => bookings.book(payout, nanos, post(payout))));
   expect([both.toSorted(), await balance()]).toEqual([[false, true], 6n]);
   await expect(bookings.book(payout, 0n, post(payout, "after"))).rejects.toThrow("not known whether it was booked");
@@ -137,7 +137,7 @@ test("BILL-01 SCALE-02 a booking that is saved and that others could not be told
   const { bookings, state, post, balance, wait } = open();
   const untold = (transaction: Transaction) => async () => {
     await post(transaction)();
-    throw new Unheard();
+    throw new ChangeNotPropagated();
   };
   // Whoever is told to send it again, and gave it no name, pays in twice.
   await expect(bookings.book(topup, 0n, untold(topup))).rejects.toMatchObject({
@@ -145,7 +145,9 @@ test("BILL-01 SCALE-02 a booking that is saved and that others could not be told
     headers: { "retry-after": "5", "x-should-retry": "false" },
   });
   expect(await balance()).toBe(10n);
-  await expect(bookings.book(payout, await state.take(take), untold(payout))).rejects.toThrow("Do not send it again");
+  await expect(bookings.book(payout, await state.withdraw(take), untold(payout))).rejects.toThrow(
+    "Do not send it again",
+  );
   expect(await bookings.book(topup, 0n, post(topup))).toBe(false);
   wait(60_000);
   expect([await bookings.settle(), await balance()]).toEqual([0, 6n]);
@@ -154,11 +156,11 @@ test("BILL-01 SCALE-02 a booking that is saved and that others could not be told
 test("BILL-01 SCALE-02 what is in doubt here and was booked by another instance meanwhile is credited there alone", async () => {
   const { bookings, other, state, post, balance, wait } = open();
   await bookings.book(topup, 0n, post(topup));
-  await expect(bookings.book(payout, await state.take(take), post(payout, "before"))).rejects.toThrow(
+  await expect(bookings.book(payout, await state.withdraw(take), post(payout, "before"))).rejects.toThrow(
     "not known whether it was booked",
   );
   const again = { ...payout, createdAtMs: 2 };
-  expect(await other.book(again, await state.take(take), post(again))).toBe(true);
+  expect(await other.book(again, await state.withdraw(take), post(again))).toBe(true);
   const second = topupOf(posting("second", 5n));
   await expect(bookings.book(second, 0n, post(second, "before"))).rejects.toThrow("not known whether it was booked");
   const sentAgain = { ...second, createdAtMs: 2 };
@@ -171,7 +173,7 @@ test("BILL-01 SCALE-03 live balances that were filled from the books again have 
   for (const lost of ["before", "after"] as const) {
     const { bookings, state, post, balance, wait, fill } = open();
     await bookings.book(topup, 0n, post(topup));
-    await expect(bookings.book(payout, await state.take(take), post(payout, lost))).rejects.toThrow(
+    await expect(bookings.book(payout, await state.withdraw(take), post(payout, lost))).rejects.toThrow(
       "not known whether it was booked",
     );
     const second = topupOf(posting("second", 5n));
@@ -186,7 +188,7 @@ test("BILL-01 SCALE-03 what was taken for a booking before live balances were fi
   const { bookings, state, post, balance, wait, fill } = open();
   await bookings.book(topup, 0n, post(topup));
   const doubted = async () =>
-    expect(bookings.book(payout, await state.take(take), post(payout, "before"))).rejects.toThrow("not known");
+    expect(bookings.book(payout, await state.withdraw(take), post(payout, "before"))).rejects.toThrow("not known");
   await doubted();
   await fill();
   await doubted();
@@ -202,7 +204,7 @@ test("BILL-01 a booking that the store rejects is certainly not written: what wa
     const reject = async () => {
       throw new StoreError(failure, "it cannot be kept");
     };
-    await expect(bookings.book(payout, await state.take(take), reject)).rejects.toThrow("it cannot be kept");
+    await expect(bookings.book(payout, await state.withdraw(take), reject)).rejects.toThrow("it cannot be kept");
     expect([await bookings.settle(), await balance()]).toEqual([0, 10n]);
   }
 });

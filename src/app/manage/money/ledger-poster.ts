@@ -1,7 +1,7 @@
 import { Fault, fault } from "../../../contract/faults.ts";
-import type { SharedState } from "../../../domain/admission/admission.ts";
+import type { SharedState } from "../../../domain/admission/shared-state.ts";
 import { type LedgerStore, type Transaction, walletNanosOf } from "../../../domain/billing/ledger.ts";
-import { Unheard } from "../../../domain/fleet/fleet.ts";
+import { ChangeNotPropagated } from "../../../domain/fleet/fleet.ts";
 import { StoreError } from "../../../io/store/sql/store-error.ts";
 import type { Clock } from "../../../kit/clock.ts";
 
@@ -79,7 +79,7 @@ export class Bookings {
     const giveBack = () => this.#credit(transaction, takenNanos);
     try {
       await this.#recall(id);
-      if (!this.#known.has(id)) await state.intend?.(id, workspaceId, createdAtMs);
+      if (!this.#known.has(id)) await state.announceBooking?.(id, workspaceId, createdAtMs);
     } catch (error) {
       // Nothing was written yet, so there is nothing to be in doubt of.
       await giveBack();
@@ -90,7 +90,7 @@ export class Bookings {
       isNew = await write();
     } catch (error) {
       // It is written for certain, and new: nothing else is told to others.
-      if (error instanceof Unheard) {
+      if (error instanceof ChangeNotPropagated) {
         await this.#booked(transaction, takenNanos);
         throw bookedFault(id, "the other instances could not be told of it yet: they learn of it within some seconds");
       }

@@ -1,7 +1,7 @@
 import { fault, invalidValue } from "../../../contract/faults.ts";
 import { LimitsPut, LimitsQuery } from "../../../contract/schemas/manage-limits.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
-import type { SpendState } from "../../../domain/admission/admission.ts";
+import type { SpendState } from "../../../domain/admission/shared-state.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
 import { SPENDERS, type SpenderKind, type SpendLimits, unlimited } from "../../../domain/tenancy/limits.ts";
 import type { Member, Workspace } from "../../../domain/tenancy/workspace.ts";

@@ -1,6 +1,6 @@
 import { invalidValue } from "../../../contract/faults.ts";
 import { MarginPut } from "../../../contract/schemas/manage-rates.ts";
-import { MARGIN_WORDS, readMargin } from "../../../domain/billing/margin.ts";
+import { MARGIN_FORMAT_HINT, parseMargin } from "../../../domain/billing/margin.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { readBody } from "../../request-input.ts";
@@ -12,8 +12,8 @@ export function marginHandlers(room: Room): Record<string, Handler> {
     const { margins } = room.planning;
     return {
       workspace: slug,
-      margin: margins.of(id).share,
-      own: margins.ownOf(id)?.share ?? null,
+      margin: margins.marginFor(id).share,
+      own: margins.overrideFor(id)?.share ?? null,
       usual: margins.usual.share,
     };
   };
@@ -25,18 +25,18 @@ export function marginHandlers(room: Room): Record<string, Handler> {
     managePutMargin: whole(async (exchange) => {
       const { id } = findWorkspace(room, exchange.params["workspace"]);
       const { margin: said } = await readBody(exchange, MarginPut);
-      const margin = said === null ? null : readMargin(said);
-      if (margin === undefined) throw invalidValue("margin", MARGIN_WORDS);
+      const margin = said === null ? null : parseMargin(said);
+      if (margin === undefined) throw invalidValue("margin", MARGIN_FORMAT_HINT);
       return room.inTurn(async () => {
         const workspace = findWorkspace(room, id);
         const { margins } = room.planning;
-        const before = margins.ownOf(id)?.share ?? null;
+        const before = margins.overrideFor(id)?.share ?? null;
         await change(room, async (writers) => {
           await writers.margins.save(id, margin?.share ?? null);
           const detail = { before, after: margin?.share ?? null, usual: margins.usual.share };
           return { answer: null, audit: { action: "margin.change", workspaceId: id, target: id, detail } };
         });
-        margins.put(id, margin);
+        margins.set(id, margin);
         return { status: 200, json: view(workspace) };
       });
     }),

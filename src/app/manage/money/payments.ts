@@ -2,7 +2,7 @@ import { type Fault, fault } from "../../../contract/faults.ts";
 import {
   chargebackOf,
   payoutOf,
-  type Source,
+  type ReturnSource,
   type Transaction,
   topupOf,
   walletNanosOf,
@@ -54,7 +54,7 @@ async function receive(room: Room, exchange: Exchange, unsigned: (detail: object
     return problem;
   };
   const body = await exchange.body();
-  const reading = adapter.read({ headers: exchange.headers, body, nowMs: room.clock.nowMs() });
+  const reading = adapter.parseWebhook({ headers: exchange.headers, body, nowMs: room.clock.nowMs() });
   if (reading.is === "refused") {
     unsigned(about(reading.reason));
     throw fault("not_allowed", { message: reading.reason });
@@ -65,7 +65,7 @@ async function receive(room: Room, exchange: Exchange, unsigned: (detail: object
   try {
     return await room.inTurn(async () => {
       const order = await orderOf(room, name, event);
-      return event.what === "paid" ? credit(room, order, event) : takeBack(room, order, event);
+      return event.kind === "paid" ? credit(room, order, event) : takeBack(room, order, event);
     });
   } catch (error) {
     throw error instanceof Refusal ? refused(error.fault, error.orderId) : error;
@@ -135,9 +135,9 @@ async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEve
   const wanted = event.amountIs === "of_this" ? event.nanos : event.nanos - (await paidOutOf(room, source));
   // What is taken back is never more than what came.
   const nanos = minNanos(wanted, order.nanos - before);
-  const make = event.what === "refunded" ? payoutOf : chargebackOf;
+  const make = event.kind === "refunded" ? payoutOf : chargebackOf;
   const transaction = make({
-    id: `${event.what}:${order.id}:${event.disputeId ?? event.id}`,
+    id: `${event.kind}:${order.id}:${event.disputeId ?? event.id}`,
     workspaceId,
     currency,
     nanos,
@@ -149,7 +149,7 @@ async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEve
   const isNew = await room.bookings.book(transaction, 0n, () =>
     change(room, async ({ ledger }) => {
       if (!(await ledger.post(transaction))) return { answer: false, audit: null };
-      if ((await ledger.giveBack(transaction.id, source)) !== before + nanos)
+      if ((await ledger.recordReturn(transaction.id, source)) !== before + nanos)
         throw fault("service_unavailable", {
           message: "Another message about this order is being booked. Send this one again in 5 s.",
         });
@@ -160,7 +160,12 @@ async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEve
 }
 
 /** A chargeback that names no dispute was booked under one of its messages: it is known by its order and amount. */
-async function isBooked({ store }: ManageDeps, id: string, source: Source, event: PaymentEvent): Promise<boolean> {
+async function isBooked(
+  { store }: ManageDeps,
+  id: string,
+  source: ReturnSource,
+  event: PaymentEvent,
+): Promise<boolean> {
   if ((await store.ledger.find(id)) !== undefined) return true;
   if (event.disputeId === null) return false;
   const taken = await store.ledger.returns(source.workspaceId, source.id, "chargeback");
@@ -168,7 +173,7 @@ async function isBooked({ store }: ManageDeps, id: string, source: Source, event
 }
 
 /** What was refunded in all says nothing of what a bank has taken besides. */
-function paidOutOf({ store }: ManageDeps, { workspaceId, id }: Source): Promise<bigint> {
+function paidOutOf({ store }: ManageDeps, { workspaceId, id }: ReturnSource): Promise<bigint> {
   return store.ledger.returned(workspaceId, id, "payout");
 }
 

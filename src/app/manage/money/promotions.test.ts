@@ -6,10 +6,10 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { chargedRecord } from "../../../../tests/support/records.ts";
 import { adjustmentOf, promotionOf, topupOf } from "../../../domain/billing/ledger.ts";
-import { leftOf, type Promotion, spansOf } from "../../../domain/billing/promotion.ts";
+import { type Promotion, promotionSpans, remainingCredit } from "../../../domain/billing/promotion.ts";
 import { Directory } from "../../../domain/tenancy/directory.ts";
 import { OPEN_POLICY } from "../../../domain/tenancy/policy.ts";
-import { memoryState } from "../../../io/state/memory.ts";
+import { memoryState } from "../../../io/state/memory-state.ts";
 import { openSqlite } from "../../../io/store/sql/sqlite/open.ts";
 import type { Store } from "../../../io/store/sql/store.ts";
 import { createIdGenerator } from "../../../kit/id-generator.ts";
@@ -280,7 +280,7 @@ describe("promotional credit", () => {
     const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const correction = one.inTurn(async () => {
       const createdAtMs = one.nowMs;
-      await one.state.take({ workspaceId: one.id, nanos: 12n, whole: "yes", leavingNanos: 0n });
+      await one.state.withdraw({ workspaceId: one.id, nanos: 12n, whole: "yes", reserveNanos: 0n });
       begun.resolve();
       await gate.promise;
       const said = { id: `adjustment:${one.id}`, workspaceId: one.id, currency: "EUR", nanos: 12n, createdAtMs };
@@ -441,14 +441,14 @@ describe("promotional credit", () => {
       ...{ id, workspaceId: "ws", nanos: 10n, grantedAtMs: from, expiresAtMs: to },
       ...{ expiredNanos: 0n, expiryParts: 0, closedAtMs },
     });
-    const { together, spans } = spansOf([made("a", 0, 5, 6), made("b", 10, 20, 21), made("c", 15, 30, null)]);
+    const { together, spans } = promotionSpans([made("a", 0, 5, 6), made("b", 10, 20, 21), made("c", 15, 30, null)]);
     expect(together.map(({ id }) => id).toSorted()).toEqual(["b", "c"]);
     expect(spans.map(({ fromMs, toMs }) => [fromMs, toMs])).toEqual([
       [10, 15],
       [15, 20],
       [20, 30],
     ]);
-    expect(leftOf(together, spans, [4n, 8n, 1n])).toEqual(
+    expect(remainingCredit(together, spans, [4n, 8n, 1n])).toEqual(
       new Map([
         ["c", 7n],
         ["b", 0n],

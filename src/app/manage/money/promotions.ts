@@ -1,6 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import { expiryOf, type LedgerStore } from "../../../domain/billing/ledger.ts";
-import { leftOf, type Promotion, type PromotionStore, spansOf } from "../../../domain/billing/promotion.ts";
+import {
+  type Promotion,
+  type PromotionStore,
+  promotionSpans,
+  remainingCredit,
+} from "../../../domain/billing/promotion.ts";
 import type { Log } from "../../../kit/log.ts";
 import { formatNanos, minNanos } from "../../../kit/money.ts";
 import { cancelTimer, type Timer, type Timers } from "../../../kit/timers.ts";
@@ -19,7 +24,7 @@ type Reading = {
 
 /** What requests cost while the promotions of a workspace run, span by span. */
 function chargedIn({ store }: Reading, workspaceId: string, promotions: readonly Promotion[]): Promise<bigint[]> {
-  return store.ledger.spent(workspaceId, "charges", spansOf(promotions).spans);
+  return store.ledger.spent(workspaceId, "charges", promotionSpans(promotions).spans);
 }
 
 /** What is left of those that are not settled, by their ids. */
@@ -29,10 +34,10 @@ async function leftNow(
   promotions: readonly Promotion[],
   charged: readonly bigint[],
 ) {
-  const { together, spans } = spansOf(promotions);
+  const { together, spans } = promotionSpans(promotions);
   const corrected = await store.ledger.spent(workspaceId, "corrections", spans);
   const spent = charged.map((nanos, at) => nanos + (corrected[at] ?? 0n));
-  return leftOf(together, spans, spent);
+  return remainingCredit(together, spans, spent);
 }
 
 export type PromotionLeft = Promotion & { readonly leftNanos: bigint };
@@ -173,7 +178,7 @@ export class PromotionExpiry {
   async #move(promotion: Promotion, nanos: bigint, then: "close" | "leave"): Promise<void> {
     const { state, bookings, clock, directory } = this.#deps;
     const { id, workspaceId, grantedAtMs, expiryParts } = promotion;
-    const taken = nanos <= 0n ? nanos : await state.take({ workspaceId, nanos, whole: "no", leavingNanos: 0n });
+    const taken = nanos <= 0n ? nanos : await state.withdraw({ workspaceId, nanos, whole: "no", reserveNanos: 0n });
     const atMs = clock.nowMs();
     if (taken === 0n) {
       if (then === "close") await this.#close(id, atMs);
@@ -190,8 +195,8 @@ export class PromotionExpiry {
     await bookings.book(transaction, taken > 0n ? taken : 0n, () =>
       change(this.#deps, async ({ ledger, promotions }) => {
         if (!(await ledger.post(transaction))) return { answer: false, audit: null };
-        await ledger.giveBack(transaction.id, { id, workspaceId, createdAtMs: grantedAtMs });
-        await promotions.expired(id, taken);
+        await ledger.recordReturn(transaction.id, { id, workspaceId, createdAtMs: grantedAtMs });
+        await promotions.recordExpiry(id, taken);
         if (then === "close") await promotions.close(id, atMs);
         const detail = { amount: formatNanos(taken), promotion: id };
         return {

@@ -1,4 +1,4 @@
-import type { DaySpend } from "../../../domain/admission/admission.ts";
+import type { DailySpend } from "../../../domain/admission/shared-state.ts";
 import type { RollupStore } from "../../../domain/record/rollup.ts";
 import type { Directory } from "../../../domain/tenancy/directory.ts";
 import { dayName, spanOf } from "../../../kit/calendar.ts";
@@ -11,7 +11,7 @@ export async function spentBefore(
   rollups: Pick<RollupStore, "spentSince">,
   directory: Directory,
   nowMs: number,
-): Promise<DaySpend[]> {
+): Promise<DailySpend[]> {
   const rows = await rollups.spentSince(dayName(spanOf("month", nowMs, -1).firstDay));
   return rows.map(({ workspaceId, keyId, day, nanos }) => ({
     workspaceId,

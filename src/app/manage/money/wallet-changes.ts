@@ -9,8 +9,8 @@ import {
   adjustmentOf,
   payoutOf,
   promotionOf,
+  type ReturnSource,
   refundOf,
-  type Source,
   type Transaction,
   walletNanosOf,
 } from "../../../domain/billing/ledger.ts";
@@ -72,13 +72,13 @@ type GivenBack = {
 /** All that is given back of a thing is at most the thing, whoever else is giving back at this moment. */
 function givingBack(transaction: Transaction, source: Transaction): NonNullable<Booking["with"]> {
   return async ({ ledger }) => {
-    const given = await ledger.giveBack(transaction.id, sourceOf(source));
+    const given = await ledger.recordReturn(transaction.id, sourceOf(source));
     const whole = magnitude(source);
     if (given > whole) throw moreThanThereIs(whole - (given - magnitude(transaction)), source);
   };
 }
 
-const sourceOf = ({ id, workspaceId, createdAtMs }: Transaction): Source => ({ id, workspaceId, createdAtMs });
+const sourceOf = ({ id, workspaceId, createdAtMs }: Transaction): ReturnSource => ({ id, workspaceId, createdAtMs });
 
 function magnitude(transaction: Transaction): bigint {
   const nanos = walletNanosOf(transaction);
@@ -123,13 +123,13 @@ async function payOut(room: Room, workspace: Workspace, given: GivenBack) {
   return book(room, { transaction, action: "wallet.payout", takenNanos, with: givingBack(transaction, source) });
 }
 
-async function takeWhole(room: Room, workspace: Workspace, nanos: bigint, leavingNanos: bigint): Promise<bigint> {
-  const taken = await room.state.take({ workspaceId: workspace.id, nanos, whole: "yes", leavingNanos });
+async function takeWhole(room: Room, workspace: Workspace, nanos: bigint, reserveNanos: bigint): Promise<bigint> {
+  const taken = await room.state.withdraw({ workspaceId: workspace.id, nanos, whole: "yes", reserveNanos });
   if (taken > 0n) return taken;
   const { balanceNanos, heldNanos } = await room.state.wallet(workspace.id);
-  const free = balanceNanos - heldNanos - leavingNanos;
+  const free = balanceNanos - heldNanos - reserveNanos;
   throw fault("conflict", {
-    message: `Only ${formatNanos(free > 0n ? free : 0n)} ${workspace.currency} are free in the wallet: running requests have reserved ${formatNanos(heldNanos)}, and ${formatNanos(leavingNanos)} are promotional credit. Send at most that.`,
+    message: `Only ${formatNanos(free > 0n ? free : 0n)} ${workspace.currency} are free in the wallet: running requests have reserved ${formatNanos(heldNanos)}, and ${formatNanos(reserveNanos)} are promotional credit. Send at most that.`,
     param: "amount",
   });
 }

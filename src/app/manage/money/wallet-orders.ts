@@ -1,7 +1,12 @@
 import { fault, invalidValue } from "../../../contract/faults.ts";
 import { OrderCreate } from "../../../contract/schemas/manage-money.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
-import { ORDER_PREFIX, type PaymentAdapter, type PaymentOrder, payAddress } from "../../../domain/billing/payment.ts";
+import {
+  ORDER_PREFIX,
+  type PaymentAdapter,
+  type PaymentOrder,
+  paymentPageUrl,
+} from "../../../domain/billing/payment.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import { type Handler, whole } from "../../exchange.ts";
@@ -23,7 +28,7 @@ function orderView({ payments }: Room, order: PaymentOrder) {
     created_at: isoTime(order.createdAtMs),
     paid_at: order.paidAtMs === null ? null : isoTime(order.paidAtMs),
     payment: order.paymentId,
-    pay_url: page === null || order.state === "paid" ? null : payAddress(page, order),
+    pay_url: page === null || order.state === "paid" ? null : paymentPageUrl(page, order),
   };
 }
 
@@ -84,7 +89,7 @@ export function walletOrderHandlers(room: Room): Record<string, Handler> {
       if (currency !== workspace.currency)
         throw invalidValue("currency", `the wallet is in ${workspace.currency}: write that`);
       const nanos = amountOf(amount);
-      const problem = adapter.unpayable({ currency, nanos });
+      const problem = adapter.unpayableReason({ currency, nanos });
       if (problem !== undefined) throw invalidValue("amount", problem);
       const { order, repeated } = await room.inTurn(() => createOrder(room, workspace, { adapter, nanos, reference }));
       return { status: 201, json: { ...orderView(room, order), repeated } };

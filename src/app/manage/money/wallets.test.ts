@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { plainWorkspace } from "../../../../tests/support/workspaces.ts";
 import { fault } from "../../../contract/faults.ts";
-import { memoryState } from "../../../io/state/memory.ts";
+import { memoryState } from "../../../io/state/memory-state.ts";
 import { systemClock } from "../../../kit/clock.ts";
 import { walletAfter } from "./wallets.ts";
 

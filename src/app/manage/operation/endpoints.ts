@@ -30,7 +30,7 @@ function viewOf(
     state: status === "retired" ? "retired" : isConnected ? standing : "not_connected",
     aside_until: asideForMs === null ? null : isoTime(Math.round(nowMs + asideForMs)),
     failures_in_a_row: book.failuresInARow,
-    in_flight: places.at(id),
+    in_flight: places.inUse(id),
     served: book.served,
     failed: book.failed,
     times_aside: book.timesAside,

@@ -1,4 +1,4 @@
-import type { DaySpend, SpenderOf } from "../../../domain/admission/admission.ts";
+import type { DailySpend, SpenderRef } from "../../../domain/admission/shared-state.ts";
 import type { RollupStore } from "../../../domain/record/rollup.ts";
 import type { Directory } from "../../../domain/tenancy/directory.ts";
 import { dayName, spanOf } from "../../../kit/calendar.ts";
@@ -99,8 +99,8 @@ async function storedBalances({ directory, store }: LiveDeps): Promise<Figures> 
 }
 
 /** Everybody whose spending is counted, whether or not there is a limit: one can be set at any moment. */
-function spendersOf(directory: Directory): SpenderOf[] {
-  const spenders = new Map<string, SpenderOf>();
+function spendersOf(directory: Directory): SpenderRef[] {
+  const spenders = new Map<string, SpenderRef>();
   for (const { id: workspaceId } of directory.workspaces()) {
     const add = (id: string) => spenders.set(id, { id, workspaceId });
     add(workspaceId);
@@ -123,7 +123,7 @@ async function liveSpending({ directory, state }: LiveDeps, nowMs: number): Prom
   return figures;
 }
 
-function storedSpending(spends: readonly DaySpend[], nowMs: number): Figures {
+function storedSpending(spends: readonly DailySpend[], nowMs: number): Figures {
   const figures = new Map<string, bigint>();
   for (const unit of ["day", "month"] as const) {
     const { firstDay, endDay } = spanOf(unit, nowMs);

@@ -138,7 +138,7 @@ export class MasterKeyRotation {
   #step<T>(work: () => Promise<T>): Promise<T> {
     const { shared } = this.#deps;
     if (shared === undefined) return work();
-    return shared.inTurn((leaving) => {
+    return shared.withCurrentKeys((leaving) => {
       this.#leaving = leaving;
       return work();
     });
@@ -146,23 +146,23 @@ export class MasterKeyRotation {
 
   async #begin(file: NonNullable<RotationDeps["file"]>): Promise<void> {
     const { keys, store } = this.#deps;
-    const made = masterKeyOf(await file.begin());
+    const made = masterKeyOf(await file.stageNext());
     const from = keys.current.id;
     try {
       const audit = this.#line("operator", "master_key.rotate", made.id, { from, to: made.id });
       await store.change(async () => ({ answer: null, audit }));
     } catch (error) {
-      await file.abandon();
+      await file.discardNext();
       throw error;
     }
-    keys.use(made);
+    keys.promote(made);
     this.#leaving = from;
   }
 
   async #rewrapAll(actor: string): Promise<void> {
     const { vault, timers } = this.#deps;
     // A data key that is being made with the key before must be seen below.
-    await vault.settled();
+    await vault.pendingKeysStored();
     const stuck: string[] = [];
     for (let after = ""; !this.#stopped; ) {
       const last = await this.#step(() => this.#rewrapSome(actor, after, stuck));
@@ -214,8 +214,8 @@ export class MasterKeyRotation {
       ({ masterKey }) => masterKey === null || masterKey === leaving,
     );
     if (needed.length > 0) throw new Error(`the old master key ${leaving} is still needed`);
-    await file.finish();
-    keys.forget(leaving);
+    await file.promoteNext();
+    keys.remove(leaving);
     this.#leaving = undefined;
   }
 

@@ -24,7 +24,7 @@ function platformKeyView({ connections }: Room, key: PlatformKey) {
 
 /** Every workspace looks before its next request whether something is new; those that cannot be told hear of it soon. */
 async function tellEverybody({ directory, state }: Room): Promise<void> {
-  await Promise.allSettled(directory.workspaces().map(({ id }) => state.touch(id)));
+  await Promise.allSettled(directory.workspaces().map(({ id }) => state.bumpVersion(id)));
 }
 
 async function putPlatformKey(room: Room, provider: string, exchange: Exchange): Promise<PlatformKey> {

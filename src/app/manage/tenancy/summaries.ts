@@ -30,7 +30,7 @@ async function summaryOf(room: Room, workspace: Workspace, spentNanos: bigint): 
     created_at: isoTime(createdAtMs),
     ...(await walletView(room, workspace)),
     spent_this_month: formatNanos(spentNanos),
-    margin: room.planning.margins.ownOf(id)?.share ?? null,
+    margin: room.planning.margins.overrideFor(id)?.share ?? null,
     members: members.length,
     owners: members.filter(({ role, offered }) => role === "owner" && !offered).map(({ email }) => email),
     keys: room.directory.keys(id).filter((key) => standingOf(key, nowMs) === "valid").length,

@@ -1,4 +1,4 @@
-import { script } from "./script.ts";
+import { script } from "./lua-script.ts";
 
 /*
  * A use of an Idempotency-Key is a hash: who runs under it (rb body, rr request, ru until when, rl in which life), and

@@ -1,4 +1,4 @@
-import { script } from "./script.ts";
+import { script } from "./lua-script.ts";
 
 /**
  * A new epoch begins, and the one before is over for good. Its name begins with its time, so newer is greater; where the

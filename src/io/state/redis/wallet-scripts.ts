@@ -1,4 +1,4 @@
-import { script } from "./script.ts";
+import { script } from "./lua-script.ts";
 
 /** For how long a change of money that was made is known, so that it is not made twice. */
 export const CHANGE_MARK_MS = 3_600_000;

@@ -1,4 +1,4 @@
-import { script } from "./script.ts";
+import { script } from "./lua-script.ts";
 
 /**
  * The moments of the calls of the last 60 seconds, oldest first, in microseconds of Redis' own clock. A clock that was

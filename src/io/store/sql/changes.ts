@@ -1,10 +1,10 @@
 import type { Kysely } from "kysely";
-import type { ChangeStore } from "../../../domain/fleet/changes.ts";
+import type { ChangeFeed } from "../../../domain/fleet/change-feed.ts";
 import type { Database } from "./schema.ts";
 
-export function changeStore(db: Kysely<Database>): ChangeStore {
+export function changeStore(db: Kysely<Database>): ChangeFeed {
   return {
-    async newest() {
+    async latestSeq() {
       const row = await db
         .selectFrom("changes")
         .select(({ fn }) => fn.max("seq").as("seq"))
@@ -12,7 +12,7 @@ export function changeStore(db: Kysely<Database>): ChangeStore {
       return Number(row?.seq ?? 0);
     },
 
-    async since(seq) {
+    async changesSince(seq) {
       const rows = await db.selectFrom("changes").selectAll().where("seq", ">", seq).orderBy("seq").execute();
       // A transaction that was undone leaves a gap as well: then everything is loaded for nothing.
       const missed = rows.some((row, at) => Number(row.seq) !== seq + 1 + at);
@@ -22,7 +22,7 @@ export function changeStore(db: Kysely<Database>): ChangeStore {
       };
     },
 
-    async sweep(beforeMs) {
+    async purge(beforeMs) {
       await db
         .deleteFrom("changes")
         .where("at_ms", "<", Math.trunc(beforeMs))

@@ -1,5 +1,5 @@
 import type { Kysely, Selectable } from "kysely";
-import type { IdempotencyStore, RememberedUse } from "../../../domain/admission/idempotency.ts";
+import type { ChargedKeyUse, IdempotencyStore } from "../../../domain/admission/idempotency.ts";
 import type { Database } from "./schema.ts";
 
 /** Read and removed here; the ingest writes them, together with the charges they stand for. */
@@ -44,7 +44,7 @@ export function idempotencyStore(db: Kysely<Database>): IdempotencyStore {
   };
 }
 
-function toUse(row: Selectable<Database["idempotency_keys"]>): RememberedUse {
+function toUse(row: Selectable<Database["idempotency_keys"]>): ChargedKeyUse {
   return {
     key: row.key_digest,
     body: row.body_digest,

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import { z } from "zod";
 import {
-  type Spending,
+  type SpendingKind,
   type StatementSums,
   type TimeSpan,
   TRANSACTION_KINDS,
@@ -65,7 +65,7 @@ function correctionsIn(workspaceId: string, { fromMs, toMs }: TimeSpan) {
 export async function spentIn(
   db: Kysely<Database>,
   workspaceId: string,
-  spending: Spending,
+  spending: SpendingKind,
   spans: readonly TimeSpan[],
 ): Promise<bigint[]> {
   const taken = spending === "charges" ? chargesIn : correctionsIn;

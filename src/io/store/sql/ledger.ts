@@ -1,16 +1,16 @@
 import { type Kysely, sql } from "kysely";
 import { fault } from "../../../contract/faults.ts";
+import { CHARGE_MAX_NANOS } from "../../../domain/billing/charge.ts";
 import {
-  type Charged,
+  type ChargedRequest,
   chargeIdOf,
-  type Entry,
+  type LedgerEntry,
   type LedgerStore,
   type Transaction,
   type Transfer,
   transferOf,
   type WalletRow,
 } from "../../../domain/billing/ledger.ts";
-import { CHARGE_MAX_NANOS } from "../../../domain/billing/price.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import type { Engine } from "./engine.ts";
 import { inTransaction } from "./in-transaction.ts";
@@ -41,7 +41,7 @@ export function ledgerStore(
       return row === undefined ? undefined : toWallet(row);
     },
 
-    async giveBack(transactionId, { id, workspaceId, createdAtMs }) {
+    async recordReturn(transactionId, { id, workspaceId, createdAtMs }) {
       const values = {
         transaction_id: transactionId,
         workspace_id: workspaceId,
@@ -93,7 +93,7 @@ export function ledgerStore(
       return row === undefined ? undefined : toTransaction(row);
     },
 
-    charged: (requests) => chargedOf(db, requests),
+    chargedRequestIds: (requests) => chargedOf(db, requests),
     spent: (...asked) => spentIn(db, ...asked),
     statement: (workspaceId, span) => statementOf(db, workspaceId, span),
 
@@ -107,7 +107,7 @@ export function ledgerStore(
 /** Asked for by one statement: each has four values, of which it may have some ten thousand. */
 const CHARGES_AT_ONCE = 1000;
 
-async function chargedOf(db: Kysely<Database>, requests: readonly Charged[]): Promise<ReadonlySet<string>> {
+async function chargedOf(db: Kysely<Database>, requests: readonly ChargedRequest[]): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   for (let at = 0; at < requests.length; at += CHARGES_AT_ONCE) {
     const asked = requests.slice(at, at + CHARGES_AT_ONCE);
@@ -153,7 +153,7 @@ async function postIn(
 }
 
 /** Wallets change here and in the engines' ingest, always together with the entries they are the sum of. */
-async function moveWallet(session: Kysely<Database>, { workspaceId, currency, nanos }: Entry): Promise<void> {
+async function moveWallet(session: Kysely<Database>, { workspaceId, currency, nanos }: LedgerEntry): Promise<void> {
   // What goes out always can.
   const most = nanos > 0n ? BALANCE_NANOS_MAX - nanos : CHARGE_MAX_NANOS;
   const moved = await session

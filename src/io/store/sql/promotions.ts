@@ -54,7 +54,7 @@ export function promotionStore(db: Kysely<Database>): PromotionStore {
       return row?.expires_at_ms;
     },
 
-    async expired(id, nanos) {
+    async recordExpiry(id, nanos) {
       const changed = await db
         .updateTable("promotions")
         .set({ expired_nanos: sql`expired_nanos + ${nanos}`, expiry_parts: sql`expiry_parts + 1` })

@@ -7,7 +7,7 @@ import type { PaymentStore } from "../../../domain/billing/payment.ts";
 import type { PromotionStore } from "../../../domain/billing/promotion.ts";
 import type { ProofStore } from "../../../domain/catalogue/proofs.ts";
 import type { RateStore } from "../../../domain/catalogue/rates.ts";
-import type { ChangeStore } from "../../../domain/fleet/changes.ts";
+import type { ChangeFeed } from "../../../domain/fleet/change-feed.ts";
 import type { AuditStore, Changed } from "../../../domain/record/audit.ts";
 import type { CaptureStore, CaptureWriter } from "../../../domain/record/capture.ts";
 import type { EvidenceStore } from "../../../domain/record/evidence.ts";
@@ -94,7 +94,7 @@ export type Store = RecordSink & {
   readonly rollups: RollupStore;
   readonly audit: AuditStore;
   /** What other instances must load again. */
-  readonly changes: ChangeStore;
+  readonly changes: ChangeFeed;
   readonly evidence: EvidenceStore;
   readonly alerts: AlertStore;
   /** Exchange rates, with all that ever held. */

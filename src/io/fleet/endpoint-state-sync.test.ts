@@ -1,0 +1,191 @@
+import { duplexPair } from "node:stream";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { hasRedis, redisState, startRedis } from "../../../tests/support/redis.ts";
+import type { CoordinationStore } from "../../domain/fleet/coordination-store.ts";
+import { EndpointBreakers } from "../../domain/routing/breakers.ts";
+import { Health } from "../../domain/routing/health.ts";
+import { Learned } from "../../domain/routing/learned.ts";
+import { systemClock } from "../../kit/clock.ts";
+import { systemTimers } from "../../kit/timers.ts";
+import { memoryState } from "../state/memory-state.ts";
+import { boardOfPrimary } from "../workers/board.ts";
+import { Desk } from "../workers/desk.ts";
+import { memoryBoard } from "../workers/memory-board.ts";
+import { Primary } from "../workers/primary.ts";
+import { Reserved } from "../workers/reserved.ts";
+import { withVersions } from "../workers/versions.ts";
+import { EndpointStateSync } from "./endpoint-state-sync.ts";
+
+const SAMPLE = { firstByteMs: 200, totalMs: 1200, outputTokens: 100 };
+const KNOWN: ReadonlySet<string> = new Set(["a", "b"]);
+
+/** One instance, as far as its endpoints are concerned. */
+async function instance(id: string, store: CoordinationStore, ids: readonly string[] = ["one", "two"]) {
+  const breakers = new EndpointBreakers(systemClock);
+  const health = new Health();
+  const learned = new Learned();
+  const instanceIds = async () => ids;
+  const shared = new EndpointStateSync({
+    ...{ fleet: { id, instanceIds }, store, breakers, health, learned, clock: systemClock, timers: systemTimers },
+    hasEndpoint: (endpoint) => KNOWN.has(endpoint),
+  });
+  await shared.start();
+  onTestFinished(() => shared.close());
+  return { breakers, health, learned, shared };
+}
+
+/** A board that hangs in a primary process, as each of its workers sees it. */
+function workerBoards(): () => CoordinationStore {
+  const board = memoryBoard(systemClock, systemTimers);
+  const state = withVersions(memoryState(systemClock), () => "v");
+  const desks: Desk[] = [];
+  const refused = () => {
+    throw new Error("not asked here");
+  };
+  return () => {
+    const [here, there] = duplexPair();
+    const tell = (topic: string, message: string) => {
+      for (const one of desks) one.tell({ is: "told", topic, message });
+    };
+    desks.push(
+      new Desk(
+        there,
+        { state, board, reserved: new Reserved() },
+        { hello: refused, up: refused, ready: refused, metrics: refused, tell },
+      ),
+    );
+    return boardOfPrimary(new Primary(here, systemClock));
+  };
+}
+
+async function redisBoards(): Promise<() => Promise<CoordinationStore>> {
+  const redis = await startRedis();
+  onTestFinished(() => redis.close());
+  return async () => {
+    const shared = await redisState(redis.url);
+    onTestFinished(async () => void (await shared.close()));
+    return shared.coordination;
+  };
+}
+
+describe.each([
+  ["workers", async () => workerBoards()],
+  ...(hasRedis ? [["Redis", redisBoards] as const] : []),
+] as const)("on the board of %s", (_, boards) => {
+  test("SCALE-02 ROUTE-05 ROUTE-02 what one instance finds out of endpoints another one knows, and one that begins later", async () => {
+    const board = await boards();
+    const [one, two] = [await instance("one", await board()), await instance("two", await board())];
+    one.health.served("a", SAMPLE, systemClock.nowMs());
+    one.health.served("of a catalogue of its own", SAMPLE, systemClock.nowMs());
+    for (let at = 0; at < 100; at += 1) one.learned.answered("model", 40, undefined);
+    one.breakers.failed("a", 60_000);
+    one.breakers.failed("of a catalogue of its own", 60_000);
+    await vi.waitFor(() => expect(two.breakers.aside).toEqual(["a"]));
+    const left = await instance("left", await board());
+    expect(left.breakers.aside).toEqual(["a"]);
+    one.breakers.served("a");
+    await vi.waitFor(() => expect(two.breakers.standingOf("a")).toBe("in"));
+    const measured = one.health.of("a", systemClock.nowMs());
+    await vi.waitFor(() => expect(two.health.of("a", systemClock.nowMs())).toEqual(measured));
+    const late = await instance("late", await board());
+    expect(late.health.of("a", systemClock.nowMs())).toEqual(measured);
+    expect(late.health.said(systemClock.nowMs(), 9)).toEqual([]);
+    expect(late.learned.outputTokens("model", undefined)).toBe(one.learned.outputTokens("model", undefined));
+    // What others know is the beginning, and what is learned here is learned here.
+    late.learned.answered("model", 1040, undefined);
+    expect(Math.round(late.learned.outputTokens("model", undefined))).toBe(140);
+    expect(late.learned.outputTokens("other", undefined)).toBe(512);
+    expect(late.health.of("of a catalogue of its own", systemClock.nowMs())).toBeUndefined();
+  });
+});
+
+test("SCALE-02 SCALE-03 an instance that is started again knows what it knew; what one that died set aside stays so until its time is over", async () => {
+  let ms = 1_000_000;
+  const clock = { nowMs: () => ms, monotonicMs: () => ms };
+  const store = memoryBoard(clock, systemTimers);
+  const begin = async (id: string) => {
+    const breakers = new EndpointBreakers(clock);
+    const health = new Health();
+    const learned = new Learned();
+    const rings: (() => void)[] = [];
+    const after = (_: number, ring: () => void) => {
+      rings.push(ring);
+      return systemTimers.after(0, () => undefined);
+    };
+    const fleet = { id, peers: async () => [id] };
+    const shared = new EndpointStateSync({
+      ...{ fleet, store, breakers, health, learned, clock, timers: { after } },
+      hasEndpoint: () => true,
+    });
+    await shared.start();
+    const look = async () => {
+      for (const ring of rings.splice(0)) ring();
+      await expect.poll(() => rings.length).toBe(1);
+    };
+    return { breakers, health, learned, look };
+  };
+  const dead = await begin("dead");
+  dead.health.served("a", SAMPLE, ms);
+  dead.learned.answered("model", 1512, undefined);
+  dead.breakers.failed("a", 30_000);
+  ms += 2000;
+  await dead.look();
+  const [again, other] = [await begin("dead"), await begin("other")];
+  expect(again.health.of("a", ms)).toMatchObject({ firstByteMs: 200, perTokenMs: 10 });
+  expect([again.learned.said(9), other.learned.said(9)]).toEqual([[["model", 612]], []]);
+  expect([again, other].map(({ breakers }) => breakers.standingOf("a"))).toEqual(["aside", "aside"]);
+  ms += 20_000;
+  await other.look();
+  expect(other.breakers.standingOf("a")).toBe("aside");
+  ms += 8000;
+  expect([again, other].map(({ breakers }) => breakers.standingOf("a"))).toEqual(["probe", "probe"]);
+  ms += 20_000;
+  await other.look();
+  expect(other.breakers.standingOf("a")).toBe("in");
+  // What it measured counts for longer, and not for ever.
+  expect(other.health.of("a", ms)).toMatchObject({ firstByteMs: 200 });
+  ms += 600_000;
+  await other.look();
+  expect(other.health.of("a", ms)).toBeUndefined();
+});
+
+test("SCALE-03 while the board is away each goes on with what it knows; nonsense on it is not believed", async () => {
+  const held = memoryBoard(systemClock, systemTimers);
+  let isAway = false;
+  const away = <T>(answer: Promise<T>) => (isAway ? Promise.reject(new Error("away")) : answer);
+  const board: CoordinationStore = {
+    ...held,
+    put: (...asked) => away(held.put(...asked)),
+    get: (name) => away(held.get(name)),
+    list: (prefix) => away(held.list(prefix)),
+    delete: (name) => away(held.delete(name)),
+    publish: (...told) => away(held.publish(...told)),
+  };
+  for (const [name, text] of [
+    ["aside:x", '{"aside":[["a",1,9e99,-1]],"served":[]}'],
+    ["aside:y", "{"],
+    ["aside:z", '{"aside":[["a",1,9e99,1]],"served":[]}'],
+    ["speed:x", '{"speeds":[["a",1,-5,1,1]],"output":[]}'],
+    ["speed:y", "null"],
+    ["speed:z", '{"speeds":[["a",1,1e308,1,1]],"output":[["model",1e308]]}'],
+    ["speed:zz", '{"speeds":[["a",1,1,1,1e-320]],"output":[]}'],
+  ] as const)
+    await held.put(name, text, 60_000);
+  const [one, two] = [await instance("one", board), await instance("two", board)];
+  expect([two.breakers.aside, two.health.of("a", systemClock.nowMs())]).toEqual([[], undefined]);
+  expect(two.learned.outputTokens("model", undefined)).toBe(512);
+  one.breakers.failed("a", 60_000);
+  await vi.waitFor(() => expect(two.breakers.aside).toEqual(["a"]));
+  isAway = true;
+  one.breakers.failed("b", 60_000);
+  two.breakers.failed("b", 90_000);
+  two.health.served("b", SAMPLE, systemClock.nowMs());
+  const late = await instance("late", board);
+  expect(late.breakers.aside).toEqual([]);
+  expect([one.breakers.aside, two.breakers.aside.toSorted()]).toEqual([
+    ["a", "b"],
+    ["a", "b"],
+  ]);
+  isAway = false;
+  await vi.waitFor(() => expect(late.breakers.aside.toSorted()).toEqual(["a", "b"]));
+});

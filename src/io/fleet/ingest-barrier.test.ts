@@ -1,0 +1,32 @@
+import { expect, onTestFinished, test } from "vitest";
+import { hasRedis, redisState, startRedis } from "../../../tests/support/redis.ts";
+import { createIdGenerator } from "../../kit/id-generator.ts";
+import { systemTimers } from "../../kit/timers.ts";
+import { createIngestBarrier } from "./ingest-barrier.ts";
+
+test.skipIf(!hasRedis)(
+  "SCALE-02 an instance that had lost its connection when all were asked to empty their journals is heard all the same",
+  async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.close());
+    const known = async () => ["one", "two"];
+    const flushed: string[] = [];
+    const instance = async (id: string) => {
+      const { coordination, close } = await redisState(redis.url);
+      onTestFinished(async () => void (await close()));
+      const parts = {
+        fleet: { id, known },
+        board: coordination,
+        ids: createIdGenerator(Date.now),
+        timers: systemTimers,
+      };
+      return createIngestBarrier({ ...parts, flush: async () => void flushed.push(id) });
+    };
+    const [one] = [await instance("one"), await instance("two")];
+    await one.all();
+    flushed.length = 0;
+    await redis.ask("CLIENT", "KILL", "TYPE", "pubsub");
+    await one.all();
+    expect(new Set(flushed)).toEqual(new Set(["one", "two"]));
+  },
+);

@@ -1,0 +1,287 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import fc from "fast-check";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { hasRedis, type RedisServer, startRedis } from "../../../../tests/support/redis.ts";
+import { areOpen, DAY, recordOf, redisDesks, refused } from "../../../../tests/support/redis-desks.ts";
+import { batchOf } from "../../../domain/record/ingest.ts";
+
+let server: RedisServer;
+const { gateway, behindProxy, closeAll } = redisDesks(() => server);
+
+describe.skipIf(!hasRedis)("what Redis loses", () => {
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+  afterEach(async () => {
+    await closeAll();
+  });
+  afterAll(() => server?.close());
+
+  for (const loss of ["FLUSHALL", "a restart"] as const)
+    test(`SCALE-03 ${loss}: paid work is refused until wallets are filled from SQL and from what the instances hold`, async () => {
+      const { sql, one, two } = await gateway();
+      const leads = await one.redis?.coordination.acquireLock("leader", { ttlMs: 600_000, waitMs: 0 });
+      await one.hold("runs", 100n);
+      await two.hold("ended", 50n);
+      await two.end("ended", 30n);
+      await one.hold("free", 70n);
+      expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 970n, heldNanos: 170n });
+      if (loss === "FLUSHALL") await server.ask("FLUSHALL");
+      else {
+        await server.kill();
+        await server.start();
+      }
+      const answer = await two.hold("now", 1n).catch(refused);
+      expect(answer).toEqual({ "retry-after": "1" });
+      await one.end("free", 0n);
+      await areOpen(one, two);
+      expect(leads?.isHeld).toBe(false);
+      expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 970n, heldNanos: 100n });
+      await one.end("runs", 90n);
+      await one.end("runs", 90n);
+      for (const desk of [one, two]) await desk.ingest();
+      expect(sql.balanceNanos).toBe(880n);
+      expect(await two.state.wallet("ws")).toEqual({ balanceNanos: 880n, heldNanos: 0n });
+      const { month } = await one.state.spending({ id: "key", workspaceId: "ws" }, Date.parse(DAY));
+      expect(month).toEqual({ spentNanos: 120n, heldNanos: 0n });
+    });
+
+  test("SCALE-03 a Redis that kept its data and was started again is not believed: the last it knew may be missing", async () => {
+    const keeping = await startRedis({ keeps: "all" });
+    const empty = server;
+    server = keeping;
+    try {
+      const { one, two } = await gateway();
+      await one.hold("r", 10n);
+      await keeping.kill();
+      await keeping.start();
+      expect(await keeping.ask("HGET", `${one.prefix}{ws}:wallet`, "b")).toBe("1000");
+      await keeping.ask("HSET", `${one.prefix}{ws}:wallet`, "b", "1", "f", "1");
+      await areOpen(one, two);
+      await expect.poll(() => two.state.wallet("ws").catch(refused)).toEqual({ balanceNanos: 1000n, heldNanos: 10n });
+      // Nothing is kept of the epoch before.
+      expect(await keeping.ask("KEYS", `${one.prefix}{fleet}:wallets:*`)).toHaveLength(1);
+      for (const desk of [one, two]) await desk.stop();
+    } finally {
+      server = empty;
+      await keeping.close();
+    }
+  });
+
+  test("SCALE-03 a clock of Redis that was set back keeps no wallet shut, and hides no change of money that runs", async () => {
+    const { one, two } = await gateway();
+    const fleet = `${one.prefix}{fleet}:`;
+    // As an epoch leaves it that began when the clock was an hour ahead.
+    const aheadMicros = `${(Date.now() + 3_600_000) * 1000}`;
+    await server.ask("HSET", `${fleet}last-epoch`, "name", aheadMicros);
+    await server.ask("HSET", `${one.prefix}{ws}:wallet`, "e", `${aheadMicros}-ahead`);
+    await server.ask("ZADD", `${fleet}moving`, String(Date.now() + 60_000), "runs");
+    await server.ask("DEL", `${fleet}epoch`);
+    await expect.poll(() => server.ask("EXISTS", `${fleet}epoch`), { timeout: 10_000 }).toBe(1);
+    await areOpen(one, two);
+    const name = String(await server.ask("HGET", `${fleet}last-epoch`, "name"));
+    expect(BigInt(name)).toBeGreaterThan(BigInt(aheadMicros));
+    expect(await server.ask("HGET", `${one.prefix}{ws}:wallet`, "e")).toContain(`${name}-`);
+    expect(await server.ask("ZSCORE", `${fleet}moving`, "runs")).not.toBeNull();
+  });
+
+  test("SCALE-03 what an instance charged and died with is taken off once: settled or not, in this epoch or an earlier one", async () => {
+    const { sql, one, two } = await gateway();
+    await two.hold("settled", 50n);
+    await two.end("settled", 40n);
+    await two.hold("not settled", 50n);
+    await two.end("not settled", 30n, "dies before it settles");
+    await two.hold("interrupted", 50n);
+    await two.stop();
+    expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 960n, heldNanos: 100n });
+    await two.start();
+    expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 930n, heldNanos: 0n });
+    expect(await server.ask("HLEN", `${one.prefix}{ws}:paid`)).toBe(0);
+
+    await two.hold("lost", 50n);
+    await two.end("lost", 20n);
+    await two.hold("unheard", 50n);
+    await two.end("unheard", 10n);
+    // SQL has the second, and the instance does not know.
+    const kept = recordOf("unheard", 10n);
+    await sql.sink.ingestBatch(batchOf([kept]));
+    await two.stop();
+    await server.ask("FLUSHALL");
+    await areOpen(one);
+    expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 920n, heldNanos: 0n });
+    sql.answersLost = 1;
+    await two.start();
+    expect(sql.balanceNanos).toBe(900n);
+    expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 900n, heldNanos: 0n });
+  });
+
+  test("SCALE-03 a hold that was swept long ago is charged when its record comes at last", async () => {
+    const { sql, one, two } = await gateway();
+    await two.hold("r", 50n);
+    await two.end("r", 30n, "dies before it settles");
+    await two.stop();
+    await sleep(5);
+    expect(await one.state.sweepHolds(1)).toBe(1);
+    expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 1000n, heldNanos: 0n });
+    await two.start();
+    expect([sql.balanceNanos, (await one.state.wallet("ws")).balanceNanos]).toEqual([970n, 970n]);
+  });
+
+  test("SCALE-03 a top-up that Redis is lost under is in the wallet once, and none begins while wallets are filled", async () => {
+    const { one, two } = await gateway();
+    // It is lost too, and what is done under it still is not over.
+    const lock = await one.redis?.coordination.acquireLock("workspace:ws", { ttlMs: 150, waitMs: 0 });
+    one.sql.balanceNanos += 5n;
+    await server.ask("FLUSHALL");
+    expect(await two.hold("r", 1n).catch(refused)).toBeTruthy();
+    expect(await two.redis?.coordination.acquireLock("workspace:other", { ttlMs: 1000, waitMs: 300 })).toBeUndefined();
+    expect([two.redis?.status, lock?.isHeld]).toEqual(["opening", false]);
+    await one.state.credit("ws", 5n);
+    await lock?.release();
+    await areOpen(one, two);
+    await two.topUp(7n);
+    expect(await one.state.wallet("ws")).toEqual({ balanceNanos: 1012n, heldNanos: 0n });
+  });
+
+  test("SCALE-03 what an instance has told goes into SQL only when wallets are open, and one that is gone is not waited for", async () => {
+    const { sql, one, two } = await gateway();
+    await one.hold("r", 50n);
+    one.live.add("silent");
+    await server.ask("FLUSHALL");
+    await expect.poll(() => server.ask("KEYS", `${one.prefix}*:opening:*:one`)).toHaveLength(1);
+    await one.end("r", 30n);
+    const moved = one.ingest();
+    await sleep(200);
+    expect([sql.balanceNanos, one.redis?.status]).toEqual([1000n, "opening"]);
+    one.live.delete("silent");
+    await moved;
+    await areOpen(one, two);
+    expect([sql.balanceNanos, (await two.state.wallet("ws")).balanceNanos]).toEqual([970n, 970n]);
+  });
+
+  test("L5 SCALE-03 a Redis that is silent: everything that costs money is refused in time, nothing hangs, and no end is lost", async () => {
+    const { one, two } = await gateway();
+    await areOpen(one, two);
+    await one.hold("runs", 100n);
+    server.pause();
+    const key = { id: "key", workspaceId: "ws" };
+    const asked: unknown[] = await Promise.all([
+      one.hold("late", 500n).catch(refused),
+      Promise.resolve(one.state.claimIdempotencyKey({ key: "k", body: "b" }, "r")).catch(refused),
+      Promise.resolve(one.state.consumeRateWindow(key, 9)).catch(refused),
+    ]);
+    // From now on it is not even asked.
+    asked.push(await Promise.resolve(two.state.consumeRateWindow(key, 9)).catch(refused));
+    await one.end("runs", 60n);
+    await one.state.settle({ requestId: "late", workspaceId: "ws" }, 0n);
+    asked.push(await one.hold("refused", 1n).catch(refused));
+    expect(asked).toEqual(asked.map(() => ({ "retry-after": "1" })));
+    expect(one.redis?.status).toBe("away");
+    await expect(one.ingest()).rejects.toThrow();
+    server.resume();
+    await areOpen(one, two);
+    await expect.poll(() => two.state.wallet("ws")).toEqual({ balanceNanos: 940n, heldNanos: 0n });
+    await one.ingest();
+    expect(one.sql.balanceNanos).toBe(940n);
+  });
+
+  test("SCALE-03 a Redis that was late is asked until it answers, also when it refused to be asked at first", async () => {
+    const { one, two } = await gateway();
+    await areOpen(one, two);
+    await server.ask("ACL", "SETUSER", "default", "-ping");
+    server.pause();
+    const key = { id: "key", workspaceId: "ws" };
+    expect(await Promise.resolve(one.state.consumeRateWindow(key, 9)).catch(refused)).toEqual({ "retry-after": "1" });
+    server.resume();
+    await sleep(150);
+    await server.ask("ACL", "SETUSER", "default", "+ping");
+    await areOpen(one, two);
+  });
+
+  test("SCALE-03 a hold whose answer comes after Redis was called late holds nothing back", async () => {
+    const { one, two } = await gateway();
+    // Redis knows the script from then on.
+    await one.hold("before", 1n);
+    await one.end("before", 0n);
+    server.pause();
+    const first = Promise.resolve(one.state.consumeRateWindow({ id: "key", workspaceId: "ws" }, 9)).catch(refused);
+    await sleep(600);
+    const second = one.hold("second", 500n).catch(refused);
+    expect(await first).toEqual({ "retry-after": "1" });
+    server.resume();
+    // Or Redis was found to be back before it.
+    if ((await second) === "held") await one.end("second", 0n);
+    await areOpen(one, two);
+    await expect.poll(() => two.state.wallet("ws")).toEqual({ balanceNanos: 1000n, heldNanos: 0n });
+  });
+
+  test("SCALE-03 an instance that stood still while wallets were opened without it asks before it goes on", async () => {
+    const { sql, one, two } = await gateway();
+    let stoodStillMs = 0;
+    const clock = { nowMs: Date.now, monotonicMs: () => performance.now() + stoodStillMs };
+    const proxy = await behindProxy(one, { timeoutMs: 60_000, clock });
+    await one.hold("r", 50n);
+    await one.end("r", 30n);
+    proxy.hold();
+    one.live.delete("one");
+    await server.ask("FLUSHALL");
+    await expect(two.hold("now", 1n)).rejects.toThrow();
+    await areOpen(two);
+    stoodStillMs = 20_000;
+    const moved = one.ingest();
+    await sleep(50);
+    proxy.resume();
+    await moved;
+    expect([sql.balanceNanos, (await two.state.wallet("ws")).balanceNanos]).toEqual([970n, 970n]);
+  });
+
+  test("SCALE-03 BILL-02 whatever is lost in whatever order: in the end wallets have what SQL has", async () => {
+    const names = fc.integer({ min: 0, max: 5 });
+    const step = fc.oneof(
+      { weight: 4, arbitrary: fc.record({ do: fc.constant("hold" as const), at: fc.nat(1), id: names }) },
+      { weight: 3, arbitrary: fc.record({ do: fc.constant("end" as const), at: fc.nat(1), id: names }) },
+      { weight: 2, arbitrary: fc.record({ do: fc.constant("ingest" as const), at: fc.nat(1), id: names }) },
+      { weight: 1, arbitrary: fc.record({ do: fc.constant("top up" as const), at: fc.nat(1), id: names }) },
+      { weight: 1, arbitrary: fc.record({ do: fc.constant("deaf" as const), at: fc.nat(1), id: names }) },
+      { weight: 1, arbitrary: fc.record({ do: fc.constant("die" as const), at: fc.nat(1), id: names }) },
+      { weight: 1, arbitrary: fc.record({ do: fc.constant("die half way" as const), at: fc.nat(1), id: names }) },
+      { weight: 1, arbitrary: fc.record({ do: fc.constant("lose" as const), at: fc.nat(1), id: names }) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+        const { sql, one, two, desks } = await gateway();
+        for (const [n, action] of steps.entries()) {
+          const desk = desks[action.at] ?? one;
+          const id = `${desk.id}-${action.id}`;
+          if (desk.redis === undefined) await desk.start();
+          if (action.do === "hold" && !desk.running.has(id) && !sql.records.has(id) && !desk.journal.has(id))
+            await desk.hold(id, 20n).catch(() => desk.running.delete(id));
+          else if (action.do === "end") await desk.end(id, BigInt(n));
+          else if (action.do === "ingest") await desk.ingest().catch(() => undefined);
+          else if (action.do === "top up") await desk.topUp(10n);
+          else if (action.do === "deaf") sql.answersLost = 1;
+          else if (action.do === "lose") await server.ask("FLUSHALL");
+          else if (action.do === "die half way") {
+            sql.balanceNanos += 10n;
+            await desk.stop();
+            // What an instance leaves that dies over a top-up.
+            await server.ask("ZADD", `${desk.prefix}{fleet}:moving`, "1", `left-${n}`);
+          } else if (action.do === "die") {
+            await desk.end(id, BigInt(n), "dies before it settles");
+            await desk.stop();
+          }
+        }
+        for (const desk of desks) if (desk.redis === undefined) await desk.start();
+        await areOpen(one, two);
+        for (const desk of desks) for (const id of desk.running) await desk.end(id, 7n);
+        for (const desk of desks) while (desk.journal.size > 0) await desk.ingest().catch(() => sleep(20));
+        await areOpen(one, two);
+        await expect
+          .poll(() => one.state.wallet("ws").catch(String), { timeout: 10_000 })
+          .toEqual({ balanceNanos: sql.balanceNanos, heldNanos: 0n });
+        await closeAll();
+      }),
+      { numRuns: 8 },
+    );
+  }, 180_000);
+});
