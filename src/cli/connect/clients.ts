@@ -1,8 +1,6 @@
 import path from "node:path";
 import { isJsonObject } from "../../kit/json.ts";
-import { readJson, setJson } from "./jsonc-edit.ts";
-import { readRootPair, readTable, setRootPair, setTable } from "./toml-edit.ts";
-import { putListItem, takeOutItem } from "./yaml-edit.ts";
+import { putListItem, readJson, readTomlValue, removeListItem, setJson, setToml } from "./config-edit.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -104,8 +102,9 @@ const claudeCode: ClientKind = {
   rivals: ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL"],
 };
 
-const CODEX_TABLE = ["model_providers", "gateway"];
-const CODEX_PAIRS = ["model", "model_provider"] as const;
+const CODEX_MODEL = ["model"];
+const CODEX_PROVIDER = ["model_provider"];
+const CODEX_PROVIDER_TABLE = ["model_providers", "gateway"];
 
 const codex: ClientKind = {
   title: "Codex",
@@ -113,21 +112,33 @@ const codex: ClientKind = {
   keyFileName: "gateway-key",
   surface: "responses",
   prefers: [/openai\/gpt-5/, /openai\//],
-  write(text, { base, keyFile, model }) {
-    const table = [
-      "[model_providers.gateway]",
-      'name = "Inference Gateway"',
-      `base_url = ${JSON.stringify(`${base}/v1`)}`,
-      'wire_api = "responses"',
-      // With a command for the key, Codex also asks the gateway what its models can do; with a variable it does not.
-      `auth = { command = "cat", args = [${JSON.stringify(keyFile)}] }`,
-    ];
-    const named = setRootPair(setRootPair(text, "model", JSON.stringify(model.id)), "model_provider", '"gateway"');
-    return setTable(named, CODEX_TABLE, `${table.join("\n")}\n`);
-  },
+  write: (text, { base, keyFile, model }) =>
+    setToml(
+      text,
+      new Map<readonly string[], unknown>([
+        [CODEX_MODEL, model.id],
+        [CODEX_PROVIDER, "gateway"],
+        [
+          CODEX_PROVIDER_TABLE,
+          {
+            name: "Inference Gateway",
+            base_url: `${base}/v1`,
+            wire_api: "responses",
+            // Codex reads model capabilities from the gateway only when the key comes from a command, not from a variable.
+            auth: { command: "cat", args: [keyFile] },
+          },
+        ],
+      ]),
+    ),
   undo(text, before) {
-    const pairs = CODEX_PAIRS.reduce((sum, key) => setRootPair(sum, key, readRootPair(before, key)), text);
-    return setTable(pairs, CODEX_TABLE, readTable(before, CODEX_TABLE));
+    const paths = [CODEX_MODEL, CODEX_PROVIDER, CODEX_PROVIDER_TABLE];
+    const restored = setToml(text, new Map(paths.map((one) => [one, readTomlValue(before, one)])));
+    const [table = ""] = CODEX_PROVIDER_TABLE;
+    const left = readTomlValue(restored, [table]);
+    const isCreatedByUs = isJsonObject(left) && Object.keys(left).length === 0;
+    return isCreatedByUs && readTomlValue(before, [table]) === undefined
+      ? setToml(restored, new Map([[[table], undefined]]))
+      : restored;
   },
   begin: "codex",
   rivals: [],
@@ -162,6 +173,10 @@ function opencodeModel({ name, contextTokens, outputTokens }: KnownModel) {
 
 const CONTINUE_START = "name: Local\nversion: 1.0.0\nschema: v1\n";
 
+function isGatewayModel(item: Readonly<Record<string, unknown>>): boolean {
+  return typeof item["apiKey"] === "string" && item["apiKey"].startsWith("sk_svc_");
+}
+
 const continueDev: ClientKind = {
   title: "Continue",
   configFile: (env, home) => path.join(set(env, "CONTINUE_GLOBAL_DIR") ?? path.join(home, ".continue"), "config.yaml"),
@@ -170,18 +185,19 @@ const continueDev: ClientKind = {
   prefers: [],
   write(text, { base, key, model }) {
     const whole = text.trim() === "" ? CONTINUE_START : text;
-    return putListItem(whole, "models", [
-      `name: ${JSON.stringify(model.name)}`,
-      "provider: openai",
-      `model: ${JSON.stringify(model.id)}`,
-      `apiBase: ${JSON.stringify(`${base}/v1`)}`,
-      `apiKey: ${JSON.stringify(key)}`,
-      "roles: [chat, edit, apply]",
-    ]);
+    const item = {
+      name: model.name,
+      provider: "openai",
+      model: model.id,
+      apiBase: `${base}/v1`,
+      apiKey: key,
+      roles: ["chat", "edit", "apply"],
+    };
+    return putListItem(whole, "models", item, isGatewayModel);
   },
   undo(text, before) {
-    const left = takeOutItem(text);
-    return before === "" && left === `${CONTINUE_START}models:\n` ? "" : left;
+    const left = removeListItem(text, "models", isGatewayModel);
+    return before === "" && left === CONTINUE_START ? "" : left;
   },
   begin: "cn",
   rivals: [],

@@ -1,6 +1,6 @@
 import { useMemo } from "react";
 import { CopyButton } from "../../ui/copy-button.tsx";
-import { qrPath } from "./qr.ts";
+import { qrPath } from "./qr-path.ts";
 
 /** The key of the second factor, to scan or to type. It never leaves the page: the picture is drawn here. */
 export function TotpKey({ uri }: { readonly uri: string }) {
