@@ -1,7 +1,12 @@
-/** `npm test`: set-up, the checks, every test. Arguments (`npm test -- tests/edge`) run those tests alone. */
+/**
+ * `npm test`: set-up, the checks, every test. Arguments (`npm test -- tests/edge`) run those tests alone.
+ * `--no-install` leaves the machine as it is: tests whose programs are missing are skipped with the reason.
+ * `--fast` (`npm run test:fast`) runs the tests that need no server program, no browser and no root.
+ */
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { fastTests } from "./fast-tests.mjs";
 import { setUp } from "./setup.mjs";
 import { CHECKS, close, runSteps, tests } from "./steps.mjs";
 
@@ -18,11 +23,20 @@ const PROGRAMS = [
   { isThere: hasChromium, debianPackages: ["chromium-headless-shell", "chromium"] },
 ];
 
-const only = process.argv.slice(2);
+const FLAGS = ["--fast", "--no-install"];
+const args = process.argv.slice(2);
+const isFast = args.includes("--fast");
+const mayInstall = !isFast && !args.includes("--no-install");
+const only = args.filter((arg) => !FLAGS.includes(arg));
 
 await installAll();
 await import("./prepare.mjs");
-close("Tests", await runSteps(only.length > 0 ? [tests(only)] : [...CHECKS, tests([])]));
+close("Tests", await runSteps(steps()));
+
+function steps() {
+  if (isFast) return [tests([...fastTests(), "--reporter=dot", ...only])];
+  return only.length > 0 ? [tests(only)] : [...CHECKS, tests([])];
+}
 
 /** Packages and programs at once: both are mostly waiting for the network. */
 async function installAll() {
@@ -34,19 +48,25 @@ async function installAll() {
 }
 
 async function installPrograms() {
+  if (isFast) return;
   const missing = () => PROGRAMS.filter(({ isThere }) => !isThere());
   const wanted = missing();
   if (wanted.length === 0) return;
-  if (process.getuid?.() === 0 && isOnPath("apt-get")) {
+  if (mayInstall && process.getuid?.() === 0 && isOnPath("apt-get")) {
+    const names = wanted.map(({ debianPackages }) => debianPackages.join(" or "));
+    process.stdout.write(
+      `Installing Debian packages as root: ${names.join(", ")}. Skip this with: npm test -- --no-install\n`,
+    );
     await withoutServices(async () => {
       await aptGet(["update", "-qq"]);
       const packages = wanted.map(({ debianPackages }) => debianPackages.find(isPackaged) ?? debianPackages[0]);
-      process.stdout.write(`Installing Debian packages: ${packages.join(" ")}\n`);
       await aptGet(["install", "-y", "-qq", "--no-install-recommends", ...packages]);
     });
   }
   const still = missing().map(({ debianPackages }) => debianPackages[0]);
-  if (still.length > 0) process.stdout.write(`Missing Debian packages, their tests are skipped: ${still.join(" ")}\n`);
+  const reason = mayInstall ? "not installed" : "not installed, --no-install was given";
+  if (still.length > 0)
+    process.stdout.write(`Tests that need these Debian packages are skipped (${reason}): ${still.join(" ")}\n`);
 }
 
 function isOnPath(program) {
