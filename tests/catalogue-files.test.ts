@@ -8,7 +8,7 @@ import { sayProblem } from "../src/domain/catalogue/problems.ts";
 import { FILE_SCHEMA_NAMES, printSchema } from "../src/domain/catalogue/schema.ts";
 import { catalogueFiles } from "../src/io/catalogue-files.ts";
 import { QUIRKS } from "../src/language/canon/quirks.ts";
-import { THINKING_WAYS } from "../src/language/canon/reasoning-control.ts";
+import { REASONING_CONTROLS } from "../src/language/canon/reasoning-control.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
 const SHIPPED = path.join(ROOT, "catalogue");
@@ -84,7 +84,7 @@ describe("the guide", () => {
   });
 
   test("explains every quirk and every way to tell a model to think", () => {
-    expect([...QUIRKS, ...THINKING_WAYS].filter((name) => !guide.includes(`\`${name}\``))).toEqual([]);
+    expect([...QUIRKS, ...REASONING_CONTROLS].filter((name) => !guide.includes(`\`${name}\``))).toEqual([]);
   });
 
   test("has an example that works as it stands beside the shipped files", async () => {

@@ -1,21 +1,21 @@
 import { describe, expect, test } from "vitest";
-import type { AnswerEvent } from "../../src/language/canon/reply-events.ts";
-import { IMPOSSIBLE_TOKENS } from "../../src/language/canon/usage.ts";
-import { geminiDialect } from "../../src/language/dialects/gemini/upstream/dialect.ts";
+import type { ReplyEvent } from "../../src/language/canon/reply-events.ts";
+import { IMPLAUSIBLE_TOKENS } from "../../src/language/canon/usage.ts";
+import { geminiUpstream } from "../../src/language/dialects/gemini/upstream/dialect.ts";
 import { ArgumentsBuilder } from "../../src/language/dialects/gemini/upstream/partial-arguments.ts";
 import { decodeUsage } from "../../src/language/dialects/gemini/upstream/usage.ts";
 import { cutInto, eventsIn, folded } from "../support/events.ts";
 import { chunk, frame, frames, RESPONSE_ID, USAGE, whole } from "../support/gemini.ts";
 import { FIXTURES_ABSENT, fixturesPresent, loadExchange } from "../support/replay.ts";
 
-function reply(body: unknown): readonly AnswerEvent[] {
-  const events = geminiDialect.decodeReply(Buffer.from(JSON.stringify(body)));
+function reply(body: unknown): readonly ReplyEvent[] {
+  const events = geminiUpstream.decodeReply(Buffer.from(JSON.stringify(body)));
   if (events === undefined) throw new Error("not an answer");
   return events;
 }
 
-function stream(...chunks: unknown[]): AnswerEvent[] {
-  return eventsIn([Buffer.from(chunks.map(frame).join(""))], geminiDialect.openReader());
+function stream(...chunks: unknown[]): ReplyEvent[] {
+  return eventsIn([Buffer.from(chunks.map(frame).join(""))], geminiUpstream.openReader());
 }
 
 const seal = (data: string) => ({ family: "google", data });
@@ -48,15 +48,15 @@ const ANSWERS: readonly (readonly [string, readonly Record<string, unknown>[]])[
 
 describe("laws", () => {
   test.each(ANSWERS)("CHAT-01 stream = reply: %s", (_what, parts) => {
-    const streamed = eventsIn([Buffer.from(frames(parts).join(""))], geminiDialect.openReader());
+    const streamed = eventsIn([Buffer.from(frames(parts).join(""))], geminiUpstream.openReader());
     expect(folded(streamed)).toEqual(folded(reply(whole(parts))));
   });
 
   test.each(ANSWERS)("CHAT-01 any cut: %s", (_what, parts) => {
     const bytes = Buffer.from(frames(parts).join(""));
-    const uncut = eventsIn([bytes], geminiDialect.openReader());
+    const uncut = eventsIn([bytes], geminiUpstream.openReader());
     for (let size = 1; size < 64; size += 1)
-      expect(eventsIn(cutInto(bytes, size), geminiDialect.openReader())).toEqual(uncut);
+      expect(eventsIn(cutInto(bytes, size), geminiUpstream.openReader())).toEqual(uncut);
   });
 });
 
@@ -127,10 +127,10 @@ describe("what the model says", () => {
 
   test("what is not an answer, and an answer that does not end, are not taken for one", () => {
     for (const body of [{}, { candidates: [] }, [], "x", { candidates: "x" }, { usageMetadata: USAGE }])
-      expect(geminiDialect.decodeReply(Buffer.from(JSON.stringify(body)))).toBeUndefined();
-    expect(geminiDialect.decodeReply(Buffer.from("<html>"))).toBeUndefined();
-    expect(geminiDialect.decodeReply(Buffer.from(JSON.stringify(chunk([{ text: "a" }]))))).toBeUndefined();
-    expect(geminiDialect.openReader().read({ event: null, data: "{oops" })).toBeUndefined();
+      expect(geminiUpstream.decodeReply(Buffer.from(JSON.stringify(body)))).toBeUndefined();
+    expect(geminiUpstream.decodeReply(Buffer.from("<html>"))).toBeUndefined();
+    expect(geminiUpstream.decodeReply(Buffer.from(JSON.stringify(chunk([{ text: "a" }]))))).toBeUndefined();
+    expect(geminiUpstream.openReader().read({ event: null, data: "{oops" })).toBeUndefined();
   });
 });
 
@@ -265,7 +265,7 @@ describe("usage", () => {
       { promptTokenCount: 5, cachedContentTokenCount: 6 },
       { promptTokenCount: 5, promptTokensDetails: [{ modality: "AUDIO", tokenCount: 6 }] },
     ])
-      expect(decodeUsage(wire)).toBe(IMPOSSIBLE_TOKENS);
+      expect(decodeUsage(wire)).toBe(IMPLAUSIBLE_TOKENS);
   });
 });
 
@@ -347,7 +347,7 @@ describe("sources", () => {
     { url: "https://b.example", title: null, start, end: text.length },
     { url: "https://a.example", title: "A", start: 0, end: text.indexOf(":") },
   ];
-  const cited = (events: readonly AnswerEvent[]) =>
+  const cited = (events: readonly ReplyEvent[]) =>
     events.flatMap((event) => (event.is === "citation" ? [event.citation] : []));
 
   test("places are counted as clients count, not in bytes", () => {
@@ -388,21 +388,21 @@ describe("errors", () => {
   test("the reason says more than the status; an array around it is no matter", () => {
     const details = [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: "API_KEY_INVALID" }];
     const problem = { message: "m", code: "API_KEY_INVALID", type: "INVALID_ARGUMENT", status: 400 };
-    expect(geminiDialect.decodeProblem(error({ details }), 400, {})).toEqual(problem);
-    expect(geminiDialect.decodeProblem([error({ details })], 400, {})).toEqual(problem);
-    expect(geminiDialect.decodeProblem(error({}), 400, {})).toEqual({ ...problem, code: "INVALID_ARGUMENT" });
+    expect(geminiUpstream.decodeProblem(error({ details }), 400, {})).toEqual(problem);
+    expect(geminiUpstream.decodeProblem([error({ details })], 400, {})).toEqual(problem);
+    expect(geminiUpstream.decodeProblem(error({}), 400, {})).toEqual({ ...problem, code: "INVALID_ARGUMENT" });
   });
 
   test("the delay is a duration in the details", () => {
     const seconds = (retryDelay: unknown) =>
-      geminiDialect.decodeProblem(error({ details: [{ retryDelay }] }), 429, {}).retryAfterSeconds;
+      geminiUpstream.decodeProblem(error({ details: [{ retryDelay }] }), 429, {}).retryAfterSeconds;
     expect([seconds("48s"), seconds("48.2s"), seconds("0s")]).toEqual([48, 49, 0]);
     expect([seconds("soon"), seconds(48), seconds("-1s"), seconds("99999999999s")]).toEqual(Array(4).fill(undefined));
   });
 
   test("a body of any other shape still gives a problem", () => {
     for (const body of [undefined, null, "x", [], {}, { error: "x" }, [null]])
-      expect(geminiDialect.decodeProblem(body, 500, {})).toEqual({
+      expect(geminiUpstream.decodeProblem(body, 500, {})).toEqual({
         message: "the provider gave no reason",
         code: null,
         type: null,
@@ -415,10 +415,10 @@ describe.skipIf(!fixturesPresent)("recorded streams", () => {
   test.each(["stream-text", "stream-thinking"])("CHAT-01 any cut: %s", (name) => {
     const [interaction] = loadExchange(`d3-gemini/${name}`).interactions;
     const bytes = interaction?.response.body ?? Buffer.alloc(0);
-    const uncut = eventsIn([bytes], geminiDialect.openReader());
+    const uncut = eventsIn([bytes], geminiUpstream.openReader());
     expect(uncut.at(-1)?.is).toBe("finish");
     for (const size of [1, 2, 3, 7, 64, 1000])
-      expect(eventsIn(cutInto(bytes, size), geminiDialect.openReader())).toEqual(uncut);
+      expect(eventsIn(cutInto(bytes, size), geminiUpstream.openReader())).toEqual(uncut);
   });
 });
 if (!fixturesPresent) process.stderr.write(`${FIXTURES_ABSENT}\n`);

@@ -6,10 +6,10 @@ import { FIELDS as D1_FIELDS } from "../../src/language/dialects/chat/fields.ts"
 import { FIELDS as D4_FIELDS } from "../../src/language/dialects/converse/fields.ts";
 import { FIELDS as D3_FIELDS } from "../../src/language/dialects/gemini/fields.ts";
 import { FIELDS as D2_FIELDS } from "../../src/language/dialects/messages/fields.ts";
-import type { Fields } from "../../src/language/dialects/upstream-dialect.ts";
+import type { FieldTable } from "../../src/language/dialects/upstream-dialect.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 
-const COLUMNS: Readonly<Record<DialectId, { readonly fields: Fields; readonly model: string }>> = {
+const COLUMNS: Readonly<Record<DialectId, { readonly fields: FieldTable; readonly model: string }>> = {
   D1: { fields: D1_FIELDS, model: "sandbox/chat" },
   D2: { fields: D2_FIELDS, model: "sandbox/claude" },
   D3: { fields: D3_FIELDS, model: "sandbox/gemini" },

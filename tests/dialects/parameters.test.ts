@@ -7,7 +7,7 @@ import { FIELDS as D4_FIELDS } from "../../src/language/dialects/converse/fields
 import { FIELDS as D3_FIELDS } from "../../src/language/dialects/gemini/fields.ts";
 import { FIELDS as D2_FIELDS } from "../../src/language/dialects/messages/fields.ts";
 import { FIELDS as RESPONSES_FIELDS } from "../../src/language/dialects/responses/fields.ts";
-import type { Fields } from "../../src/language/dialects/upstream-dialect.ts";
+import type { FieldTable } from "../../src/language/dialects/upstream-dialect.ts";
 import { replyOf } from "../support/converse.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { whole } from "../support/gemini.ts";
@@ -18,7 +18,7 @@ import { type Answering, chatJson } from "../support/upstream.ts";
 
 /** A dialect as the matrix tries it: a model of the shipped catalogue that takes all its parameters, and who serves it. */
 type Column = {
-  readonly fields: Fields;
+  readonly fields: FieldTable;
   readonly provider: Provider;
   readonly model: string;
   readonly answer: Answering;

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../src/kit/json.ts";
 import type { Call } from "../../src/language/canon/call.ts";
-import type { AnswerEvent } from "../../src/language/canon/reply-events.ts";
+import type { ReplyEvent } from "../../src/language/canon/reply-events.ts";
 import type { ModelFacts } from "../../src/language/dialects/upstream-dialect.ts";
 
 export const CHAT_FACTS: ModelFacts = {
@@ -43,8 +43,8 @@ export function chatSse(chunks: readonly unknown[], end: "done_marker" | "no_mar
 }
 
 /** The pieces of every call's arguments as one, right behind the call: in which order they came is an accident. */
-export function byCall(events: readonly AnswerEvent[]): AnswerEvent[] {
-  return events.flatMap((event): AnswerEvent[] => {
+export function byCall(events: readonly ReplyEvent[]): ReplyEvent[] {
+  return events.flatMap((event): ReplyEvent[] => {
     if (event.is === "tool_arguments") return [];
     if (event.is !== "tool_call") return [event];
     const pieces = events.flatMap((one) =>

@@ -1,12 +1,12 @@
 import { Fault } from "../../src/contract/faults.ts";
 import { ChatRequest } from "../../src/contract/schemas/chat.ts";
 import { encodeEventMessage } from "../../src/kit/aws-event-stream.ts";
-import type { AnswerEvent } from "../../src/language/canon/reply-events.ts";
+import type { ReplyEvent } from "../../src/language/canon/reply-events.ts";
 import { decodeCall } from "../../src/language/dialects/chat/client/request.ts";
 import { ConverseFrames } from "../../src/language/dialects/converse/upstream/frames.ts";
-import { encodeCall } from "../../src/language/dialects/converse/upstream/request.ts";
+import { encodeRequest } from "../../src/language/dialects/converse/upstream/request.ts";
 import { ConverseReader } from "../../src/language/dialects/converse/upstream/stream.ts";
-import type { Asked, ModelFacts } from "../../src/language/dialects/upstream-dialect.ts";
+import type { ModelFacts, ReplyContext } from "../../src/language/dialects/upstream-dialect.ts";
 
 /** A Claude model as Bedrock serves it, and one that is none. */
 export const FACTS: ModelFacts = {
@@ -29,11 +29,11 @@ export const callOf = (more: Record<string, unknown>) =>
   decodeCall(ChatRequest.parse({ model: "m", messages: HELLO, ...more }));
 // biome-ignore lint/suspicious/noExplicitAny: bodies are asserted field by field
 export const bodyOf = (more: Record<string, unknown>, facts = FACTS): any =>
-  JSON.parse(encodeCall(callOf(more), facts));
+  JSON.parse(encodeRequest(callOf(more), facts));
 
 export function refusalOf(more: Record<string, unknown>, facts = FACTS): { code: string; param: string | undefined } {
   try {
-    encodeCall(callOf(more), facts);
+    encodeRequest(callOf(more), facts);
   } catch (error) {
     if (error instanceof Fault) return { code: error.code, param: error.param };
     throw error;
@@ -116,10 +116,10 @@ function deltasOf(block: any): [string, Record<string, unknown>][] {
 const pieces = (text: string): string[] => text.match(/[\s\S]{1,5}/gu) ?? [""];
 
 /** Everything a reader says of a binary stream that arrives in these pieces; `garbage` where it cannot read on. */
-export function converseEvents(chunks: Iterable<Buffer>, asked?: Asked): (AnswerEvent | "garbage")[] {
+export function converseEvents(chunks: Iterable<Buffer>, asked?: ReplyContext): (ReplyEvent | "garbage")[] {
   const frames = new ConverseFrames(1 << 24);
   const reader = new ConverseReader(asked);
-  const events: (AnswerEvent | "garbage")[] = [];
+  const events: (ReplyEvent | "garbage")[] = [];
   const take = (list: ReturnType<ConverseFrames["push"]>) => {
     for (const frame of list) events.push(...(reader.read(frame) ?? ["garbage" as const]));
   };

@@ -1,14 +1,14 @@
 import { SseReader } from "../../src/kit/sse.ts";
-import type { AnswerEvent } from "../../src/language/canon/reply-events.ts";
-import type { EventReader } from "../../src/language/dialects/upstream-dialect.ts";
+import type { ReplyEvent } from "../../src/language/canon/reply-events.ts";
+import type { ReplyEventReader } from "../../src/language/dialects/upstream-dialect.ts";
 
 /**
  * Events without the accidents of how they came: adjacent pieces of one text are joined, and of the figures only the last
  * ones are kept, right before the end. Two answers that say the same are equal in this form.
  */
-export function folded(events: readonly AnswerEvent[]): AnswerEvent[] {
-  const list: AnswerEvent[] = [];
-  let figures: AnswerEvent | undefined;
+export function folded(events: readonly ReplyEvent[]): ReplyEvent[] {
+  const list: ReplyEvent[] = [];
+  let figures: ReplyEvent | undefined;
   for (const event of events) {
     if (event.is === "figures") {
       figures = event;
@@ -25,7 +25,7 @@ export function folded(events: readonly AnswerEvent[]): AnswerEvent[] {
   return list;
 }
 
-function join(last: AnswerEvent, next: AnswerEvent): AnswerEvent | undefined {
+function join(last: ReplyEvent, next: ReplyEvent): ReplyEvent | undefined {
   if (last.is === "text" && next.is === "text") return { is: "text", text: last.text + next.text };
   if (last.is === "refusal" && next.is === "refusal") return { is: "refusal", text: last.text + next.text };
   if (last.is === "reasoning" && next.is === "reasoning") return { is: "reasoning", text: last.text + next.text };
@@ -35,9 +35,9 @@ function join(last: AnswerEvent, next: AnswerEvent): AnswerEvent | undefined {
 }
 
 /** Everything a reader says of a stream of server-sent events that arrives in these pieces; fails where it cannot read on. */
-export function eventsIn(chunks: Iterable<Buffer>, reader: EventReader): AnswerEvent[] {
+export function eventsIn(chunks: Iterable<Buffer>, reader: ReplyEventReader): ReplyEvent[] {
   const frames = new SseReader(1 << 24);
-  const events: AnswerEvent[] = [];
+  const events: ReplyEvent[] = [];
   const take = (list: ReturnType<SseReader["push"]>) => {
     for (const frame of list) {
       const read = reader.read(frame);

@@ -3,7 +3,7 @@ import { ChatRequest } from "../../src/contract/schemas/chat.ts";
 import type { JsonObject } from "../../src/kit/json.ts";
 import type { Call } from "../../src/language/canon/call.ts";
 import { decodeCall } from "../../src/language/dialects/chat/client/request.ts";
-import { messagesDialect } from "../../src/language/dialects/messages/upstream/dialect.ts";
+import { messagesUpstream } from "../../src/language/dialects/messages/upstream/dialect.ts";
 import type { ModelFacts } from "../../src/language/dialects/upstream-dialect.ts";
 import type { Json } from "./gateway.ts";
 
@@ -34,12 +34,12 @@ export function callOf(request: object): Call {
 
 /** What the provider would receive for it. */
 export function sent(request: object, facts = FACTS): Json {
-  return JSON.parse(messagesDialect.encode(callOf(request), facts));
+  return JSON.parse(messagesUpstream.encodeRequest(callOf(request), facts));
 }
 
 export function refusal(request: object, facts = FACTS): Fault {
   try {
-    messagesDialect.encode(callOf(request), facts);
+    messagesUpstream.encodeRequest(callOf(request), facts);
   } catch (error) {
     if (error instanceof Fault) return error;
     throw error;

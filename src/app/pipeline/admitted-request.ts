@@ -7,7 +7,7 @@ import type { Verdict } from "../../io/upstream/classify.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer } from "../../kit/timers.ts";
-import type { Sent } from "../../language/canon/reply.ts";
+import type { StreamedReply } from "../../language/canon/reply.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { faultOf } from "../to-fault.ts";
 import { neededFor } from "./admit.ts";
@@ -214,7 +214,7 @@ export class AdmittedRequest {
   }
 
   /** What only the answer shows of a request. */
-  #heard({ upstreamId, detail }: Pick<Sent, "upstreamId" | "detail">): void {
+  #heard({ upstreamId, detail }: Pick<StreamedReply, "upstreamId" | "detail">): void {
     this.#trail.upstreamId = upstreamId;
     if (detail !== undefined) this.#trail.detail = { ...this.#trail.detail, ...detail };
   }
@@ -230,8 +230,8 @@ export class AdmittedRequest {
       const settled = await this.#settle(attempt, stream, { ...end, made });
       this.#learn(attempt, settled.usage);
       const last = close(settled);
-      if (this.#keep !== undefined && stream.final !== undefined)
-        await this.#keep(stream.final, this.#exchange.baseHeaders);
+      if (this.#keep !== undefined && stream.finalJson !== undefined)
+        await this.#keep(stream.finalJson, this.#exchange.baseHeaders);
       this.#sink.end(last);
     } catch (error) {
       await this.#endUnsettled(stream, error);
@@ -239,7 +239,7 @@ export class AdmittedRequest {
   }
 
   /** The head is out, so nobody above can answer: the hold goes back here, whatever failed. */
-  async #endUnsettled(stream: Sent, error: unknown): Promise<void> {
+  async #endUnsettled(stream: StreamedReply, error: unknown): Promise<void> {
     const problem = faultOf(error);
     await settleFree(this.#gateway, this.#trail, this.#trail.refuse(problem));
     await this.#endBroken(stream, problem);
@@ -249,7 +249,7 @@ export class AdmittedRequest {
    * It broke after content had gone out: an error frame, no end marker, no charge. Only who leaves pays for half an answer;
    * whether the provider broke it, its time was up or the gateway stopped makes no difference.
    */
-  async #breakStream(stream: Sent, problem: Fault): Promise<void> {
+  async #breakStream(stream: StreamedReply, problem: Fault): Promise<void> {
     this.#heard(stream);
     await settleFree(
       this.#gateway,
@@ -259,10 +259,10 @@ export class AdmittedRequest {
     await this.#endBroken(stream, problem);
   }
 
-  async #endBroken(stream: Sent, problem: Fault): Promise<void> {
+  async #endBroken(stream: StreamedReply, problem: Fault): Promise<void> {
     const last = stream.fail(envelopeOf(problem, this.#trail.requestId));
-    if (this.#keep !== undefined && stream.final !== undefined)
-      await this.#keep(stream.final, this.#exchange.baseHeaders);
+    if (this.#keep !== undefined && stream.finalJson !== undefined)
+      await this.#keep(stream.finalJson, this.#exchange.baseHeaders);
     if (last === undefined) this.#sink.cut();
     else this.#sink.end(last);
   }
@@ -277,9 +277,13 @@ export class AdmittedRequest {
   async #clientGone(attempt: Attempt, { stream }: Extract<Ended, { is: "gone" }>): Promise<void> {
     if (stream === undefined || !this.#relay.spoke) return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#heard(stream);
-    const { usage, outputWeight, units, estimate, uses, inputs } = stream;
+    const { usage, outputWeight, units, estimate, extraUses, promptCount } = stream;
     try {
-      await this.#settle(attempt, { usage, outputWeight, units, estimate, uses, inputs, cutShort: true }, GONE);
+      await this.#settle(
+        attempt,
+        { usage, outputWeight, units, estimate, uses: extraUses, inputs: promptCount, cutShort: true },
+        GONE,
+      );
       // Who only took it too slowly is still there.
       if (!this.#sink.gone) await this.#endBroken(stream, tooSlow());
     } catch (error) {

@@ -1,5 +1,5 @@
 import type { Verdict } from "../../io/upstream/classify.ts";
-import type { Sent, WholeAnswer } from "../../language/canon/reply.ts";
+import type { StreamedReply, WholeReply } from "../../language/canon/reply.ts";
 
 /** How one attempt at one endpoint ended. */
 export type Outcome = Ended | Failed;
@@ -14,11 +14,11 @@ export type Failed = {
 
 /** Ends that leave nothing to try. */
 export type Ended =
-  | { readonly is: "whole"; readonly answer: WholeAnswer; readonly upstreamStatus: number }
-  | { readonly is: "relayed"; readonly stream: Sent; readonly upstreamStatus: number }
+  | { readonly is: "whole"; readonly answer: WholeReply; readonly upstreamStatus: number }
+  | { readonly is: "relayed"; readonly stream: StreamedReply; readonly upstreamStatus: number }
   /** It broke after the client had seen content: nothing may be tried any more. */
-  | { readonly is: "broke"; readonly stream: Sent; readonly verdict: Verdict; readonly upstreamStatus: number }
-  | { readonly is: "gone"; readonly stream: Sent | undefined };
+  | { readonly is: "broke"; readonly stream: StreamedReply; readonly verdict: Verdict; readonly upstreamStatus: number }
+  | { readonly is: "gone"; readonly stream: StreamedReply | undefined };
 
 /** Whether the endpoint may have taken the request although it gave no answer. */
 export function isMaybeAccepted({ verdict, partsTaken }: Failed): boolean {

@@ -4,9 +4,9 @@ import type { Plan } from "../../domain/routing/plan.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { Inbound } from "../../io/upstream/lane.ts";
 import { dialectSupport, outputMaxOf } from "../../io/upstream/lanes.ts";
-import { estimateTextTokens, nearTextTokens } from "../../language/canon/estimate.ts";
-import { keepsAnHour, namesKept, needsOf } from "../../language/canon/needs.ts";
-import type { AnswerHead } from "../../language/dialects/client-dialect.ts";
+import { conservativeTextTokens, expectedTextTokens } from "../../language/canon/estimate.ts";
+import { needsOf, referencesStoredResources, usesOneHourCache } from "../../language/canon/needs.ts";
+import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import { leftOutOf } from "./extras.ts";
 import type { Limits } from "./gateway-deps.ts";
 import type { Bound, Errand } from "./inference-request.ts";
@@ -22,7 +22,7 @@ export class ChatErrand<In extends Inbound = Inbound> implements Errand {
   readonly outline: Outline;
   #reservedTokens: number | undefined;
 
-  constructor(inbound: In, inputTokens = inputTokensOf(inbound, nearTextTokens)) {
+  constructor(inbound: In, inputTokens = inputTokensOf(inbound, expectedTextTokens)) {
     this.inbound = inbound;
     const { call } = inbound;
     this.streaming = call.stream;
@@ -44,7 +44,7 @@ export class ChatErrand<In extends Inbound = Inbound> implements Errand {
       inputTokens: this.#reserved(),
       // An effort that a router chose is not told where it would raise the limit.
       outputTokens: limit === undefined ? limits.holdOutputTokens : outputMaxOf(call, limit, endpoint, model),
-      cacheTtl: price.cacheWrite1hPer1mTokens && keepsAnHour(call) ? "1h" : "5m",
+      cacheTtl: price.cacheWrite1hPer1mTokens && usesOneHourCache(call) ? "1h" : "5m",
       ...(this.#isShortened(endpoint) ? { prompts: 2 } : {}),
     };
   }
@@ -52,17 +52,17 @@ export class ChatErrand<In extends Inbound = Inbound> implements Errand {
   /** The provider may shorten the conversation before it answers, by a prompt of its own over all of it. */
   #isShortened(endpoint: Endpoint): boolean {
     const { call, dialect } = this.inbound;
-    if (call.compactsFrom === undefined || this.#reserved() < call.compactsFrom) return false;
+    if (call.compactionThresholdTokens === undefined || this.#reserved() < call.compactionThresholdTokens) return false;
     return dialectSupport(dialect).isNative(endpoint);
   }
 
   /** A hold is a bound: what is expected is too little for it. */
   #reserved(): number {
-    this.#reservedTokens ??= Math.max(this.inputTokens, inputTokensOf(this.inbound, estimateTextTokens));
+    this.#reservedTokens ??= Math.max(this.inputTokens, inputTokensOf(this.inbound, conservativeTextTokens));
     return this.#reservedTokens;
   }
 
-  wayTo(attempt: Attempt, plan: Plan, head: AnswerHead): Way {
+  wayTo(attempt: Attempt, plan: Plan, head: ReplyHead): Way {
     const { endpoint, model } = attempt;
     const wished = thinkingFor(this.inbound, plan, attempt);
     const leftOut = leftOutOf(this.inbound.call.extras, attempt);
@@ -70,14 +70,23 @@ export class ChatErrand<In extends Inbound = Inbound> implements Errand {
   }
 
   namesKept(): boolean {
-    return namesKept(this.inbound.call);
+    return referencesStoredResources(this.inbound.call);
   }
 }
 
 /** What planning has to know of a call. */
 export function outlineOf({ call }: Inbound, inputTokens: number): Outline {
-  const { model, wishes, parameters, usual, parameterNames, native, extras, maxOutputTokens } = call;
+  const { model, routingHints, parameters, defaultValued, parameterNames, native, extras, maxOutputTokens } = call;
   const needs = needsOf(call);
-  const demand = { needs, parameters, usual, parameterNames, native, extras, inputTokens, maxOutputTokens };
-  return { model, demand, wishes };
+  const demand = {
+    needs,
+    parameters,
+    usual: defaultValued,
+    parameterNames,
+    native,
+    extras,
+    inputTokens,
+    maxOutputTokens,
+  };
+  return { model, demand, wishes: routingHints };
 }

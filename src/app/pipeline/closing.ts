@@ -1,9 +1,9 @@
-import type { AnswerStream } from "../../language/canon/reply.ts";
+import type { ReplyStream } from "../../language/canon/reply.ts";
 import type { Settled, UsedEnd } from "./settle.ts";
 
 /** The end of a stream, written once: `made` before it is settled, for who keeps its answer first, and else `close` after. */
 export function closingOf(
-  stream: Pick<AnswerStream, "close" | "final">,
+  stream: Pick<ReplyStream, "close" | "final">,
   keepFirst: ((final: string) => Promise<void>) | undefined,
 ): { close(settled: Settled): string; readonly made: UsedEnd["made"] } {
   let last: string | undefined;
@@ -14,7 +14,7 @@ export function closingOf(
   if (keepFirst === undefined) return { close, made: undefined };
   const made = async (settled: Settled) => {
     close(settled);
-    if (stream.final !== undefined) await keepFirst(stream.final);
+    if (stream.finalJson !== undefined) await keepFirst(stream.finalJson);
   };
   return { close, made };
 }

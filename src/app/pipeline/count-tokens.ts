@@ -5,9 +5,9 @@ import { cannotCount, countLane } from "../../io/upstream/count-messages.ts";
 import type { InboundMessages, Lane } from "../../io/upstream/lane.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer } from "../../kit/timers.ts";
-import { nearTextTokens } from "../../language/canon/estimate.ts";
+import { expectedTextTokens } from "../../language/canon/estimate.ts";
 import { NO_EXTRAS } from "../../language/canon/extras.ts";
-import { namesKept } from "../../language/canon/needs.ts";
+import { referencesStoredResources } from "../../language/canon/needs.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { ClientLeft, type Exchange, principalOf, type Sink } from "../exchange.ts";
 import { faultOf } from "../to-fault.ts";
@@ -135,7 +135,7 @@ async function askProviders(question: Question): Promise<Asked> {
     deadlineMs,
     tryOnce: ask,
     covers: () => true,
-    namesKept: () => namesKept(inbound.call),
+    namesKept: () => referencesStoredResources(inbound.call),
   });
   const deadline = deadlines.at(deadlineMs, () => tries.expire());
   budget.requestStarted();
@@ -160,5 +160,5 @@ function concluded(outcome: Ended, lane: Lane | undefined): Asked {
 
 /** By a tokenizer that is not the model's own; by length where that one is too busy. */
 async function countedHere({ tokens }: Gateway, inbound: InboundMessages): Promise<number> {
-  return (await countInput(tokens, inbound.call)) ?? inputTokensOf(inbound, nearTextTokens);
+  return (await countInput(tokens, inbound.call)) ?? inputTokensOf(inbound, expectedTextTokens);
 }

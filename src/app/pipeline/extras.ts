@@ -1,17 +1,20 @@
 import { isExtraPriced } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import type { Extra } from "../../language/canon/extras.ts";
+import type { BillableExtra } from "../../language/canon/extras.ts";
 
 /** What an attempt is really sent of what is billed apart: what was only offered and has no price stays here. */
-export function sentExtras(extras: readonly Extra[], attempt: Attempt): readonly Extra[] {
-  return extras.filter((extra) => extra.offeredAt === undefined || isExtraPriced(attempt.price, extra.name));
+export function sentExtras(extras: readonly BillableExtra[], attempt: Attempt): readonly BillableExtra[] {
+  return extras.filter((extra) => extra.toolIndex === undefined || isExtraPriced(attempt.price, extra.name));
 }
 
 /** Places in `tools` of what an attempt is not sent. With the workspace's own key nothing is charged, so all is sent. */
-export function leftOutOf(extras: readonly Extra[] | undefined, attempt: Attempt): readonly number[] | undefined {
+export function leftOutOf(
+  extras: readonly BillableExtra[] | undefined,
+  attempt: Attempt,
+): readonly number[] | undefined {
   if (extras === undefined || attempt.own !== undefined) return undefined;
-  const places = extras.flatMap(({ offeredAt, name }) =>
-    offeredAt === undefined || isExtraPriced(attempt.price, name) ? [] : [offeredAt],
+  const places = extras.flatMap(({ toolIndex, name }) =>
+    toolIndex === undefined || isExtraPriced(attempt.price, name) ? [] : [toolIndex],
   );
   return places.length === 0 ? undefined : places;
 }
@@ -21,7 +24,7 @@ export function leftOutOf(extras: readonly Extra[] | undefined, attempt: Attempt
  * reports. Undefined where the row has no such prices.
  */
 export function usedExtras(
-  extras: readonly Extra[],
+  extras: readonly BillableExtra[],
   { price }: Attempt,
   uses: Readonly<Record<string, number>> | undefined,
 ): Record<string, number> | undefined {

@@ -10,7 +10,7 @@ import {
 } from "../../domain/admission/idempotency.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { formatNanos } from "../../kit/money.ts";
-import { failedChat } from "../../language/dialects/chat/client/stream.ts";
+import { encodeStreamError } from "../../language/dialects/chat/client/stream.ts";
 import { errorFields } from "../../language/dialects/responses/upstream/errors.ts";
 import type { TranscriptFormat } from "../../language/transcriptions/call.ts";
 import type { Exchange, Sink } from "../exchange.ts";
@@ -216,7 +216,7 @@ function noticeOf(problem: Fault, first: ChargedKeyUse, surface: Surface): strin
 function frameOf(problem: Fault, requestId: string, surface: Surface): string {
   if (surface === "messages") return `event: error\ndata: ${refusalOf(problem, requestId, surface)}\n\n`;
   const envelope = envelopeOf(problem, requestId);
-  if (surface !== "responses") return failedChat(envelope);
+  if (surface !== "responses") return encodeStreamError(envelope);
   const event = { type: "error", sequence_number: 0, ...errorFields(envelope.error) };
   return `event: error\ndata: ${JSON.stringify(event)}\n\n`;
 }

@@ -2,7 +2,7 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { JsonObject } from "../../kit/json.ts";
-import type { AnswerHead } from "../../language/dialects/client-dialect.ts";
+import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import type { Exchange } from "../exchange.ts";
 import type { Limits } from "./gateway-deps.ts";
 import type { Outline } from "./plan.ts";
@@ -35,7 +35,7 @@ export type Errand = {
   readonly detail?: JsonObject | undefined;
   boundAt(attempt: Attempt, limits: Pick<Limits, "holdOutputTokens">): Bound;
   /** The way to one endpoint and back. Throws a fault for what cannot be said to it. */
-  wayTo(attempt: Attempt, plan: Plan, head: AnswerHead): Way;
+  wayTo(attempt: Attempt, plan: Plan, head: ReplyHead): Way;
   /** The request may name things that one provider keeps, and another has never heard of. */
   namesKept(): boolean;
 };
@@ -46,6 +46,6 @@ export function headOf(
   { requestId }: Trail,
   { inputTokens }: Errand,
   { endpoint }: Attempt,
-): AnswerHead {
+): ReplyHead {
   return { id: requestId, createdSeconds: Math.floor(receivedAtMs / 1000), model: endpoint.model, inputTokens };
 }

@@ -1,11 +1,11 @@
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { Inbound } from "../../io/upstream/lane.ts";
 import type { Call } from "../../language/canon/call.ts";
-import { countableOf } from "../../language/canon/counting.ts";
-import { estimateInputTokens, estimateJsonTokens, type TextTokens } from "../../language/canon/estimate.ts";
+import { countableInput } from "../../language/canon/counting.ts";
+import { estimateInputTokens, estimateJsonTokens, type TextTokenEstimator } from "../../language/canon/estimate.ts";
 
 /** The input of a request, estimated before it is sent. What only a provider can read counts all the same. */
-export function inputTokensOf(inbound: Inbound, textTokens: TextTokens): number {
+export function inputTokensOf(inbound: Inbound, textTokens: TextTokenEstimator): number {
   const { call } = inbound;
   const read = estimateInputTokens(call, toolsLength(inbound), textTokens);
   return isForeign(call) ? Math.max(read, estimateJsonTokens(wordsOf(inbound), textTokens)) : read;
@@ -18,7 +18,7 @@ export function isForeign({ native }: Call): boolean {
 
 /** Counted by a tokenizer that is not the model's own; undefined where that one is too busy. */
 export async function countInput(tokens: TokenCounter, call: Call): Promise<number | undefined> {
-  const { texts, otherTokens } = countableOf(call);
+  const { texts, otherTokens } = countableInput(call);
   const found = await tokens.count(texts);
   return found === undefined ? undefined : otherTokens + found;
 }

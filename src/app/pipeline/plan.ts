@@ -10,7 +10,7 @@ import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, policyOfRouter, type RouterSpec } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { dialectSupport } from "../../io/upstream/lanes.ts";
-import type { Wishes } from "../../language/canon/routing-hints.ts";
+import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { Gateway } from "./gateway-deps.ts";
 import { breakersOver, healthOver } from "./workspace-resources.ts";
 
@@ -46,7 +46,7 @@ type From = {
 export type Outline = {
   readonly model: string;
   readonly demand: Omit<Demand, "modelBy" | "limitIs">;
-  readonly wishes?: Wishes | undefined;
+  readonly wishes?: RoutingHints | undefined;
 };
 
 export type AskedOutline = From & { readonly outline: Outline };
@@ -142,7 +142,7 @@ function otherRouter(planning: Planning, { workspace }: AskedOutline, route: Rou
   return now === route.router ? undefined : now?.spec;
 }
 
-function combined(own: Policy, route: Route, wishes: Wishes | undefined): Policy {
+function combined(own: Policy, route: Route, wishes: RoutingHints | undefined): Policy {
   const router = route.is === "router" ? route.router : undefined;
   const routed = router === undefined ? own : tightened(own, policyOfRouter(router.spec));
   return wishes === undefined ? routed : tightened(routed, policyOfWishes(wishes));

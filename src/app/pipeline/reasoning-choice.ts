@@ -5,7 +5,7 @@ import type { Plan } from "../../domain/routing/plan.ts";
 import type { Inbound, Lane, Target } from "../../io/upstream/lane.ts";
 import { dialectSupport, isEffortInTheWay, laneFor } from "../../io/upstream/lanes.ts";
 import type { Effort } from "../../language/canon/call.ts";
-import { isSampled } from "../../language/canon/sampling.ts";
+import { setsSampling } from "../../language/canon/sampling.ts";
 import { leftOutOf } from "./extras.ts";
 
 /** Who said how hard the model should think, on one attempt. */
@@ -20,7 +20,7 @@ export function thinkingFor(inbound: Inbound, plan: Plan, attempt: Attempt): Thi
   if (call.reasoning !== undefined) return { by: "caller", effort: call.reasoning.effort };
   const { effort } = plan;
   if (effort === null) return undefined;
-  const wish = { effort, withTools: call.tools.length > 0, sampled: isSampled(call) };
+  const wish = { effort, withTools: call.tools.length > 0, sampled: setsSampling(call) };
   const target = { ...attempt, leftOut: leftOutOf(call.extras, attempt) };
   const told =
     takesEffort(attempt, wish, dialectSupport(dialect)) && !isEffortInTheWay(atEffort(inbound, effort), target);

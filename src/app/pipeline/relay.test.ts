@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type Lane, NOTHING_DROPPED } from "../../io/upstream/lane.ts";
 import { DeadlineQueue } from "../../kit/deadline-queue.ts";
 import { SseReader } from "../../kit/sse.ts";
-import { DirectStream } from "../../language/dialects/chat/direct/stream.ts";
+import { DirectChatStream } from "../../language/dialects/chat/direct/stream.ts";
 import { decodeProblem } from "../../language/dialects/chat/upstream/errors.ts";
 import type { Sink } from "../exchange.ts";
 import { Relay } from "./relay.ts";
@@ -20,7 +20,7 @@ const LANE: Lane = {
   encode: () => "",
   decodeWhole: () => undefined,
   openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
-  openStream: () => new DirectStream("own", false),
+  openStream: () => new DirectChatStream("own", false),
   decodeProblem,
 };
 

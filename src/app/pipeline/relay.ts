@@ -6,8 +6,8 @@ import type { Lane } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
-import type { AnswerStream, Sent } from "../../language/canon/reply.ts";
-import type { Frame } from "../../language/dialects/upstream-dialect.ts";
+import type { ReplyStream, StreamedReply } from "../../language/canon/reply.ts";
+import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
 import type { Sink } from "../exchange.ts";
 import type { Outcome } from "./attempt-outcome.ts";
 import type { Gateway } from "./gateway-deps.ts";
@@ -66,7 +66,7 @@ export class Relay {
   #keepAlive: Disposable | undefined;
   /** When the client was last sent something. */
   #saidMs = 0;
-  #stream: AnswerStream | undefined;
+  #stream: ReplyStream | undefined;
   #figures: Timer | undefined;
   #idleText = "";
 
@@ -109,7 +109,7 @@ export class Relay {
   /** A model that has said its last word cannot be stopped any more; only the figures that it is billed by would be lost. */
   cancel(): void {
     if (this.#isDrained) return;
-    if (this.#stream?.finished === true && this.#stream.usage === undefined)
+    if (this.#stream?.isFinished === true && this.#stream.usage === undefined)
       this.#figures ??= this.#gateway.timers.after(FIGURES_WAIT_MS, () => this.#cancel?.());
     else this.#cancel?.();
   }
@@ -149,7 +149,7 @@ export class Relay {
   }
 
   /** How an answer broke that was being sent: by its provider, or because the gateway ended it. */
-  broken(stream: Sent, verdict: Verdict): Outcome {
+  broken(stream: StreamedReply, verdict: Verdict): Outcome {
     const { refusal } = this.#sink;
     const ended: Verdict | undefined =
       this.#time === "up"
@@ -205,7 +205,7 @@ export class Relay {
       // Last, because an abort is heard here as a failure of its own.
       call.abort();
     };
-    const take = (frames: readonly Frame[]): "more" | "pause" => {
+    const take = (frames: readonly StreamFrame[]): "more" | "pause" => {
       let text = "";
       let ended = false;
       let failure: Verdict | undefined;
@@ -260,7 +260,7 @@ export class Relay {
         }
         if (over) return;
         // Some servers forget their end marker: the model's own stop is as good.
-        if (stream.finished) this.#ended(stream, provider, finish, fail);
+        if (stream.isFinished) this.#ended(stream, provider, finish, fail);
         else fail(classifyMalformed("the stream ended without its end marker", provider));
       },
       failed: (failure) => fail(classifyFailure(failure, provider)),
@@ -268,12 +268,12 @@ export class Relay {
   }
 
   #ended(
-    stream: AnswerStream,
+    stream: ReplyStream,
     provider: string,
     finish: (outcome: Outcome) => void,
     fail: (verdict: Verdict) => void,
   ): void {
-    if (!this.spoke && !stream.finished && stream.outputWeight === 0) {
+    if (!this.spoke && !stream.isFinished && stream.outputWeight === 0) {
       fail(classifyMalformed("an empty stream", provider));
       return;
     }

@@ -15,7 +15,7 @@ import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { formatTraceparent, parseTraceparent } from "../../kit/trace-context.ts";
-import type { Extra } from "../../language/canon/extras.ts";
+import type { BillableExtra } from "../../language/canon/extras.ts";
 import type { Exchange } from "../exchange.ts";
 import { HOP_HEADER, readHops } from "./loop-detection.ts";
 
@@ -29,7 +29,7 @@ export type Terms = {
   readonly currencies: CurrencyTable;
   readonly margin: Margin;
   /** What it asks for that is billed apart. */
-  readonly extras: readonly Extra[] | undefined;
+  readonly extras: readonly BillableExtra[] | undefined;
   /** Whether the request states a limit of its output: only then what is reserved is a bound. */
   readonly limited: "yes" | "no";
 };

@@ -5,7 +5,7 @@ import type { Lane } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
-import type { Unusable, WholeAnswer } from "../../language/canon/reply.ts";
+import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import type { Outcome } from "./attempt-outcome.ts";
 import type { Gateway } from "./gateway-deps.ts";
 import { verdictOf } from "./relay.ts";
@@ -59,7 +59,7 @@ export function wholeReader(reading: WholeReading): BodyReader {
 }
 
 export function wholeOutcome(
-  answer: WholeAnswer | Unusable | undefined,
+  answer: WholeReply | UnusableReply | undefined,
   { unusable: code }: Lane,
   { provider, model }: Pick<Endpoint, "provider" | "model">,
 ): Outcome {

@@ -6,9 +6,9 @@ import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
 import type { Notice } from "../../io/telemetry/notices.ts";
 import { tokensOfWeight } from "../../language/canon/estimate.ts";
-import type { ShownCost, Units } from "../../language/canon/reply.ts";
+import type { MeteredUnits, ReportedCost } from "../../language/canon/reply.ts";
 import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
-import { isBeyondReason, NO_END, type UsageEnd } from "../../language/canon/usage-plausibility.ts";
+import { isImplausibleUsage, NO_CEILING, type UsageCeiling } from "../../language/canon/usage-plausibility.ts";
 import { usedExtras } from "./extras.ts";
 import type { Gateway } from "./gateway-deps.ts";
 import type { Trail } from "./request-trace.ts";
@@ -17,7 +17,7 @@ import type { Trail } from "./request-trace.ts";
 export type Metered = {
   readonly usage: Usage | undefined;
   readonly outputWeight: number;
-  readonly units?: Units | undefined;
+  readonly units?: MeteredUnits | undefined;
   /** What it is billed by where the provider told no figures. */
   readonly estimate?: Usage | undefined;
   /** How many inputs the figures are of, each read by itself; absent: one. */
@@ -38,7 +38,7 @@ export type Metered = {
 export type Settling = Pick<Gateway, "journal" | "state" | "finished" | "noticed">;
 
 /** Nothing is shown as the cost of what was not charged. */
-export type Settled = { readonly usage: UsageRecord; readonly shown: ShownCost | undefined };
+export type Settled = { readonly usage: UsageRecord; readonly shown: ReportedCost | undefined };
 
 /** The provider's figures, or the gateway's own count, marked so, where it gave none. */
 function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecord {
@@ -73,14 +73,14 @@ export type Asked = {
   /** The input, estimated. */
   readonly inputTokens: number;
   /** Absent: nothing of the request says where its figures end. */
-  readonly end?: UsageEnd | undefined;
+  readonly end?: UsageCeiling | undefined;
 };
 
-function isBelieved(metered: Metered, { endpoint, model }: Attempt, { end = NO_END }: Asked): boolean {
+function isBelieved(metered: Metered, { endpoint, model }: Attempt, { end = NO_CEILING }: Asked): boolean {
   const { usage, inputs, readings = inputs } = metered;
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
   const told = usage && { usage, outputWeight: () => metered.outputWeight, readings };
-  return told !== undefined && !isBeyondReason(told, context, end);
+  return told !== undefined && !isImplausibleUsage(told, context, end);
 }
 
 type Replaced = Extract<Notice, { is: "figures_replaced" }>["why"];

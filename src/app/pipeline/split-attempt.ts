@@ -1,4 +1,4 @@
-import type { WholeAnswer } from "../../language/canon/reply.ts";
+import type { WholeReply } from "../../language/canon/reply.ts";
 import { type Failed, isMaybeAccepted, type Outcome } from "./attempt-outcome.ts";
 
 /** So many parts of one answer are asked for at once. */
@@ -16,7 +16,7 @@ type Asking = {
 
 export type PartPlaces = { takeFurther(): "taken" | "full"; give(): void };
 
-type AllParts = { readonly is: "all"; readonly answers: readonly WholeAnswer[] };
+type AllParts = { readonly is: "all"; readonly answers: readonly WholeReply[] };
 type NotAll = Exclude<Outcome, { is: "whole" }>;
 
 /** All parts of one answer, or nothing: with the first that fails the others are given up. */

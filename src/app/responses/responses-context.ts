@@ -13,7 +13,7 @@ import { isJsonObject, type JsonObject, type ParsedBody, parseJsonText, patchMem
 import { parsePreciseJson } from "../../kit/lossless-json.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { echoOf } from "../../language/dialects/responses/client/echo.ts";
-import { decodeCall } from "../../language/dialects/responses/client/request.ts";
+import { decodeRequest } from "../../language/dialects/responses/client/request.ts";
 import { inputItems } from "../../language/dialects/responses/client/turns.ts";
 import { type Exchange, principalOf } from "../exchange.ts";
 import type { Gateway } from "../pipeline/gateway-deps.ts";
@@ -71,7 +71,7 @@ export async function askedOf(
   // A provider that streams can be stopped, and is heard of all the time: background work does not wait in silence.
   const inBackground = state.background !== "none";
   const body = inBackground && request.stream !== true ? streamedBody(sent) : sent;
-  const call = decodeCall(inBackground ? { ...request, stream: true } : request, items);
+  const call = decodeRequest(inBackground ? { ...request, stream: true } : request, items);
   const echo = echoOf(request, { store: state.store, background: inBackground });
   return { inbound: { dialect: "responses", call, body, items, echo }, request, input, ...state };
 }

@@ -1,5 +1,5 @@
 import { ChatRequest } from "../../contract/schemas/chat.ts";
-import { renamed } from "../../language/dialects/caller-parameter-names.ts";
+import { toCallerParameterName } from "../../language/dialects/caller-parameter-names.ts";
 import { decodeCall } from "../../language/dialects/chat/client/request.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { type Handler, streamed } from "../exchange.ts";
@@ -23,6 +23,6 @@ export function decodeChat(bytes: Buffer): DecodedChat {
   const call = decodeCall(request);
   return {
     errand: new ChatErrand({ dialect: "chat", call, request, body }),
-    inCallersWords: (problem) => renamed(problem, call),
+    inCallersWords: (problem) => toCallerParameterName(problem, call),
   };
 }

@@ -3,7 +3,7 @@ import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Demand } from "../../domain/routing/capability.ts";
 import { decisionsLane } from "../../io/upstream/decisions-lane.ts";
 import type { JsonObject } from "../../kit/json.ts";
-import { estimateTextTokens, nearTextTokens } from "../../language/canon/estimate.ts";
+import { conservativeTextTokens, expectedTextTokens } from "../../language/canon/estimate.ts";
 import { type DecisionAsk, type DecisionSize, sizeOf } from "../../language/decisions/call.ts";
 import type { DecisionClient } from "../../language/decisions/render.ts";
 import type { Bound, Errand } from "../pipeline/inference-request.ts";
@@ -26,7 +26,7 @@ export class DecisionsErrand implements Errand {
 
   constructor(ask: DecisionAsk, client: DecisionClient, unserved?: Demand["unserved"]) {
     this.#ask = ask;
-    const size = sizeOf(ask, nearTextTokens);
+    const size = sizeOf(ask, expectedTextTokens);
     this.#client = client;
     this.detail = detailOf(ask);
     this.inputTokens = size.questionTokens.reduce((sum, tokens) => sum + tokens, size.stateTokens);
@@ -54,7 +54,7 @@ export class DecisionsErrand implements Errand {
 
   /** A hold is a bound: what is expected is too little for it. */
   #reserved(): DecisionSize {
-    this.#reservedSize ??= sizeOf(this.#ask, estimateTextTokens);
+    this.#reservedSize ??= sizeOf(this.#ask, conservativeTextTokens);
     return this.#reservedSize;
   }
 

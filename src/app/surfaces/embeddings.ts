@@ -4,8 +4,8 @@ import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Shortcoming } from "../../domain/routing/capability.ts";
 import { embeddingsLane } from "../../io/upstream/embeddings-lane.ts";
-import { estimateTextTokens } from "../../language/canon/estimate.ts";
-import { decodeWishes } from "../../language/canon/routing-hints.ts";
+import { conservativeTextTokens } from "../../language/canon/estimate.ts";
+import { decodeRoutingHints } from "../../language/canon/routing-hints.ts";
 import type { EmbeddingAsk, EmbeddingInputs } from "../../language/embeddings/call.ts";
 import { readInputs } from "../../language/embeddings/request.ts";
 import { type Handler, streamed } from "../exchange.ts";
@@ -28,7 +28,7 @@ export function embeddingsHandlers(gateway: Gateway): Record<string, Handler> {
 
 async function decodeEmbeddings(bytes: Buffer, tokens: Gateway["tokens"]): Promise<Decoded> {
   const request = decodeWith(EmbeddingsFields, parseJson(bytes).value);
-  const wishes = decodeWishes({ provider: request.provider });
+  const wishes = decodeRoutingHints({ provider: request.provider });
   const inputs = await inputsOf(request.input, tokens);
   return {
     errand: new EmbeddingsErrand({
@@ -61,7 +61,7 @@ async function inputsOf(input: unknown, tokens: Gateway["tokens"]): Promise<Embe
 }
 
 function weightsOf(inputs: EmbeddingInputs): number[] {
-  return inputs.is === "tokens" ? inputs.lists.map(({ length }) => length) : inputs.texts.map(estimateTextTokens);
+  return inputs.is === "tokens" ? inputs.lists.map(({ length }) => length) : inputs.texts.map(conservativeTextTokens);
 }
 
 class EmbeddingsErrand implements Errand {

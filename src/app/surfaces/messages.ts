@@ -4,8 +4,8 @@ import type { InboundMessages } from "../../io/upstream/lane.ts";
 import type { ParsedBody } from "../../kit/json.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { withExactInputs } from "../../language/dialects/messages/client/exact-inputs.ts";
-import { inCallersWords } from "../../language/dialects/messages/client/parameter-names.ts";
-import { decodeMessages } from "../../language/dialects/messages/client/request.ts";
+import { toCallerParameterNames } from "../../language/dialects/messages/client/parameter-names.ts";
+import { decodeRequest } from "../../language/dialects/messages/client/request.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-request.ts";
 import type { DecodedChat } from "../pipeline/decoded.ts";
@@ -40,7 +40,7 @@ export function decodeAs(
   const inbound = inboundOf(body, request, exchange);
   return {
     errand: new ChatErrand(inbound),
-    inCallersWords: (problem) => inCallersWords(problem, request, inbound.call),
+    inCallersWords: (problem) => toCallerParameterNames(problem, request, inbound.call),
   };
 }
 
@@ -51,7 +51,7 @@ function inboundOf(
 ): InboundMessages {
   return {
     dialect: "messages",
-    call: decodeMessages(withExactInputs(request, body.text)),
+    call: decodeRequest(withExactInputs(request, body.text)),
     body,
     version: oneLine(headers["anthropic-version"]),
     beta: oneLine(headers["anthropic-beta"]),

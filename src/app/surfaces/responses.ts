@@ -1,8 +1,8 @@
 import { ResponsesRequest } from "../../contract/schemas/responses.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { echoOf } from "../../language/dialects/responses/client/echo.ts";
-import { inCallersWords } from "../../language/dialects/responses/client/parameter-names.ts";
-import { decodeCall } from "../../language/dialects/responses/client/request.ts";
+import { toCallerParameterNames } from "../../language/dialects/responses/client/parameter-names.ts";
+import { decodeRequest } from "../../language/dialects/responses/client/request.ts";
 import { inputItems } from "../../language/dialects/responses/client/turns.ts";
 import { type Exchange, type Handler, principalOf, type Sink, streamed } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-request.ts";
@@ -69,13 +69,16 @@ export function decodeResponse(bytes: Buffer): DecodedChat {
   const request = decodeWith(ResponsesRequest, withExactSchemas(body, "responses"));
   const items = inputItems(request);
   const echo = echoOf(request, { store: false, background: false });
-  return decodedOf({ inbound: { dialect: "responses", call: decodeCall(request, items), body, items, echo }, request });
+  return decodedOf({
+    inbound: { dialect: "responses", call: decodeRequest(request, items), body, items, echo },
+    request,
+  });
 }
 
 function decodedOf({ inbound, request }: Pick<Asked, "inbound" | "request">): DecodedChat {
   return {
     errand: new ChatErrand(inbound),
-    inCallersWords: (problem) => inCallersWords(problem, request, inbound.call),
+    inCallersWords: (problem) => toCallerParameterNames(problem, request, inbound.call),
   };
 }
 

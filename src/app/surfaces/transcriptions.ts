@@ -7,8 +7,8 @@ import type { Shortcoming } from "../../domain/routing/capability.ts";
 import type { ArrivedFile, ArrivedForm } from "../../io/uploads/form.ts";
 import type { Uploads } from "../../io/uploads/uploads.ts";
 import { excludedByTimes, tellsSeconds, transcriptionsLane } from "../../io/upstream/transcriptions-lane.ts";
-import { estimateTextTokens } from "../../language/canon/estimate.ts";
-import { decodeWishes } from "../../language/canon/routing-hints.ts";
+import { conservativeTextTokens } from "../../language/canon/estimate.ts";
+import { decodeRoutingHints } from "../../language/canon/routing-hints.ts";
 import {
   type FormValue,
   needsSegments,
@@ -84,7 +84,7 @@ function askOf(request: TranscriptionRequest): TranscriptionAsk {
       return value === undefined ? [] : [[name, value]];
     }),
   );
-  const wishes = decodeWishes({ provider: request.provider });
+  const wishes = decodeRoutingHints({ provider: request.provider });
   return { model: request.model, format, streaming, granularities, parameters, wishes };
 }
 
@@ -110,7 +110,7 @@ class TranscriptionErrand implements Errand {
     this.streaming = ask.streaming;
     const seconds = secondsAtMost(file);
     const { prompt } = ask.parameters;
-    this.inputTokens = heardTokensAtMost(seconds) + (typeof prompt === "string" ? estimateTextTokens(prompt) : 0);
+    this.inputTokens = heardTokensAtMost(seconds) + (typeof prompt === "string" ? conservativeTextTokens(prompt) : 0);
     this.outline = {
       model: ask.model,
       wishes: ask.wishes,

@@ -1,5 +1,5 @@
 import { divideHalfUp, NANOS_PER_UNIT, parseDecimal } from "../../kit/money.ts";
-import { restOf, type Tokens } from "../../language/canon/usage.ts";
+import { type TokenCounts, tokensOutsidePrompts } from "../../language/canon/usage.ts";
 import type { Price } from "../catalogue/catalogue.ts";
 import type { ChargeRecord, UsageRecord } from "../record/record.ts";
 import { type CurrencyTable, type ExchangeRate, NoExchangeRate, powerOfTen, rateBetween } from "./exchange-rate.ts";
@@ -117,14 +117,14 @@ function requireRate(currencies: CurrencyTable, from: string, to: string): Excha
 /** Every prompt pays by its own length. Of those that are known by their sum each is taken to be as long as the others. */
 function allTokens(usage: UsageRecord, tariff: Tariff): bigint {
   const { prompts, inputs = 1 } = usage;
-  const rest = restOf(usage);
+  const rest = tokensOutsidePrompts(usage);
   let cost = tokenCost(rest, ratesAt(tariff, Math.ceil(rest.inputTokens / inputs)));
   for (const one of prompts ?? []) cost += tokenCost(one, ratesAt(tariff, one.inputTokens));
   return cost;
 }
 
 /** In `1 / scale` units of the price's currency per million tokens, times tokens. */
-function tokenCost(usage: Tokens, rates: TariffTokenRates): bigint {
+function tokenCost(usage: TokenCounts, rates: TariffTokenRates): bigint {
   // Audio that was read from the cache is billed as cached: the same token is never counted twice.
   const fresh = usage.inputTokens - usage.cachedTokens - usage.cacheWriteTokens;
   const audioInput = Math.min(usage.audioInputTokens, fresh);
@@ -197,7 +197,8 @@ function extraCost(rates: NonNullable<Tariff["extras"]>, used: NonNullable<Usage
 
 function checkUsage(usage: UsageRecord): void {
   checkTokens(usage);
-  if (usage.prompts !== undefined) for (const part of [restOf(usage), ...usage.prompts]) checkTokens(part);
+  if (usage.prompts !== undefined)
+    for (const part of [tokensOutsidePrompts(usage), ...usage.prompts]) checkTokens(part);
   if (usage.images !== undefined) checkCount("images", usage.images);
   if (usage.extras !== undefined)
     for (const [name, uses] of Object.entries(usage.extras)) checkCount(`uses of ${name}`, uses);
@@ -205,7 +206,7 @@ function checkUsage(usage: UsageRecord): void {
   if (usage.seconds !== null) checkSeconds(usage.seconds);
 }
 
-function checkTokens(usage: Tokens): void {
+function checkTokens(usage: TokenCounts): void {
   checkCount("input tokens", usage.inputTokens);
   checkCount("cached tokens", usage.cachedTokens);
   checkCount("cache write tokens", usage.cacheWriteTokens);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Decimal, parseDecimal } from "../../kit/money.ts";
-import { sumOf, type Tokens } from "../../language/canon/usage.ts";
+import { sumTokens, type TokenCounts } from "../../language/canon/usage.ts";
 import type { ExtraPrice, Price, PriceTier } from "../catalogue/catalogue.ts";
 import type { SpeechFacts } from "../catalogue/facts-speech.ts";
 import type { UsageRecord } from "../record/record.ts";
@@ -42,7 +42,7 @@ const RATES: Readonly<Record<string, string>> = {
 };
 
 /** What prompts of one length cost exactly, in the currency of their price. */
-function exactPrompts(usage: Tokens & { readonly inputs?: number }, row: Row): Fraction {
+function exactPrompts(usage: TokenCounts & { readonly inputs?: number }, row: Row): Fraction {
   const oneInput = usage.inputTokens / (usage.inputs ?? 1);
   const tier = row.tiers.filter(({ above }) => oneInput > above).toSorted((a, b) => b.above - a.above)[0];
   const stated = (name: string) => tier?.figures[name] ?? row.figures[name];
@@ -225,8 +225,8 @@ describe("against an independent calculation", () => {
     for (let seed = 1; seed <= 1500; seed += 1) {
       const dice = seeded(seed * 104_729);
       const [row, rest, wallet, share] = [anyRow(dice), anyUsage(dice), dice.one(CODES), dice.one(MARGINS)];
-      const prompts = Array.from({ length: 1 + dice.below(3) }, () => sumOf([anyUsage(dice)]));
-      const usage = { ...rest, ...sumOf([rest, ...prompts]), prompts };
+      const prompts = Array.from({ length: 1 + dice.below(3) }, () => sumTokens([anyUsage(dice)]));
+      const usage = { ...rest, ...sumTokens([rest, ...prompts]), prompts };
       const { nanos } = chargeFor(usage, priceOf(row), currencies, wallet, margin(share));
       expect(nanos, `seed ${seed}`).toBe(rounded(exactNanos(usage, row, wallet, share, [rest, ...prompts])));
     }

@@ -1,8 +1,8 @@
 import type { Decimal } from "../../kit/money.ts";
 import type { Effort } from "../../language/canon/call.ts";
-import type { ExtraName } from "../../language/canon/extras.ts";
+import type { BillableExtraName } from "../../language/canon/extras.ts";
 import type { Quirk } from "../../language/canon/quirks.ts";
-import type { ThinkingWay } from "../../language/canon/reasoning-control.ts";
+import type { ReasoningControl } from "../../language/canon/reasoning-control.ts";
 import type { Surface } from "../record/record.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import type { DecisionFacts, DecisionInterface } from "./facts-decisions.ts";
@@ -224,7 +224,7 @@ export type Endpoint = {
   };
   readonly features: EndpointFeatures;
   /** How the model is told to think; null: the dialect's usual way. */
-  readonly thinking?: ThinkingWay | null;
+  readonly thinking?: ReasoningControl | null;
   /** The words for how hard to think that it takes, where they differ from the model's. */
   readonly efforts?: readonly Effort[] | null;
   /** How the endpoint is held to a JSON schema; null: by the dialect's own field. */
@@ -320,7 +320,7 @@ export function priceAt(endpoint: Endpoint, nowMs: number): Price | undefined {
 }
 
 /** Whether something that is billed apart has a price in the row. */
-export function isExtraPriced(price: Price, name: ExtraName): boolean {
+export function isExtraPriced(price: Price, name: BillableExtraName): boolean {
   return price.extras?.[name] !== undefined;
 }
 

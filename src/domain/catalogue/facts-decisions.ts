@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Quirk } from "../../language/canon/quirks.ts";
-import type { ThinkingWay } from "../../language/canon/reasoning-control.ts";
+import type { ReasoningControl } from "../../language/canon/reasoning-control.ts";
 import { count, text } from "./fields.ts";
 
 /** The wire formats that decisions are asked in; which one it is can never be seen from a path. */
@@ -80,7 +80,10 @@ export function decisionFactsOf(
 
 /** Who always thinks before it speaks cannot be read by its first word; other dialects tell no alternatives at all. */
 export function canBeRead(
-  entry: { readonly decisions_interface?: DecisionInterface | undefined; readonly thinking?: ThinkingWay | undefined },
+  entry: {
+    readonly decisions_interface?: DecisionInterface | undefined;
+    readonly thinking?: ReasoningControl | undefined;
+  },
   dialect: string | undefined,
   quirks: readonly Quirk[],
 ): boolean {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { EFFORTS } from "../../language/canon/call.ts";
 import { EXTRAS } from "../../language/canon/extras.ts";
 import { QUIRKS } from "../../language/canon/quirks.ts";
-import { THINKING_WAYS } from "../../language/canon/reasoning-control.ts";
+import { REASONING_CONTROLS } from "../../language/canon/reasoning-control.ts";
 import { SURFACES } from "../record/record.ts";
 import { DIALECTS } from "./catalogue.ts";
 import { DECISION_INTERFACES, decisionsEntry } from "./facts-decisions.ts";
@@ -132,7 +132,7 @@ const endpoint = z.strictObject({
     })
     .optional(),
   thinking: z
-    .enum(THINKING_WAYS)
+    .enum(REASONING_CONTROLS)
     .optional()
     .describe("How the model is told to think. Absent: the dialect's usual way."),
   efforts: efforts.optional().describe("Words for reasoning_effort that it takes when it thinks. Absent: the model's."),

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../kit/json.ts";
 import type { Need } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
-import type { Wishes } from "../../language/canon/routing-hints.ts";
+import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { Usage } from "../../language/canon/usage.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import type { NodeUse } from "../tenancy/router.ts";
@@ -74,8 +74,8 @@ export type DemandRecord = {
 };
 
 /** A session is not kept: its name may be anything. Preferences that are long are not kept either. */
-export type KeptWishes = Omit<Wishes, "sessionId" | "provider"> & {
-  readonly provider?: NonNullable<Wishes["provider"]> | "too long to keep";
+export type KeptWishes = Omit<RoutingHints, "sessionId" | "provider"> & {
+  readonly provider?: NonNullable<RoutingHints["provider"]> | "too long to keep";
 };
 
 export type DecisionRecord = {

@@ -1,6 +1,6 @@
 import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import type { Effort } from "../../language/canon/call.ts";
-import type { Extra } from "../../language/canon/extras.ts";
+import type { BillableExtra } from "../../language/canon/extras.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import { ONE_SAMPLING, SAMPLING_OR_THINKING } from "../../language/canon/sampling.ts";
@@ -25,7 +25,7 @@ export type Demand = {
   /** Where some endpoints are sent the same several times: what one of them reads in all. */
   readonly inputTokensAt?: ((endpoint: Endpoint) => number) | undefined;
   /** What it asks for that is billed apart. */
-  readonly extras?: readonly Extra[] | undefined;
+  readonly extras?: readonly BillableExtra[] | undefined;
   readonly maxOutputTokens: number | undefined;
   /** What that limit is: something an endpoint must be able to write, or a bound, so that less will do. */
   readonly limitIs?: "wanted" | "bound";
@@ -129,9 +129,9 @@ export function unpricedExtra(
   support: DialectSupport,
 ): Shortcoming | undefined {
   if (extras === undefined || own !== undefined) return undefined;
-  for (const { name, field, goes, isCheaper, offeredAt } of extras) {
-    if (offeredAt !== undefined || isCheaper || isExtraPriced(price, name)) continue;
-    if (goes === "native" && !support.isNative(endpoint)) continue;
+  for (const { name, field, forwarding, isCheaper, toolIndex } of extras) {
+    if (toolIndex !== undefined || isCheaper || isExtraPriced(price, name)) continue;
+    if (forwarding === "native" && !support.isNative(endpoint)) continue;
     const what = name.replaceAll("_", " ");
     const reason = `bills it apart (${what}) at a price this gateway does not have; with an own key of the workspace at the provider it can be used`;
     return { reason, param: field };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { finishedRecord } from "../../../tests/support/records.ts";
-import type { Wishes } from "../../language/canon/routing-hints.ts";
+import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import { parseRecord } from "../record/record-schema.ts";
 import type { Demand } from "./capability.ts";
 import { demandAgain, demandRecordOf } from "./demand-record.ts";
@@ -18,7 +18,7 @@ const FULL: Demand = {
   inputTokens: 10,
   maxOutputTokens: 64,
 };
-const WISHES: Wishes = {
+const WISHES: RoutingHints = {
   provider: { only: ["a"], maxPrice: { prompt: 1 }, zeroDataRetention: true, sort: "price" },
   sessionId: "a private name",
   costTier: "low",
@@ -26,7 +26,7 @@ const WISHES: Wishes = {
 };
 
 /** As it comes back from a file. */
-function kept(demand: Demand, wishes: Wishes | undefined) {
+function kept(demand: Demand, wishes: RoutingHints | undefined) {
   const record = finishedRecord("r", {
     decision: { candidates: [], order: [], demand: demandRecordOf(demand, wishes) },
   });
@@ -54,7 +54,7 @@ test("ROUTE-07 what was needed is needed again after the log, with the tokens th
 
 test("the name of a session and long lists are not kept; what cannot be planned again says so", () => {
   expect(JSON.stringify(demandRecordOf(FULL, WISHES))).not.toContain("private");
-  const long: Wishes = { provider: { only: Array.from({ length: 100 }, (_, at) => `provider-${at}`) } };
+  const long: RoutingHints = { provider: { only: Array.from({ length: 100 }, (_, at) => `provider-${at}`) } };
   expect(JSON.stringify(demandRecordOf(PLAIN, long)).length).toBeLessThan(100);
   expect(demandAgain(kept(PLAIN, long), 1)).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-import type { Wishes } from "../../language/canon/routing-hints.ts";
+import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { DemandRecord, KeptWishes } from "../record/record.ts";
 import type { Demand } from "./capability.ts";
 
@@ -7,7 +7,7 @@ const PREFERENCES_CHARS_MAX = 500;
 const FIELD_CHARS_MAX = 100;
 
 /** What the log keeps of a demand: names of needs and parameters, no values and no content. */
-export function demandRecordOf(demand: Demand, wishes: Wishes | undefined): DemandRecord {
+export function demandRecordOf(demand: Demand, wishes: RoutingHints | undefined): DemandRecord {
   const { needs, parameters, usual, native, maxOutputTokens } = demand;
   const kept = wishes === undefined ? undefined : keptWishes(wishes);
   const field = native?.[0];
@@ -21,7 +21,7 @@ export function demandRecordOf(demand: Demand, wishes: Wishes | undefined): Dema
   return record;
 }
 
-function keptWishes({ provider, costTier, remainingTurns }: Wishes): KeptWishes | undefined {
+function keptWishes({ provider, costTier, remainingTurns }: RoutingHints): KeptWishes | undefined {
   if (provider === undefined && costTier === undefined && remainingTurns === undefined) return undefined;
   const long = provider !== undefined && JSON.stringify(provider).length > PREFERENCES_CHARS_MAX;
   return {
@@ -35,7 +35,7 @@ function keptWishes({ provider, costTier, remainingTurns }: Wishes): KeptWishes 
 export function demandAgain(
   { needs = [], parameters = [], usual, native, maxOutputTokens, wishes = {} }: DemandRecord,
   inputTokens: number,
-): { demand: Demand; wishes: Wishes | undefined } | undefined {
+): { demand: Demand; wishes: RoutingHints | undefined } | undefined {
   const { provider, ...rest } = wishes;
   if (provider === "too long to keep") return undefined;
   return {

@@ -1,4 +1,4 @@
-import type { ProviderPreferences, Wishes } from "../../language/canon/routing-hints.ts";
+import type { ProviderPreferences, RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import { ratesFor } from "./cost.ts";
@@ -6,7 +6,7 @@ import type { Cause } from "./fallen.ts";
 import type { Reachable } from "./reach.ts";
 
 /** What a request itself demands of every endpoint; it is checked wherever policy is checked. */
-export function policyOfWishes(wishes: Wishes | undefined): Partial<Policy> | null {
+export function policyOfWishes(wishes: RoutingHints | undefined): Partial<Policy> | null {
   const preferences = wishes?.provider;
   if (preferences === undefined) return null;
   const { zeroDataRetention = false, dataCollection } = preferences;

@@ -12,7 +12,7 @@ import {
   type WorldDraft,
   worldOf,
 } from "../../../tests/support/routing.ts";
-import type { Wishes } from "../../language/canon/routing-hints.ts";
+import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { OwnKey } from "../tenancy/own-key.ts";
 import type { RouterSpec } from "../tenancy/router.ts";
@@ -40,7 +40,7 @@ function threeModels() {
   return world;
 }
 
-const choose = (spec: Partial<RouterSpec>, wishes?: Wishes) =>
+const choose = (spec: Partial<RouterSpec>, wishes?: RoutingHints) =>
   providersOf(planned(requestOf({ route: autoRoute(spec), wishes }), threeModels()));
 
 describe("scores", () => {

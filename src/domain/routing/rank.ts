@@ -1,4 +1,4 @@
-import type { Sort } from "../../language/canon/routing-hints.ts";
+import type { ProviderSort } from "../../language/canon/routing-hints.ts";
 import type { NodeUse } from "../tenancy/router.ts";
 import { isOwnResource } from "./attempt.ts";
 import { placeIn } from "./preferences.ts";
@@ -7,7 +7,7 @@ import type { PlanRequest, Sifted, World } from "./sieve.ts";
 import type { Standing } from "./standing.ts";
 
 /** Why the first one is first. */
-export type Basis = "cost" | "own_key" | "nodes_first" | "score" | "session" | "order" | "fallback" | Sort;
+export type Basis = "cost" | "own_key" | "nodes_first" | "score" | "session" | "order" | "fallback" | ProviderSort;
 
 /** Places of rows, best first. */
 export type Ranking = {

@@ -1,4 +1,4 @@
-import type { Wishes } from "../../language/canon/routing-hints.ts";
+import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { Snapshot } from "../catalogue/catalogue.ts";
 import type { Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
@@ -30,7 +30,7 @@ export type PlanRequest = {
   /** Of workspace, key, router and request together. */
   readonly policy: Policy;
   readonly demand: Demand;
-  readonly wishes?: Wishes | undefined;
+  readonly wishes?: RoutingHints | undefined;
   /** Where this conversation was served before. */
   readonly session?: SessionTrace | undefined;
 };

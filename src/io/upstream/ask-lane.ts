@@ -4,7 +4,7 @@ import type { Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
-import type { AudioPiece, AudioStream, Unusable, WholeAnswer } from "../../language/canon/reply.ts";
+import type { AudioPiece, AudioStream, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import { authorize } from "./authorize.ts";
 import { classifyStatus } from "./classify.ts";
 import { type Lane, requestHeaders } from "./lane.ts";
@@ -31,7 +31,7 @@ export type AskingParts = {
 };
 
 export type Asked =
-  | { readonly is: "whole"; readonly answer: WholeAnswer }
+  | { readonly is: "whole"; readonly answer: WholeReply }
   | { readonly is: "audio"; readonly stream: AudioStream }
   /** A clause without content and without the provider's own words. */
   | { readonly is: "failed"; readonly why: string };
@@ -42,7 +42,7 @@ const PROBLEM_BYTES_MAX = 64 * 1024;
 export async function askLane(asking: Asking, parts: AskingParts): Promise<Asked> {
   const { lane } = asking;
   if (lane.parts === undefined) return askPart(asking, parts);
-  const answers: WholeAnswer[] = [];
+  const answers: WholeReply[] = [];
   for (const part of lane.parts.lanes) {
     const asked = await askPart({ ...asking, lane: part }, parts);
     if (asked.is !== "whole") return asked;
@@ -51,7 +51,7 @@ export async function askLane(asking: Asking, parts: AskingParts): Promise<Asked
   return wholeOf(lane.parts.join(answers));
 }
 
-function wholeOf(answer: WholeAnswer | Unusable | undefined): Asked {
+function wholeOf(answer: WholeReply | UnusableReply | undefined): Asked {
   if (answer === undefined) return failed("what came is not an answer of its format");
   return "unusable" in answer ? failed(answer.unusable) : { is: "whole", answer };
 }

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { isJsonObject, type MemberPatch, tryParseJson } from "../../kit/json.ts";
 import { percentEncode } from "../../kit/percent-encode.ts";
-import type { WholeAnswer } from "../../language/canon/reply.ts";
-import { unknownHints } from "../../language/dialects/messages/direct/unknown-hints.ts";
+import type { WholeReply } from "../../language/canon/reply.ts";
+import { stripUnknownHints } from "../../language/dialects/messages/direct/unknown-hints.ts";
 import { RAW_PREDICT_VERSION } from "../../language/dialects/messages/upstream/raw-predict.ts";
 import {
   betasFor,
@@ -60,7 +60,7 @@ const COUNTING: Readonly<Record<Door, (inbound: InboundMessages, target: Target)
       patched(inbound, target, [
         modelPatch(target),
         { key: "anthropic_version", json: JSON.stringify(RAW_PREDICT_VERSION) },
-        ...unknownHints(inbound.body, betasFor(inbound, target.endpoint).sent, "known").patches,
+        ...stripUnknownHints(inbound.body, betasFor(inbound, target.endpoint).sent, "known").patches,
         ...WITHOUT_ANSWER,
       ]),
     decodeWhole: decodeCount,
@@ -94,16 +94,16 @@ const Count = z.looseObject({ input_tokens: z.int().min(0) });
 const InvokedCount = z.looseObject({ inputTokens: z.int().min(0) });
 
 /** The provider's own answer. */
-function decodeCount(bytes: Buffer): WholeAnswer | undefined {
+function decodeCount(bytes: Buffer): WholeReply | undefined {
   const text = bytes.toString("utf8");
   return Count.safeParse(tryParseJson(text)).success ? answerOf(text) : undefined;
 }
 
-function decodeInvokedCount(bytes: Buffer): WholeAnswer | undefined {
+function decodeInvokedCount(bytes: Buffer): WholeReply | undefined {
   const count = InvokedCount.safeParse(tryParseJson(bytes));
   return count.success ? answerOf(JSON.stringify({ input_tokens: count.data.inputTokens })) : undefined;
 }
 
-function answerOf(text: string): WholeAnswer {
+function answerOf(text: string): WholeReply {
   return { usage: undefined, upstreamId: null, outputWeight: 0, render: () => text };
 }

@@ -5,9 +5,9 @@ import type { DecisionFacts } from "../../domain/catalogue/facts-decisions.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
-import type { Unusable, WholeAnswer } from "../../language/canon/reply.ts";
+import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
-import { isBeyondReason } from "../../language/canon/usage-plausibility.ts";
+import { isImplausibleUsage } from "../../language/canon/usage-plausibility.ts";
 import { type DecisionAsk, type DecisionQuestion, questionPath, tokensEnd } from "../../language/decisions/call.ts";
 import {
   decodeLogprobs,
@@ -20,8 +20,8 @@ import {
 import type { DecisionClient } from "../../language/decisions/render.ts";
 import { type Checked, checkReply, wrongAt } from "../../language/decisions/validate.ts";
 import { type DecisionWire, decodeDecisionProblem, isRefusal, pathOf } from "../../language/decisions/wire-format.ts";
-import { chatDialect } from "../../language/dialects/chat/upstream/dialect.ts";
-import { geminiDialect } from "../../language/dialects/gemini/upstream/dialect.ts";
+import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
+import { geminiUpstream } from "../../language/dialects/gemini/upstream/dialect.ts";
 import { DECISION_WIRES } from "./decision-wires.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 import { factsOf } from "./lanes.ts";
@@ -98,13 +98,13 @@ type Whole = {
 };
 
 /** Nobody is ever billed by an estimate here: an answer without figures, or with impossible ones, is none. */
-function wholeOf({ ask, target, answers, usage, upstreamId, requests }: Whole): WholeAnswer | Unusable {
+function wholeOf({ ask, target, answers, usage, upstreamId, requests }: Whole): WholeReply | UnusableReply {
   const { endpoint, model, client } = target;
   if (usage === undefined) return { unusable: "the provider did not report what it used" };
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
   // Some read everything again for each question of a request.
-  const readings = ask.questions.length;
-  if (isBeyondReason({ usage, outputWeight: () => 0, readings }, context, tokensEnd(ask)))
+  const promptReads = ask.questions.length;
+  if (isImplausibleUsage({ usage, outputWeight: () => 0, promptReads }, context, tokensEnd(ask)))
     return { unusable: "the provider reported more than it can have read" };
   const declined = ask.questions.filter(({ key }) => answers.get(key)?.type === "refusal");
   // Nobody answers without reading; who declines may do that for nothing.
@@ -114,8 +114,8 @@ function wholeOf({ ask, target, answers, usage, upstreamId, requests }: Whole): 
     usage,
     upstreamId,
     outputWeight: 0,
-    inputs: requests,
-    readings,
+    promptCount: requests,
+    promptReads,
     declined: declined.length > 0 && client.refusals === "fault" ? refusedFault(declined, target) : undefined,
     render: (counted, shown) =>
       client.render({ model: endpoint.model, questions: ask.questions, answers, counted, shown }),
@@ -161,7 +161,7 @@ function questionLane(
 ): Lane {
   const { endpoint, model } = target;
   const facts = logprobsFactsOf(endpoint, decisions);
-  const dialect = facts.form === "chat" ? chatDialect : geminiDialect;
+  const dialect = facts.form === "chat" ? chatUpstream : geminiUpstream;
   const modelFacts = factsOf(endpoint, model);
   return {
     ...baseOf(ask),
@@ -197,7 +197,7 @@ function joined(
   ask: DecisionAsk,
   target: DecisionTarget,
   readings: readonly LogprobsReading[],
-): WholeAnswer | Unusable {
+): WholeReply | UnusableReply {
   const answers = checkReply(
     {
       answers: ask.questions.flatMap(({ id }, place) => {

@@ -3,22 +3,22 @@ import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { effortFor } from "../../language/canon/effort.ts";
 import {
-  type DirectFacts,
-  directPatches,
+  type DirectChatFacts,
   OUTPUT_LIMITS,
   type OutputLimit,
+  requestPatches,
 } from "../../language/dialects/chat/client/request.ts";
 import { chatClient } from "../../language/dialects/chat/client/stream.ts";
 import { decodeReply } from "../../language/dialects/chat/direct/reply.ts";
-import { fittingHistory } from "../../language/dialects/chat/direct/request.ts";
-import { DirectStream } from "../../language/dialects/chat/direct/stream.ts";
+import { historyPatches } from "../../language/dialects/chat/direct/request.ts";
+import { DirectChatStream } from "../../language/dialects/chat/direct/stream.ts";
 import { decodeProblem } from "../../language/dialects/chat/upstream/errors.ts";
 import { type InboundChat, type Lane, NOTHING_DROPPED, type Target } from "./lane.ts";
 
 /** Chat to chat: the caller's bytes with named patches, the provider's bytes with our id. */
 export function directChat({ request, call, body }: InboundChat, { endpoint, model, head }: Target): Lane {
   const facts = directFactsOf(endpoint, model);
-  const history = fittingHistory(request, body, { quirks: facts.quirks, sealer: sealerOf(model) });
+  const history = historyPatches(request, body, { quirks: facts.quirks, sealer: sealerOf(model) });
   return {
     surface: "chat",
     path: "/chat/completions",
@@ -29,18 +29,18 @@ export function directChat({ request, call, body }: InboundChat, { endpoint, mod
     effort: call.reasoning === undefined ? undefined : effortFor(call, facts),
     dropped: history?.dropped ?? NOTHING_DROPPED,
     encode() {
-      const patches = directPatches(request, call, facts);
+      const patches = requestPatches(request, call, facts);
       if (history !== undefined) patches.push(...history.patches);
       return patchMembers(body, patches);
     },
     decodeWhole: (answer) => decodeReply(answer, head.id),
     openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
-    openStream: () => new DirectStream(head.id, call.includeUsage),
+    openStream: () => new DirectChatStream(head.id, call.includeUsage),
     decodeProblem,
   };
 }
 
-function directFactsOf(endpoint: Endpoint, model: Model): DirectFacts {
+function directFactsOf(endpoint: Endpoint, model: Model): DirectChatFacts {
   return {
     upstreamModel: endpoint.upstreamModel,
     outputLimit: outputLimitOf(endpoint),

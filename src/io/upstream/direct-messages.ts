@@ -2,19 +2,27 @@ import { type Endpoint, effortsOf } from "../../domain/catalogue/catalogue.ts";
 import { type MemberPatch, patchMembers } from "../../kit/json.ts";
 import { percentEncode } from "../../kit/percent-encode.ts";
 import { SseReader } from "../../kit/sse.ts";
-import { WISH_FIELDS } from "../../language/canon/routing-hints.ts";
+import { ROUTING_HINT_FIELDS } from "../../language/canon/routing-hints.ts";
 import { decodeProblem as decodeAwsProblem } from "../../language/dialects/converse/upstream/errors.ts";
 import { ConverseFrames } from "../../language/dialects/converse/upstream/frames.ts";
 import { messagesClient } from "../../language/dialects/messages/client/stream.ts";
 import {
-  hasForeignThoughts,
-  withoutForeignThoughts,
+  hasForeignReasoning,
+  withoutForeignReasoning,
 } from "../../language/dialects/messages/direct/foreign-reasoning.ts";
-import { InvokedMessages } from "../../language/dialects/messages/direct/invoke.ts";
-import { effortInstead, effortPatches } from "../../language/dialects/messages/direct/known-effort.ts";
-import { DirectMessages, decodeDirect, type Own } from "../../language/dialects/messages/direct/stream.ts";
-import { EAGER, EAGER_BETA, unknownHints } from "../../language/dialects/messages/direct/unknown-hints.ts";
-import { messagesDialect } from "../../language/dialects/messages/upstream/dialect.ts";
+import { InvokeModelStream } from "../../language/dialects/messages/direct/invoke.ts";
+import { effortPatches, substituteEffort } from "../../language/dialects/messages/direct/known-effort.ts";
+import {
+  DirectMessagesStream,
+  decodeDirectReply,
+  type OwnMembers,
+} from "../../language/dialects/messages/direct/stream.ts";
+import {
+  EAGER_STREAMING,
+  EAGER_STREAMING_BETA,
+  stripUnknownHints,
+} from "../../language/dialects/messages/direct/unknown-hints.ts";
+import { messagesUpstream } from "../../language/dialects/messages/upstream/dialect.ts";
 import {
   decodeRawPredictProblem,
   RAW_PREDICT,
@@ -49,19 +57,19 @@ export function directMessages(inbound: InboundMessages, target: Target, door: D
     surface: "messages",
     keepAlive: messagesClient.keepAlive,
     effort: toldEffort(inbound, target),
-    decodeWhole: (answer) => decodeDirect(answer, own),
+    decodeWhole: (answer) => decodeDirectReply(answer, own),
     ...DOORS[door](inbound, target, own),
   };
 }
 
 function toldEffort({ call: { reasoning }, body }: InboundMessages, { endpoint, model }: Target): Lane["effort"] {
-  if (reasoning?.unsaid) return "untold";
-  return reasoning?.effort === "none" ? undefined : effortInstead(body, effortsOf(endpoint, model));
+  if (reasoning?.isEffortDefaulted) return "untold";
+  return reasoning?.effort === "none" ? undefined : substituteEffort(body, effortsOf(endpoint, model));
 }
 
 type ThroughDoor = Omit<Lane, "surface" | "keepAlive" | "effort" | "decodeWhole">;
 
-const DOORS: Readonly<Record<Door, (inbound: InboundMessages, target: Target, own: Own) => ThroughDoor>> = {
+const DOORS: Readonly<Record<Door, (inbound: InboundMessages, target: Target, own: OwnMembers) => ThroughDoor>> = {
   api: (inbound, target, own) => {
     const { endpoint } = target;
     const betas = betasFor(inbound, endpoint);
@@ -70,22 +78,22 @@ const DOORS: Readonly<Record<Door, (inbound: InboundMessages, target: Target, ow
       auth: "x-api-key",
       headers: apiHeaders(inbound, betas),
       ...SERVER_SENT,
-      openStream: () => new DirectMessages(own),
+      openStream: () => new DirectMessagesStream(own),
       dropped: [...betas.dropped, ...thoughtsDropped(inbound)],
       encode: () => patched(inbound, target, [{ key: "model", json: JSON.stringify(endpoint.upstreamModel) }]),
-      decodeProblem: messagesDialect.decodeProblem,
+      decodeProblem: messagesUpstream.decodeProblem,
     };
   },
   raw_predict: (inbound, target, own) => {
     const { endpoint } = target;
     const betas = betasFor(inbound, endpoint);
-    const hints = unknownHints(inbound.body, betas.sent, "known");
+    const hints = stripUnknownHints(inbound.body, betas.sent, "known");
     return {
       path: rawPredictPath(endpoint.upstreamModel, inbound.call.stream ? "stream" : "whole"),
       auth: "bearer",
       headers: betaHeader(betas),
       ...SERVER_SENT,
-      openStream: () => new DirectMessages(own),
+      openStream: () => new DirectMessagesStream(own),
       dropped: [...betas.dropped, ...hints.dropped, ...thoughtsDropped(inbound)],
       encode: () => patched(inbound, target, [...RAW_PREDICT_PATCHES, ...hints.patches]),
       decodeProblem: decodeRawPredictProblem,
@@ -101,7 +109,7 @@ const DOORS: Readonly<Record<Door, (inbound: InboundMessages, target: Target, ow
       headers: {},
       streamType: "application/vnd.amazon.eventstream",
       openFrames: (frameMaxBytes) => new ConverseFrames(frameMaxBytes),
-      openStream: () => new InvokedMessages(own),
+      openStream: () => new InvokeModelStream(own),
       dropped: [
         ...NOT_INVOKED.filter((key) => inbound.body.members.has(key)),
         ...invoked.dropped,
@@ -131,20 +139,20 @@ export function patched(
   return patchMembers(inbound.body, [
     ...effortPatches(inbound.body, effortsOf(endpoint, model)),
     ...withOwnThoughts(inbound, patches),
-    ...WISH_FIELDS.map((key) => ({ key, json: null })),
+    ...ROUTING_HINT_FIELDS.map((key) => ({ key, json: null })),
   ]);
 }
 
 function withOwnThoughts({ body, call }: InboundMessages, patches: readonly MemberPatch[]): readonly MemberPatch[] {
   const span = body.members.get("messages");
-  if (span === undefined || !hasForeignThoughts(call)) return patches;
+  if (span === undefined || !hasForeignReasoning(call)) return patches;
   const changed = patches.find(({ key }) => key === "messages")?.json;
-  const messages = withoutForeignThoughts(changed ?? body.text.slice(span.valueStart, span.valueEnd));
+  const messages = withoutForeignReasoning(changed ?? body.text.slice(span.valueStart, span.valueEnd));
   return [...patches.filter(({ key }) => key !== "messages"), { key: "messages", json: messages }];
 }
 
 function thoughtsDropped({ call }: InboundMessages): string[] {
-  return hasForeignThoughts(call) ? ["messages: thoughts of other models"] : [];
+  return hasForeignReasoning(call) ? ["messages: thoughts of other models"] : [];
 }
 
 type Invoked = {
@@ -156,13 +164,13 @@ type Invoked = {
 /** That arguments are wanted as they are written InvokeModel knows only by a beta. */
 export function invokedWith(inbound: InboundMessages, endpoint: Endpoint): Invoked {
   const { sent, dropped } = betasFor(inbound, endpoint);
-  const hints = unknownHints(inbound.body, sent, "unknown");
-  if (!hints.dropped.includes(EAGER) || !takesBeta(endpoint, EAGER_BETA))
+  const hints = stripUnknownHints(inbound.body, sent, "unknown");
+  if (!hints.dropped.includes(EAGER_STREAMING) || !takesBeta(endpoint, EAGER_STREAMING_BETA))
     return { betas: sent, patches: hints.patches, dropped: [...dropped, ...hints.dropped] };
   return {
-    betas: [...new Set([...sent, EAGER_BETA])],
+    betas: [...new Set([...sent, EAGER_STREAMING_BETA])],
     patches: hints.patches,
-    dropped: [...dropped, ...hints.dropped.filter((name) => name !== EAGER)],
+    dropped: [...dropped, ...hints.dropped.filter((name) => name !== EAGER_STREAMING)],
   };
 }
 

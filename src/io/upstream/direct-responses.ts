@@ -3,19 +3,22 @@ import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
 import { nearestEffort } from "../../language/canon/effort.ts";
-import { decodeReply } from "../../language/dialects/responses/direct/reply.ts";
-import { type DirectFacts, directRequest } from "../../language/dialects/responses/direct/request.ts";
-import type { Ownership } from "../../language/dialects/responses/direct/response.ts";
-import { DirectStream } from "../../language/dialects/responses/direct/stream.ts";
+import { decodeDirectReply } from "../../language/dialects/responses/direct/reply.ts";
+import { type DirectResponsesFacts, requestPatches } from "../../language/dialects/responses/direct/request.ts";
+import type { ResponseOwnership } from "../../language/dialects/responses/direct/response.ts";
+import { DirectResponsesStream } from "../../language/dialects/responses/direct/stream.ts";
 import { decodeRefusal } from "../../language/dialects/responses/upstream/errors.ts";
 import type { InboundResponses, Lane, Target } from "./lane.ts";
 import { sealsThoughts } from "./through-responses.ts";
 
 /** Responses to responses: the caller's bytes with named patches, the provider's bytes with our id and our state. */
-export function directResponses(inbound: InboundResponses, { endpoint, model, head, leftOut }: Target): Lane {
+export function directResponses(
+  inbound: InboundResponses,
+  { endpoint, model, head, leftOut: droppedTools }: Target,
+): Lane {
   const effort = toldEffort(inbound.call, endpoint, model);
-  const { patches, dropped } = directRequest(inbound, { ...factsOf(endpoint), effort, leftOut });
-  const ownership: Ownership = { head, provider: endpoint.provider, echo: inbound.echo };
+  const { patches, dropped } = requestPatches(inbound, { ...factsOf(endpoint), effort, droppedTools });
+  const ownership: ResponseOwnership = { head, provider: endpoint.provider, echo: inbound.echo };
   return {
     surface: "responses",
     path: "/responses",
@@ -27,9 +30,9 @@ export function directResponses(inbound: InboundResponses, { endpoint, model, he
     dropped,
     repeatedChars: inbound.body.text.length,
     encode: () => patchMembers(inbound.body, patches),
-    decodeWhole: (bytes) => decodeReply(bytes, ownership),
+    decodeWhole: (bytes) => decodeDirectReply(bytes, ownership),
     openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
-    openStream: () => new DirectStream(ownership),
+    openStream: () => new DirectResponsesStream(ownership),
     decodeProblem: decodeRefusal,
   };
 }
@@ -41,12 +44,13 @@ function toldEffort({ reasoning }: Call, endpoint: Endpoint, model: Model): Effo
 /** A model that hardly thinks is not given the tools that its provider runs: it refuses to be asked for both. */
 export function isInTheWayOfTools(call: Call, { endpoint, model, leftOut }: Omit<Target, "head">): boolean {
   const hosted = call.extras?.some(
-    ({ goes, offeredAt }) => goes === "native" && (offeredAt === undefined || !leftOut?.includes(offeredAt)),
+    ({ forwarding, toolIndex }) =>
+      forwarding === "native" && (toolIndex === undefined || !leftOut?.includes(toolIndex)),
   );
   return hosted === true && toldEffort(call, endpoint, model) === "minimal";
 }
 
-function factsOf(endpoint: Endpoint): DirectFacts {
+function factsOf(endpoint: Endpoint): DirectResponsesFacts {
   const { upstreamModel, provider } = endpoint;
-  return { upstreamModel, provider, sealsThoughts: sealsThoughts(endpoint) };
+  return { upstreamModel, provider, encryptsReasoning: sealsThoughts(endpoint) };
 }

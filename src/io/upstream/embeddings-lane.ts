@@ -3,9 +3,9 @@ import type { EmbeddingFacts } from "../../domain/catalogue/facts-embeddings.ts"
 import { tryParseJson } from "../../kit/json.ts";
 import { pluralize } from "../../kit/pluralize.ts";
 import { SseReader } from "../../kit/sse.ts";
-import type { Unusable, WholeAnswer } from "../../language/canon/reply.ts";
+import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
-import { AROUND_TOKENS, BEYOND_REASON_TIMES, NO_END } from "../../language/canon/usage-plausibility.ts";
+import { NO_CEILING, PLAUSIBLE_FACTOR, PROVIDER_OVERHEAD_TOKENS } from "../../language/canon/usage-plausibility.ts";
 import { type EmbeddingAsk, type EmbeddingInputs, partsOf, type Room } from "../../language/embeddings/call.ts";
 import { bedrockCohere, bedrockNova, bedrockTitan, cohereEmbeddings } from "../../language/embeddings/cohere.ts";
 import { geminiEmbeddings, vertexEmbeddings } from "../../language/embeddings/gemini.ts";
@@ -35,7 +35,7 @@ export type EmbeddingErrand = {
 };
 
 /** The answer of a part keeps its vectors until all parts are there. */
-type Part = WholeAnswer & { readonly vectors: readonly Written[]; readonly tokens: Told };
+type Part = WholeReply & { readonly vectors: readonly Written[]; readonly tokens: Told };
 
 /** What was told of the tokens, if anything. */
 type Told = number | "impossible" | undefined;
@@ -57,7 +57,7 @@ export function embeddingsLane(errand: EmbeddingErrand): Lane {
   return {
     ...first,
     // The figures of each part were held against its own inputs.
-    end: () => NO_END,
+    end: () => NO_CEILING,
     parts: { lanes: [first, ...others], join: () => joined(parts, errand) },
   };
 }
@@ -88,7 +88,7 @@ function encodingOf({ encoding }: EmbeddingAsk, { base64 }: EmbeddingFacts): "fl
   return base64 ? encoding : "float";
 }
 
-function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part: Part) => Part | Unusable): Lane {
+function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part: Part) => Part | UnusableReply): Lane {
   const { ask, endpoint, facts } = errand;
   const wire = WIRES[facts.interface];
   const { upstreamModel } = endpoint;
@@ -103,7 +103,7 @@ function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part:
     effort: undefined,
     dropped: NOTHING_DROPPED,
     // Where not only money hangs on it, there is room for what a server counts around its inputs.
-    end: () => ({ ...NO_END, inputTokens: tokensMax + AROUND_TOKENS * inputs.texts.length }),
+    end: () => ({ ...NO_CEILING, inputTokens: tokensMax + PROVIDER_OVERHEAD_TOKENS * inputs.texts.length }),
     encode: () =>
       JSON.stringify(
         wire.encode({
@@ -134,7 +134,7 @@ function readPart(
   inputs: EmbeddingInputs,
   tokensMax: number,
   errand: EmbeddingErrand,
-): Part | Unusable {
+): Part | UnusableReply {
   const asked = inputs.texts.length;
   if (given.length !== asked)
     return { unusable: `${pluralize(given.length, "vector")} for ${pluralize(asked, "input")}` };
@@ -155,11 +155,11 @@ const TOKENS_AROUND = 16;
 function tokensEnd(inputs: EmbeddingInputs): number {
   const texts = inputs.texts.reduce((sum, text) => sum + TOKENS_AROUND + Buffer.byteLength(text), 0);
   const numbers = inputs.is === "tokens" ? inputs.lists.reduce((sum, { length }) => sum + length, 0) : 0;
-  return BEYOND_REASON_TIMES * Math.max(texts, numbers);
+  return PLAUSIBLE_FACTOR * Math.max(texts, numbers);
 }
 
-const OTHER_LENGTH: Unusable = { unusable: "vectors of another length" };
-const TOO_LONG: Unusable = { unusable: "more vectors than one answer can hold" };
+const OTHER_LENGTH: UnusableReply = { unusable: "vectors of another length" };
+const TOO_LONG: UnusableReply = { unusable: "more vectors than one answer can hold" };
 
 function writingOf({ ask, facts }: EmbeddingErrand): Writing {
   const isShortened = facts.normalize && ask.dimensions !== undefined;
@@ -182,9 +182,9 @@ function answerOf(
     tokens,
     upstreamId,
     usage: typeof tokens === "number" ? { ...NO_TOKENS, inputTokens: tokens } : undefined,
-    refuted: tokens === "impossible" ? true : undefined,
+    isUsageRejected: tokens === "impossible" ? true : undefined,
     outputWeight: 0,
-    inputs: vectors.length,
+    promptCount: vectors.length,
     detail: { inputs: vectors.length, dimensions: vectors[0]?.dimensions ?? 0 },
     render: (counted, shown) =>
       renderEmbeddings(
@@ -197,7 +197,7 @@ function answerOf(
 }
 
 /** All vectors in the order of the inputs; figures only where every part told them. */
-function joined(parts: readonly Part[], errand: EmbeddingErrand): WholeAnswer | Unusable {
+function joined(parts: readonly Part[], errand: EmbeddingErrand): WholeReply | UnusableReply {
   const vectors = parts.flatMap((part) => part.vectors);
   if (!isEven(vectors, errand.ask.dimensions)) return OTHER_LENGTH;
   const tokens = parts.map((part) => part.tokens).reduce(sumOf, 0);

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { SseReader } from "../../kit/sse.ts";
-import type { WholeAnswer } from "../../language/canon/reply.ts";
+import type { WholeReply } from "../../language/canon/reply.ts";
 import { heldToItsWord } from "./held-to-its-word.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 
-const ANSWER: WholeAnswer = { usage: undefined, upstreamId: null, outputWeight: 0, render: () => "" };
+const ANSWER: WholeReply = { usage: undefined, upstreamId: null, outputWeight: 0, render: () => "" };
 
 /** A lane that takes everything for an answer. */
 const EASY: Lane = {

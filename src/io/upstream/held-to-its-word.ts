@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
-import { contextEnd, NO_END, type UsageEnd } from "../../language/canon/usage-plausibility.ts";
-import { measured } from "../../language/dialects/chat/direct/reply.ts";
+import { NO_CEILING, plausibleTokensMax, type UsageCeiling } from "../../language/canon/usage-plausibility.ts";
+import { measureMessage } from "../../language/dialects/chat/direct/reply.ts";
 import { END_MARKER } from "../../language/dialects/chat/upstream/chunk.ts";
 import type { FrameReader, Lane } from "./lane.ts";
 
@@ -16,7 +16,7 @@ const NAME_CHARS_MAX = 64;
 /** What was asked for, and what the one who answers says it can take at once. */
 type Word = Pick<Endpoint, "upstreamModel" | "limits">;
 /** The same, with where the figures end by what it was told. */
-type Held = Word & { readonly end: UsageEnd };
+type Held = Word & { readonly end: UsageCeiling };
 
 /**
  * The same way, to a machine that anyone can put anything on: what it says of its answer must fit what it was asked and
@@ -24,7 +24,7 @@ type Held = Word & { readonly end: UsageEnd };
  */
 export function heldToItsWord(lane: Lane, word: Word): Lane {
   const { parts } = lane;
-  const held = { ...word, end: lane.end?.() ?? NO_END };
+  const held = { ...word, end: lane.end?.() ?? NO_CEILING };
   return {
     ...lane,
     ...(parts === undefined
@@ -47,7 +47,7 @@ function lieInWhole(body: JsonObject, word: Held): string | undefined {
   const answers = Array.isArray(choices) ? choices : [];
   let chars = 0;
   for (const choice of answers)
-    if (isJsonObject(choice) && isJsonObject(choice["message"])) chars += measured(choice["message"], lengthOf);
+    if (isJsonObject(choice) && isJsonObject(choice["message"])) chars += measureMessage(choice["message"], lengthOf);
   return lieInUsage(body["usage"], word, { chars, answers: answers.length });
 }
 
@@ -78,7 +78,7 @@ function lieInUsage(usage: unknown, { limits, end }: Held, { chars, answers }: S
   if (!isJsonObject(usage)) return "its usage is no object";
   const { prompt_tokens: input, completion_tokens: output, total_tokens: total } = usage;
   if (![input, output, total].every(isCount)) return "its usage has a figure that is no count";
-  const context = limits.contextTokens ?? contextEnd(null);
+  const context = limits.contextTokens ?? plausibleTokensMax(null);
   const most = context * Math.max(1, answers);
   if (Number(input ?? 0) > most || Number(output ?? 0) > most)
     return `its usage is beyond the ${context} tokens that the model takes`;
@@ -135,7 +135,7 @@ class WatchedFrames implements FrameReader {
     for (const choice of Array.isArray(choices) ? choices : []) {
       if (!isJsonObject(choice)) continue;
       this.#answers.add(choice["index"]);
-      if (isJsonObject(choice["delta"])) this.#chars += measured(choice["delta"], lengthOf);
+      if (isJsonObject(choice["delta"])) this.#chars += measureMessage(choice["delta"], lengthOf);
     }
     const head = lieInHead(chunk, this.#word);
     if (head !== undefined) return head;

@@ -5,10 +5,10 @@ import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { JsonObject, ParsedBody } from "../../kit/json.ts";
 import type { Call, Effort } from "../../language/canon/call.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
-import type { AnswerStream, AudioStream, Unusable, WholeAnswer } from "../../language/canon/reply.ts";
-import type { UsageEnd } from "../../language/canon/usage-plausibility.ts";
-import type { AnswerHead } from "../../language/dialects/client-dialect.ts";
-import type { Frame } from "../../language/dialects/upstream-dialect.ts";
+import type { AudioStream, ReplyStream, UnusableReply, WholeReply } from "../../language/canon/reply.ts";
+import type { UsageCeiling } from "../../language/canon/usage-plausibility.ts";
+import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
+import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
 import type { AuthStyle } from "./authorize.ts";
 import type { UpstreamBody } from "./transport.ts";
 
@@ -47,13 +47,13 @@ export type InboundResponses = {
 export type Target = {
   readonly endpoint: Endpoint;
   readonly model: Model;
-  readonly head: AnswerHead;
+  readonly head: ReplyHead;
   /** Places in `tools` of what the endpoint would bill apart and is not asked for. */
   readonly leftOut?: readonly number[] | undefined;
 };
 
 /** Cuts the bytes of a stream into frames, wherever they were split; throws when one grows over its cap. */
-export type FrameReader = { push(chunk: Buffer): Frame[]; end(): Frame[] };
+export type FrameReader = { push(chunk: Buffer): StreamFrame[]; end(): StreamFrame[] };
 
 /** The way from one inbound request to one endpoint and back. */
 export type Lane = {
@@ -77,17 +77,20 @@ export type Lane = {
   /** What a caller is told when nobody gave an answer that can be used; absent: `upstream_error`. */
   readonly unusable?: FaultCode;
   /** Where its figures end, by what is asked; absent: nothing of that says it, or the answer is held against it here. */
-  end?(): UsageEnd;
+  end?(): UsageCeiling;
   encode(): UpstreamBody;
-  decodeWhole(bytes: Buffer, headers: IncomingHttpHeaders): WholeAnswer | Unusable | undefined;
+  decodeWhole(bytes: Buffer, headers: IncomingHttpHeaders): WholeReply | UnusableReply | undefined;
   /** Several requests to the same endpoint that are one answer together; `encode` and `decodeWhole` are theirs then. */
-  readonly parts?: { readonly lanes: readonly Lane[]; join(answers: readonly WholeAnswer[]): WholeAnswer | Unusable };
+  readonly parts?: {
+    readonly lanes: readonly Lane[];
+    join(answers: readonly WholeReply[]): WholeReply | UnusableReply;
+  };
   /** The answer is audio, and goes out as bytes while it comes. */
   openAudio?(headers: IncomingHttpHeaders): AudioStream;
   /** What a caller is told of an error by which the provider declines to answer; undefined when it is another one. */
   refusal?(problem: UpstreamProblem): Fault | undefined;
   openFrames(frameMaxChars: number): FrameReader;
-  openStream(): AnswerStream;
+  openStream(): ReplyStream;
   /** Without a status: an error that came with a good one. */
   decodeProblem(
     body: unknown,

@@ -15,26 +15,26 @@ import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import type { Part } from "../../language/canon/parts.ts";
 import {
-  BEYOND_REASON_TIMES,
-  NO_END,
-  SOUGHT_TOKENS,
-  THOUGHT_TOKENS,
-  type UsageEnd,
+  NO_CEILING,
+  PLAUSIBLE_FACTOR,
+  REASONING_ALLOWANCE_TOKENS,
+  SEARCH_ALLOWANCE_TOKENS,
+  type UsageCeiling,
 } from "../../language/canon/usage-plausibility.ts";
 import { chatClient } from "../../language/dialects/chat/client/stream.ts";
-import { chatDialect } from "../../language/dialects/chat/upstream/dialect.ts";
+import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
 import { type ClientDialect, TranslatedStream, translatedReply } from "../../language/dialects/client-dialect.ts";
-import { converseDialect } from "../../language/dialects/converse/upstream/dialect.ts";
+import { converseUpstream } from "../../language/dialects/converse/upstream/dialect.ts";
 import { ConverseFrames } from "../../language/dialects/converse/upstream/frames.ts";
-import { geminiDialect } from "../../language/dialects/gemini/upstream/dialect.ts";
+import { geminiUpstream } from "../../language/dialects/gemini/upstream/dialect.ts";
 import { messagesClient } from "../../language/dialects/messages/client/stream.ts";
-import { messagesDialect } from "../../language/dialects/messages/upstream/dialect.ts";
-import { RAW_PREDICT, rawPredictDialect } from "../../language/dialects/messages/upstream/raw-predict.ts";
+import { messagesUpstream } from "../../language/dialects/messages/upstream/dialect.ts";
+import { RAW_PREDICT, rawPredictUpstream } from "../../language/dialects/messages/upstream/raw-predict.ts";
 import { responsesClient } from "../../language/dialects/responses/client/stream.ts";
-import { sealsFor } from "../../language/dialects/responses/reasoning-signatures.ts";
-import { responsesDialect } from "../../language/dialects/responses/upstream/dialect.ts";
-import { withToolNames } from "../../language/dialects/tool-names.ts";
-import type { Media, ModelFacts, UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
+import { signatureVisibility } from "../../language/dialects/responses/reasoning-signatures.ts";
+import { responsesUpstream } from "../../language/dialects/responses/upstream/dialect.ts";
+import { shortenToolNames } from "../../language/dialects/tool-names.ts";
+import type { MediaKind, ModelFacts, UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
 import { decisionsPath } from "./decision-wires.ts";
 import { directChat, outputLimitOf } from "./direct-chat.ts";
 import { directMessages, messagesDoor } from "./direct-messages.ts";
@@ -52,10 +52,10 @@ import {
 
 /** Dialects that providers are spoken to in. */
 const UPSTREAM: Readonly<Record<DialectId, UpstreamDialect>> = {
-  D1: chatDialect,
-  D2: messagesDialect,
-  D3: geminiDialect,
-  D4: converseDialect,
+  D1: chatUpstream,
+  D2: messagesUpstream,
+  D3: geminiUpstream,
+  D4: converseUpstream,
 };
 
 /** How answers are written for the caller of a request. */
@@ -64,7 +64,7 @@ function clientFor(inbound: Inbound): ClientDialect {
     case "chat":
       return chatClient;
     case "responses":
-      return responsesClient(inbound.echo, sealsFor(inbound.body.value, inbound.echo));
+      return responsesClient(inbound.echo, signatureVisibility(inbound.body.value, inbound.echo));
     case "messages":
       return messagesClient;
   }
@@ -79,12 +79,12 @@ export function isSpoken(endpoint: Endpoint): boolean {
 
 function translationFor(endpoint: Endpoint): UpstreamDialect | undefined {
   const dialect = dialectOf(endpoint);
-  if (dialect === undefined && endpoint.responsesApi) return responsesDialect;
-  if (dialect === "D2" && endpoint.quirks?.includes(RAW_PREDICT)) return rawPredictDialect;
+  if (dialect === undefined && endpoint.responsesApi) return responsesUpstream;
+  if (dialect === "D2" && endpoint.quirks?.includes(RAW_PREDICT)) return rawPredictUpstream;
   return dialect === undefined ? undefined : UPSTREAM[dialect];
 }
 
-const NEEDED_MEDIA: Partial<Record<NeedSource["need"], Media>> = {
+const NEEDED_MEDIA: Partial<Record<NeedSource["need"], MediaKind>> = {
   image_input: "image",
   audio_input: "audio",
   pdf_input: "file",
@@ -118,17 +118,18 @@ const CHAT_SUPPORT: DialectSupport = {
   },
   takesNeed(endpoint, need, { needs }) {
     const dialect = dialectFor(endpoint, needs);
-    if (dialect === chatDialect && need === "thinking_with_tools") return !endpoint.quirks?.includes(TOOLS_OR_THINKING);
-    if (dialect === chatDialect && need === "tools" && endpoint.quirks?.includes(TOOLLESS_CHAT)) return false;
-    if (dialect === chatDialect && need === "json_schema" && endpoint.quirks?.includes(SCHEMALESS_CHAT)) return false;
+    if (dialect === chatUpstream && need === "thinking_with_tools")
+      return !endpoint.quirks?.includes(TOOLS_OR_THINKING);
+    if (dialect === chatUpstream && need === "tools" && endpoint.quirks?.includes(TOOLLESS_CHAT)) return false;
+    if (dialect === chatUpstream && need === "json_schema" && endpoint.quirks?.includes(SCHEMALESS_CHAT)) return false;
     const media = NEEDED_MEDIA[need];
     return media === undefined || dialect.media.has(media);
   },
 };
 
 function dialectFor(endpoint: Endpoint, needs: readonly NeedSource[]): UpstreamDialect {
-  if (needsResponses(endpoint, needs)) return responsesDialect;
-  return translationFor(endpoint) ?? chatDialect;
+  if (needsResponses(endpoint, needs)) return responsesUpstream;
+  return translationFor(endpoint) ?? chatUpstream;
 }
 
 function takesSampling({ features, quirks }: Endpoint, isUsual: boolean): boolean {
@@ -146,21 +147,22 @@ export function laneFor(inbound: Inbound, target: Target): Lane {
 }
 
 /** What a call can use. Who runs tools, or has something of its own to go by, may read and write any number of times more. */
-function endOf({ call, body }: Inbound, { endpoint, model, head }: Target): UsageEnd {
-  if ([call.native, call.extras, call.uploads].some((found) => found !== undefined && found.length > 0)) return NO_END;
+function endOf({ call, body }: Inbound, { endpoint, model, head }: Target): UsageCeiling {
+  if ([call.native, call.extras, call.uploadPaths].some((found) => found !== undefined && found.length > 0))
+    return NO_CEILING;
   const most = endpoint.limits.maxOutputTokens ?? model.maxOutputTokens ?? Infinity;
   const limit = call.maxOutputTokens;
   const asked = limit === undefined ? most : Math.max(limit, outputMaxOf(call, limit, endpoint, model));
   return {
     inputTokens: hasMedia(call) ? Infinity : inputEnd(body.text.length, head.inputTokens),
-    writtenTokens: BEYOND_REASON_TIMES * asked + THOUGHT_TOKENS,
-    outputTokens: BEYOND_REASON_TIMES * Math.max(asked, most) + THOUGHT_TOKENS,
+    visibleOutputTokens: PLAUSIBLE_FACTOR * asked + REASONING_ALLOWANCE_TOKENS,
+    outputTokens: PLAUSIBLE_FACTOR * Math.max(asked, most) + REASONING_ALLOWANCE_TOKENS,
   };
 }
 
 /** The estimate is of all that was said before as well, which the body may only name. */
 function inputEnd(chars: number, estimate: number): number {
-  return BEYOND_REASON_TIMES * (chars + CHARS_PER_TOKEN * estimate) + SOUGHT_TOKENS;
+  return PLAUSIBLE_FACTOR * (chars + CHARS_PER_TOKEN * estimate) + SEARCH_ALLOWANCE_TOKENS;
 }
 
 const CHARS_PER_TOKEN = 4;
@@ -182,7 +184,7 @@ function wayThere(inbound: Inbound, target: Target): Lane {
   const door = inbound.dialect === "messages" ? messagesDoor(endpoint) : undefined;
   if (inbound.dialect === "messages" && door !== undefined) return directMessages(inbound, target, door);
   if (endpoint.responsesApi && goesThroughResponses(endpoint, inbound.call, () => factsOf(endpoint, model)))
-    return translatedLane(inbound, responsesDialect, target);
+    return translatedLane(inbound, responsesUpstream, target);
   if (inbound.dialect === "chat" && dialectOf(endpoint) === "D1") return directChat(inbound, target);
   const dialect = translationFor(endpoint);
   if (dialect === undefined) throw new Error(`${endpoint.id} speaks no dialect that ${inbound.dialect} can reach`);
@@ -200,9 +202,9 @@ export function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
     structuredOutput: endpoint.structuredOutput ?? null,
     promptCaching: endpoint.features.promptCaching,
     reasoning: reasoningOf(endpoint),
-    hearsEffort: hearsEffort(endpoint, model),
+    acceptsEffort: hearsEffort(endpoint, model),
     outputLimit: outputLimitOf(endpoint),
-    sealedBy: sealsThoughts(endpoint) ? endpoint.provider : null,
+    reasoningEncryptedBy: sealsThoughts(endpoint) ? endpoint.provider : null,
     quirks: endpoint.quirks ?? [],
   };
 }
@@ -213,7 +215,7 @@ export function outputMaxOf(call: Call, limit: number, endpoint: Endpoint, model
   // A limit beyond what the model can write: it is asked for what it can.
   const asked = Math.min(limit, most);
   if (call.reasoning === undefined) return asked;
-  const thought = translationFor(endpoint)?.outputMax?.(call, asked, factsOf(endpoint, model)) ?? asked;
+  const thought = translationFor(endpoint)?.outputTokensMax?.(call, asked, factsOf(endpoint, model)) ?? asked;
   return Math.min(thought, most);
 }
 
@@ -221,7 +223,7 @@ export function outputMaxOf(call: Call, limit: number, endpoint: Endpoint, model
 export function isEffortInTheWay({ call, dialect }: Inbound, target: Omit<Target, "head">): boolean {
   const { endpoint, model } = target;
   if (dialect === "responses" && endpoint.responsesApi) return isInTheWayOfTools(call, target);
-  return translationFor(endpoint)?.isInTheWay?.(call, factsOf(endpoint, model)) === true;
+  return translationFor(endpoint)?.conflictsWithEffort?.(call, factsOf(endpoint, model)) === true;
 }
 
 function reasoningOf({ features, thinking }: Endpoint): "never" | "untold" | null {
@@ -244,12 +246,12 @@ const isThought = ({ is }: Part) => is === "reasoning";
 
 function translatedLane(inbound: Inbound, dialect: UpstreamDialect, { endpoint, model, head }: Target): Lane {
   const own = factsOf(endpoint, model);
-  const facts = dialect === responsesDialect ? throughResponses(own, inbound.call) : own;
+  const facts = dialect === responsesUpstream ? throughResponses(own, inbound.call) : own;
   const client = clientFor(inbound);
   // One dialect demands a limit of everyone, so its clients send one that no prompt leaves room for.
   const most = inbound.dialect === "messages" ? roomFor(endpoint, model, head.inputTokens) : facts.maxOutputTokens;
   const { call, dropped } = leavingOut(inbound.call, dialect, facts, most);
-  const named = withToolNames(call, dialect.toolNameMax);
+  const named = shortenToolNames(call, dialect.toolNameMax);
   return {
     surface: dialect.surface,
     path: dialect.path(call, facts),
@@ -258,13 +260,13 @@ function translatedLane(inbound: Inbound, dialect: UpstreamDialect, { endpoint, 
     streamType: dialect.framing === "sse" ? "text/event-stream" : "application/vnd.amazon.eventstream",
     keepAlive: client.keepAlive,
     effort: toldEffort(inbound.call, call) ?? dialect.effort?.(call, facts),
-    dropped: dialect === responsesDialect ? [...dropped, ...thoughtsUntold(call, own)] : dropped,
-    encode: () => dialect.encode(named.call, facts),
+    dropped: dialect === responsesUpstream ? [...dropped, ...thoughtsUntold(call, own)] : dropped,
+    encode: () => dialect.encodeRequest(named.call, facts),
     decodeWhole(bytes) {
       const events = dialect.decodeReply(bytes, { call: named.call, facts });
       // An answer in which the model reports its own failure is no answer.
       if (events === undefined || events.some(({ is }) => is === "problem")) return undefined;
-      return translatedReply(named.callersNames(events), client, head, call);
+      return translatedReply(named.restoreNames(events), client, head, call);
     },
     openFrames: (frameMax) => (dialect.framing === "sse" ? new SseReader(frameMax) : new ConverseFrames(frameMax)),
     openStream: () => {
@@ -307,6 +309,6 @@ export function probesOf(endpoint: Endpoint, model: Model, credential: Credentia
   const path = dialect.path(NOTHING_ASKED, factsOf(endpoint, model));
   const empty: Probe = { ...EMPTY_REQUEST, path, auth, headers };
   // Clouds that have models in their paths, or keep them in projects, list them elsewhere.
-  const hasList = dialectOf(endpoint) !== "D4" && dialect !== rawPredictDialect && credential.kind !== "minted";
+  const hasList = dialectOf(endpoint) !== "D4" && dialect !== rawPredictUpstream && credential.kind !== "minted";
   return hasList ? [{ ...LIST_MODELS, auth, headers }, empty] : [empty];
 }

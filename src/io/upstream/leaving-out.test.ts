@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { callOf, FACTS } from "../../../tests/support/messages.ts";
 import type { Call } from "../../language/canon/call.ts";
-import { chatDialect } from "../../language/dialects/chat/upstream/dialect.ts";
-import { geminiDialect } from "../../language/dialects/gemini/upstream/dialect.ts";
-import { messagesDialect } from "../../language/dialects/messages/upstream/dialect.ts";
-import { responsesDialect } from "../../language/dialects/responses/upstream/dialect.ts";
+import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
+import { geminiUpstream } from "../../language/dialects/gemini/upstream/dialect.ts";
+import { messagesUpstream } from "../../language/dialects/messages/upstream/dialect.ts";
+import { responsesUpstream } from "../../language/dialects/responses/upstream/dialect.ts";
 import { leavingOut, roomFor } from "./leaving-out.ts";
 
 const toldOf = (more: Partial<Call>, maxOutputTokens: number | null) =>
-  leavingOut({ ...callOf({}), ...more }, chatDialect, { ...FACTS, maxOutputTokens });
+  leavingOut({ ...callOf({}), ...more }, chatUpstream, { ...FACTS, maxOutputTokens });
 const told = (more: Partial<Call>, maxOutputTokens: number | null) => toldOf(more, maxOutputTokens).call;
 const thinking = (budgetTokens: number | null) => ({ effort: "high" as const, budgetTokens });
 
@@ -53,11 +53,11 @@ describe("a limit on the answer", () => {
 
 test("PARAM-04 marks of what is worth caching are named where the dialect has no word for them", () => {
   const turns: Call["turns"] = [{ role: "user", parts: [{ is: "text", text: "Hi", cache: { ttl: null } }] }];
-  for (const dialect of [chatDialect, geminiDialect, responsesDialect]) {
+  for (const dialect of [chatUpstream, geminiUpstream, responsesUpstream]) {
     expect(leavingOut({ ...callOf({}), turns }, dialect, FACTS).dropped).toEqual(["cache_control"]);
     const both = { ...callOf({}), turns, advisory: ["cache_control"] };
     expect(leavingOut(both, dialect, FACTS).dropped).toEqual(["cache_control"]);
     expect(leavingOut(callOf({}), dialect, FACTS).dropped).toEqual([]);
   }
-  expect(leavingOut({ ...callOf({}), turns }, messagesDialect, FACTS).dropped).toEqual([]);
+  expect(leavingOut({ ...callOf({}), turns }, messagesUpstream, FACTS).dropped).toEqual([]);
 });

@@ -2,9 +2,9 @@ import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { isParameter } from "../../language/canon/parameters.ts";
 import type { Part } from "../../language/canon/parts.ts";
-import { ONE_SAMPLING, sampledOnce } from "../../language/canon/sampling.ts";
+import { ONE_SAMPLING, withOneSampling } from "../../language/canon/sampling.ts";
 import type { ModelFacts, UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
-import { withoutUnheard } from "../../language/dialects/wishes.ts";
+import { withoutUnsupportedEffort } from "../../language/dialects/wishes.ts";
 import { NOTHING_DROPPED } from "./lane.ts";
 
 /** A call as one endpoint is told it, and the fields it is not told: the log names them. */
@@ -13,20 +13,20 @@ export type Told = { readonly call: Call; readonly dropped: readonly string[] };
 /** `most`: how long an answer can get at all; null: nobody knows. */
 export function leavingOut(
   asked: Call,
-  { fields, temperatureMax, imageDetails, takesMarks }: UpstreamDialect,
+  { fields, temperatureMax, imageDetails, supportsCacheBreakpoints }: UpstreamDialect,
   facts: ModelFacts,
   most: number | null = facts.maxOutputTokens,
 ): Told {
   const { sampling } = facts;
-  const heard = withoutUnheard(asked, facts);
+  const heard = withoutUnsupportedEffort(asked, facts);
   const unheard = heard === asked ? [] : [asked.parameterNames?.reasoning_effort ?? "reasoning_effort"];
   const { call, cut } =
     sampling === false ? within(heard, most) : asSampled(within(heard, most), temperatureMax, facts);
   const advisory = (call.advisory ?? NOTHING_DROPPED).filter(
-    (field) => !(isParameter(field) && fields[field] === "yes" && call.chatOnly?.[field] !== undefined),
+    (field) => !(isParameter(field) && fields[field] === "yes" && call.openAiParameters?.[field] !== undefined),
   );
   const overlooked = detailsUnsaid(call, imageDetails);
-  const unmarked = takesMarks?.(facts) === true ? NOTHING_DROPPED : marksOf(call);
+  const unmarked = supportsCacheBreakpoints?.(facts) === true ? NOTHING_DROPPED : marksOf(call);
   const more = [...unheard, ...cut, ...overlooked, ...unmarked];
   const unsaid = more.length === 0 ? advisory : [...new Set([...advisory, ...more])];
   // Where sampling is a demand, the planner has kept such a model out; elsewhere it is asked without.
@@ -82,7 +82,7 @@ function onScale(told: Cut, max: number | undefined): Cut {
 function asSampled(told: Cut, temperatureMax: number | undefined, { quirks }: ModelFacts): Cut {
   const scaled = onScale(told, temperatureMax);
   if (!quirks.includes(ONE_SAMPLING)) return scaled;
-  const { call, lost } = sampledOnce(scaled.call);
+  const { call, lost } = withOneSampling(scaled.call);
   return { call, cut: lost === undefined ? scaled.cut : [...scaled.cut, lost] };
 }
 

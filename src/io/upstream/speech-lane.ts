@@ -1,7 +1,7 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { SpeechFacts } from "../../domain/catalogue/facts-speech.ts";
 import { SseReader } from "../../kit/sse.ts";
-import { estimateTextTokens } from "../../language/canon/estimate.ts";
+import { conservativeTextTokens } from "../../language/canon/estimate.ts";
 import {
   CONTENT_TYPES,
   countCodePoints,
@@ -68,5 +68,5 @@ export function speechLane(ask: SpeechCall, { endpoint, facts, unit }: SpeechTar
 }
 
 export function inputTokensOf({ input, instructions }: SpeechCall): number {
-  return estimateTextTokens(input) + (instructions === undefined ? 0 : estimateTextTokens(instructions));
+  return conservativeTextTokens(input) + (instructions === undefined ? 0 : conservativeTextTokens(instructions));
 }

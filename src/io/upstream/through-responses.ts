@@ -2,7 +2,7 @@ import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Call } from "../../language/canon/call.ts";
 import { TOOLS_OR_THINKING } from "../../language/canon/effort.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
-import { unsaidOf } from "../../language/dialects/responses/upstream/unencodable.ts";
+import { firstEncodingError } from "../../language/dialects/responses/upstream/unencodable.ts";
 import type { ModelFacts } from "../../language/dialects/upstream-dialect.ts";
 
 /** Over chat completions it takes no tools at all. */
@@ -48,7 +48,7 @@ export function goesThroughResponses(endpoint: Endpoint, call: Call, facts: () =
 function isToThink(call: Call, facts: () => ModelFacts): boolean {
   const { reasoning } = call;
   if (reasoning === undefined || reasoning.effort === "none") return false;
-  return reasoning.dispensable !== true || unsaidOf(call, facts()) === undefined;
+  return reasoning.isOptional !== true || firstEncodingError(call, facts()) === undefined;
 }
 
 /**
@@ -57,7 +57,7 @@ function isToThink(call: Call, facts: () => ModelFacts): boolean {
  */
 export function throughResponses(facts: ModelFacts, call: Call): ModelFacts {
   const there = { ...facts, quirks: facts.quirks.filter((quirk) => quirk !== TOOLS_OR_THINKING) };
-  const givesWay = call.reasoning?.dispensable === true && unsaidOf(call, facts) !== undefined;
+  const givesWay = call.reasoning?.isOptional === true && firstEncodingError(call, facts) !== undefined;
   return givesWay ? { ...there, reasoning: "untold" } : there;
 }
 

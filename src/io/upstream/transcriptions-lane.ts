@@ -3,7 +3,7 @@ import type { TranscriptionFacts } from "../../domain/catalogue/facts-transcript
 import { tryParseJson } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { tokensOfWeight, weightOf } from "../../language/canon/estimate.ts";
-import type { Unusable, WholeAnswer } from "../../language/canon/reply.ts";
+import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { needsSegments, needsWords, type TranscriptionAsk } from "../../language/transcriptions/call.ts";
 import { type Measured, secondsHeard, tokensEnd } from "../../language/transcriptions/duration.ts";
@@ -80,7 +80,7 @@ function answerFor(
   return isTold || ask.streaming || ask.parameters.include !== undefined ? "plain" : "timed";
 }
 
-function answerOf(transcript: Transcript, { ask, file, billedBy }: Transcribing): WholeAnswer | Unusable {
+function answerOf(transcript: Transcript, { ask, file, billedBy }: Transcribing): WholeReply | UnusableReply {
   const missing = missingIn(transcript, ask);
   if (missing !== undefined) return { unusable: missing };
   const { figures, segments, text } = transcript;

@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../kit/json.ts";
-import type { Extra } from "./extras.ts";
+import type { BillableExtra } from "./extras.ts";
 import type { Parameter } from "./parameters.ts";
 import type { CacheMark, Turn } from "./parts.ts";
-import type { Wishes } from "./routing-hints.ts";
+import type { RoutingHints } from "./routing-hints.ts";
 
 /** One chat call, whatever dialect it came in. */
 export type Call = {
@@ -23,23 +23,23 @@ export type Call = {
   /** Parameters that were sent, by the name of their row in the parameter table. */
   readonly parameters: readonly Parameter[];
   /** Those of them that say what holds without them too; absent for most. */
-  readonly usual?: readonly Parameter[] | undefined;
+  readonly defaultValued?: readonly Parameter[] | undefined;
   /** Where the caller's dialect has another name for such a row. */
   readonly parameterNames?: Readonly<Partial<Record<Parameter, string>>>;
   /** Values of rows that only the dialects of chat completions and of responses have a place for, by the name of the row. */
-  readonly chatOnly?: Readonly<Partial<Record<Parameter, unknown>>>;
+  readonly openAiParameters?: Readonly<Partial<Record<Parameter, unknown>>>;
   /** Fields that no other dialect than the caller's own can say: only an endpoint that speaks it can be asked. */
   readonly native?: readonly string[];
   /** Fields that change nothing of the answer, and are left out where the dialect has to be translated. */
   readonly advisory?: readonly string[];
   /** What is billed apart where it is had; absent for most. */
-  readonly extras?: readonly Extra[];
+  readonly extras?: readonly BillableExtra[];
   /** Where it names files and other things that a provider keeps; absent where the parts of turns tell all of them. */
-  readonly uploads?: readonly string[];
+  readonly uploadPaths?: readonly string[];
   /** From so many tokens of input on a provider of the caller's own dialect is to shorten the conversation first. */
-  readonly compactsFrom?: number;
+  readonly compactionThresholdTokens?: number;
   /** What is asked of the gateway itself. */
-  readonly wishes?: Wishes;
+  readonly routingHints?: RoutingHints;
 };
 
 export type ToolDefinition = {
@@ -76,7 +76,7 @@ export type ReasoningWish = {
   readonly effort: Effort;
   readonly budgetTokens: number | null;
   /** A model that cannot be told is asked without it, instead of not at all. */
-  readonly dispensable?: true;
+  readonly isOptional?: true;
   /** The caller left the word to the model: `effort` is told only to who has to be told one. */
-  readonly unsaid?: true;
+  readonly isEffortDefaulted?: true;
 };

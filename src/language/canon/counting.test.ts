@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ChatRequest } from "../../contract/schemas/chat.ts";
 import { decodeCall } from "../dialects/chat/client/request.ts";
-import { countableOf } from "./counting.ts";
+import { countableInput } from "./counting.ts";
 import { TOKENS_PER_MEDIA, TOKENS_PER_TURN } from "./estimate.ts";
 import type { ImagePart, Part } from "./parts.ts";
 
@@ -29,7 +29,7 @@ test("MSG-03 all words of a call are counted: turns, thoughts, calls and their r
     ],
     response_format: { type: "json_schema", json_schema: { name: "s", schema: { title: "answer" } } },
   });
-  const { texts, otherTokens } = countableOf(call);
+  const { texts, otherTokens } = countableInput(call);
   const words = ["said", "thought", "refused", "f", '{"a":1}', "result"];
   const tools = ["f", "does", '{"type":"object"}', "g", "", "{}"];
   expect(texts.toSorted()).toEqual([...words, ...tools, '{"title":"answer"}'].toSorted());
@@ -50,9 +50,9 @@ test("MSG-03 what has no words counts as much as media do, inside the result of 
       },
     ],
   });
-  expect(countableOf(call)).toEqual({ texts: [], otherTokens: TOKENS_PER_TURN + 3 * TOKENS_PER_MEDIA });
+  expect(countableInput(call)).toEqual({ texts: [], otherTokens: TOKENS_PER_TURN + 3 * TOKENS_PER_MEDIA });
   const content = [image, { is: "text" as const, text: "seen" }, image];
   const result: Part = { is: "tool_result", callId: "c", content, failed: false };
-  const { texts, otherTokens } = countableOf({ ...call, turns: [{ role: "tool", parts: [result] }] });
+  const { texts, otherTokens } = countableInput({ ...call, turns: [{ role: "tool", parts: [result] }] });
   expect([texts, otherTokens]).toEqual([["seen"], TOKENS_PER_TURN + 2 * TOKENS_PER_MEDIA]);
 });

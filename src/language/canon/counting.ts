@@ -5,7 +5,7 @@ import type { Part } from "./parts.ts";
 /** What a tokenizer can count of a call, and an estimate of what it cannot. */
 export type Countable = { readonly texts: readonly string[]; readonly otherTokens: number };
 
-export function countableOf({ turns, tools, responseFormat }: Call): Countable {
+export function countableInput({ turns, tools, responseFormat }: Call): Countable {
   const parts = turns.flatMap((turn) => turn.parts);
   const schema = responseFormat.is === "json_schema" ? [JSON.stringify(responseFormat.schema)] : [];
   return {

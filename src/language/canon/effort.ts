@@ -39,12 +39,12 @@ export function effortFor(
  * The nearest word that the model knows, and of two the lower. Where nobody knows its words, a caller's demand goes out as
  * it is, and a wish that can be done without in words that every model takes.
  */
-export function nearestEffort({ effort, dispensable }: ReasoningWish, efforts: Efforts): Effort {
-  const known = efforts ?? (dispensable === true ? EVERYONES : undefined);
+export function nearestEffort({ effort, isOptional }: ReasoningWish, efforts: Efforts): Effort {
+  const known = efforts ?? (isOptional === true ? EVERYONES : undefined);
   if (effort === "none" || known === undefined || known.includes(effort)) return effort;
-  const asked = EFFORTS.indexOf(effort);
+  const requestedIndex = EFFORTS.indexOf(effort);
   const [nearest = effort] = EFFORTS.filter((word) => known.includes(word)).toSorted(
-    (a, b) => Math.abs(EFFORTS.indexOf(a) - asked) - Math.abs(EFFORTS.indexOf(b) - asked),
+    (a, b) => Math.abs(EFFORTS.indexOf(a) - requestedIndex) - Math.abs(EFFORTS.indexOf(b) - requestedIndex),
   );
   return nearest;
 }

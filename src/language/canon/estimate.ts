@@ -45,7 +45,7 @@ function weightBeyondOne(code: number): number {
 }
 
 /** Tokens of a text, as near as its length tells: for what fits, and for what is expected. */
-export function nearTextTokens(text: string): number {
+export function expectedTextTokens(text: string): number {
   return tokensOfWeight(weightOf(text));
 }
 
@@ -53,7 +53,7 @@ export function nearTextTokens(text: string): number {
  * Tokens of a text, rather too many, and never fewer than the near estimate: older tokenizers take twice as many for some
  * scripts. For what is reserved, and for what is cut to fit at once.
  */
-export function estimateTextTokens(text: string): number {
+export function conservativeTextTokens(text: string): number {
   let tokens = text.length / WEIGHT_PER_TOKEN;
   if (isLongAscii(text)) return Math.ceil(tokens);
   for (let at = 0; at < text.length; at += 1) {
@@ -67,10 +67,10 @@ export function tokensOfWeight(weight: number): number {
   return Math.ceil(weight / WEIGHT_PER_TOKEN);
 }
 
-export type TextTokens = (text: string) => number;
+export type TextTokenEstimator = (text: string) => number;
 
 /** The input of a call, by an estimate of its texts. */
-export function estimateInputTokens(call: Call, toolsJsonLength: number, textTokens: TextTokens): number {
+export function estimateInputTokens(call: Call, toolsJsonLength: number, textTokens: TextTokenEstimator): number {
   let tokens = tokensOfWeight(toolsJsonLength);
   for (const turn of call.turns) {
     tokens += TOKENS_PER_TURN;
@@ -79,7 +79,7 @@ export function estimateInputTokens(call: Call, toolsJsonLength: number, textTok
   return tokens;
 }
 
-function estimatePartTokens(part: Part, textTokens: TextTokens): number {
+function estimatePartTokens(part: Part, textTokens: TextTokenEstimator): number {
   switch (part.is) {
     case "text":
     case "refusal":
@@ -102,7 +102,7 @@ const INLINE_MEDIA = /^data:[^,]{0,200};base64,/i;
 const MEDIA_CHARS_PER_TOKEN = 100;
 
 /** Tokens of JSON that only its reader understands: every word in it, whatever it means there. */
-export function estimateJsonTokens(value: unknown, textTokens: TextTokens): number {
+export function estimateJsonTokens(value: unknown, textTokens: TextTokenEstimator): number {
   if (typeof value === "string") return INLINE_MEDIA.test(value) ? mediaTokens(value) : textTokens(value);
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + estimateJsonTokens(item, textTokens), 0);
   if (!isJsonObject(value)) return 1;

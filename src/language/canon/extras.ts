@@ -17,21 +17,21 @@ export const EXTRAS = [
   "inference_geo",
   "other_models",
 ] as const;
-export type ExtraName = (typeof EXTRAS)[number];
+export type BillableExtraName = (typeof EXTRAS)[number];
 
 /** One of them, as a request asks for it. */
-export type Extra = {
-  readonly name: ExtraName;
+export type BillableExtra = {
+  readonly name: BillableExtraName;
   /** The field that asks, by its path. */
   readonly field: string;
   /** The most uses, where the request states it. */
   readonly usesMax?: number;
   /** `said`: also where the request is translated; `native`: only to an endpoint of the caller's own dialect. */
-  readonly goes: "said" | "native";
+  readonly forwarding: "said" | "native";
   /** It is never dearer than the usual price, which is taken where it has none of its own. */
   readonly isCheaper?: true;
   /** The place in `tools` of one that is only offered, so that it can be left out. */
-  readonly offeredAt?: number;
+  readonly toolIndex?: number;
 };
 
-export const NO_EXTRAS: readonly Extra[] = [];
+export const NO_EXTRAS: readonly BillableExtra[] = [];

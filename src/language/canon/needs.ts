@@ -30,7 +30,7 @@ export function needsOf(call: Call): NeedSource[] {
     needs.push({ need: "forced_tools", param: "tool_choice" });
   if (call.tools.length > 0 && call.responseFormat.is !== "text" && call.toolChoice?.is !== "none")
     needs.push({ need: "json_with_tools", param: format });
-  if (call.reasoning !== undefined && call.reasoning.dispensable !== true) {
+  if (call.reasoning !== undefined && call.reasoning.isOptional !== true) {
     const param = call.parameterNames?.reasoning_effort ?? "reasoning_effort";
     if (call.reasoning.effort === "none") needs.push({ need: "reasoning_off", param });
     else if (call.tools.length > 0) needs.push({ need: "thinking_with_tools", param });
@@ -38,7 +38,7 @@ export function needsOf(call: Call): NeedSource[] {
   if (call.stop.length > STOPS_MIN) needs.push({ need: "many_stops", param: call.parameterNames?.stop ?? "stop" });
   if (isSampledTwice(call)) needs.push({ need: "both_samplings", param: "top_p" });
   if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: format });
-  for (const param of call.uploads ?? []) needs.push({ need: "uploaded_file", param });
+  for (const param of call.uploadPaths ?? []) needs.push({ need: "uploaded_file", param });
   for (let turn = 0; turn < call.turns.length; turn += 1) {
     const { parts = [], partPaths } = call.turns[turn] ?? {};
     for (let at = 0; at < parts.length; at += 1) {
@@ -75,7 +75,7 @@ function addMediaNeeds(needs: NeedSource[], part: Part, param: string): void {
 }
 
 /** Whether the call may name things that a provider keeps: files, or whatever fields of its own dialect stand for. */
-export function namesKept(call: Call): boolean {
+export function referencesStoredResources(call: Call): boolean {
   return (call.native?.length ?? 0) > 0 || needsOf(call).some(({ need }) => need === "uploaded_file");
 }
 
@@ -86,7 +86,7 @@ const MEDIA_NEEDS: Partial<Record<Part["is"], Need>> = {
 };
 
 /** Whether the call asks to keep anything in a cache for an hour, which costs more than the usual five minutes. */
-export function keepsAnHour({ tools, turns }: Call): boolean {
+export function usesOneHourCache({ tools, turns }: Call): boolean {
   if (tools.some(({ cache }) => cache?.ttl === "1h")) return true;
   return turns.some(({ parts }) => parts.some((part) => "cache" in part && part.cache?.ttl === "1h"));
 }

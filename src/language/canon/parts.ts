@@ -31,7 +31,7 @@ export type ToolCallPart = {
   /** A provider's signature that stands on the call itself. */
   readonly signature?: ReasoningSeal;
   /** It stands in a response that is kept here: whoever goes on from that does not send the call. */
-  readonly kept?: true;
+  readonly isStored?: true;
 };
 
 export type ToolResultPart = {

@@ -1,5 +1,5 @@
 /** Ways of telling a model how hard to think that the code knows; docs/guides/catalogue.md says what each means. */
-export const THINKING_WAYS = [
+export const REASONING_CONTROLS = [
   "adaptive",
   "always",
   "between_tools",
@@ -10,4 +10,4 @@ export const THINKING_WAYS = [
   "nova",
 ] as const;
 
-export type ThinkingWay = (typeof THINKING_WAYS)[number];
+export type ReasoningControl = (typeof REASONING_CONTROLS)[number];

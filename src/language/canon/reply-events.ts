@@ -17,7 +17,7 @@ export type Citation = {
  * An answer as it comes into being. A whole answer is the same list of events at once, so that a stream and a reply
  * of one dialect are read by one reader and can be held against each other.
  */
-export type AnswerEvent =
+export type ReplyEvent =
   | { readonly is: "begin"; readonly upstreamId: string | null }
   | { readonly is: "text"; readonly text: string }
   | { readonly is: "refusal"; readonly text: string }

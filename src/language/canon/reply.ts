@@ -4,23 +4,23 @@ import type { UpstreamProblem } from "./problem.ts";
 import type { Usage } from "./usage.ts";
 
 /** The charge as it is shown to the client. */
-export type ShownCost = { readonly cost: number; readonly currency: string };
+export type ReportedCost = { readonly cost: number; readonly currency: string };
 
 /** A whole answer of a provider, read but not yet rewritten for the client. */
-export type WholeAnswer = {
+export type WholeReply = {
   /** Undefined when the provider reported none that can be read. */
   readonly usage: Usage | undefined;
   /** Figures were told, and left out here because they cannot be true. */
-  readonly refuted?: true | undefined;
+  readonly isUsageRejected?: true | undefined;
   readonly upstreamId: string | null;
   /** Everything the model wrote, as an estimate weighs it. */
   readonly outputWeight: number;
   /** Units beside tokens that it is billed by. */
-  readonly units?: Units | undefined;
+  readonly units?: MeteredUnits | undefined;
   /** How many inputs the figures are of, each read by itself; absent: one. */
-  readonly inputs?: number | undefined;
+  readonly promptCount?: number | undefined;
   /** How often the provider may have read all of it; absent: once for each input. */
-  readonly readings?: number | undefined;
+  readonly promptReads?: number | undefined;
   /** The provider would not answer, and is paid for having read: what the caller is told in the place of an answer. */
   readonly declined?: Fault | undefined;
   /** What only the answer shows of a request, for the log. */
@@ -28,15 +28,15 @@ export type WholeAnswer = {
   /** Absent: JSON. */
   readonly contentType?: string | undefined;
   /** How often something was used that is billed apart. */
-  readonly uses?: Readonly<Record<string, number>> | undefined;
-  render(counted: Usage, shown: ShownCost | undefined): string;
+  readonly extraUses?: Readonly<Record<string, number>> | undefined;
+  render(counted: Usage, shown: ReportedCost | undefined): string;
 };
 
 /** Units beside tokens: characters are counted, seconds measured. What is absent was not metered. */
-export type Units = { readonly characters?: number | undefined; readonly seconds?: number | undefined };
+export type MeteredUnits = { readonly characters?: number | undefined; readonly seconds?: number | undefined };
 
 /** What came is no answer of its dialect, and why: in words without content. */
-export type Unusable = { readonly unusable: string };
+export type UnusableReply = { readonly unusable: string };
 
 /** What one frame of a provider's stream means for the relay; `text` is what the client gets of it. */
 export type Piece =
@@ -51,10 +51,10 @@ export type Piece =
   | { readonly is: "garbage" };
 
 /** Reads a provider's stream for two readers at once: the client and the meter. */
-export type AnswerStream = Sent & {
+export type ReplyStream = StreamedReply & {
   read(frame: { readonly event: string | null; readonly data: string }): Piece;
   /** The model said why it stopped: with it a stream is whole even where a server forgets its end marker. */
-  readonly finished: boolean;
+  readonly isFinished: boolean;
 };
 
 /** What one chunk of a provider's audio means for the relay; `bytes` is what the client gets of it. */
@@ -64,31 +64,31 @@ export type AudioPiece =
   | { readonly is: "garbage"; readonly why: string };
 
 /** The same for audio, which goes out as bytes. */
-export type AudioStream = Sent & {
+export type AudioStream = StreamedReply & {
   read(chunk: Buffer): AudioPiece;
   /** The provider has sent its last byte: what the client still gets, or that it was not whole. */
   end(): AudioPiece;
 };
 
 /** What is known of an answer that goes out piece by piece. */
-export type Sent = {
+export type StreamedReply = {
   readonly usage: Usage | undefined;
   readonly outputWeight: number;
-  readonly units?: Units | undefined;
+  readonly units?: MeteredUnits | undefined;
   readonly detail?: JsonObject | undefined;
   /** What it is billed by where the provider told no figures; absent: input and output are estimated by their length. */
   readonly estimate?: Usage | undefined;
   /** The figures are from before the model's last word, so they may lag behind what it said. */
-  readonly cutShort?: true | undefined;
+  readonly isUsagePartial?: true | undefined;
   /** How often something was used that is billed apart. */
-  readonly uses?: Readonly<Record<string, number>> | undefined;
+  readonly extraUses?: Readonly<Record<string, number>> | undefined;
   /** How many inputs the figures are of, each read by itself; absent: one. */
-  readonly inputs?: number | undefined;
+  readonly promptCount?: number | undefined;
   readonly upstreamId: string | null;
   /** The last bytes of the client's stream. */
-  close(counted: Usage, shown: ShownCost | undefined): string;
+  close(counted: Usage, shown: ReportedCost | undefined): string;
   /** The last bytes of a stream that cannot be finished; undefined: it has no words for it, and is cut. */
   fail(envelope: ErrorEnvelope): string | undefined;
   /** After `close` or `fail`: the whole answer as JSON text, in dialects whose answers can be kept and asked for again. */
-  readonly final?: string | undefined;
+  readonly finalJson?: string | undefined;
 };

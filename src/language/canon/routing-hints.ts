@@ -1,7 +1,7 @@
 import type { WishFields } from "../../contract/schemas/wishes.ts";
 
 /** What a caller asks of the gateway itself: none of it goes to a provider, and none of it can loosen a policy. */
-export type Wishes = {
+export type RoutingHints = {
   readonly provider?: ProviderPreferences;
   readonly sessionId?: string;
   readonly costTier?: CostTier;
@@ -10,7 +10,7 @@ export type Wishes = {
 };
 
 export type CostTier = "low" | "medium" | "high";
-export type Sort = "price" | "throughput" | "latency";
+export type ProviderSort = "price" | "throughput" | "latency";
 
 /** Names of providers are slugs; `slug/region` and the id of an endpoint are taken as well. */
 export type ProviderPreferences = {
@@ -23,7 +23,7 @@ export type ProviderPreferences = {
   readonly dataCollection?: "allow" | "deny";
   readonly zeroDataRetention?: boolean;
   readonly maxPrice?: MaxPrice;
-  readonly sort?: Sort;
+  readonly sort?: ProviderSort;
 };
 
 /** US dollars per million tokens; `request` per request, `image` per image. */
@@ -35,7 +35,7 @@ export type MaxPrice = {
 };
 
 /** The fields that carry wishes: every surface takes them, and no provider is sent them. */
-export const WISH_FIELDS = [
+export const ROUTING_HINT_FIELDS = [
   "provider",
   "session_id",
   "cost_tier",
@@ -43,7 +43,12 @@ export const WISH_FIELDS = [
 ] as const satisfies readonly (keyof WishFields)[];
 
 /** Undefined when the caller wishes nothing. */
-export function decodeWishes({ provider, session_id, cost_tier, remaining_turns }: WishFields): Wishes | undefined {
+export function decodeRoutingHints({
+  provider,
+  session_id,
+  cost_tier,
+  remaining_turns,
+}: WishFields): RoutingHints | undefined {
   if (provider == null && session_id == null && cost_tier == null && remaining_turns == null) return undefined;
   return {
     ...(provider == null ? {} : { provider: decodePreferences(provider) }),

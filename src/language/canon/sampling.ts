@@ -8,18 +8,18 @@ export const ONE_SAMPLING = "one-sampling";
 export const SAMPLING_OR_THINKING = "sampling-or-thinking";
 
 /** The value that holds anyway. Models that take no other are known to refuse even this one, so it is never sent. */
-export function isUsual(sampling: number | undefined): boolean {
+export function isDefaultSampling(sampling: number | undefined): boolean {
   return sampling === undefined || sampling === 1;
 }
 
 /** Whether a call asks for what such a model does only without thinking. */
-export function isSampled({ temperature, topP, parameters }: Call): boolean {
-  return !isUsual(temperature) || !isUsual(topP) || parameters.some((row) => LIKELIHOODS.has(row));
+export function setsSampling({ temperature, topP, parameters }: Call): boolean {
+  return !isDefaultSampling(temperature) || !isDefaultSampling(topP) || parameters.some((row) => LIKELIHOODS.has(row));
 }
 const LIKELIHOODS: ReadonlySet<Parameter> = new Set(["logprobs", "top_logprobs"]);
 
 /** The call with one of the two, without the one that says what holds anyway; of two that say something, the temperature stays. */
-export function sampledOnce(call: Call): { readonly call: Call; readonly lost: "top_p" | undefined } {
+export function withOneSampling(call: Call): { readonly call: Call; readonly lost: "top_p" | undefined } {
   const { temperature, topP } = call;
   if (temperature === undefined || topP === undefined) return { call, lost: undefined };
   if (temperature === 1 && topP !== 1) return { call: { ...call, temperature: undefined }, lost: undefined };

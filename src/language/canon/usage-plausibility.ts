@@ -1,29 +1,33 @@
 import { tokensOfWeight } from "./estimate.ts";
-import { restOf, type Tokens, type Usage } from "./usage.ts";
+import { type TokenCounts, tokensOutsidePrompts, type Usage } from "./usage.ts";
 
 /** The end of what can be true of a request: figures beyond it are a provider's mistake, and nobody is billed by them. */
-export type UsageEnd = {
+export type UsageCeiling = {
   readonly inputTokens: number;
   /** Of the output, what is not told as thought. */
-  readonly writtenTokens: number;
+  readonly visibleOutputTokens: number;
   readonly outputTokens: number;
 };
 
 /** Nothing of the request says where its figures end. */
-export const NO_END: UsageEnd = { inputTokens: Infinity, writtenTokens: Infinity, outputTokens: Infinity };
+export const NO_CEILING: UsageCeiling = {
+  inputTokens: Infinity,
+  visibleOutputTokens: Infinity,
+  outputTokens: Infinity,
+};
 
 /**
  * There are many ways to count, and facts of a catalogue get old: only what is many times more cannot be. Nobody makes more
  * tokens of a character than this either.
  */
-export const BEYOND_REASON_TIMES = 4;
+export const PLAUSIBLE_FACTOR = 4;
 
 /** What a provider may put around that which it is told: templates and instructions of its own. */
-export const AROUND_TOKENS = 16_384;
+export const PROVIDER_OVERHEAD_TOKENS = 16_384;
 /** What a model may think without telling it apart, and beyond a limit: not everyone counts thoughts as output there. */
-export const THOUGHT_TOKENS = 65_536;
+export const REASONING_ALLOWANCE_TOKENS = 65_536;
 /** What a model may look up by itself and read, without being asked to. */
-export const SOUGHT_TOKENS = 524_288;
+export const SEARCH_ALLOWANCE_TOKENS = 524_288;
 /** More than any provider counts for one picture. */
 export const PICTURE_TOKENS = 65_536;
 
@@ -31,32 +35,33 @@ export const PICTURE_TOKENS = 65_536;
 const UNKNOWN_CONTEXT_TOKENS = 2_000_000;
 
 /** The end of what one prompt and its answer can be, for a model that holds so much at once; null: nobody says how much. */
-export function contextEnd(contextTokens: number | null): number {
-  return BEYOND_REASON_TIMES * (contextTokens ?? UNKNOWN_CONTEXT_TOKENS);
+export function plausibleTokensMax(contextTokens: number | null): number {
+  return PLAUSIBLE_FACTOR * (contextTokens ?? UNKNOWN_CONTEXT_TOKENS);
 }
 
 /** What a provider told of an answer, and what is known of it. */
-export type Told = {
+export type ReportedUsage = {
   readonly usage: Usage;
   /** Everything the model wrote, as an estimate weighs it: asked for only where that decides. */
   readonly outputWeight: () => number;
   /** How often a prompt may have been read for them: once for each input of many; absent: once. */
-  readonly readings?: number | undefined;
+  readonly promptReads?: number | undefined;
 };
 
-export function isBeyondReason(
-  { usage, outputWeight, readings = 1 }: Told,
+export function isImplausibleUsage(
+  { usage, outputWeight, promptReads = 1 }: ReportedUsage,
   context: number | null,
-  end: UsageEnd,
+  end: UsageCeiling,
 ): boolean {
-  const most = contextEnd(context);
-  const isBeyond = (one: Tokens, prompts: number) => one.inputTokens + one.outputTokens > most * prompts;
-  if (isBeyond(restOf(usage), readings) || (usage.prompts ?? []).some((one) => isBeyond(one, 1))) return true;
+  const most = plausibleTokensMax(context);
+  const isBeyond = (one: TokenCounts, prompts: number) => one.inputTokens + one.outputTokens > most * prompts;
+  if (isBeyond(tokensOutsidePrompts(usage), promptReads) || (usage.prompts ?? []).some((one) => isBeyond(one, 1)))
+    return true;
   const { inputTokens, outputTokens, reasoningTokens } = usage;
   if (inputTokens > end.inputTokens) return true;
   const writtenTokens = outputTokens - reasoningTokens;
-  if (outputTokens <= end.outputTokens && writtenTokens <= end.writtenTokens) return false;
+  if (outputTokens <= end.outputTokens && writtenTokens <= end.visibleOutputTokens) return false;
   // What can be seen is true, whatever was asked for.
-  const seen = BEYOND_REASON_TIMES * tokensOfWeight(outputWeight());
-  return outputTokens > Math.max(seen, end.outputTokens) || writtenTokens > Math.max(seen, end.writtenTokens);
+  const seen = PLAUSIBLE_FACTOR * tokensOfWeight(outputWeight());
+  return outputTokens > Math.max(seen, end.outputTokens) || writtenTokens > Math.max(seen, end.visibleOutputTokens);
 }

@@ -1,5 +1,5 @@
 /** Token figures include their parts: input includes cached and written, output includes reasoning. */
-export type Tokens = {
+export type TokenCounts = {
   readonly inputTokens: number;
   readonly cachedTokens: number;
   readonly cacheWriteTokens: number;
@@ -12,13 +12,13 @@ export type Tokens = {
 };
 
 /** What one answer used. */
-export type Usage = Tokens & {
+export type Usage = TokenCounts & {
   /** Prompts that the provider told each by itself, as those that shortened the conversation. The figures include them. */
-  readonly prompts?: readonly Tokens[];
+  readonly prompts?: readonly TokenCounts[];
 };
 
 /** Nothing was used, or nothing that is counted in tokens. */
-export const NO_TOKENS: Tokens = {
+export const NO_TOKENS: TokenCounts = {
   inputTokens: 0,
   cachedTokens: 0,
   cacheWriteTokens: 0,
@@ -29,32 +29,32 @@ export const NO_TOKENS: Tokens = {
 };
 
 /** What stands for figures that cannot be true: more than any request takes, so nobody is ever billed by it. */
-export const IMPOSSIBLE_TOKENS: Tokens = { ...NO_TOKENS, inputTokens: Number.MAX_SAFE_INTEGER };
+export const IMPLAUSIBLE_TOKENS: TokenCounts = { ...NO_TOKENS, inputTokens: Number.MAX_SAFE_INTEGER };
 
 /** Where all figures are told again and again: the last ones count, but those that cannot be do not undo good ones. */
-export function lastTold<T extends Tokens>(before: T | undefined, told: T | undefined): T | undefined {
-  return told === undefined || (told === IMPOSSIBLE_TOKENS && before !== undefined) ? before : told;
+export function lastTold<T extends TokenCounts>(before: T | undefined, told: T | undefined): T | undefined {
+  return told === undefined || (told === IMPLAUSIBLE_TOKENS && before !== undefined) ? before : told;
 }
 
 const TOKENS_MAX = 1_000_000_000;
 
 /** Whether a number can be one of tokens. */
-export function isCount(figure: number): boolean {
+export function isTokenCount(figure: number): boolean {
   return Number.isInteger(figure) && figure >= 0 && figure <= TOKENS_MAX;
 }
 
-export function sumOf(all: readonly Tokens[]): Tokens {
+export function sumTokens(all: readonly TokenCounts[]): TokenCounts {
   return all.reduce((sum, one) => joined(sum, one, 1), NO_TOKENS);
 }
 
 /** What of the figures is of no prompt that was told by itself. */
-export function restOf(usage: Usage): Tokens {
+export function tokensOutsidePrompts(usage: Usage): TokenCounts {
   if (usage.prompts === undefined) return usage;
   const { prompts, ...sum } = usage;
   return prompts.reduce((rest, one) => joined(rest, one, -1), sum);
 }
 
-function joined(one: Tokens, other: Tokens, sign: 1 | -1): Tokens {
+function joined(one: TokenCounts, other: TokenCounts, sign: 1 | -1): TokenCounts {
   const hourLong = (one.cacheWrite1hTokens ?? 0) + sign * (other.cacheWrite1hTokens ?? 0);
   return {
     inputTokens: one.inputTokens + sign * other.inputTokens,

@@ -1,11 +1,11 @@
 import type { JsonObject } from "../../kit/json.ts";
-import { type TextTokens, TOKENS_PER_MEDIA } from "../canon/estimate.ts";
+import { type TextTokenEstimator, TOKENS_PER_MEDIA } from "../canon/estimate.ts";
 import {
-  AROUND_TOKENS,
-  BEYOND_REASON_TIMES,
   PICTURE_TOKENS,
-  THOUGHT_TOKENS,
-  type UsageEnd,
+  PLAUSIBLE_FACTOR,
+  PROVIDER_OVERHEAD_TOKENS,
+  REASONING_ALLOWANCE_TOKENS,
+  type UsageCeiling,
 } from "../canon/usage-plausibility.ts";
 import type { DecisionImage } from "./image.ts";
 
@@ -89,7 +89,7 @@ export type DecisionSize = {
   readonly questionTokens: readonly number[];
 };
 
-export function sizeOf({ state, images, questions }: DecisionAsk, textTokens: TextTokens): DecisionSize {
+export function sizeOf({ state, images, questions }: DecisionAsk, textTokens: TextTokenEstimator): DecisionSize {
   return {
     stateTokens: TOKENS_PER_REQUEST + textTokens(stateText(state)) + images.length * TOKENS_PER_MEDIA,
     questionTokens: questions.map((question) => tokensOf(question, textTokens)),
@@ -97,16 +97,16 @@ export function sizeOf({ state, images, questions }: DecisionAsk, textTokens: Te
 }
 
 /** Where the tokens end that can be of it. Some read everything again for each question, with instructions of their own. */
-export function tokensEnd(ask: DecisionAsk): UsageEnd {
+export function tokensEnd(ask: DecisionAsk): UsageCeiling {
   const { questions, images } = ask;
   const { stateTokens: state, questionTokens } = sizeOf(ask, ({ length }) => length);
   const chars = questionTokens.reduce((sum, question) => sum + state + question, 0);
-  const around = questions.length * (AROUND_TOKENS + images.length * PICTURE_TOKENS);
-  const written = questions.length * THOUGHT_TOKENS;
-  return { inputTokens: BEYOND_REASON_TIMES * chars + around, writtenTokens: written, outputTokens: written };
+  const around = questions.length * (PROVIDER_OVERHEAD_TOKENS + images.length * PICTURE_TOKENS);
+  const written = questions.length * REASONING_ALLOWANCE_TOKENS;
+  return { inputTokens: PLAUSIBLE_FACTOR * chars + around, visibleOutputTokens: written, outputTokens: written };
 }
 
-function tokensOf(question: DecisionQuestion, textTokens: TextTokens): number {
+function tokensOf(question: DecisionQuestion, textTokens: TextTokenEstimator): number {
   const words = [question.id, question.instructions, ...criteriaWords(question)];
   return TOKENS_PER_QUESTION + words.reduce((sum, text) => sum + 2 + textTokens(text), 0);
 }

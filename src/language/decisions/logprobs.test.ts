@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { chatDialect } from "../dialects/chat/upstream/dialect.ts";
+import { chatUpstream } from "../dialects/chat/upstream/dialect.ts";
 import type { ModelFacts } from "../dialects/upstream-dialect.ts";
 import type { DecisionAsk, DecisionQuestion } from "./call.ts";
 import { decodeLogprobs, encodeLogprobs, type LogprobsFacts } from "./logprobs.ts";
@@ -16,7 +16,7 @@ const CHAT: LogprobsFacts = { form: "chat", askedBy: "flag", top: 20, thinkingOf
 const question: DecisionQuestion = { key: "q", id: "q", type: "noul", instructions: "Is it?" };
 const ask: DecisionAsk = { model: "m", state: "A state.", questions: [question], images: [] };
 const sent = (facts: Partial<LogprobsFacts>, more: Partial<ModelFacts> = {}) =>
-  JSON.parse(encodeLogprobs(ask, question, chatDialect, { ...FACTS, ...more }, { ...CHAT, ...facts }));
+  JSON.parse(encodeLogprobs(ask, question, chatUpstream, { ...FACTS, ...more }, { ...CHAT, ...facts }));
 
 test("DEC-07 thinking is switched off in the words that the server knows, and in no others", () => {
   expect(sent({})).toMatchObject({ reasoning_effort: "none" });
@@ -49,7 +49,7 @@ const reply = (logprobs: unknown) =>
 const row = (token: string, p: number) => ({ token, logprob: Math.log(p), bytes: null });
 
 test("DEC-06 a server that tells two alternatives and a rare word it said leaves out a label that may be likely", () => {
-  const read = (logprobs: unknown) => decodeLogprobs(reply(logprobs), question, chatDialect, CHAT);
+  const read = (logprobs: unknown) => decodeLogprobs(reply(logprobs), question, chatUpstream, CHAT);
   const few = [row("Yes", 0.55), row("The", 0.2)];
   expect(read({ content: [{ ...row("Hm", 1e-5), top_logprobs: few }] })).toHaveProperty("unusable");
   const named = { Yes: Math.log(0.55), The: Math.log(0.2), Hm: Math.log(1e-5) };

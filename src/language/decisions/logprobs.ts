@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { Call } from "../canon/call.ts";
 import type { Part } from "../canon/parts.ts";
-import type { Unusable } from "../canon/reply.ts";
-import type { AnswerEvent } from "../canon/reply-events.ts";
+import type { UnusableReply } from "../canon/reply.ts";
+import type { ReplyEvent } from "../canon/reply-events.ts";
 import type { Usage } from "../canon/usage.ts";
 import type { ModelFacts, UpstreamDialect } from "../dialects/upstream-dialect.ts";
 import { type DecisionAsk, type DecisionQuestion, stateText } from "./call.ts";
@@ -68,7 +68,7 @@ function callFor(ask: DecisionAsk, question: DecisionQuestion, modelFacts: Model
     stream: false,
     includeUsage: false,
     parameters: [],
-    ...(facts.form === "chat" ? { chatOnly: toldBy } : {}),
+    ...(facts.form === "chat" ? { openAiParameters: toldBy } : {}),
   };
 }
 
@@ -90,7 +90,7 @@ export function encodeLogprobs(
   modelFacts: ModelFacts,
   facts: LogprobsFacts,
 ): string {
-  const encoded = dialect.encode(callFor(ask, question, modelFacts, facts), modelFacts);
+  const encoded = dialect.encodeRequest(callFor(ask, question, modelFacts, facts), modelFacts);
   const more = moreFields(facts);
   if (more === undefined) return encoded;
   const parsed: unknown = JSON.parse(encoded);
@@ -123,7 +123,7 @@ export function decodeLogprobs(
   question: DecisionQuestion,
   dialect: UpstreamDialect,
   { form }: LogprobsFacts,
-): LogprobsReading | Unusable {
+): LogprobsReading | UnusableReply {
   const events = dialect.decodeReply(bytes);
   if (events === undefined || events.some(({ is }) => is === "problem"))
     return { unusable: "not an answer of its dialect" };
@@ -136,16 +136,16 @@ export function decodeLogprobs(
   return { answer: answerFrom(question, masses), ...told };
 }
 
-function isRefused(events: readonly AnswerEvent[]): boolean {
+function isRefused(events: readonly ReplyEvent[]): boolean {
   return events.some((event) => event.is === "refusal" || (event.is === "finish" && event.reason === "content_filter"));
 }
 
-function usageIn(events: readonly AnswerEvent[]): Usage | undefined {
+function usageIn(events: readonly ReplyEvent[]): Usage | undefined {
   const figures = events.findLast((event) => event.is === "figures");
   return figures?.is === "figures" ? figures.usage : undefined;
 }
 
-function idIn(events: readonly AnswerEvent[]): string | null {
+function idIn(events: readonly ReplyEvent[]): string | null {
   const begin = events.find((event) => event.is === "begin");
   return begin?.is === "begin" ? begin.upstreamId : null;
 }

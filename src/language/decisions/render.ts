@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../kit/json.ts";
-import type { ShownCost } from "../canon/reply.ts";
+import type { ReportedCost } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
 import type { DecisionQuestion } from "./call.ts";
 import type { DecisionAnswer } from "./reply.ts";
@@ -11,7 +11,7 @@ export type Rendering = {
   readonly questions: readonly DecisionQuestion[];
   readonly answers: Checked;
   readonly counted: Usage;
-  readonly shown: ShownCost | undefined;
+  readonly shown: ReportedCost | undefined;
 };
 
 /** How answers are written for a caller. */

@@ -1,4 +1,4 @@
-import type { Unusable } from "../canon/reply.ts";
+import type { UnusableReply } from "../canon/reply.ts";
 import type { DecisionQuestion } from "./call.ts";
 import { choiceConfidence, scoreConfidence } from "./confidence.ts";
 import type { DecisionAnswer, RawAnswer, RawReply } from "./reply.ts";
@@ -39,7 +39,7 @@ export function checkReply(
   questions: readonly DecisionQuestion[],
   decimals: number | null,
   firstPlace = 1,
-): Checked | Unusable {
+): Checked | UnusableReply {
   if (reply.truncated) return { unusable: "the provider did not read all of the state" };
   const byId = new Map(reply.answers);
   if (byId.size !== reply.answers.length) return { unusable: "a question is answered twice" };
@@ -56,11 +56,11 @@ export function checkReply(
   return checked;
 }
 
-export function wrongAt(place: number, what: string): Unusable {
+export function wrongAt(place: number, what: string): UnusableReply {
   return { unusable: `question ${place}: ${what}` };
 }
 
-function checkAnswer(raw: RawAnswer, question: DecisionQuestion, slack: Slack): DecisionAnswer | Unusable {
+function checkAnswer(raw: RawAnswer, question: DecisionQuestion, slack: Slack): DecisionAnswer | UnusableReply {
   if (raw.type === "refusal") return { type: "refusal" };
   if (raw.type !== question.type) return { unusable: `the answer is not of the type ${question.type}` };
   if (raw.labelMass !== undefined && !(isShare(raw.labelMass) && raw.labelMass >= LABEL_MASS_MIN))
@@ -80,13 +80,13 @@ function checkAnswer(raw: RawAnswer, question: DecisionQuestion, slack: Slack): 
   }
 }
 
-function checkNoul({ value, probabilities }: RawAnswer, slack: Slack): DecisionAnswer | Unusable {
+function checkNoul({ value, probabilities }: RawAnswer, slack: Slack): DecisionAnswer | UnusableReply {
   if (!isShare(value)) return { unusable: "the answer is no probability" };
   const both = probabilities === undefined ? [] : distribution(probabilities, ["yes", "no"], slack);
   return "unusable" in both ? both : { type: "noul", noul: value };
 }
 
-function checkChoice(raw: RawAnswer, names: readonly string[], slack: Slack): DecisionAnswer | Unusable {
+function checkChoice(raw: RawAnswer, names: readonly string[], slack: Slack): DecisionAnswer | UnusableReply {
   const { value: choice } = raw;
   if (typeof choice !== "string" || !names.includes(choice)) return { unusable: "the choice is none of the options" };
   const figures = raw.probabilities === undefined ? undefined : distribution(raw.probabilities, names, slack);
@@ -102,7 +102,7 @@ function checkChoice(raw: RawAnswer, names: readonly string[], slack: Slack): De
   return { type: "choice", choice, confidence, probabilities };
 }
 
-function checkScore(raw: RawAnswer, levels: number, slack: Slack): DecisionAnswer | Unusable {
+function checkScore(raw: RawAnswer, levels: number, slack: Slack): DecisionAnswer | UnusableReply {
   const { value: score, probabilities, sent } = raw;
   if (typeof score !== "number" || !(score >= 0 && score <= levels - 1))
     return { unusable: "the score is not between the lowest and the highest level" };
@@ -119,7 +119,7 @@ function checkScore(raw: RawAnswer, levels: number, slack: Slack): DecisionAnswe
 }
 
 /** What the provider says, else what follows from the distribution. */
-function confidenceOf({ confidence }: RawAnswer, computed: number | undefined): number | Unusable {
+function confidenceOf({ confidence }: RawAnswer, computed: number | undefined): number | UnusableReply {
   if (confidence === undefined || confidence === null)
     return computed ?? { unusable: "there is neither a confidence nor a distribution to compute it from" };
   return isShare(confidence) ? confidence : { unusable: "the confidence is not between 0 and 1" };
@@ -130,7 +130,7 @@ function distribution(
   told: ReadonlyMap<string, unknown>,
   names: readonly string[],
   slack: Slack,
-): readonly number[] | Unusable {
+): readonly number[] | UnusableReply {
   if (told.size !== names.length) return { unusable: "the probabilities are not those of the options" };
   const figures: number[] = [];
   for (const name of names) {

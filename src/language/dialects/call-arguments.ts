@@ -6,13 +6,13 @@ import type { ToolCallPart } from "../canon/parts.ts";
 const NAME_CHARS_SHOWN = 64;
 
 /** Arguments for a dialect that has them as an object, where they are text here; what is no object cannot be said in it. */
-export function objectOfArguments({ name, argumentsText, kept }: ToolCallPart, callParam: string): JsonObject {
+export function objectOfArguments({ name, argumentsText, isStored }: ToolCallPart, callParam: string): JsonObject {
   if (argumentsText.trim() === "") return {};
   const value = objectIn(argumentsText);
   if (value !== undefined) return value;
   const param = `${callParam}.function.arguments`;
   const advice =
-    kept === true
+    isStored === true
       ? "Go on from the response before, or send the conversation without the call."
       : "Send the conversation without it.";
   throw fault("invalid_value", {

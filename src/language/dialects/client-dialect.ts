@@ -1,13 +1,13 @@
 import type { ErrorEnvelope } from "../../contract/faults.ts";
 import type { Call } from "../canon/call.ts";
 import { weightOf } from "../canon/estimate.ts";
-import type { AnswerStream, Piece, ShownCost, WholeAnswer } from "../canon/reply.ts";
-import type { AnswerEvent } from "../canon/reply-events.ts";
+import type { Piece, ReplyStream, ReportedCost, WholeReply } from "../canon/reply.ts";
+import type { ReplyEvent } from "../canon/reply-events.ts";
 import type { Usage } from "../canon/usage.ts";
-import type { EventReader, Frame } from "./upstream-dialect.ts";
+import type { ReplyEventReader, StreamFrame } from "./upstream-dialect.ts";
 
 /** What stands in every object of one answer. */
-export type AnswerHead = {
+export type ReplyHead = {
   readonly id: string;
   readonly createdSeconds: number;
   readonly model: string;
@@ -15,49 +15,49 @@ export type AnswerHead = {
   readonly inputTokens: number;
 };
 
-export type Finish = Extract<AnswerEvent, { is: "finish" }>;
+export type Finish = Extract<ReplyEvent, { is: "finish" }>;
 
 /** What is known at the end of an answer. */
 export type Closing = {
   readonly finish: Finish | undefined;
-  readonly counted: Usage;
-  readonly shown: ShownCost | undefined;
+  readonly usage: Usage;
+  readonly cost: ReportedCost | undefined;
 };
 
 /** Writes one answer for its caller, event by event. */
 export type AnswerWriter = {
   /** The caller's text of one event; "" for what is not shown as it comes. Never given a `finish`: see `close`. */
-  write(event: AnswerEvent): string;
+  write(event: ReplyEvent): string;
   close(closing: Closing): string;
   fail(envelope: ErrorEnvelope): string;
   /** See AnswerStream. */
-  readonly final?: string | undefined;
+  readonly finalJson?: string | undefined;
 };
 
 /** What canonical events look like to the callers of one dialect. */
 export type ClientDialect = {
   /** What keeps an idle stream open. */
   readonly keepAlive: string;
-  openWriter(head: AnswerHead, call: Call): AnswerWriter;
+  openWriter(head: ReplyHead, call: Call): AnswerWriter;
   /** A whole answer: the same that a caller would put together from the stream. */
   render(
-    events: readonly AnswerEvent[],
-    head: AnswerHead,
+    events: readonly ReplyEvent[],
+    head: ReplyHead,
     call: Call,
     counted: Usage,
-    shown: ShownCost | undefined,
+    shown: ReportedCost | undefined,
   ): string;
 };
 
 /** A stream of one dialect, read into canonical events and written in another. */
-export class TranslatedStream implements AnswerStream {
-  readonly #reader: EventReader;
+export class TranslatedStream implements ReplyStream {
+  readonly #reader: ReplyEventReader;
   readonly #writer: AnswerWriter;
   readonly #meter = new Meter();
   /** Kept back until the end: some servers state a reason on every frame, and only the last one is true. */
   #finish: Finish | undefined;
 
-  constructor(reader: EventReader, writer: AnswerWriter) {
+  constructor(reader: ReplyEventReader, writer: AnswerWriter) {
     this.#reader = reader;
     this.#writer = writer;
   }
@@ -78,11 +78,11 @@ export class TranslatedStream implements AnswerStream {
     return this.#finish !== undefined;
   }
 
-  get final(): string | undefined {
-    return this.#writer.final;
+  get finalJson(): string | undefined {
+    return this.#writer.finalJson;
   }
 
-  read(frame: Frame): Piece {
+  read(frame: StreamFrame): Piece {
     const events = this.#reader.read(frame);
     if (events === undefined) return { is: "garbage" };
     let text = "";
@@ -98,8 +98,8 @@ export class TranslatedStream implements AnswerStream {
     return text === "" ? { is: "figures" } : { is: "content", text };
   }
 
-  close(counted: Usage, shown: ShownCost | undefined): string {
-    return this.#writer.close({ finish: this.#finish, counted, shown });
+  close(usage: Usage, cost: ReportedCost | undefined): string {
+    return this.#writer.close({ finish: this.#finish, usage, cost });
   }
 
   fail(envelope: ErrorEnvelope): string {
@@ -109,11 +109,11 @@ export class TranslatedStream implements AnswerStream {
 
 /** A whole answer of one dialect, to be written in another. */
 export function translatedReply(
-  events: readonly AnswerEvent[],
+  events: readonly ReplyEvent[],
   client: ClientDialect,
-  head: AnswerHead,
+  head: ReplyHead,
   call: Call,
-): WholeAnswer {
+): WholeReply {
   const meter = new Meter();
   for (const event of events) meter.add(event);
   const { usage, upstreamId, outputWeight } = meter;
@@ -131,14 +131,14 @@ class Meter {
   outputWeight = 0;
   upstreamId: string | null = null;
 
-  add(event: AnswerEvent): void {
+  add(event: ReplyEvent): void {
     this.outputWeight += weightOfEvent(event);
     if (event.is === "figures") this.usage = event.usage;
     else if (event.is === "begin") this.upstreamId = event.upstreamId;
   }
 }
 
-function weightOfEvent(event: AnswerEvent): number {
+function weightOfEvent(event: ReplyEvent): number {
   switch (event.is) {
     case "text":
     case "refusal":

@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { EXTRAS, type Extra, type ExtraName, NO_EXTRAS } from "../canon/extras.ts";
+import { type BillableExtra, type BillableExtraName, EXTRAS, NO_EXTRAS } from "../canon/extras.ts";
 import { listOf, offeredTools } from "./offered-tools.ts";
 
 /**
  * The one place that knows what a provider bills apart: how a request asks for it, and where an answer says how often
  * it was used. What a request can ask of a provider and is not here costs nothing but tokens.
  */
-type Reader = (request: JsonObject) => readonly Extra[];
+type Reader = (request: JsonObject) => readonly BillableExtra[];
 
 /** Words for the service that everyone gets at the usual price. */
 const USUAL_TIERS: ReadonlySet<unknown> = new Set([
@@ -19,17 +19,17 @@ const USUAL_TIERS: ReadonlySet<unknown> = new Set([
   "on_demand",
 ]);
 
-function tierOf(request: JsonObject, goes: Extra["goes"]): readonly Extra[] {
+function tierOf(request: JsonObject, forwarding: BillableExtra["forwarding"]): readonly BillableExtra[] {
   const { service_tier: tier } = request;
   if (USUAL_TIERS.has(tier)) return NO_EXTRAS;
   const field = "service_tier";
-  if (tier === "flex") return [{ name: "service_tier_flex", field, goes, isCheaper: true }];
-  return [{ name: tier === "priority" ? "service_tier_priority" : "service_tier_other", field, goes }];
+  if (tier === "flex") return [{ name: "service_tier_flex", field, forwarding, isCheaper: true }];
+  return [{ name: tier === "priority" ? "service_tier_priority" : "service_tier_other", field, forwarding }];
 }
 
 const CHAT: Reader = (request) => tierOf(request, "said");
 
-type Row = { readonly type: RegExp; readonly is: ExtraName | "tokens" };
+type Row = { readonly type: RegExp; readonly is: BillableExtraName | "tokens" };
 
 /** Tools of the messages dialect by their type. Those that the caller runs itself, or that only read, cost tokens. */
 const MESSAGE_TOOLS: readonly Row[] = [
@@ -50,7 +50,7 @@ const RESPONSE_TOOLS: readonly Row[] = [
   { type: /^image_generation$/, is: "image_generation" },
 ];
 
-function toolOf(tool: unknown, rows: readonly Row[]): ExtraName | "tokens" {
+function toolOf(tool: unknown, rows: readonly Row[]): BillableExtraName | "tokens" {
   if (!isJsonObject(tool)) return "tokens";
   const { type } = tool;
   if (type === undefined || type === null) return "tokens";
@@ -59,8 +59,8 @@ function toolOf(tool: unknown, rows: readonly Row[]): ExtraName | "tokens" {
 
 const MESSAGES: Reader = (request) => {
   const { tools, messages, speed, inference_geo, container, fallbacks } = request;
-  const found: Extra[] = [...tierOf(request, "native")];
-  const ask = (name: ExtraName, field: string) => found.push({ name, field, goes: "native" });
+  const found: BillableExtra[] = [...tierOf(request, "native")];
+  const ask = (name: BillableExtraName, field: string) => found.push({ name, field, forwarding: "native" });
   if (speed != null && speed !== "standard") ask("fast_mode", "speed");
   if (inference_geo != null && inference_geo !== "global") ask("inference_geo", "inference_geo");
   if (container != null) ask("hosted_container", "container");
@@ -74,12 +74,12 @@ const MESSAGES: Reader = (request) => {
   return found;
 };
 
-function inMessageTool(tool: unknown, path: string): Extra[] {
+function inMessageTool(tool: unknown, path: string): BillableExtra[] {
   const name = toolOf(tool, MESSAGE_TOOLS);
   if (name === "tokens") return [];
   const uses = isJsonObject(tool) ? tool["max_uses"] : undefined;
   const usesMax = typeof uses === "number" && Number.isInteger(uses) && uses > 0 ? { usesMax: uses } : {};
-  return [{ name, field: `${path}.type`, goes: "native", ...usesMax }];
+  return [{ name, field: `${path}.type`, forwarding: "native", ...usesMax }];
 }
 
 /** One that is only referred to stands among the tools of the request. */
@@ -89,16 +89,17 @@ function definitionIn(tool: unknown): unknown {
 }
 
 /** Agents offer these with every request to every model: where they cannot be had they are left out. */
-const LEFT_OUT: ReadonlySet<ExtraName> = new Set(["web_search", "image_generation"]);
+const LEFT_OUT: ReadonlySet<BillableExtraName> = new Set(["web_search", "image_generation"]);
 
 const RESPONSES: Reader = (request) => {
-  const found: Extra[] = [...tierOf(request, "said")];
+  const found: BillableExtra[] = [...tierOf(request, "said")];
   for (const { tool, path } of offeredTools(request)) {
-    if (isInContainer(tool)) found.push({ name: "hosted_container", field: `${path}.environment`, goes: "native" });
+    if (isInContainer(tool))
+      found.push({ name: "hosted_container", field: `${path}.environment`, forwarding: "native" });
     const name = toolOf(tool, RESPONSE_TOOLS);
     if (name === "tokens") continue;
-    const offeredAt = LEFT_OUT.has(name) && isOnlyOffered(request) ? listOf(request["tools"]).indexOf(tool) : -1;
-    found.push({ name, field: `${path}.type`, goes: "native", ...(offeredAt < 0 ? {} : { offeredAt }) });
+    const toolIndex = LEFT_OUT.has(name) && isOnlyOffered(request) ? listOf(request["tools"]).indexOf(tool) : -1;
+    found.push({ name, field: `${path}.type`, forwarding: "native", ...(toolIndex < 0 ? {} : { toolIndex }) });
   }
   return found;
 };
@@ -117,16 +118,19 @@ function isOnlyOffered({ tools, tool_choice: choice }: JsonObject): boolean {
 const READERS = { chat: CHAT, messages: MESSAGES, responses: RESPONSES } as const;
 
 /** Everything a request asks for that is billed apart; mostly nothing. */
-export function extrasOf(dialect: keyof typeof READERS, request: JsonObject): { readonly extras?: readonly Extra[] } {
+export function extrasOf(
+  dialect: keyof typeof READERS,
+  request: JsonObject,
+): { readonly extras?: readonly BillableExtra[] } {
   const extras = READERS[dialect](request);
   return extras.length === 0 ? NOTHING : { extras };
 }
 const NOTHING = {};
 
-export type Uses = Readonly<Partial<Record<ExtraName, number>>>;
+export type ExtraUses = Readonly<Partial<Record<BillableExtraName, number>>>;
 
 /** What `usage` of the messages dialect says of tools that the provider ran; what was seen of them, where that cannot be. */
-export function messageUses(usage: unknown, seen: Uses): Uses | undefined {
+export function messageUses(usage: unknown, seen: ExtraUses): ExtraUses | undefined {
   const told = isJsonObject(usage) ? usage["server_tool_use"] : undefined;
   if (!isJsonObject(told)) return undefined;
   return {
@@ -159,17 +163,17 @@ export function isRunInBlock(block: unknown): boolean {
   return isJsonObject(block) && (block["type"] === "server_tool_use" || block["type"] === "mcp_tool_use");
 }
 
-const NONE_SEEN: Uses = {};
+const NONE_SEEN: ExtraUses = {};
 /** No model uses a tool more often for one answer. */
 const USES_END = 1_000;
 
-function countOf(name: ExtraName, count: unknown, seen: Uses): Uses {
+function countOf(name: BillableExtraName, count: unknown, seen: ExtraUses): ExtraUses {
   if (typeof count !== "number" || !Number.isInteger(count) || count <= 0) return {};
   const believed = count <= USES_END ? count : seen[name];
   return believed === undefined ? {} : { [name]: believed };
 }
 
-const SERVER_TOOLS: Readonly<Record<string, ExtraName>> = {
+const SERVER_TOOLS: Readonly<Record<string, BillableExtraName>> = {
   web_search: "web_search",
   web_fetch: "web_fetch",
   code_execution: "code_execution",
@@ -178,15 +182,15 @@ const SERVER_TOOLS: Readonly<Record<string, ExtraName>> = {
 };
 
 /** The tool of the provider's that a block of a message is a use of. */
-export function usedInBlock(block: unknown): ExtraName | undefined {
+export function usedInBlock(block: unknown): BillableExtraName | undefined {
   if (!isJsonObject(block) || block["type"] !== "server_tool_use") return undefined;
   const name = String(block["name"]);
   return Object.hasOwn(SERVER_TOOLS, name) ? SERVER_TOOLS[name] : undefined;
 }
 
 /** The uses of the provider's tools that the blocks of a whole message show. */
-export function usesSeen(blocks: readonly unknown[]): Uses {
-  const seen: Partial<Record<ExtraName, number>> = {};
+export function usesSeen(blocks: readonly unknown[]): ExtraUses {
+  const seen: Partial<Record<BillableExtraName, number>> = {};
   for (const block of blocks) {
     const used = usedInBlock(block);
     if (used !== undefined) seen[used] = (seen[used] ?? 0) + 1;
@@ -195,13 +199,13 @@ export function usesSeen(blocks: readonly unknown[]): Uses {
 }
 
 /** The larger count of each: what was told may be older than what was seen. */
-export function mostUses(told: Uses | undefined, seen: Uses): Uses | undefined {
+export function maxExtraUses(told: ExtraUses | undefined, seen: ExtraUses): ExtraUses | undefined {
   const names = EXTRAS.filter((name) => told?.[name] !== undefined || seen[name] !== undefined);
   if (names.length === 0) return told;
   return Object.fromEntries(names.map((name) => [name, Math.max(told?.[name] ?? 0, seen[name] ?? 0)]));
 }
 
-const ITEM_USES: Readonly<Record<string, ExtraName>> = {
+const ITEM_USES: Readonly<Record<string, BillableExtraName>> = {
   web_search_call: "web_search",
   file_search_call: "file_search",
   code_interpreter_call: "code_execution",
@@ -224,8 +228,8 @@ function isReading({ action }: JsonObject): boolean {
 }
 
 /** What the items of a response say of tools that the provider ran. A container that is used again is one use. */
-export function responseUses(output: unknown): Uses | undefined {
-  const uses: Partial<Record<ExtraName, number>> = {};
+export function responseUses(output: unknown): ExtraUses | undefined {
+  const uses: Partial<Record<BillableExtraName, number>> = {};
   const containers = new Set<unknown>();
   for (const item of listOf(output)) {
     if (!isJsonObject(item)) continue;

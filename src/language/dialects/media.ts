@@ -31,14 +31,14 @@ export function sentFile(source: Inline, filename: string | null, param: string)
   const type = typeByBytes(source.base64) ?? source.mediaType;
   if (type.startsWith("text/")) {
     const bytes = Buffer.from(source.base64, "base64");
-    if (!isUtf8(bytes)) throw unreadable(param, "a text file in UTF-8");
+    if (!isUtf8(bytes)) throw unsupportedMedia(param, "a text file in UTF-8");
     return { is: "text", text: filename === null ? bytes.toString() : `${filename}:\n${bytes.toString()}` };
   }
   const name = filename ?? (type === "application/pdf" ? "document.pdf" : "document");
   return { is: "file", filename: name, file_data: dataUrl(source) };
 }
 
-export function unreadable(param: string, wanted: string): Fault {
+export function unsupportedMedia(param: string, wanted: string): Fault {
   return fault("invalid_value", {
     message: `${param} must be ${wanted}: the provider's API takes nothing else.`,
     param,

@@ -25,15 +25,15 @@ type ToolWords = {
 };
 
 /** Tools in OpenAI's dialects. Whatever is said about tools is refused by servers when there are none. */
-export function encodeTools({ tools, toolChoice, chatOnly }: Call, words: ToolWords): JsonObject {
+export function encodeTools({ tools, toolChoice, openAiParameters }: Call, words: ToolWords): JsonObject {
   if (tools.length === 0) {
     demandNone(toolChoice);
     return {};
   }
-  const parallel = chatOnly?.parallel_tool_calls;
+  const parallel = openAiParameters?.parallel_tool_calls;
   return {
     tools: tools.map(words.tool),
-    ...words.choice(toolChoice, chatOnly?.allowed_tools),
+    ...words.choice(toolChoice, openAiParameters?.allowed_tools),
     ...(typeof parallel === "boolean" ? { parallel_tool_calls: parallel } : {}),
   };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { callOf } from "../../../tests/support/converse.ts";
-import { TOOL_NAME_MAX, withToolNames } from "./tool-names.ts";
+import { shortenToolNames, TOOL_NAME_MAX } from "./tool-names.ts";
 
 const LONG = "a".repeat(TOOL_NAME_MAX + 1);
 const FITTING = "a".repeat(TOOL_NAME_MAX);
@@ -8,15 +8,15 @@ const tool = (name: string) => ({ name, description: null, schema: null, strict:
 
 test("CHAT-03 a call whose names all fit is told as it is", () => {
   const call = { ...callOf({}), tools: [tool(FITTING)] };
-  expect(withToolNames(call, TOOL_NAME_MAX).call).toBe(call);
+  expect(shortenToolNames(call, TOOL_NAME_MAX).call).toBe(call);
 });
 
 test("CHAT-03 a tool that is only allowed, or only in the turns before, has the same short name as an offered one", () => {
   const part = { is: "tool_call" as const, id: "a", name: LONG, argumentsText: "{}" };
-  const shortIn = (more: object) => withToolNames({ ...callOf({}), ...more }, TOOL_NAME_MAX).call;
+  const shortIn = (more: object) => shortenToolNames({ ...callOf({}), ...more }, TOOL_NAME_MAX).call;
   const name = shortIn({ tools: [tool(LONG)] }).tools[0]?.name;
   expect(name).toMatch(/^a{10}_[0-9a-f]{12}_a{40}$/);
-  expect(shortIn({ chatOnly: { allowed_tools: [FITTING, LONG], user: "u" } }).chatOnly).toEqual({
+  expect(shortIn({ chatOnly: { allowed_tools: [FITTING, LONG], user: "u" } }).openAiParameters).toEqual({
     allowed_tools: [FITTING, name],
     user: "u",
   });
@@ -24,6 +24,6 @@ test("CHAT-03 a tool that is only allowed, or only in the turns before, has the 
 });
 
 test("CHAT-03 what a reader cannot read stays that", () => {
-  const { reader } = withToolNames({ ...callOf({}), tools: [tool(LONG)] }, TOOL_NAME_MAX);
+  const { reader } = shortenToolNames({ ...callOf({}), tools: [tool(LONG)] }, TOOL_NAME_MAX);
   expect(reader({ read: () => undefined }).read({ event: null, data: "" })).toBeUndefined();
 });

@@ -1,34 +1,34 @@
 import { sha256Hex } from "../../kit/secret.ts";
 import type { Call } from "../canon/call.ts";
 import type { Part, Turn } from "../canon/parts.ts";
-import type { AnswerEvent } from "../canon/reply-events.ts";
-import type { EventReader } from "./upstream-dialect.ts";
+import type { ReplyEvent } from "../canon/reply-events.ts";
+import type { ReplyEventReader } from "./upstream-dialect.ts";
 
 /** The longest name of a tool in most dialects. Callers of some may send longer ones. */
 export const TOOL_NAME_MAX = 64;
 
 /** A call with names of tools that a dialect takes, and the way back for what is answered to it. */
-export type Named = {
+export type ShortenedToolNames = {
   readonly call: Call;
-  callersNames(events: readonly AnswerEvent[]): readonly AnswerEvent[];
-  reader(reader: EventReader): EventReader;
+  restoreNames(events: readonly ReplyEvent[]): readonly ReplyEvent[];
+  reader(reader: ReplyEventReader): ReplyEventReader;
 };
 
 /** The same name always becomes the same, so that turns before, and what a provider keeps of them, stay as they were. */
-export function withToolNames(call: Call, max: number): Named {
+export function shortenToolNames(call: Call, max: number): ShortenedToolNames {
   const short = new Map<string, string>();
   for (const name of namesIn(call)) if (name.length > max) short.set(name, shortName(name, max));
-  if (short.size === 0) return { call, callersNames: (events) => events, reader: (reader) => reader };
+  if (short.size === 0) return { call, restoreNames: (events) => events, reader: (reader) => reader };
   const long = new Map([...short].map(([name, made]) => [made, name]));
-  const callersNames = (events: readonly AnswerEvent[]): readonly AnswerEvent[] =>
+  const restoreNames = (events: readonly ReplyEvent[]): readonly ReplyEvent[] =>
     events.map((event) => (event.is === "tool_call" ? { ...event, name: long.get(event.name) ?? event.name } : event));
   return {
     call: renamedTools(call, (name) => short.get(name) ?? name),
-    callersNames,
+    restoreNames,
     reader: (reader) => ({
       read(frame) {
         const events = reader.read(frame);
-        return events === undefined ? undefined : callersNames(events);
+        return events === undefined ? undefined : restoreNames(events);
       },
     }),
   };
@@ -43,19 +43,19 @@ function shortName(name: string, max: number): string {
   return head + name.slice(head.length - max);
 }
 
-function namesIn({ turns, tools, toolChoice, chatOnly }: Call): string[] {
+function namesIn({ turns, tools, toolChoice, openAiParameters }: Call): string[] {
   const called = turns.flatMap(({ parts }) => parts.flatMap((part) => (part.is === "tool_call" ? [part.name] : [])));
   const demanded = toolChoice?.is === "named" ? [toolChoice.name] : [];
-  return [...tools.map(({ name }) => name), ...demanded, ...allowedIn(chatOnly), ...called];
+  return [...tools.map(({ name }) => name), ...demanded, ...allowedIn(openAiParameters), ...called];
 }
 
-function allowedIn(chatOnly: Call["chatOnly"]): string[] {
+function allowedIn(chatOnly: Call["openAiParameters"]): string[] {
   const allowed = chatOnly?.allowed_tools;
   return Array.isArray(allowed) ? allowed.map(String) : [];
 }
 
 function renamedTools(call: Call, wire: (name: string) => string): Call {
-  const { turns, tools, toolChoice, chatOnly } = call;
+  const { turns, tools, toolChoice, openAiParameters } = call;
   const part = (one: Part): Part => (one.is === "tool_call" ? { ...one, name: wire(one.name) } : one);
   const turn = (one: Turn): Turn => ({ ...one, parts: one.parts.map(part) });
   return {
@@ -63,8 +63,8 @@ function renamedTools(call: Call, wire: (name: string) => string): Call {
     turns: turns.map(turn),
     tools: tools.map((tool) => ({ ...tool, name: wire(tool.name) })),
     toolChoice: toolChoice?.is === "named" ? { is: "named", name: wire(toolChoice.name) } : toolChoice,
-    ...(chatOnly?.allowed_tools === undefined
+    ...(openAiParameters?.allowed_tools === undefined
       ? {}
-      : { chatOnly: { ...chatOnly, allowed_tools: allowedIn(chatOnly).map(wire) } }),
+      : { openAiParameters: { ...openAiParameters, allowed_tools: allowedIn(openAiParameters).map(wire) } }),
   };
 }

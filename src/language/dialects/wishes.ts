@@ -4,16 +4,16 @@ import type { Quirk } from "../canon/quirks.ts";
 import type { ModelFacts } from "./upstream-dialect.ts";
 
 /** The call without a wish that the caller can do without and the model cannot be told. */
-export function withoutUnheard(call: Call, facts: ModelFacts): Call {
+export function withoutUnsupportedEffort(call: Call, facts: ModelFacts): Call {
   const { reasoning } = call;
-  if (reasoning?.dispensable !== true) return call;
+  if (reasoning?.isOptional !== true) return call;
   const isHeard = reasoning.effort === "none" ? canBeOff(facts) : facts.reasoning == null && !isKeptFrom(call, facts);
   return isHeard ? call : { ...call, reasoning: undefined };
 }
 
 /** Where nobody knows that a model thinks, its server may refuse the word. */
-function canBeOff({ reasoning, thinking, hearsEffort, quirks }: ModelFacts): boolean {
-  const isKnown = thinking !== null || hearsEffort === true;
+function canBeOff({ reasoning, thinking, acceptsEffort, quirks }: ModelFacts): boolean {
+  const isKnown = thinking !== null || acceptsEffort === true;
   return isKnown && reasoning == null && thinking !== "always" && !KEEPING_ON.some((quirk) => quirks.includes(quirk));
 }
 

@@ -1,4 +1,4 @@
-import type { Wishes } from "../canon/routing-hints.ts";
+import type { RoutingHints } from "../canon/routing-hints.ts";
 
 /** One request for vectors, in the caller's order. */
 export type EmbeddingAsk = {
@@ -9,7 +9,7 @@ export type EmbeddingAsk = {
   readonly dimensions: number | undefined;
   readonly encoding: "float" | "base64";
   readonly user: string | undefined;
-  readonly wishes: Wishes | undefined;
+  readonly wishes: RoutingHints | undefined;
 };
 
 export type EmbeddingInputs =

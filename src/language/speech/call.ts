@@ -1,5 +1,5 @@
 import type { AudioFormat } from "../audio/meter.ts";
-import { BEYOND_REASON_TIMES } from "../canon/usage-plausibility.ts";
+import { PLAUSIBLE_FACTOR } from "../canon/usage-plausibility.ts";
 
 /** A text to be spoken, as it was asked for. */
 export type SpeechCall = {
@@ -60,12 +60,12 @@ const IMPLAUSIBLE_EXTRA_SECONDS = 60;
 
 /** The end of what is listened to: audio without an end, or whose headers make it seem so, is nobody's answer. */
 export function implausibleSeconds(characters: number, speed?: number): number {
-  return BEYOND_REASON_TIMES * maxSpeechSeconds(characters, speed) + IMPLAUSIBLE_EXTRA_SECONDS;
+  return PLAUSIBLE_FACTOR * maxSpeechSeconds(characters, speed) + IMPLAUSIBLE_EXTRA_SECONDS;
 }
 
 /** More tokens than bytes, and many more: nobody counts so, and nobody is billed by it. */
 export function implausibleInputTokens({ input, instructions = "" }: SpeechCall): number {
-  return BEYOND_REASON_TIMES * (Buffer.byteLength(input) + Buffer.byteLength(instructions) + IMPLAUSIBLE_EXTRA_BYTES);
+  return PLAUSIBLE_FACTOR * (Buffer.byteLength(input) + Buffer.byteLength(instructions) + IMPLAUSIBLE_EXTRA_BYTES);
 }
 
 const IMPLAUSIBLE_EXTRA_BYTES = 256;

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { IMPOSSIBLE_TOKENS, lastTold, type Usage } from "../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS, lastTold, type Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/gemini/upstream/errors.ts";
 import { decodeUsage } from "../dialects/gemini/upstream/usage.ts";
 import { type SpeechEvent, type SpeechEventDecoder, SseAudioExtractor } from "./audio-extractors.ts";
@@ -76,6 +76,6 @@ function audioEvents(part: JsonObject): readonly SpeechEvent[] {
 
 /** Servers do not always say of what kind the tokens are; a model that only speaks wrote nothing else. */
 function outputAsAudio(usage: Usage | undefined): Usage | undefined {
-  if (usage === undefined || usage === IMPOSSIBLE_TOKENS) return usage;
+  if (usage === undefined || usage === IMPLAUSIBLE_TOKENS) return usage;
   return { ...usage, audioOutputTokens: usage.outputTokens - usage.reasoningTokens };
 }

@@ -4,8 +4,8 @@ import { couldBeFormat, SNIFF_BYTES } from "../audio/format-sniffer.ts";
 import { type AudioFormat, type AudioMeter, billedSeconds } from "../audio/meter.ts";
 import { type PcmFormat, parsePcmMediaType, SPEECH_PCM, wavHeader } from "../audio/pcm.ts";
 import { speechMeter } from "../audio/speech-meter.ts";
-import type { AudioPiece, AudioStream, Units } from "../canon/reply.ts";
-import { IMPOSSIBLE_TOKENS, NO_TOKENS, type Usage } from "../canon/usage.ts";
+import type { AudioPiece, AudioStream, MeteredUnits } from "../canon/reply.ts";
+import { IMPLAUSIBLE_TOKENS, NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { maxAudioTokens, minAudioTokens } from "./call.ts";
 import { WavHeaderStripper } from "./wav-data.ts";
 import type { AudioExtractor } from "./wire-format.ts";
@@ -86,7 +86,7 @@ export class SpeechStream implements AudioStream {
     const { usage } = this.#from;
     if (usage === undefined) return unit === "tokens" ? undefined : NO_TOKENS;
     if (usage.inputTokens <= end.inputTokens && usage.outputTokens <= maxAudioTokens(end.seconds)) return usage;
-    return unit === "tokens" ? IMPOSSIBLE_TOKENS : NO_TOKENS;
+    return unit === "tokens" ? IMPLAUSIBLE_TOKENS : NO_TOKENS;
   }
 
   /** For a provider that told no figures, or was not heard to its end. */
@@ -95,7 +95,7 @@ export class SpeechStream implements AudioStream {
     return { ...NO_TOKENS, inputTokens: this.#expected.inputTokens, outputTokens, audioOutputTokens: outputTokens };
   }
 
-  get units(): Units {
+  get units(): MeteredUnits {
     const seconds = this.#seconds;
     const { characters, unit } = this.#expected;
     if (seconds === undefined && unit !== "seconds") return { characters };

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { JsonObject } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
 import type { AudioPiece } from "../canon/reply.ts";
-import { IMPOSSIBLE_TOKENS, isCount, NO_TOKENS, type Usage } from "../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS, isTokenCount, NO_TOKENS, type Usage } from "../canon/usage.ts";
 import type { SpeechCall } from "./call.ts";
 
 /** How an answer is wanted: as it is made, with figures that it is billed by, or both. */
@@ -50,6 +50,6 @@ export function hasContentType(headers: IncomingHttpHeaders, type: string): bool
 /** Everything that came out is audio, so all of it is billed as such. */
 export function speechUsage(input: unknown, output: unknown): Usage | undefined {
   if (typeof input !== "number" || typeof output !== "number") return undefined;
-  if (!isCount(input) || !isCount(output)) return IMPOSSIBLE_TOKENS;
+  if (!isTokenCount(input) || !isTokenCount(output)) return IMPLAUSIBLE_TOKENS;
   return { ...NO_TOKENS, inputTokens: input, outputTokens: output, audioOutputTokens: output };
 }

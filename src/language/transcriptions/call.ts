@@ -1,4 +1,4 @@
-import type { Wishes } from "../canon/routing-hints.ts";
+import type { RoutingHints } from "../canon/routing-hints.ts";
 
 /** What a transcript can be asked for as. */
 export type TranscriptFormat = "json" | "text" | "srt" | "verbose_json" | "vtt";
@@ -28,7 +28,7 @@ export type TranscriptionAsk = {
   /** Which times were asked for by name; none: what the format needs. */
   readonly granularities: readonly ("segment" | "word")[];
   readonly parameters: Readonly<Partial<Record<TranscriptionParameter, FormValue>>>;
-  readonly wishes: Wishes | undefined;
+  readonly wishes: RoutingHints | undefined;
 };
 
 /** Whether the answer cannot be made without the times of segments. */

@@ -1,5 +1,5 @@
 import { durationToleranceSeconds } from "../audio/meter.ts";
-import { AROUND_TOKENS, BEYOND_REASON_TIMES, type UsageEnd } from "../canon/usage-plausibility.ts";
+import { PLAUSIBLE_FACTOR, PROVIDER_OVERHEAD_TOKENS, type UsageCeiling } from "../canon/usage-plausibility.ts";
 
 /** Fewer bytes for a second are no speech that could be understood: so long, at most, is a file of a given size. */
 const BYTES_PER_SECOND_MIN = 500;
@@ -38,13 +38,13 @@ export function secondsAtMost({ bytes, seconds }: Measured): number {
 }
 
 /** Where the tokens end that can be of a file and of the prompt beside it. */
-export function tokensEnd(file: Measured, prompt: string): UsageEnd {
+export function tokensEnd(file: Measured, prompt: string): UsageCeiling {
   const { seconds } = file;
   const most = seconds === undefined ? secondsAtMost(file) : mostOf(seconds, file);
-  const written = BEYOND_REASON_TIMES * WRITTEN_TOKENS_PER_SECOND * most + AROUND_TOKENS;
+  const written = PLAUSIBLE_FACTOR * WRITTEN_TOKENS_PER_SECOND * most + PROVIDER_OVERHEAD_TOKENS;
   return {
-    inputTokens: BEYOND_REASON_TIMES * (heardTokensAtMost(most) + prompt.length) + AROUND_TOKENS,
-    writtenTokens: written,
+    inputTokens: PLAUSIBLE_FACTOR * (heardTokensAtMost(most) + prompt.length) + PROVIDER_OVERHEAD_TOKENS,
+    visibleOutputTokens: written,
     outputTokens: written,
   };
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../kit/json.ts";
-import type { ShownCost } from "../canon/reply.ts";
+import type { ReportedCost } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
 import type { TranscriptFormat, TranscriptionAsk } from "./call.ts";
 import type { Segment, Transcript } from "./reply.ts";
@@ -13,7 +13,7 @@ export function contentTypeOf(format: TranscriptFormat): string {
 }
 
 /** What the answer says of itself: a length or tokens, and what was charged. */
-export function usageOf(basis: Basis, counted: Usage, shown: ShownCost | undefined): JsonObject {
+export function usageOf(basis: Basis, counted: Usage, shown: ReportedCost | undefined): JsonObject {
   if (basis.by === "seconds") return { type: "duration", seconds: basis.seconds, ...shown };
   const { inputTokens, audioInputTokens, outputTokens } = counted;
   return {

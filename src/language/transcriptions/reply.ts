@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { IMPOSSIBLE_TOKENS, isCount, NO_TOKENS, type Usage } from "../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS, isTokenCount, NO_TOKENS, type Usage } from "../canon/usage.ts";
 
 /** A stretch of speech with its times, in seconds; what else a provider says of it is kept. */
 export type Segment = {
@@ -65,6 +65,6 @@ export function secondsOf(value: unknown): number | undefined {
 export function heardUsage(input: unknown, output: unknown, audio: unknown): Usage | undefined {
   if (typeof input !== "number" || typeof output !== "number") return undefined;
   const heard = typeof audio === "number" ? audio : 0;
-  if (![input, output, heard].every(isCount)) return IMPOSSIBLE_TOKENS;
+  if (![input, output, heard].every(isTokenCount)) return IMPLAUSIBLE_TOKENS;
   return { ...NO_TOKENS, inputTokens: input, outputTokens: output, audioInputTokens: Math.min(heard, input) };
 }

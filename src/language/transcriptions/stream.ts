@@ -1,7 +1,7 @@
 import type { ErrorEnvelope } from "../../contract/faults.ts";
 import { type JsonObject, tryParseJson } from "../../kit/json.ts";
 import { tokensOfWeight, weightOf } from "../canon/estimate.ts";
-import type { AnswerStream, Piece, ShownCost, Units } from "../canon/reply.ts";
+import type { MeteredUnits, Piece, ReplyStream, ReportedCost } from "../canon/reply.ts";
 import { NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { type Measured, type Shown, secondsHeard, secondsShown } from "./duration.ts";
 import { usageOf } from "./render.ts";
@@ -11,7 +11,7 @@ import type { TranscriptionWire } from "./wire-format.ts";
 const END = "[DONE]";
 
 /** A transcript that goes out while it is made, in the events that callers know. Its last one waits for the charge. */
-export class TranscriptStream implements AnswerStream {
+export class TranscriptStream implements ReplyStream {
   readonly upstreamId = null;
   readonly #wire: TranscriptionWire;
   readonly #billedBy: "seconds" | "tokens";
@@ -44,7 +44,7 @@ export class TranscriptStream implements AnswerStream {
     return this.#billedBy === "seconds" ? 0 : this.#weight;
   }
 
-  get units(): Units | undefined {
+  get units(): MeteredUnits | undefined {
     return this.#billedBy === "seconds" ? { seconds: this.#seconds } : undefined;
   }
 
@@ -88,7 +88,7 @@ export class TranscriptStream implements AnswerStream {
     }
   }
 
-  close(counted: Usage, shown: ShownCost | undefined): string {
+  close(counted: Usage, shown: ReportedCost | undefined): string {
     const seconds = this.#seconds;
     const basis =
       this.#billedBy === "seconds" && seconds !== undefined ? ({ by: "seconds", seconds } as const) : BY_TOKENS;

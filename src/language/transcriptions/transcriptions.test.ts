@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { SseReader } from "../../kit/sse.ts";
-import { IMPOSSIBLE_TOKENS, NO_TOKENS } from "../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS, NO_TOKENS } from "../canon/usage.ts";
 import { secondsAtMost, secondsHeard, secondsShown } from "./duration.ts";
 import { mistralTranscriptions } from "./mistral.ts";
 import { openaiTranscriptions } from "./openai.ts";
@@ -157,16 +157,16 @@ describe("tokens", () => {
     [{ input_tokens: 1 }, undefined],
     [{ input_tokens: "1", output_tokens: 2 }, undefined],
     ["many", undefined],
-    [{ input_tokens: -1, output_tokens: 2 }, IMPOSSIBLE_TOKENS],
-    [{ input_tokens: 1.5, output_tokens: 2 }, IMPOSSIBLE_TOKENS],
-    [{ input_tokens: 1, output_tokens: 2, input_token_details: { audio_tokens: -1 } }, IMPOSSIBLE_TOKENS],
+    [{ input_tokens: -1, output_tokens: 2 }, IMPLAUSIBLE_TOKENS],
+    [{ input_tokens: 1.5, output_tokens: 2 }, IMPLAUSIBLE_TOKENS],
+    [{ input_tokens: 1, output_tokens: 2, input_token_details: { audio_tokens: -1 } }, IMPLAUSIBLE_TOKENS],
   ])("STT-01 figures that cannot be read are none, and those that cannot be are known: %j", (usage, expected) => {
     expect(openaiTranscriptions.decode({ text: "a", usage })?.figures.tokens).toBe(expected);
   });
 
   test("STT-01 a total that is less than what was written cannot be", () => {
     const usage = { total_tokens: 3, completion_tokens: 5 };
-    expect(mistralTranscriptions.decode({ text: "a", usage })?.figures.tokens).toBe(IMPOSSIBLE_TOKENS);
+    expect(mistralTranscriptions.decode({ text: "a", usage })?.figures.tokens).toBe(IMPLAUSIBLE_TOKENS);
   });
 });
 

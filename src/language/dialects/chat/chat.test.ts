@@ -4,11 +4,11 @@ import { parseJsonText, patchMembers } from "../../../kit/json.ts";
 import { SseReader } from "../../../kit/sse.ts";
 import { weightOf } from "../../canon/estimate.ts";
 import { isParameter } from "../../canon/parameters.ts";
-import { WISH_FIELDS } from "../../canon/routing-hints.ts";
-import { IMPOSSIBLE_TOKENS, type Usage } from "../../canon/usage.ts";
-import { decodeCall, directPatches } from "./client/request.ts";
+import { ROUTING_HINT_FIELDS } from "../../canon/routing-hints.ts";
+import { IMPLAUSIBLE_TOKENS, type Usage } from "../../canon/usage.ts";
+import { decodeCall, requestPatches } from "./client/request.ts";
 import { decodeReply } from "./direct/reply.ts";
-import { DirectStream } from "./direct/stream.ts";
+import { DirectChatStream } from "./direct/stream.ts";
 import { ALIASES, CALL_FIELDS } from "./fields.ts";
 import { decodeProblem } from "./upstream/errors.ts";
 import { decodeUsage } from "./upstream/usage.ts";
@@ -21,14 +21,14 @@ function sentUpstream(text: string): { text: string; value: Record<string, unkno
   const request = ChatRequest.parse(body.value);
   const out = patchMembers(
     body,
-    directPatches(request, decodeCall(request), { upstreamModel: "up/model", outputLimit: null, quirks: [] }),
+    requestPatches(request, decodeCall(request), { upstreamModel: "up/model", outputLimit: null, quirks: [] }),
   );
   return { text: out, value: JSON.parse(out) };
 }
 
 test("no silence: every field of the request has a row, is an alias of one, or is the call itself", () => {
   for (const field of Object.keys(ChatRequest.shape)) {
-    const isWish = WISH_FIELDS.some((wish) => wish === field);
+    const isWish = ROUTING_HINT_FIELDS.some((wish) => wish === field);
     const known = isWish || CALL_FIELDS.has(field) || isParameter(ALIASES.get(field) ?? field);
     expect(known, field).toBe(true);
   }
@@ -203,7 +203,7 @@ test.each([
       completion_tokens: 5,
       prompt_tokens_details: { cached_tokens: 4, cache_creation_input_tokens: 6 },
     },
-    IMPOSSIBLE_TOKENS,
+    IMPLAUSIBLE_TOKENS,
   ],
   [
     "zero is zero",
@@ -213,14 +213,14 @@ test.each([
   ["nothing", {}, undefined],
   ["one figure only", { prompt_tokens: 10 }, undefined],
   ["the other figure only", { completion_tokens: 5, total_tokens: 15 }, undefined],
-  ["negative", { prompt_tokens: -1, completion_tokens: 5 }, IMPOSSIBLE_TOKENS],
+  ["negative", { prompt_tokens: -1, completion_tokens: 5 }, IMPLAUSIBLE_TOKENS],
   [
     "more cached than sent",
     { prompt_tokens: 3, completion_tokens: 5, prompt_tokens_details: { cached_tokens: 4 } },
-    IMPOSSIBLE_TOKENS,
+    IMPLAUSIBLE_TOKENS,
   ],
-  ["absurd", { prompt_tokens: 1e15, completion_tokens: 5 }, IMPOSSIBLE_TOKENS],
-  ["a fraction", { prompt_tokens: 1.5, completion_tokens: 5 }, IMPOSSIBLE_TOKENS],
+  ["absurd", { prompt_tokens: 1e15, completion_tokens: 5 }, IMPLAUSIBLE_TOKENS],
+  ["a fraction", { prompt_tokens: 1.5, completion_tokens: 5 }, IMPLAUSIBLE_TOKENS],
   ["text", { prompt_tokens: "10", completion_tokens: 5 }, undefined],
   ["null", null, undefined],
 ])("usage: %s", (_name, wire, expected) => {
@@ -253,7 +253,7 @@ const figures = {
 };
 
 test("only the top-level id of a frame changes, never a tool call's", () => {
-  const stream = new DirectStream("chatcmpl-ours", false);
+  const stream = new DirectChatStream("chatcmpl-ours", false);
   const wire = {
     id: "up-1",
     object: "chat.completion.chunk",
@@ -282,7 +282,7 @@ test("an id that is not first, is empty or is missing is set all the same", () =
     '{"choices":[]}',
     '{ "id" : "u\\"p", "choices": []}',
   ]) {
-    const piece = new DirectStream("ours", false).read(frame(wire));
+    const piece = new DirectChatStream("ours", false).read(frame(wire));
     if (piece.is !== "preamble") throw new Error(piece.is);
     expect(JSON.parse(piece.text.slice(6))).toMatchObject({ id: "ours", choices: [] });
   }
@@ -290,17 +290,17 @@ test("an id that is not first, is empty or is missing is set all the same", () =
 
 test("an event that came in several lines goes out in one, and a line break inside a string is still garbage", () => {
   const lines = '{"id":"x",\n"choices":[{"index":0,\n"delta":{"content":"hi"},"finish_reason":null}]}';
-  const piece = new DirectStream("ours", false).read(frame(lines));
+  const piece = new DirectChatStream("ours", false).read(frame(lines));
   expect(piece).toMatchObject({ is: "content" });
   const text = "text" in piece ? piece.text : "";
   expect(text.match(/\n/g)).toHaveLength(2);
   expect(JSON.parse(text.slice("data: ".length))).toEqual({ ...JSON.parse(lines), id: "ours" });
   const broken = '{"id":"x","choices":[{"index":0,"delta":{"content":"a\nb"},"finish_reason":null}]}';
-  expect(new DirectStream("ours", false).read(frame(broken))).toEqual({ is: "garbage" });
+  expect(new DirectChatStream("ours", false).read(frame(broken))).toEqual({ is: "garbage" });
 });
 
 test("a role, a comment or figures are no content yet", () => {
-  const stream = new DirectStream("ours", true);
+  const stream = new DirectChatStream("ours", true);
   expect(stream.read(frame(chunk({ role: "assistant", content: "" }))).is).toBe("preamble");
   expect(stream.read(frame(chunk({ content: "a" }))).is).toBe("content");
   expect(stream.read(frame(chunk({ reasoning_content: "a" }))).is).toBe("content");
@@ -311,8 +311,8 @@ test("a role, a comment or figures are no content yet", () => {
 });
 
 test("CHAT-06 usage goes to the client only if it asked, with its cost", () => {
-  const asked = new DirectStream("ours", true);
-  const silent = new DirectStream("ours", false);
+  const asked = new DirectChatStream("ours", true);
+  const silent = new DirectChatStream("ours", false);
   for (const stream of [asked, silent]) stream.read(frame(figures));
   expect(silent.close(USAGE, { cost: 0.5, currency: "EUR" })).toBe("data: [DONE]\n\n");
   const [usageFrame, end] = new SseReader(10_000).push(Buffer.from(asked.close(USAGE, { cost: 0.5, currency: "EUR" })));
@@ -325,7 +325,7 @@ test("CHAT-06 usage goes to the client only if it asked, with its cost", () => {
 });
 
 test("figures beside content are cut out of it and come once, at the end; the last ones win", () => {
-  const stream = new DirectStream("ours", true);
+  const stream = new DirectChatStream("ours", true);
   const first = stream.read(frame(chunk({ content: "a" }, { usage: { prompt_tokens: 10, completion_tokens: 1 } })));
   const second = stream.read(frame({ ...finishing, usage: { prompt_tokens: 10, completion_tokens: 2 } }));
   for (const piece of [first, second]) expect(piece.is === "content" && piece.text.includes("usage")).toBe(false);
@@ -336,19 +336,19 @@ test("figures beside content are cut out of it and come once, at the end; the la
 test("BILL-05 figures in the finishing choice count where there are no others, and never beside them", () => {
   const within = (usage: object) => ({ ...finishing, choices: [{ ...finishing.choices[0], usage }] });
   const told = { prompt_tokens: 10, completion_tokens: 7, total_tokens: 17, cached_tokens: 4 };
-  const stream = new DirectStream("ours", true);
+  const stream = new DirectChatStream("ours", true);
   expect(stream.read(frame(within(told))).is).toBe("content");
   expect(stream.usage).toMatchObject({ inputTokens: 10, cachedTokens: 4, outputTokens: 7 });
   expect(stream.close(stream.usage ?? USAGE, undefined)).toContain('"completion_tokens":7');
   stream.read(frame(figures));
   expect(stream.usage).toMatchObject({ inputTokens: 10, cachedTokens: 0, outputTokens: 5 });
-  const both = new DirectStream("ours", true);
+  const both = new DirectChatStream("ours", true);
   both.read(frame({ ...within(told), usage: figures.usage }));
   expect(both.usage).toMatchObject({ inputTokens: 10, cachedTokens: 0, outputTokens: 5 });
 });
 
 test("errors inside a stream and garbage are told apart", () => {
-  const stream = new DirectStream("ours", false);
+  const stream = new DirectChatStream("ours", false);
   expect(stream.read(frame({ error: { message: "boom", code: 503 } }))).toMatchObject({
     is: "problem",
     problem: { message: "boom", status: 503 },
@@ -421,10 +421,10 @@ test("frames like the one before are read the same as if each stood alone", () =
     chunk({ reasoning_content: word }),
     chunk({ content: word }),
   ]);
-  const whole = new DirectStream("chatcmpl-ours", false);
+  const whole = new DirectChatStream("chatcmpl-ours", false);
   let chars = 0;
   for (const one of frames) {
-    const alone = new DirectStream("chatcmpl-ours", false);
+    const alone = new DirectChatStream("chatcmpl-ours", false);
     expect(whole.read(frame(one))).toEqual(alone.read(frame(one)));
     chars += alone.outputWeight;
   }
@@ -435,8 +435,8 @@ test("frames like the one before are read the same as if each stood alone", () =
 
 test("CHAT-06 who did not ask for usage sees no empty place for it, in frames read slowly and quickly alike", () => {
   const empty = (delta: Record<string, unknown>) => ({ ...chunk(delta), usage: null });
-  const wanted = new DirectStream("ours", true);
-  const silent = new DirectStream("ours", false);
+  const wanted = new DirectChatStream("ours", true);
+  const silent = new DirectChatStream("ours", false);
   for (const word of ["one", "two", 'th"ree', "four"]) {
     const shown = wanted.read(frame(empty({ content: word })));
     const hidden = silent.read(frame(empty({ content: word })));

@@ -1,8 +1,8 @@
 import type { Parameter } from "../../canon/parameters.ts";
-import type { Fields } from "../upstream-dialect.ts";
+import type { FieldTable } from "../upstream-dialect.ts";
 
 /** The parameter table as the chat-completions dialect (D1) treats it. */
-export const FIELDS: Fields = {
+export const FIELDS: FieldTable = {
   temperature: "yes",
   top_p: "yes",
   max_tokens: "yes",

@@ -10,12 +10,12 @@ import { SseReader } from "../../../kit/sse.ts";
 import type { Call } from "../../canon/call.ts";
 import type { Part, Turn } from "../../canon/parts.ts";
 import type { Quirk } from "../../canon/quirks.ts";
-import type { AnswerEvent } from "../../canon/reply-events.ts";
+import type { ReplyEvent } from "../../canon/reply-events.ts";
 import type { Usage } from "../../canon/usage.ts";
 import { chatClient } from "./client/stream.ts";
 import { decodeReply as directReply } from "./direct/reply.ts";
-import { DirectStream } from "./direct/stream.ts";
-import { chatDialect } from "./upstream/dialect.ts";
+import { DirectChatStream } from "./direct/stream.ts";
+import { chatUpstream } from "./upstream/dialect.ts";
 
 type Answer = {
   readonly reasoning: string;
@@ -137,13 +137,13 @@ function wholly({ reasoning, content, refusal, calls, reason }: Answer, manner: 
 }
 
 const read = (chunks: Iterable<Buffer>) =>
-  eventsIn(chunks, chatDialect.openReader({ call: CHAT_CALL, facts: CHAT_FACTS }));
-const said = (events: readonly AnswerEvent[]) => byCall(folded(events));
+  eventsIn(chunks, chatUpstream.openReader({ call: CHAT_CALL, facts: CHAT_FACTS }));
+const said = (events: readonly ReplyEvent[]) => byCall(folded(events));
 
 test("stream = reply: an answer in pieces is the answer whole, in every manner of saying it", () => {
   fc.assert(
     fc.property(answers, manners, (answer, manner) => {
-      const whole = chatDialect.decodeReply(wholly(answer, manner));
+      const whole = chatUpstream.decodeReply(wholly(answer, manner));
       expect(said(read([streamed(answer, manner)]))).toEqual(said(whole ?? []));
       const reason = answer.calls.length > 0 && answer.reason === "stop" ? "tool_calls" : undefined;
       if (reason !== undefined) expect(whole).toContainEqual({ is: "finish", reason });
@@ -221,7 +221,7 @@ describe("any call", () => {
       fc.property(calls, quirks, (call, known) => {
         let body: Json;
         try {
-          body = JSON.parse(chatDialect.encode(call, { ...CHAT_FACTS, quirks: known }));
+          body = JSON.parse(chatUpstream.encodeRequest(call, { ...CHAT_FACTS, quirks: known }));
         } catch (error) {
           expect(error).toBeInstanceOf(Fault);
           return;
@@ -280,20 +280,20 @@ describe("recordings read to what the direct lane shows", () => {
     };
   }
 
-  function throughEvents(events: readonly AnswerEvent[]): Shown {
+  function throughEvents(events: readonly ReplyEvent[]): Shown {
     const head = { id: "x", createdSeconds: 0, model: "m", inputTokens: 0 };
     const [choice] = JSON.parse(chatClient.render(events, head, CHAT_CALL, NO_USAGE, undefined)).choices;
     return shownMessage(choice.message, choice.finish_reason);
   }
 
-  const upstreamId = (events: readonly AnswerEvent[]) => {
+  const upstreamId = (events: readonly ReplyEvent[]) => {
     const begin = events.find(({ is }) => is === "begin");
     return begin?.is === "begin" ? (begin.upstreamId ?? "") : "";
   };
 
   /** What a client of the direct lane puts together. */
   function directly(bytes: Buffer, ownId: string): { shown: Shown; usage: Usage | undefined; chars: number } {
-    const stream = new DirectStream(ownId, false);
+    const stream = new DirectChatStream(ownId, false);
     const message: Json = { content: "", reasoning_content: "", tool_calls: [] };
     let reason: unknown;
     const frames = new SseReader(1 << 24);
@@ -313,7 +313,7 @@ describe("recordings read to what the direct lane shows", () => {
     return { shown: shownMessage(message, reason), usage: stream.usage, chars: stream.outputWeight };
   }
 
-  const figures = (events: readonly AnswerEvent[]) => {
+  const figures = (events: readonly ReplyEvent[]) => {
     const last = events.findLast(({ is }) => is === "figures");
     return last?.is === "figures" ? last.usage : undefined;
   };
@@ -338,7 +338,7 @@ describe("recordings read to what the direct lane shows", () => {
 
   test.skipIf(!fixturesPresent).each(REPLIES)(`%s ${fixturesPresent ? "" : FIXTURES_ABSENT}`, (name) => {
     for (const { response } of loadExchange(`d1-openai-chat/${name}`).interactions) {
-      const events = chatDialect.decodeReply(response.body) ?? [];
+      const events = chatUpstream.decodeReply(response.body) ?? [];
       const direct = directReply(response.body, upstreamId(events));
       const [choice] = JSON.parse(direct?.render(NO_USAGE, undefined) ?? "").choices;
       expect(throughEvents(events)).toEqual(shownMessage(choice.message, choice.finish_reason));
@@ -351,7 +351,7 @@ describe("recordings read to what the direct lane shows", () => {
     (name) => {
       for (const { response } of loadExchange(`d1-openai-chat/${name}`).interactions) {
         if (response.status < 400) continue;
-        expect(chatDialect.decodeReply(response.body)).toMatchObject([{ is: "problem" }]);
+        expect(chatUpstream.decodeReply(response.body)).toMatchObject([{ is: "problem" }]);
       }
     },
   );

@@ -1,7 +1,7 @@
 import type { ReasoningDetailWire } from "../../../contract/schemas/chat.ts";
 import { isJsonObject } from "../../../kit/json.ts";
 import type { ReasoningDetail, SealFamily } from "../../canon/parts.ts";
-import { isMarked } from "../responses/reasoning-signatures.ts";
+import { hasProviderPrefix } from "../responses/reasoning-signatures.ts";
 
 /** Names of the seals' families on the wire, as other gateways write them. */
 const FORMATS: Readonly<Record<SealFamily, string>> = {
@@ -46,5 +46,5 @@ export function isSealedElsewhere(wire: unknown, creator: string | null): boolea
   const family = familyOf(wire["format"]);
   const seals = [wire["data"], wire["signature"]].filter(Boolean);
   if (family === undefined || seals.length === 0) return false;
-  return family !== creator || (family === "openai" && seals.some(isMarked));
+  return family !== creator || (family === "openai" && seals.some(hasProviderPrefix));
 }

@@ -13,12 +13,12 @@ import {
 import { cutInto, folded } from "../../../../tests/support/events.ts";
 import { FIXTURES_ABSENT, fixturesPresent, loadExchange } from "../../../../tests/support/replay.ts";
 import { encodeEventMessage } from "../../../kit/aws-event-stream.ts";
-import type { AnswerEvent } from "../../canon/reply-events.ts";
-import { messagesDialect } from "../messages/upstream/dialect.ts";
-import type { Asked } from "../upstream-dialect.ts";
+import type { ReplyEvent } from "../../canon/reply-events.ts";
+import { messagesUpstream } from "../messages/upstream/dialect.ts";
+import type { ReplyContext } from "../upstream-dialect.ts";
 import { decodeReply } from "./upstream/reply.ts";
 import { ANSWER_TOOL } from "./upstream/reply-assembler.ts";
-import { encodeCall } from "./upstream/request.ts";
+import { encodeRequest } from "./upstream/request.ts";
 
 const USAGE = { inputTokens: 11, outputTokens: 7, totalTokens: 18 };
 const tool = (toolUseId: string, name: string, input: object) => ({ toolUse: { toolUseId, name, input } });
@@ -61,8 +61,9 @@ const ANSWERS: [string, Whole][] = [
   ["nothing at all", { content: [], stopReason: "content_filtered", usage: USAGE }],
 ];
 
-const wholeOf = (answer: Whole, asked?: Asked) => decodeReply(Buffer.from(JSON.stringify(replyOf(answer))), asked);
-const said = (events: readonly (AnswerEvent | "garbage")[]) =>
+const wholeOf = (answer: Whole, asked?: ReplyContext) =>
+  decodeReply(Buffer.from(JSON.stringify(replyOf(answer))), asked);
+const said = (events: readonly (ReplyEvent | "garbage")[]) =>
   folded(events.flatMap((event) => (event === "garbage" ? [] : [event])));
 
 describe("stream = reply", () => {
@@ -119,11 +120,11 @@ describe("stream = reply", () => {
         { role: "user", content: "c" },
       ],
     });
-    expect(JSON.parse(encodeCall(call, FACTS)).messages[1].content.slice(0, 2)).toEqual([
+    expect(JSON.parse(encodeRequest(call, FACTS)).messages[1].content.slice(0, 2)).toEqual([
       { reasoningContent: { redactedContent: REDACTED } },
       { reasoningContent: { reasoningText: { text: "hm", signature: "sig==" } } },
     ]);
-    expect(JSON.parse(messagesDialect.encode(call, FACTS)).messages[1].content.slice(0, 2)).toEqual([
+    expect(JSON.parse(messagesUpstream.encodeRequest(call, FACTS)).messages[1].content.slice(0, 2)).toEqual([
       { type: "redacted_thinking", data: "EtkECkgIBxAB+/==" },
       { type: "thinking", thinking: "hm", signature: "sig==" },
     ]);
@@ -142,7 +143,7 @@ describe("any cut", () => {
 
 describe("an answer asked for as a tool", () => {
   const format = { type: "json_schema", json_schema: { name: "N", schema: { type: "object" } } };
-  const asked: Asked = { call: callOf({ response_format: format }), facts: NOVA };
+  const asked: ReplyContext = { call: callOf({ response_format: format }), facts: NOVA };
   const answered: Whole = {
     content: [{ text: "<thinking>" }, tool("tooluse_x", ANSWER_TOOL, { n: 1 })],
     stopReason: "tool_use",
@@ -191,7 +192,7 @@ describe("how an answer ends", () => {
     ["one of several: nobody can know which", "stop_sequence", ["END", "FIN"], {}],
     ["none", "end_turn", ["END"], {}],
   ])("MSG-02 the sequence that ended an answer is told: %s", (_, stopReason, stop, told) => {
-    const asked: Asked = { call: callOf({ stop }), facts: NOVA };
+    const asked: ReplyContext = { call: callOf({ stop }), facts: NOVA };
     const answer = { content: [{ text: "x" }], stopReason, usage: USAGE };
     expect(wholeOf(answer, asked)).toContainEqual({ is: "finish", reason: "stop", ...told });
     expect(converseEvents(streamOf(answer), asked)).toContainEqual({ is: "finish", reason: "stop", ...told });

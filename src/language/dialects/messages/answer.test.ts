@@ -10,13 +10,13 @@ import {
   loadExchange,
 } from "../../../../tests/support/replay.ts";
 import type { JsonObject } from "../../../kit/json.ts";
-import type { AnswerEvent } from "../../canon/reply-events.ts";
-import { IMPOSSIBLE_TOKENS } from "../../canon/usage.ts";
-import { messagesDialect } from "./upstream/dialect.ts";
+import type { ReplyEvent } from "../../canon/reply-events.ts";
+import { IMPLAUSIBLE_TOKENS } from "../../canon/usage.ts";
+import { messagesUpstream } from "./upstream/dialect.ts";
 
-const { decodeReply, decodeProblem, openReader } = messagesDialect;
+const { decodeReply, decodeProblem, openReader } = messagesUpstream;
 
-function whole(body: unknown): readonly AnswerEvent[] | undefined {
+function whole(body: unknown): readonly ReplyEvent[] | undefined {
   return decodeReply(Buffer.from(JSON.stringify(body)));
 }
 
@@ -189,7 +189,7 @@ describe("usage", () => {
       { input_tokens: -5, output_tokens: 1, cache_read_input_tokens: 20 },
       { input_tokens: 5, output_tokens: 1, iterations: [{ type: "compaction", input_tokens: -5, output_tokens: 1 }] },
     ])
-      expect(figures(usage), JSON.stringify(usage)).toBe(IMPOSSIBLE_TOKENS);
+      expect(figures(usage), JSON.stringify(usage)).toBe(IMPLAUSIBLE_TOKENS);
     expect(figures({ input_tokens: -1, output_tokens: 1 }, { input_tokens: 7, output_tokens: 3 })).toMatchObject({
       inputTokens: 7,
       outputTokens: 3,

@@ -1,7 +1,7 @@
-import type { Fields } from "../upstream-dialect.ts";
+import type { FieldTable } from "../upstream-dialect.ts";
 
 /** The parameter table as the messages dialect (D2) treats it. */
-export const FIELDS: Fields = {
+export const FIELDS: FieldTable = {
   temperature: "yes",
   top_p: "yes",
   max_tokens: "yes",

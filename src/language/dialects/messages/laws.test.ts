@@ -5,7 +5,7 @@ import { FACTS } from "../../../../tests/support/messages.ts";
 import { Fault } from "../../../contract/faults.ts";
 import type { Call } from "../../canon/call.ts";
 import type { Turn } from "../../canon/parts.ts";
-import { messagesDialect } from "./upstream/dialect.ts";
+import { messagesUpstream } from "./upstream/dialect.ts";
 
 /** One call with everything in it that the dialect can say. */
 const FULL: Call = {
@@ -99,7 +99,7 @@ test.each([
   ["samples", SAMPLED],
 ])("no silence: whatever changes in a call that %s changes what the provider receives, or is refused", (_, base) => {
   const facts = { ...FACTS, maxOutputTokens: 64_000 };
-  const before = messagesDialect.encode(base, facts);
+  const before = messagesUpstream.encodeRequest(base, facts);
   const silent: string[] = [];
   for (const { path, to } of changes(base)) {
     // Which kind of thing it is, is not a value of its own.
@@ -107,7 +107,7 @@ test.each([
     const call = changed(base, path, to);
     let after: string | undefined;
     try {
-      after = messagesDialect.encode(call, facts);
+      after = messagesUpstream.encodeRequest(call, facts);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
     }
@@ -128,7 +128,7 @@ test("every turn of any conversation is either sent or refused, and roles altern
         .filter((text) => text !== "");
       let body: Json;
       try {
-        body = JSON.parse(messagesDialect.encode({ ...FULL, turns, responseFormat: { is: "text" } }, FACTS));
+        body = JSON.parse(messagesUpstream.encodeRequest({ ...FULL, turns, responseFormat: { is: "text" } }, FACTS));
       } catch (error) {
         // Only a conversation without any turn to answer is refused.
         expect(error).toBeInstanceOf(Fault);

@@ -9,7 +9,7 @@ const PREFIX = /^svc:(block|call):(anthropic|google|openai):/;
 
 /** What a seal is set on: the block of reasoning that carries it, or the tool call right behind it. */
 export type SealPlace = "block" | "call";
-export type PlacedSeal = { readonly place: SealPlace; readonly seal: ReasoningSeal };
+export type PlacedSeal = { readonly carrier: SealPlace; readonly signature: ReasoningSeal };
 
 export function writeSeal({ family, data }: ReasoningSeal, place: SealPlace): string {
   return family === "anthropic" && place === "block" && !PREFIX.test(data) ? data : `svc:${place}:${family}:${data}`;
@@ -17,11 +17,11 @@ export function writeSeal({ family, data }: ReasoningSeal, place: SealPlace): st
 
 export function readSeal(text: string): PlacedSeal {
   const match = PREFIX.exec(text);
-  if (match === null) return { place: "block", seal: { family: "anthropic", data: text } };
+  if (match === null) return { carrier: "block", signature: { family: "anthropic", data: text } };
   const [whole, place, family] = match;
   return {
-    place: place === "call" ? "call" : "block",
-    seal: { family: familyOf(family), data: text.slice(whole.length) },
+    carrier: place === "call" ? "call" : "block",
+    signature: { family: familyOf(family), data: text.slice(whole.length) },
   };
 }
 

@@ -12,18 +12,18 @@ import {
   WEATHER,
 } from "../../../../tests/support/messages.ts";
 import type { Call } from "../../canon/call.ts";
-import type { ThinkingWay } from "../../canon/reasoning-control.ts";
-import { messagesDialect } from "./upstream/dialect.ts";
+import type { ReasoningControl } from "../../canon/reasoning-control.ts";
+import { messagesUpstream } from "./upstream/dialect.ts";
 
 describe("reasoning", () => {
   test("CHAT-05 models that think by themselves are told the word, and asked to show their thoughts", () => {
     const words = { minimal: "low", low: "low", medium: "medium", high: "high", xhigh: "xhigh", max: "max" };
     for (const [effort, word] of Object.entries(words)) {
       const call = callOf({ reasoning_effort: effort });
-      const body = JSON.parse(messagesDialect.encode(call, ADAPTIVE));
+      const body = JSON.parse(messagesUpstream.encodeRequest(call, ADAPTIVE));
       expect(body.output_config).toEqual({ effort: word });
       expect(body.thinking).toEqual({ type: "adaptive", display: "summarized" });
-      expect(messagesDialect.effort?.(call, ADAPTIVE)).toBe(word);
+      expect(messagesUpstream.effort?.(call, ADAPTIVE)).toBe(word);
     }
     expect(sent({ thinking: { type: "enabled", budget_tokens: 8000 } }, ADAPTIVE).output_config).toEqual({
       effort: "medium",
@@ -39,7 +39,7 @@ describe("reasoning", () => {
   });
 
   test("CHAT-05 not to think is said in the word each kind of model has for it", () => {
-    const none = (thinking: ThinkingWay) => sent({ reasoning_effort: "none" }, { ...FACTS, thinking }).thinking;
+    const none = (thinking: ReasoningControl) => sent({ reasoning_effort: "none" }, { ...FACTS, thinking }).thinking;
     expect(none("budget")).toEqual({ type: "disabled" });
     expect(none("adaptive")).toEqual({ type: "disabled" });
     expect(none("between_tools")).toEqual({ type: "between_tools" });
@@ -109,13 +109,13 @@ describe("reasoning", () => {
           { role: "tool", tool_call_id: "a", content: "x" },
         ],
       });
-    const thinking = (call: Call) => JSON.parse(messagesDialect.encode(call, FACTS)).thinking;
+    const thinking = (call: Call) => JSON.parse(messagesUpstream.encodeRequest(call, FACTS)).thinking;
     expect(thinking(loop([]))).toEqual({ type: "disabled" });
-    expect(messagesDialect.effort?.(loop([]), FACTS)).toBe("none");
+    expect(messagesUpstream.effort?.(loop([]), FACTS)).toBe("none");
     const own = loop([{ type: "reasoning.encrypted", data: "b", format: "anthropic-claude-v1" }]);
     expect(thinking(own)).toMatchObject({ type: "enabled" });
-    expect(messagesDialect.effort?.(own, FACTS)).toBe("high");
-    expect(JSON.parse(messagesDialect.encode(loop([]), ADAPTIVE)).thinking).toMatchObject({ type: "adaptive" });
+    expect(messagesUpstream.effort?.(own, FACTS)).toBe("high");
+    expect(JSON.parse(messagesUpstream.encodeRequest(loop([]), ADAPTIVE)).thinking).toMatchObject({ type: "adaptive" });
   });
 });
 

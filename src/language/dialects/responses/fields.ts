@@ -1,7 +1,7 @@
-import type { Fields } from "../upstream-dialect.ts";
+import type { FieldTable } from "../upstream-dialect.ts";
 
 /** The parameter table as the responses dialect treats it, where an endpoint is asked in it for callers of another one. */
-export const FIELDS: Fields = {
+export const FIELDS: FieldTable = {
   temperature: "yes",
   top_p: "yes",
   max_tokens: "yes",

@@ -11,15 +11,15 @@ import { ResponsesRequest } from "../../../contract/schemas/responses.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { Call } from "../../canon/call.ts";
 import type { Part, Turn } from "../../canon/parts.ts";
-import type { AnswerEvent } from "../../canon/reply-events.ts";
+import type { ReplyEvent } from "../../canon/reply-events.ts";
 import type { ModelFacts } from "../upstream-dialect.ts";
-import { decodeCall } from "./client/request.ts";
+import { decodeRequest } from "./client/request.ts";
 import { inputItems } from "./client/turns.ts";
-import { decodeReply as directReply } from "./direct/reply.ts";
-import { sealedBy } from "./reasoning-signatures.ts";
-import { responsesDialect } from "./upstream/dialect.ts";
+import { decodeDirectReply as directReply } from "./direct/reply.ts";
+import { providerSignature } from "./reasoning-signatures.ts";
+import { responsesUpstream } from "./upstream/dialect.ts";
 
-const FACTS: ModelFacts = { ...CHAT_FACTS, sealedBy: "acme" };
+const FACTS: ModelFacts = { ...CHAT_FACTS, reasoningEncryptedBy: "acme" };
 const ASKED = { call: CHAT_CALL, facts: FACTS };
 
 const words = fc.string({ unit: "grapheme", maxLength: 12 });
@@ -70,9 +70,9 @@ const ends: fc.Arbitrary<JsonObject> = fc.constantFrom(
   { usage: null },
 );
 
-const whole = (output: readonly JsonObject[], end: JsonObject): readonly AnswerEvent[] =>
-  responsesDialect.decodeReply(Buffer.from(JSON.stringify(responseJson({ output, ...end }))), ASKED) ?? [];
-const read = (chunks: Iterable<Buffer>) => eventsIn(chunks, responsesDialect.openReader(ASKED));
+const whole = (output: readonly JsonObject[], end: JsonObject): readonly ReplyEvent[] =>
+  responsesUpstream.decodeReply(Buffer.from(JSON.stringify(responseJson({ output, ...end }))), ASKED) ?? [];
+const read = (chunks: Iterable<Buffer>) => eventsIn(chunks, responsesUpstream.openReader(ASKED));
 const streamed = (output: readonly JsonObject[], end: JsonObject, pieceChars: number) =>
   Buffer.from(framesOf(output, (items) => responseJson({ output: items, ...end }), pieceChars).join(""));
 
@@ -141,7 +141,7 @@ test("any JSON in the place of an event is read or is no event, and nothing is t
   );
   fc.assert(
     fc.property(fc.array(fc.tuple(names, body), { maxLength: 4 }), (list) => {
-      const reader = responsesDialect.openReader(ASKED);
+      const reader = responsesUpstream.openReader(ASKED);
       for (const [type, more] of list) {
         const events = reader.read({ event: null, data: JSON.stringify({ type, ...more }) });
         expect(events === undefined || Array.isArray(events)).toBe(true);
@@ -164,7 +164,7 @@ describe("any call", () => {
   );
   const seal = fc.oneof(
     fc.record({ family: fc.constantFrom("anthropic" as const, "google" as const), data: fc.string() }),
-    fc.constantFrom(sealedBy("acme", "own"), sealedBy("other", "theirs")),
+    fc.constantFrom(providerSignature("acme", "own"), providerSignature("other", "theirs")),
   );
   const image = fc.record({ is: fc.constant("image" as const), source: media });
   const id = fc.oneof(fc.constantFrom("a", "b"), fc.string({ maxLength: 60 }));
@@ -202,7 +202,7 @@ describe("any call", () => {
       fc.property(turns, (list) => {
         let body: Json;
         try {
-          body = JSON.parse(responsesDialect.encode({ ...CHAT_CALL, turns: list }, FACTS));
+          body = JSON.parse(responsesUpstream.encodeRequest({ ...CHAT_CALL, turns: list }, FACTS));
         } catch (error) {
           expect(error).toBeInstanceOf(Fault);
           return;
@@ -295,8 +295,8 @@ describe("any call", () => {
     const calls: fc.Arbitrary<Call> = settings.map((given) => ({ ...CHAT_CALL, ...given }));
     fc.assert(
       fc.property(calls, (asked) => {
-        const request = ResponsesRequest.parse(JSON.parse(responsesDialect.encode(asked, FACTS)));
-        const again = decodeCall(request, inputItems(request));
+        const request = ResponsesRequest.parse(JSON.parse(responsesUpstream.encodeRequest(asked, FACTS)));
+        const again = decodeRequest(request, inputItems(request));
         const { reasoning, maxOutputTokens, toolChoice, tools, responseFormat, stream } = asked;
         expect(again).toMatchObject({ reasoning, maxOutputTokens, toolChoice, tools, responseFormat, stream });
         expect(again.turns.map(({ role, parts }) => ({ role, parts }))).toEqual(asked.turns);
@@ -312,7 +312,7 @@ describe("recordings read to what the direct lane shows", () => {
   const REPLIES = ["json-schema", "cache-write-5.6", "previous-response-id"];
 
   /** Both sides in the words that both have. */
-  const shownOf = (events: readonly AnswerEvent[]) => ({
+  const shownOf = (events: readonly ReplyEvent[]) => ({
     text: events.map((event) => (event.is === "text" ? event.text : "")).join(""),
     calls: events.flatMap((event) => (event.is === "tool_call" ? [[event.id, event.name]] : [])),
     arguments: events.map((event) => (event.is === "tool_arguments" ? event.text : "")).join(""),
@@ -374,7 +374,7 @@ describe("recordings read to what the direct lane shows", () => {
 
   test.skipIf(!fixturesPresent).each(REPLIES)(`%s ${fixturesPresent ? "" : FIXTURES_ABSENT}`, (name) => {
     for (const { response } of loadExchange(`responses/${name}`).interactions) {
-      const events = responsesDialect.decodeReply(response.body, ASKED) ?? [];
+      const events = responsesUpstream.decodeReply(response.body, ASKED) ?? [];
       expect(shownOf(events)).toEqual(shownIn(JSON.parse(response.body.toString())));
     }
   });
@@ -384,7 +384,7 @@ describe("recordings read to what the direct lane shows", () => {
     () => {
       for (const { response } of loadExchange("responses/background-poll").interactions) {
         const { status } = JSON.parse(response.body.toString());
-        expect(responsesDialect.decodeReply(response.body, ASKED) !== undefined).toBe(status === "completed");
+        expect(responsesUpstream.decodeReply(response.body, ASKED) !== undefined).toBe(status === "completed");
       }
     },
   );

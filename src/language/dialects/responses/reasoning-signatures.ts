@@ -65,12 +65,12 @@ function among(prefixes: Readonly<Record<SealFamily, string>>, text: string): Re
  * What an endpoint of this dialect has encrypted for callers of another one. It opens where it was made and nowhere else,
  * so the name of who made it stands before it.
  */
-export function sealedBy(provider: string, encrypted: string): ReasoningSeal {
+export function providerSignature(provider: string, encrypted: string): ReasoningSeal {
   return { family: "openai", data: `${provider}:${encrypted}` };
 }
 
 /** Whether the name of who made it stands before it: what servers of this dialect encrypt has no colon in it. */
-export function isMarked(data: unknown): boolean {
+export function hasProviderPrefix(data: unknown): boolean {
   return typeof data === "string" && data.includes(":");
 }
 
@@ -85,7 +85,7 @@ export type Seals = "shown" | "hidden";
 
 const ENCRYPTED = "reasoning.encrypted_content";
 
-export function sealsFor(request: JsonObject, echo: JsonObject): Seals {
+export function signatureVisibility(request: JsonObject, echo: JsonObject): Seals {
   const { include } = request;
   const isAsked = Array.isArray(include) && include.includes(ENCRYPTED);
   return isAsked || echo["store"] === true ? "shown" : "hidden";

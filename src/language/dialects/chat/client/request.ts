@@ -6,7 +6,7 @@ import { effortFor } from "../../../canon/effort.ts";
 import { isParameter, type Parameter } from "../../../canon/parameters.ts";
 import { type CacheMark, imageDetail, type MediaSource, type Part, type Turn } from "../../../canon/parts.ts";
 import type { Quirk } from "../../../canon/quirks.ts";
-import { decodeWishes, WISH_FIELDS } from "../../../canon/routing-hints.ts";
+import { decodeRoutingHints, ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
 import { extrasOf } from "../../extras.ts";
 import { demandLabels } from "../../labels.ts";
 import { ALIASES, CALL_FIELDS } from "../fields.ts";
@@ -23,7 +23,7 @@ export function decodeCall(request: ChatRequest): Call {
       param: "max_tokens",
     });
   }
-  const wishes = decodeWishes(request);
+  const routingHints = decodeRoutingHints(request);
   return {
     model: request.model,
     turns: request.messages.map(decodeTurn),
@@ -39,11 +39,11 @@ export function decodeCall(request: ChatRequest): Call {
     stream: request.stream === true,
     includeUsage: request.stream_options?.include_usage === true,
     parameters: parametersOf(request),
-    usual: usualOf(request),
+    defaultValued: usualOf(request),
     ...namesOf(request),
     ...ownRowsOf(request),
     ...extrasOf("chat", request),
-    ...(wishes === undefined ? {} : { wishes }),
+    ...(routingHints === undefined ? {} : { routingHints }),
   };
 }
 
@@ -116,9 +116,9 @@ const OWN_ROWS = [
 function ownRowsOf(request: ChatRequest): Pick<Call, "chatOnly"> {
   const allowed = allowedTools(request);
   if (allowed === undefined && !OWN_ROWS.some((row) => request[row] != null)) return NOTHING;
-  const chatOnly: Partial<Record<Parameter, unknown>> = allowed === undefined ? {} : { allowed_tools: allowed };
-  for (const row of OWN_ROWS) if (request[row] != null) chatOnly[row] = request[row];
-  return { chatOnly };
+  const openAiParameters: Partial<Record<Parameter, unknown>> = allowed === undefined ? {} : { allowed_tools: allowed };
+  for (const row of OWN_ROWS) if (request[row] != null) openAiParameters[row] = request[row];
+  return { openAiParameters };
 }
 const NOTHING = {};
 
@@ -235,11 +235,11 @@ function mediaSource(url: string): MediaSource {
 export const USAGE_UNASKED = "usage-unasked";
 
 /** The named patches of the direct lane: everything else goes to the provider as the client wrote it. */
-export function directPatches(request: ChatRequest, call: Call, facts: DirectFacts): MemberPatch[] {
+export function requestPatches(request: ChatRequest, call: Call, facts: DirectChatFacts): MemberPatch[] {
   const { upstreamModel, outputLimit, quirks } = facts;
   demandLabels(call);
   const patches: MemberPatch[] = [{ key: "model", json: JSON.stringify(upstreamModel) }];
-  for (const field of WISH_FIELDS) if (field in request) patches.push({ key: field, json: null });
+  for (const field of ROUTING_HINT_FIELDS) if (field in request) patches.push({ key: field, json: null });
   if (call.stream && !quirks.includes(USAGE_UNASKED)) {
     const options = { ...request.stream_options, include_usage: true };
     patches.push({ key: "stream_options", json: JSON.stringify(options) });
@@ -268,7 +268,7 @@ export const OUTPUT_LIMITS = ["max_tokens", "max_completion_tokens"] as const;
 export type OutputLimit = (typeof OUTPUT_LIMITS)[number];
 
 /** What the catalogue says of the server behind the direct lane. */
-export type DirectFacts = {
+export type DirectChatFacts = {
   readonly upstreamModel: string;
   /** Null: the client's own name is left as it is. */
   readonly outputLimit: OutputLimit | null;

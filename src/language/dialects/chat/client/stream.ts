@@ -1,14 +1,14 @@
 import type { ErrorEnvelope } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { ReasoningSeal } from "../../../canon/parts.ts";
-import type { AnswerEvent, Citation, FinishReason } from "../../../canon/reply-events.ts";
-import type { AnswerHead, AnswerWriter, ClientDialect, Closing } from "../../client-dialect.ts";
+import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
+import type { AnswerWriter, ClientDialect, Closing, ReplyHead } from "../../client-dialect.ts";
 import { encodeUsage } from "../direct/reply.ts";
 import { encodeDetail } from "../reasoning-details.ts";
 
 /** Canonical events as a chat-completions stream. */
 class ChunkWriter implements AnswerWriter {
-  readonly #head: AnswerHead;
+  readonly #head: ReplyHead;
   readonly #includeUsage: boolean;
   readonly #before: string;
   readonly #after: string;
@@ -16,7 +16,7 @@ class ChunkWriter implements AnswerWriter {
   #details = 0;
   #begun = false;
 
-  constructor(head: AnswerHead, includeUsage: boolean) {
+  constructor(head: ReplyHead, includeUsage: boolean) {
     this.#head = head;
     this.#includeUsage = includeUsage;
     const text = JSON.stringify({
@@ -30,7 +30,7 @@ class ChunkWriter implements AnswerWriter {
     this.#after = `,"logprobs":null,"finish_reason":null}]${this.#usageNull}}\n\n`;
   }
 
-  write(event: AnswerEvent): string {
+  write(event: ReplyEvent): string {
     const delta = this.#delta(event);
     return delta === undefined ? "" : this.#role() + this.#before + JSON.stringify(delta) + this.#after;
   }
@@ -42,23 +42,23 @@ class ChunkWriter implements AnswerWriter {
     return `${this.#before}{"role":"assistant","content":"","refusal":null}${this.#after}`;
   }
 
-  close({ finish, counted, shown }: Closing): string {
+  close({ finish, usage: counted, cost }: Closing): string {
     const end =
       finish === undefined
         ? ""
         : `${this.#role()}${this.#before}{},"logprobs":null,"finish_reason":"${finish.reason}"}]${this.#usageNull}}\n\n`;
     if (!this.#includeUsage) return `${end}data: [DONE]\n\n`;
     const { id, createdSeconds, model } = this.#head;
-    const usage = encodeUsage(undefined, counted, shown);
+    const usage = encodeUsage(undefined, counted, cost);
     const chunk = { id, object: "chat.completion.chunk", created: createdSeconds, model, choices: [], usage };
     return `${end}data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`;
   }
 
   fail(envelope: ErrorEnvelope): string {
-    return failedChat(envelope);
+    return encodeStreamError(envelope);
   }
 
-  #delta(event: AnswerEvent): JsonObject | undefined {
+  #delta(event: ReplyEvent): JsonObject | undefined {
     switch (event.is) {
       case "text":
         return { content: event.text };
@@ -98,7 +98,7 @@ function annotation({ url, title, start, end }: Citation): JsonObject {
 }
 
 /** An error frame; the status stays 200, and no end marker follows. */
-export function failedChat(envelope: ErrorEnvelope): string {
+export function encodeStreamError(envelope: ErrorEnvelope): string {
   return `data: ${JSON.stringify(envelope)}\n\n`;
 }
 
@@ -121,7 +121,7 @@ type Folded = {
 };
 
 /** Folding the events gives the same message that a client would put together from the stream. */
-function fold(events: readonly AnswerEvent[]): Folded {
+function fold(events: readonly ReplyEvent[]): Folded {
   const folded: Folded = {
     content: null,
     refusal: null,
@@ -135,7 +135,7 @@ function fold(events: readonly AnswerEvent[]): Folded {
   return folded;
 }
 
-function foldOne(folded: Folded, event: AnswerEvent): void {
+function foldOne(folded: Folded, event: ReplyEvent): void {
   switch (event.is) {
     case "text":
       folded.content = (folded.content ?? "") + event.text;
@@ -171,7 +171,7 @@ function foldOne(folded: Folded, event: AnswerEvent): void {
   }
 }
 
-function completionOf(folded: Folded, head: AnswerHead, usage: JsonObject): JsonObject {
+function completionOf(folded: Folded, head: ReplyHead, usage: JsonObject): JsonObject {
   const calls = folded.calls.map(({ id, name, argumentsText, signature }) =>
     toolCall(id, name, argumentsText, signature),
   );

@@ -1,17 +1,17 @@
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonObject, patchMembers } from "../../../../kit/json.ts";
 import { weightOf } from "../../../canon/estimate.ts";
-import type { ShownCost, WholeAnswer } from "../../../canon/reply.ts";
+import type { ReportedCost, WholeReply } from "../../../canon/reply.ts";
 import type { Usage } from "../../../canon/usage.ts";
-import { isGivenUp, Mender } from "../upstream/normalize.ts";
+import { isAborted, Mender } from "../upstream/normalize.ts";
 import { decodeUsage } from "../upstream/usage.ts";
 
 /** The provider's bytes with our id, the cost beside its usage and what is not of the dialect put right; undefined when they are not an answer of this dialect. */
-export function decodeReply(bytes: Buffer, ownId: string): WholeAnswer | undefined {
+export function decodeReply(bytes: Buffer, ownId: string): WholeReply | undefined {
   const body = parseJsonObject(bytes);
   if ("problem" in body) return undefined;
   const { choices } = body.value;
-  if (!Array.isArray(choices) || choices.length === 0 || isGivenUp(choices)) return undefined;
-  const mended = new Mender(ownId, "message").mend(choices);
+  if (!Array.isArray(choices) || choices.length === 0 || isAborted(choices)) return undefined;
+  const mended = new Mender(ownId, "message").normalize(choices);
   const messages: JsonObject[] = [];
   for (const choice of mended ?? choices) {
     if (!isJsonObject(choice) || !isJsonObject(choice["message"])) return undefined;
@@ -20,7 +20,7 @@ export function decodeReply(bytes: Buffer, ownId: string): WholeAnswer | undefin
   return new ChatReply(body, ownId, mended, messages);
 }
 
-class ChatReply implements WholeAnswer {
+class ChatReply implements WholeReply {
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
   readonly #body: ParsedBody;
@@ -45,10 +45,10 @@ class ChatReply implements WholeAnswer {
 
   /** Only asked for where the provider told no figures. */
   get outputWeight(): number {
-    return this.#messages.reduce((sum, message) => sum + measured(message, weightOf), 0);
+    return this.#messages.reduce((sum, message) => sum + measureMessage(message, weightOf), 0);
   }
 
-  render(counted: Usage, shown: ShownCost | undefined): string {
+  render(counted: Usage, shown: ReportedCost | undefined): string {
     const usage = encodeUsage(this.#body.value["usage"], counted, shown);
     return patchMembers(this.#body, [
       { key: "id", json: JSON.stringify(this.#ownId) },
@@ -59,7 +59,7 @@ class ChatReply implements WholeAnswer {
 }
 
 /** The provider's own usage object with the cost added; where the gateway counted otherwise, what was counted. */
-export function encodeUsage(wireUsage: unknown, counted: Usage, shown: ShownCost | undefined): JsonObject {
+export function encodeUsage(wireUsage: unknown, counted: Usage, shown: ReportedCost | undefined): JsonObject {
   const { inputTokens, outputTokens } = counted;
   const usage: Record<string, unknown> = {
     prompt_tokens: inputTokens,
@@ -89,7 +89,7 @@ function isBasis(wire: JsonObject, { inputTokens, outputTokens }: Usage): boolea
 }
 
 /** All that a message or a delta says, measured: text, reasoning, refusal and tool arguments. */
-export function measured(message: JsonObject, measure: (text: string) => number): number {
+export function measureMessage(message: JsonObject, measure: (text: string) => number): number {
   const { content, refusal, reasoning_content, reasoning, tool_calls: calls } = message;
   let sum = 0;
   for (const said of [content, refusal, reasoning_content, reasoning]) sum += measuredValue(said, measure);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ChatRequest } from "../../../../contract/schemas/chat.ts";
 import { parseJsonText, patchMembers } from "../../../../kit/json.ts";
-import { decodeCall, directPatches, type OutputLimit } from "../client/request.ts";
+import { decodeCall, type OutputLimit, requestPatches } from "../client/request.ts";
 
 const BARE = { model: "m", messages: [{ role: "user", content: "hi" }] };
 
@@ -10,7 +10,7 @@ function sent(more: Record<string, unknown>, outputLimit: OutputLimit | null = n
   if ("problem" in body) throw new Error(body.problem);
   const request = ChatRequest.parse(body.value);
   const { model, messages, ...rest } = JSON.parse(
-    patchMembers(body, directPatches(request, decodeCall(request), { upstreamModel: "up", outputLimit, quirks: [] })),
+    patchMembers(body, requestPatches(request, decodeCall(request), { upstreamModel: "up", outputLimit, quirks: [] })),
   );
   expect([model, messages]).toEqual(["up", BARE.messages]);
   return rest;

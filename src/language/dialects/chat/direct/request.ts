@@ -54,7 +54,7 @@ type Fitting = {
 };
 
 /** The caller's conversation without what a server refuses in it. Undefined where there is none of it. */
-export function fittingHistory({ messages, tools }: ChatRequest, body: ParsedBody, facts: Facts): Fitting | undefined {
+export function historyPatches({ messages, tools }: ChatRequest, body: ParsedBody, facts: Facts): Fitting | undefined {
   const server = serverOf(facts, body);
   const isOther = (message: JsonObject) => isRefused(message, server);
   const isMarkedTool = (tool: JsonObject) => server.marks === "cut" && isMarked(tool);
@@ -117,7 +117,7 @@ function isRefused(message: JsonObject, server: Server): boolean {
 }
 
 function isRenamed(id: unknown, { ids }: Server): boolean {
-  return ids !== undefined && typeof id === "string" && ids.wire(id) !== id;
+  return ids !== undefined && typeof id === "string" && ids.encode(id) !== id;
 }
 
 /** Of a key that is given twice the last one counts, as for every reader of the whole. */
@@ -160,7 +160,7 @@ function valueLeft(role: unknown, key: string, value: unknown, server: Server): 
     case "role":
       return value === "developer" && server.developer === "unknown" ? "system" : value;
     case "tool_call_id":
-      return isRenamed(value, server) ? server.ids?.wire(String(value)) : value;
+      return isRenamed(value, server) ? server.ids?.encode(String(value)) : value;
     case "content":
       return server.marks === "cut" ? partsLeft(value) : value;
     case MARK:
@@ -213,7 +213,7 @@ function callLeft(call: JsonObject, server: Server): JsonObject {
   return {
     ...plain,
     ...(isSigned(call, server) || extra_content === undefined ? {} : { extra_content }),
-    ...(isRenamed(call["id"], server) ? { id: server.ids?.wire(String(call["id"])) } : {}),
+    ...(isRenamed(call["id"], server) ? { id: server.ids?.encode(String(call["id"])) } : {}),
   };
 }
 

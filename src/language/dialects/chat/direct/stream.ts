@@ -1,19 +1,19 @@
 import type { ErrorEnvelope } from "../../../../contract/faults.ts";
 import { isJsonObject, type JsonObject, patchMembers, scanMembers, tryParseJsonObject } from "../../../../kit/json.ts";
 import { weightOf } from "../../../canon/estimate.ts";
-import type { AnswerStream, Piece, ShownCost } from "../../../canon/reply.ts";
+import type { Piece, ReplyStream, ReportedCost } from "../../../canon/reply.ts";
 import { lastTold, type Usage } from "../../../canon/usage.ts";
-import type { Frame } from "../../upstream-dialect.ts";
-import { failedChat } from "../client/stream.ts";
+import type { StreamFrame } from "../../upstream-dialect.ts";
+import { encodeStreamError } from "../client/stream.ts";
 import { END_MARKER, problemIn } from "../upstream/chunk.ts";
 import { Mender } from "../upstream/normalize.ts";
 import { decodeUsage } from "../upstream/usage.ts";
-import { encodeUsage, measured } from "./reply.ts";
+import { encodeUsage, measureMessage } from "./reply.ts";
 
 const END_OF_STREAM = `data: ${END_MARKER}\n\n`;
 
 /** Reads a stream of this dialect and rewrites the top-level id of each frame, and what is not of the dialect. */
-export class DirectStream implements AnswerStream {
+export class DirectChatStream implements ReplyStream {
   readonly #ownId: string;
   readonly #includeUsage: boolean;
   readonly #mender: Mender;
@@ -49,13 +49,13 @@ export class DirectStream implements AnswerStream {
     return this.#finished;
   }
 
-  read(frame: Frame): Piece {
+  read(frame: StreamFrame): Piece {
     if (frame.data === END_MARKER) return { is: "end", text: "" };
     const quick = this.#template === undefined ? undefined : this.#like(this.#template, frame);
     return quick ?? this.#parse(frame.data.includes("\n") ? onOneLine(frame) : frame);
   }
 
-  #parse(frame: Frame): Piece {
+  #parse(frame: StreamFrame): Piece {
     const chunk = tryParseJsonObject(frame.data);
     if (chunk === undefined) return { is: "garbage" };
     const problem = problemIn(chunk, frame.event);
@@ -65,7 +65,7 @@ export class DirectStream implements AnswerStream {
     if (this.#upstreamId === null && typeof chunk["id"] === "string" && chunk["id"] !== "")
       this.#upstreamId = chunk["id"];
     this.#head ??= chunk;
-    const mended = this.#mender.mend(choices);
+    const mended = this.#mender.normalize(choices);
     if (mended === undefined) return this.#readChunk(chunk, choices, frame);
     const data = patched(frame.data, "choices", JSON.stringify(mended));
     // The name of the event keeps it from being the pattern of those that follow.
@@ -79,7 +79,7 @@ export class DirectStream implements AnswerStream {
     return { is: "figures" };
   }
 
-  #readChunk(chunk: JsonObject, choices: readonly unknown[], frame: Frame): Piece {
+  #readChunk(chunk: JsonObject, choices: readonly unknown[], frame: StreamFrame): Piece {
     const { weight, finishes, usage } = this.#readChoices(choices);
     this.#outputWeight += weight;
     if (finishes) this.#finished = true;
@@ -94,7 +94,7 @@ export class DirectStream implements AnswerStream {
   }
 
   /** Most frames differ from the one before in a few letters of text: those are not parsed again. */
-  #like({ start, end, ownStart, ownEnd }: Template, { data, event }: Frame): Piece | undefined {
+  #like({ start, end, ownStart, ownEnd }: Template, { data, event }: StreamFrame): Piece | undefined {
     const from = start.length;
     const to = data.length - end.length;
     if (event !== null || to <= from || data.slice(0, from) !== start || data.slice(to) !== end) return undefined;
@@ -110,7 +110,7 @@ export class DirectStream implements AnswerStream {
     let usage: unknown;
     for (const choice of choices) {
       if (!isJsonObject(choice)) continue;
-      if (isJsonObject(choice["delta"])) weight += measured(choice["delta"], weightOf);
+      if (isJsonObject(choice["delta"])) weight += measureMessage(choice["delta"], weightOf);
       if (typeof choice["finish_reason"] !== "string") continue;
       finishes = true;
       // Some servers have their figures in the choice that ends.
@@ -139,10 +139,10 @@ export class DirectStream implements AnswerStream {
 
   /** The last frames: usage with its cost when the client asked for it, and the end marker. */
   fail(envelope: ErrorEnvelope): string {
-    return failedChat(envelope);
+    return encodeStreamError(envelope);
   }
 
-  close(counted: Usage, shown: ShownCost | undefined): string {
+  close(counted: Usage, shown: ReportedCost | undefined): string {
     if (!this.#includeUsage) return END_OF_STREAM;
     const usage = JSON.stringify(encodeUsage(this.#wireUsage, counted, shown));
     if (this.#held !== undefined) {
@@ -191,7 +191,7 @@ function flat(text: string): string {
 }
 
 /** An event may come in several lines. In JSON a line break stands only between its parts, so a space does as well. */
-function onOneLine(frame: Frame): Frame {
+function onOneLine(frame: StreamFrame): StreamFrame {
   const { event, data } = frame;
   return tryParseJsonObject(data) === undefined ? frame : { event, data: data.replaceAll("\n", " ") };
 }

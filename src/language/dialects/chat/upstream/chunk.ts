@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import type { UpstreamProblem } from "../../../canon/problem.ts";
 import { decodeProblem } from "./errors.ts";
-import { isGivenUp } from "./normalize.ts";
+import { isAborted } from "./normalize.ts";
 
 export const END_MARKER = "[DONE]";
 const GIVEN_UP = "the model gave its answer up";
@@ -11,5 +11,5 @@ export function problemIn(chunk: JsonObject, event: string | null): UpstreamProb
   const { choices, error, object } = chunk;
   if (isJsonObject(error) || typeof error === "string" || object === "error" || event === "error")
     return decodeProblem(chunk, null);
-  return Array.isArray(choices) && isGivenUp(choices) ? decodeProblem({ message: GIVEN_UP }, null) : undefined;
+  return Array.isArray(choices) && isAborted(choices) ? decodeProblem({ message: GIVEN_UP }, null) : undefined;
 }

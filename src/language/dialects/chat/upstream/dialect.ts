@@ -4,11 +4,11 @@ import type { UpstreamDialect } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 import { decodeProblem } from "./errors.ts";
 import { IMAGE_DETAILS } from "./media.ts";
-import { encodeCall } from "./request.ts";
+import { encodeRequest } from "./request.ts";
 import { ChatReader, decodeReply } from "./stream.ts";
 
 /** D1: chat completions, for callers of the other dialects. Callers of its own have the direct lane. */
-export const chatDialect: UpstreamDialect = {
+export const chatUpstream: UpstreamDialect = {
   fields: FIELDS,
   surface: "chat",
   media: new Set(["image", "audio", "file", "remote_url", "uploaded_file"]),
@@ -18,7 +18,7 @@ export const chatDialect: UpstreamDialect = {
   headers: {},
   framing: "sse",
   path: () => "/chat/completions",
-  encode: encodeCall,
+  encodeRequest: encodeRequest,
   effort: (call, facts) => (call.reasoning === undefined ? undefined : effortFor(call, facts)),
   decodeReply,
   openReader: (asked) => new ChatReader("delta", asked),

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { ImagePart, MediaSource, Part } from "../../../canon/parts.ts";
-import { dataUrl, sentFile, unreadable } from "../../media.ts";
+import { dataUrl, sentFile, unsupportedMedia } from "../../media.ts";
 
 type MediaPart = ImagePart | Extract<Part, { is: "audio" } | { is: "file" }>;
 
@@ -19,7 +19,7 @@ function image({ source, detail }: ImagePart, param: string): JsonObject {
 function imageUrl(source: MediaSource, param: string): string {
   if (source.is === "url") return source.url;
   if (source.is === "inline") return dataUrl(source);
-  throw unreadable(param, "an image as a URL or inside the request");
+  throw unsupportedMedia(param, "an image as a URL or inside the request");
 }
 
 /** Names of audio formats that are not the end of their media type. */
@@ -33,14 +33,14 @@ const AUDIO_FORMATS: Readonly<Record<string, string>> = {
 };
 
 function audio(source: MediaSource, param: string): JsonObject {
-  if (source.is !== "inline") throw unreadable(param, "audio inside the request");
+  if (source.is !== "inline") throw unsupportedMedia(param, "audio inside the request");
   const subtype = source.mediaType.split("/")[1]?.toLowerCase() ?? source.mediaType;
   return { data: source.base64, format: AUDIO_FORMATS[subtype] ?? subtype };
 }
 
 function filePart(source: MediaSource, filename: string | null, param: string): JsonObject {
   if (source.is === "uploaded") return { type: "file", file: { file_id: source.id } };
-  if (source.is === "url") throw unreadable(param, "a file inside the request");
+  if (source.is === "url") throw unsupportedMedia(param, "a file inside the request");
   const { is: type, ...said } = sentFile(source, filename, param);
   return type === "text" ? { type, ...said } : { type, file: said };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { decodeReply } from "../direct/reply.ts";
-import { DirectStream } from "../direct/stream.ts";
+import { DirectChatStream } from "../direct/stream.ts";
 
 const USAGE = {
   inputTokens: 10,
@@ -21,7 +21,7 @@ const chunk = (delta: object, finish_reason: string | null = null) => ({
 
 /** What the client gets of these deltas. */
 function told(...deltas: object[]): unknown[] {
-  const stream = new DirectStream("ours", false);
+  const stream = new DirectChatStream("ours", false);
   return deltas.map((delta) => {
     const piece = stream.read(frame(chunk(delta)));
     if (piece.is !== "content" && piece.is !== "preamble") throw new Error(piece.is);
@@ -134,12 +134,12 @@ test.each([
   ["stop", "stop"],
 ])("CHAT-08 the finish reason %s is told as %s", (stated, reason) => {
   expect(answered({ role: "assistant", content: "hi" }, stated).finish_reason).toBe(reason);
-  const piece = new DirectStream("ours", false).read(frame(chunk({}, stated)));
+  const piece = new DirectChatStream("ours", false).read(frame(chunk({}, stated)));
   expect(piece.is === "content" && JSON.parse(piece.text.slice(6)).choices[0].finish_reason).toBe(reason);
 });
 
 test("a finish reason that is an empty text is none: the stream is not whole yet", () => {
-  const stream = new DirectStream("ours", false);
+  const stream = new DirectChatStream("ours", false);
   const piece = stream.read(frame(chunk({ content: "half" }, "")));
   expect(piece.is === "content" && piece.text).toContain('"finish_reason":null');
   expect(stream.finished).toBe(false);
@@ -148,7 +148,7 @@ test("a finish reason that is an empty text is none: the stream is not whole yet
 test.each(["error", "network_error", "insufficient_system_resource"])(
   "an answer that ends with %s is none",
   (reason) => {
-    expect(new DirectStream("ours", false).read(frame(chunk({}, reason))).is).toBe("problem");
+    expect(new DirectChatStream("ours", false).read(frame(chunk({}, reason))).is).toBe("problem");
     expect(answered({ role: "assistant", content: "half" }, reason)).toBeUndefined();
   },
 );
@@ -159,13 +159,13 @@ test("figures without a list of choices are read, and an error that is only text
     { id: "up", usage },
     { id: "up", choices: null, usage },
   ]) {
-    const stream = new DirectStream("ours", true);
+    const stream = new DirectChatStream("ours", true);
     expect(stream.read(frame(bare)).is).toBe("figures");
     expect(stream.usage?.outputTokens).toBe(2);
     const [last] = stream.close(USAGE, undefined).split("\n\n");
     expect(JSON.parse(last?.slice(6) ?? "").choices).toEqual([]);
   }
-  expect(new DirectStream("ours", true).read(frame({ error: "overloaded" }))).toMatchObject({
+  expect(new DirectChatStream("ours", true).read(frame({ error: "overloaded" }))).toMatchObject({
     is: "problem",
     problem: { message: "overloaded" },
   });

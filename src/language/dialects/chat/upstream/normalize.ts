@@ -21,7 +21,7 @@ const BROKEN: ReadonlySet<unknown> = new Set(["error", "network_error", "insuffi
 type Form = "delta" | "message";
 
 /** A server that gives a choice up says so in the place of a finish reason. */
-export function isGivenUp(choices: readonly unknown[]): boolean {
+export function isAborted(choices: readonly unknown[]): boolean {
   return choices.some((choice) => isJsonObject(choice) && BROKEN.has(choice["finish_reason"]));
 }
 
@@ -42,7 +42,7 @@ export class Mender {
   }
 
   /** Undefined when there is nothing to put right. */
-  mend(choices: readonly unknown[]): readonly unknown[] | undefined {
+  normalize(choices: readonly unknown[]): readonly unknown[] | undefined {
     let changed = false;
     const mended = choices.map((choice) => {
       const better = isJsonObject(choice) ? this.#choice(choice) : undefined;

@@ -22,7 +22,7 @@ export class Echo {
   }
 
   /** What is new in the next piece of the answer. */
-  heard(text: string): string {
+  strip(text: string): string {
     if (this.#isOver) return text;
     if (this.#words.startsWith(text, this.#heard)) {
       this.#heard += text.length;

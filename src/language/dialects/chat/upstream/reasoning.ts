@@ -1,6 +1,6 @@
 import { ReasoningDetailWire } from "../../../../contract/schemas/chat.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
-import type { AnswerEvent } from "../../../canon/reply-events.ts";
+import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import { decodeDetail } from "../reasoning-details.ts";
 import { textIn } from "./tool-calls.ts";
 
@@ -20,11 +20,11 @@ export class ThoughtReader {
     this.#form = form;
   }
 
-  add(said: JsonObject): readonly AnswerEvent[] {
+  add(said: JsonObject): readonly ReplyEvent[] {
     const plain = textIn(said["reasoning_content"]);
     const details = detailsIn(said["reasoning_details"]);
     if (plain === undefined && details.length === 0) return [];
-    const events: AnswerEvent[] = [];
+    const events: ReplyEvent[] = [];
     const isSame = details.map(wordsOf).join("") === plain;
     if (plain !== undefined && !isSame) {
       this.#plain += plain;
@@ -35,7 +35,7 @@ export class ThoughtReader {
   }
 
   /** Something else follows: the last block is complete. */
-  close(): readonly AnswerEvent[] {
+  close(): readonly ReplyEvent[] {
     const block = this.#block;
     this.#block = undefined;
     this.#plain = "";
@@ -46,7 +46,7 @@ export class ThoughtReader {
     return detail?.seal ? [{ is: "reasoning_detail", detail }] : [];
   }
 
-  #piece(wire: ReasoningDetailWire, tell: "aloud" | "silent", events: AnswerEvent[]): void {
+  #piece(wire: ReasoningDetailWire, tell: "aloud" | "silent", events: ReplyEvent[]): void {
     if (wire.type === "reasoning.encrypted") {
       events.push(...this.close());
       const detail = decodeDetail(wire);

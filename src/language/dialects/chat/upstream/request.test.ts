@@ -6,7 +6,7 @@ import type { Call } from "../../../canon/call.ts";
 import type { Part, Turn } from "../../../canon/parts.ts";
 import type { Quirk } from "../../../canon/quirks.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
-import { chatDialect } from "./dialect.ts";
+import { chatUpstream } from "./dialect.ts";
 
 const HELLO: Turn = { role: "user", parts: [{ is: "text", text: "hello" }] };
 const TOOL = { name: "weather", description: "Tells it.", schema: { type: "object" }, strict: null };
@@ -38,7 +38,7 @@ const failed = (callId: string, ...content: ResultContent): Part => ({
 });
 
 function sent(more: Partial<Call>, facts: Partial<ModelFacts> = {}): Json {
-  return JSON.parse(chatDialect.encode({ ...CHAT_CALL, ...more }, { ...CHAT_FACTS, ...facts }));
+  return JSON.parse(chatUpstream.encodeRequest({ ...CHAT_CALL, ...more }, { ...CHAT_FACTS, ...facts }));
 }
 
 function messages(turns: readonly Turn[], ...quirks: Quirk[]): Json {
@@ -82,7 +82,7 @@ describe("settings", () => {
   });
 
   test("values that only this dialect has a place for go under their own names", () => {
-    const chatOnly = {
+    const openAiParameters = {
       seed: 1,
       presence_penalty: 0.1,
       frequency_penalty: 0.2,
@@ -95,11 +95,11 @@ describe("settings", () => {
       metadata: { a: "b" },
       store: true,
     };
-    const { metadata: _, store: __, ...known } = chatOnly;
-    const { model: ___, messages: ____, ...body } = sent({ chatOnly });
+    const { metadata: _, store: __, ...known } = openAiParameters;
+    const { model: ___, messages: ____, ...body } = sent({ openAiParameters });
     expect(body).toEqual(known);
-    expect(sent({ chatOnly: { top_logprobs: 3 } })).toMatchObject({ logprobs: true, top_logprobs: 3 });
-    expect(sent({ chatOnly: { seed: null, user: undefined } })).not.toHaveProperty("seed");
+    expect(sent({ openAiParameters: { top_logprobs: 3 } })).toMatchObject({ logprobs: true, top_logprobs: 3 });
+    expect(sent({ openAiParameters: { seed: null, user: undefined } })).not.toHaveProperty("seed");
   });
 
   test("formats of the answer", () => {
@@ -156,18 +156,18 @@ describe("tools", () => {
   });
 
   test("a list of allowed tools is a choice here", () => {
-    const chatOnly = { allowed_tools: ["weather"] };
-    expect(sent({ tools: [TOOL], toolChoice: { is: "required" }, chatOnly }).tool_choice).toEqual({
+    const openAiParameters = { allowed_tools: ["weather"] };
+    expect(sent({ tools: [TOOL], toolChoice: { is: "required" }, openAiParameters }).tool_choice).toEqual({
       type: "allowed_tools",
       allowed_tools: { mode: "required", tools: [{ type: "function", function: { name: "weather" } }] },
     });
-    expect(sent({ tools: [TOOL], toolChoice: { is: "none" }, chatOnly }).tool_choice).toBe("none");
+    expect(sent({ tools: [TOOL], toolChoice: { is: "none" }, openAiParameters }).tool_choice).toBe("none");
   });
 
   test("nothing is said about tools when there are none", () => {
-    const chatOnly = { parallel_tool_calls: false };
-    expect(sent({ tools: [TOOL], chatOnly }).parallel_tool_calls).toBe(false);
-    expect(sent({ chatOnly, toolChoice: { is: "auto" } })).toEqual(sent({}));
+    const openAiParameters = { parallel_tool_calls: false };
+    expect(sent({ tools: [TOOL], openAiParameters }).parallel_tool_calls).toBe(false);
+    expect(sent({ openAiParameters, toolChoice: { is: "auto" } })).toEqual(sent({}));
     expect(refused({ toolChoice: { is: "required" } })).toMatchObject({ code: "invalid_value", param: "tool_choice" });
   });
 });

@@ -11,7 +11,7 @@ import { encodeTurns } from "./turns.ts";
 const ASKING_FOR_USAGE: JsonObject = { stream_options: { include_usage: true } };
 
 /** The canonical call as the body of `POST /chat/completions`. */
-export function encodeCall(call: Call, facts: ModelFacts): string {
+export function encodeRequest(call: Call, facts: ModelFacts): string {
   const { maxOutputTokens, stop, stream } = call;
   return JSON.stringify({
     model: facts.upstreamModel,
@@ -84,9 +84,11 @@ const OWN_ROWS = [
   "user",
 ] as const satisfies readonly Parameter[];
 
-function ownParameters({ chatOnly = {} }: Call): JsonObject {
-  const sent = OWN_ROWS.flatMap((row) => (chatOnly[row] == null ? [] : [[row, chatOnly[row]] as const]));
+function ownParameters({ openAiParameters = {} }: Call): JsonObject {
+  const sent = OWN_ROWS.flatMap((row) =>
+    openAiParameters[row] == null ? [] : [[row, openAiParameters[row]] as const],
+  );
   // How many alternatives are told says nothing unless they are told at all.
-  const asked = chatOnly.top_logprobs != null && chatOnly.logprobs == null ? { logprobs: true } : {};
+  const asked = openAiParameters.top_logprobs != null && openAiParameters.logprobs == null ? { logprobs: true } : {};
   return { ...asked, ...Object.fromEntries(sent) };
 }

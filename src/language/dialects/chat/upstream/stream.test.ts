@@ -1,19 +1,19 @@
 import { describe, expect, test } from "vitest";
 import { byCall, CHAT_CALL, CHAT_FACTS, chatChunk, chatSse } from "../../../../../tests/support/chat.ts";
 import { eventsIn, folded } from "../../../../../tests/support/events.ts";
-import type { AnswerEvent } from "../../../canon/reply-events.ts";
-import type { Asked } from "../../upstream-dialect.ts";
-import { chatDialect } from "./dialect.ts";
+import type { ReplyEvent } from "../../../canon/reply-events.ts";
+import type { ReplyContext } from "../../upstream-dialect.ts";
+import { chatUpstream } from "./dialect.ts";
 
-const asked = (stop: readonly string[] = []): Asked => ({ call: { ...CHAT_CALL, stop }, facts: CHAT_FACTS });
+const asked = (stop: readonly string[] = []): ReplyContext => ({ call: { ...CHAT_CALL, stop }, facts: CHAT_FACTS });
 const STOP = { finish_reason: "stop" };
 
 function read(chunks: readonly unknown[], end: "done_marker" | "no_marker" = "done_marker", stop?: string[]) {
-  return folded(eventsIn([chatSse(chunks, end)], chatDialect.openReader(asked(stop))));
+  return folded(eventsIn([chatSse(chunks, end)], chatUpstream.openReader(asked(stop))));
 }
 
 const whole = (message: object, more: object = {}, top: object = {}) =>
-  chatDialect.decodeReply(
+  chatUpstream.decodeReply(
     Buffer.from(
       JSON.stringify({ id: "up-1", choices: [{ index: 0, message, finish_reason: "stop", ...more }], ...top }),
     ),
@@ -29,7 +29,7 @@ const call = (
 ) => ({
   tool_calls: [{ index, id, type: "function", function: { name, arguments: args } }],
 });
-const of = (events: readonly AnswerEvent[], ...kinds: AnswerEvent["is"][]) =>
+const of = (events: readonly ReplyEvent[], ...kinds: ReplyEvent["is"][]) =>
   events.filter(({ is }) => kinds.includes(is));
 
 const OPENED = { is: "tool_call", index: 0, id: "a", name: "f", signature: null };
@@ -50,7 +50,7 @@ test("an everyday stream: what announces it is silent, then text, figures, the r
     { is: "finish", reason: "stop" },
     { is: "end" },
   ]);
-  expect(chatDialect.openReader(asked()).read({ event: null, data: JSON.stringify(chunks[0]) })).toEqual([]);
+  expect(chatUpstream.openReader(asked()).read({ event: null, data: JSON.stringify(chunks[0]) })).toEqual([]);
 });
 
 describe("tool calls of almost-compatible servers", () => {
@@ -87,7 +87,7 @@ describe("tool calls of almost-compatible servers", () => {
     const { id: _, ...chunk } = chatChunk(call(0, undefined, "f", "{}"));
     const ids = [1, 3].map((length) => {
       const turns = Array.from({ length }, () => CHAT_CALL.turns).flat();
-      const reader = chatDialect.openReader({ call: { ...CHAT_CALL, turns }, facts: CHAT_FACTS });
+      const reader = chatUpstream.openReader({ call: { ...CHAT_CALL, turns }, facts: CHAT_FACTS });
       const [opened] = of(eventsIn([chatSse([chunk])], reader), "tool_call");
       return opened?.is === "tool_call" ? opened.id : undefined;
     });
@@ -319,7 +319,7 @@ describe("how a stream begins, carries figures and ends", () => {
     const text = `: OPENROUTER PROCESSING\n\n${chatSse([chatChunk({ content: "x" }, STOP)])
       .toString()
       .replace(',"choices"', ',\ndata: "choices"')}`;
-    expect(folded(eventsIn([Buffer.from(text)], chatDialect.openReader(asked()))).map(({ is }) => is)).toEqual([
+    expect(folded(eventsIn([Buffer.from(text)], chatUpstream.openReader(asked()))).map(({ is }) => is)).toEqual([
       "begin",
       "text",
       "finish",
@@ -371,25 +371,25 @@ describe("what is no answer", () => {
     ],
     ["an answer that was given up", chatChunk({}, { finish_reason: "insufficient_system_resource" }), {}],
   ])("%s inside a 200 is a problem", (_, chunk, problem) => {
-    const events = chatDialect.openReader(asked()).read({ event: null, data: JSON.stringify(chunk) });
+    const events = chatUpstream.openReader(asked()).read({ event: null, data: JSON.stringify(chunk) });
     expect(events).toEqual([{ is: "problem", problem: expect.objectContaining(problem) }]);
   });
 
   test("an event named error is a problem", () => {
     const data = JSON.stringify({ message: "tool_use_failed", status_code: 400 });
-    expect(chatDialect.openReader(asked()).read({ event: "error", data })).toMatchObject([
+    expect(chatUpstream.openReader(asked()).read({ event: "error", data })).toMatchObject([
       { problem: { status: 400 } },
     ]);
   });
 
   test.each(["not json", "[]", "{}", '{"choices":"none"}'])("a frame of %s cannot be read", (data) => {
-    expect(chatDialect.openReader(asked()).read({ event: null, data })).toBeUndefined();
+    expect(chatUpstream.openReader(asked()).read({ event: null, data })).toBeUndefined();
   });
 
   test.each(["", "[]", "{}", '{"choices":[]}', '{"choices":[{"text":"x"}]}', '{"choices":null,"usage":{}}'])(
     "a body of %s is no answer",
     (body) => {
-      expect(chatDialect.decodeReply(Buffer.from(body))).toBeUndefined();
+      expect(chatUpstream.decodeReply(Buffer.from(body))).toBeUndefined();
     },
   );
 

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, parseJsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
-import type { AnswerEvent, Citation, FinishReason } from "../../../canon/reply-events.ts";
-import { lastTold, type Tokens } from "../../../canon/usage.ts";
-import type { Asked, EventReader, Frame } from "../../upstream-dialect.ts";
+import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
+import { lastTold, type TokenCounts } from "../../../canon/usage.ts";
+import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
 import { END_MARKER, problemIn } from "./chunk.ts";
 import { Mender } from "./normalize.ts";
 import { Echo, prefillOf, STRICT_TURNS } from "./prefill.ts";
@@ -9,38 +9,38 @@ import { ThoughtReader } from "./reasoning.ts";
 import { CallReader, textIn } from "./tool-calls.ts";
 import { decodeUsage } from "./usage.ts";
 
-const NOTHING: readonly AnswerEvent[] = [];
+const NOTHING: readonly ReplyEvent[] = [];
 
 /** Reads chat completions into canonical events: the chunks of a stream in their order, or one whole answer. */
-export class ChatReader implements EventReader {
+export class ChatReader implements ReplyEventReader {
   readonly #form: "delta" | "message";
-  readonly #asked: Asked | undefined;
+  readonly #asked: ReplyContext | undefined;
   readonly #thoughts: ThoughtReader;
   readonly #calls = new CallReader();
   readonly #echo: Echo | undefined;
   #mender: Mender | undefined;
   #upstreamId: string | undefined;
-  #usage: Tokens | undefined;
+  #usage: TokenCounts | undefined;
   #begun = false;
   #said = false;
   #stated: string | undefined;
   #stopSequence: string | undefined;
   #finish: FinishReason | undefined;
 
-  constructor(form: "delta" | "message", asked?: Asked) {
+  constructor(form: "delta" | "message", asked?: ReplyContext) {
     this.#form = form;
     this.#asked = asked;
     this.#thoughts = new ThoughtReader(form);
     this.#echo = echoOf(asked);
   }
 
-  read(frame: Frame): readonly AnswerEvent[] | undefined {
+  read(frame: StreamFrame): readonly ReplyEvent[] | undefined {
     if (frame.data === END_MARKER) return this.end();
     const chunk = tryParseJsonObject(frame.data);
     return chunk === undefined ? undefined : this.readChunk(chunk, frame.event);
   }
 
-  readChunk(chunk: JsonObject, event: string | null): readonly AnswerEvent[] | undefined {
+  readChunk(chunk: JsonObject, event: string | null): readonly ReplyEvent[] | undefined {
     const problem = problemIn(chunk, event);
     if (problem !== undefined) return [{ is: "problem", problem }];
     const { choices } = chunk;
@@ -49,7 +49,7 @@ export class ChatReader implements EventReader {
       return undefined;
     this.#upstreamId ??= textIn(chunk["id"]);
     const choice = Array.isArray(choices) ? this.#mended(choices) : undefined;
-    const events: AnswerEvent[] = choice === undefined ? [] : [...this.#read(choice)];
+    const events: ReplyEvent[] = choice === undefined ? [] : [...this.#read(choice)];
     // Some servers have their figures in the choice that ends.
     const wireUsage = chunk["usage"] ?? choice?.["usage"];
     if (wireUsage != null) this.#usage = lastTold(this.#usage, decodeUsage(wireUsage));
@@ -59,14 +59,14 @@ export class ChatReader implements EventReader {
   }
 
   /** The end marker. A server that never said why the model stopped says with it that it did. */
-  end(): readonly AnswerEvent[] {
-    const events: AnswerEvent[] = [...this.#close()];
+  end(): readonly ReplyEvent[] {
+    const events: ReplyEvent[] = [...this.#close()];
     if (this.#said && this.#finish === undefined) events.push(...this.#finished("stop"));
     return this.#afterBegin([...events, { is: "end" }]);
   }
 
   /** The answer begins with the first thing that is said in it, not with the chunks that only announce it. */
-  #afterBegin(events: readonly AnswerEvent[]): readonly AnswerEvent[] {
+  #afterBegin(events: readonly ReplyEvent[]): readonly ReplyEvent[] {
     if (this.#begun || events.length === 0) return events;
     this.#begun = true;
     return [{ is: "begin", upstreamId: this.#upstreamId ?? null }, ...events];
@@ -76,7 +76,7 @@ export class ChatReader implements EventReader {
   #mended(choices: readonly unknown[]): JsonObject | undefined {
     if (choices.length === 0) return undefined;
     this.#mender ??= new Mender(this.#idSeed(), this.#form);
-    const list = (this.#mender.mend(choices) ?? choices).filter(isJsonObject);
+    const list = (this.#mender.normalize(choices) ?? choices).filter(isJsonObject);
     return list.find(({ index }) => index === 0) ?? list[0];
   }
 
@@ -86,7 +86,7 @@ export class ChatReader implements EventReader {
     return own || `turn${this.#asked?.call.turns.length ?? 0}`;
   }
 
-  #read(choice: JsonObject): readonly AnswerEvent[] {
+  #read(choice: JsonObject): readonly ReplyEvent[] {
     const said = choice[this.#form];
     if (!isJsonObject(said)) return NOTHING;
     const thoughts = this.#thoughts.add(said);
@@ -99,25 +99,25 @@ export class ChatReader implements EventReader {
     return [...thoughts, ...closed, ...words, ...calls, ...cited];
   }
 
-  #text(content: unknown): readonly AnswerEvent[] {
+  #text(content: unknown): readonly ReplyEvent[] {
     const text = textIn(content);
-    return spoken("text", text === undefined || this.#echo === undefined ? text : this.#echo.heard(text));
+    return spoken("text", text === undefined || this.#echo === undefined ? text : this.#echo.strip(text));
   }
 
   /** What waited for more of its kind. */
-  #close(): readonly AnswerEvent[] {
+  #close(): readonly ReplyEvent[] {
     return [...spoken("text", this.#echo?.close()), ...this.#thoughts.close(), ...this.#calls.close()];
   }
 
   /** In a whole answer a call is known by its place: what some servers write as its index there means nothing. */
-  #call(call: unknown, at: number): readonly AnswerEvent[] {
+  #call(call: unknown, at: number): readonly ReplyEvent[] {
     if (!isJsonObject(call)) return NOTHING;
     const stated = call["index"];
     return this.#calls.add(call, this.#form === "delta" && typeof stated === "number" ? stated : at);
   }
 
   /** Some servers state a reason early, and a call can come after it: only a change is news. */
-  #conclude(choice: JsonObject): readonly AnswerEvent[] {
+  #conclude(choice: JsonObject): readonly ReplyEvent[] {
     const stated = textIn(choice["finish_reason"]);
     if (stated !== undefined) {
       this.#stated = stated;
@@ -126,7 +126,7 @@ export class ChatReader implements EventReader {
     return this.#stated === undefined ? NOTHING : this.#finished(this.#stated);
   }
 
-  #finished(stated: string): readonly AnswerEvent[] {
+  #finished(stated: string): readonly ReplyEvent[] {
     const closed = this.#close();
     const reason = finishOf(stated, this.#calls.count > 0 ? "calls" : "no_calls");
     if (reason === this.#finish) return closed;
@@ -141,13 +141,13 @@ export class ChatReader implements EventReader {
   }
 }
 
-function echoOf(asked: Asked | undefined): Echo | undefined {
+function echoOf(asked: ReplyContext | undefined): Echo | undefined {
   const words = asked?.facts.quirks.includes(STRICT_TURNS) ? prefillOf(asked.call.turns) : undefined;
   return words === undefined ? undefined : new Echo(words);
 }
 
 /** A whole answer as the events it consists of; undefined when it is not one. */
-export function decodeReply(bytes: Buffer, asked?: Asked): readonly AnswerEvent[] | undefined {
+export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly ReplyEvent[] | undefined {
   const parsed = parseJsonObject(bytes);
   if ("problem" in parsed) return undefined;
   const body = parsed.value;
@@ -160,7 +160,7 @@ export function decodeReply(bytes: Buffer, asked?: Asked): readonly AnswerEvent[
   if (events === undefined || events.some(({ is }) => is === "problem")) return events;
   const ended = reader.end();
   // An answer without a word and without a reason is whole all the same: it came in one piece.
-  const finish: AnswerEvent[] = [...events, ...ended].some(({ is }) => is === "finish")
+  const finish: ReplyEvent[] = [...events, ...ended].some(({ is }) => is === "finish")
     ? []
     : [{ is: "finish", reason: "stop" }];
   return [...events, ...ended.slice(0, -1), ...finish, { is: "end" }];
@@ -172,7 +172,7 @@ function finishOf(stated: string, calls: "calls" | "no_calls"): FinishReason {
   return calls === "calls" ? "tool_calls" : "stop";
 }
 
-function spoken(is: "text" | "refusal", value: unknown): AnswerEvent[] {
+function spoken(is: "text" | "refusal", value: unknown): ReplyEvent[] {
   const text = textIn(value);
   return text === undefined ? [] : [{ is, text }];
 }
@@ -181,7 +181,7 @@ function listIn(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-function citationsIn(annotation: unknown): AnswerEvent[] {
+function citationsIn(annotation: unknown): ReplyEvent[] {
   const wire = isJsonObject(annotation) ? annotation["url_citation"] : undefined;
   if (!isJsonObject(wire)) return [];
   const citation: Citation = {

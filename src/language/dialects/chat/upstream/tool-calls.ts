@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import type { ReasoningSeal } from "../../../canon/parts.ts";
 import type { UpstreamProblem } from "../../../canon/problem.ts";
-import type { AnswerEvent } from "../../../canon/reply-events.ts";
+import type { ReplyEvent } from "../../../canon/reply-events.ts";
 
 type OpenCall = {
   id: string | undefined;
@@ -23,7 +23,7 @@ export class CallReader {
   }
 
   /** `index` is the server's own: it tells the calls apart, and need not begin at 0. */
-  add(wire: JsonObject, index: number): readonly AnswerEvent[] {
+  add(wire: JsonObject, index: number): readonly ReplyEvent[] {
     const called = isJsonObject(wire["function"]) ? wire["function"] : {};
     const call = this.#at(index);
     call.id ??= textIn(wire["id"]);
@@ -48,7 +48,7 @@ export class CallReader {
   }
 
   /** A call opens once, whatever is repeated later. */
-  #open(call: OpenCall, name: string | undefined): AnswerEvent[] {
+  #open(call: OpenCall, name: string | undefined): ReplyEvent[] {
     if (call.index !== undefined || name === undefined) return [];
     const index = this.#opened++;
     call.index = index;
@@ -56,8 +56,8 @@ export class CallReader {
   }
 
   /** Nothing more comes: a call without arguments gets the empty object, and one without a name cannot be made. */
-  close(): readonly AnswerEvent[] {
-    const events: AnswerEvent[] = [];
+  close(): readonly ReplyEvent[] {
+    const events: ReplyEvent[] = [];
     for (const call of this.#calls.values()) {
       if (call.index === undefined) {
         if (call.held.trim() !== "") events.push({ is: "problem", problem: broken("a tool call has no name") });
@@ -70,7 +70,7 @@ export class CallReader {
   }
 }
 
-function write(call: OpenCall, index: number, text: string): AnswerEvent[] {
+function write(call: OpenCall, index: number, text: string): ReplyEvent[] {
   if (call.state === "closed_empty")
     return [{ is: "problem", problem: broken("arguments of a tool call came after the end of the answer") }];
   call.state = "written";

@@ -17,7 +17,7 @@ export class ToolIds {
     this.#nine = quirks.includes(NINE);
   }
 
-  wire(id: string): string {
+  encode(id: string): string {
     const known = this.#wire.get(id);
     if (known !== undefined) return known;
     let written = this.#fits(id) ? id : this.#made(id, 0);

@@ -108,7 +108,7 @@ class MessageList {
   #call({ id, name, argumentsText, signature }: ToolCallPart): JsonObject {
     const isWanted = signature?.family === "google" && this.#quirks.includes(SIGNED_CALLS);
     return {
-      id: this.#ids.wire(id),
+      id: this.#ids.encode(id),
       type: "function",
       function: { name, arguments: argumentsText.trim() === "" ? "{}" : argumentsText },
       ...(isWanted ? { extra_content: { google: { thought_signature: signature.data } } } : {}),
@@ -121,7 +121,7 @@ class MessageList {
   }
 
   #result({ callId, content, failed }: ToolResultPart, param: string): void {
-    const id = this.#ids.wire(callId);
+    const id = this.#ids.encode(callId);
     const pictures = content.flatMap((part, at) =>
       part.is === "image" ? [mediaPart(part, `${param}.content.${at}`)] : [],
     );

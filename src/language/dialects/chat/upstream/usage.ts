@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
-import { IMPOSSIBLE_TOKENS, isCount, type Tokens } from "../../../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS, isTokenCount, type TokenCounts } from "../../../canon/usage.ts";
 
 const NO_DETAILS: JsonObject = {};
 
@@ -8,7 +8,7 @@ const NO_DETAILS: JsonObject = {};
  * Servers that leave reasoning out of completion_tokens are known by their total. Undefined when a figure is missing, which is not
  * zero.
  */
-export function decodeUsage(wire: unknown): Tokens | undefined {
+export function decodeUsage(wire: unknown): TokenCounts | undefined {
   if (!isJsonObject(wire)) return undefined;
   const input = wire["prompt_tokens_details"] ?? NO_DETAILS;
   const output = wire["completion_tokens_details"] ?? NO_DETAILS;
@@ -24,7 +24,7 @@ export function decodeUsage(wire: unknown): Tokens | undefined {
   if (prompt_tokens == null || completion_tokens == null) return undefined;
   const reasoningTokens = reasoning_tokens ?? 0;
   const isApart = reasoningTokens > 0 && total_tokens === prompt_tokens + completion_tokens + reasoningTokens;
-  const usage: Tokens = {
+  const usage: TokenCounts = {
     inputTokens: prompt_tokens,
     cachedTokens: cached ?? prompt_cache_hit_tokens ?? cached_tokens ?? 0,
     cacheWriteTokens: cache_write_tokens ?? cache_creation_input_tokens ?? 0,
@@ -33,7 +33,7 @@ export function decodeUsage(wire: unknown): Tokens | undefined {
     audioInputTokens: heard ?? 0,
     audioOutputTokens: spoken ?? 0,
   };
-  return isPossible(usage) ? usage : IMPOSSIBLE_TOKENS;
+  return isPossible(usage) ? usage : IMPLAUSIBLE_TOKENS;
 }
 
 /** Whether whatever stands in the place of a figure is one; none at all is no wrong one. */
@@ -41,16 +41,16 @@ function isFigure(value: unknown): value is number | null | undefined {
   return value === undefined || value === null || Number.isFinite(value);
 }
 
-function isPossible(usage: Tokens): boolean {
+function isPossible(usage: TokenCounts): boolean {
   const { inputTokens, cachedTokens, cacheWriteTokens, outputTokens, reasoningTokens } = usage;
   return (
-    isCount(inputTokens) &&
-    isCount(cachedTokens) &&
-    isCount(cacheWriteTokens) &&
-    isCount(outputTokens) &&
-    isCount(reasoningTokens) &&
-    isCount(usage.audioInputTokens) &&
-    isCount(usage.audioOutputTokens) &&
+    isTokenCount(inputTokens) &&
+    isTokenCount(cachedTokens) &&
+    isTokenCount(cacheWriteTokens) &&
+    isTokenCount(outputTokens) &&
+    isTokenCount(reasoningTokens) &&
+    isTokenCount(usage.audioInputTokens) &&
+    isTokenCount(usage.audioOutputTokens) &&
     cachedTokens + cacheWriteTokens <= inputTokens &&
     reasoningTokens <= outputTokens
   );

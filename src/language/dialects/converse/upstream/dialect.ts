@@ -1,15 +1,15 @@
-import { outputMax } from "../../messages/upstream/reasoning.ts";
+import { outputTokensMax } from "../../messages/upstream/reasoning.ts";
 import { TOOL_NAME_MAX } from "../../tool-names.ts";
 import type { UpstreamDialect } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 import { decodeProblem } from "./errors.ts";
-import { isInTheWay, planThinking } from "./reasoning.ts";
+import { conflictsWithEffort, planThinking } from "./reasoning.ts";
 import { decodeReply } from "./reply.ts";
-import { encodeCall, pathOf, takesMarks } from "./request.ts";
+import { encodePath, encodeRequest, supportsCacheBreakpoints } from "./request.ts";
 import { ConverseReader } from "./stream.ts";
 
 /** Bedrock's Converse and ConverseStream (D4). */
-export const converseDialect: UpstreamDialect = {
+export const converseUpstream: UpstreamDialect = {
   fields: FIELDS,
   surface: "chat",
   media: new Set(["image", "audio", "file"]),
@@ -17,13 +17,13 @@ export const converseDialect: UpstreamDialect = {
   auth: "bearer",
   headers: {},
   framing: "event-stream",
-  takesMarks,
+  supportsCacheBreakpoints,
   temperatureMax: 1,
-  path: pathOf,
-  effort: (call, facts) => planThinking(call, facts).received,
-  outputMax,
-  isInTheWay,
-  encode: encodeCall,
+  path: encodePath,
+  effort: (call, facts) => planThinking(call, facts).effectiveEffort,
+  outputTokensMax,
+  conflictsWithEffort,
+  encodeRequest: encodeRequest,
   decodeReply,
   openReader: (asked) => new ConverseReader(asked),
   decodeProblem,

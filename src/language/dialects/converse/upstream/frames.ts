@@ -1,5 +1,5 @@
 import { type EventStreamItem, EventStreamReader } from "../../../../kit/aws-event-stream.ts";
-import type { Frame } from "../../upstream-dialect.ts";
+import type { StreamFrame } from "../../upstream-dialect.ts";
 
 /** Frames that are no event of the model carry their kind in front of their name. */
 export const EXCEPTION = "exception:";
@@ -13,16 +13,16 @@ export class ConverseFrames {
     this.#reader = new EventStreamReader(frameMaxBytes);
   }
 
-  push(chunk: Buffer): Frame[] {
+  push(chunk: Buffer): StreamFrame[] {
     return this.#reader.push(chunk).map(frameOf);
   }
 
-  end(): Frame[] {
+  end(): StreamFrame[] {
     return this.#reader.end().map(frameOf);
   }
 }
 
-function frameOf(piece: EventStreamItem): Frame {
+function frameOf(piece: EventStreamItem): StreamFrame {
   if (piece.is === "damaged") return { event: DAMAGED, data: piece.why };
   const { headers, payload } = piece;
   switch (headers.get(":message-type")) {

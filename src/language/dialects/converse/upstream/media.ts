@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { MediaSource, Part } from "../../../canon/parts.ts";
-import { typeByBytes, unreadable } from "../../media.ts";
+import { typeByBytes, unsupportedMedia } from "../../media.ts";
 
 const IMAGE_FORMATS: ReadonlyMap<string, string> = new Map([
   ["image/jpeg", "jpeg"],
@@ -14,7 +14,7 @@ export function imageBlock(source: MediaSource, param: string): JsonObject {
   const { mediaType, base64 } = inline(source, param);
   // A wrong name is refused upstream.
   const format = IMAGE_FORMATS.get(typeByBytes(base64) ?? "") ?? IMAGE_FORMATS.get(mediaType);
-  if (format === undefined) throw unreadable(param, "a JPEG, PNG, GIF or WebP image");
+  if (format === undefined) throw unsupportedMedia(param, "a JPEG, PNG, GIF or WebP image");
   return { image: { format, source: { bytes: base64 } } };
 }
 
@@ -24,7 +24,7 @@ export function audioBlock(source: MediaSource, param: string): JsonObject {
   const { mediaType, base64 } = inline(source, param);
   const named = mediaType.replace("audio/", "");
   const format = named === "mpeg" ? "mp3" : named;
-  if (!AUDIO_FORMATS.has(format)) throw unreadable(param, `audio as ${[...AUDIO_FORMATS].join(", ")}`);
+  if (!AUDIO_FORMATS.has(format)) throw unsupportedMedia(param, `audio as ${[...AUDIO_FORMATS].join(", ")}`);
   return { audio: { format, source: { bytes: base64 } } };
 }
 
@@ -42,14 +42,14 @@ const DOCUMENT_FORMATS: ReadonlyMap<string, string> = new Map([
 const EXTENSIONS: ReadonlySet<string> = new Set([...DOCUMENT_FORMATS.values()]);
 
 /** Documents of one request: the dialect wants their names plain, and no name twice. */
-export class Documents {
+export class DocumentEncoder {
   readonly #names = new Set<string>();
 
   block({ source, filename }: Extract<Part, { is: "file" }>, param: string): JsonObject {
     const { mediaType, base64 } = inline(source, param);
     const extension = filename?.toLowerCase().split(".").at(-1) ?? "";
     const format = DOCUMENT_FORMATS.get(mediaType) ?? (EXTENSIONS.has(extension) ? extension : undefined);
-    if (format === undefined) throw unreadable(param, `a file as ${[...EXTENSIONS].join(", ")}`);
+    if (format === undefined) throw unsupportedMedia(param, `a file as ${[...EXTENSIONS].join(", ")}`);
     return { document: { format, name: this.#nameFor(filename), source: { bytes: base64 } } };
   }
 
@@ -74,5 +74,5 @@ const NAME_CHARS_MAX = 150;
 /** Nothing is fetched for the caller: what cannot be sent inline is refused. */
 function inline(source: MediaSource, param: string): Extract<MediaSource, { is: "inline" }> {
   if (source.is === "inline") return source;
-  throw unreadable(param, "a base64 data URL");
+  throw unsupportedMedia(param, "a base64 data URL");
 }

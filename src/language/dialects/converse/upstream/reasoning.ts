@@ -1,7 +1,10 @@
 import { fault } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call, Effort } from "../../../canon/call.ts";
-import { isInTheWay as isInClaudesWay, planThinking as planClaude } from "../../messages/upstream/reasoning.ts";
+import {
+  conflictsWithEffort as isInClaudesWay,
+  planThinking as planClaude,
+} from "../../messages/upstream/reasoning.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 
 export type ThinkingPlan = {
@@ -10,7 +13,7 @@ export type ThinkingPlan = {
   /** The limit of the answer; undefined: the model's own. */
   readonly maxTokens: number | undefined;
   /** What the provider was told, in the caller's words. */
-  readonly received: Effort | undefined;
+  readonly effectiveEffort: Effort | undefined;
 };
 
 const WORDS: Readonly<Record<Exclude<Effort, "none">, "low" | "medium" | "high">> = {
@@ -25,17 +28,21 @@ const WORDS: Readonly<Record<Exclude<Effort, "none">, "low" | "medium" | "high">
 /** The dialect has no word for reasoning: each family of models has fields of its own. */
 export function planThinking(call: Call, facts: ModelFacts): ThinkingPlan {
   const { maxOutputTokens: maxTokens, reasoning } = call;
-  if (reasoning === undefined) return { fields: {}, maxTokens, received: undefined };
+  if (reasoning === undefined) return { fields: {}, maxTokens, effectiveEffort: undefined };
   const { effort } = reasoning;
   switch (facts.thinking) {
     case "nova": {
-      if (effort === "none") return { fields: {}, maxTokens, received: effort };
+      if (effort === "none") return { fields: {}, maxTokens, effectiveEffort: effort };
       const word = isTooHigh(call, effort) ? "medium" : WORDS[effort];
-      return { fields: { reasoningConfig: { type: "enabled", maxReasoningEffort: word } }, maxTokens, received: word };
+      return {
+        fields: { reasoningConfig: { type: "enabled", maxReasoningEffort: word } },
+        maxTokens,
+        effectiveEffort: word,
+      };
     }
     case "effort": {
       if (effort === "none") throw unheard(facts, "cannot be told not to think: send low");
-      return { fields: { reasoning_effort: WORDS[effort] }, maxTokens, received: WORDS[effort] };
+      return { fields: { reasoning_effort: WORDS[effort] }, maxTokens, effectiveEffort: WORDS[effort] };
     }
     case "fixed":
       throw unheard(facts, "takes no word on how hard to think: leave reasoning_effort out");
@@ -49,7 +56,7 @@ function isTooHigh({ maxOutputTokens, temperature, topP }: Call, effort: Exclude
   return WORDS[effort] === "high" && [maxOutputTokens, temperature, topP].some((asked) => asked !== undefined);
 }
 
-export function isInTheWay(call: Call, facts: ModelFacts): boolean {
+export function conflictsWithEffort(call: Call, facts: ModelFacts): boolean {
   return opensSeals(facts) && isInClaudesWay(call, facts);
 }
 
@@ -59,13 +66,13 @@ function unheard({ model }: ModelFacts, why: string) {
 
 /** The same fields as in Claude's own dialect; a limit is only stated where the caller or a budget needs one. */
 function claudeFields(call: Call, facts: ModelFacts): ThinkingPlan {
-  const { thinking, word, maxTokens, received } = planClaude(call, facts);
+  const { thinking, effort, maxTokens, effectiveEffort } = planClaude(call, facts);
   const fields = {
     ...(thinking === undefined ? {} : { thinking }),
-    ...(word === undefined ? {} : { output_config: { effort: word } }),
+    ...(effort === undefined ? {} : { output_config: { effort: effort } }),
   };
   const budgeted = thinking?.["budget_tokens"] !== undefined;
-  return { fields, maxTokens: budgeted ? maxTokens : call.maxOutputTokens, received };
+  return { fields, maxTokens: budgeted ? maxTokens : call.maxOutputTokens, effectiveEffort };
 }
 
 /** Whether an endpoint's models think as Claude does, and so open Claude's seals. */

@@ -1,7 +1,7 @@
 import type { Call } from "../../../canon/call.ts";
 import type { ReasoningDetail } from "../../../canon/parts.ts";
-import type { AnswerEvent, FinishReason } from "../../../canon/reply-events.ts";
-import type { Asked } from "../../upstream-dialect.ts";
+import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
+import type { ReplyContext } from "../../upstream-dialect.ts";
 import type { WireCitation, WireDelta } from "../wire.ts";
 import { decodeUsage } from "./usage.ts";
 
@@ -12,7 +12,7 @@ import { decodeUsage } from "./usage.ts";
 export const ANSWER_TOOL = "gateway_structured_answer";
 
 /** Whether the answer to this call is asked for as a tool. */
-export function asksByTool({ call, facts }: Asked): boolean {
+export function asksByTool({ call, facts }: ReplyContext): boolean {
   return call.responseFormat.is === "json_schema" && facts.structuredOutput === "tool";
 }
 
@@ -36,12 +36,12 @@ export class Assembly {
   /** Words around an answer that is asked for as a tool: not part of it, unless it never comes. */
   #aside = "";
 
-  constructor(asked: Asked | undefined) {
+  constructor(asked: ReplyContext | undefined) {
     this.#byTool = asked !== undefined && asksByTool(asked);
     this.#sequences = asked === undefined ? [] : sequencesOf(asked.call);
   }
 
-  openTool(index: number, id: string, name: string): AnswerEvent[] {
+  openTool(index: number, id: string, name: string): ReplyEvent[] {
     if (this.#byTool && name === ANSWER_TOOL) {
       this.#answered = true;
       this.#open.set(index, { is: "answer", empty: true });
@@ -53,7 +53,7 @@ export class Assembly {
   }
 
   /** Blocks of text and reasoning are not announced: their first piece opens them. */
-  add(index: number, { text, toolUse, reasoningContent, citation }: WireDelta): AnswerEvent[] {
+  add(index: number, { text, toolUse, reasoningContent, citation }: WireDelta): ReplyEvent[] {
     if (text != null) return this.#said(text);
     if (toolUse != null) return this.#argued(index, toolUse.input ?? "");
     if (citation != null) return [cited(citation)];
@@ -67,14 +67,14 @@ export class Assembly {
     return [{ is: "reasoning", text: thought }];
   }
 
-  #said(text: string): AnswerEvent[] {
+  #said(text: string): ReplyEvent[] {
     if (text === "") return [];
     if (!this.#byTool) return [{ is: "text", text }];
     this.#aside += text;
     return [];
   }
 
-  #argued(index: number, text: string): AnswerEvent[] {
+  #argued(index: number, text: string): ReplyEvent[] {
     const block = this.#open.get(index);
     if (block === undefined || block.is === "reasoning" || text === "") return [];
     block.empty = false;
@@ -89,7 +89,7 @@ export class Assembly {
     return block;
   }
 
-  close(index: number): AnswerEvent[] {
+  close(index: number): ReplyEvent[] {
     const block = this.#open.get(index);
     this.#open.delete(index);
     if (block === undefined) return [];
@@ -104,7 +104,7 @@ export class Assembly {
       : [{ is: "text", text: "{}" }];
   }
 
-  stop(reason: string): AnswerEvent[] {
+  stop(reason: string): ReplyEvent[] {
     const events = [...this.#open.keys()].flatMap((index) => this.close(index));
     if (reason === "malformed_model_output" || reason === "malformed_tool_use") {
       const message = "the model wrote something that its provider could not read";
@@ -115,7 +115,7 @@ export class Assembly {
   }
 
   /** That a sequence ended it is told, and not which: where only one was asked for, it was that one. */
-  #finish(stated: string): AnswerEvent {
+  #finish(stated: string): ReplyEvent {
     const reason = this.#reasonFor(stated);
     const [sequence, ...others] = stated === "stop_sequence" && reason === "stop" ? this.#sequences : [];
     return { is: "finish", reason, ...(sequence === undefined || others.length > 0 ? {} : { stopSequence: sequence }) };
@@ -136,7 +136,7 @@ export class Assembly {
   }
 
   /** The figures are the last thing of an answer. */
-  end(wireUsage: unknown): AnswerEvent[] {
+  end(wireUsage: unknown): ReplyEvent[] {
     const usage = decodeUsage(wireUsage);
     return usage === undefined ? [{ is: "end" }] : [{ is: "figures", usage }, { is: "end" }];
   }
@@ -152,7 +152,7 @@ function detailOf({ text, signature, redacted }: Extract<Open, { is: "reasoning"
   return signature === "" ? undefined : { is: "open", text, seal: { family: "anthropic", data: signature } };
 }
 
-function cited({ title, location }: WireCitation): AnswerEvent {
+function cited({ title, location }: WireCitation): ReplyEvent {
   return {
     is: "citation",
     citation: { url: location?.web?.url ?? null, title: title ?? null, start: null, end: null },

@@ -1,17 +1,17 @@
 import { isJsonObject } from "../../../../kit/json.ts";
 import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
-import type { AnswerEvent } from "../../../canon/reply-events.ts";
-import type { Asked } from "../../upstream-dialect.ts";
+import type { ReplyEvent } from "../../../canon/reply-events.ts";
+import type { ReplyContext } from "../../upstream-dialect.ts";
 import { type WireBlock, WireReply } from "../wire.ts";
 import { Assembly } from "./reply-assembler.ts";
 
 /** A whole answer, as the events its stream would have given; undefined when it is not an answer of this dialect. */
-export function decodeReply(bytes: Buffer, asked?: Asked): readonly AnswerEvent[] | undefined {
+export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly ReplyEvent[] | undefined {
   const parsed = WireReply.safeParse(parse(bytes));
   if (!parsed.success) return undefined;
   const { output, stopReason, usage } = parsed.data;
   const assembly = new Assembly(asked);
-  const events: AnswerEvent[] = [{ is: "begin", upstreamId: null }];
+  const events: ReplyEvent[] = [{ is: "begin", upstreamId: null }];
   for (const [index, block] of (output.message.content ?? []).entries())
     events.push(...readBlock(assembly, index, block));
   events.push(...assembly.stop(stopReason), ...assembly.end(usage));
@@ -29,7 +29,7 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-function readBlock(assembly: Assembly, index: number, block: WireBlock): AnswerEvent[] {
+function readBlock(assembly: Assembly, index: number, block: WireBlock): ReplyEvent[] {
   const { text, toolUse, reasoningContent, citationsContent } = block;
   if (text != null) return assembly.add(index, { text });
   if (toolUse != null) {

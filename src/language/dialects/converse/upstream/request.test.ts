@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { bodyOf, call, callOf, FACTS, refusalOf, result, tool, user } from "../../../../../tests/support/converse.ts";
-import { pathOf } from "./request.ts";
+import { encodePath } from "./request.ts";
 
 const dataUrl = (type: string, bytes: string | Buffer) =>
   `data:${type};base64,${Buffer.from(bytes).toString("base64")}`;
@@ -17,8 +17,8 @@ describe("the path", () => {
     ],
     ["odd (name)!'*", "/model/odd%20%28name%29%21%27%2A/converse"],
   ])("%s is one segment, percent-encoded to the last character", (upstreamModel, path) => {
-    expect(pathOf(callOf({}), { ...FACTS, upstreamModel })).toBe(path);
-    expect(pathOf(callOf({ stream: true }), { ...FACTS, upstreamModel })).toBe(`${path}-stream`);
+    expect(encodePath(callOf({}), { ...FACTS, upstreamModel })).toBe(path);
+    expect(encodePath(callOf({ stream: true }), { ...FACTS, upstreamModel })).toBe(`${path}-stream`);
   });
 });
 

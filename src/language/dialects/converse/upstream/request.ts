@@ -9,20 +9,20 @@ import { planTools } from "./tools.ts";
 import { encodeConversation } from "./turns.ts";
 
 /** The model's name is one segment of the path, whatever it contains: an ARN has slashes and colons. */
-export function pathOf(call: Call, { upstreamModel }: ModelFacts): string {
+export function encodePath(call: Call, { upstreamModel }: ModelFacts): string {
   return `/model/${percentEncode(upstreamModel)}/${call.stream ? "converse-stream" : "converse"}`;
 }
 
-export function takesMarks({ promptCaching }: ModelFacts): boolean {
+export function supportsCacheBreakpoints({ promptCaching }: ModelFacts): boolean {
   return promptCaching === true;
 }
 
 const JSON_ONLY = "Answer with one JSON object and nothing else: no words around it, no code fence.";
 
-export function encodeCall(call: Call, facts: ModelFacts): string {
+export function encodeRequest(call: Call, facts: ModelFacts): string {
   const conversation = encodeConversation(call.turns, {
     seals: opensSeals(facts) ? "opened" : "foreign",
-    cacheMarks: takesMarks(facts) ? "understood" : "unknown",
+    cacheMarks: supportsCacheBreakpoints(facts) ? "understood" : "unknown",
   });
   const { toolConfig, instruction } = planTools(call, facts);
   const thinking = planThinking(call, facts);

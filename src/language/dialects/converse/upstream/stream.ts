@@ -1,20 +1,20 @@
 import { tryParseJson } from "../../../../kit/json.ts";
-import type { AnswerEvent } from "../../../canon/reply-events.ts";
-import type { Asked, EventReader, Frame } from "../../upstream-dialect.ts";
+import type { ReplyEvent } from "../../../canon/reply-events.ts";
+import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
 import { BlockDelta, BlockStart, BlockStop, MessageStop, Metadata } from "../wire.ts";
 import { decodeException } from "./errors.ts";
 import { DAMAGED, EXCEPTION } from "./frames.ts";
 import { Assembly } from "./reply-assembler.ts";
 
 /** Reads the events of one stream. The stop reason is not its end: the figures come after it. */
-export class ConverseReader implements EventReader {
+export class ConverseReader implements ReplyEventReader {
   readonly #assembly: Assembly;
 
-  constructor(asked?: Asked) {
+  constructor(asked?: ReplyContext) {
     this.#assembly = new Assembly(asked);
   }
 
-  read({ event, data }: Frame): readonly AnswerEvent[] | undefined {
+  read({ event, data }: StreamFrame): readonly ReplyEvent[] | undefined {
     if (event === null || event === DAMAGED) return undefined;
     if (event.startsWith(EXCEPTION))
       return [{ is: "problem", problem: decodeException(event.slice(EXCEPTION.length), data) }];
@@ -45,7 +45,7 @@ export class ConverseReader implements EventReader {
     }
   }
 
-  #start(payload: unknown): readonly AnswerEvent[] | undefined {
+  #start(payload: unknown): readonly ReplyEvent[] | undefined {
     const parsed = BlockStart.safeParse(payload);
     if (!parsed.success) return undefined;
     const { contentBlockIndex, start } = parsed.data;
@@ -53,7 +53,7 @@ export class ConverseReader implements EventReader {
     return this.#assembly.openTool(contentBlockIndex, start.toolUse.toolUseId, start.toolUse.name);
   }
 
-  #delta(payload: unknown): readonly AnswerEvent[] | undefined {
+  #delta(payload: unknown): readonly ReplyEvent[] | undefined {
     const parsed = BlockDelta.safeParse(payload);
     return parsed.success ? this.#assembly.add(parsed.data.contentBlockIndex, parsed.data.delta) : undefined;
   }

@@ -12,9 +12,9 @@ import {
   tool,
   user,
 } from "../../../../../tests/support/converse.ts";
-import type { ThinkingWay } from "../../../canon/reasoning-control.ts";
-import { converseDialect } from "./dialect.ts";
-import { encodeCall } from "./request.ts";
+import type { ReasoningControl } from "../../../canon/reasoning-control.ts";
+import { converseUpstream } from "./dialect.ts";
+import { encodeRequest } from "./request.ts";
 
 describe("tools", () => {
   const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
@@ -102,7 +102,7 @@ describe("tools", () => {
 
   test("CHAT-03 numbers in arguments keep every digit", () => {
     const args = '{"big":12345678901234567890,"one":1.0}';
-    const text = encodeCall(
+    const text = encodeRequest(
       callOf({ messages: [user("a"), { role: "assistant", tool_calls: [call("c", "f", args)] }, result("c", "x")] }),
       FACTS,
     );
@@ -219,7 +219,7 @@ describe("response_format", () => {
 });
 
 describe("reasoning", () => {
-  const fieldsOf = (more: Record<string, unknown>, thinking: ThinkingWay | null) =>
+  const fieldsOf = (more: Record<string, unknown>, thinking: ReasoningControl | null) =>
     bodyOf(more, { ...FACTS, thinking }).additionalModelRequestFields;
 
   test("CHAT-05 a budget, and a limit that leaves room for the answer", () => {
@@ -259,7 +259,7 @@ describe("reasoning", () => {
     const asked = { reasoning_effort, max_tokens: 4000 };
     expect(bodyOf(asked, facts).inferenceConfig).toEqual({ maxTokens: 4000 });
     expect(fieldsOf(asked, thinking)).toEqual(fieldsOf({ reasoning_effort }, thinking));
-    expect(converseDialect.effort?.(callOf(asked), facts)).toBe(reasoning_effort);
+    expect(converseUpstream.effort?.(callOf(asked), facts)).toBe(reasoning_effort);
   });
 
   test("CHAT-05 nothing asked for, nothing said", () => {

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../../../kit/json.ts";
 import { sha256Hex } from "../../../../kit/secret.ts";
 import type { CacheMark, Part, ToolCallPart, ToolResultPart, Turn } from "../../../canon/parts.ts";
 import { objectOfArguments } from "../../call-arguments.ts";
-import { audioBlock, Documents, imageBlock } from "./media.ts";
+import { audioBlock, DocumentEncoder, imageBlock } from "./media.ts";
 
 export type Conversation = {
   readonly system: readonly JsonObject[];
@@ -27,7 +27,7 @@ type Message = { readonly role: "user" | "assistant"; readonly units: readonly U
  */
 export function encodeConversation(turns: readonly Turn[], support: TurnSupport): Conversation {
   const first = leading(turns);
-  const context: Context = { support, documents: new Documents() };
+  const context: Context = { support, documents: new DocumentEncoder() };
   const system = turns.slice(0, first).flatMap(({ parts }) => parts.flatMap((part) => textUnits(part)));
   const messages: Message[] = [];
   for (const [offset, turn] of turns.slice(first).entries()) {
@@ -58,7 +58,7 @@ function withoutTrailingSpace({ role, units }: Message): Message {
   return { role, units: [...units.slice(0, -1), { ...last, block: { text: text.trimEnd() } }] };
 }
 
-type Context = { readonly support: TurnSupport; readonly documents: Documents };
+type Context = { readonly support: TurnSupport; readonly documents: DocumentEncoder };
 
 /** A user must speak first; this stands where a conversation begins with the assistant. */
 const OPENING: Message = {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { IMPOSSIBLE_TOKENS } from "../../../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS } from "../../../canon/usage.ts";
 import { decodeProblem } from "./errors.ts";
 import { decodeUsage } from "./usage.ts";
 
@@ -46,7 +46,7 @@ describe("usage", () => {
     { inputTokens: 1, outputTokens: 1e12 },
     { inputTokens: -5, outputTokens: 1, cacheReadInputTokens: 9 },
   ])("figures that cannot be are known as such: %o", (value) => {
-    expect(decodeUsage(value)).toBe(IMPOSSIBLE_TOKENS);
+    expect(decodeUsage(value)).toBe(IMPLAUSIBLE_TOKENS);
   });
 });
 

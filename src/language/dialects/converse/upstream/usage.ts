@@ -1,11 +1,11 @@
-import { IMPOSSIBLE_TOKENS, isCount, type Tokens } from "../../../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS, isTokenCount, type TokenCounts } from "../../../canon/usage.ts";
 import { WireUsage } from "../wire.ts";
 
 /**
  * Usage of the Converse dialect: inputTokens leaves out what was read from and written to the cache, outputTokens
  * includes reasoning and does not say how much. Undefined when there are no figures.
  */
-export function decodeUsage(value: unknown): Tokens | undefined {
+export function decodeUsage(value: unknown): TokenCounts | undefined {
   const parsed = WireUsage.safeParse(value);
   if (!parsed.success) return undefined;
   const wire = parsed.data;
@@ -13,7 +13,7 @@ export function decodeUsage(value: unknown): Tokens | undefined {
   const cachedTokens = wire.cacheReadInputTokens ?? wire.cacheReadInputTokenCount ?? 0;
   const cacheWriteTokens = wire.cacheWriteInputTokens ?? wire.cacheWriteInputTokenCount ?? writtenByTtl(wire);
   const hourLong = writtenByTtl(wire, "1h");
-  const usage: Tokens = {
+  const usage: TokenCounts = {
     inputTokens: (wire.inputTokens ?? 0) + cachedTokens + cacheWriteTokens,
     cachedTokens,
     cacheWriteTokens,
@@ -23,7 +23,7 @@ export function decodeUsage(value: unknown): Tokens | undefined {
     audioInputTokens: 0,
     audioOutputTokens: 0,
   };
-  return isPossible(usage) ? usage : IMPOSSIBLE_TOKENS;
+  return isPossible(usage) ? usage : IMPLAUSIBLE_TOKENS;
 }
 
 /** What was written to caches of every age, or of one. */
@@ -32,8 +32,8 @@ function writtenByTtl({ cacheDetails }: WireUsage, only?: "1h"): number {
   return details.reduce((sum, { inputTokens }) => sum + (inputTokens ?? 0), 0);
 }
 
-function isPossible(usage: Tokens): boolean {
+function isPossible(usage: TokenCounts): boolean {
   const { inputTokens, cachedTokens, cacheWriteTokens } = usage;
   if (inputTokens < cachedTokens + cacheWriteTokens) return false;
-  return Object.values(usage).every(isCount);
+  return Object.values(usage).every(isTokenCount);
 }

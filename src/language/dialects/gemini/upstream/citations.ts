@@ -2,7 +2,7 @@ import type { Citation } from "../../../canon/reply-events.ts";
 import type { WireCandidate } from "../wire.ts";
 
 /** What was said so far, for places that are given in bytes of it. */
-export type Said = {
+export type WrittenText = {
   readonly text: string;
   /** Where each part of the answer begins in the text, in bytes; empty when that is not known. */
   readonly partStarts: readonly number[];
@@ -12,7 +12,7 @@ type Span = { readonly startByte: number; readonly endByte: number };
 type Source = { readonly url: string | null; readonly title: string | null; readonly span: Span | null };
 
 /** The sources an answer names, with their places counted as clients count: in UTF-16 units. */
-export function citationsOf(candidate: WireCandidate, said: Said): Citation[] {
+export function citationsOf(candidate: WireCandidate, said: WrittenText): Citation[] {
   const sources = [...groundedSources(candidate, said), ...recitedSources(candidate)];
   if (sources.length === 0) return [];
   const bytes = Buffer.from(said.text);
@@ -25,7 +25,7 @@ export function citationsOf(candidate: WireCandidate, said: Said): Citation[] {
   }));
 }
 
-function groundedSources({ groundingMetadata }: WireCandidate, { partStarts }: Said): Source[] {
+function groundedSources({ groundingMetadata }: WireCandidate, { partStarts }: WrittenText): Source[] {
   const chunks = groundingMetadata?.groundingChunks ?? [];
   const supports = groundingMetadata?.groundingSupports ?? [];
   return supports.flatMap(({ segment, groundingChunkIndices }) => {

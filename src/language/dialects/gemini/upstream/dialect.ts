@@ -8,7 +8,7 @@ import { encodePath, encodeRequest } from "./request.ts";
 import { ChunkReader } from "./stream.ts";
 
 /** D3: Gemini's generateContent and its event stream. */
-export const geminiDialect: UpstreamDialect = {
+export const geminiUpstream: UpstreamDialect = {
   fields: FIELDS,
   surface: "chat",
   // An address of media is not taken: whoever follows it must be the provider, and this one does not.
@@ -19,7 +19,7 @@ export const geminiDialect: UpstreamDialect = {
   framing: "sse",
   path: encodePath,
   effort: ({ reasoning }, facts) => (reasoning === undefined ? undefined : effectiveEffort(reasoning.effort, facts)),
-  encode: encodeRequest,
+  encodeRequest: encodeRequest,
   decodeReply,
   openReader: (asked) => new ChunkReader(asked),
   decodeProblem,

@@ -23,7 +23,7 @@ const BROKEN: ReadonlySet<string> = new Set([
 ]);
 
 /** What a stated finish reason means. A model that calls tools states STOP like any other. */
-export function finishOf(stated: string, called: "calls" | "no_calls"): Ended {
+export function decodeFinishReason(stated: string, called: "calls" | "no_calls"): Ended {
   if (BROKEN.has(stated)) return { is: "broken", why: `the model ended with ${stated}` };
   if (stated === "MAX_TOKENS") return { is: "finished", reason: "length" };
   if (FILTERED.has(stated) || stated.startsWith("IMAGE_")) return { is: "finished", reason: "content_filter" };

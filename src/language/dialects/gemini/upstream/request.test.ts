@@ -5,7 +5,7 @@ import type { Call } from "../../../canon/call.ts";
 import type { Part } from "../../../canon/parts.ts";
 import { decodeCall } from "../../chat/client/request.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
-import { geminiDialect } from "./dialect.ts";
+import { geminiUpstream } from "./dialect.ts";
 
 const OLD: ModelFacts = {
   model: "google/gemini-test",
@@ -28,12 +28,12 @@ function callOf(request: object): Call {
 }
 
 function sent(request: object, facts = NEW): Json {
-  return JSON.parse(geminiDialect.encode(callOf(request), facts));
+  return JSON.parse(geminiUpstream.encodeRequest(callOf(request), facts));
 }
 
 function refusal(request: object, facts = NEW): Pick<Fault, "code" | "param" | "message"> {
   try {
-    geminiDialect.encode(callOf(request), facts);
+    geminiUpstream.encodeRequest(callOf(request), facts);
   } catch (error) {
     if (error instanceof Fault) return error;
     throw error;
@@ -53,9 +53,11 @@ const tool = (name: string, more: object = {}) => ({ type: "function", function:
 
 describe("the address", () => {
   test("CHAT-01 whole and streamed answers have their own methods; the model's name is encoded", () => {
-    expect(geminiDialect.path(callOf({}), OLD)).toBe("/models/gemini-test:generateContent");
-    expect(geminiDialect.path(callOf({ stream: true }), OLD)).toBe("/models/gemini-test:streamGenerateContent?alt=sse");
-    expect(geminiDialect.path(callOf({}), { ...OLD, upstreamModel: "a/b c" })).toBe(
+    expect(geminiUpstream.path(callOf({}), OLD)).toBe("/models/gemini-test:generateContent");
+    expect(geminiUpstream.path(callOf({ stream: true }), OLD)).toBe(
+      "/models/gemini-test:streamGenerateContent?alt=sse",
+    );
+    expect(geminiUpstream.path(callOf({}), { ...OLD, upstreamModel: "a/b c" })).toBe(
       "/models/a%2Fb%20c:generateContent",
     );
   });
@@ -130,7 +132,7 @@ describe("turns", () => {
   });
 
   test("CHAT-02 an address of media is nothing this dialect takes", () => {
-    expect([...geminiDialect.media].sort()).toEqual(["audio", "file", "image"]);
+    expect([...geminiUpstream.media].sort()).toEqual(["audio", "file", "image"]);
     const content = [{ type: "image_url", image_url: { url: "https://example.com/a.png" } }];
     expect(refusal({ messages: [{ role: "user", content }] })).toMatchObject({ param: "messages.0.content.0" });
   });
@@ -247,7 +249,7 @@ describe("tools", () => {
       calling(called("c", "f", '{"id":12345678901234567890,"x":1.0}')),
       result("c", '{"id":98765432109876543210}'),
     ];
-    const text = geminiDialect.encode(callOf({ messages }), NEW);
+    const text = geminiUpstream.encodeRequest(callOf({ messages }), NEW);
     expect(text).toContain('"args":{"id":12345678901234567890,"x":1.0}');
     expect(text).toContain('"response":{"id":98765432109876543210}');
   });
@@ -338,7 +340,7 @@ describe("signatures", () => {
     const answer: Part = { is: "tool_result", callId: "c", content: [{ is: "text", text: "1" }], failed: false };
     const call = callOf({});
     const turns = [...call.turns, { role: "assistant" as const, parts }, { role: "tool" as const, parts: [answer] }];
-    expect(JSON.parse(geminiDialect.encode({ ...call, turns }, NEW)).contents[1].parts).toEqual([
+    expect(JSON.parse(geminiUpstream.encodeRequest({ ...call, turns }, NEW)).contents[1].parts).toEqual([
       { text: "a", thoughtSignature: "s1" },
       { text: "b" },
       { functionCall: { id: "c", name: "f", args: {} }, thoughtSignature: "s2" },
@@ -486,13 +488,13 @@ describe("thinking", () => {
 
   test("HDR-06 the effort that is reported is the one that was sent", () => {
     const told = (effort: string, facts: ModelFacts) =>
-      geminiDialect.effort?.(callOf({ reasoning_effort: effort }), facts);
+      geminiUpstream.effort?.(callOf({ reasoning_effort: effort }), facts);
     expect(told("none", NEW)).toBe("minimal");
     expect(told("xhigh", NEW)).toBe("high");
     expect(told("minimal", ALWAYS)).toBe("low");
     expect(told("medium", ALWAYS)).toBe("medium");
     for (const more of ["xhigh", "max"]) expect(told(more, OLD)).toBe("high");
     expect(told("none", OLD)).toBe("none");
-    expect(geminiDialect.effort?.(callOf({}), NEW)).toBeUndefined();
+    expect(geminiUpstream.effort?.(callOf({}), NEW)).toBeUndefined();
   });
 });

@@ -1,12 +1,12 @@
 import { isJsonObject, tryParseJson } from "../../../../kit/json.ts";
 import type { ReasoningSeal } from "../../../canon/parts.ts";
-import type { AnswerEvent, FinishReason } from "../../../canon/reply-events.ts";
-import { lastTold, NO_TOKENS, type Tokens } from "../../../canon/usage.ts";
-import type { Asked, EventReader, Frame } from "../../upstream-dialect.ts";
+import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
+import { lastTold, NO_TOKENS, type TokenCounts } from "../../../canon/usage.ts";
+import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
 import { WireAnswer, type WireCandidate, type WireFunctionCall, type WirePart } from "../wire.ts";
 import { citationsOf } from "./citations.ts";
 import { decodeProblem } from "./errors.ts";
-import { finishOf } from "./finish.ts";
+import { decodeFinishReason } from "./finish.ts";
 import { madeCallId } from "./ids.ts";
 import { ArgumentsBuilder } from "./partial-arguments.ts";
 import { decodeUsage } from "./usage.ts";
@@ -14,10 +14,10 @@ import { decodeUsage } from "./usage.ts";
 type OpenCall = { readonly index: number; readonly builder: ArgumentsBuilder };
 
 /** Reads the chunks of one answer in order. A whole answer is one chunk. */
-export class ChunkReader implements EventReader {
+export class ChunkReader implements ReplyEventReader {
   readonly #turns: number;
   #upstreamId: string | null | undefined;
-  #usage: Tokens | undefined;
+  #usage: TokenCounts | undefined;
   #calls = 0;
   #open: OpenCall | undefined;
   #text = "";
@@ -26,28 +26,28 @@ export class ChunkReader implements EventReader {
   #finish: FinishReason | undefined;
   readonly #cited = new Set<string>();
 
-  constructor(asked?: Asked) {
+  constructor(asked?: ReplyContext) {
     this.#turns = asked?.call.turns.length ?? 0;
   }
 
-  read(frame: Frame): readonly AnswerEvent[] | undefined {
+  read(frame: StreamFrame): readonly ReplyEvent[] | undefined {
     const value = tryParseJson(frame.data);
     return this.readValue(Array.isArray(value) ? value[0] : value);
   }
 
-  readValue(value: unknown): readonly AnswerEvent[] | undefined {
+  readValue(value: unknown): readonly ReplyEvent[] | undefined {
     if (!isJsonObject(value)) return undefined;
     if (isJsonObject(value["error"])) return [{ is: "problem", problem: decodeProblem(value, null) }];
     const parsed = WireAnswer.safeParse(value);
     return parsed.success ? this.#readAnswer(parsed.data) : undefined;
   }
 
-  #readAnswer(wire: WireAnswer): AnswerEvent[] | undefined {
+  #readAnswer(wire: WireAnswer): ReplyEvent[] | undefined {
     const blocked = wire.promptFeedback?.blockReason ?? "";
     // Only one candidate is ever asked for.
     const candidate = wire.candidates?.find(({ index }) => (index ?? 0) === 0);
     if (candidate === undefined && blocked === "" && wire.usageMetadata == null) return undefined;
-    const events: AnswerEvent[] = [];
+    const events: ReplyEvent[] = [];
     this.#begin(wire.responseId || null, events);
     if (candidate !== undefined) this.#readCandidate(candidate, events);
     // Of a prompt that was blocked before any model saw it the figures are absent because they are zero.
@@ -61,13 +61,13 @@ export class ChunkReader implements EventReader {
     return events;
   }
 
-  #begin(upstreamId: string | null, events: AnswerEvent[]): void {
+  #begin(upstreamId: string | null, events: ReplyEvent[]): void {
     if (this.#upstreamId !== undefined && (this.#upstreamId !== null || upstreamId === null)) return;
     this.#upstreamId = upstreamId;
     events.push({ is: "begin", upstreamId });
   }
 
-  #readCandidate(candidate: WireCandidate, events: AnswerEvent[]): void {
+  #readCandidate(candidate: WireCandidate, events: ReplyEvent[]): void {
     const parts = candidate.content?.parts ?? [];
     const first = !this.#said;
     const partStarts: number[] = [];
@@ -83,7 +83,7 @@ export class ChunkReader implements EventReader {
     }
   }
 
-  #readPart(part: WirePart, events: AnswerEvent[]): void {
+  #readPart(part: WirePart, events: ReplyEvent[]): void {
     const seal: ReasoningSeal | null = part.thoughtSignature ? { family: "google", data: part.thoughtSignature } : null;
     if (part.functionCall != null) {
       this.#readCall(part.functionCall, seal, events);
@@ -102,7 +102,7 @@ export class ChunkReader implements EventReader {
   }
 
   /** A call comes whole, or it opens and its arguments follow as values at paths. */
-  #readCall(call: WireFunctionCall, signature: ReasoningSeal | null, events: AnswerEvent[]): void {
+  #readCall(call: WireFunctionCall, signature: ReasoningSeal | null, events: ReplyEvent[]): void {
     if (call.name) {
       this.#closeCall(events);
       const index = this.#calls;
@@ -123,17 +123,17 @@ export class ChunkReader implements EventReader {
     if (call.willContinue !== true) this.#closeCall(events);
   }
 
-  #closeCall(events: AnswerEvent[]): void {
+  #closeCall(events: ReplyEvent[]): void {
     if (this.#open === undefined) return;
     events.push({ is: "tool_arguments", index: this.#open.index, text: this.#open.builder.toJson() });
     this.#open = undefined;
   }
 
   /** Some servers state a reason on every chunk, and a call can come after it: only a change is news. */
-  #conclude(message: string | null, events: AnswerEvent[]): void {
+  #conclude(message: string | null, events: ReplyEvent[]): void {
     if (this.#stated === undefined) return;
     this.#closeCall(events);
-    const ended = finishOf(this.#stated, this.#calls > 0 ? "calls" : "no_calls");
+    const ended = decodeFinishReason(this.#stated, this.#calls > 0 ? "calls" : "no_calls");
     if (ended.is === "broken") {
       events.push({ is: "problem", problem: broken(message ?? ended.why) });
       return;

@@ -1,11 +1,11 @@
-import { IMPOSSIBLE_TOKENS, isCount, type Tokens } from "../../../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS, isTokenCount, type TokenCounts } from "../../../canon/usage.ts";
 import { WireUsage } from "../wire.ts";
 
 /**
  * Usage of the Gemini dialect: promptTokenCount includes what was read from a cache, what tools put into the prompt
  * comes on top, and candidatesTokenCount leaves thoughts out. Undefined when there are no figures.
  */
-export function decodeUsage(value: unknown): Tokens | undefined {
+export function decodeUsage(value: unknown): TokenCounts | undefined {
   const parsed = WireUsage.safeParse(value);
   if (!parsed.success) return undefined;
   const wire = parsed.data;
@@ -14,7 +14,7 @@ export function decodeUsage(value: unknown): Tokens | undefined {
   const inputTokens = (wire.promptTokenCount ?? 0) + (wire.toolUsePromptTokenCount ?? 0);
   const reasoningTokens = wire.thoughtsTokenCount ?? 0;
   const written = wire.candidatesTokenCount ?? 0;
-  const usage: Tokens = {
+  const usage: TokenCounts = {
     inputTokens,
     cachedTokens: wire.cachedContentTokenCount ?? 0,
     cacheWriteTokens: 0,
@@ -25,8 +25,10 @@ export function decodeUsage(value: unknown): Tokens | undefined {
   };
   // Of two figures that are added up, one below zero would not show in the sum.
   const areCounts =
-    isCount(wire.promptTokenCount ?? 0) && isCount(wire.toolUsePromptTokenCount ?? 0) && isCount(written);
-  return areCounts && isPossible(usage) ? usage : IMPOSSIBLE_TOKENS;
+    isTokenCount(wire.promptTokenCount ?? 0) &&
+    isTokenCount(wire.toolUsePromptTokenCount ?? 0) &&
+    isTokenCount(written);
+  return areCounts && isPossible(usage) ? usage : IMPLAUSIBLE_TOKENS;
 }
 
 /** Some servers count thoughts among what was written; they are known by their total. */
@@ -41,8 +43,8 @@ function audioIn(details: WireUsage["promptTokensDetails"]): number {
   return tokens;
 }
 
-function isPossible(usage: Tokens): boolean {
-  if (!Object.values(usage).every(isCount)) return false;
+function isPossible(usage: TokenCounts): boolean {
+  if (!Object.values(usage).every(isTokenCount)) return false;
   return (
     usage.cachedTokens <= usage.inputTokens &&
     usage.audioInputTokens <= usage.inputTokens &&

@@ -10,7 +10,7 @@ export class ArgumentsEnd {
   #inString = false;
   #escaped = false;
 
-  get reached(): boolean {
+  get isComplete(): boolean {
     return this.#begun && this.#depth === 0;
   }
 

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, tryParseJson } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { ReasoningDetail, ReasoningSeal } from "../../../canon/parts.ts";
-import type { AnswerEvent, Citation } from "../../../canon/reply-events.ts";
+import type { Citation, ReplyEvent } from "../../../canon/reply-events.ts";
 import { writeSeal } from "../reasoning-signatures.ts";
 import { wireToolId } from "../tool-ids.ts";
 import { ArgumentsEnd } from "./arguments-end.ts";
@@ -50,8 +50,8 @@ export class BlockLine {
   /** Reasoning that was shown and not yet confirmed as a whole block. */
   #shown = "";
 
-  constructor({ chatOnly }: Pick<Call, "chatOnly">) {
-    this.#takes = chatOnly?.parallel_tool_calls === false ? "one" : "many";
+  constructor({ openAiParameters }: Pick<Call, "chatOnly">) {
+    this.#takes = openAiParameters?.parallel_tool_calls === false ? "one" : "many";
   }
 
   get calls(): number {
@@ -62,7 +62,7 @@ export class BlockLine {
     return this.#refusal;
   }
 
-  add(event: AnswerEvent): readonly Step[] {
+  add(event: ReplyEvent): readonly Step[] {
     switch (event.is) {
       case "refusal":
         this.#refusal += event.text;
@@ -133,7 +133,7 @@ export class BlockLine {
   }
 
   /** A signature of another family has no place on the call: it stands in a block of its own right before it. */
-  #call({ index, id, name, signature }: Extract<AnswerEvent, { is: "tool_call" }>): readonly Step[] {
+  #call({ index, id, name, signature }: Extract<ReplyEvent, { is: "tool_call" }>): readonly Step[] {
     this.#calls += 1;
     if (this.#takes === "one" && this.#calls > 1) return NOTHING;
     const before = signature === null ? NOTHING : this.#seal(signature, "call");
@@ -190,7 +190,7 @@ export class BlockLine {
       if (!first.opened) steps.push({ is: "open", index, block: first.block });
       first.opened = true;
       for (const delta of first.waiting.splice(0)) steps.push({ is: "delta", index, delta });
-      const mayClose = first.call === undefined || first.call.end.reached;
+      const mayClose = first.call === undefined || first.call.end.isComplete;
       if (!first.done && (this.#line.length === 1 || !mayClose)) break;
       steps.push({ is: "close", index });
       this.#index += 1;

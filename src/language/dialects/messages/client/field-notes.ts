@@ -4,8 +4,8 @@ import { isJsonObject } from "../../../../kit/json.ts";
 export type Lot = "read" | "advisory" | "echo" | "native";
 
 /** A field's lot, or how it is drawn from the value. */
-export type Row = Lot | ((value: unknown) => Lot);
-export type Rows = Readonly<Record<string, Row>>;
+export type FieldRule = Lot | ((value: unknown) => Lot);
+export type FieldRules = Readonly<Record<string, FieldRule>>;
 
 const NOTES_MAX = 64;
 
@@ -23,7 +23,7 @@ export class Notes {
   }
 
   /** Every field of an object by its row; one that has none is known to the dialect's own endpoints at best. */
-  sort(value: object, rows: Rows, path: string): void {
+  classify(value: object, rows: FieldRules, path: string): void {
     for (const [field, inner] of Object.entries(value)) {
       if (inner === null || inner === undefined) continue;
       const row = Object.hasOwn(rows, field) ? rows[field] : undefined;
@@ -39,12 +39,12 @@ export class Notes {
 }
 
 /** A row for fields that mean nothing with these values, and something only the dialect can say with any other. */
-export function onlyAs(lot: Lot, ...values: readonly unknown[]): Row {
+export function onlyAs(lot: Lot, ...values: readonly unknown[]): FieldRule {
   return (value) => (values.includes(value) ? lot : "native");
 }
 
 /** A row for lists and objects that mean nothing while they are empty. */
-export const onlyEmpty: Row = (value) => {
+export const onlyEmpty: FieldRule = (value) => {
   const size = Array.isArray(value) ? value.length : isJsonObject(value) ? Object.keys(value).length : 1;
   return size === 0 ? "echo" : "native";
 };

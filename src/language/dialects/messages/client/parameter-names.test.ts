@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { fault } from "../../../../contract/faults.ts";
 import { MessagesRequest } from "../../../../contract/schemas/messages.ts";
-import { inCallersWords } from "./parameter-names.ts";
-import { decodeMessages } from "./request.ts";
+import { toCallerParameterNames } from "./parameter-names.ts";
+import { decodeRequest } from "./request.ts";
 
 /** Names of the canonical call, and what the caller of this request calls them. */
 const request = MessagesRequest.parse({
@@ -45,7 +45,7 @@ const request = MessagesRequest.parse({
     },
   ],
 });
-const call = decodeMessages(request);
+const call = decodeRequest(request);
 
 describe("a field of the call", () => {
   test.each([
@@ -68,7 +68,7 @@ describe("a field of the call", () => {
     ["response_format", "output_config.format"],
     ["model", "model"],
   ])("ERR-03 %s is %s to the caller", (param, name) => {
-    const said = inCallersWords(
+    const said = toCallerParameterNames(
       fault("invalid_value", { message: `${param} is odd; ${param}9 is not.`, param }),
       request,
       call,
@@ -80,12 +80,12 @@ describe("a field of the call", () => {
 
   test("ERR-06 a provider's own words stay as they are", () => {
     const problem = fault("provider_error", { message: "stop is odd", param: "stop", status: 422 });
-    expect(inCallersWords(problem, request, call)).toBe(problem);
+    expect(toCallerParameterNames(problem, request, call)).toBe(problem);
   });
 
   test("PARAM-04 what was named while the request was read is not renamed", () => {
     const native = { ...call, native: ["messages.1.content.0"] };
     const problem = fault("unsupported_parameter", { message: "no", param: "messages.1.content.0" });
-    expect(inCallersWords(problem, request, native)).toBe(problem);
+    expect(toCallerParameterNames(problem, request, native)).toBe(problem);
   });
 });

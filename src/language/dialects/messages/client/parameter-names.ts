@@ -1,13 +1,13 @@
 import type { Fault } from "../../../../contract/faults.ts";
 import { type CountTokensRequest, type InputMessage, isKnownBlock } from "../../../../contract/schemas/messages.ts";
 import type { Call } from "../../../canon/call.ts";
-import { renamed } from "../../caller-parameter-names.ts";
+import { toCallerParameterName } from "../../caller-parameter-names.ts";
 import { Notes } from "./field-notes.ts";
 import { decodeMessage } from "./turns.ts";
 
 /** A refusal that names a field of the canonical call, with the name that the field has in the request. */
-export function inCallersWords(problem: Fault, request: CountTokensRequest, call: Call): Fault {
-  return renamed(problem, call, (param) => callersName(param, request, call));
+export function toCallerParameterNames(problem: Fault, request: CountTokensRequest, call: Call): Fault {
+  return toCallerParameterName(problem, call, (param) => callersName(param, request, call));
 }
 
 const TURN = /^messages\.(\d+)(?:\.(.+))?$/;

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { MessagesRequest } from "../../../../contract/schemas/messages.ts";
 import type { Call } from "../../../canon/call.ts";
-import { decodeMessages } from "./request.ts";
+import { decodeRequest } from "./request.ts";
 
 const ASKED = { model: "some/model", max_tokens: 100, messages: [{ role: "user", content: "Hi" }] };
 
 function decoded(more: Record<string, unknown>): Call {
-  return decodeMessages(MessagesRequest.parse({ ...ASKED, ...more }));
+  return decodeRequest(MessagesRequest.parse({ ...ASKED, ...more }));
 }
 
 const userSays = (...content: unknown[]) => decoded({ messages: [{ role: "user", content }] });
@@ -237,13 +237,15 @@ describe("settings", () => {
       { name: "put", description: null, schema, strict: null },
     ]);
     expect(call.toolChoice).toEqual({ is: "named", name: "put" });
-    expect(call.chatOnly).toEqual({ parallel_tool_calls: false });
+    expect(call.openAiParameters).toEqual({ parallel_tool_calls: false });
     expect(call.parameters).toEqual(["max_tokens", "tools", "tool_choice"]);
     expect([call.native, call.advisory]).toEqual([[], ["tools.1.eager_input_streaming"]]);
     expect(decoded({ tools, tool_choice: { type: "any" } }).toolChoice).toEqual({ is: "required" });
     expect(decoded({ tools, tool_choice: { type: "auto" } }).toolChoice).toEqual({ is: "auto" });
     expect(decoded({ tools, tool_choice: { type: "none" } }).toolChoice).toEqual({ is: "none" });
-    expect(decoded({ tool_choice: { type: "auto", disable_parallel_tool_use: true } }).chatOnly).toBeUndefined();
+    expect(
+      decoded({ tool_choice: { type: "auto", disable_parallel_tool_use: true } }).openAiParameters,
+    ).toBeUndefined();
   });
 
   test.each([
@@ -394,7 +396,7 @@ describe("what other dialects have no words for", () => {
   test("PARAM-06 the gateway's own fields are read and no part of the dialect", () => {
     const call = decoded({ session_id: "s", cost_tier: "low", remaining_turns: 3 });
     expect(call.parameters).toEqual(["max_tokens"]);
-    expect(call.wishes).toEqual({ sessionId: "s", costTier: "low", remainingTurns: 3 });
+    expect(call.routingHints).toEqual({ sessionId: "s", costTier: "low", remainingTurns: 3 });
     expect([call.native, call.advisory]).toEqual([[], []]);
   });
 

@@ -4,15 +4,15 @@ import { isJsonObject } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { Parameter } from "../../../canon/parameters.ts";
 import type { Part, Turn } from "../../../canon/parts.ts";
-import { decodeWishes } from "../../../canon/routing-hints.ts";
+import { decodeRoutingHints } from "../../../canon/routing-hints.ts";
 import { extrasOf } from "../../extras.ts";
 import { keptInContainer, uploadsIn } from "../../uploads.ts";
-import { Notes, onlyAs, onlyEmpty, type Rows } from "./field-notes.ts";
+import { type FieldRules, Notes, onlyAs, onlyEmpty } from "./field-notes.ts";
 import { decodeCompaction, decodeFormat, decodeReasoning, decodeToolChoice, decodeTools } from "./settings.ts";
 import { cacheMark, decodeMessage } from "./turns.ts";
 
 /** Every field of the dialect, and what becomes of it where the endpoint speaks another one. */
-const FIELDS: Rows = {
+const FIELDS: FieldRules = {
   model: "read",
   messages: "read",
   max_tokens: "read",
@@ -52,10 +52,10 @@ const FIELDS: Rows = {
 };
 
 /** The canonical call behind a request of this dialect. */
-export function decodeMessages(request: CountTokensRequest): Call {
+export function decodeRequest(request: CountTokensRequest): Call {
   if (request["thread"] != null) throw noThreads();
   const notes = new Notes();
-  notes.sort(request, FIELDS, "");
+  notes.classify(request, FIELDS, "");
   const turns = decodeTurns(request, notes);
   const tools = decodeTools(request.tools ?? [], notes);
   const toolChoice = decodeToolChoice(request.tool_choice, tools, notes);
@@ -68,13 +68,13 @@ export function decodeMessages(request: CountTokensRequest): Call {
     tools: tools.length > 0,
     tool_choice: toolChoice !== undefined,
     response_format: responseFormat.is !== "text",
-    reasoning_effort: reasoning !== undefined && reasoning.wish.dispensable !== true,
+    reasoning_effort: reasoning !== undefined && reasoning.wish.isOptional !== true,
     stop: stop.length > 0,
     // temperature and top_p are no rows: a model that chooses its words by itself is asked without them.
     top_k: request.top_k != null,
   };
-  const wishes = decodeWishes(request);
-  const uploads = [
+  const routingHints = decodeRoutingHints(request);
+  const uploadPaths = [
     ...uploadsIn(request.messages, (at, inside) => `messages.${at}${inside}`),
     ...keptInContainer(request["container"]),
   ];
@@ -99,13 +99,13 @@ export function decodeMessages(request: CountTokensRequest): Call {
       reasoning_effort: reasoning?.field ?? "thinking",
     },
     // Told where it can be told; the writer of the answer holds to it everywhere.
-    ...(serial ? { chatOnly: { parallel_tool_calls: false } } : {}),
+    ...(serial ? { openAiParameters: { parallel_tool_calls: false } } : {}),
     native: notes.native,
     advisory: notes.advisory,
     ...extrasOf("messages", request),
-    ...(uploads.length > 0 ? { uploads } : {}),
+    ...(uploadPaths.length > 0 ? { uploadPaths } : {}),
     ...decodeCompaction(request["context_management"]),
-    ...(wishes === undefined ? {} : { wishes }),
+    ...(routingHints === undefined ? {} : { routingHints }),
   };
 }
 
@@ -136,7 +136,7 @@ function decodeTurns({ system, messages }: CountTokensRequest, notes: Notes): Tu
 
 /** A line of a well-known client's own bookkeeping, new in every request: it would spoil the caches of other providers. */
 const BOOKKEEPING = /^x-anthropic-billing-header:/;
-const SYSTEM_ROWS: Rows = { type: "read", text: "read", cache_control: "read", citations: "echo" };
+const SYSTEM_ROWS: FieldRules = { type: "read", text: "read", cache_control: "read", citations: "echo" };
 
 function decodeSystem(system: CountTokensRequest["system"], notes: Notes): Part[] {
   if (typeof system === "string") return system === "" ? [] : [{ is: "text", text: system }];
@@ -146,7 +146,7 @@ function decodeSystem(system: CountTokensRequest["system"], notes: Notes): Part[
       notes.note("native", path);
       return [];
     }
-    notes.sort(block, SYSTEM_ROWS, path);
+    notes.classify(block, SYSTEM_ROWS, path);
     if (at === 0 && BOOKKEEPING.test(block["text"])) {
       notes.note("advisory", path);
       return [];

@@ -10,13 +10,13 @@ import {
   type ToolDefinition,
 } from "../../../canon/call.ts";
 import { effortOfBudget } from "../../../canon/effort.ts";
-import { type Notes, onlyAs, type Row, type Rows } from "./field-notes.ts";
+import { type FieldRule, type FieldRules, type Notes, onlyAs } from "./field-notes.ts";
 import { cacheMark } from "./turns.ts";
 
-const DIRECT_ONLY: Row = (value) =>
+const DIRECT_ONLY: FieldRule = (value) =>
   Array.isArray(value) && value.every((caller) => caller === "direct") ? "echo" : "native";
 
-const TOOL_ROWS: Rows = {
+const TOOL_ROWS: FieldRules = {
   type: "read",
   name: "read",
   description: "read",
@@ -36,7 +36,7 @@ export function decodeTools(tools: readonly MessageTool[], notes: Notes): ToolDe
       notes.note("native", `tools.${at}.type`);
       return [];
     }
-    notes.sort(tool, TOOL_ROWS, `tools.${at}`);
+    notes.classify(tool, TOOL_ROWS, `tools.${at}`);
     const { name, description, input_schema, strict, cache_control } = tool;
     return [
       {
@@ -54,7 +54,7 @@ function isCustomTool(tool: MessageTool): tool is CustomTool {
   return tool.type == null || tool.type === "custom";
 }
 
-const CHOICE_ROWS: Rows = { type: "read", name: "read", disable_parallel_tool_use: "read" };
+const CHOICE_ROWS: FieldRules = { type: "read", name: "read", disable_parallel_tool_use: "read" };
 
 export function decodeToolChoice(
   choice: CountTokensRequest["tool_choice"],
@@ -62,7 +62,7 @@ export function decodeToolChoice(
   notes: Notes,
 ): ToolChoice | undefined {
   if (!choice) return undefined;
-  notes.sort(choice, CHOICE_ROWS, "tool_choice");
+  notes.classify(choice, CHOICE_ROWS, "tool_choice");
   switch (choice.type) {
     case "auto":
     case "none":
@@ -84,7 +84,7 @@ export function decodeToolChoice(
 
 type Reasoning = { readonly wish: ReasoningWish; readonly field: string };
 
-const THINKING_ROWS: Rows = { type: "read", budget_tokens: "read", display: "advisory" };
+const THINKING_ROWS: FieldRules = { type: "read", budget_tokens: "read", display: "advisory" };
 /** How hard to think where the caller turns it on and says no word for it. */
 const EFFORT_DEFAULT: Effort = "medium";
 const EFFORT_BETWEEN_TOOLS: Effort = "low";
@@ -96,7 +96,7 @@ export function decodeReasoning(
 ): Reasoning | undefined {
   const word = decodeEffort(output_config?.effort, notes);
   if (!thinking) return word === undefined ? undefined : { wish: gently(word), field: "output_config.effort" };
-  notes.sort(thinking, THINKING_ROWS, "thinking");
+  notes.classify(thinking, THINKING_ROWS, "thinking");
   const field = "thinking";
   switch (thinking.type) {
     case "disabled":
@@ -117,11 +117,11 @@ export function decodeReasoning(
 }
 
 function gently(effort: Effort): ReasoningWish {
-  return { effort, budgetTokens: null, dispensable: true };
+  return { effort, budgetTokens: null, isOptional: true };
 }
 
 function unsaid(effort: Effort): ReasoningWish {
-  return { ...gently(effort), unsaid: true };
+  return { ...gently(effort), isEffortDefaulted: true };
 }
 
 function decodeEffort(word: string | null | undefined, notes: Notes): Effort | undefined {
@@ -131,8 +131,8 @@ function decodeEffort(word: string | null | undefined, notes: Notes): Effort | u
   return effort;
 }
 
-const CONFIG_ROWS: Rows = { effort: "read", format: "read" };
-const FORMAT_ROWS: Rows = { type: "read", schema: "read" };
+const CONFIG_ROWS: FieldRules = { effort: "read", format: "read" };
+const FORMAT_ROWS: FieldRules = { type: "read", schema: "read" };
 const FORMAT_NAME = "answer";
 
 type Format = NonNullable<NonNullable<CountTokensRequest["output_config"]>["format"]>;
@@ -143,7 +143,7 @@ export function decodeFormat(
   older: unknown,
   notes: Notes,
 ): ResponseFormat {
-  if (config) notes.sort(config, CONFIG_ROWS, "output_config");
+  if (config) notes.classify(config, CONFIG_ROWS, "output_config");
   if (config?.format) return formatOf(config.format, "output_config.format", notes);
   return isJsonObject(older) ? formatOf({ ...older, type: String(older["type"]) }, "output_format", notes) : TEXT;
 }
@@ -155,7 +155,7 @@ function formatOf(format: Format, path: string, notes: Notes): ResponseFormat {
     notes.note("native", `${path}.type`);
     return TEXT;
   }
-  notes.sort(format, FORMAT_ROWS, path);
+  notes.classify(format, FORMAT_ROWS, path);
   if (!isJsonObject(format.schema))
     throw invalidValue(`${path}.schema`, "it is required: the JSON schema of the answer");
   const strict = isClosed(format.schema) ? true : null;

@@ -5,13 +5,13 @@ import { envelopeOf, fault } from "../../../../contract/faults.ts";
 import { MessagesRequest } from "../../../../contract/schemas/messages.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { Part, ReasoningSeal } from "../../../canon/parts.ts";
-import type { AnswerEvent } from "../../../canon/reply-events.ts";
-import { IMPOSSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
-import type { AnswerHead, Finish } from "../../client-dialect.ts";
-import { decodeMessages } from "./request.ts";
+import type { ReplyEvent } from "../../../canon/reply-events.ts";
+import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
+import type { Finish, ReplyHead } from "../../client-dialect.ts";
+import { decodeRequest } from "./request.ts";
 import { messagesClient } from "./stream.ts";
 
-const HEAD: AnswerHead = { id: "msg_1", createdSeconds: 1, model: "some/model", inputTokens: 42 };
+const HEAD: ReplyHead = { id: "msg_1", createdSeconds: 1, model: "some/model", inputTokens: 42 };
 const USED: Usage = {
   inputTokens: 100,
   cachedTokens: 30,
@@ -21,13 +21,13 @@ const USED: Usage = {
   audioInputTokens: 0,
   audioOutputTokens: 0,
 };
-const CALL: Call = decodeMessages(
+const CALL: Call = decodeRequest(
   MessagesRequest.parse({ model: "some/model", max_tokens: 10, messages: [{ role: "user", content: "Hi" }] }),
 );
 const SHOWN = { cost: 0.5, currency: "EUR" };
 const google = (data: string): ReasoningSeal => ({ family: "google", data });
 
-function streamed(events: readonly AnswerEvent[], counted = USED): string {
+function streamed(events: readonly ReplyEvent[], usage = USED): string {
   const writer = messagesClient.openWriter(HEAD, CALL);
   let finish: Finish | undefined;
   let text = "";
@@ -35,22 +35,22 @@ function streamed(events: readonly AnswerEvent[], counted = USED): string {
     if (event.is === "finish") finish = event;
     else text += writer.write(event);
   }
-  return text + writer.close({ finish, counted, shown: SHOWN });
+  return text + writer.close({ finish, usage, cost: SHOWN });
 }
 
-const whole = (events: readonly AnswerEvent[]) => JSON.parse(messagesClient.render(events, HEAD, CALL, USED, SHOWN));
+const whole = (events: readonly ReplyEvent[]) => JSON.parse(messagesClient.render(events, HEAD, CALL, USED, SHOWN));
 
-const text = (said: string): AnswerEvent => ({ is: "text", text: said });
-const thought = (said: string): AnswerEvent => ({ is: "reasoning", text: said });
-const call = (index: number, signature: ReasoningSeal | null = null): AnswerEvent => ({
+const text = (said: string): ReplyEvent => ({ is: "text", text: said });
+const thought = (said: string): ReplyEvent => ({ is: "reasoning", text: said });
+const call = (index: number, signature: ReasoningSeal | null = null): ReplyEvent => ({
   is: "tool_call",
   index,
   id: `call_${index}`,
   name: `tool_${index}`,
   signature,
 });
-const args = (index: number, said: string): AnswerEvent => ({ is: "tool_arguments", index, text: said });
-const end = (reason: Finish["reason"], stopSequence?: string): AnswerEvent => ({
+const args = (index: number, said: string): ReplyEvent => ({ is: "tool_arguments", index, text: said });
+const end = (reason: Finish["reason"], stopSequence?: string): ReplyEvent => ({
   is: "finish",
   reason,
   ...(stopSequence === undefined ? {} : { stopSequence }),
@@ -187,7 +187,7 @@ describe("figures", () => {
     const cached = { ...USED, cachedTokens: 80 };
     const zero = messageEvents(streamed([{ is: "figures", usage: cached }, text("x"), end("stop")]));
     expect(zero[0].message.usage.input_tokens).toBe(42);
-    const impossible = messageEvents(streamed([{ is: "figures", usage: IMPOSSIBLE_TOKENS }, text("x"), end("stop")]));
+    const impossible = messageEvents(streamed([{ is: "figures", usage: IMPLAUSIBLE_TOKENS }, text("x"), end("stop")]));
     expect(impossible[0].message.usage.input_tokens).toBe(42);
   });
 
@@ -247,7 +247,7 @@ describe("why it stopped", () => {
 
 test("MSG-02 sources come inside the text they belong to", () => {
   const citation = { url: "https://example.eu", title: "Example", start: 0, end: 2 };
-  const events: AnswerEvent[] = [text("Hi"), { is: "citation", citation }, end("stop")];
+  const events: ReplyEvent[] = [text("Hi"), { is: "citation", citation }, end("stop")];
   const [block] = foldMessage(streamed(events)).content;
   expect(block).toMatchObject({ text: "Hi", citations: [{ url: "https://example.eu", title: "Example" }] });
   expect(whole(events).content).toEqual([block]);
@@ -281,16 +281,16 @@ const anySeal: fc.Arbitrary<ReasoningSeal> = fc.record({
   family: fc.constantFrom("anthropic", "google", "openai"),
   data: fc.oneof(fc.base64String({ minLength: 1, maxLength: 12 }), fc.constant("svc:call:google:x")),
 });
-const anyBlock: fc.Arbitrary<AnswerEvent[]> = fc.oneof(
+const anyBlock: fc.Arbitrary<ReplyEvent[]> = fc.oneof(
   anyText.map((said) => [text(said)]),
   fc.tuple(anyText, anyText).map(([a, b]) => [thought(a), thought(b)]),
   fc
     .tuple(fc.string({ minLength: 1, maxLength: 6 }), fc.option(anySeal, { nil: null }))
-    .map(([said, seal]): AnswerEvent[] => [
+    .map(([said, seal]): ReplyEvent[] => [
       thought(said),
       { is: "reasoning_detail", detail: { is: "open", text: said, seal } },
     ]),
-  anySeal.map((seal): AnswerEvent[] => [{ is: "reasoning_detail", detail: { is: "sealed", seal } }]),
+  anySeal.map((seal): ReplyEvent[] => [{ is: "reasoning_detail", detail: { is: "sealed", seal } }]),
 );
 const anyCalls = fc
   .array(fc.tuple(fc.dictionary(anyText, anyText, { maxKeys: 3 }), fc.option(anySeal, { nil: null })), { maxLength: 4 })
@@ -301,9 +301,9 @@ const anyCalls = fc
     return fc.infiniteStream(fc.nat()).map((dice) => [...opened.flat(), ...shuffledTogether(written, dice)]);
   });
 
-function shuffledTogether(lists: AnswerEvent[][], dice: Iterable<number>): AnswerEvent[] {
+function shuffledTogether(lists: ReplyEvent[][], dice: Iterable<number>): ReplyEvent[] {
   const left = lists.map((list) => [...list]);
-  const mixed: AnswerEvent[] = [];
+  const mixed: ReplyEvent[] = [];
   for (const roll of dice) {
     const open = left.filter((list) => list.length > 0);
     const next = open[roll % Math.max(1, open.length)]?.shift();
@@ -315,7 +315,7 @@ function shuffledTogether(lists: AnswerEvent[][], dice: Iterable<number>): Answe
 
 const anyAnswer = fc
   .tuple(fc.array(anyBlock, { maxLength: 5 }), anyCalls, fc.constantFrom("stop", "length", "tool_calls"))
-  .map(([blocks, calls, reason]): AnswerEvent[] => [...blocks.flat(), ...calls, { is: "finish", reason }]);
+  .map(([blocks, calls, reason]): ReplyEvent[] => [...blocks.flat(), ...calls, { is: "finish", reason }]);
 
 test("MSG-02 law: the whole answer is what a client puts together from the stream", () => {
   fc.assert(
@@ -331,14 +331,14 @@ test("MSG-02 law: what a caller sends back is what the model said, with every se
       const { content } = whole(events);
       if (content.length === 0) return;
       const request = { model: "m", max_tokens: 1, messages: [{ role: "assistant", content }] };
-      const [turn] = decodeMessages(MessagesRequest.parse(request)).turns;
+      const [turn] = decodeRequest(MessagesRequest.parse(request)).turns;
       expect(turn?.parts).toEqual(partsOf(events));
     }),
   );
 });
 
 /** The same answer, told as parts of a turn. */
-function partsOf(events: readonly AnswerEvent[]): Part[] {
+function partsOf(events: readonly ReplyEvent[]): Part[] {
   const parts: Part[] = [];
   const written = new Map<number, string>();
   for (const event of events)
@@ -394,7 +394,7 @@ test("MSG-02 tool ids reach the caller in the dialect's alphabet and come back a
       { role: "user", content: [{ type: "tool_result", tool_use_id: content[0].id }] },
     ],
   });
-  const { turns } = decodeMessages(back);
+  const { turns } = decodeRequest(back);
   expect(turns[0]?.parts[0]).toMatchObject({ id: "functions.get:0" });
   expect(turns[1]?.parts[0]).toMatchObject({ callId: "functions.get:0" });
 });

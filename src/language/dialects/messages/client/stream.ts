@@ -2,34 +2,34 @@ import { type ErrorEnvelope, messagesEnvelopeOf } from "../../../../contract/fau
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
 import type { Call } from "../../../canon/call.ts";
-import type { AnswerEvent, FinishReason } from "../../../canon/reply-events.ts";
-import { IMPOSSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
-import type { AnswerHead, AnswerWriter, ClientDialect, Closing, Finish } from "../../client-dialect.ts";
+import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
+import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
+import type { AnswerWriter, ClientDialect, Closing, Finish, ReplyHead } from "../../client-dialect.ts";
 import { BlockLine, type Step } from "./content-blocks.ts";
 import { finalUsage, firstUsage, wholeUsage } from "./usage.ts";
 
 /** Canonical events as a stream of this dialect. */
 class MessageWriter implements AnswerWriter {
-  readonly #head: AnswerHead;
+  readonly #head: ReplyHead;
   readonly #blocks: BlockLine;
   #begun = false;
   /** What the provider has told before anything is shown; until then the gateway's own estimate stands. */
   #usage: Usage | undefined;
 
-  constructor(head: AnswerHead, call: Call) {
+  constructor(head: ReplyHead, call: Call) {
     this.#head = head;
     this.#blocks = new BlockLine(call);
   }
 
-  write(event: AnswerEvent): string {
+  write(event: ReplyEvent): string {
     if (event.is === "figures") this.#usage = event.usage;
     const steps = this.#blocks.add(event);
     return steps.length === 0 ? "" : this.#start() + steps.map(written).join("");
   }
 
-  close({ finish, counted, shown }: Closing): string {
+  close({ finish, usage: counted, cost }: Closing): string {
     const rest = this.#blocks.finish().map(written).join("");
-    const usage = finalUsage(counted, shown);
+    const usage = finalUsage(counted, cost);
     const delta = frame({ type: "message_delta", delta: { ...stopOf(finish, this.#blocks), container: null }, usage });
     return this.#start() + rest + delta + frame({ type: "message_stop" });
   }
@@ -44,7 +44,7 @@ class MessageWriter implements AnswerWriter {
     this.#begun = true;
     const estimate = firstUsage(this.#head.inputTokens);
     const told = this.#usage;
-    const isShown = told !== undefined && told !== IMPOSSIBLE_TOKENS && hasFresh(told);
+    const isShown = told !== undefined && told !== IMPLAUSIBLE_TOKENS && hasFresh(told);
     const usage = isShown ? { ...told, ...FIRST_TOKEN } : estimate;
     const unsaid = { stop_reason: null, stop_sequence: null, stop_details: null };
     return frame({ type: "message_start", message: messageOf(this.#head, [], unsaid, wholeUsage(usage, undefined)) });
@@ -74,7 +74,7 @@ function written(step: Step): string {
   }
 }
 
-function messageOf(head: AnswerHead, content: readonly JsonObject[], stop: JsonObject, usage: JsonObject): JsonObject {
+function messageOf(head: ReplyHead, content: readonly JsonObject[], stop: JsonObject, usage: JsonObject): JsonObject {
   const { id, model } = head;
   return { id, type: "message", role: "assistant", model, content, ...stop, container: null, usage };
 }

@@ -20,7 +20,7 @@ import type {
 } from "../../../canon/parts.ts";
 import { readSeal } from "../reasoning-signatures.ts";
 import { clientToolId } from "../tool-ids.ts";
-import type { Notes, Rows } from "./field-notes.ts";
+import type { FieldRules, Notes } from "./field-notes.ts";
 
 type Inner = ToolResultPart["content"][number];
 type Place = { readonly path: string; readonly notes: Notes };
@@ -31,8 +31,8 @@ const CALLED_DIRECTLY = (value: unknown) =>
 const CITED = (value: unknown) =>
   isJsonObject(value) && value["enabled"] === true ? ("native" as const) : ("echo" as const);
 
-const SHARED: Rows = { type: "read", cache_control: "read" };
-const ROWS: Readonly<Record<KnownBlock["type"], Rows>> = {
+const SHARED: FieldRules = { type: "read", cache_control: "read" };
+const ROWS: Readonly<Record<KnownBlock["type"], FieldRules>> = {
   text: { ...SHARED, text: "read", citations: "echo" },
   image: { ...SHARED, source: "read" },
   document: { ...SHARED, source: "read", title: "read", context: "read", citations: CITED },
@@ -53,11 +53,11 @@ const SPEAKERS: Readonly<Record<KnownBlock["type"], readonly InputMessage["role"
   redacted_thinking: ["assistant"],
 };
 
-const MESSAGE_ROWS: Rows = { role: "read", content: "read" };
+const MESSAGE_ROWS: FieldRules = { role: "read", content: "read" };
 
 export function decodeMessage(message: InputMessage, path: string, notes: Notes): Turn {
   const { role, content } = message;
-  notes.sort(message, MESSAGE_ROWS, path);
+  notes.classify(message, MESSAGE_ROWS, path);
   if (typeof content === "string") return { role, parts: [{ is: "text", text: content }] };
   const parts: Part[] = [];
   let sealed: ReasoningSeal | undefined;
@@ -80,8 +80,8 @@ export function decodeMessage(message: InputMessage, path: string, notes: Notes)
 /** A seal that the gateway put before a tool call, because the call itself has no place for it. */
 function callSeal(block: MessageBlock): ReasoningSeal | undefined {
   if (!isKnownBlock(block) || block.type !== "redacted_thinking") return undefined;
-  const { place, seal } = readSeal(block.data);
-  return place === "call" ? seal : undefined;
+  const { carrier, signature } = readSeal(block.data);
+  return carrier === "call" ? signature : undefined;
 }
 
 /** The parts that a block becomes: one, but for documents in pieces, and none for what only the dialect itself knows. */
@@ -90,7 +90,7 @@ function decodeBlock(block: MessageBlock, role: InputMessage["role"], place: Pla
     place.notes.note("native", place.path);
     return [];
   }
-  place.notes.sort(block, ROWS[block.type], place.path);
+  place.notes.classify(block, ROWS[block.type], place.path);
   switch (block.type) {
     case "text":
       return [{ is: "text", text: block.text, ...cacheMark(block.cache_control) }];
@@ -111,11 +111,11 @@ function decodeBlock(block: MessageBlock, role: InputMessage["role"], place: Pla
       return [decodeResult(block, place)];
     case "thinking": {
       // Without a signature it was made here, for a model whose provider gives none.
-      const seal = block.signature ? readSeal(block.signature).seal : null;
+      const seal = block.signature ? readSeal(block.signature).signature : null;
       return [{ is: "reasoning", detail: { is: "open", text: block.thinking, seal } }];
     }
     case "redacted_thinking":
-      return [{ is: "reasoning", detail: { is: "sealed", seal: readSeal(block.data).seal } }];
+      return [{ is: "reasoning", detail: { is: "sealed", seal: readSeal(block.data).signature } }];
   }
 }
 
@@ -178,14 +178,14 @@ function isInnerBlock(value: unknown): value is InnerBlock {
   return isJsonObject(value) && typeof value["type"] === "string";
 }
 
-const INNER_ROWS: Rows = { ...ROWS.text, ...ROWS.image };
+const INNER_ROWS: FieldRules = { ...ROWS.text, ...ROWS.image };
 
 function decodeInner(content: InnerContent, { path, notes }: Place): Inner[] {
   if (typeof content === "string") return content === "" ? [] : [{ is: "text", text: content }];
   return content.flatMap((block, at): Inner[] => {
     const place = { path: `${path}.${at}`, notes };
     if (block.type === "document") return decodeInnerDocument(block, place);
-    notes.sort(block, INNER_ROWS, place.path);
+    notes.classify(block, INNER_ROWS, place.path);
     if (isTextBlock(block)) return [{ is: "text", text: block.text, ...cacheMark(block.cache_control) }];
     if (isImageBlock(block)) return decodeImage(block, place);
     notes.note("native", place.path);
@@ -198,7 +198,7 @@ function decodeInnerDocument(block: InnerBlock, place: Place): Inner[] {
   const document = documentBlock.safeParse(block);
   const parts = document.success ? decodeDocument(document.data, place) : [];
   const inner = parts.filter((part) => part.is === "text" || part.is === "image");
-  if (document.success) place.notes.sort(document.data, ROWS.document, place.path);
+  if (document.success) place.notes.classify(document.data, ROWS.document, place.path);
   if (!document.success || inner.length < parts.length) place.notes.note("native", place.path);
   return inner;
 }

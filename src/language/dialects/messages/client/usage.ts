@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../../kit/json.ts";
-import type { ShownCost } from "../../../canon/reply.ts";
+import type { ReportedCost } from "../../../canon/reply.ts";
 import type { Usage } from "../../../canon/usage.ts";
 
 /** Figures of this dialect: what a cache gave or took is not in the input. */
@@ -16,7 +16,7 @@ function figuresOf(usage: Usage): JsonObject {
 }
 
 /** The figures of a whole answer, and of the head of a stream: with all fields, which some clients insist on. */
-export function wholeUsage(usage: Usage, shown: ShownCost | undefined): JsonObject {
+export function wholeUsage(usage: Usage, shown: ReportedCost | undefined): JsonObject {
   return {
     ...figuresOf(usage),
     cache_creation: byAge(usage),
@@ -28,7 +28,7 @@ export function wholeUsage(usage: Usage, shown: ShownCost | undefined): JsonObje
 }
 
 /** The figures at the end of a stream: what they do not repeat is as it was said at its beginning. */
-export function finalUsage(usage: Usage, shown: ShownCost | undefined): JsonObject {
+export function finalUsage(usage: Usage, shown: ReportedCost | undefined): JsonObject {
   return { ...figuresOf(usage), ...(usage.cacheWriteTokens > 0 ? { cache_creation: byAge(usage) } : {}), ...shown };
 }
 

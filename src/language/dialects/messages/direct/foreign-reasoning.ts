@@ -9,12 +9,12 @@ import { isForeignSeal } from "../reasoning-signatures.ts";
  * gateway wrote them, and a provider refuses the whole request for one of them. Where there are none, the caller's bytes
  * go on untouched.
  */
-export function hasForeignThoughts({ turns }: Call): boolean {
+export function hasForeignReasoning({ turns }: Call): boolean {
   return turns.some(({ parts }) => parts.some(isForeign));
 }
 
 /** The text of `messages` without them, its numbers as they were written. */
-export function withoutForeignThoughts(messagesText: string): string {
+export function withoutForeignReasoning(messagesText: string): string {
   const messages = parseLosslessJson(messagesText);
   return Array.isArray(messages) ? JSON.stringify(messages.flatMap(cleaned)) : messagesText;
 }

@@ -2,15 +2,15 @@ import { parseJsonText, patchMembers } from "../../../../kit/json.ts";
 import type { Piece } from "../../../canon/reply.ts";
 import { decodeException } from "../../converse/upstream/errors.ts";
 import { DAMAGED, EXCEPTION } from "../../converse/upstream/frames.ts";
-import type { Frame } from "../../upstream-dialect.ts";
-import { DirectMessages } from "./stream.ts";
+import type { StreamFrame } from "../../upstream-dialect.ts";
+import { DirectMessagesStream } from "./stream.ts";
 
 /** What the service adds to the last event for itself: it is no part of the dialect. */
 const METRICS = "amazon-bedrock-invocationMetrics";
 
 /** The response stream of InvokeModel: events of this dialect, each packed into a message of a binary event stream. */
-export class InvokedMessages extends DirectMessages {
-  override read(frame: Frame): Piece {
+export class InvokeModelStream extends DirectMessagesStream {
+  override read(frame: StreamFrame): Piece {
     const { event, data } = frame;
     if (event === null || event === DAMAGED) return { is: "garbage" };
     if (event.startsWith(EXCEPTION))

@@ -7,7 +7,7 @@ import { type Efforts, nearestEffort } from "../../../canon/effort.ts";
  * The word that the model is told in the place of the caller's own; undefined: the caller's goes out, or there is none.
  * This is the provider's own format: where nobody knows the model's words, it judges them itself.
  */
-export function effortInstead({ value }: ParsedBody, efforts: Efforts): Effort | undefined {
+export function substituteEffort({ value }: ParsedBody, efforts: Efforts): Effort | undefined {
   const { output_config: config } = value;
   const word = isJsonObject(config) ? EFFORTS.find((known) => known === config["effort"]) : undefined;
   if (word === undefined) return undefined;
@@ -17,7 +17,7 @@ export function effortInstead({ value }: ParsedBody, efforts: Efforts): Effort |
 
 /** The member that says so, its other fields as they were written. */
 export function effortPatches(body: ParsedBody, efforts: Efforts): MemberPatch[] {
-  const effort = effortInstead(body, efforts);
+  const effort = substituteEffort(body, efforts);
   const config = effort === undefined ? undefined : losslessMember(body, "output_config");
   return isJsonObject(config) ? [{ key: "output_config", json: JSON.stringify({ ...config, effort }) }] : [];
 }

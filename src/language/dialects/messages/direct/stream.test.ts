@@ -5,11 +5,11 @@ import { encodeEventMessage } from "../../../../kit/aws-event-stream.ts";
 import { SseReader } from "../../../../kit/sse.ts";
 import { weightOf } from "../../../canon/estimate.ts";
 import type { Piece } from "../../../canon/reply.ts";
-import { IMPOSSIBLE_TOKENS } from "../../../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS } from "../../../canon/usage.ts";
 import { ConverseFrames } from "../../converse/upstream/frames.ts";
-import type { Frame } from "../../upstream-dialect.ts";
-import { InvokedMessages } from "./invoke.ts";
-import { DirectMessages, decodeDirect } from "./stream.ts";
+import type { StreamFrame } from "../../upstream-dialect.ts";
+import { InvokeModelStream } from "./invoke.ts";
+import { DirectMessagesStream, decodeDirectReply } from "./stream.ts";
 
 const OWN = { id: "msg_own", model: "anthropic/claude-own" };
 /** A text of the provider's with what is the gateway's in it. */
@@ -40,13 +40,14 @@ const USAGE = {
   output_tokens_details: { thinking_tokens: 9 },
 };
 
-const framesOf = (bytes: Buffer, size = bytes.length): Frame[] => {
+const framesOf = (bytes: Buffer, size = bytes.length): StreamFrame[] => {
   const reader = new SseReader(1 << 20);
   return [...[...cutInto(bytes, size)].flatMap((chunk) => reader.push(chunk)), ...reader.end()];
 };
 const textOf = (pieces: readonly Piece[]) => pieces.map((piece) => ("text" in piece ? piece.text : "")).join("");
-const readAll = (stream: DirectMessages, frames: readonly Frame[]) => frames.map((frame) => stream.read(frame));
-const event = (data: object): Frame => ({ event: null, data: JSON.stringify(data) });
+const readAll = (stream: DirectMessagesStream, frames: readonly StreamFrame[]) =>
+  frames.map((frame) => stream.read(frame));
+const event = (data: object): StreamFrame => ({ event: null, data: JSON.stringify(data) });
 
 describe("a stream that is handed on", () => {
   const source = messageStream(messageJson(CONTENT, { usage: USAGE }), 5);
@@ -54,14 +55,14 @@ describe("a stream that is handed on", () => {
 
   test("MSG-01 every byte reaches the caller but for id and model, wherever the chunks were cut", () => {
     for (const size of [1, 2, 3, 7, 64, 1000, source.length]) {
-      const stream = new DirectMessages(OWN);
+      const stream = new DirectMessagesStream(OWN);
       const pieces = readAll(stream, framesOf(source, size));
       expect(textOf(pieces) + stream.close()).toBe(expected);
     }
   });
 
   test("MSG-01 BILL-05 the meter reads along: last figures win, everything the model wrote is counted", () => {
-    const stream = new DirectMessages(OWN);
+    const stream = new DirectMessagesStream(OWN);
     readAll(stream, framesOf(source));
     expect(stream.usage).toEqual({
       ...NO_USAGE,
@@ -78,7 +79,7 @@ describe("a stream that is handed on", () => {
   });
 
   test("the last event waits for the close", () => {
-    const stream = new DirectMessages(OWN);
+    const stream = new DirectMessagesStream(OWN);
     const pieces = readAll(stream, framesOf(source));
     expect(pieces.at(-1)).toEqual({ is: "end", text: "" });
     expect(stream.close()).toBe('event: message_stop\ndata: {"type":"message_stop"     }\n\n');
@@ -87,14 +88,14 @@ describe("a stream that is handed on", () => {
   test("only id and model of the message change: spaces, order, escapes and numbers stay", () => {
     const data =
       '{ "message" : {"usage":{"input_tokens":1.0},"big":12345678901234567890, "id" : "x\\u0041" ,"model" :"c\\u0041","s":"\\u00e9\\/"}, "type":"message_start","extra":null }   ';
-    expect(new DirectMessages(OWN).read({ event: "message_start", data })).toEqual({
+    expect(new DirectMessagesStream(OWN).read({ event: "message_start", data })).toEqual({
       is: "preamble",
       text: `event: message_start\ndata: ${data.replace('"x\\u0041"', `"${OWN.id}"`).replace('"c\\u0041"', `"${OWN.model}"`)}\n\n`,
     });
   });
 
   test("nothing the model said: the head, pings and an empty text; from then on everything is content", () => {
-    const stream = new DirectMessages(OWN);
+    const stream = new DirectMessagesStream(OWN);
     const kinds = readAll(stream, [
       event({ type: "message_start", message: { id: "m" } }),
       event({ type: "ping" }),
@@ -110,13 +111,13 @@ describe("a stream that is handed on", () => {
   test.each(["thinking", "redacted_thinking", "tool_use", "server_tool_use", "web_search_tool_result", "new_kind"])(
     "a block of %s is content as it opens",
     (type) => {
-      const stream = new DirectMessages(OWN);
+      const stream = new DirectMessagesStream(OWN);
       expect(stream.read(event({ type: "content_block_start", index: 0, content_block: { type } })).is).toBe("content");
     },
   );
 
   test("events nobody knows pass through, JSON or not; known ones must be JSON", () => {
-    const stream = new DirectMessages(OWN);
+    const stream = new DirectMessagesStream(OWN);
     const text = 'event: novelty\ndata: {"type":"novelty", "a":1}\n\n';
     expect(textOf(readAll(stream, framesOf(Buffer.from(text))))).toBe(text);
     expect(stream.read({ event: "novelty", data: "words" })).toMatchObject({ is: "preamble" });
@@ -126,7 +127,7 @@ describe("a stream that is handed on", () => {
   });
 
   test("data in several lines stays in several lines; an event without a name gets its type", () => {
-    const stream = new DirectMessages(OWN);
+    const stream = new DirectMessagesStream(OWN);
     const lines = 'event: ping\ndata: {"type":\ndata: "ping"}\n\n';
     expect(textOf(readAll(stream, framesOf(Buffer.from(lines))))).toBe(lines);
     expect(textOf([stream.read(event({ type: "ping" }))])).toBe('event: ping\ndata: {"type":"ping"}\n\n');
@@ -134,7 +135,7 @@ describe("a stream that is handed on", () => {
 
   test("an error inside the stream is a problem with the status it stands for", () => {
     const overloaded = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
-    expect(new DirectMessages(OWN).read({ event: "error", data: JSON.stringify(overloaded) })).toEqual({
+    expect(new DirectMessagesStream(OWN).read({ event: "error", data: JSON.stringify(overloaded) })).toEqual({
       is: "problem",
       problem: { message: "Overloaded", code: null, type: "overloaded_error", status: 529 },
     });
@@ -142,18 +143,18 @@ describe("a stream that is handed on", () => {
 
   test("CHAT-07 an instalment of the figures that cannot be makes all of them impossible", () => {
     for (const output_tokens of [-1, 2.5]) {
-      const stream = new DirectMessages(OWN);
+      const stream = new DirectMessagesStream(OWN);
       const usage = { input_tokens: 10, output_tokens: 1 };
       stream.read(event({ type: "message_start", message: { id: "m", content: [], usage } }));
       expect(stream.usage).toMatchObject({ inputTokens: 10, outputTokens: 1 });
       stream.read(event({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens } }));
-      expect(stream.usage).toBe(IMPOSSIBLE_TOKENS);
+      expect(stream.usage).toBe(IMPLAUSIBLE_TOKENS);
       expect(stream.cutShort).toBeUndefined();
     }
   });
 
   test("a server that forgets its last event is helped out; a broken stream ends with an error event", () => {
-    const stream = new DirectMessages(OWN);
+    const stream = new DirectMessagesStream(OWN);
     stream.read(event({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } }));
     expect(stream.finished).toBe(true);
     expect(stream.close()).toBe(messageEvent({ type: "message_stop" }));
@@ -167,7 +168,7 @@ describe("a stream that is handed on", () => {
 describe("a whole answer that is handed on", () => {
   test("MSG-01 the provider's bytes with our id and our name of the model, and figures for the meter", () => {
     const text = `\n${JSON.stringify(messageJson(CONTENT, { usage: USAGE, unknown: { a: [1.0, 2e5] } }), null, 1)} \n`;
-    const answer = decodeDirect(Buffer.from(text), OWN);
+    const answer = decodeDirectReply(Buffer.from(text), OWN);
     expect(answer?.render(NO_USAGE, undefined)).toBe(asOwn(text));
     expect(answer?.usage).toMatchObject({ inputTokens: 161, cacheWrite1hTokens: 30, outputTokens: 42 });
     expect(answer?.upstreamId).toBe("msg_1");
@@ -177,7 +178,7 @@ describe("a whole answer that is handed on", () => {
   test.each(['{"type":"error","error":{"type":"api_error"}}', "[]", "words", '{"content":"text"}'])(
     "%s is no answer",
     (text) => {
-      expect(decodeDirect(Buffer.from(text), OWN)).toBeUndefined();
+      expect(decodeDirectReply(Buffer.from(text), OWN)).toBeUndefined();
     },
   );
 });
@@ -190,7 +191,7 @@ describe("the response stream of InvokeModel", () => {
     );
   const read = (bytes: Buffer, size: number) => {
     const frames = new ConverseFrames(1 << 20);
-    const stream = new InvokedMessages(OWN);
+    const stream = new InvokeModelStream(OWN);
     const list = [...[...cutInto(bytes, size)].flatMap((part) => frames.push(part)), ...frames.end()];
     const pieces = readAll(stream, list);
     return { stream, pieces, text: textOf(pieces) + stream.close() };

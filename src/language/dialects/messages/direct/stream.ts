@@ -9,11 +9,19 @@ import {
   tryParseJsonObject,
 } from "../../../../kit/json.ts";
 import { weightOf } from "../../../canon/estimate.ts";
-import type { ExtraName } from "../../../canon/extras.ts";
-import type { AnswerStream, Piece, WholeAnswer } from "../../../canon/reply.ts";
+import type { BillableExtraName } from "../../../canon/extras.ts";
+import type { Piece, ReplyStream, WholeReply } from "../../../canon/reply.ts";
 import type { Usage } from "../../../canon/usage.ts";
-import { isRunInBlock, messagePrompts, messageUses, mostUses, type Uses, usedInBlock, usesSeen } from "../../extras.ts";
-import type { Frame } from "../../upstream-dialect.ts";
+import {
+  type ExtraUses,
+  isRunInBlock,
+  maxExtraUses,
+  messagePrompts,
+  messageUses,
+  usedInBlock,
+  usesSeen,
+} from "../../extras.ts";
+import type { StreamFrame } from "../../upstream-dialect.ts";
 import { decodeProblem } from "../upstream/errors.ts";
 import { UsageTally } from "../upstream/usage.ts";
 import { WireMessage, WireStart, WireStop } from "../wire.ts";
@@ -21,17 +29,17 @@ import { WireMessage, WireStart, WireStop } from "../wire.ts";
 const LAST_EVENT = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
 
 /** What of an answer is the gateway's: its id, and for a caller that compares it the name of the model. */
-export type Own = { readonly id: string; readonly model: string | undefined };
+export type OwnMembers = { readonly id: string; readonly model: string | undefined };
 
 /** Hands a stream of this dialect on as it came, but for what is the gateway's own, and reads along for the meter. */
-export class DirectMessages implements AnswerStream {
-  readonly #own: Own;
+export class DirectMessagesStream implements ReplyStream {
+  readonly #own: OwnMembers;
   readonly #tally = new UsageTally();
   #usage: Usage | undefined;
-  #uses: Uses | undefined;
+  #uses: ExtraUses | undefined;
   #inputs = 1;
   /** Tools of the provider's as they were begun: the figures about them come last. */
-  readonly #begun: Partial<Record<ExtraName, number>> = {};
+  readonly #begun: Partial<Record<BillableExtraName, number>> = {};
   #runs = 0;
   #outputWeight = 0;
   #upstreamId: string | null = null;
@@ -41,7 +49,7 @@ export class DirectMessages implements AnswerStream {
   #spoken = false;
   #last = LAST_EVENT;
 
-  constructor(own: Own) {
+  constructor(own: OwnMembers) {
     this.#own = own;
   }
 
@@ -49,8 +57,8 @@ export class DirectMessages implements AnswerStream {
     return this.#usage;
   }
 
-  get uses(): Uses | undefined {
-    return this.#figured ? this.#uses : mostUses(this.#uses, this.#begun);
+  get uses(): ExtraUses | undefined {
+    return this.#figured ? this.#uses : maxExtraUses(this.#uses, this.#begun);
   }
 
   get inputs(): number {
@@ -73,7 +81,7 @@ export class DirectMessages implements AnswerStream {
     return this.#finished;
   }
 
-  read(frame: Frame): Piece {
+  read(frame: StreamFrame): Piece {
     const body = tryParseJsonObject(frame.data);
     const type = body?.["type"] ?? frame.event;
     if (type === "error") return { is: "problem", problem: decodeProblem(body, null) };
@@ -102,11 +110,11 @@ export class DirectMessages implements AnswerStream {
     return this.#piece(frame, type);
   }
 
-  #piece(frame: Frame, type: unknown): Piece {
+  #piece(frame: StreamFrame, type: unknown): Piece {
     return { is: this.#spoken ? "content" : "preamble", text: written(frame, type) };
   }
 
-  #begin(frame: Frame, message: unknown): Piece {
+  #begin(frame: StreamFrame, message: unknown): Piece {
     const start = WireStart.safeParse(message);
     const data = withOwnMembers(frame.data, this.#own);
     if (!start.success || data === undefined) return { is: "garbage" };
@@ -159,7 +167,7 @@ export class DirectMessages implements AnswerStream {
 }
 
 /** A whole answer of this dialect, handed on as it came but for its id and model. */
-export function decodeDirect(bytes: Buffer, own: Own): WholeAnswer | undefined {
+export function decodeDirectReply(bytes: Buffer, own: OwnMembers): WholeReply | undefined {
   const body = parseJsonObject(bytes);
   if ("problem" in body) return undefined;
   const message = WireMessage.safeParse(body.value);
@@ -167,8 +175,8 @@ export function decodeDirect(bytes: Buffer, own: Own): WholeAnswer | undefined {
   const { content, id, usage } = message.data;
   return {
     usage: new UsageTally().add(usage),
-    uses: messageUses(usage, usesSeen(content)),
-    inputs: messagePrompts(usage, content.filter(isRunInBlock).length),
+    extraUses: messageUses(usage, usesSeen(content)),
+    promptCount: messagePrompts(usage, content.filter(isRunInBlock).length),
     upstreamId: id || null,
     outputWeight: content.reduce((sum, block) => sum + weightOfBlock(block), 0),
     render: () => owned(body, own),
@@ -186,7 +194,7 @@ const KNOWN: ReadonlySet<unknown> = new Set([
 ]);
 
 /** The frame as it came. Clients of this dialect hear no event without a name: where a server left it out, it is its type. */
-function written({ event, data }: Frame, type: unknown): string {
+function written({ event, data }: StreamFrame, type: unknown): string {
   const name = event ?? (typeof type === "string" ? type : null);
   const head = name === null ? "" : `event: ${name}\n`;
   return `${head}data: ${data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data}\n\n`;
@@ -205,7 +213,7 @@ function weightOfBlock(block: unknown): number {
 }
 
 /** Only the characters of the two change. */
-function withOwnMembers(data: string, own: Own): string | undefined {
+function withOwnMembers(data: string, own: OwnMembers): string | undefined {
   const event = parseJsonText(data);
   const span = "problem" in event ? undefined : event.members.get("message");
   if (span === undefined) return undefined;
@@ -214,7 +222,7 @@ function withOwnMembers(data: string, own: Own): string | undefined {
   return data.slice(0, span.valueStart) + owned(message, own) + data.slice(span.valueEnd);
 }
 
-function owned(message: ParsedBody, { id, model }: Own): string {
+function owned(message: ParsedBody, { id, model }: OwnMembers): string {
   const isNamed = model !== undefined && message.members.has("model");
   const named = isNamed ? [{ key: "model", json: JSON.stringify(model) }] : [];
   return patchMembers(message, [{ key: "id", json: JSON.stringify(id) }, ...named]);

@@ -9,8 +9,8 @@ type UnknownHints = {
 };
 
 /** Asks for the arguments of a tool as they are written. Doors that do not know it have a beta that says so of all tools. */
-export const EAGER = "eager_input_streaming";
-export const EAGER_BETA = "fine-grained-tool-streaming-2025-05-14";
+export const EAGER_STREAMING = "eager_input_streaming";
+export const EAGER_STREAMING_BETA = "fine-grained-tool-streaming-2025-05-14";
 
 const SCOPE_BETA = "prompt-caching-scope-";
 const DIAGNOSIS_BETA = "cache-diagnosis-";
@@ -21,12 +21,12 @@ const MARKED = ["system", "messages", "tools"] as const;
  * they are about caches, and about when pieces of an answer are sent. Those that came with a beta are known where it is
  * among the betas that go along.
  */
-export function unknownHints(body: ParsedBody, sent: readonly string[], eager: "known" | "unknown"): UnknownHints {
+export function stripUnknownHints(body: ParsedBody, sent: readonly string[], eager: "known" | "unknown"): UnknownHints {
   const isSent = (beta: string) => sent.some((name) => name.startsWith(beta));
   const fields = isSent(DIAGNOSIS_BETA) ? ["cache_control"] : ["cache_control", "diagnostics"];
   const dropped = fields.filter((key) => body.members.has(key));
   const patches: MemberPatch[] = dropped.map((key) => ({ key, json: null }));
-  const words = [...(isSent(SCOPE_BETA) ? [] : ["scope"]), ...(eager === "unknown" ? [EAGER] : [])];
+  const words = [...(isSent(SCOPE_BETA) ? [] : ["scope"]), ...(eager === "unknown" ? [EAGER_STREAMING] : [])];
   // In JSON a word with its quotes is a name, or a text of its own.
   const strange = new Set(words.filter((word) => body.text.includes(`"${word}"`)));
   if (strange.size === 0) return { patches, dropped };
@@ -49,10 +49,10 @@ function withoutHints(value: unknown, strange: ReadonlySet<string>, found: Set<s
     kept = { ...kept, cache_control: rest };
     found.add("cache_control.scope");
   }
-  if (strange.has(EAGER) && EAGER in value) {
-    const { [EAGER]: _, ...rest } = kept;
+  if (strange.has(EAGER_STREAMING) && EAGER_STREAMING in value) {
+    const { [EAGER_STREAMING]: _, ...rest } = kept;
     kept = rest;
-    if (value[EAGER] === true) found.add(EAGER);
+    if (value[EAGER_STREAMING] === true) found.add(EAGER_STREAMING);
   }
   if (!Array.isArray(content)) return kept;
   const cleaned = content.map((block) => withoutHints(block, strange, found));

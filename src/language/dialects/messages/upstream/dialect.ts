@@ -1,13 +1,13 @@
 import type { UpstreamDialect } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 import { decodeProblem } from "./errors.ts";
-import { isInTheWay, outputMax, planThinking } from "./reasoning.ts";
+import { conflictsWithEffort, outputTokensMax, planThinking } from "./reasoning.ts";
 import { decodeReply } from "./reply.ts";
 import { encodeRequest } from "./request.ts";
 import { MessageReader } from "./stream.ts";
 
 /** D2: the messages API. */
-export const messagesDialect: UpstreamDialect = {
+export const messagesUpstream: UpstreamDialect = {
   fields: FIELDS,
   surface: "messages",
   media: new Set(["image", "file", "remote_url"]),
@@ -15,13 +15,13 @@ export const messagesDialect: UpstreamDialect = {
   auth: "x-api-key",
   headers: { "anthropic-version": "2023-06-01" },
   framing: "sse",
-  takesMarks: () => true,
+  supportsCacheBreakpoints: () => true,
   temperatureMax: 1,
   path: () => "/messages",
-  effort: (call, facts) => planThinking(call, facts).received,
-  outputMax,
-  isInTheWay,
-  encode: encodeRequest,
+  effort: (call, facts) => planThinking(call, facts).effectiveEffort,
+  outputTokensMax,
+  conflictsWithEffort,
+  encodeRequest: encodeRequest,
   decodeReply,
   openReader: () => new MessageReader(),
   decodeProblem,

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { MediaSource } from "../../../canon/parts.ts";
-import { typeByBytes, unreadable } from "../../media.ts";
+import { typeByBytes, unsupportedMedia } from "../../media.ts";
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 
@@ -11,11 +11,11 @@ export function imageBlock(source: MediaSource, param: string): JsonObject {
       return { type: "image", source: { type: "url", url: webAddress(source.url, param) } };
     case "inline": {
       const mediaType = typeByBytes(source.base64) ?? source.mediaType;
-      if (!IMAGE_TYPES.has(mediaType)) throw unreadable(param, "a JPEG, PNG, GIF or WebP image");
+      if (!IMAGE_TYPES.has(mediaType)) throw unsupportedMedia(param, "a JPEG, PNG, GIF or WebP image");
       return { type: "image", source: { type: "base64", media_type: mediaType, data: source.base64 } };
     }
     case "uploaded":
-      throw unreadable(param, "an image as a URL or a data URL");
+      throw unsupportedMedia(param, "an image as a URL or a data URL");
   }
 }
 
@@ -26,16 +26,16 @@ export function documentBlock(source: MediaSource, filename: string | null, para
 
 function documentSource(source: MediaSource, param: string): JsonObject {
   if (source.is === "url") return { type: "url", url: webAddress(source.url, param) };
-  if (source.is === "uploaded") throw unreadable(param, "a file as a data URL");
+  if (source.is === "uploaded") throw unsupportedMedia(param, "a file as a data URL");
   const { base64, mediaType } = source;
   if (typeByBytes(base64) === "application/pdf" || mediaType === "application/pdf")
     return { type: "base64", media_type: "application/pdf", data: base64 };
   const bytes = Buffer.from(base64, "base64");
-  if (!mediaType.startsWith("text/") || !isUtf8(bytes)) throw unreadable(param, "a PDF or a text file in UTF-8");
+  if (!mediaType.startsWith("text/") || !isUtf8(bytes)) throw unsupportedMedia(param, "a PDF or a text file in UTF-8");
   return { type: "text", media_type: "text/plain", data: bytes.toString() };
 }
 
 function webAddress(url: string, param: string): string {
-  if (!/^https?:\/\//i.test(url)) throw unreadable(param, "an http(s) URL or a base64 data URL");
+  if (!/^https?:\/\//i.test(url)) throw unsupportedMedia(param, "an http(s) URL or a base64 data URL");
   return url;
 }

@@ -2,7 +2,7 @@ import { isJsonObject } from "../../../../kit/json.ts";
 import { percentEncode } from "../../../../kit/percent-encode.ts";
 import { decodeProblem as decodeGoogleProblem } from "../../gemini/upstream/errors.ts";
 import type { UpstreamDialect } from "../../upstream-dialect.ts";
-import { messagesDialect } from "./dialect.ts";
+import { messagesUpstream } from "./dialect.ts";
 import { decodeProblem as decodeOwnProblem } from "./errors.ts";
 import { requestBody } from "./request.ts";
 
@@ -16,12 +16,13 @@ export function rawPredictPath(upstreamModel: string, delivery: "whole" | "strea
 }
 
 /** The messages API behind Google's door for other makers' models: the model is in the path, the version in the body. */
-export const rawPredictDialect: UpstreamDialect = {
-  ...messagesDialect,
+export const rawPredictUpstream: UpstreamDialect = {
+  ...messagesUpstream,
   auth: "bearer",
   headers: {},
   path: ({ stream }, { upstreamModel }) => rawPredictPath(upstreamModel, stream ? "stream" : "whole"),
-  encode: (call, facts) => JSON.stringify({ anthropic_version: RAW_PREDICT_VERSION, ...requestBody(call, facts) }),
+  encodeRequest: (call, facts) =>
+    JSON.stringify({ anthropic_version: RAW_PREDICT_VERSION, ...requestBody(call, facts) }),
   decodeProblem: decodeRawPredictProblem,
 };
 

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../../../kit/json.ts";
 import { type Call, EFFORTS, type Effort, type ReasoningWish } from "../../../canon/call.ts";
 import { nearestEffort } from "../../../canon/effort.ts";
 import type { Part, Turn } from "../../../canon/parts.ts";
-import type { ThinkingWay } from "../../../canon/reasoning-control.ts";
+import type { ReasoningControl } from "../../../canon/reasoning-control.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 
 /** How a request says how hard to think and how long the answer may get; the two depend on each other. */
@@ -11,9 +11,9 @@ export type ThinkingPlan = {
   readonly maxTokens: number;
   readonly thinking: JsonObject | undefined;
   /** The word beside it, on models that have one. */
-  readonly word: string | undefined;
+  readonly effort: string | undefined;
   /** What the provider was told, in the caller's words. */
-  readonly received: Effort | undefined;
+  readonly effectiveEffort: Effort | undefined;
 };
 
 /** The dialect demands a limit. Where the catalogue knows none of the model, every model known takes this one. */
@@ -33,14 +33,15 @@ const BUDGETS: Readonly<Record<Exclude<Effort, "none">, number>> = {
 export function planThinking(call: Call, facts: ModelFacts): ThinkingPlan {
   const maxTokens = call.maxOutputTokens ?? facts.maxOutputTokens ?? MAX_TOKENS_DEFAULT;
   const { reasoning } = call;
-  if (reasoning === undefined) return { maxTokens, thinking: undefined, word: undefined, received: undefined };
+  if (reasoning === undefined) return { maxTokens, thinking: undefined, effort: undefined, effectiveEffort: undefined };
   const mode = modeOf(facts);
-  if (reasoning.effort === "none") return { maxTokens, thinking: off(mode, facts), word: undefined, received: "none" };
+  if (reasoning.effort === "none")
+    return { maxTokens, thinking: off(mode, facts), effort: undefined, effectiveEffort: "none" };
   return mode === "budget" ? byBudget(call, reasoning, maxTokens, facts) : byWord(call, reasoning, maxTokens, facts);
 }
 
 /** The most that is written where a limit is stated: a budget that does not fit into it comes on top of it. */
-export function outputMax({ reasoning }: Call, limit: number, facts: ModelFacts): number {
+export function outputTokensMax({ reasoning }: Call, limit: number, facts: ModelFacts): number {
   if (reasoning === undefined || reasoning.effort === "none" || modeOf(facts) !== "budget") return limit;
   // A word alone asks for more than a small limit only by the least that can be thought.
   const budget = reasoning.budgetTokens ?? BUDGET_MIN;
@@ -48,23 +49,23 @@ export function outputMax({ reasoning }: Call, limit: number, facts: ModelFacts)
 }
 
 /** Thoughts that do not fit into the stated limit would raise it, and none can come before words that are already said. */
-export function isInTheWay(call: Call, facts: ModelFacts): boolean {
+export function conflictsWithEffort(call: Call, facts: ModelFacts): boolean {
   const { reasoning, maxOutputTokens: limit, turns } = call;
   if (reasoning === undefined || reasoning.effort === "none") return false;
   if (turns.at(-1)?.role === "assistant") return true;
-  return limit !== undefined && outputMax(call, limit, facts) > limit;
+  return limit !== undefined && outputTokensMax(call, limit, facts) > limit;
 }
 
-function modeOf(facts: ModelFacts): ThinkingWay {
+function modeOf(facts: ModelFacts): ReasoningControl {
   return facts.thinking ?? usualMode(facts);
 }
 
 /** Models that refuse sampling are the ones that also refuse a budget. */
-function usualMode({ sampling }: ModelFacts): ThinkingWay {
+function usualMode({ sampling }: ModelFacts): ReasoningControl {
   return sampling === false ? "adaptive" : "budget";
 }
 
-function off(mode: ThinkingWay, { model }: ModelFacts): JsonObject {
+function off(mode: ReasoningControl, { model }: ModelFacts): JsonObject {
   if (mode === "always")
     throw fault("unsupported_parameter", {
       message: `${model} always thinks: reasoning_effort cannot be none. Send low, or choose another model.`,
@@ -81,9 +82,9 @@ function isForced({ toolChoice }: Call): boolean {
 function byWord(call: Call, reasoning: ReasoningWish, maxTokens: number, facts: ModelFacts): ThinkingPlan {
   const effort = nearestEffort(reasoning, facts.efforts);
   const word = effort === "minimal" ? "low" : effort;
-  if (isForced(call)) return { maxTokens, thinking: undefined, word, received: word };
+  if (isForced(call)) return { maxTokens, thinking: undefined, effort: word, effectiveEffort: word };
   refuseSampling(call, facts);
-  return { maxTokens, thinking: { type: "adaptive", display: "summarized" }, word, received: word };
+  return { maxTokens, thinking: { type: "adaptive", display: "summarized" }, effort: word, effectiveEffort: word };
 }
 
 function byBudget(call: Call, reasoning: ReasoningWish, limit: number, facts: ModelFacts): ThinkingPlan {
@@ -94,7 +95,7 @@ function byBudget(call: Call, reasoning: ReasoningWish, limit: number, facts: Mo
     });
   // In the middle of a tool loop the model wants its own thoughts back; without them it can only go on without any.
   if (lacksItsThoughts(call.turns))
-    return { maxTokens: limit, thinking: { type: "disabled" }, word: undefined, received: "none" };
+    return { maxTokens: limit, thinking: { type: "disabled" }, effort: undefined, effectiveEffort: "none" };
   refuseSampling(call, facts);
   const budget = budgetFor(reasoning, limit, facts);
   const maxTokens = limit > budget ? limit : limit + budget;
@@ -103,8 +104,8 @@ function byBudget(call: Call, reasoning: ReasoningWish, limit: number, facts: Mo
   return {
     maxTokens,
     thinking: { type: "enabled", budget_tokens: budget },
-    word: undefined,
-    received: reasoning.budgetTokens === null ? wordFor(budget) : reasoning.effort,
+    effort: undefined,
+    effectiveEffort: reasoning.budgetTokens === null ? wordFor(budget) : reasoning.effort,
   };
 }
 

@@ -1,21 +1,21 @@
 import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
-import type { AnswerEvent } from "../../../canon/reply-events.ts";
+import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import { WireMessage } from "../wire.ts";
 import { MessageReader } from "./stream.ts";
 
 /** A whole answer, read as a stream whose blocks open complete. */
-export function decodeReply(bytes: Buffer): readonly AnswerEvent[] | undefined {
+export function decodeReply(bytes: Buffer): readonly ReplyEvent[] | undefined {
   const message = WireMessage.safeParse(parsed(bytes));
   if (!message.success) return undefined;
   const reader = new MessageReader();
   const { content, id, usage, ...rest } = message.data;
-  const events: AnswerEvent[] = [...(reader.begin({ id }) ?? [])];
+  const events: ReplyEvent[] = [...(reader.begin({ id }) ?? [])];
   for (const [index, block] of content.entries()) {
     const opened = reader.open(index, block);
     if (opened === undefined) return undefined;
     events.push(...opened, ...reader.close(index));
   }
-  return [...events, ...reader.figures(usage), ...reader.stop(rest), ...reader.end()];
+  return [...events, ...reader.readUsage(usage), ...reader.stop(rest), ...reader.end()];
 }
 
 /** Numbers inside a call's arguments go to the client as the model wrote them, as they do in a stream. */

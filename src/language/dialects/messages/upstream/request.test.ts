@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Json } from "../../../../../tests/support/gateway.ts";
 import { callOf, FACTS, HELLO, PNG, refusal, sent, toolCall, WEATHER } from "../../../../../tests/support/messages.ts";
 import { clientToolId, wireToolId } from "../tool-ids.ts";
-import { messagesDialect } from "./dialect.ts";
+import { messagesUpstream } from "./dialect.ts";
 
 describe("turns", () => {
   test("CHAT-02 instructions at the beginning are the system prompt, later ones stay in their place as the user's words", () => {
@@ -134,7 +134,10 @@ describe("turns", () => {
         { role: "tool", tool_call_id: "a", content: "" },
       ],
     });
-    const text = messagesDialect.encode(callOf(body('{ "id": 9007199254740993, "price": 1.0, "n": [1e2] }')), FACTS);
+    const text = messagesUpstream.encodeRequest(
+      callOf(body('{ "id": 9007199254740993, "price": 1.0, "n": [1e2] }')),
+      FACTS,
+    );
     expect(text).toContain('"input":{"id":9007199254740993,"price":1.0,"n":[1e2]}');
     for (const args of ["{", "[1]", '"x"', "1.0", "null", "{} {}"]) {
       expect(refusal(body(args)), args).toMatchObject({
@@ -257,7 +260,7 @@ describe("pictures and files", () => {
       { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } },
     ];
     for (const part of wrong) expect(of(part).param, JSON.stringify(part)).toBe("messages.1.content.1");
-    expect([...messagesDialect.media].sort()).toEqual(["file", "image", "remote_url"]);
+    expect([...messagesUpstream.media].sort()).toEqual(["file", "image", "remote_url"]);
   });
 });
 

@@ -21,13 +21,13 @@ export function encodeRequest(call: Call, facts: ModelFacts): string {
 
 /** The same without the model, for servers that have it in their path. */
 export function requestBody(call: Call, facts: ModelFacts): JsonObject {
-  const { maxTokens, thinking, word } = planThinking(call, facts);
+  const { maxTokens, thinking, effort } = planThinking(call, facts);
   const { system, messages } = encodeTurns(call.turns);
   const instructions =
     call.responseFormat.is === "json_object" ? [...system, { type: "text", text: JSON_ONLY }] : system;
   const tools = encodeTools(call);
   checkMarks(instructions, tools, messages);
-  const outputConfig = { ...(word === undefined ? {} : { effort: word }), ...encodeFormat(call.responseFormat) };
+  const outputConfig = { ...(effort === undefined ? {} : { effort: effort }), ...encodeFormat(call.responseFormat) };
   return {
     max_tokens: maxTokens,
     ...(instructions.length === 0 ? {} : { system: instructions }),
@@ -74,10 +74,10 @@ function encodeTool({ name, description, schema, strict, cache }: ToolDefinition
   return withMark(block, cache);
 }
 
-function encodeToolChoice({ tools, toolChoice, chatOnly }: Call): JsonObject {
+function encodeToolChoice({ tools, toolChoice, openAiParameters }: Call): JsonObject {
   if (tools.length === 0) return { tool_choice: { type: "none" } };
   // One call at a time is a part of the choice here.
-  const serial = chatOnly?.parallel_tool_calls === false && toolChoice?.is !== "none";
+  const serial = openAiParameters?.parallel_tool_calls === false && toolChoice?.is !== "none";
   if (toolChoice === undefined && !serial) return {};
   const choice = toolChoice ?? AUTO;
   return { tool_choice: { ...CHOICES[choice.is](choice), ...(serial ? { disable_parallel_tool_use: true } : {}) } };

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { messagesDialect } from "./dialect.ts";
+import { messagesUpstream } from "./dialect.ts";
 
 test("CHAT-03 CHAT-05 blocks that a server forgot to close are whole at the end of the message", () => {
-  const reader = messagesDialect.openReader();
+  const reader = messagesUpstream.openReader();
   const events = [
     { type: "message_start", message: { id: "msg_1" } },
     { type: "content_block_start", index: 0, content_block: { type: "thinking", thinking: "hm" } },
@@ -24,6 +24,6 @@ test("CHAT-03 CHAT-05 blocks that a server forgot to close are whole at the end 
 });
 
 test("ROUTE-04 a stream that ends before it began is malformed, so that another endpoint is asked", () => {
-  const reader = messagesDialect.openReader();
+  const reader = messagesUpstream.openReader();
   expect(reader.read({ event: "message_stop", data: JSON.stringify({ type: "message_stop" }) })).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
-import type { AnswerEvent, FinishReason } from "../../../canon/reply-events.ts";
-import type { EventReader, Frame } from "../../upstream-dialect.ts";
+import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
+import type { ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
 import { clientToolId } from "../tool-ids.ts";
 import { WireBlock, WireCitation, WireStart, WireStop } from "../wire.ts";
 import { decodeProblem } from "./errors.ts";
@@ -16,7 +16,7 @@ const FINISHES: Readonly<Record<string, FinishReason>> = {
   refusal: "content_filter",
 };
 
-const NOTHING: readonly AnswerEvent[] = [];
+const NOTHING: readonly ReplyEvent[] = [];
 
 /** A block that is being written. Kinds that chat has no form for (searches and other tools of the provider) are `other`. */
 type Block =
@@ -26,7 +26,7 @@ type Block =
   | { readonly is: "other" };
 
 /** Reads an answer of this dialect block by block, from a stream or whole: a whole block is one that opens complete. */
-export class MessageReader implements EventReader {
+export class MessageReader implements ReplyEventReader {
   readonly #blocks = new Map<unknown, Block>();
   readonly #tally = new UsageTally();
   #begun = false;
@@ -34,7 +34,7 @@ export class MessageReader implements EventReader {
   #textChars = 0;
   #reason: FinishReason = "stop";
 
-  read({ event, data }: Frame): readonly AnswerEvent[] | undefined {
+  read({ event, data }: StreamFrame): readonly ReplyEvent[] | undefined {
     const body = tryParseJsonObject(data);
     if (body === undefined) return undefined;
     const type = body["type"] ?? event;
@@ -48,7 +48,7 @@ export class MessageReader implements EventReader {
       case "content_block_stop":
         return this.close(body["index"]);
       case "message_delta":
-        return [...this.figures(body["usage"]), ...this.stop(body["delta"])];
+        return [...this.readUsage(body["usage"]), ...this.stop(body["delta"])];
       case "message_stop":
         // An end without a beginning is no answer, not even an empty one.
         return this.#begun ? this.end() : undefined;
@@ -60,19 +60,19 @@ export class MessageReader implements EventReader {
     }
   }
 
-  begin(message: unknown): readonly AnswerEvent[] | undefined {
+  begin(message: unknown): readonly ReplyEvent[] | undefined {
     const start = WireStart.safeParse(message);
     if (!start.success) return undefined;
     this.#begun = true;
-    return [{ is: "begin", upstreamId: start.data.id || null }, ...this.figures(start.data.usage)];
+    return [{ is: "begin", upstreamId: start.data.id || null }, ...this.readUsage(start.data.usage)];
   }
 
-  figures(usage: unknown): readonly AnswerEvent[] {
+  readUsage(usage: unknown): readonly ReplyEvent[] {
     const told = this.#tally.add(usage);
     return told === undefined ? NOTHING : [{ is: "figures", usage: told }];
   }
 
-  open(index: unknown, content: unknown): readonly AnswerEvent[] | undefined {
+  open(index: unknown, content: unknown): readonly ReplyEvent[] | undefined {
     this.#begun = true;
     const parsedBlock = WireBlock.safeParse(content);
     if (!parsedBlock.success) {
@@ -98,7 +98,7 @@ export class MessageReader implements EventReader {
     }
   }
 
-  #grow(index: unknown, delta: unknown): readonly AnswerEvent[] | undefined {
+  #grow(index: unknown, delta: unknown): readonly ReplyEvent[] | undefined {
     if (!isJsonObject(delta)) return undefined;
     const block = this.#blocks.get(index);
     switch (delta["type"]) {
@@ -121,13 +121,13 @@ export class MessageReader implements EventReader {
     }
   }
 
-  #text(text: unknown): readonly AnswerEvent[] {
+  #text(text: unknown): readonly ReplyEvent[] {
     if (typeof text !== "string" || text === "") return NOTHING;
     this.#textChars += text.length;
     return [{ is: "text", text }];
   }
 
-  close(index: unknown): readonly AnswerEvent[] {
+  close(index: unknown): readonly ReplyEvent[] {
     const block = this.#blocks.get(index);
     this.#blocks.delete(index);
     switch (block?.is) {
@@ -149,7 +149,7 @@ export class MessageReader implements EventReader {
   }
 
   /** A citation belongs to the whole block it came with. */
-  #citation({ url, source, title, document_title }: WireCitation, start: number): AnswerEvent {
+  #citation({ url, source, title, document_title }: WireCitation, start: number): ReplyEvent {
     const citation = {
       url: url ?? source ?? null,
       title: title ?? document_title ?? null,
@@ -160,7 +160,7 @@ export class MessageReader implements EventReader {
   }
 
   /** Why it stopped is told at the very end: until then the answer is not whole. */
-  stop(delta: unknown): readonly AnswerEvent[] {
+  stop(delta: unknown): readonly ReplyEvent[] {
     const stop = WireStop.safeParse(delta);
     if (!stop.success) return NOTHING;
     const { stop_reason, stop_details } = stop.data;
@@ -170,7 +170,7 @@ export class MessageReader implements EventReader {
   }
 
   /** Servers that only imitate the dialect may forget to close a block. */
-  end(): readonly AnswerEvent[] {
+  end(): readonly ReplyEvent[] {
     const closed = [...this.#blocks.keys()].flatMap((index) => this.close(index));
     return [...closed, { is: "finish", reason: this.#reason }, { is: "end" }];
   }
@@ -183,14 +183,14 @@ function isOfKnownKind(content: unknown): boolean {
   return !isJsonObject(content) || KNOWN_KINDS.has(content["type"]);
 }
 
-function thought(block: Block | undefined, text: string): readonly AnswerEvent[] {
+function thought(block: Block | undefined, text: string): readonly ReplyEvent[] {
   if (block?.is !== "thinking" || text === "") return NOTHING;
   block.text += text;
   return [{ is: "reasoning", text }];
 }
 
 /** Pieces of a call's arguments; those of the provider's own tools go nowhere. */
-function argument(block: Block | undefined, text: string): readonly AnswerEvent[] {
+function argument(block: Block | undefined, text: string): readonly ReplyEvent[] {
   if (block?.is !== "tool" || text === "") return NOTHING;
   block.written = true;
   return [{ is: "tool_arguments", index: block.index, text }];

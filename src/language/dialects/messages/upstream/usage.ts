@@ -1,5 +1,5 @@
 import { isJsonObject } from "../../../../kit/json.ts";
-import { IMPOSSIBLE_TOKENS, isCount, sumOf, type Tokens, type Usage } from "../../../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS, isTokenCount, sumTokens, type TokenCounts, type Usage } from "../../../canon/usage.ts";
 import { PROMPTS, PROMPTS_MAX } from "../../extras.ts";
 import { WireUsage } from "../wire.ts";
 
@@ -30,7 +30,7 @@ export class UsageTally {
     const { iterations } = parsed.data;
     if (Array.isArray(iterations)) this.#prompts = iterations;
     const tokens = tokensOf(this.#told);
-    if (tokens === undefined || tokens === IMPOSSIBLE_TOKENS || this.#prompts.length === 0) return tokens;
+    if (tokens === undefined || tokens === IMPLAUSIBLE_TOKENS || this.#prompts.length === 0) return tokens;
     return withPrompts(tokens, this.#prompts);
   }
 }
@@ -52,9 +52,9 @@ function writtenByAge({ cache_creation: ages }: WireUsage): number | undefined {
   return (ages.ephemeral_5m_input_tokens ?? 0) + (ages.ephemeral_1h_input_tokens ?? 0);
 }
 
-function tokensOf({ input, output, read, written, hourLong, thought }: Told): Tokens | undefined {
+function tokensOf({ input, output, read, written, hourLong, thought }: Told): TokenCounts | undefined {
   if (input === undefined && output === undefined) return undefined;
-  const tokens: Tokens = {
+  const tokens: TokenCounts = {
     inputTokens: (input ?? 0) + read + written,
     cachedTokens: read,
     cacheWriteTokens: written,
@@ -64,43 +64,43 @@ function tokensOf({ input, output, read, written, hourLong, thought }: Told): To
     audioInputTokens: 0,
     audioOutputTokens: 0,
   };
-  return isPossible(tokens) && isCount(input ?? 0) ? tokens : IMPOSSIBLE_TOKENS;
+  return isPossible(tokens) && isTokenCount(input ?? 0) ? tokens : IMPLAUSIBLE_TOKENS;
 }
 
-function isPossible(tokens: Tokens): boolean {
-  return Object.values(tokens).every(isCount) && tokens.reasoningTokens <= tokens.outputTokens;
+function isPossible(tokens: TokenCounts): boolean {
+  return Object.values(tokens).every(isTokenCount) && tokens.reasoningTokens <= tokens.outputTokens;
 }
 
 /**
  * The figures with what the provider read and wrote to shorten the conversation, and each prompt by itself: those of the
  * answer only where they are all of it.
  */
-function withPrompts(answer: Tokens, entries: readonly unknown[]): Usage | undefined {
-  const compactions: Tokens[] = [];
-  const others: Tokens[] = [];
+function withPrompts(answer: TokenCounts, entries: readonly unknown[]): Usage | undefined {
+  const compactions: TokenCounts[] = [];
+  const others: TokenCounts[] = [];
   for (const entry of entries) {
     if (!isJsonObject(entry)) continue;
     const isCompaction = entry["type"] === "compaction";
     if (!isCompaction && !PROMPTS.has(entry["type"])) continue;
     const wire = WireUsage.safeParse(entry);
     const tokens = wire.success ? tokensOf(toldAfter(UNTOLD, wire.data)) : undefined;
-    const isTold = tokens !== undefined && tokens !== IMPOSSIBLE_TOKENS;
+    const isTold = tokens !== undefined && tokens !== IMPLAUSIBLE_TOKENS;
     if (isTold) (isCompaction ? compactions : others).push(tokens);
     else if (isCompaction) return tokens;
   }
   if (compactions.length > PROMPTS_MAX) return undefined;
   const all = [...compactions, ...others];
   // A server that only imitates the dialect may have counted compactions in already.
-  const sum = isSumOf(answer, all) ? answer : sumOf([answer, ...compactions]);
+  const sum = isSumOf(answer, all) ? answer : sumTokens([answer, ...compactions]);
   const isAllTold = others.length > 1 && all.length <= PROMPTS_MAX && isSumOf(sum, all);
   const prompts = isAllTold ? all : compactions;
   if (prompts.length === 0) return answer;
-  return isPossible(sum) ? { ...sum, prompts } : IMPOSSIBLE_TOKENS;
+  return isPossible(sum) ? { ...sum, prompts } : IMPLAUSIBLE_TOKENS;
 }
 
 /** What was thought may be told of the sum alone. */
-function isSumOf(sum: Tokens, parts: readonly Tokens[]): boolean {
-  const other = sumOf(parts);
+function isSumOf(sum: TokenCounts, parts: readonly TokenCounts[]): boolean {
+  const other = sumTokens(parts);
   return (
     sum.inputTokens === other.inputTokens &&
     sum.outputTokens === other.outputTokens &&

@@ -4,6 +4,7 @@ import {
   type CallDraft,
   type Draft,
   type Growing,
+  type ItemStatus,
   inputOf,
   itemOf,
   type MessageDraft,
@@ -11,7 +12,6 @@ import {
   type Piece,
   partOf,
   type ReasoningDraft,
-  type Status,
   summaryOf,
 } from "./output-items.ts";
 
@@ -37,7 +37,7 @@ export class ItemEvents {
     this.#seals = seals;
   }
 
-  say(type: string, fields: JsonObject): string {
+  encode(type: string, fields: JsonObject): string {
     const event = { type, sequence_number: this.#sequence, ...fields };
     this.#sequence += 1;
     return `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`;
@@ -48,7 +48,7 @@ export class ItemEvents {
     let text = "";
     if (!this.#said.opened) {
       this.#said.opened = true;
-      text += this.say("response.output_item.added", { output_index: index, item: openedItem(draft) });
+      text += this.encode("response.output_item.added", { output_index: index, item: openedItem(draft) });
     }
     switch (draft.is) {
       case "message":
@@ -63,17 +63,17 @@ export class ItemEvents {
     }
   }
 
-  close(draft: Draft, index: number, status: Status): string {
+  close(draft: Draft, index: number, status: ItemStatus): string {
     const text = this.#closeContent(draft, index);
     this.#said = { ...NOTHING_SAID };
     const item = itemOf(draft, status, this.#seals);
-    return text + this.say("response.output_item.done", { output_index: index, item });
+    return text + this.encode("response.output_item.done", { output_index: index, item });
   }
 
   #closeContent(draft: Draft, index: number): string {
     switch (draft.is) {
       case "message":
-        return this.#closePieces(draft, index, draft.pieces.length);
+        return this.#closePieces(draft, index, draft.parts.length);
       case "reasoning":
         return this.#closeReasoning(draft, index);
       case "function_call":
@@ -84,16 +84,16 @@ export class ItemEvents {
   }
 
   #delta(kind: string, growing: Growing, where: JsonObject, more: JsonObject): string {
-    const { fresh: delta } = growing;
+    const { unsent: delta } = growing;
     if (delta === "") return "";
-    growing.fresh = "";
-    return this.say(`${kind}.delta`, { ...where, delta, ...more });
+    growing.unsent = "";
+    return this.encode(`${kind}.delta`, { ...where, delta, ...more });
   }
 
   #growMessage(draft: MessageDraft, index: number): string {
-    const open = draft.pieces.length - 1;
+    const open = draft.parts.length - 1;
     let text = open > this.#said.pieces ? this.#closePieces(draft, index, open) : "";
-    const piece = draft.pieces[open];
+    const piece = draft.parts[open];
     if (piece !== undefined) text += this.#growPiece(piece, { ...at(draft, index), content_index: open });
     return text;
   }
@@ -103,14 +103,14 @@ export class ItemEvents {
     if (!this.#said.partOpened) {
       this.#said.partOpened = true;
       const part = partOf(piece.is === "text" ? { ...piece, text: "", annotations: [] } : { ...piece, text: "" });
-      text += this.say("response.content_part.added", { ...where, part });
+      text += this.encode("response.content_part.added", { ...where, part });
     }
     if (piece.is === "refusal") return text + this.#delta("response.refusal", piece, where, {});
     text += this.#delta("response.output_text", piece, where, { logprobs: [] });
     for (; this.#said.annotations < piece.annotations.length; this.#said.annotations += 1) {
       const annotation = piece.annotations[this.#said.annotations];
       const annotation_index = this.#said.annotations;
-      text += this.say("response.output_text.annotation.added", { ...where, annotation_index, annotation });
+      text += this.encode("response.output_text.annotation.added", { ...where, annotation_index, annotation });
     }
     return text;
   }
@@ -120,15 +120,15 @@ export class ItemEvents {
     let text = "";
     for (; this.#said.pieces < until; this.#said.pieces += 1) {
       const content_index = this.#said.pieces;
-      const piece = draft.pieces[content_index];
+      const piece = draft.parts[content_index];
       if (piece === undefined) break;
       const where = { ...at(draft, index), content_index };
       text += this.#growPiece(piece, where);
       text +=
         piece.is === "text"
-          ? this.say("response.output_text.done", { ...where, text: piece.text, logprobs: [] })
-          : this.say("response.refusal.done", { ...where, refusal: piece.text });
-      text += this.say("response.content_part.done", { ...where, part: partOf(piece) });
+          ? this.encode("response.output_text.done", { ...where, text: piece.text, logprobs: [] })
+          : this.encode("response.refusal.done", { ...where, refusal: piece.text });
+      text += this.encode("response.content_part.done", { ...where, part: partOf(piece) });
       this.#said.partOpened = false;
       this.#said.annotations = 0;
     }
@@ -141,7 +141,7 @@ export class ItemEvents {
     let text = "";
     if (!this.#said.partOpened) {
       this.#said.partOpened = true;
-      text += this.say("response.reasoning_summary_part.added", { ...where, part: summaryOf("") });
+      text += this.encode("response.reasoning_summary_part.added", { ...where, part: summaryOf("") });
     }
     return text + this.#delta("response.reasoning_summary_text", draft, where, {});
   }
@@ -150,8 +150,8 @@ export class ItemEvents {
     if (draft.text === "") return "";
     const where = { ...at(draft, index), summary_index: 0 };
     return (
-      this.say("response.reasoning_summary_text.done", { ...where, text: draft.text }) +
-      this.say("response.reasoning_summary_part.done", { ...where, part: summaryOf(draft.text) })
+      this.encode("response.reasoning_summary_text.done", { ...where, text: draft.text }) +
+      this.encode("response.reasoning_summary_part.done", { ...where, part: summaryOf(draft.text) })
     );
   }
 
@@ -162,14 +162,14 @@ export class ItemEvents {
     const none = { text: "{}", fresh: "{}" };
     const told = text === "" ? this.#delta("response.function_call_arguments", none, where, {}) : "";
     const whole = text === "" ? none.text : text;
-    return told + this.say("response.function_call_arguments.done", { ...where, name, arguments: whole });
+    return told + this.encode("response.function_call_arguments.done", { ...where, name, arguments: whole });
   }
 
   #tellInput(draft: CallDraft, index: number): string {
     const input = inputOf(draft);
     return (
-      this.#delta("response.custom_tool_call_input", { text: input, fresh: input }, at(draft, index), {}) +
-      this.say("response.custom_tool_call_input.done", { ...at(draft, index), input })
+      this.#delta("response.custom_tool_call_input", { text: input, unsent: input }, at(draft, index), {}) +
+      this.encode("response.custom_tool_call_input.done", { ...at(draft, index), input })
     );
   }
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../../../kit/json.ts";
 import type { Usage } from "../../../canon/usage.ts";
 import { echoOf } from "./echo.ts";
 import { flatName } from "./namespaces.ts";
-import { decodeCall } from "./request.ts";
+import { decodeRequest } from "./request.ts";
 import { responsesClient } from "./stream.ts";
 import { inputItems } from "./turns.ts";
 
@@ -32,7 +32,7 @@ const NO_USAGE: Usage = {
 
 function decode(more: JsonObject = {}) {
   const request = ResponsesRequest.parse({ model: "m", input: "Hi", tools: TOOLS, ...more });
-  return { request, call: decodeCall(request, inputItems(request)) };
+  return { request, call: decodeRequest(request, inputItems(request)) };
 }
 
 describe("grouped tools", () => {
@@ -63,8 +63,8 @@ describe("grouped tools", () => {
       writer.write({ is: "tool_arguments", index, text: '{"input":"x"}' });
     }
     const finish = { is: "finish" as const, reason: "tool_calls" as const };
-    writer.close({ finish, counted: NO_USAGE, shown: undefined });
-    const { output } = JSON.parse(writer.final ?? "");
+    writer.close({ finish, usage: NO_USAGE, cost: undefined });
+    const { output } = JSON.parse(writer.finalJson ?? "");
     expect(output).toMatchObject([
       { type: "function_call", name: "close" },
       { type: "function_call", name: "close", namespace: "agents" },

@@ -1,16 +1,16 @@
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { ReasoningDetail, ReasoningSeal } from "../../../canon/parts.ts";
-import type { AnswerEvent, Citation } from "../../../canon/reply-events.ts";
+import type { Citation, ReplyEvent } from "../../../canon/reply-events.ts";
 import { encodeCallSeal, encodeDetail, type Seals } from "../reasoning-signatures.ts";
 import { decodeCustomInput } from "./custom-tools.ts";
 import type { FlatNames } from "./namespaces.ts";
 
 /** Text as it grows: all of it, and what of it was not told yet. A long text is never searched or cut meanwhile. */
-export type Growing = { text: string; fresh: string };
+export type Growing = { text: string; unsent: string };
 
 function grow(growing: Growing, text: string): void {
   growing.text += text;
-  growing.fresh += text;
+  growing.unsent += text;
 }
 
 /** A part of a message as it grows. */
@@ -20,14 +20,14 @@ export type Piece =
 
 /** An item of the output as it grows. Its place in the list is its `output_index`. */
 export type Draft = MessageDraft | ReasoningDraft | CallDraft;
-export type MessageDraft = { readonly is: "message"; readonly id: string; readonly pieces: Piece[] };
+export type MessageDraft = { readonly is: "message"; readonly id: string; readonly parts: Piece[] };
 export type ReasoningDraft = Growing & {
   readonly is: "reasoning";
   readonly id: string;
   /** What goes in `encrypted_content`. */
   carrier: string | undefined;
   /** Nothing more will be added. */
-  whole: boolean;
+  isComplete: boolean;
   /** The seal of the message before it, which may still go on. */
   readonly isBehind: boolean;
 };
@@ -43,9 +43,9 @@ export type CallDraft = Growing & {
   endsInBrace: boolean;
 };
 
-const NOTHING: Growing = { text: "", fresh: "" };
+const NOTHING: Growing = { text: "", unsent: "" };
 
-export type Status = "in_progress" | "completed" | "incomplete";
+export type ItemStatus = "in_progress" | "completed" | "incomplete";
 
 const PREFIXES: Readonly<Record<Draft["is"], string>> = {
   message: "msg_",
@@ -75,7 +75,7 @@ export class Drafts {
   }
 
   /** `from`: items before it are closed and take nothing more. */
-  add(event: AnswerEvent, from: number): void {
+  add(event: ReplyEvent, from: number): void {
     switch (event.is) {
       case "text":
         if (event.text !== "") grow(this.#text(from), event.text);
@@ -120,33 +120,33 @@ export class Drafts {
     const at = this.list.findLastIndex((draft) => draft.is !== "reasoning" || !draft.isBehind);
     const last = at >= from ? this.list[at] : undefined;
     if (last?.is === "message") return last;
-    const message: MessageDraft = { is: "message", id: this.#id("message"), pieces: [] };
+    const message: MessageDraft = { is: "message", id: this.#id("message"), parts: [] };
     this.list.push(message);
     return message;
   }
 
   #text(from: number): Extract<Piece, { is: "text" }> {
-    const { pieces } = this.#message(from);
-    const last = pieces.at(-1);
+    const { parts } = this.#message(from);
+    const last = parts.at(-1);
     if (last?.is === "text") return last;
     const piece = { is: "text" as const, ...NOTHING, annotations: [] };
-    pieces.push(piece);
+    parts.push(piece);
     return piece;
   }
 
   #refusal(from: number): Extract<Piece, { is: "refusal" }> {
-    const { pieces } = this.#message(from);
-    const last = pieces.at(-1);
+    const { parts } = this.#message(from);
+    const last = parts.at(-1);
     if (last?.is === "refusal") return last;
     const piece = { is: "refusal" as const, ...NOTHING };
-    pieces.push(piece);
+    parts.push(piece);
     return piece;
   }
 
   #reasoning(from: number): ReasoningDraft {
     const last = this.list.length > from ? this.list.at(-1) : undefined;
-    if (last?.is === "reasoning" && !last.whole) return last;
-    return this.#newReasoning({ whole: false, isBehind: false });
+    if (last?.is === "reasoning" && !last.isComplete) return last;
+    return this.#newReasoning({ isComplete: false, isBehind: false });
   }
 
   #newReasoning(more: Pick<ReasoningDraft, "whole" | "isBehind">): ReasoningDraft {
@@ -165,16 +165,16 @@ export class Drafts {
     if (detail.is === "sealed") {
       // One family seals its texts, too, and may say so in the middle of one.
       const isBehind = detail.seal.family === "google" && this.list.at(-1)?.is === "message";
-      this.#newReasoning({ whole: true, isBehind }).carrier = encodeDetail(detail);
+      this.#newReasoning({ isComplete: true, isBehind }).carrier = encodeDetail(detail);
       return;
     }
     const draft = this.#reasoning(from);
     if (draft.text === "") grow(draft, detail.text);
     draft.carrier = encodeDetail(detail);
-    draft.whole = true;
+    draft.isComplete = true;
   }
 
-  #call({ index, id, name, signature }: Extract<AnswerEvent, { is: "tool_call" }>): void {
+  #call({ index, id, name, signature }: Extract<ReplyEvent, { is: "tool_call" }>): void {
     if (this.#rules.calls === "one" && this.#calls.size > 0) {
       this.#calls.set(index, undefined);
       return;
@@ -189,7 +189,7 @@ export class Drafts {
   }
 
   #sealCall(signature: ReasoningSeal): void {
-    this.#newReasoning({ whole: true, isBehind: false }).carrier = encodeCallSeal(signature);
+    this.#newReasoning({ isComplete: true, isBehind: false }).carrier = encodeCallSeal(signature);
   }
 
   #cite(citation: Citation, from: number): void {
@@ -205,10 +205,10 @@ function annotation({ url, title, start, end }: Citation): JsonObject {
 }
 
 /** An item as the caller sees it. */
-export function itemOf(draft: Draft, status: Status, seals: Seals): JsonObject {
+export function itemOf(draft: Draft, status: ItemStatus, seals: Seals): JsonObject {
   switch (draft.is) {
     case "message":
-      return { id: draft.id, type: "message", status, role: "assistant", content: draft.pieces.map(partOf) };
+      return { id: draft.id, type: "message", status, role: "assistant", content: draft.parts.map(partOf) };
     case "reasoning": {
       const summary = draft.text === "" ? [] : [summaryOf(draft.text)];
       const { carrier } = draft;
@@ -241,7 +241,7 @@ function named({ name, namespace }: CallDraft): JsonObject {
 export function openedItem(draft: Draft): JsonObject {
   switch (draft.is) {
     case "message":
-      return itemOf({ ...draft, pieces: [] }, "in_progress", "hidden");
+      return itemOf({ ...draft, parts: [] }, "in_progress", "hidden");
     case "reasoning":
       return itemOf({ ...draft, text: "" }, "in_progress", "hidden");
     case "function_call":

@@ -2,13 +2,13 @@ import type { Fault } from "../../../../contract/faults.ts";
 import type { ResponsesRequest } from "../../../../contract/schemas/responses.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { Turn } from "../../../canon/parts.ts";
-import { renamed } from "../../caller-parameter-names.ts";
+import { toCallerParameterName } from "../../caller-parameter-names.ts";
 import { toolPaths } from "./tools.ts";
 import { HISTORY } from "./turns.ts";
 
 /** A refusal that names a field of the canonical call, with the name that the field has in the request. */
-export function inCallersWords(problem: Fault, request: ResponsesRequest, call: Call): Fault {
-  return renamed(problem, call, (param) => callersName(param, request, call));
+export function toCallerParameterNames(problem: Fault, request: ResponsesRequest, call: Call): Fault {
+  return toCallerParameterName(problem, call, (param) => callersName(param, request, call));
 }
 
 const TURN = /^messages\.(\d+)(?:\.(.+))?$/;

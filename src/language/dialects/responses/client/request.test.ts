@@ -4,12 +4,12 @@ import { ResponsesRequest } from "../../../../contract/schemas/responses.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
 import { encodeSeal, readSealed } from "../reasoning-signatures.ts";
-import { decodeCall } from "./request.ts";
+import { decodeRequest } from "./request.ts";
 import { inputItems } from "./turns.ts";
 
 function decode(more: JsonObject, earlier: readonly JsonObject[] = []): Call {
   const request = ResponsesRequest.parse({ model: "m", input: "Hi", ...more });
-  return decodeCall(request, [...earlier, ...inputItems(request)]);
+  return decodeRequest(request, [...earlier, ...inputItems(request)]);
 }
 
 function refusalOf(run: () => unknown): Fault {
@@ -349,8 +349,8 @@ describe("fields", () => {
     { session_id: "s", cost_tier: "low", remaining_turns: 3, stream_options: { include_obfuscation: false } },
     { store: false, background: false, tools: [], tool_choice: null, metadata: null, of_tomorrow: null },
   ])("PARAM-04 %j asks for nothing", (more) => {
-    const { native, advisory, parameters, chatOnly } = decode(more);
-    expect({ native, advisory, parameters, chatOnly }).toEqual({
+    const { native, advisory, parameters, openAiParameters } = decode(more);
+    expect({ native, advisory, parameters, chatOnly: openAiParameters }).toEqual({
       native: [],
       advisory: [],
       parameters: [],
@@ -364,13 +364,13 @@ describe("fields", () => {
     expect(call.advisory?.toSorted()).toEqual(
       [...Object.keys(hints), "metadata", "client_metadata", "prompt_cache_retention"].toSorted(),
     );
-    expect([call.chatOnly, call.parameters]).toEqual([hints, []]);
+    expect([call.openAiParameters, call.parameters]).toEqual([hints, []]);
   });
 
   test("PARAM-04 what changes the answer and has a place in one dialect only is a demand", () => {
     const call = decode({ text: { verbosity: "low" }, service_tier: "flex" });
     expect(call.parameters).toEqual(["verbosity", "service_tier"]);
-    expect(call.chatOnly).toEqual({ verbosity: "low", service_tier: "flex" });
+    expect(call.openAiParameters).toEqual({ verbosity: "low", service_tier: "flex" });
     expect(call.parameterNames?.verbosity).toBe("text.verbosity");
   });
 });
@@ -378,7 +378,7 @@ describe("fields", () => {
 test("BILL-05 paid tools are found wherever they stand: in tools, in groups, in the input and in what was stored before", () => {
   const search = { type: "web_search" };
   const found = { type: "tool_search_output", call_id: "c", tools: [search] };
-  const fieldsOf = (call: Call) => call.extras?.map(({ field, offeredAt }) => [field, offeredAt]);
+  const fieldsOf = (call: Call) => call.extras?.map(({ field, toolIndex }) => [field, toolIndex]);
   expect(fieldsOf(decode({ tools: [search] }))).toEqual([["tools.0.type", 0]]);
   const group = { type: "namespace", name: "n", tools: [{ type: "function", name: "f" }, search] };
   expect(fieldsOf(decode({ tools: [group] }))).toEqual([["tools.0.tools.1.type", undefined]]);

@@ -3,7 +3,7 @@ import type { ResponsesRequest } from "../../../../contract/schemas/responses.ts
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call, ResponseFormat } from "../../../canon/call.ts";
 import type { Turn } from "../../../canon/parts.ts";
-import { decodeWishes } from "../../../canon/routing-hints.ts";
+import { decodeRoutingHints } from "../../../canon/routing-hints.ts";
 import { extrasOf } from "../../extras.ts";
 import { offeredTools } from "../../offered-tools.ts";
 import { keptInTools, uploadsIn } from "../../uploads.ts";
@@ -12,7 +12,7 @@ import { decodeTools } from "./tools.ts";
 import { decodeItems, HISTORY, inputItems } from "./turns.ts";
 
 /** The canonical call behind a request; `items` is the whole conversation: what came before, then the new input. */
-export function decodeCall(request: ResponsesRequest, items: readonly JsonObject[]): Call {
+export function decodeRequest(request: ResponsesRequest, items: readonly JsonObject[]): Call {
   refuseConversation(request);
   const earlier = items.length - inputItems(request).length;
   const pathOf = (index: number) => (index < earlier ? HISTORY : `input.${index - earlier}`);
@@ -23,10 +23,10 @@ export function decodeCall(request: ResponsesRequest, items: readonly JsonObject
   const { tools, choice, native: nativeTools, advisory: leftOutTools } = decodeTools(request);
   const settings = decodeSettings(request);
   const { effort } = request.reasoning ?? {};
-  const wishes = decodeWishes(request);
+  const routingHints = decodeRoutingHints(request);
   const asked = { ...request, input: items };
   const named = (field: string) => field.replace(/^input\.(\d+)/, (_, index) => pathOf(Number(index)));
-  const uploads = [
+  const uploadPaths = [
     ...uploadsIn(items, placeOf),
     ...keptInTools(offeredTools(asked)).map(named),
     // What stands in a template is not seen here, and the template itself is kept there.
@@ -52,12 +52,12 @@ export function decodeCall(request: ResponsesRequest, items: readonly JsonObject
       ...(choice === undefined ? [] : (["tool_choice"] as const)),
     ],
     parameterNames: PARAMETER_NAMES,
-    chatOnly: settings.chatOnly,
+    openAiParameters: settings.chatOnly,
     native: [...settings.native, ...nativeTools, ...said.native],
     advisory: [...settings.advisory, ...leftOutTools, ...said.advisory],
     ...extrasIn(asked, named),
-    ...(uploads.length > 0 ? { uploads } : {}),
-    ...(wishes === undefined ? {} : { wishes }),
+    ...(uploadPaths.length > 0 ? { uploadPaths } : {}),
+    ...(routingHints === undefined ? {} : { routingHints }),
   };
 }
 

@@ -1,6 +1,6 @@
 import type { ResponsesRequest } from "../../../../contract/schemas/responses.ts";
 import type { Parameter } from "../../../canon/parameters.ts";
-import { WISH_FIELDS } from "../../../canon/routing-hints.ts";
+import { ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
 
 /** What becomes of the fields of a request where it has to be said in another dialect. */
 type Settings = {
@@ -41,7 +41,7 @@ const READ: ReadonlySet<string> = new Set([
   "truncation",
   "service_tier",
   "conversation",
-  ...WISH_FIELDS,
+  ...ROUTING_HINT_FIELDS,
 ]);
 
 /** Fields that change nothing of what the model says. */

@@ -3,11 +3,11 @@ import { describe, expect, test } from "vitest";
 import type { Json } from "../../../../../tests/support/gateway.ts";
 import { foldResponse, responseEvents } from "../../../../../tests/support/responses-fold.ts";
 import { envelopeOf, fault } from "../../../../contract/faults.ts";
-import type { AnswerEvent, FinishReason } from "../../../canon/reply-events.ts";
+import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import type { Usage } from "../../../canon/usage.ts";
 import type { Seals } from "../reasoning-signatures.ts";
 import { echoOf } from "./echo.ts";
-import { decodeCall } from "./request.ts";
+import { decodeRequest } from "./request.ts";
 import { responsesClient } from "./stream.ts";
 import { inputItems } from "./turns.ts";
 
@@ -33,21 +33,21 @@ const REQUEST = {
 
 type Told = { text: string; events: Json[]; response: Json; whole: Json; final: Json };
 
-function tell(events: readonly AnswerEvent[], more: object = {}, seals: Seals = "shown"): Told {
+function tell(events: readonly ReplyEvent[], more: object = {}, seals: Seals = "shown"): Told {
   const request = { ...REQUEST, ...more };
   const client = responsesClient(echoOf(request, { store: false, background: false }), seals);
-  const call = decodeCall(request, inputItems(request));
+  const call = decodeRequest(request, inputItems(request));
   const writer = client.openWriter(HEAD, call);
   let text = "";
-  let finish: Extract<AnswerEvent, { is: "finish" }> | undefined;
+  let finish: Extract<ReplyEvent, { is: "finish" }> | undefined;
   for (const event of events) {
     if (event.is === "finish") finish = event;
     else text += writer.write(event);
   }
-  text += writer.close({ finish, counted: USAGE, shown: SHOWN });
+  text += writer.close({ finish, usage: USAGE, cost: SHOWN });
   const told = responseEvents(text);
   const whole: Json = JSON.parse(client.render(events, HEAD, call, USAGE, SHOWN));
-  return { text, events: told, response: foldResponse(told), whole, final: JSON.parse(writer.final ?? "null") };
+  return { text, events: told, response: foldResponse(told), whole, final: JSON.parse(writer.finalJson ?? "null") };
 }
 
 test("RESP-02 the head of an answer in which nothing is said has no figures yet, and is in progress", () => {
@@ -61,17 +61,17 @@ test("RESP-02 the head of an answer in which nothing is said has no figures yet,
   expect(events.at(-1)).toMatchObject({ type: "response.completed", response: { usage: { cost: 0.25 } } });
 });
 
-const text = (said: string): AnswerEvent => ({ is: "text", text: said });
-const think = (said: string): AnswerEvent => ({ is: "reasoning", text: said });
-const call = (index: number, name = "weather"): AnswerEvent => ({
+const text = (said: string): ReplyEvent => ({ is: "text", text: said });
+const think = (said: string): ReplyEvent => ({ is: "reasoning", text: said });
+const call = (index: number, name = "weather"): ReplyEvent => ({
   is: "tool_call",
   index,
   id: `call_${index}`,
   name,
   signature: null,
 });
-const args = (index: number, said: string): AnswerEvent => ({ is: "tool_arguments", index, text: said });
-const done = (reason: FinishReason): AnswerEvent => ({ is: "finish", reason });
+const args = (index: number, said: string): ReplyEvent => ({ is: "tool_arguments", index, text: said });
+const done = (reason: FinishReason): ReplyEvent => ({ is: "finish", reason });
 const typesOf = ({ events }: Told) => events.map(({ type }) => type.replace(/^response\./, ""));
 
 describe("the order of events", () => {
@@ -107,15 +107,15 @@ describe("the order of events", () => {
   });
 
   test("RESP-02 nothing is written before there is something to show, so that another endpoint can still answer", () => {
-    const writer = responsesClient({}).openWriter(HEAD, decodeCall(REQUEST, inputItems(REQUEST)));
-    const quiet: AnswerEvent[] = [
+    const writer = responsesClient({}).openWriter(HEAD, decodeRequest(REQUEST, inputItems(REQUEST)));
+    const quiet: ReplyEvent[] = [
       { is: "begin", upstreamId: "u" },
       { is: "figures", usage: USAGE },
       text(""),
       think(""),
     ];
     for (const event of quiet) expect(writer.write(event), event.is).toBe("");
-    expect(writer.final).toBeUndefined();
+    expect(writer.finalJson).toBeUndefined();
     expect(responseEvents(writer.write(text("x"))).map(({ type }) => type)).toEqual([
       "response.created",
       "response.in_progress",
@@ -190,7 +190,7 @@ describe("the order of events", () => {
 
   test("RESP-02 calls one after the other are told as they come", () => {
     const client = responsesClient({});
-    const writer = client.openWriter(HEAD, decodeCall(REQUEST, inputItems(REQUEST)));
+    const writer = client.openWriter(HEAD, decodeRequest(REQUEST, inputItems(REQUEST)));
     let said = "";
     for (const event of [call(0), args(0, '{"a":1}'), call(1), args(1, '{"b"')]) said += writer.write(event);
     expect(responseEvents(said).at(-1)).toMatchObject({ output_index: 1, delta: '{"b"' });
@@ -208,7 +208,7 @@ describe("the order of events", () => {
   });
 
   test("RESP-02 a refusal is a part of its own, and content that was filtered makes the response incomplete", () => {
-    const refused = ["n", "o."].map((words): AnswerEvent => ({ is: "refusal", text: words }));
+    const refused = ["n", "o."].map((words): ReplyEvent => ({ is: "refusal", text: words }));
     const told = tell([text("So: "), ...refused, done("content_filter")]);
     expect(told.response).toMatchObject({ status: "incomplete", incomplete_details: { reason: "content_filter" } });
     expect(told.response.output[0]).toMatchObject({
@@ -321,7 +321,7 @@ describe("the response object", () => {
 
   test("RESP-02 a stream that broke ends with an error in both shapes, then with the failed response", () => {
     const client = responsesClient(echoOf(REQUEST, { store: true, background: false }));
-    const writer = client.openWriter(HEAD, decodeCall(REQUEST, inputItems(REQUEST)));
+    const writer = client.openWriter(HEAD, decodeRequest(REQUEST, inputItems(REQUEST)));
     const problem = fault("upstream_error", { message: "It broke." });
     const said = [call(0), args(0, "{}"), text("Hel")].map((event) => writer.write(event)).join("");
     const events = responseEvents(said + writer.fail(envelopeOf(problem, HEAD.id)));
@@ -346,12 +346,12 @@ describe("the response object", () => {
         ],
       },
     });
-    expect(JSON.parse(writer.final ?? "")).toEqual(events.at(-1).response);
+    expect(JSON.parse(writer.finalJson ?? "")).toEqual(events.at(-1).response);
   });
 
   test("RESP-05 what is sealed is shown when asked for, and always kept", () => {
     const seal = { family: "anthropic" as const, data: "sig+/=" };
-    const events: AnswerEvent[] = [
+    const events: ReplyEvent[] = [
       think("t"),
       { is: "reasoning_detail", detail: { is: "open", text: "t", seal } },
       text("x"),
@@ -386,20 +386,20 @@ const words = fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 });
 /** Blocks of an answer as a provider may send them, each already cut into events. */
 const said = fc.oneof(
   fc.array(words, { minLength: 1, maxLength: 4 }).map((parts) => parts.map(text)),
-  words.map((refused): AnswerEvent[] => [{ is: "refusal", text: refused }]),
-  seal.map((sealed): AnswerEvent[] => [{ is: "reasoning_detail", detail: { is: "sealed", seal: sealed } }]),
-  words.map((title): AnswerEvent[] => [
+  words.map((refused): ReplyEvent[] => [{ is: "refusal", text: refused }]),
+  seal.map((sealed): ReplyEvent[] => [{ is: "reasoning_detail", detail: { is: "sealed", seal: sealed } }]),
+  words.map((title): ReplyEvent[] => [
     { is: "citation", citation: { url: "https://a.example/", title, start: null, end: null } },
   ]),
 );
 /** A provider closes every block of its reasoning, or none. */
 const closedThoughts = fc
   .tuple(fc.oneof(words, fc.constant("")), seal)
-  .map(([thought, sealed]): AnswerEvent[] => [
+  .map(([thought, sealed]): ReplyEvent[] => [
     think(thought),
     { is: "reasoning_detail", detail: { is: "open", text: thought, seal: sealed } },
   ]);
-const openThoughts = words.map((thought): AnswerEvent[] => [think(thought)]);
+const openThoughts = words.map((thought): ReplyEvent[] => [think(thought)]);
 const blocks = (maxLength: number) =>
   fc.oneof(
     fc.array(fc.oneof(said, closedThoughts), { maxLength }),
@@ -421,9 +421,9 @@ const answer = fc
     fc.array(said, { maxLength: 2 }),
     fc.constantFrom<FinishReason>("stop", "length", "tool_calls", "content_filter"),
   )
-  .map(([before, calls, inTurns, after, reason]): AnswerEvent[] => {
+  .map(([before, calls, inTurns, after, reason]): ReplyEvent[] => {
     const opened = calls.map(
-      ({ name, signature }, index): AnswerEvent => ({ is: "tool_call", index, id: `call_${index}`, name, signature }),
+      ({ name, signature }, index): ReplyEvent => ({ is: "tool_call", index, id: `call_${index}`, name, signature }),
     );
     const pieces = calls.map(({ argument, cut }, index) => {
       const whole = argument === null ? "" : JSON.stringify({ input: argument });
@@ -462,7 +462,7 @@ describe("laws", () => {
     fc.assert(
       fc.property(answer, (events) => {
         const { response } = tell(events);
-        const { turns } = decodeCall({ model: "m", input: "next" }, [
+        const { turns } = decodeRequest({ model: "m", input: "next" }, [
           ...response.output,
           ...inputItems({ model: "m", input: "next" }),
         ]);

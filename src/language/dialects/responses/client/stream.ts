@@ -1,14 +1,14 @@
 import type { ErrorEnvelope } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
-import type { AnswerEvent } from "../../../canon/reply-events.ts";
-import type { AnswerHead, AnswerWriter, ClientDialect, Closing, Finish } from "../../client-dialect.ts";
+import type { ReplyEvent } from "../../../canon/reply-events.ts";
+import type { AnswerWriter, ClientDialect, Closing, Finish, ReplyHead } from "../../client-dialect.ts";
 import type { Seals } from "../reasoning-signatures.ts";
 import { errorFields, failureCode } from "../upstream/errors.ts";
 import { encodeUsage } from "../upstream/usage.ts";
 import { ItemEvents } from "./item-events.ts";
 import { flatNames } from "./namespaces.ts";
-import { type Draft, Drafts, itemOf, type Status } from "./output-items.ts";
+import { type Draft, Drafts, type ItemStatus, itemOf } from "./output-items.ts";
 
 type Ended = { readonly status: "in_progress" | "completed" | "incomplete" | "failed"; readonly reason: string | null };
 type State = {
@@ -25,7 +25,7 @@ const AT_THE_START = {
 
 /** Canonical events as a stream of responses events. One item is open at a time; what comes for others waits. */
 class EventWriter implements AnswerWriter {
-  readonly #head: AnswerHead;
+  readonly #head: ReplyHead;
   readonly #echo: JsonObject;
   readonly #seals: Seals;
   readonly #drafts: Drafts;
@@ -35,23 +35,23 @@ class EventWriter implements AnswerWriter {
   #at = 0;
   #state: State = { ended: { status: "in_progress", reason: null }, usage: undefined, problem: null };
 
-  constructor(head: AnswerHead, echo: JsonObject, seals: Seals, call: Call) {
+  constructor(head: ReplyHead, echo: JsonObject, seals: Seals, call: Call) {
     this.#head = head;
     this.#echo = echo;
     this.#seals = seals;
     this.#drafts = new Drafts({
       responseId: head.id,
       names: flatNames(echo["tools"]),
-      calls: call.chatOnly?.parallel_tool_calls === false ? "one" : "many",
+      calls: call.openAiParameters?.parallel_tool_calls === false ? "one" : "many",
     });
     this.#events = new ItemEvents(seals);
   }
 
-  get final(): string | undefined {
+  get finalJson(): string | undefined {
     return this.#state.ended.status === "in_progress" ? undefined : JSON.stringify(this.#response("shown"));
   }
 
-  write(event: AnswerEvent): string {
+  write(event: ReplyEvent): string {
     this.#drafts.add(event, this.#at);
     const { list } = this.#drafts;
     if (this.#at >= list.length) return "";
@@ -71,7 +71,9 @@ class EventWriter implements AnswerWriter {
     if (this.#begun) return "";
     this.#begun = true;
     const response = { ...this.#response("hidden"), ...AT_THE_START };
-    return this.#events.say("response.created", { response }) + this.#events.say("response.in_progress", { response });
+    return (
+      this.#events.encode("response.created", { response }) + this.#events.encode("response.in_progress", { response })
+    );
   }
 
   close(closing: Closing): string {
@@ -85,15 +87,15 @@ class EventWriter implements AnswerWriter {
       text += this.#events.grow(draft, this.#at);
       text += this.#events.close(draft, this.#at, this.#statusAt(this.#at, ended));
     }
-    return text + this.#events.say(`response.${ended.status}`, { response: this.#response(this.#seals) });
+    return text + this.#events.encode(`response.${ended.status}`, { response: this.#response(this.#seals) });
   }
 
   fail({ error }: ErrorEnvelope): string {
     const begin = this.#begin();
-    const said = this.#events.say("error", errorFields(error));
+    const said = this.#events.encode("error", errorFields(error));
     const problem = { code: failureCode(error.code), message: error.message };
     this.#state = { ended: { status: "failed", reason: null }, usage: undefined, problem };
-    return begin + said + this.#events.say("response.failed", { response: this.#response(this.#seals) });
+    return begin + said + this.#events.encode("response.failed", { response: this.#response(this.#seals) });
   }
 
   /** Everything at once: what a caller would put together from the stream. */
@@ -102,13 +104,13 @@ class EventWriter implements AnswerWriter {
     return JSON.stringify(this.#response(this.#seals));
   }
 
-  #end({ finish, counted, shown }: Closing): State {
-    this.#state = { ended: endOf(finish), usage: encodeUsage(counted, shown), problem: null };
+  #end({ finish, usage, cost }: Closing): State {
+    this.#state = { ended: endOf(finish), usage: encodeUsage(usage, cost), problem: null };
     return this.#state;
   }
 
   /** An answer that was cut short was cut in its last item. */
-  #statusAt(at: number, { status }: Ended): Status {
+  #statusAt(at: number, { status }: Ended): ItemStatus {
     if (status === "failed") return at < this.#at ? "completed" : "incomplete";
     if (status !== "incomplete") return "completed";
     const last = this.#drafts.list.findLastIndex((draft) => draft.is !== "reasoning" || !draft.isBehind);
@@ -138,7 +140,7 @@ function isOver(draft: Draft, list: readonly Draft[], at: number): boolean {
   const later = list.slice(at + 1);
   switch (draft.is) {
     case "reasoning":
-      return draft.whole || later.length > 0;
+      return draft.isComplete || later.length > 0;
     case "message":
       return later.some((next) => next.is !== "reasoning" || !next.isBehind);
     case "function_call":
@@ -168,14 +170,14 @@ export function responsesClient(echo: JsonObject, seals: Seals = "shown"): Clien
   return {
     keepAlive: ": keep-alive\n\n",
     openWriter: (head, call) => new EventWriter(head, echo, seals, call),
-    render(events, head, call, counted, shown) {
+    render(events, head, call, usage, cost) {
       const writer = new EventWriter(head, echo, seals, call);
       let finish: Finish | undefined;
       for (const event of events) {
         if (event.is === "finish") finish = event;
         else writer.write(event);
       }
-      return writer.whole({ finish, counted, shown });
+      return writer.whole({ finish, usage, cost });
     },
   };
 }

@@ -89,7 +89,7 @@ class ItemReader {
 
   #call(item: CallItem, path: string): ToolCallPart {
     const call = { is: "tool_call", id: item.call_id, ...calledBy(item), ...this.#takeSeal() } as const;
-    return path === HISTORY ? { ...call, kept: true } : call;
+    return path === HISTORY ? { ...call, isStored: true } : call;
   }
 
   #takeSeal(): { signature?: ReasoningSeal } {

@@ -10,20 +10,25 @@ import { envelopeOf, fault } from "../../../../contract/faults.ts";
 import { type JsonObject, parseJsonText, patchMembers } from "../../../../kit/json.ts";
 import { SseReader } from "../../../../kit/sse.ts";
 import { weightOf } from "../../../canon/estimate.ts";
-import { IMPOSSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
 import { decodeFailure } from "../upstream/errors.ts";
 import { decodeUsage, usageText } from "../upstream/usage.ts";
-import { decodeReply } from "./reply.ts";
-import { type DirectFacts, directRequest } from "./request.ts";
-import type { Ownership } from "./response.ts";
-import { DirectStream } from "./stream.ts";
+import { decodeDirectReply } from "./reply.ts";
+import { type DirectResponsesFacts, requestPatches } from "./request.ts";
+import type { ResponseOwnership } from "./response.ts";
+import { DirectResponsesStream } from "./stream.ts";
 
-const FACTS: DirectFacts = { upstreamModel: "up", provider: "openai", sealsThoughts: false };
+const FACTS: DirectResponsesFacts = { upstreamModel: "up", provider: "openai", encryptsReasoning: false };
 
-function sent(body: JsonObject, items: JsonObject[] = [], echo: JsonObject = {}, facts: Partial<DirectFacts> = {}) {
+function sent(
+  body: JsonObject,
+  items: JsonObject[] = [],
+  echo: JsonObject = {},
+  facts: Partial<DirectResponsesFacts> = {},
+) {
   const parsed = parseJsonText(JSON.stringify({ model: "m", ...body }));
   if ("problem" in parsed) throw new Error(parsed.problem);
-  const { patches, dropped } = directRequest({ body: parsed, items, echo }, { ...FACTS, ...facts });
+  const { patches, dropped } = requestPatches({ body: parsed, items, echo }, { ...FACTS, ...facts });
   const text = patchMembers(parsed, patches);
   const value: Json = JSON.parse(text);
   return { text, value, dropped };
@@ -47,7 +52,7 @@ describe("the request to a provider of the same dialect", () => {
       { type: "web_search" },
       { type: "function", parameters: { const: JSON.rawJSON("9007199254740993") } },
     ];
-    const { text, dropped } = sent({ input: "hi", tools }, [], {}, { leftOut: [0] });
+    const { text, dropped } = sent({ input: "hi", tools }, [], {}, { droppedTools: [0] });
     expect(text).toContain('"tools":[{"type":"function","parameters":{"const":9007199254740993}}]');
     expect(dropped).toEqual(["tools.0"]);
   });
@@ -120,7 +125,7 @@ describe("the request to a provider of the same dialect", () => {
   });
 });
 
-const OWNERSHIP: Ownership = {
+const OWNERSHIP: ResponseOwnership = {
   head: { id: "resp_own", createdSeconds: 7, model: "m", inputTokens: 3 },
   provider: "openai",
   echo: { store: true, background: false, previous_response_id: "resp_before" },
@@ -143,14 +148,14 @@ describe("the whole answer of a provider of the same dialect", () => {
     ["work that goes on elsewhere", { status: "queued" }],
     ["no output", { output: undefined }],
   ])("%s is no answer", (_, more) => {
-    expect(decodeReply(Buffer.from(JSON.stringify(responseJson(more))), OWNERSHIP)).toBe(undefined);
+    expect(decodeDirectReply(Buffer.from(JSON.stringify(responseJson(more))), OWNERSHIP)).toBe(undefined);
   });
 
   test("RESP-01 every character stays but id, state, seals and figures", () => {
     const text = `{ "x_new": 1.0, "id":"resp_1", "output": [ {"type":"reasoning","encrypted_content" : "ab\\"c", "summary":[]},
       {"type":"message","content":[{"type":"output_text","text":"{\\"encrypted_content\\":\\"no\\"}"}]} ], "store":false,
       "usage": {"input_tokens":40,"output_tokens":12,"x_more":2.50} }`;
-    const reply = decodeReply(Buffer.from(text), OWNERSHIP);
+    const reply = decodeDirectReply(Buffer.from(text), OWNERSHIP);
     const expected = text
       .replace('"resp_1"', '"resp_own"')
       .replace(': "ab', ': "gw1:responses.openai:ab')
@@ -163,7 +168,7 @@ describe("the whole answer of a provider of the same dialect", () => {
 });
 
 function readAll(frames: readonly string[], cut: number) {
-  const stream = new DirectStream(OWNERSHIP);
+  const stream = new DirectResponsesStream(OWNERSHIP);
   const reader = new SseReader(1 << 20);
   const bytes = Buffer.from(frames.join(""));
   const kinds: string[] = [];
@@ -241,17 +246,19 @@ describe("the stream of a provider of the same dialect", () => {
     ],
     ["no event of the dialect", { error: { message: "out of memory" } }, { message: "out of memory" }],
   ])("a failure in a stream is read, %s", (_, event, expected) => {
-    const piece = new DirectStream(OWNERSHIP).read({ event: null, data: JSON.stringify(event) });
+    const piece = new DirectResponsesStream(OWNERSHIP).read({ event: null, data: JSON.stringify(event) });
     expect(piece).toMatchObject({ is: "problem", problem: { status: null, ...expected } });
     expect(decodeFailure(event).type).toBe(null);
   });
 
   test.each(["[DONE]", "{", "[]", '{"type":"a\\nb"}', '{"type":"response.completed"}'])("%s is garbage", (data) => {
-    expect(new DirectStream(OWNERSHIP).read({ event: null, data })).toEqual({ is: "garbage" });
+    expect(new DirectResponsesStream(OWNERSHIP).read({ event: null, data })).toEqual({ is: "garbage" });
   });
 
   test("a sign of life commits to nothing", () => {
-    expect(new DirectStream(OWNERSHIP).read({ event: null, data: '{"type":"keepalive"}' }).is).toBe("preamble");
+    expect(new DirectResponsesStream(OWNERSHIP).read({ event: null, data: '{"type":"keepalive"}' }).is).toBe(
+      "preamble",
+    );
   });
 });
 
@@ -265,9 +272,9 @@ describe("usage of the dialect", () => {
       total_tokens: 36,
     };
     expect(decodeUsage(wire)).toMatchObject({ cachedTokens: 5, cacheWriteTokens: 4, outputTokens: 16 });
-    expect(decodeUsage({ ...wire, total_tokens: 27 })).toBe(IMPOSSIBLE_TOKENS);
+    expect(decodeUsage({ ...wire, total_tokens: 27 })).toBe(IMPLAUSIBLE_TOKENS);
     expect(decodeUsage({ output_tokens: 7 })).toBe(undefined);
-    expect(decodeUsage({ ...wire, input_tokens: 8 })).toBe(IMPOSSIBLE_TOKENS);
+    expect(decodeUsage({ ...wire, input_tokens: 8 })).toBe(IMPLAUSIBLE_TOKENS);
     const counted = decodeUsage(wire);
     if (counted === undefined) throw new Error("it was readable before");
     expect(JSON.parse(usageText(JSON.stringify(wire), counted, SHOWN))).toEqual({

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody } from "../../../../kit/json.ts";
 import { losslessArray, losslessMember } from "../../../../kit/lossless-json.ts";
 import type { Effort } from "../../../canon/call.ts";
-import { WISH_FIELDS } from "../../../canon/routing-hints.ts";
+import { ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
 import { outgoingItems } from "./items.ts";
 
 /** What the caller asked of the gateway. */
@@ -13,15 +13,15 @@ export type DirectAsked = {
   readonly echo: JsonObject;
 };
 
-export type DirectFacts = {
+export type DirectResponsesFacts = {
   readonly upstreamModel: string;
   readonly provider: string;
   /** The model thinks, and its provider gives the thoughts out encrypted to who asks for them. */
-  readonly sealsThoughts: boolean;
+  readonly encryptsReasoning: boolean;
   /** How hard the model is told to think; absent: nobody said. */
   readonly effort?: Effort | undefined;
   /** Places in `tools` of what this endpoint is not asked for, because it would bill it apart. */
-  readonly leftOut?: readonly number[] | undefined;
+  readonly droppedTools?: readonly number[] | undefined;
 };
 
 export type DirectRequest = {
@@ -31,12 +31,12 @@ export type DirectRequest = {
 };
 
 /** Fields that are meant for the gateway; the state of a conversation is one of its own. */
-const OWN_FIELDS = ["background", "previous_response_id", ...WISH_FIELDS] as const;
+const OWN_FIELDS = ["background", "previous_response_id", ...ROUTING_HINT_FIELDS] as const;
 
 const ENCRYPTED = "reasoning.encrypted_content";
 
 /** What is changed of the caller's bytes before a provider of the same dialect gets them. */
-export function directRequest({ body, items, echo }: DirectAsked, facts: DirectFacts): DirectRequest {
+export function requestPatches({ body, items, echo }: DirectAsked, facts: DirectResponsesFacts): DirectRequest {
   const patches: MemberPatch[] = [
     { key: "model", json: JSON.stringify(facts.upstreamModel) },
     { key: "store", json: "false" },
@@ -44,12 +44,12 @@ export function directRequest({ body, items, echo }: DirectAsked, facts: DirectF
   for (const key of OWN_FIELDS) if (body.members.has(key)) patches.push({ key, json: null });
   const dropped = [
     ...patchInput(patches, body.value, items, facts.provider),
-    ...patchTools(patches, body, facts.leftOut ?? []),
+    ...patchTools(patches, body, facts.droppedTools ?? []),
   ];
   patchEffort(patches, body, facts.effort);
   const include = Array.isArray(body.value["include"]) ? body.value["include"] : [];
   // A kept answer can only be gone on from if its thoughts are kept with it: the provider keeps nothing.
-  if (echo["store"] === true && facts.sealsThoughts && !include.includes(ENCRYPTED))
+  if (echo["store"] === true && facts.encryptsReasoning && !include.includes(ENCRYPTED))
     patches.push({ key: "include", json: JSON.stringify([...include, ENCRYPTED]) });
   return { patches, dropped };
 }

@@ -6,14 +6,14 @@ import {
   patchMembers,
 } from "../../../../kit/json.ts";
 import { weightOf } from "../../../canon/estimate.ts";
-import type { ShownCost } from "../../../canon/reply.ts";
+import type { ReportedCost } from "../../../canon/reply.ts";
 import type { Usage } from "../../../canon/usage.ts";
-import type { AnswerHead } from "../../client-dialect.ts";
+import type { ReplyHead } from "../../client-dialect.ts";
 import { usageText } from "../upstream/usage.ts";
 import { sealPrefix } from "./items.ts";
 
 /** How a provider's response becomes the gateway's. */
-export type Ownership = { readonly head: AnswerHead; readonly provider: string; readonly echo: JsonObject };
+export type ResponseOwnership = { readonly head: ReplyHead; readonly provider: string; readonly echo: JsonObject };
 
 /** State is the gateway's: of these the provider was told something else, or nothing. */
 const STATE_FIELDS = ["store", "background", "previous_response_id"] as const;
@@ -21,7 +21,7 @@ const STATE_FIELDS = ["store", "background", "previous_response_id"] as const;
 /** The text of a provider's response object with our id, the state the caller asked for and what `more` says. */
 export function ownedResponse(
   body: ParsedBody,
-  { head, echo, provider }: Ownership,
+  { head, echo, provider }: ResponseOwnership,
   more: readonly MemberPatch[],
 ): string {
   const patches: MemberPatch[] = [{ key: "id", json: JSON.stringify(head.id) }];
@@ -43,7 +43,7 @@ export function sealedText(text: string, provider: string): string {
 }
 
 /** What an answer is closed with: the figures it is billed by. */
-export function usagePatch(body: ParsedBody, counted: Usage, shown: ShownCost | undefined): MemberPatch {
+export function usagePatch(body: ParsedBody, counted: Usage, shown: ReportedCost | undefined): MemberPatch {
   return { key: "usage", json: usageText(memberText(body, "usage"), counted, shown) };
 }
 

@@ -9,13 +9,13 @@ import {
   tryParseJsonObject,
 } from "../../../../kit/json.ts";
 import { weightOf } from "../../../canon/estimate.ts";
-import type { AnswerStream, Piece, ShownCost } from "../../../canon/reply.ts";
+import type { Piece, ReplyStream, ReportedCost } from "../../../canon/reply.ts";
 import type { Usage } from "../../../canon/usage.ts";
-import { responsePrompts, responseUses, type Uses } from "../../extras.ts";
-import type { Frame } from "../../upstream-dialect.ts";
+import { type ExtraUses, responsePrompts, responseUses } from "../../extras.ts";
+import type { StreamFrame } from "../../upstream-dialect.ts";
 import { decodeFailure, errorFields, failureCode } from "../upstream/errors.ts";
 import { decodeUsage } from "../upstream/usage.ts";
-import { memberText, type Ownership, ownedResponse, sealedText, usagePatch } from "./response.ts";
+import { memberText, ownedResponse, type ResponseOwnership, sealedText, usagePatch } from "./response.ts";
 
 const PREAMBLE: ReadonlySet<string> = new Set(["response.created", "response.in_progress", "response.queued"]);
 const ENDS: ReadonlySet<string> = new Set(["response.completed", "response.incomplete"]);
@@ -29,10 +29,10 @@ const NAME = /^[\w.-]+$/;
 type Event = { readonly name: string; readonly body: ParsedBody };
 
 /** Reads a stream of this dialect and rewrites the response objects in it; every other event passes as it came. */
-export class DirectStream implements AnswerStream {
-  readonly #ownership: Ownership;
+export class DirectResponsesStream implements ReplyStream {
+  readonly #ownership: ResponseOwnership;
   #usage: Usage | undefined;
-  #uses: Uses | undefined;
+  #uses: ExtraUses | undefined;
   #inputs = 1;
   /** Items as they were last told, as far as they tell of tools: who leaves before the end has used them. */
   readonly #items = new Map<unknown, JsonObject>();
@@ -48,11 +48,11 @@ export class DirectStream implements AnswerStream {
   #held: (Event & { readonly response: ParsedBody }) | undefined;
   #final: string | undefined;
 
-  constructor(ownership: Ownership) {
+  constructor(ownership: ResponseOwnership) {
     this.#ownership = ownership;
   }
 
-  get uses(): Uses | undefined {
+  get uses(): ExtraUses | undefined {
     return this.#held === undefined ? responseUses([...this.#items.values()]) : this.#uses;
   }
 
@@ -80,7 +80,7 @@ export class DirectStream implements AnswerStream {
     return this.#final;
   }
 
-  read(frame: Frame): Piece {
+  read(frame: StreamFrame): Piece {
     // In JSON a line break stands only between its parts, so a space does as well.
     const data = frame.data.includes("\n") ? frame.data.replaceAll("\n", " ") : frame.data;
     if (frame.event !== null && DELTA.test(frame.event)) {
@@ -150,7 +150,7 @@ export class DirectStream implements AnswerStream {
     return response;
   }
 
-  close(counted: Usage, shown: ShownCost | undefined): string {
+  close(counted: Usage, shown: ReportedCost | undefined): string {
     if (this.#held === undefined) return "";
     const { name, body, response } = this.#held;
     this.#final = ownedResponse(response, this.#ownership, [usagePatch(response, counted, shown)]);

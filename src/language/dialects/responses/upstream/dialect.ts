@@ -4,12 +4,12 @@ import type { UpstreamDialect } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 import { decodeRefusal } from "./errors.ts";
 import { IMAGE_DETAILS } from "./media.ts";
-import { decodeWhole } from "./reply.ts";
-import { encodeCall } from "./request.ts";
+import { decodeReply } from "./reply.ts";
+import { encodeRequest } from "./request.ts";
 import { ItemReader } from "./stream.ts";
 
 /** The responses API, for callers of the other dialects. Callers of its own have the direct lane. */
-export const responsesDialect: UpstreamDialect = {
+export const responsesUpstream: UpstreamDialect = {
   fields: FIELDS,
   surface: "responses",
   media: new Set(["image", "file", "remote_url", "uploaded_file"]),
@@ -20,8 +20,8 @@ export const responsesDialect: UpstreamDialect = {
   framing: "sse",
   path: () => "/responses",
   effort: (call, facts) => (call.reasoning === undefined ? undefined : effortFor(call, facts)),
-  encode: encodeCall,
-  decodeReply: decodeWhole,
-  openReader: (asked) => new ItemReader(asked?.facts.sealedBy ?? null),
+  encodeRequest: encodeRequest,
+  decodeReply: decodeReply,
+  openReader: (asked) => new ItemReader(asked?.facts.reasoningEncryptedBy ?? null),
   decodeProblem: decodeRefusal,
 };

@@ -4,10 +4,10 @@ import type { Json } from "../../../../../tests/support/gateway.ts";
 import { Fault } from "../../../../contract/faults.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
-import { responsesDialect } from "./dialect.ts";
+import { responsesUpstream } from "./dialect.ts";
 
 const said = (call: Partial<Call>, facts: Partial<ModelFacts> = {}): Json =>
-  JSON.parse(responsesDialect.encode({ ...CHAT_CALL, ...call }, { ...CHAT_FACTS, ...facts }));
+  JSON.parse(responsesUpstream.encodeRequest({ ...CHAT_CALL, ...call }, { ...CHAT_FACTS, ...facts }));
 
 function refusal(call: Partial<Call>, facts: Partial<ModelFacts> = {}): unknown {
   try {
@@ -27,9 +27,9 @@ describe("thinking", () => {
   });
 
   test("sealed thoughts are asked for where they are given out, also when nobody speaks of thinking", () => {
-    expect(said({}, { sealedBy: "acme" })).toMatchObject({ include: ["reasoning.encrypted_content"] });
+    expect(said({}, { reasoningEncryptedBy: "acme" })).toMatchObject({ include: ["reasoning.encrypted_content"] });
     expect(said({ reasoning: thinking })).not.toHaveProperty("include");
-    const none = said({ reasoning: { effort: "none", budgetTokens: null } }, { sealedBy: "acme" });
+    const none = said({ reasoning: { effort: "none", budgetTokens: null } }, { reasoningEncryptedBy: "acme" });
     expect(none).not.toHaveProperty("include");
     expect(none.reasoning).toEqual({ effort: "none" });
   });
@@ -63,7 +63,7 @@ describe("sampling", () => {
 test("what the dialect has no word for is refused by name", () => {
   expect(refusal({ stop: ["x"], parameters: ["stop"] })).toEqual(["unsupported_parameter", "stop"]);
   expect(refusal({ maxOutputTokens: 15 })).toEqual(["invalid_value", "max_tokens"]);
-  expect(refusal({ chatOnly: { user: 7 } })).toEqual(["invalid_value", "user"]);
+  expect(refusal({ openAiParameters: { user: 7 } })).toEqual(["invalid_value", "user"]);
   const audio = { is: "audio", source: { is: "inline", mediaType: "audio/wav", base64: "" } } as const;
   expect(refusal({ turns: [{ role: "user", parts: [audio] }] })).toEqual([
     "unsupported_parameter",
@@ -122,6 +122,9 @@ test("a thought that nothing came of stays here", () => {
   const seal = { family: "openai", data: "acme:own" } as const;
   const thought = { is: "reasoning", detail: { is: "sealed", seal } } as const;
   const hello = { role: "user", parts: [{ is: "text", text: "Hello" }] } as const;
-  const items = said({ turns: [hello, { role: "assistant", parts: [thought] }, hello] }, { sealedBy: "acme" }).input;
+  const items = said(
+    { turns: [hello, { role: "assistant", parts: [thought] }, hello] },
+    { reasoningEncryptedBy: "acme" },
+  ).input;
   expect(items.map(({ role }: Json) => role)).toEqual(["user", "user"]);
 });

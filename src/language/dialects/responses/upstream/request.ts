@@ -2,16 +2,16 @@ import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../../canon/call.ts";
 import { effortFor } from "../../../canon/effort.ts";
 import type { Parameter } from "../../../canon/parameters.ts";
-import { isUsual } from "../../../canon/sampling.ts";
+import { isDefaultSampling } from "../../../canon/sampling.ts";
 import { demandLabels } from "../../labels.ts";
 import { argumentsOf, encodeTools } from "../../tool-definitions.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 import { encodeTurns } from "./turns.ts";
-import { unsaidOf } from "./unencodable.ts";
+import { firstEncodingError } from "./unencodable.ts";
 
 /** The canonical call as the body of `POST /responses`. Nothing of it is kept there: state is the gateway's. */
-export function encodeCall(call: Call, facts: ModelFacts): string {
-  const unsaid = unsaidOf(call, facts);
+export function encodeRequest(call: Call, facts: ModelFacts): string {
+  const unsaid = firstEncodingError(call, facts);
   if (unsaid !== undefined) throw unsaid;
   demandLabels(call);
   const { maxOutputTokens, stream } = call;
@@ -49,8 +49,8 @@ function encodeToolChoice(choice: ToolChoice | undefined, allowed: unknown): Jso
   return { tool_choice: choice.is === "named" ? { type: "function", name: choice.name } : choice.is };
 }
 
-function encodeText({ responseFormat, chatOnly }: Call): JsonObject {
-  const verbosity = chatOnly?.verbosity;
+function encodeText({ responseFormat, openAiParameters }: Call): JsonObject {
+  const verbosity = openAiParameters?.verbosity;
   const text = {
     ...(responseFormat.is === "text" ? {} : { format: encodeFormat(responseFormat) }),
     ...(verbosity == null ? {} : { verbosity }),
@@ -78,8 +78,8 @@ const UNSUMMARIZED = "unsummarized";
  * thoughts themselves come encrypted, so that they can go back with the next turn.
  */
 function encodeReasoning(call: Call, facts: ModelFacts): JsonObject {
-  const { quirks, reasoning, sealedBy } = facts;
-  const include = sealedBy == null ? {} : { include: ["reasoning.encrypted_content"] };
+  const { quirks, reasoning, reasoningEncryptedBy } = facts;
+  const include = reasoningEncryptedBy == null ? {} : { include: ["reasoning.encrypted_content"] };
   const effort = effortFor(call, facts);
   if (effort === undefined) return include;
   // To keep a model from thinking that never does takes no word.
@@ -91,8 +91,8 @@ function encodeReasoning(call: Call, facts: ModelFacts): JsonObject {
 function encodeSampling({ temperature, topP }: Call, { sampling }: ModelFacts): JsonObject {
   if (sampling === false) return {};
   return {
-    ...(isUsual(temperature) ? {} : { temperature }),
-    ...(isUsual(topP) ? {} : { top_p: topP }),
+    ...(isDefaultSampling(temperature) ? {} : { temperature }),
+    ...(isDefaultSampling(topP) ? {} : { top_p: topP }),
   };
 }
 
@@ -104,6 +104,8 @@ const OWN_ROWS = [
   "user",
 ] as const satisfies readonly Parameter[];
 
-function ownParameters({ chatOnly = {} }: Call): JsonObject {
-  return Object.fromEntries(OWN_ROWS.flatMap((row) => (chatOnly[row] == null ? [] : [[row, chatOnly[row]]])));
+function ownParameters({ openAiParameters = {} }: Call): JsonObject {
+  return Object.fromEntries(
+    OWN_ROWS.flatMap((row) => (openAiParameters[row] == null ? [] : [[row, openAiParameters[row]]])),
+  );
 }

@@ -2,13 +2,13 @@ import { describe, expect, test } from "vitest";
 import { callOf, itemEvents, thoughtOf, wordsOf } from "../../../../../tests/support/responses-column.ts";
 import { responseJson } from "../../../../../tests/support/responses-native.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
-import type { AnswerEvent } from "../../../canon/reply-events.ts";
+import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import { ItemReader } from "./stream.ts";
 
 /** What a reader says of these events; undefined stands for one that it could not read. */
-function read(events: readonly JsonObject[]): (AnswerEvent | undefined)[] {
+function read(events: readonly JsonObject[]): (ReplyEvent | undefined)[] {
   const reader = new ItemReader("acme");
-  return events.flatMap((event): (AnswerEvent | undefined)[] => [
+  return events.flatMap((event): (ReplyEvent | undefined)[] => [
     ...(reader.read({ event: null, data: JSON.stringify(event) }) ?? [undefined]),
   ]);
 }
@@ -17,7 +17,7 @@ const end = (more: JsonObject = {}): JsonObject => ({
   type: "response.completed",
   response: responseJson({ output: [], ...more }),
 });
-const textOf = (events: readonly (AnswerEvent | undefined)[]) =>
+const textOf = (events: readonly (ReplyEvent | undefined)[]) =>
   events.map((event) => (event?.is === "text" ? event.text : "")).join("");
 
 describe("servers that only imitate the dialect", () => {

@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
-import type { AnswerEvent, FinishReason } from "../../../canon/reply-events.ts";
-import type { EventReader, Frame } from "../../upstream-dialect.ts";
+import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
+import type { ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
 import { isAnswer } from "../direct/reply.ts";
-import { sealedBy } from "../reasoning-signatures.ts";
+import { providerSignature } from "../reasoning-signatures.ts";
 import { decodeFailure } from "./errors.ts";
 import { decodeUsage } from "./usage.ts";
 
-const NOTHING: readonly AnswerEvent[] = [];
+const NOTHING: readonly ReplyEvent[] = [];
 const BETWEEN_PARTS = "\n\n";
 
 /** Where each part of the words begins, for those that were told already. */
@@ -21,7 +21,7 @@ type Item =
   | { readonly is: "other" };
 
 /** Reads a response item by item, from a stream or whole: a whole item is one that opens complete. */
-export class ItemReader implements EventReader {
+export class ItemReader implements ReplyEventReader {
   /** Whose seals they are; null: it gives none out. */
   readonly #provider: string | null;
   /** Those that are open, by their place in the output: some servers have another id for an item in every event. */
@@ -36,7 +36,7 @@ export class ItemReader implements EventReader {
     this.#provider = provider;
   }
 
-  read({ event, data }: Frame): readonly AnswerEvent[] | undefined {
+  read({ event, data }: StreamFrame): readonly ReplyEvent[] | undefined {
     const body = tryParseJsonObject(data);
     if (body === undefined) return undefined;
     const { type = event, output_index: at, item, response, delta } = body;
@@ -77,7 +77,7 @@ export class ItemReader implements EventReader {
     }
   }
 
-  #begin(response: unknown): readonly AnswerEvent[] {
+  #begin(response: unknown): readonly ReplyEvent[] {
     if (this.#begun) return NOTHING;
     this.#begun = true;
     const id = isJsonObject(response) ? textIn(response["id"]) : "";
@@ -85,7 +85,7 @@ export class ItemReader implements EventReader {
   }
 
   /** Undefined for an item whose kind is known and whose form is not: the answer cannot be read. */
-  #open(at: unknown, item: unknown): readonly AnswerEvent[] | undefined {
+  #open(at: unknown, item: unknown): readonly ReplyEvent[] | undefined {
     if (!isJsonObject(item)) return undefined;
     this.#opened += 1;
     const { type } = item;
@@ -102,7 +102,7 @@ export class ItemReader implements EventReader {
     return [{ is: "tool_call", index, id, name, signature: null }];
   }
 
-  #say(is: "text" | "refusal", message: Message, part: unknown, said: unknown): readonly AnswerEvent[] {
+  #say(is: "text" | "refusal", message: Message, part: unknown, said: unknown): readonly ReplyEvent[] {
     const text = textIn(said);
     if (text === "") return NOTHING;
     this.#start(message, part);
@@ -128,7 +128,7 @@ export class ItemReader implements EventReader {
     return item;
   }
 
-  #think(from: "summary" | "content", at: unknown, part: unknown, said: unknown): readonly AnswerEvent[] {
+  #think(from: "summary" | "content", at: unknown, part: unknown, said: unknown): readonly ReplyEvent[] {
     const known = this.#items.get(at);
     const item = known?.is === "reasoning" ? known : this.#forgotten(at, newThoughts());
     const piece = textIn(said);
@@ -141,7 +141,7 @@ export class ItemReader implements EventReader {
   }
 
   /** A call whose name is not known yet is told when it is whole. */
-  #argue(at: unknown, said: unknown): readonly AnswerEvent[] {
+  #argue(at: unknown, said: unknown): readonly ReplyEvent[] {
     const item = this.#items.get(at);
     const text = textIn(said);
     if (item?.is !== "function_call" || text === "") return NOTHING;
@@ -149,20 +149,20 @@ export class ItemReader implements EventReader {
     return [{ is: "tool_arguments", index: item.index, text }];
   }
 
-  #cite(at: unknown, part: unknown, annotation: unknown): readonly AnswerEvent[] {
+  #cite(at: unknown, part: unknown, annotation: unknown): readonly ReplyEvent[] {
     const message = this.#message(at);
     message.cited = true;
     return citationIn(annotation, this.#start(message, part));
   }
 
   /** What of a whole item was not told in pieces is told now. */
-  #done(at: unknown, item: unknown): readonly AnswerEvent[] | undefined {
+  #done(at: unknown, item: unknown): readonly ReplyEvent[] | undefined {
     const opened = this.#items.has(at) ? NOTHING : this.#open(at, item);
     if (opened === undefined || !isJsonObject(item)) return undefined;
     return [...opened, ...this.#close(at, item)];
   }
 
-  #close(at: unknown, whole: JsonObject): readonly AnswerEvent[] {
+  #close(at: unknown, whole: JsonObject): readonly ReplyEvent[] {
     const item = this.#items.get(at);
     this.#items.delete(at);
     switch (item?.is) {
@@ -178,7 +178,7 @@ export class ItemReader implements EventReader {
     }
   }
 
-  #closeMessage(message: Message, { content }: JsonObject): readonly AnswerEvent[] {
+  #closeMessage(message: Message, { content }: JsonObject): readonly ReplyEvent[] {
     const isTold = message.starts.size > 0;
     return objectsIn(content).flatMap((part, place) => {
       const said = isTold ? NOTHING : this.#part(message, place, part);
@@ -188,26 +188,26 @@ export class ItemReader implements EventReader {
     });
   }
 
-  #part(message: Message, place: number, part: JsonObject): readonly AnswerEvent[] {
+  #part(message: Message, place: number, part: JsonObject): readonly ReplyEvent[] {
     if (part["type"] === "refusal") return this.#say("refusal", message, place, part["refusal"]);
     return part["type"] === "output_text" ? this.#say("text", message, place, part["text"]) : NOTHING;
   }
 
-  #closeThoughts(item: Thoughts, { summary, content, encrypted_content }: JsonObject): readonly AnswerEvent[] {
+  #closeThoughts(item: Thoughts, { summary, content, encrypted_content }: JsonObject): readonly ReplyEvent[] {
     const untold = item.text === "" ? joined(summary) || joined(content) : "";
     const text = item.text + untold;
     const encrypted = textIn(encrypted_content);
-    const seal = this.#provider === null || encrypted === "" ? null : sealedBy(this.#provider, encrypted);
-    const told: AnswerEvent[] = untold === "" ? [] : [{ is: "reasoning", text: untold }];
+    const seal = this.#provider === null || encrypted === "" ? null : providerSignature(this.#provider, encrypted);
+    const told: ReplyEvent[] = untold === "" ? [] : [{ is: "reasoning", text: untold }];
     if (text !== "") return [...told, { is: "reasoning_detail", detail: { is: "open", text, seal } }];
     return seal === null ? NOTHING : [{ is: "reasoning_detail", detail: { is: "sealed", seal } }];
   }
 
   /** The answer is over only when it is said to be; undefined when what says so is no response. */
-  end(response: unknown, how: "completed" | "incomplete"): readonly AnswerEvent[] | undefined {
+  end(response: unknown, how: "completed" | "incomplete"): readonly ReplyEvent[] | undefined {
     if (!isJsonObject(response) || !isAnswer(response)) return undefined;
     const output = listIn(response["output"]);
-    const events: AnswerEvent[] = [...this.#begin(response)];
+    const events: ReplyEvent[] = [...this.#begin(response)];
     for (const [at, item] of this.#untold(output)) {
       const told = this.#done(at, item);
       if (told === undefined) return undefined;
@@ -257,7 +257,7 @@ function cutBy(details: unknown): FinishReason {
   return isJsonObject(details) && details["reason"] === "content_filter" ? "content_filter" : "length";
 }
 
-function citationIn(annotation: unknown, start: number): readonly AnswerEvent[] {
+function citationIn(annotation: unknown, start: number): readonly ReplyEvent[] {
   if (!isJsonObject(annotation) || annotation["type"] !== "url_citation") return NOTHING;
   const { url, title, start_index, end_index } = annotation;
   const citation = {

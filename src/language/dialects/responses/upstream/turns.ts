@@ -42,9 +42,9 @@ class ItemList {
   readonly #ids: ToolIds;
   readonly #sealedBy: string | null;
 
-  constructor({ quirks, sealedBy }: ModelFacts) {
+  constructor({ quirks, reasoningEncryptedBy }: ModelFacts) {
     this.#ids = new ToolIds(quirks);
-    this.#sealedBy = sealedBy ?? null;
+    this.#sealedBy = reasoningEncryptedBy ?? null;
   }
 
   add(turn: Turn, param: string): void {
@@ -90,7 +90,12 @@ class ItemList {
       else if (part.is === "tool_result") this.#result(part);
       else if (part.is === "tool_call") {
         const text = part.argumentsText.trim() === "" ? "{}" : part.argumentsText;
-        this.items.push({ type: "function_call", call_id: this.#ids.wire(part.id), name: part.name, arguments: text });
+        this.items.push({
+          type: "function_call",
+          call_id: this.#ids.encode(part.id),
+          name: part.name,
+          arguments: text,
+        });
       } else throw textOnly(`${param}.content.${at}`);
     }
     sayWords();
@@ -113,7 +118,7 @@ class ItemList {
     const said = failed ? failureText(text) : text;
     const pictures = content.flatMap((part) => (part.is === "image" ? [imagePart(part)] : []));
     const output = isText ? said : [...(said === "" ? [] : [{ type: "input_text", text: said }]), ...pictures];
-    this.items.push({ type: "function_call_output", call_id: this.#ids.wire(callId), output });
+    this.items.push({ type: "function_call_output", call_id: this.#ids.encode(callId), output });
   }
 }
 

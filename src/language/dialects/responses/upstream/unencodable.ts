@@ -1,6 +1,6 @@
 import { type Fault, fault } from "../../../../contract/faults.ts";
 import type { Call } from "../../../canon/call.ts";
-import { isUsual } from "../../../canon/sampling.ts";
+import { isDefaultSampling } from "../../../canon/sampling.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 
@@ -8,7 +8,7 @@ import { FIELDS } from "../fields.ts";
 const OUTPUT_TOKENS_MIN = 16;
 
 /** The first thing in a call that has no words here; undefined when all of it can be said. */
-export function unsaidOf(call: Call, facts: ModelFacts): Fault | undefined {
+export function firstEncodingError(call: Call, facts: ModelFacts): Fault | undefined {
   const { model } = facts;
   const parameter = call.parameters.find((row) => FIELDS[row] === "400");
   if (parameter !== undefined) return refused(parameter, `${model} does not take the parameter ${parameter}`);
@@ -27,8 +27,8 @@ export function unsaidOf(call: Call, facts: ModelFacts): Fault | undefined {
 /** While it thinks, a model of this dialect chooses its words by itself, unless the catalogue knows better. */
 function whileThinking({ reasoning, temperature, topP }: Call, { sampling }: ModelFacts): string | undefined {
   if (sampling !== null || reasoning === undefined || reasoning.effort === "none") return undefined;
-  if (!isUsual(temperature)) return "temperature";
-  return isUsual(topP) ? undefined : "top_p";
+  if (!isDefaultSampling(temperature)) return "temperature";
+  return isDefaultSampling(topP) ? undefined : "top_p";
 }
 
 function audioIn({ turns }: Call): Fault | undefined {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isJsonObject, type JsonObject, type MemberPatch, parseJsonText, patchMembers } from "../../../../kit/json.ts";
-import type { ShownCost } from "../../../canon/reply.ts";
-import { IMPOSSIBLE_TOKENS, isCount, type Tokens, type Usage } from "../../../canon/usage.ts";
+import type { ReportedCost } from "../../../canon/reply.ts";
+import { IMPLAUSIBLE_TOKENS, isTokenCount, type TokenCounts, type Usage } from "../../../canon/usage.ts";
 
 const count = z.number().nullish();
 const WireUsage = z.looseObject({
@@ -17,13 +17,13 @@ const WireUsage = z.looseObject({
  * reasoning, but for servers that leave it out, which are known by their total. Undefined when a figure is missing, which
  * is not zero.
  */
-export function decodeUsage(value: unknown): Tokens | undefined {
+export function decodeUsage(value: unknown): TokenCounts | undefined {
   const parsed = WireUsage.safeParse(value);
   if (!parsed.success) return undefined;
   const { input_tokens, output_tokens, total_tokens, input_tokens_details, output_tokens_details } = parsed.data;
   const reasoningTokens = output_tokens_details?.reasoning_tokens ?? 0;
   const isExtra = reasoningTokens > 0 && total_tokens === input_tokens + output_tokens + reasoningTokens;
-  const usage: Tokens = {
+  const usage: TokenCounts = {
     inputTokens: input_tokens,
     cachedTokens: input_tokens_details?.cached_tokens ?? 0,
     cacheWriteTokens: input_tokens_details?.cache_write_tokens ?? 0,
@@ -32,17 +32,17 @@ export function decodeUsage(value: unknown): Tokens | undefined {
     audioInputTokens: 0,
     audioOutputTokens: 0,
   };
-  return isPossible(usage) ? usage : IMPOSSIBLE_TOKENS;
+  return isPossible(usage) ? usage : IMPLAUSIBLE_TOKENS;
 }
 
-function isPossible(usage: Tokens): boolean {
-  if (!Object.values(usage).every(isCount)) return false;
+function isPossible(usage: TokenCounts): boolean {
+  if (!Object.values(usage).every(isTokenCount)) return false;
   const { inputTokens, cachedTokens, cacheWriteTokens, outputTokens, reasoningTokens } = usage;
   return cachedTokens + cacheWriteTokens <= inputTokens && reasoningTokens <= outputTokens;
 }
 
 /** The provider's own usage, as text, with the cost added; where the gateway counted otherwise, what was counted. */
-export function usageText(wire: string | undefined, counted: Usage, shown: ShownCost | undefined): string {
+export function usageText(wire: string | undefined, counted: Usage, shown: ReportedCost | undefined): string {
   const cost: MemberPatch[] =
     shown === undefined
       ? // What a provider takes is between it and the holder of its key; it is never shown as the gateway's cost.
@@ -62,7 +62,7 @@ export function usageText(wire: string | undefined, counted: Usage, shown: Shown
 }
 
 /** Usage in words of the responses format. */
-export function encodeUsage(counted: Usage, shown: ShownCost | undefined): JsonObject {
+export function encodeUsage(counted: Usage, shown: ReportedCost | undefined): JsonObject {
   return {
     input_tokens: counted.inputTokens,
     input_tokens_details: { cached_tokens: counted.cachedTokens, cache_write_tokens: counted.cacheWriteTokens },
