@@ -1,4 +1,4 @@
-import type { People } from "../app/accounts/open.ts";
+import type { People } from "../app/accounts/accounts.ts";
 import type { TenancyDeps } from "../app/manage/deps.ts";
 import { firstStart } from "../app/manage/tenancy/first-start.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";

@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { People } from "../app/accounts/open.ts";
+import type { People } from "../app/accounts/accounts.ts";
 import type { Handler } from "../app/exchange.ts";
 import type { InTurn, ManageDeps } from "../app/manage/deps.ts";
 import { guarded } from "../app/manage/guard.ts";

@@ -1,4 +1,4 @@
-import type { People } from "../app/accounts/open.ts";
+import type { People } from "../app/accounts/accounts.ts";
 import type { Money } from "../app/manage/money/money-jobs.ts";
 import type { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
 import { LogRetention } from "../app/manage/records/log-retention.ts";
@@ -18,14 +18,14 @@ import { type SweptResponses, sweepResponses } from "./responses.ts";
 const SWEEP_EVERY_MS = 60_000;
 
 type Swept = {
-  readonly state: Pick<SharedState, "sweep">;
+  readonly state: Pick<SharedState, "sweepHolds">;
   readonly captures: Pick<Captures, "sweep">;
   readonly responses: SweptResponses & { readonly gateway: { readonly idempotency: Pick<IdempotencyLookup, "sweep"> } };
   readonly rotation: Pick<MasterKeyRotation, "finish" | "retry" | "stop">;
   readonly retention: Pick<LogRetention, "run" | "stop">;
   readonly money: Pick<Money, "run" | "stop">;
   readonly people: Pick<People, "sweep">;
-  readonly fleet: Pick<Fleet, "leads">;
+  readonly fleet: Pick<Fleet, "isLeader">;
 };
 
 /** What has had its time leaves, now and again. */

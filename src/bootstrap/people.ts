@@ -1,6 +1,6 @@
-import type { Oidc, PeopleDeps } from "../app/accounts/deps.ts";
-import { openPeople, type People } from "../app/accounts/open.ts";
-import { Tries } from "../app/accounts/tries.ts";
+import { openPeople, type People } from "../app/accounts/accounts.ts";
+import type { Oidc, PeopleDeps } from "../app/accounts/accounts-deps.ts";
+import { Tries } from "../app/accounts/login-throttle.ts";
 import type { InTurn } from "../app/manage/deps.ts";
 import type { CacheReloader } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";

@@ -5,7 +5,7 @@ import { change } from "../manage/deps.ts";
 import { demandFresh } from "../manage/fresh-sign-in.ts";
 import { demandRemovable, removeMember } from "../manage/tenancy/members.ts";
 import { removeToken } from "../manage/tenancy/tokens.ts";
-import { demandAnotherOperator, findPerson, personView, refuseOwn } from "./people.ts";
+import { demandAnotherOperator, findPerson, personView, refuseOwn } from "./account-admin.ts";
 import type { PeopleRoom } from "./room.ts";
 
 /** Takes out of the store who somebody was. The id stays, so that whatever names it is whole. */

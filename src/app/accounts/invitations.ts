@@ -12,13 +12,13 @@ import { demandRank } from "../manage/membership.ts";
 import { isoTime } from "../manage/views.ts";
 import { short } from "../printable.ts";
 import { readBody, readOptionalBody } from "../request-input.ts";
-import { goodLink, makeAccount, noLink, takeSeat } from "./accounts.ts";
-import { baseOf } from "./deps.ts";
-import { makerName, makerOf, makerShown } from "./makers.ts";
+import { goodLink, makeAccount, noLink, takeSeat } from "./account-creation.ts";
+import { makerName, makerOf, makerShown } from "./account-links.ts";
+import { baseOf } from "./accounts-deps.ts";
+import type { Try } from "./login-throttle.ts";
 import { seatsOf } from "./me.ts";
-import { beginRead, refuseForeign } from "./origin.ts";
+import { beginRead, refuseForeign } from "./origin-check.ts";
 import type { PeopleRoom } from "./room.ts";
-import type { Try } from "./tries.ts";
 
 const INVITATION_MS = 7 * DAY_MS;
 /** Within 24 hours, by others than the operator: for one address, and in all. */

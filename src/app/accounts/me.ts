@@ -4,7 +4,7 @@ import { isFresh } from "../manage/fresh-sign-in.ts";
 import { hasCreated } from "../manage/tenancy/workspaces.ts";
 import { isoTime } from "../manage/views.ts";
 import type { PeopleRoom } from "./room.ts";
-import { isSetupNeeded } from "./setup.ts";
+import { isSetupNeeded } from "./setup-link.ts";
 
 /** The memberships of an address, without what it was only offered. */
 export function seatsOf({ directory }: Pick<PeopleRoom, "directory">, email: string) {

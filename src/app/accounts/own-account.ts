@@ -8,8 +8,8 @@ import { refuseStale } from "../manage/fresh-sign-in.ts";
 import { isoTime } from "../manage/views.ts";
 import { short } from "../printable.ts";
 import { readBody } from "../request-input.ts";
+import { SIGN_IN_AGAIN } from "./auth-errors.ts";
 import { showMe } from "./me.ts";
-import { SIGN_IN_AGAIN } from "./refusals.ts";
 import type { PeopleRoom } from "./room.ts";
 
 /** What somebody who has signed in does with their own account. */

@@ -1,7 +1,7 @@
-import type { PeopleAudit } from "./audit.ts";
-import type { PeopleDeps } from "./deps.ts";
-import type { Library } from "./library.ts";
+import type { PeopleDeps } from "./accounts-deps.ts";
+import type { Library } from "./auth-library.ts";
 import type { Sessions } from "./sessions.ts";
+import type { PeopleAudit } from "./sign-in-audit.ts";
 
 /** What everything about people shares. */
 export type PeopleRoom = PeopleDeps & {

@@ -6,7 +6,7 @@ import { parseBearerToken } from "../../kit/bearer-token.ts";
 import { secretsEqual, sha256Hex } from "../../kit/secret.ts";
 import { DAY_MS } from "../../kit/time.ts";
 import type { Exchange } from "../exchange.ts";
-import type { PeopleDeps } from "./deps.ts";
+import type { PeopleDeps } from "./accounts-deps.ts";
 
 /** A session ends this long after it was last used. */
 export const SESSION_MS = 7 * DAY_MS;

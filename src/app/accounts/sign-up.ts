@@ -4,9 +4,9 @@ import type { PersonLink } from "../../domain/tenancy/person.ts";
 import { sha256Hex } from "../../kit/secret.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { readBody, readQuery } from "../request-input.ts";
-import { goodLink, makeAccount, noLink } from "./accounts.ts";
-import { baseOf, type PersonMail } from "./deps.ts";
-import { beginRead, refuseForeign } from "./origin.ts";
+import { goodLink, makeAccount, noLink } from "./account-creation.ts";
+import { baseOf, type PersonMail } from "./accounts-deps.ts";
+import { beginRead, refuseForeign } from "./origin-check.ts";
 import type { PeopleRoom } from "./room.ts";
 
 const SIGN_UP_MS = 24 * 3_600_000;

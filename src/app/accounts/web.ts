@@ -1,5 +1,5 @@
 import type { Exchange, Reply } from "../exchange.ts";
-import { ADDRESS_HEADER } from "./library.ts";
+import { ADDRESS_HEADER } from "./auth-library.ts";
 
 /** What the library reads of a call; nothing else of it gets that far. */
 const HEADERS = [

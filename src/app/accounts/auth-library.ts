@@ -5,12 +5,12 @@ import { ownOrigins } from "../../domain/tenancy/trusted-origins.ts";
 import { HashingBusyError } from "../../kit/password-hasher.ts";
 import { change } from "../manage/deps.ts";
 import { FRESH_MS } from "../manage/fresh-sign-in.ts";
-import { baseOf, type Oidc, type PeopleDeps } from "./deps.ts";
-import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./passwords.ts";
-import { SIGN_IN_AGAIN } from "./refusals.ts";
+import { baseOf, type Oidc, type PeopleDeps } from "./accounts-deps.ts";
+import { SIGN_IN_AGAIN } from "./auth-errors.ts";
+import { startOver } from "./credential-reset.ts";
+import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./password-policy.ts";
 import { keptReset, RESET_PREFIX } from "./reset-token.ts";
 import { cookiePrefix, isSecure, SESSION_MS } from "./sessions.ts";
-import { startOver } from "./start-over.ts";
 import { callNow } from "./under-way.ts";
 
 export const AUTH_PATH = "/manage/auth";

@@ -8,7 +8,7 @@ import type { IdGenerator } from "../../kit/id-generator.ts";
 import type { Log } from "../../kit/log.ts";
 import type { PasswordHasher } from "../../kit/password-hasher.ts";
 import type { InTurn } from "../manage/deps.ts";
-import type { Tries } from "./tries.ts";
+import type { Tries } from "./login-throttle.ts";
 
 /** A provider of single sign-on, by the operator's settings. */
 export type Oidc = {
@@ -35,7 +35,7 @@ export type PeopleDeps = {
   };
   readonly directory: Directory;
   /** Loads again what is in memory of a workspace too, such as its nodes and provider keys. */
-  readonly copies: Pick<CacheReloader, "workspace">;
+  readonly copies: Pick<CacheReloader, "reloadWorkspace">;
   /** Changes of tenants, one after the other. */
   readonly inTurn: InTurn;
   readonly clock: Clock;

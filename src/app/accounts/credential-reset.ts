@@ -1,6 +1,6 @@
 import { change } from "../manage/deps.ts";
 import { removeToken } from "../manage/tenancy/tokens.ts";
-import type { PeopleDeps } from "./deps.ts";
+import type { PeopleDeps } from "./accounts-deps.ts";
 import { callNow } from "./under-way.ts";
 
 /**

@@ -9,11 +9,11 @@ import { demandFresh } from "../manage/fresh-sign-in.ts";
 import { demandRank } from "../manage/membership.ts";
 import { isoTime } from "../manage/views.ts";
 import { short } from "../printable.ts";
-import { baseOf } from "./deps.ts";
-import { makerName, makerOf } from "./makers.ts";
+import { findPerson, refuseErased, refuseOwn } from "./account-admin.ts";
+import { makerName, makerOf } from "./account-links.ts";
+import { baseOf } from "./accounts-deps.ts";
+import { tooBusy } from "./auth-errors.ts";
 import { seatsOf } from "./me.ts";
-import { findPerson, refuseErased, refuseOwn } from "./people.ts";
-import { tooBusy } from "./refusals.ts";
 import { keptOf } from "./reset-token.ts";
 import type { PeopleRoom } from "./room.ts";
 

@@ -3,8 +3,8 @@ import { type Fault, fault } from "../../contract/faults.ts";
 import type { Held } from "../../domain/tenancy/person.ts";
 import { ownOrigins } from "../../domain/tenancy/trusted-origins.ts";
 import type { Exchange } from "../exchange.ts";
-import type { PeopleDeps } from "./deps.ts";
-import type { Try } from "./tries.ts";
+import type { PeopleDeps } from "./accounts-deps.ts";
+import type { Try } from "./login-throttle.ts";
 
 /** Pages of other addresses cannot send it: browsers ask for leave first, and get none. */
 const PORTAL_HEADER = "x-svc-portal";

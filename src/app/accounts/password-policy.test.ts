@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { passwordFault } from "./passwords.ts";
+import { passwordFault } from "./password-policy.ts";
 
 test.each([
   "three green bicycles",

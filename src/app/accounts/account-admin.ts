@@ -12,7 +12,7 @@ import { short } from "../printable.ts";
 import { readBody, readQuery } from "../request-input.ts";
 import { seatsOf } from "./me.ts";
 import type { PeopleRoom } from "./room.ts";
-import { isSetupNeeded, makeSetupLink } from "./setup.ts";
+import { isSetupNeeded, makeSetupLink } from "./setup-link.ts";
 
 /** What the operator does with people. */
 export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {

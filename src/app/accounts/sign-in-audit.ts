@@ -1,6 +1,6 @@
 import { LruMap } from "../../kit/lru-map.ts";
 import { HOUR_MS } from "../../kit/time.ts";
-import type { PeopleDeps } from "./deps.ts";
+import type { PeopleDeps } from "./accounts-deps.ts";
 
 type Line = {
   readonly actor: string;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { Fault } from "../../contract/faults.ts";
-import { Tries } from "./tries.ts";
+import { Tries } from "./login-throttle.ts";
 
 function room() {
   const now = { ms: 0 };
