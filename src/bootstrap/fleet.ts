@@ -149,7 +149,7 @@ async function onRedis(config: Config, url: string, parts: InstanceParts): Promi
   };
 }
 
-type Common = Pick<RedisState, "state" | "board"> & Partial<Pick<RedisState, "filling">>;
+type Common = Pick<RedisState, "state" | "coordination"> & Partial<Pick<RedisState, "walletGeneration">>;
 
 /** One of several, wherever they share things. */
 function amongOthers(shared: Common, { place, ids, log }: InstanceParts) {

@@ -7,7 +7,7 @@ import type { boundsOf } from "./bounds.ts";
 
 type Gauged = ReturnType<typeof boundsOf> & {
   readonly nodes: Pick<Nodes, "counts">;
-  readonly sharing: { readonly fleet: Pick<Fleet, "leads" | "size">; readonly standing: string };
+  readonly sharing: { readonly fleet: Pick<Fleet, "isLeader" | "instanceCount">; readonly standing: string };
 };
 
 export function gaugesOf(edge: Edge, books: IngestPipeline, { queue, breakers, nodes, sharing }: Gauged): Gauges {

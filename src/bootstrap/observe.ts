@@ -43,7 +43,7 @@ type ObserveParts = {
   readonly snapshot: () => Snapshot;
   readonly connections: Pick<Connections, "baseUrl">;
   readonly version: string;
-  readonly fleet: Pick<Fleet, "id" | "leads">;
+  readonly fleet: Pick<Fleet, "id" | "isLeader">;
   readonly log: Logger;
 };
 

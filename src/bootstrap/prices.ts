@@ -44,7 +44,7 @@ export async function openPrices(
 }
 
 type RateDeps = Pick<RateParts, "tenancy" | "store" | "book" | "inTurn"> & {
-  readonly fleet: Pick<Fleet, "leads">;
+  readonly fleet: Pick<Fleet, "isLeader">;
   readonly log: Logger;
   readonly transport: Transport;
 };

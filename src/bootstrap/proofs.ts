@@ -35,7 +35,7 @@ type ProberDeps = {
   readonly connections: Connections;
   readonly transport: Transport;
   readonly ids: IdGenerator;
-  readonly fleet: Pick<Fleet, "leads">;
+  readonly fleet: Pick<Fleet, "isLeader">;
   readonly metrics: Metrics;
   readonly log: Logger;
 };

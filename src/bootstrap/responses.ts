@@ -33,7 +33,7 @@ type KeptParts = {
   readonly disk: DiskSpace;
   readonly ids: IdGenerator;
   readonly sharing: {
-    readonly fleet: Pick<Fleet, "id" | "leads">;
+    readonly fleet: Pick<Fleet, "id" | "isLeader">;
     readonly board: CoordinationStore | undefined;
     readonly endEarlier?: Sharing["endEarlier"];
   };

@@ -22,7 +22,7 @@ import type { Config } from "../settings/config.ts";
 
 type SqlParts = {
   readonly log: Logger;
-  readonly fleet: Pick<Fleet, "isAlone">;
+  readonly fleet: Pick<Fleet, "isSingleInstance">;
   /** `taken`: the process that started this one keeps others out. */
   readonly directory: "take" | "taken";
 };

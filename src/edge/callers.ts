@@ -18,7 +18,7 @@ export type CallersDeps = {
   readonly directory: Directory;
   readonly state: SharedState;
   /** Others may change what is known here. */
-  readonly fleet: Pick<Fleet, "isAlone" | "isCurrent" | "freshen" | "catchUp">;
+  readonly fleet: Pick<Fleet, "isSingleInstance" | "isCurrent" | "refreshWorkspace" | "catchUp">;
   /** Surfaces that are switched off here. */
   readonly switchedOff: ReadonlySet<Switch>;
   readonly rpmDefaults: { readonly live: number; readonly test: number };
@@ -122,14 +122,14 @@ export class Callers {
    * hears of it. The window is one of its own: nobody uses up that of those who may call.
    */
   #turnedAway({ route }: Asking, principal: Principal, refusal: Fault): MaybePromise<Standing> {
-    const told = ({ isAllowed }: Pick<RateWindowVerdict, "allowed">): Standing => {
+    const told = ({ isAllowed }: Pick<RateWindowVerdict, "isAllowed">): Standing => {
       if (!isAllowed) throw refusal;
       return { principal, refusal, verdict: undefined };
     };
     const { id, workspaceId } = principal.key;
     const limit = Math.min(this.#limitOf(principal), KEPT_OUT_RPM_MAX);
     const window = this.#count(route, { id: `${id}.kept-out`, workspaceId }, limit);
-    return window instanceof Promise ? window.catch(() => ({ allowed: false })).then(told) : told(window);
+    return window instanceof Promise ? window.catch(() => ({ isAllowed: false })).then(told) : told(window);
   }
 
   #limitOf({ key }: Principal): number {

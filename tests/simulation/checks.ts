@@ -143,7 +143,7 @@ export class Checks {
     const count = this.#world.visits.filter(({ state }) => state === "running").length;
     this.#active.push({ atMs: this.#world.scheduler.monotonicMs(), count });
     const queue = this.#world.process?.queue;
-    if (queue !== undefined && queue.queued > this.#world.shape.queue.waitingMax)
+    if (queue !== undefined && queue.queued > this.#world.shape.queue.queuedMax)
       this.#world.broken("queue", `${queue.queued} wait`);
   }
 

@@ -18,7 +18,7 @@ export class Shape {
   readonly adminTimes: number;
   readonly crashAtMs: readonly number[];
   readonly diskFails: { readonly fromMs: number; readonly toMs: number } | undefined;
-  readonly queue: { readonly places: number; readonly waitingMax: number; readonly waitMs: number };
+  readonly queue: { readonly slots: number; readonly queuedMax: number; readonly waitMs: number };
   readonly placesAtEndpoint: number;
   readonly attemptsMax: number;
   readonly requestTimeoutMs: number;
@@ -51,8 +51,8 @@ export class Shape {
     const failsAtMs = chance.between(0, this.overMs);
     this.diskFails = chance.is(0.2) ? { fromMs: failsAtMs, toMs: failsAtMs + chance.between(100, 3000) } : undefined;
     this.queue = {
-      places: chance.is(0.4) ? chance.between(1, 6) : chance.pick([0, 64]),
-      waitingMax: chance.between(1, 12),
+      slots: chance.is(0.4) ? chance.between(1, 6) : chance.pick([0, 64]),
+      queuedMax: chance.between(1, 12),
       waitMs: chance.between(50, 1500),
     };
     this.placesAtEndpoint = chance.is(0.4) ? chance.between(1, 4) : 0;

@@ -130,9 +130,9 @@ function ownFileTests(store: () => Store, change: (...statements: string[]) => P
     const keys = new MasterKeys(OLD);
     const done: string[] = [];
     const file = {
-      begin: async () => NEW,
-      abandon: async () => void done.push("abandon"),
-      finish: async () => void done.push("finish"),
+      stageNext: async () => NEW,
+      discardNext: async () => void done.push("abandon"),
+      promoteNext: async () => void done.push("finish"),
     };
     const { rotation } = roomWith(store(), keys, { file });
     await rotation.rotate();
@@ -167,7 +167,7 @@ function ownFileTests(store: () => Store, change: (...statements: string[]) => P
     const vault = openVault(keys, slow);
     const sealing = vault.seal(slotOf(0), "secret 0");
     await real.dataKeys.find("ws_0");
-    const file = { begin: async () => NEW, abandon: async () => undefined, finish: async () => undefined };
+    const file = { stageNext: async () => NEW, discardNext: async () => undefined, promoteNext: async () => undefined };
     const { rotation } = roomWith(real, keys, { file, vault });
     const rotated = rotation.rotate();
     while (keys.current.id === idOf(OLD)) await real.ping();
@@ -182,9 +182,9 @@ function ownFileTests(store: () => Store, change: (...statements: string[]) => P
     const keys = new MasterKeys(OLD);
     const done: string[] = [];
     const file = {
-      begin: async () => NEW,
-      abandon: async () => void done.push("abandon"),
-      finish: async () => void done.push("finish"),
+      stageNext: async () => NEW,
+      discardNext: async () => void done.push("abandon"),
+      promoteNext: async () => void done.push("finish"),
     };
     const away = { dataKeys: store().dataKeys, change: () => Promise.reject(new Error("the store is away")) };
     const { rotation } = roomWith(away, keys, { file });

@@ -188,12 +188,12 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 0n, heldNanos: 0n });
       await state.credit("ws", 100n);
       await state.hold(holdOf("r1", 30n));
-      const take = (nanos: bigint, whole: "yes" | "no", reserveNanos = 0n) =>
-        state.withdraw({ workspaceId: "ws", nanos, whole, reserveNanos });
-      expect([await take(71n, "yes"), await take(61n, "yes", 10n), await take(60n, "yes", 10n)]).toEqual([0n, 0n, 60n]);
+      const take = (nanos: bigint, isAllOrNothing: boolean, reserveNanos = 0n) =>
+        state.withdraw({ workspaceId: "ws", nanos, isAllOrNothing, reserveNanos });
+      expect([await take(71n, true), await take(61n, true, 10n), await take(60n, true, 10n)]).toEqual([0n, 0n, 60n]);
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 40n, heldNanos: 30n });
-      expect([await take(50n, "no", 4n), await take(1n, "no", 4n), await take(1n, "no", 5n)]).toEqual([6n, 0n, 0n]);
-      expect([await take(4n, "yes"), await take(1n, "no")]).toEqual([4n, 0n]);
+      expect([await take(50n, false, 4n), await take(1n, false, 4n), await take(1n, false, 5n)]).toEqual([6n, 0n, 0n]);
+      expect([await take(4n, true), await take(1n, false)]).toEqual([4n, 0n]);
       await expect(take(-1n, "no")).rejects.toThrow("would create money");
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 30n, heldNanos: 30n });
     });

@@ -55,7 +55,7 @@ export type TenancyDeps = {
   readonly store: {
     // To be read: whatever is written goes through `change`.
     readonly tenancy: Pick<TenancyStore, "policyHistory" | "routerHistory" | "routerVersions">;
-    readonly ledger: Omit<LedgerStore, "post" | "giveBack">;
+    readonly ledger: Omit<LedgerStore, "post" | "recordReturn">;
     readonly audit: Pick<AuditStore, "list">;
     change: Store["change"];
   };
@@ -88,7 +88,7 @@ export type ManageDeps = TenancyDeps & {
   readonly endpoints: {
     readonly breakers: Pick<EndpointBreakers, "stateOf">;
     readonly health: Pick<Health, "of" | "recent">;
-    readonly places: Pick<ConcurrencyLimiter, "at">;
+    readonly places: Pick<ConcurrencyLimiter, "inUse">;
   };
   readonly inForce: InForce;
   readonly responses: OverseenResponses;

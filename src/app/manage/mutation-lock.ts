@@ -5,7 +5,7 @@ import { type InTurn, makeTurns } from "./deps.ts";
 const MANAGEMENT = "workspace:management";
 
 /** Changes of management one after the other, on whichever instance: each builds on all that were made before. */
-export function fleetTurns(fleet: Pick<Fleet, "isAlone" | "alone" | "catchUp">): InTurn {
+export function fleetTurns(fleet: Pick<Fleet, "isSingleInstance" | "withLock" | "catchUp">): InTurn {
   const inTurn = makeTurns();
   if (fleet.isSingleInstance) return inTurn;
   return (change) =>

@@ -22,7 +22,7 @@ export type ChargedUsesDeps = CatchingUp & {
 const SWEPT_ROWS_MAX = 10_000;
 
 type Remembering = Pick<ChargedUsesDeps, "store" | "clock"> & {
-  readonly state: Pick<SharedState, "remember">;
+  readonly state: Pick<SharedState, "recordKeyUse">;
   /** As many as the state keeps. */
   readonly keysMax: number;
 };

@@ -24,8 +24,8 @@ test.each([
     const idempotency = {
       ttlMs: 1000,
       find: async () => undefined,
-      kept: async () => undefined,
-      served: async () => undefined,
+      storedReply: async () => undefined,
+      servedCall: async () => undefined,
       sweep: async () => undefined,
     };
     const [route] = ROUTES;

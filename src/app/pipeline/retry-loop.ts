@@ -31,7 +31,7 @@ type Parts = {
 /** Who answered, and how that ended. */
 export type Served = { readonly attempt: Attempt; readonly ended: Ended };
 
-type Places = Pick<ConcurrencyLimiter, "take" | "give">;
+type Places = Pick<ConcurrencyLimiter, "acquire" | "release">;
 
 type PassedOver = Extract<Notice, { is: "passed_over" }>["why"];
 

@@ -103,7 +103,7 @@ test("RESP-05 time in which instances could not say what they work on does not c
     await board.put(...fact);
   };
   const taken: string[][] = [];
-  const shared = { board: { ...board, put }, fleet: { id: "one", leads: true }, clock, jobs, warn: () => undefined };
+  const shared = { board: { ...board, put }, fleet: { id: "one", isLeader: true }, clock, jobs, warn: () => undefined };
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
     const elsewhere = new WorkElsewhere({
@@ -144,7 +144,7 @@ test("RESP-05 an instance whose SQL does not answer goes on saying what it works
   const board = memoryBoard(systemClock, systemTimers);
   const told: string[] = [];
   const put: typeof board.put = async (...fact) => void told.push(fact[1]);
-  const shared = { board: { ...board, put }, fleet: { id: "one", leads: true }, clock: systemClock };
+  const shared = { board: { ...board, put }, fleet: { id: "one", isLeader: true }, clock: systemClock };
   const elsewhere = new WorkElsewhere({ ...shared, store, jobs, warn: () => undefined, resume: async () => undefined });
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   try {
@@ -167,7 +167,7 @@ test("RESP-04 whoever had lost its connection when work was to be ended hears of
     });
   const clock = { ...systemClock, nowMs: () => 2000 };
   const shared = { store, clock, warn: () => undefined, resume: async () => undefined };
-  const fleetOf = (id: string) => ({ fleet: { id, leads: false } });
+  const fleetOf = (id: string) => ({ fleet: { id, isLeader: false } });
   const works = new WorkElsewhere({ ...shared, ...fleetOf("works"), jobs, board: { ...board, subscribe } });
   const asks = new WorkElsewhere({
     ...shared,
@@ -215,7 +215,7 @@ test("RESP-04 BILL-03 cancelling what nobody works on any more ends it with its 
   const hurried = { ...clock, monotonicMs: () => (elapsedMs += 1000) };
   const board = memoryBoard(systemClock, systemTimers);
   await board.put("working:silent", JSON.stringify(["resp_2"]), 20_000);
-  const fleet = { id: "asks", leads: false };
+  const fleet = { id: "asks", isLeader: false };
   const resume = async () => undefined;
   const elsewhere = new WorkElsewhere({ board, fleet, store, clock: hurried, jobs, warn: () => undefined, resume });
   const state = memoryState(clock);
@@ -256,7 +256,7 @@ test("RESP-04 work that was called off, ended or deleted without being told is s
   await store.remove("ws_1", "resp_new", 2000);
   const board = memoryBoard(systemClock, systemTimers);
   const put = () => Promise.reject(new Error("away"));
-  const shared = { board: { ...board, put }, fleet: { id: "one", leads: false }, clock: systemClock };
+  const shared = { board: { ...board, put }, fleet: { id: "one", isLeader: false }, clock: systemClock };
   const deps = { store, jobs, warn: () => undefined, resume: async () => undefined };
   const elsewhere = new WorkElsewhere({ ...shared, ...deps });
   elsewhere.start();

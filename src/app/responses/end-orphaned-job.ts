@@ -8,7 +8,7 @@ import type { ResponsesDeps } from "./responses-deps.ts";
 type Unmade = { readonly is: "cancelled" } | { readonly is: "failed"; readonly message: string };
 
 export type Unmaking = Pick<ResponsesDeps, "store"> & {
-  readonly gateway: { readonly state: Pick<SharedState, "giveBack"> };
+  readonly gateway: { readonly state: Pick<SharedState, "releaseHold"> };
 };
 
 /** Ends a response that nobody works on any more, behind the events there are of it, and frees what was held for it. */

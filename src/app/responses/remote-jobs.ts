@@ -9,7 +9,7 @@ import type { Jobs } from "./background-jobs.ts";
 
 type Deps = {
   readonly board: CoordinationStore;
-  readonly fleet: Pick<Fleet, "id" | "leads">;
+  readonly fleet: Pick<Fleet, "id" | "isLeader">;
   readonly store: ResponseStore;
   readonly clock: Clock;
   readonly jobs: Jobs;

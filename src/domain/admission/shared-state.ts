@@ -49,7 +49,7 @@ export type Withdrawal = {
   readonly workspaceId: string;
   /** At most this; where there is less, that, or with `whole` nothing at all. */
   readonly nanos: bigint;
-  readonly whole: "yes" | "no";
+  readonly isAllOrNothing: boolean;
   /** What must stay besides the holds. */
   readonly reserveNanos: bigint;
 };

@@ -11,7 +11,7 @@ import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
 import { CoalescedTask } from "./coalesced-task.ts";
 
 export type EndpointStateSyncDeps = {
-  readonly fleet: Pick<Fleet, "id" | "peers">;
+  readonly fleet: Pick<Fleet, "id" | "instanceIds">;
   readonly store: CoordinationStore;
   /** Of the operator's credentials alone: what a workspace's own key or node is like is no matter of others. */
   readonly breakers: EndpointBreakers;

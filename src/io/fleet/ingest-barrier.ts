@@ -4,7 +4,7 @@ import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import type { ClusteredFleet } from "./clustered-fleet.ts";
 
 export type IngestBarrierDeps = {
-  readonly fleet: Pick<ClusteredFleet, "id" | "known">;
+  readonly fleet: Pick<ClusteredFleet, "id" | "knownInstanceIds">;
   readonly store: CoordinationStore;
   readonly ids: IdGenerator;
   readonly timers: Timers;

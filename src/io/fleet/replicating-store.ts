@@ -2,7 +2,7 @@ import type { Fleet } from "../../domain/fleet/fleet.ts";
 import type { Store } from "../store/sql/store.ts";
 
 /** The same store; what is changed in it is known to every instance before the one who changed it hears that it is done. */
-export function replicatingStore(store: Store, fleet: Pick<Fleet, "isAlone" | "changed" | "demandTurn">): Store {
+export function replicatingStore(store: Store, fleet: Pick<Fleet, "isSingleInstance" | "publishChange" | "assertLocksHeld">): Store {
   if (fleet.isSingleInstance) return store;
   return {
     ...store,

@@ -88,7 +88,7 @@ export async function openIngestPipeline(settings: IngestPipelineSettings): Prom
 /** Brings into SQL what a process that has ended left in its folder, and will not come back for. */
 export async function replayAbandonedJournal(
   dataDir: string,
-  settings: Pick<IngestPipelineSettings, "store" | "log" | "disk" | "loggedFromMs">,
+  settings: Pick<IngestPipelineSettings, "store" | "log" | "disk" | "logRetainedFromMs">,
 ): Promise<ReplayReport> {
   const { store, log, disk = realDisk, logRetainedFromMs = Number.NEGATIVE_INFINITY } = settings;
   const dir = path.join(dataDir, JOURNAL_FOLDER);

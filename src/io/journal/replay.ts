@@ -92,7 +92,7 @@ export async function replay(leftovers: readonly string[], deps: ReplayDeps): Pr
 /** What was set aside and is to be sent once more. What is refused again is set aside again. */
 export async function replayDeadLetters(
   dir: string,
-  { disk, ingest }: Pick<ReplayDeps, "disk" | "mover">,
+  { disk, ingest }: Pick<ReplayDeps, "disk" | "ingest">,
 ): Promise<void> {
   if (!disk.list(dir).includes(RETRY_FILE)) return;
   const file = path.join(dir, RETRY_FILE);

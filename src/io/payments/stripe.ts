@@ -121,7 +121,7 @@ function readRefund(id: string, object: unknown): PaymentWebhookResult {
   const { payment_intent: paymentId, amount_refunded: minor, currency } = charge;
   if (typeof paymentId !== "string") return ignored("It names no payment.");
   const order = { by: "payment", id: paymentId } as const;
-  const about = { id, what: "refunded", order, paymentId, disputeId: null } as const;
+  const about = { id, kind: "refunded", order, paymentId, disputeId: null } as const;
   return readAmount({ minor, currency }, { ...about, amountIs: "of_all_so_far" });
 }
 
@@ -133,7 +133,7 @@ function readDispute(id: string, object: unknown, money: "taken" | "as_its_statu
   if (typeof paymentId !== "string") return ignored("It names no payment.");
   if (money !== "taken" && !TAKEN.has(status)) return ignored("No bank has taken the money.");
   const order = { by: "payment", id: paymentId } as const;
-  const about = { id, what: "disputed", order, paymentId, disputeId } as const;
+  const about = { id, kind: "disputed", order, paymentId, disputeId } as const;
   return readAmount({ minor, currency }, { ...about, amountIs: "of_this" });
 }
 

@@ -110,11 +110,11 @@ class MemoryWallets {
     this.#wallet(workspaceId).balanceNanos += nanos;
   }
 
-  withdraw({ workspaceId, nanos, whole, reserveNanos }: Withdrawal): bigint {
+  withdraw({ workspaceId, nanos, isAllOrNothing, reserveNanos }: Withdrawal): bigint {
     if (nanos < 0n) throw new RangeError(`taking ${nanos} would create money`);
     const wallet = this.#wallet(workspaceId);
     const free = wallet.balanceNanos - wallet.heldNanos - reserveNanos;
-    if (free <= 0n || (whole === "yes" && free < nanos)) return 0n;
+    if (free <= 0n || (isAllOrNothing && free < nanos)) return 0n;
     const taken = minNanos(free, nanos);
     wallet.balanceNanos -= taken;
     return taken;

@@ -63,7 +63,7 @@ test("SCALE-04 BILL-02 what a worker tells is said once and in order; nobody wai
 
 test("SCALE-04 BILL-02 money that the primary takes late is told to who asked for it, and not lost between the two", async () => {
   const { primary, there, silence } = scene();
-  const taking = { workspaceId: "ws", nanos: 5n, whole: "yes", leavingNanos: 0n } as const;
+  const taking = { workspaceId: "ws", nanos: 5n, isAllOrNothing: true, reserveNanos: 0n } as const;
   const taken = stateOfPrimary(primary).withdraw(taking);
   taken.catch(() => undefined);
   await silence();

@@ -72,7 +72,7 @@ test("SCALE-04 what workers ask through the pipe is answered as it is in one pro
     (of) => of.spending(spentBy, NOW_MS),
     (of) => of.restoreSpend([{ workspaceId: "ws", keyId: "key", memberId: null, nanos: HUGE, day: "2026-11-15" }]),
     (of) => of.spending(spentBy, NOW_MS),
-    (of) => of.withdraw({ workspaceId: "ws", nanos: 3n, whole: "no", reserveNanos: 1n }),
+    (of) => of.withdraw({ workspaceId: "ws", nanos: 3n, isAllOrNothing: false, reserveNanos: 1n }),
     (of) => of.wallet("ws"),
     (of) => of.claimIdempotencyKey(use, "r1"),
     (of) => of.claimIdempotencyKey(use, "r2"),

@@ -20,7 +20,7 @@ export function stateOfPrimary(primary: Primary): SharedState {
       await primary.ask("intend", { id, workspaceId, createdAtMs });
     },
     withdraw: async ({ nanos, reserveNanos, ...taking }) => {
-      const asked = { ...taking, nanos: String(nanos), leavingNanos: String(reserveNanos) };
+      const asked = { ...taking, nanos: String(nanos), reserveNanos: String(reserveNanos) };
       // The primary will take it, however late: who does not wait for that would not know what to give back.
       return BigInt(await primary.ask("take", asked, "endless"));
     },

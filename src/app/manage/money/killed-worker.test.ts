@@ -74,7 +74,7 @@ async function bookUntil(last: Step, transaction: Transaction, { books, worker }
   const change = async () => {
     const lock = await worker.board.acquireLock("workspace:management", { ttlMs: 1000, waitMs: 0 });
     const nanos = -walletNanosOf(transaction);
-    const taking = { workspaceId: "ws", nanos, whole: "yes", leavingNanos: 0n } as const;
+    const taking = { workspaceId: "ws", nanos, isAllOrNothing: true, reserveNanos: 0n } as const;
     const taken = nanos > 0n ? await worker.state.withdraw(taking) : 0n;
     await did("taken");
     await bookings.book(transaction, taken, async () => {
@@ -100,7 +100,7 @@ async function bookInDoubt(
   const bookings = new Bookings({ clock, ledger: { find: async (id) => books.get(id) }, state: worker.state });
   const lock = await worker.board.acquireLock("workspace:management", { ttlMs: 1000, waitMs: 0 });
   const nanos = -walletNanosOf(made);
-  const taking = { workspaceId: "ws", nanos, whole: "yes", leavingNanos: 0n } as const;
+  const taking = { workspaceId: "ws", nanos, isAllOrNothing: true, reserveNanos: 0n } as const;
   const taken = nanos > 0n ? await worker.state.withdraw(taking) : 0n;
   const booked = bookings.book(made, taken, async () => {
     if (lost === "after") books.set(made.id, made);

@@ -47,7 +47,7 @@ function open() {
 const posting = (id: string, nanos: bigint) => ({ id, workspaceId: "ws", currency: "EUR", nanos, createdAtMs: 1 });
 const topup = topupOf(posting("t", 10n));
 const payout = payoutOf(posting("o", 4n));
-const take = { workspaceId: "ws", nanos: 4n, whole: "yes", leavingNanos: 0n } as const;
+const take = { workspaceId: "ws", nanos: 4n, isAllOrNothing: true, reserveNanos: 0n } as const;
 
 test("BILL-01 a credit whose answer was lost is in the live balance once, when it is sent again or looked up", async () => {
   for (const lost of ["before", "after"] as const) {

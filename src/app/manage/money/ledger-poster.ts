@@ -23,7 +23,7 @@ type Doubt = {
 };
 
 type Deps = {
-  readonly state: Pick<SharedState, "credit" | "intend">;
+  readonly state: Pick<SharedState, "credit" | "announceBooking">;
   readonly ledger: Pick<LedgerStore, "find">;
   readonly clock: Clock;
   /** Another name each time live balances were filled from SQL again, so that they have what SQL has; none: never. */

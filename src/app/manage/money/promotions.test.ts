@@ -280,7 +280,7 @@ describe("promotional credit", () => {
     const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const correction = one.inTurn(async () => {
       const createdAtMs = one.nowMs;
-      await one.state.withdraw({ workspaceId: one.id, nanos: 12n, whole: "yes", reserveNanos: 0n });
+      await one.state.withdraw({ workspaceId: one.id, nanos: 12n, isAllOrNothing: true, reserveNanos: 0n });
       begun.resolve();
       await gate.promise;
       const said = { id: `adjustment:${one.id}`, workspaceId: one.id, currency: "EUR", nanos: 12n, createdAtMs };

@@ -178,7 +178,7 @@ export class PromotionExpiry {
   async #move(promotion: Promotion, nanos: bigint, then: "close" | "leave"): Promise<void> {
     const { state, bookings, clock, directory } = this.#deps;
     const { id, workspaceId, grantedAtMs, expiryParts } = promotion;
-    const taken = nanos <= 0n ? nanos : await state.withdraw({ workspaceId, nanos, whole: "no", reserveNanos: 0n });
+    const taken = nanos <= 0n ? nanos : await state.withdraw({ workspaceId, nanos, isAllOrNothing: false, reserveNanos: 0n });
     const atMs = clock.nowMs();
     if (taken === 0n) {
       if (then === "close") await this.#close(id, atMs);

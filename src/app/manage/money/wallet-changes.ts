@@ -124,7 +124,7 @@ async function payOut(room: Room, workspace: Workspace, given: GivenBack) {
 }
 
 async function takeWhole(room: Room, workspace: Workspace, nanos: bigint, reserveNanos: bigint): Promise<bigint> {
-  const taken = await room.state.withdraw({ workspaceId: workspace.id, nanos, whole: "yes", reserveNanos });
+  const taken = await room.state.withdraw({ workspaceId: workspace.id, nanos, isAllOrNothing: true, reserveNanos });
   if (taken > 0n) return taken;
   const { balanceNanos, heldNanos } = await room.state.wallet(workspace.id);
   const free = balanceNanos - heldNanos - reserveNanos;

@@ -21,13 +21,13 @@ const NAMED_MAX = 5;
 export type RotationDeps = {
   readonly keys: MasterKeys;
   /** Null when the master key is a setting: then the operator makes new ones. */
-  readonly file: Pick<MasterKeyFile, "begin" | "abandon" | "finish"> | null;
+  readonly file: Pick<MasterKeyFile, "stageNext" | "discardNext" | "promoteNext"> | null;
   /** The id of the key that the file holds beside the current one: a change was begun and did not end. */
   readonly leaving: string | undefined;
   /** Where other processes have the same file. */
   readonly shared?: SharedMasterKeys | undefined;
   readonly store: { readonly dataKeys: DataKeyStore; change: Store["change"] };
-  readonly vault: Pick<OpenVault, "settled">;
+  readonly vault: Pick<OpenVault, "pendingKeysStored">;
   readonly clock: Clock;
   readonly ids: IdGenerator;
   readonly timers: Timers;

@@ -6,7 +6,7 @@ import type { IsRequestWanted, RedisSettings } from "./redis-state.ts";
 import type { RedisWallets } from "./redis-wallets.ts";
 import type { Owed } from "./retry-queue.ts";
 
-type Deps = Pick<RedisSettings, "instanceId" | "left" | "holdMaxMs" | "atMs"> & {
+type Deps = Pick<RedisSettings, "instanceId" | "retiredInstanceIds" | "holdMaxMs" | "testTimeMs"> & {
   readonly connection: Connection;
   readonly names: Names;
   readonly owed: Owed;

@@ -168,7 +168,7 @@ describe.skipIf(!hasRedis)("changes of money that are left half done", () => {
     const proxy = await behindProxy(one);
     const moving = `${one.prefix}{fleet}:moving`;
     const inWallet = async () => (await two.state.wallet("ws")).balanceNanos;
-    const taking = { workspaceId: "ws", whole: "yes", leavingNanos: 0n } as const;
+    const taking = { workspaceId: "ws", isAllOrNothing: true, reserveNanos: 0n } as const;
     // Once each, so that Redis knows the scripts.
     await two.topUp(3n);
     expect(await two.state.withdraw({ ...taking, nanos: 3n })).toBe(3n);

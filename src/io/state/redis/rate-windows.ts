@@ -7,7 +7,7 @@ import type { RedisSettings } from "./redis-state.ts";
 import type { Owed } from "./retry-queue.ts";
 import { WINDOW } from "./window-scripts.ts";
 
-type Deps = Pick<RedisSettings, "random"> & {
+type Deps = Pick<RedisSettings, "newToken"> & {
   readonly connection: Connection;
   readonly names: Names;
   readonly owed: Owed;

@@ -21,7 +21,7 @@ const LOCK_ASK_EVERY_MS = 40;
  */
 const MOVING_MS = 30_000;
 
-type Deps = Pick<RedisSettings, "url" | "ca" | "clock" | "timers" | "log" | "random"> & {
+type Deps = Pick<RedisSettings, "url" | "ca" | "clock" | "timers" | "log" | "newToken"> & {
   readonly connection: Connection;
   readonly names: Names;
   /** A change of wallets waits for Redis. */

@@ -360,11 +360,11 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     expect(await state.wallet("ws")).toEqual({ balanceNanos: left, heldNanos: 0n });
     const spender = { id: "member", workspaceId: "ws" };
     expect((await state.spending(spender, hold.atMs)).month.spentNanos).toBe(2n ** 53n + 1n);
-    const taking = { workspaceId: "ws", whole: "no", leavingNanos: 1n } as const;
+    const taking = { workspaceId: "ws", isAllOrNothing: false, reserveNanos: 1n } as const;
     expect(await state.withdraw({ ...taking, nanos: 2n ** 54n + 3n })).toBe(2n ** 54n + 3n);
     expect(await state.withdraw({ ...taking, nanos: much })).toBe(left - 2n ** 54n - 4n);
     expect(await state.withdraw({ ...taking, nanos: 1n })).toBe(0n);
-    expect(await state.withdraw({ ...taking, nanos: 2n, reserveNanos: 0n, whole: "yes" })).toBe(0n);
+    expect(await state.withdraw({ ...taking, nanos: 2n, reserveNanos: 0n, isAllOrNothing: true })).toBe(0n);
     expect(await state.wallet("ws")).toEqual({ balanceNanos: 1n, heldNanos: 0n });
   });
 

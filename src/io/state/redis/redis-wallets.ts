@@ -47,7 +47,7 @@ export type EpochView = {
   workspaces(): Promise<readonly string[]>;
 };
 
-type Deps = Pick<RedisSettings, "instanceId" | "random" | "log" | "clock"> & {
+type Deps = Pick<RedisSettings, "instanceId" | "newToken" | "log" | "clock"> & {
   readonly connection: Connection;
   readonly names: Names;
   readonly owed: Owed;
@@ -238,12 +238,12 @@ export class RedisWallets {
     };
   }
 
-  async take({ workspaceId, nanos, whole, reserveNanos }: Withdrawal): Promise<bigint> {
+  async take({ workspaceId, nanos, isAllOrNothing, reserveNanos }: Withdrawal): Promise<bigint> {
     if (nanos < 0n) throw new RangeError(`taking ${nanos} would create money`);
     const { connection, names, newToken, owed } = this.#deps;
     const id = newToken();
     const keys = [names.wallet(workspaceId).wallet, names.change(workspaceId, id)];
-    const rest = [nanos.toString(), whole === "yes" ? "1" : "0", reserveNanos.toString()];
+    const rest = [nanos.toString(), isAllOrNothing ? "1" : "0", reserveNanos.toString()];
     return this.#inEpoch(workspaceId, async (epoch) => {
       const taken = await connection.run(TAKE, keys, [epoch, ...rest]).catch((error: unknown) => {
         const giveBack = async () => {

@@ -11,7 +11,7 @@ import type { RedisSettings, WalletSources } from "./redis-state.ts";
 import { type Holdings, readTold, type Told } from "./unsettled-holds.ts";
 import { FILL } from "./wallet-scripts.ts";
 
-export type EpochDeps = Pick<RedisSettings, "instanceId" | "timers" | "clock" | "log" | "random"> & {
+export type EpochDeps = Pick<RedisSettings, "instanceId" | "timers" | "clock" | "log" | "newToken"> & {
   readonly connection: Connection;
   readonly board: RedisBoard;
   readonly names: Names;
