@@ -1,17 +1,17 @@
 import type { JsonObject } from "../../kit/json.ts";
 import type { BillableExtra } from "./extras.ts";
 import type { Parameter } from "./parameters.ts";
-import type { CacheMark, Turn } from "./parts.ts";
+import type { CacheBreakpoint, ConversationTurn } from "./parts.ts";
 import type { RoutingHints } from "./routing-hints.ts";
 
 /** One chat call, whatever dialect it came in. */
 export type Call = {
   readonly model: string;
-  readonly turns: readonly Turn[];
+  readonly turns: readonly ConversationTurn[];
   readonly tools: readonly ToolDefinition[];
   readonly toolChoice: ToolChoice | undefined;
   readonly responseFormat: ResponseFormat;
-  readonly reasoning: ReasoningWish | undefined;
+  readonly reasoning: ReasoningSettings | undefined;
   readonly maxOutputTokens: number | undefined;
   readonly temperature: number | undefined;
   readonly topP: number | undefined;
@@ -48,7 +48,7 @@ export type ToolDefinition = {
   /** JSON Schema of the arguments; null: the tool takes none. */
   readonly schema: JsonObject | null;
   readonly strict: boolean | null;
-  readonly cache?: CacheMark;
+  readonly cache?: CacheBreakpoint;
 };
 
 export type ToolChoice =
@@ -72,7 +72,7 @@ export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "ma
 export type Effort = (typeof EFFORTS)[number];
 
 /** How hard the model should think; `budgetTokens` only where the caller gave a budget instead of a word. */
-export type ReasoningWish = {
+export type ReasoningSettings = {
   readonly effort: Effort;
   readonly budgetTokens: number | null;
   /** A model that cannot be told is asked without it, instead of not at all. */

@@ -3,23 +3,23 @@ import { TOKENS_PER_MEDIA, TOKENS_PER_TURN } from "./estimate.ts";
 import type { Part } from "./parts.ts";
 
 /** What a tokenizer can count of a call, and an estimate of what it cannot. */
-export type Countable = { readonly texts: readonly string[]; readonly otherTokens: number };
+export type CountableInput = { readonly texts: readonly string[]; readonly otherTokens: number };
 
-export function countableInput({ turns, tools, responseFormat }: Call): Countable {
+export function countableInput({ turns, tools, responseFormat }: Call): CountableInput {
   const parts = turns.flatMap((turn) => turn.parts);
   const schema = responseFormat.is === "json_schema" ? [JSON.stringify(responseFormat.schema)] : [];
   return {
     texts: [
-      ...parts.flatMap(textsOf),
+      ...parts.flatMap(textsInPart),
       ...tools.flatMap(({ name, description, schema: own }) => [name, description ?? "", JSON.stringify(own ?? {})]),
       ...schema,
     ],
     otherTokens:
-      turns.length * TOKENS_PER_TURN + TOKENS_PER_MEDIA * parts.reduce((sum, part) => sum + mediaIn(part), 0),
+      turns.length * TOKENS_PER_TURN + TOKENS_PER_MEDIA * parts.reduce((sum, part) => sum + mediaCount(part), 0),
   };
 }
 
-function textsOf(part: Part): readonly string[] {
+function textsInPart(part: Part): readonly string[] {
   switch (part.is) {
     case "text":
     case "refusal":
@@ -29,7 +29,7 @@ function textsOf(part: Part): readonly string[] {
     case "tool_call":
       return [part.name, part.argumentsText];
     case "tool_result":
-      return part.content.flatMap(textsOf);
+      return part.content.flatMap(textsInPart);
     case "image":
     case "audio":
     case "file":
@@ -37,7 +37,7 @@ function textsOf(part: Part): readonly string[] {
   }
 }
 
-function mediaIn(part: Part): number {
+function mediaCount(part: Part): number {
   switch (part.is) {
     case "image":
     case "audio":

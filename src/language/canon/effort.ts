@@ -1,14 +1,14 @@
-import { type Call, EFFORTS, type Effort, type ReasoningWish } from "./call.ts";
+import { type Call, EFFORTS, type Effort, type ReasoningSettings } from "./call.ts";
 import type { Quirk } from "./quirks.ts";
 
-const STEPS: readonly { readonly upToTokens: number; readonly effort: Effort }[] = [
+const BUDGET_STEPS: readonly { readonly upToTokens: number; readonly effort: Effort }[] = [
   { upToTokens: 2048, effort: "low" },
   { upToTokens: 8192, effort: "medium" },
 ];
 
 /** The word for a budget of tokens to think with. */
-export function effortOfBudget(tokens: number): Effort {
-  return STEPS.find((step) => tokens <= step.upToTokens)?.effort ?? "high";
+export function effortForBudget(tokens: number): Effort {
+  return BUDGET_STEPS.find((step) => tokens <= step.upToTokens)?.effort ?? "high";
 }
 
 const HIGH_OR_NONE = "effort-high-or-none";
@@ -16,10 +16,10 @@ const HIGH_OR_NONE = "effort-high-or-none";
 export const TOOLS_OR_THINKING = "tools-or-thinking";
 
 /** The words that a model takes; null: nobody knows. */
-export type Efforts = readonly Effort[] | null | undefined;
+export type SupportedEfforts = readonly Effort[] | null | undefined;
 
 /** What every model that can be told a word is known to take. */
-const EVERYONES: readonly Effort[] = ["low", "medium", "high"];
+const UNIVERSAL_EFFORTS: readonly Effort[] = ["low", "medium", "high"];
 
 /**
  * The word that a model is told, where it has to be told one. One that thinks or does not, with nothing in between, refuses
@@ -27,7 +27,7 @@ const EVERYONES: readonly Effort[] = ["low", "medium", "high"];
  */
 export function effortFor(
   { reasoning, tools }: Call,
-  { quirks, efforts }: { readonly quirks: readonly Quirk[]; readonly efforts?: Efforts },
+  { quirks, efforts }: { readonly quirks: readonly Quirk[]; readonly efforts?: SupportedEfforts },
 ): Effort | undefined {
   if (tools.length > 0 && quirks.includes(TOOLS_OR_THINKING)) return "none";
   if (reasoning === undefined) return undefined;
@@ -39,8 +39,8 @@ export function effortFor(
  * The nearest word that the model knows, and of two the lower. Where nobody knows its words, a caller's demand goes out as
  * it is, and a wish that can be done without in words that every model takes.
  */
-export function nearestEffort({ effort, isOptional }: ReasoningWish, efforts: Efforts): Effort {
-  const known = efforts ?? (isOptional === true ? EVERYONES : undefined);
+export function nearestEffort({ effort, isOptional }: ReasoningSettings, efforts: SupportedEfforts): Effort {
+  const known = efforts ?? (isOptional === true ? UNIVERSAL_EFFORTS : undefined);
   if (effort === "none" || known === undefined || known.includes(effort)) return effort;
   const requestedIndex = EFFORTS.indexOf(effort);
   const [nearest = effort] = EFFORTS.filter((word) => known.includes(word)).toSorted(

@@ -16,32 +16,32 @@ export function weightOf(text: string): number {
   if (isLongAscii(text)) return weight;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    if (code > 0x7f) weight += weightBeyondOne(code);
+    if (code > 0x7f) weight += extraWeight(code);
   }
   return weight;
 }
 
 /** A shorter text is walked through sooner than it is measured. */
-const LONG_CHARS = 48;
+const ASCII_CHECK_MIN_CHARS = 48;
 
 /** Nothing in it weighs more than one: as many bytes as characters, which is found out many at a time. */
 function isLongAscii(text: string): boolean {
-  return text.length >= LONG_CHARS && Buffer.byteLength(text) === text.length;
+  return text.length >= ASCII_CHECK_MIN_CHARS && Buffer.byteLength(text) === text.length;
 }
 
 /** From here on nearly every character is a word, or half of one. */
-const DENSE = 0x1100;
-const DENSE_BEYOND_ONE = 2.25;
+const DENSE_FROM = 0x1100;
+const DENSE_EXTRA = 2.25;
 /** Two thirds of a token each. */
-const CAREFUL_BEYOND_ONE = 5 / 3;
+const CONSERVATIVE_EXTRA = 5 / 3;
 
-function weightBeyondOne(code: number): number {
+function extraWeight(code: number): number {
   // Letters with accents stand alone in words of others.
   if (code < 0x250) return 1.625;
   // Greek, Cyrillic, Armenian, Hebrew, Arabic.
   if (code < 0x900) return 0.375;
   // The scripts of India and its neighbours, Georgian.
-  return code < DENSE ? 0.75 : DENSE_BEYOND_ONE;
+  return code < DENSE_FROM ? 0.75 : DENSE_EXTRA;
 }
 
 /** Tokens of a text, as near as its length tells: for what fits, and for what is expected. */
@@ -58,7 +58,7 @@ export function conservativeTextTokens(text: string): number {
   if (isLongAscii(text)) return Math.ceil(tokens);
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    if (code > 0x7f) tokens += (code < DENSE ? CAREFUL_BEYOND_ONE : DENSE_BEYOND_ONE) / WEIGHT_PER_TOKEN;
+    if (code > 0x7f) tokens += (code < DENSE_FROM ? CONSERVATIVE_EXTRA : DENSE_EXTRA) / WEIGHT_PER_TOKEN;
   }
   return Math.ceil(tokens);
 }

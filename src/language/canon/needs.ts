@@ -35,8 +35,9 @@ export function needsOf(call: Call): NeedSource[] {
     if (call.reasoning.effort === "none") needs.push({ need: "reasoning_off", param });
     else if (call.tools.length > 0) needs.push({ need: "thinking_with_tools", param });
   }
-  if (call.stop.length > STOPS_MIN) needs.push({ need: "many_stops", param: call.parameterNames?.stop ?? "stop" });
-  if (isSampledTwice(call)) needs.push({ need: "both_samplings", param: "top_p" });
+  if (call.stop.length > STOPS_SUPPORTED_BY_ALL)
+    needs.push({ need: "many_stops", param: call.parameterNames?.stop ?? "stop" });
+  if (setsBothSamplings(call)) needs.push({ need: "both_samplings", param: "top_p" });
   if (call.responseFormat.is === "json_schema") needs.push({ need: "json_schema", param: format });
   for (const param of call.uploadPaths ?? []) needs.push({ need: "uploaded_file", param });
   for (let turn = 0; turn < call.turns.length; turn += 1) {
@@ -53,10 +54,10 @@ export function needsOf(call: Call): NeedSource[] {
 }
 
 /** So many sequences to stop at are taken by everyone. */
-const STOPS_MIN = 4;
+const STOPS_SUPPORTED_BY_ALL = 4;
 
 /** Two ways to choose words that both are demanded, and neither with the value that holds anyway. */
-function isSampledTwice({ temperature, topP, parameters }: Call): boolean {
+function setsBothSamplings({ temperature, topP, parameters }: Call): boolean {
   if (temperature === undefined || temperature === 1 || topP === undefined || topP === 1) return false;
   return parameters.includes("temperature") && parameters.includes("top_p");
 }

@@ -1,10 +1,15 @@
 /** Ordered content of a turn. What a provider needs back unchanged (signatures, blobs) travels with its part. */
 export type Part =
-  | { readonly is: "text"; readonly text: string; readonly cache?: CacheMark }
+  | { readonly is: "text"; readonly text: string; readonly cache?: CacheBreakpoint }
   | { readonly is: "refusal"; readonly text: string }
   | ImagePart
-  | { readonly is: "audio"; readonly source: MediaSource; readonly cache?: CacheMark }
-  | { readonly is: "file"; readonly source: MediaSource; readonly filename: string | null; readonly cache?: CacheMark }
+  | { readonly is: "audio"; readonly source: MediaSource; readonly cache?: CacheBreakpoint }
+  | {
+      readonly is: "file";
+      readonly source: MediaSource;
+      readonly filename: string | null;
+      readonly cache?: CacheBreakpoint;
+    }
   | { readonly is: "reasoning"; readonly detail: ReasoningDetail }
   | ToolCallPart
   | ToolResultPart;
@@ -14,7 +19,7 @@ export type ImagePart = {
   readonly source: MediaSource;
   /** The caller's word for how closely it is looked at; absent: that is left to the model. */
   readonly detail?: string;
-  readonly cache?: CacheMark;
+  readonly cache?: CacheBreakpoint;
 };
 
 /** One word of the callers says what holds without any. */
@@ -29,7 +34,7 @@ export type ToolCallPart = {
   /** JSON text as the model wrote it; may be empty for a call without arguments. */
   readonly argumentsText: string;
   /** A provider's signature that stands on the call itself. */
-  readonly signature?: ReasoningSeal;
+  readonly signature?: ReasoningSignature;
   /** It stands in a response that is kept here: whoever goes on from that does not send the call. */
   readonly isStored?: true;
 };
@@ -39,11 +44,11 @@ export type ToolResultPart = {
   readonly callId: string;
   readonly content: readonly (Extract<Part, { is: "text" }> | ImagePart)[];
   readonly failed: boolean;
-  readonly cache?: CacheMark;
+  readonly cache?: CacheBreakpoint;
 };
 
 /** The caller marked a prefix worth caching; `ttl` only where it was said. */
-export type CacheMark = { readonly ttl: "5m" | "1h" | null };
+export type CacheBreakpoint = { readonly ttl: "5m" | "1h" | null };
 
 export type MediaSource =
   | { readonly is: "url"; readonly url: string }
@@ -51,17 +56,17 @@ export type MediaSource =
   | { readonly is: "uploaded"; readonly id: string };
 
 /** Whose seal it is: a signature only opens at the family of endpoints that made it. */
-export type SealFamily = "anthropic" | "google" | "openai";
-export type ReasoningSeal = { readonly family: SealFamily; readonly data: string };
+export type SignatureFamily = "anthropic" | "google" | "openai";
+export type ReasoningSignature = { readonly family: SignatureFamily; readonly data: string };
 
 /** One block of reasoning, readable or opaque, as it must be sent back. */
 export type ReasoningDetail =
   /** Readable text, with the seal of the provider when it gave one. */
-  | { readonly is: "open"; readonly text: string; readonly seal: ReasoningSeal | null }
+  | { readonly is: "open"; readonly text: string; readonly seal: ReasoningSignature | null }
   /** Nothing readable: only the seal. */
-  | { readonly is: "sealed"; readonly seal: ReasoningSeal };
+  | { readonly is: "sealed"; readonly seal: ReasoningSignature };
 
-export type Turn = {
+export type ConversationTurn = {
   readonly role: "system" | "developer" | "user" | "assistant" | "tool";
   readonly parts: readonly Part[];
   /** The caller's own names of its parts (of a result: of the content in it), where turns are not simply `messages`. */

@@ -1,4 +1,4 @@
-import type { ReasoningDetail, ReasoningSeal } from "./parts.ts";
+import type { ReasoningDetail, ReasoningSignature } from "./parts.ts";
 import type { UpstreamProblem } from "./problem.ts";
 import type { Usage } from "./usage.ts";
 
@@ -31,7 +31,7 @@ export type ReplyEvent =
       readonly index: number;
       readonly id: string;
       readonly name: string;
-      readonly signature: ReasoningSeal | null;
+      readonly signature: ReasoningSignature | null;
     }
   | { readonly is: "tool_arguments"; readonly index: number; readonly text: string }
   | { readonly is: "citation"; readonly citation: Citation }

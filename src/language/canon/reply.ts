@@ -39,7 +39,7 @@ export type MeteredUnits = { readonly characters?: number | undefined; readonly 
 export type UnusableReply = { readonly unusable: string };
 
 /** What one frame of a provider's stream means for the relay; `text` is what the client gets of it. */
-export type Piece =
+export type StreamPiece =
   /** Nothing the model said yet: can still be taken back by moving on to another endpoint. */
   | { readonly is: "preamble"; readonly text: string }
   | { readonly is: "content"; readonly text: string }
@@ -52,7 +52,7 @@ export type Piece =
 
 /** Reads a provider's stream for two readers at once: the client and the meter. */
 export type ReplyStream = StreamedReply & {
-  read(frame: { readonly event: string | null; readonly data: string }): Piece;
+  read(frame: { readonly event: string | null; readonly data: string }): StreamPiece;
   /** The model said why it stopped: with it a stream is whole even where a server forgets its end marker. */
   readonly isFinished: boolean;
 };

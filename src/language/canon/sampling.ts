@@ -14,9 +14,11 @@ export function isDefaultSampling(sampling: number | undefined): boolean {
 
 /** Whether a call asks for what such a model does only without thinking. */
 export function setsSampling({ temperature, topP, parameters }: Call): boolean {
-  return !isDefaultSampling(temperature) || !isDefaultSampling(topP) || parameters.some((row) => LIKELIHOODS.has(row));
+  return (
+    !isDefaultSampling(temperature) || !isDefaultSampling(topP) || parameters.some((row) => LOGPROB_PARAMETERS.has(row))
+  );
 }
-const LIKELIHOODS: ReadonlySet<Parameter> = new Set(["logprobs", "top_logprobs"]);
+const LOGPROB_PARAMETERS: ReadonlySet<Parameter> = new Set(["logprobs", "top_logprobs"]);
 
 /** The call with one of the two, without the one that says what holds anyway; of two that say something, the temperature stays. */
 export function withOneSampling(call: Call): { readonly call: Call; readonly lost: "top_p" | undefined } {

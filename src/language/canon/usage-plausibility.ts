@@ -29,14 +29,14 @@ export const REASONING_ALLOWANCE_TOKENS = 65_536;
 /** What a model may look up by itself and read, without being asked to. */
 export const SEARCH_ALLOWANCE_TOKENS = 524_288;
 /** More than any provider counts for one picture. */
-export const PICTURE_TOKENS = 65_536;
+export const IMAGE_TOKENS_MAX = 65_536;
 
 /** More than any model holds at once. */
-const UNKNOWN_CONTEXT_TOKENS = 2_000_000;
+const DEFAULT_CONTEXT_TOKENS = 2_000_000;
 
 /** The end of what one prompt and its answer can be, for a model that holds so much at once; null: nobody says how much. */
 export function plausibleTokensMax(contextTokens: number | null): number {
-  return PLAUSIBLE_FACTOR * (contextTokens ?? UNKNOWN_CONTEXT_TOKENS);
+  return PLAUSIBLE_FACTOR * (contextTokens ?? DEFAULT_CONTEXT_TOKENS);
 }
 
 /** What a provider told of an answer, and what is known of it. */

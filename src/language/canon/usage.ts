@@ -32,7 +32,7 @@ export const NO_TOKENS: TokenCounts = {
 export const IMPLAUSIBLE_TOKENS: TokenCounts = { ...NO_TOKENS, inputTokens: Number.MAX_SAFE_INTEGER };
 
 /** Where all figures are told again and again: the last ones count, but those that cannot be do not undo good ones. */
-export function lastTold<T extends TokenCounts>(before: T | undefined, told: T | undefined): T | undefined {
+export function latestUsage<T extends TokenCounts>(before: T | undefined, told: T | undefined): T | undefined {
   return told === undefined || (told === IMPLAUSIBLE_TOKENS && before !== undefined) ? before : told;
 }
 
@@ -44,17 +44,17 @@ export function isTokenCount(figure: number): boolean {
 }
 
 export function sumTokens(all: readonly TokenCounts[]): TokenCounts {
-  return all.reduce((sum, one) => joined(sum, one, 1), NO_TOKENS);
+  return all.reduce((sum, one) => combineTokens(sum, one, 1), NO_TOKENS);
 }
 
 /** What of the figures is of no prompt that was told by itself. */
 export function tokensOutsidePrompts(usage: Usage): TokenCounts {
   if (usage.prompts === undefined) return usage;
   const { prompts, ...sum } = usage;
-  return prompts.reduce((rest, one) => joined(rest, one, -1), sum);
+  return prompts.reduce((rest, one) => combineTokens(rest, one, -1), sum);
 }
 
-function joined(one: TokenCounts, other: TokenCounts, sign: 1 | -1): TokenCounts {
+function combineTokens(one: TokenCounts, other: TokenCounts, sign: 1 | -1): TokenCounts {
   const hourLong = (one.cacheWrite1hTokens ?? 0) + sign * (other.cacheWrite1hTokens ?? 0);
   return {
     inputTokens: one.inputTokens + sign * other.inputTokens,

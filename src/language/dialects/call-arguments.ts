@@ -6,9 +6,9 @@ import type { ToolCallPart } from "../canon/parts.ts";
 const NAME_CHARS_SHOWN = 64;
 
 /** Arguments for a dialect that has them as an object, where they are text here; what is no object cannot be said in it. */
-export function objectOfArguments({ name, argumentsText, isStored }: ToolCallPart, callParam: string): JsonObject {
+export function decodeCallArguments({ name, argumentsText, isStored }: ToolCallPart, callParam: string): JsonObject {
   if (argumentsText.trim() === "") return {};
-  const value = objectIn(argumentsText);
+  const value = parseObject(argumentsText);
   if (value !== undefined) return value;
   const param = `${callParam}.function.arguments`;
   const advice =
@@ -21,7 +21,7 @@ export function objectOfArguments({ name, argumentsText, isStored }: ToolCallPar
   });
 }
 
-function objectIn(text: string): JsonObject | undefined {
+function parseObject(text: string): JsonObject | undefined {
   // Numbers that are kept as they were written are objects as well.
   if (!text.trimStart().startsWith("{")) return undefined;
   try {

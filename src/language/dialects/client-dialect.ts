@@ -1,7 +1,7 @@
 import type { ErrorEnvelope } from "../../contract/faults.ts";
 import type { Call } from "../canon/call.ts";
 import { weightOf } from "../canon/estimate.ts";
-import type { Piece, ReplyStream, ReportedCost, WholeReply } from "../canon/reply.ts";
+import type { ReplyStream, ReportedCost, StreamPiece, WholeReply } from "../canon/reply.ts";
 import type { ReplyEvent } from "../canon/reply-events.ts";
 import type { Usage } from "../canon/usage.ts";
 import type { ReplyEventReader, StreamFrame } from "./upstream-dialect.ts";
@@ -15,20 +15,20 @@ export type ReplyHead = {
   readonly inputTokens: number;
 };
 
-export type Finish = Extract<ReplyEvent, { is: "finish" }>;
+export type FinishEvent = Extract<ReplyEvent, { is: "finish" }>;
 
 /** What is known at the end of an answer. */
-export type Closing = {
-  readonly finish: Finish | undefined;
+export type ReplyClosing = {
+  readonly finish: FinishEvent | undefined;
   readonly usage: Usage;
   readonly cost: ReportedCost | undefined;
 };
 
 /** Writes one answer for its caller, event by event. */
-export type AnswerWriter = {
+export type ReplyWriter = {
   /** The caller's text of one event; "" for what is not shown as it comes. Never given a `finish`: see `close`. */
   write(event: ReplyEvent): string;
-  close(closing: Closing): string;
+  close(closing: ReplyClosing): string;
   fail(envelope: ErrorEnvelope): string;
   /** See AnswerStream. */
   readonly finalJson?: string | undefined;
@@ -38,7 +38,7 @@ export type AnswerWriter = {
 export type ClientDialect = {
   /** What keeps an idle stream open. */
   readonly keepAlive: string;
-  openWriter(head: ReplyHead, call: Call): AnswerWriter;
+  openWriter(head: ReplyHead, call: Call): ReplyWriter;
   /** A whole answer: the same that a caller would put together from the stream. */
   render(
     events: readonly ReplyEvent[],
@@ -52,12 +52,12 @@ export type ClientDialect = {
 /** A stream of one dialect, read into canonical events and written in another. */
 export class TranslatedStream implements ReplyStream {
   readonly #reader: ReplyEventReader;
-  readonly #writer: AnswerWriter;
-  readonly #meter = new Meter();
+  readonly #writer: ReplyWriter;
+  readonly #meter = new ReplyMeter();
   /** Kept back until the end: some servers state a reason on every frame, and only the last one is true. */
-  #finish: Finish | undefined;
+  #finish: FinishEvent | undefined;
 
-  constructor(reader: ReplyEventReader, writer: AnswerWriter) {
+  constructor(reader: ReplyEventReader, writer: ReplyWriter) {
     this.#reader = reader;
     this.#writer = writer;
   }
@@ -82,7 +82,7 @@ export class TranslatedStream implements ReplyStream {
     return this.#writer.finalJson;
   }
 
-  read(frame: StreamFrame): Piece {
+  read(frame: StreamFrame): StreamPiece {
     const events = this.#reader.read(frame);
     if (events === undefined) return { is: "garbage" };
     let text = "";
@@ -114,7 +114,7 @@ export function translatedReply(
   head: ReplyHead,
   call: Call,
 ): WholeReply {
-  const meter = new Meter();
+  const meter = new ReplyMeter();
   for (const event of events) meter.add(event);
   const { usage, upstreamId, outputWeight } = meter;
   return {
@@ -126,19 +126,19 @@ export function translatedReply(
 }
 
 /** What an answer is billed by. */
-class Meter {
+class ReplyMeter {
   usage: Usage | undefined;
   outputWeight = 0;
   upstreamId: string | null = null;
 
   add(event: ReplyEvent): void {
-    this.outputWeight += weightOfEvent(event);
+    this.outputWeight += eventWeight(event);
     if (event.is === "figures") this.usage = event.usage;
     else if (event.is === "begin") this.upstreamId = event.upstreamId;
   }
 }
 
-function weightOfEvent(event: ReplyEvent): number {
+function eventWeight(event: ReplyEvent): number {
   switch (event.is) {
     case "text":
     case "refusal":

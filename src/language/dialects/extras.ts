@@ -6,10 +6,10 @@ import { listOf, offeredTools } from "./offered-tools.ts";
  * The one place that knows what a provider bills apart: how a request asks for it, and where an answer says how often
  * it was used. What a request can ask of a provider and is not here costs nothing but tokens.
  */
-type Reader = (request: JsonObject) => readonly BillableExtra[];
+type ExtrasReader = (request: JsonObject) => readonly BillableExtra[];
 
 /** Words for the service that everyone gets at the usual price. */
-const USUAL_TIERS: ReadonlySet<unknown> = new Set([
+const STANDARD_TIERS: ReadonlySet<unknown> = new Set([
   undefined,
   null,
   "auto",
@@ -21,18 +21,18 @@ const USUAL_TIERS: ReadonlySet<unknown> = new Set([
 
 function tierOf(request: JsonObject, forwarding: BillableExtra["forwarding"]): readonly BillableExtra[] {
   const { service_tier: tier } = request;
-  if (USUAL_TIERS.has(tier)) return NO_EXTRAS;
+  if (STANDARD_TIERS.has(tier)) return NO_EXTRAS;
   const field = "service_tier";
   if (tier === "flex") return [{ name: "service_tier_flex", field, forwarding, isCheaper: true }];
   return [{ name: tier === "priority" ? "service_tier_priority" : "service_tier_other", field, forwarding }];
 }
 
-const CHAT: Reader = (request) => tierOf(request, "said");
+const CHAT: ExtrasReader = (request) => tierOf(request, "said");
 
-type Row = { readonly type: RegExp; readonly is: BillableExtraName | "tokens" };
+type ToolRow = { readonly type: RegExp; readonly is: BillableExtraName | "tokens" };
 
 /** Tools of the messages dialect by their type. Those that the caller runs itself, or that only read, cost tokens. */
-const MESSAGE_TOOLS: readonly Row[] = [
+const MESSAGE_TOOLS: readonly ToolRow[] = [
   { type: /^(custom|(bash|text_editor|computer|memory|tool_search_tool_\w+?)_\d+|mcp_toolset)$/, is: "tokens" },
   { type: /^web_search_\d+$/, is: "web_search" },
   { type: /^web_fetch_\d+$/, is: "web_fetch" },
@@ -41,7 +41,7 @@ const MESSAGE_TOOLS: readonly Row[] = [
 ];
 
 /** Tools of the responses dialect. A shell runs at the caller's, unless it is given a container of the provider. */
-const RESPONSE_TOOLS: readonly Row[] = [
+const RESPONSE_TOOLS: readonly ToolRow[] = [
   { type: /^(function|custom|namespace|local_shell|shell|apply_patch|mcp|tool_search)$/, is: "tokens" },
   { type: /^computer(_use(_preview)?)?(_\d{4}_\d{2}_\d{2})?$/, is: "tokens" },
   { type: /^web_search(_preview)?(_\d{4}_\d{2}_\d{2})?$/, is: "web_search" },
@@ -50,14 +50,14 @@ const RESPONSE_TOOLS: readonly Row[] = [
   { type: /^image_generation$/, is: "image_generation" },
 ];
 
-function toolOf(tool: unknown, rows: readonly Row[]): BillableExtraName | "tokens" {
+function extraForTool(tool: unknown, rows: readonly ToolRow[]): BillableExtraName | "tokens" {
   if (!isJsonObject(tool)) return "tokens";
   const { type } = tool;
   if (type === undefined || type === null) return "tokens";
   return rows.find((row) => row.type.test(String(type)))?.is ?? "hosted_tool";
 }
 
-const MESSAGES: Reader = (request) => {
+const MESSAGES: ExtrasReader = (request) => {
   const { tools, messages, speed, inference_geo, container, fallbacks } = request;
   const found: BillableExtra[] = [...tierOf(request, "native")];
   const ask = (name: BillableExtraName, field: string) => found.push({ name, field, forwarding: "native" });
@@ -65,17 +65,17 @@ const MESSAGES: Reader = (request) => {
   if (inference_geo != null && inference_geo !== "global") ask("inference_geo", "inference_geo");
   if (container != null) ask("hosted_container", "container");
   if (fallbacks != null && !(Array.isArray(fallbacks) && fallbacks.length === 0)) ask("other_models", "fallbacks");
-  for (const [at, tool] of listOf(tools).entries()) found.push(...inMessageTool(tool, `tools.${at}`));
+  for (const [at, tool] of listOf(tools).entries()) found.push(...extrasInMessageTool(tool, `tools.${at}`));
   // A tool can also come in the middle of the conversation.
   for (const [at, message] of listOf(messages).entries())
     for (const [place, block] of listOf(isJsonObject(message) ? message["content"] : undefined).entries())
       if (isJsonObject(block) && block["type"] === "tool_addition")
-        found.push(...inMessageTool(definitionIn(block["tool"]), `messages.${at}.content.${place}.tool`));
+        found.push(...extrasInMessageTool(inlineDefinition(block["tool"]), `messages.${at}.content.${place}.tool`));
   return found;
 };
 
-function inMessageTool(tool: unknown, path: string): BillableExtra[] {
-  const name = toolOf(tool, MESSAGE_TOOLS);
+function extrasInMessageTool(tool: unknown, path: string): BillableExtra[] {
+  const name = extraForTool(tool, MESSAGE_TOOLS);
   if (name === "tokens") return [];
   const uses = isJsonObject(tool) ? tool["max_uses"] : undefined;
   const usesMax = typeof uses === "number" && Number.isInteger(uses) && uses > 0 ? { usesMax: uses } : {};
@@ -83,35 +83,36 @@ function inMessageTool(tool: unknown, path: string): BillableExtra[] {
 }
 
 /** One that is only referred to stands among the tools of the request. */
-function definitionIn(tool: unknown): unknown {
+function inlineDefinition(tool: unknown): unknown {
   if (!isJsonObject(tool) || tool["type"] === "tool_reference") return undefined;
   return tool["definition"] ?? tool;
 }
 
 /** Agents offer these with every request to every model: where they cannot be had they are left out. */
-const LEFT_OUT: ReadonlySet<BillableExtraName> = new Set(["web_search", "image_generation"]);
+const DROPPABLE_TOOLS: ReadonlySet<BillableExtraName> = new Set(["web_search", "image_generation"]);
 
-const RESPONSES: Reader = (request) => {
+const RESPONSES: ExtrasReader = (request) => {
   const found: BillableExtra[] = [...tierOf(request, "said")];
   for (const { tool, path } of offeredTools(request)) {
-    if (isInContainer(tool))
+    if (usesHostedContainer(tool))
       found.push({ name: "hosted_container", field: `${path}.environment`, forwarding: "native" });
-    const name = toolOf(tool, RESPONSE_TOOLS);
+    const name = extraForTool(tool, RESPONSE_TOOLS);
     if (name === "tokens") continue;
-    const toolIndex = LEFT_OUT.has(name) && isOnlyOffered(request) ? listOf(request["tools"]).indexOf(tool) : -1;
+    const toolIndex =
+      DROPPABLE_TOOLS.has(name) && areHostedToolsOptional(request) ? listOf(request["tools"]).indexOf(tool) : -1;
     found.push({ name, field: `${path}.type`, forwarding: "native", ...(toolIndex < 0 ? {} : { toolIndex }) });
   }
   return found;
 };
 
-function isInContainer({ environment }: JsonObject): boolean {
+function usesHostedContainer({ environment }: JsonObject): boolean {
   return isJsonObject(environment) && String(environment["type"]).startsWith("container");
 }
 
 /** Whether the model may do without the tools of the provider. */
-function isOnlyOffered({ tools, tool_choice: choice }: JsonObject): boolean {
+function areHostedToolsOptional({ tools, tool_choice: choice }: JsonObject): boolean {
   if (choice == null || choice === "auto" || choice === "none") return true;
-  if (choice === "required") return listOf(tools).some((tool) => toolOf(tool, RESPONSE_TOOLS) === "tokens");
+  if (choice === "required") return listOf(tools).some((tool) => extraForTool(tool, RESPONSE_TOOLS) === "tokens");
   return isJsonObject(choice) && (choice["type"] === "function" || choice["type"] === "custom");
 }
 
@@ -130,18 +131,18 @@ const NOTHING = {};
 export type ExtraUses = Readonly<Partial<Record<BillableExtraName, number>>>;
 
 /** What `usage` of the messages dialect says of tools that the provider ran; what was seen of them, where that cannot be. */
-export function messageUses(usage: unknown, seen: ExtraUses): ExtraUses | undefined {
+export function extraUsesInMessage(usage: unknown, seen: ExtraUses): ExtraUses | undefined {
   const told = isJsonObject(usage) ? usage["server_tool_use"] : undefined;
   if (!isJsonObject(told)) return undefined;
   return {
-    ...countOf("web_search", told["web_search_requests"], seen),
-    ...countOf("web_fetch", told["web_fetch_requests"], seen),
-    ...countOf("code_execution", told["code_execution_requests"], seen),
+    ...usesEntry("web_search", told["web_search_requests"], seen),
+    ...usesEntry("web_fetch", told["web_fetch_requests"], seen),
+    ...usesEntry("code_execution", told["code_execution_requests"], seen),
   };
 }
 
 /** Prompts that the figures of a message are the sums of. Those of an adviser are another model's, at other prices. */
-export const PROMPTS: ReadonlySet<unknown> = new Set(["message", "fallback_message"]);
+export const PROMPT_ITERATION_TYPES: ReadonlySet<unknown> = new Set(["message", "fallback_message"]);
 
 /** So many prompts are believed of one answer. */
 export const PROMPTS_MAX = 50;
@@ -150,26 +151,26 @@ export const PROMPTS_MAX = 50;
  * How many prompts the figures of a message are of: after tools that the provider ran it asks its model again, and tells
  * the sum. Where it does not tell them apart, each use stands for one, told or seen as a block.
  */
-export function messagePrompts(usage: unknown, runs: number): number {
+export function promptCountInMessage(usage: unknown, runs: number): number {
   const told = isJsonObject(usage) ? listOf(usage["iterations"]) : [];
-  const prompts = told.filter((one) => isJsonObject(one) && PROMPTS.has(one["type"])).length;
+  const prompts = told.filter((one) => isJsonObject(one) && PROMPT_ITERATION_TYPES.has(one["type"])).length;
   if (prompts > 0) return Math.min(prompts, PROMPTS_MAX);
-  const uses = Object.values(messageUses(usage, NONE_SEEN) ?? {}).reduce((sum, count) => sum + count, 0);
+  const uses = Object.values(extraUsesInMessage(usage, NO_USES) ?? {}).reduce((sum, count) => sum + count, 0);
   return Math.min(1 + Math.max(uses, runs), PROMPTS_MAX);
 }
 
 /** Whether a block of a message is of a tool that the provider ran, its own or an MCP server's. */
-export function isRunInBlock(block: unknown): boolean {
+export function isServerToolRun(block: unknown): boolean {
   return isJsonObject(block) && (block["type"] === "server_tool_use" || block["type"] === "mcp_tool_use");
 }
 
-const NONE_SEEN: ExtraUses = {};
+const NO_USES: ExtraUses = {};
 /** No model uses a tool more often for one answer. */
-const USES_END = 1_000;
+const USES_MAX = 1_000;
 
-function countOf(name: BillableExtraName, count: unknown, seen: ExtraUses): ExtraUses {
+function usesEntry(name: BillableExtraName, count: unknown, seen: ExtraUses): ExtraUses {
   if (typeof count !== "number" || !Number.isInteger(count) || count <= 0) return {};
-  const believed = count <= USES_END ? count : seen[name];
+  const believed = count <= USES_MAX ? count : seen[name];
   return believed === undefined ? {} : { [name]: believed };
 }
 
@@ -182,17 +183,17 @@ const SERVER_TOOLS: Readonly<Record<string, BillableExtraName>> = {
 };
 
 /** The tool of the provider's that a block of a message is a use of. */
-export function usedInBlock(block: unknown): BillableExtraName | undefined {
+export function extraUsedInBlock(block: unknown): BillableExtraName | undefined {
   if (!isJsonObject(block) || block["type"] !== "server_tool_use") return undefined;
   const name = String(block["name"]);
   return Object.hasOwn(SERVER_TOOLS, name) ? SERVER_TOOLS[name] : undefined;
 }
 
 /** The uses of the provider's tools that the blocks of a whole message show. */
-export function usesSeen(blocks: readonly unknown[]): ExtraUses {
+export function extraUsesInBlocks(blocks: readonly unknown[]): ExtraUses {
   const seen: Partial<Record<BillableExtraName, number>> = {};
   for (const block of blocks) {
-    const used = usedInBlock(block);
+    const used = extraUsedInBlock(block);
     if (used !== undefined) seen[used] = (seen[used] ?? 0) + 1;
   }
   return seen;
@@ -205,7 +206,7 @@ export function maxExtraUses(told: ExtraUses | undefined, seen: ExtraUses): Extr
   return Object.fromEntries(names.map((name) => [name, Math.max(told?.[name] ?? 0, seen[name] ?? 0)]));
 }
 
-const ITEM_USES: Readonly<Record<string, BillableExtraName>> = {
+const ITEM_EXTRAS: Readonly<Record<string, BillableExtraName>> = {
   web_search_call: "web_search",
   file_search_call: "file_search",
   code_interpreter_call: "code_execution",
@@ -213,29 +214,29 @@ const ITEM_USES: Readonly<Record<string, BillableExtraName>> = {
 };
 
 /** How many prompts the figures of a response are of: the model reads on after whatever the provider ran for it. */
-export function responsePrompts(output: unknown): number {
-  const runs = listOf(output).filter((item) => isJsonObject(item) && isRun(String(item["type"])));
+export function promptCountInResponse(output: unknown): number {
+  const runs = listOf(output).filter((item) => isJsonObject(item) && isProviderRun(String(item["type"])));
   return Math.min(1 + runs.length, PROMPTS_MAX);
 }
 
-function isRun(type: string): boolean {
-  return Object.hasOwn(ITEM_USES, type) || type === "mcp_call";
+function isProviderRun(type: string): boolean {
+  return Object.hasOwn(ITEM_EXTRAS, type) || type === "mcp_call";
 }
 
 /** To open a page that a search has found, or to look for words in it, is no search of its own. */
-function isReading({ action }: JsonObject): boolean {
+function isPageRead({ action }: JsonObject): boolean {
   return isJsonObject(action) && (action["type"] === "open_page" || action["type"] === "find_in_page");
 }
 
 /** What the items of a response say of tools that the provider ran. A container that is used again is one use. */
-export function responseUses(output: unknown): ExtraUses | undefined {
+export function extraUsesInResponse(output: unknown): ExtraUses | undefined {
   const uses: Partial<Record<BillableExtraName, number>> = {};
   const containers = new Set<unknown>();
   for (const item of listOf(output)) {
     if (!isJsonObject(item)) continue;
     const type = String(item["type"]);
-    const name = Object.hasOwn(ITEM_USES, type) ? ITEM_USES[type] : undefined;
-    if (name === undefined || isReading(item)) continue;
+    const name = Object.hasOwn(ITEM_EXTRAS, type) ? ITEM_EXTRAS[type] : undefined;
+    if (name === undefined || isPageRead(item)) continue;
     const container = item["container_id"];
     if (container != null && containers.has(container)) continue;
     containers.add(container);

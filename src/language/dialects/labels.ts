@@ -4,7 +4,7 @@ import type { Call } from "../canon/call.ts";
 const LABELS = ["safety_identifier", "user"] as const;
 
 /** Dialects without a place for these ignore them whatever they are; the others are told a string or nothing. */
-export function demandLabels({ openAiParameters }: Call): void {
+export function validateLabels({ openAiParameters }: Call): void {
   const odd = LABELS.find((row) => openAiParameters?.[row] != null && typeof openAiParameters[row] !== "string");
   if (odd !== undefined) throw invalidValue(odd, "it must be a string");
 }

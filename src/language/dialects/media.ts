@@ -2,13 +2,13 @@ import { isUtf8 } from "node:buffer";
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { MediaSource } from "../canon/parts.ts";
 
-type Inline = Extract<MediaSource, { is: "inline" }>;
+type InlineMedia = Extract<MediaSource, { is: "inline" }>;
 
 /** Enough characters of base64 for the longest of the signatures below. */
 const HEAD_CHARS = 24;
 
 /** What the bytes are, whatever their sender calls them. */
-export function typeByBytes(base64: string): string | undefined {
+export function sniffMediaType(base64: string): string | undefined {
   const head = Buffer.from(base64.slice(0, HEAD_CHARS), "base64").toString("latin1");
   if (head.startsWith("\x89PNG")) return "image/png";
   if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
@@ -18,17 +18,17 @@ export function typeByBytes(base64: string): string | undefined {
 }
 
 /** With the type that the bytes have, where they tell. */
-export function dataUrl({ mediaType, base64 }: Inline): string {
-  return `data:${typeByBytes(base64) ?? mediaType};base64,${base64}`;
+export function dataUrl({ mediaType, base64 }: InlineMedia): string {
+  return `data:${sniffMediaType(base64) ?? mediaType};base64,${base64}`;
 }
 
-type SentFile =
+type EncodedFile =
   | { readonly is: "text"; readonly text: string }
   | { readonly is: "file"; readonly filename: string; readonly file_data: string };
 
 /** A file as OpenAI's dialects are sent it. Text is said as text: few servers read files of it, and all of them read words. */
-export function sentFile(source: Inline, filename: string | null, param: string): SentFile {
-  const type = typeByBytes(source.base64) ?? source.mediaType;
+export function encodeFile(source: InlineMedia, filename: string | null, param: string): EncodedFile {
+  const type = sniffMediaType(source.base64) ?? source.mediaType;
   if (type.startsWith("text/")) {
     const bytes = Buffer.from(source.base64, "base64");
     if (!isUtf8(bytes)) throw unsupportedMedia(param, "a text file in UTF-8");

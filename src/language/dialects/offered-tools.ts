@@ -7,18 +7,18 @@ export type OfferedTool = { readonly tool: JsonObject; readonly path: string };
  * those in the middle of the conversation, as what a search for tools has found.
  */
 export function offeredTools({ tools, input }: JsonObject): OfferedTool[] {
-  const found = inGroup(tools, "tools");
+  const found = toolsInGroup(tools, "tools");
   for (const [at, item] of listOf(input).entries())
-    if (isJsonObject(item)) found.push(...inGroup(item["tools"], `input.${at}.tools`));
+    if (isJsonObject(item)) found.push(...toolsInGroup(item["tools"], `input.${at}.tools`));
   return found;
 }
 
-function inGroup(tools: unknown, path: string): OfferedTool[] {
+function toolsInGroup(tools: unknown, path: string): OfferedTool[] {
   const found: OfferedTool[] = [];
   for (const [at, tool] of listOf(tools).entries()) {
     if (!isJsonObject(tool)) continue;
     found.push({ tool, path: `${path}.${at}` });
-    if (tool["type"] === "namespace") found.push(...inGroup(tool["tools"], `${path}.${at}.tools`));
+    if (tool["type"] === "namespace") found.push(...toolsInGroup(tool["tools"], `${path}.${at}.tools`));
   }
   return found;
 }

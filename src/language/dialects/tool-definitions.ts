@@ -5,29 +5,29 @@ import type { Call, ToolChoice, ToolDefinition } from "../canon/call.ts";
 /** What the schema of a function is that takes nothing. */
 export const NO_ARGUMENTS: JsonObject = { type: "object", properties: {} };
 /** Strictly: servers refuse a strict schema that leaves anything open. */
-const NO_ARGUMENTS_AT_ALL: JsonObject = { ...NO_ARGUMENTS, required: [], additionalProperties: false };
+const NO_ARGUMENTS_STRICT: JsonObject = { ...NO_ARGUMENTS, required: [], additionalProperties: false };
 
 /** The arguments of a function as OpenAI's dialects describe them: they want a schema also where there are none. */
-export function argumentsOf({ schema, strict }: Pick<ToolDefinition, "schema" | "strict">): JsonObject {
+export function argumentsSchema({ schema, strict }: Pick<ToolDefinition, "schema" | "strict">): JsonObject {
   if (schema !== null && Object.keys(schema).length > 0) return schema;
-  return strict === true ? NO_ARGUMENTS_AT_ALL : NO_ARGUMENTS;
+  return strict === true ? NO_ARGUMENTS_STRICT : NO_ARGUMENTS;
 }
 
 /** Where no tools are offered: none can be demanded. */
-export function demandNone(choice: ToolChoice | undefined): void {
+export function rejectForcedChoice(choice: ToolChoice | undefined): void {
   if (choice?.is === "required" || choice?.is === "named")
     throw fault("invalid_value", { message: "tool_choice demands a tool, and tools has none.", param: "tool_choice" });
 }
 
-type ToolWords = {
+type ToolEncoders = {
   tool(definition: ToolDefinition): JsonObject;
   choice(choice: ToolChoice | undefined, allowed: unknown): JsonObject;
 };
 
 /** Tools in OpenAI's dialects. Whatever is said about tools is refused by servers when there are none. */
-export function encodeTools({ tools, toolChoice, openAiParameters }: Call, words: ToolWords): JsonObject {
+export function encodeTools({ tools, toolChoice, openAiParameters }: Call, words: ToolEncoders): JsonObject {
   if (tools.length === 0) {
-    demandNone(toolChoice);
+    rejectForcedChoice(toolChoice);
     return {};
   }
   const parallel = openAiParameters?.parallel_tool_calls;

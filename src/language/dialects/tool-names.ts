@@ -1,6 +1,6 @@
 import { sha256Hex } from "../../kit/secret.ts";
 import type { Call } from "../canon/call.ts";
-import type { Part, Turn } from "../canon/parts.ts";
+import type { ConversationTurn, Part } from "../canon/parts.ts";
 import type { ReplyEvent } from "../canon/reply-events.ts";
 import type { ReplyEventReader } from "./upstream-dialect.ts";
 
@@ -17,13 +17,13 @@ export type ShortenedToolNames = {
 /** The same name always becomes the same, so that turns before, and what a provider keeps of them, stay as they were. */
 export function shortenToolNames(call: Call, max: number): ShortenedToolNames {
   const short = new Map<string, string>();
-  for (const name of namesIn(call)) if (name.length > max) short.set(name, shortName(name, max));
+  for (const name of toolNamesIn(call)) if (name.length > max) short.set(name, shortenName(name, max));
   if (short.size === 0) return { call, restoreNames: (events) => events, reader: (reader) => reader };
   const long = new Map([...short].map(([name, made]) => [made, name]));
   const restoreNames = (events: readonly ReplyEvent[]): readonly ReplyEvent[] =>
     events.map((event) => (event.is === "tool_call" ? { ...event, name: long.get(event.name) ?? event.name } : event));
   return {
-    call: renamedTools(call, (name) => short.get(name) ?? name),
+    call: renameTools(call, (name) => short.get(name) ?? name),
     restoreNames,
     reader: (reader) => ({
       read(frame) {
@@ -38,26 +38,26 @@ const HEAD_CHARS = 10;
 const DIGEST_CHARS = 12;
 
 /** Its ends, for the model to read, most of all the last one; between them a digest of the whole keeps names apart. */
-function shortName(name: string, max: number): string {
+function shortenName(name: string, max: number): string {
   const head = `${name.slice(0, HEAD_CHARS)}_${sha256Hex(name).slice(0, DIGEST_CHARS)}_`;
   return head + name.slice(head.length - max);
 }
 
-function namesIn({ turns, tools, toolChoice, openAiParameters }: Call): string[] {
+function toolNamesIn({ turns, tools, toolChoice, openAiParameters }: Call): string[] {
   const called = turns.flatMap(({ parts }) => parts.flatMap((part) => (part.is === "tool_call" ? [part.name] : [])));
   const demanded = toolChoice?.is === "named" ? [toolChoice.name] : [];
-  return [...tools.map(({ name }) => name), ...demanded, ...allowedIn(openAiParameters), ...called];
+  return [...tools.map(({ name }) => name), ...demanded, ...allowedToolNames(openAiParameters), ...called];
 }
 
-function allowedIn(chatOnly: Call["openAiParameters"]): string[] {
+function allowedToolNames(chatOnly: Call["openAiParameters"]): string[] {
   const allowed = chatOnly?.allowed_tools;
   return Array.isArray(allowed) ? allowed.map(String) : [];
 }
 
-function renamedTools(call: Call, wire: (name: string) => string): Call {
+function renameTools(call: Call, wire: (name: string) => string): Call {
   const { turns, tools, toolChoice, openAiParameters } = call;
   const part = (one: Part): Part => (one.is === "tool_call" ? { ...one, name: wire(one.name) } : one);
-  const turn = (one: Turn): Turn => ({ ...one, parts: one.parts.map(part) });
+  const turn = (one: ConversationTurn): ConversationTurn => ({ ...one, parts: one.parts.map(part) });
   return {
     ...call,
     turns: turns.map(turn),
@@ -65,6 +65,6 @@ function renamedTools(call: Call, wire: (name: string) => string): Call {
     toolChoice: toolChoice?.is === "named" ? { is: "named", name: wire(toolChoice.name) } : toolChoice,
     ...(openAiParameters?.allowed_tools === undefined
       ? {}
-      : { openAiParameters: { ...openAiParameters, allowed_tools: allowedIn(openAiParameters).map(wire) } }),
+      : { openAiParameters: { ...openAiParameters, allowed_tools: allowedToolNames(openAiParameters).map(wire) } }),
   };
 }

@@ -7,19 +7,24 @@ import type { ModelFacts } from "./upstream-dialect.ts";
 export function withoutUnsupportedEffort(call: Call, facts: ModelFacts): Call {
   const { reasoning } = call;
   if (reasoning?.isOptional !== true) return call;
-  const isHeard = reasoning.effort === "none" ? canBeOff(facts) : facts.reasoning == null && !isKeptFrom(call, facts);
+  const isHeard =
+    reasoning.effort === "none"
+      ? canDisableReasoning(facts)
+      : facts.reasoning == null && !conflictsWithTools(call, facts);
   return isHeard ? call : { ...call, reasoning: undefined };
 }
 
 /** Where nobody knows that a model thinks, its server may refuse the word. */
-function canBeOff({ reasoning, thinking, acceptsEffort, quirks }: ModelFacts): boolean {
+function canDisableReasoning({ reasoning, thinking, acceptsEffort, quirks }: ModelFacts): boolean {
   const isKnown = thinking !== null || acceptsEffort === true;
-  return isKnown && reasoning == null && thinking !== "always" && !KEEPING_ON.some((quirk) => quirks.includes(quirk));
+  return (
+    isKnown && reasoning == null && thinking !== "always" && !ALWAYS_REASONING.some((quirk) => quirks.includes(quirk))
+  );
 }
 
-const KEEPING_ON: readonly Quirk[] = ["thinks-always", "no-word-for-off"];
+const ALWAYS_REASONING: readonly Quirk[] = ["thinks-always", "no-word-for-off"];
 
 /** Some models think or are offered tools. */
-function isKeptFrom({ tools }: Call, { quirks }: ModelFacts): boolean {
+function conflictsWithTools({ tools }: Call, { quirks }: ModelFacts): boolean {
   return tools.length > 0 && quirks.includes(TOOLS_OR_THINKING);
 }

@@ -8,7 +8,7 @@ import { Fault } from "../../../contract/faults.ts";
 import { isJsonObject, type JsonObject } from "../../../kit/json.ts";
 import { SseReader } from "../../../kit/sse.ts";
 import type { Call } from "../../canon/call.ts";
-import type { Part, Turn } from "../../canon/parts.ts";
+import type { ConversationTurn, Part } from "../../canon/parts.ts";
 import type { Quirk } from "../../canon/quirks.ts";
 import type { ReplyEvent } from "../../canon/reply-events.ts";
 import type { Usage } from "../../canon/usage.ts";
@@ -200,7 +200,7 @@ describe("any call", () => {
       failed: fc.boolean(),
     }),
   );
-  const turns: fc.Arbitrary<Turn[]> = fc.array(
+  const turns: fc.Arbitrary<ConversationTurn[]> = fc.array(
     fc.record({
       role: fc.constantFrom("system", "developer", "user", "assistant", "tool"),
       parts: fc.array(part, { maxLength: 4 }),

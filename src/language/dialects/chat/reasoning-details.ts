@@ -1,16 +1,16 @@
 import type { ReasoningDetailWire } from "../../../contract/schemas/chat.ts";
 import { isJsonObject } from "../../../kit/json.ts";
-import type { ReasoningDetail, SealFamily } from "../../canon/parts.ts";
+import type { ReasoningDetail, SignatureFamily } from "../../canon/parts.ts";
 import { hasProviderPrefix } from "../responses/reasoning-signatures.ts";
 
 /** Names of the seals' families on the wire, as other gateways write them. */
-const FORMATS: Readonly<Record<SealFamily, string>> = {
+const FORMATS: Readonly<Record<SignatureFamily, string>> = {
   anthropic: "anthropic-claude-v1",
   google: "google-gemini-v1",
   openai: "openai-responses-v1",
 };
 
-function familyOf(format: unknown): SealFamily | undefined {
+function familyOf(format: unknown): SignatureFamily | undefined {
   const found = Object.entries(FORMATS).find(([, name]) => name === format);
   if (found === undefined) return undefined;
   const [family] = found;
@@ -41,7 +41,7 @@ export function decodeDetail(wire: ReasoningDetailWire): ReasoningDetail | undef
  * Whether the block, as a client sent it, is sealed and a model of that creator cannot open it: another family made it, or
  * a provider's responses API, which alone can.
  */
-export function isSealedElsewhere(wire: unknown, creator: string | null): boolean {
+export function isSignedElsewhere(wire: unknown, creator: string | null): boolean {
   if (!isJsonObject(wire)) return false;
   const family = familyOf(wire["format"]);
   const seals = [wire["data"], wire["signature"]].filter(Boolean);

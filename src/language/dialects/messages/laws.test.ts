@@ -4,7 +4,7 @@ import type { Json } from "../../../../tests/support/gateway.ts";
 import { FACTS } from "../../../../tests/support/messages.ts";
 import { Fault } from "../../../contract/faults.ts";
 import type { Call } from "../../canon/call.ts";
-import type { Turn } from "../../canon/parts.ts";
+import type { ConversationTurn } from "../../canon/parts.ts";
 import { messagesUpstream } from "./upstream/dialect.ts";
 
 /** One call with everything in it that the dialect can say. */
@@ -117,7 +117,7 @@ test.each([
 });
 
 test("every turn of any conversation is either sent or refused, and roles alternate", () => {
-  const turn: fc.Arbitrary<Turn> = fc.record({
+  const turn: fc.Arbitrary<ConversationTurn> = fc.record({
     role: fc.constantFrom("system", "developer", "user", "assistant"),
     parts: fc.array(fc.record({ is: fc.constant("text" as const), text: fc.string() }), { maxLength: 2 }),
   });

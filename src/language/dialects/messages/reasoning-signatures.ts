@@ -1,4 +1,4 @@
-import type { ReasoningSeal, SealFamily } from "../../canon/parts.ts";
+import type { ReasoningSignature, SignatureFamily } from "../../canon/parts.ts";
 
 /**
  * Seals of every family in the two fields that this dialect has for its own: a thinking block's `signature` and a redacted
@@ -8,14 +8,14 @@ import type { ReasoningSeal, SealFamily } from "../../canon/parts.ts";
 const PREFIX = /^svc:(block|call):(anthropic|google|openai):/;
 
 /** What a seal is set on: the block of reasoning that carries it, or the tool call right behind it. */
-export type SealPlace = "block" | "call";
-export type PlacedSeal = { readonly carrier: SealPlace; readonly signature: ReasoningSeal };
+export type SignatureCarrier = "block" | "call";
+export type CarriedSignature = { readonly carrier: SignatureCarrier; readonly signature: ReasoningSignature };
 
-export function writeSeal({ family, data }: ReasoningSeal, place: SealPlace): string {
+export function encodeSignature({ family, data }: ReasoningSignature, place: SignatureCarrier): string {
   return family === "anthropic" && place === "block" && !PREFIX.test(data) ? data : `svc:${place}:${family}:${data}`;
 }
 
-export function readSeal(text: string): PlacedSeal {
+export function decodeSignature(text: string): CarriedSignature {
   const match = PREFIX.exec(text);
   if (match === null) return { carrier: "block", signature: { family: "anthropic", data: text } };
   const [whole, place, family] = match;
@@ -26,10 +26,10 @@ export function readSeal(text: string): PlacedSeal {
 }
 
 /** Written by the gateway for another family: the dialect's own providers cannot read it. */
-export function isForeignSeal(text: unknown): boolean {
+export function isForeignSignature(text: unknown): boolean {
   return typeof text === "string" && PREFIX.test(text);
 }
 
-function familyOf(word: string | undefined): SealFamily {
+function familyOf(word: string | undefined): SignatureFamily {
   return word === "google" || word === "openai" ? word : "anthropic";
 }

@@ -10,7 +10,7 @@ import { Fault } from "../../../contract/faults.ts";
 import { ResponsesRequest } from "../../../contract/schemas/responses.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { Call } from "../../canon/call.ts";
-import type { Part, Turn } from "../../canon/parts.ts";
+import type { ConversationTurn, Part } from "../../canon/parts.ts";
 import type { ReplyEvent } from "../../canon/reply-events.ts";
 import type { ModelFacts } from "../upstream-dialect.ts";
 import { decodeRequest } from "./client/request.ts";
@@ -189,7 +189,7 @@ describe("any call", () => {
       failed: fc.boolean(),
     }),
   );
-  const turns: fc.Arbitrary<Turn[]> = fc.array(
+  const turns: fc.Arbitrary<ConversationTurn[]> = fc.array(
     fc.record({
       role: fc.constantFrom("system", "developer", "user", "assistant", "tool"),
       parts: fc.array(part, { maxLength: 4 }),
@@ -254,8 +254,8 @@ describe("any call", () => {
       }),
       failed: fc.constant(false),
     });
-    const one = (role: Turn["role"], parts: fc.Arbitrary<Part>, maxLength: number) =>
-      fc.array(parts, { minLength: 1, maxLength }).map((list): Turn => ({ role, parts: list }));
+    const one = (role: ConversationTurn["role"], parts: fc.Arbitrary<Part>, maxLength: number) =>
+      fc.array(parts, { minLength: 1, maxLength }).map((list): ConversationTurn => ({ role, parts: list }));
     const told = fc.record({ is: fc.constant("text" as const), text: fc.string({ minLength: 1 }) });
     const conversation = fc.tuple(
       one("system", told, 1),

@@ -4,11 +4,17 @@ import type { MemberPatch } from "../../../../kit/json.ts";
 import type { Call, Effort, ResponseFormat, ToolDefinition } from "../../../canon/call.ts";
 import { effortFor } from "../../../canon/effort.ts";
 import { isParameter, type Parameter } from "../../../canon/parameters.ts";
-import { type CacheMark, imageDetail, type MediaSource, type Part, type Turn } from "../../../canon/parts.ts";
+import {
+  type CacheBreakpoint,
+  type ConversationTurn,
+  imageDetail,
+  type MediaSource,
+  type Part,
+} from "../../../canon/parts.ts";
 import type { Quirk } from "../../../canon/quirks.ts";
 import { decodeRoutingHints, ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
 import { extrasOf } from "../../extras.ts";
-import { demandLabels } from "../../labels.ts";
+import { validateLabels } from "../../labels.ts";
 import { ALIASES, CALL_FIELDS } from "../fields.ts";
 import { decodeDetail } from "../reasoning-details.ts";
 import { decodeReasoning } from "./reasoning.ts";
@@ -39,9 +45,9 @@ export function decodeCall(request: ChatRequest): Call {
     stream: request.stream === true,
     includeUsage: request.stream_options?.include_usage === true,
     parameters: parametersOf(request),
-    defaultValued: usualOf(request),
-    ...namesOf(request),
-    ...ownRowsOf(request),
+    defaultValued: defaultValuedIn(request),
+    ...sentNames(request),
+    ...passedParameters(request),
     ...extrasOf("chat", request),
     ...(routingHints === undefined ? {} : { routingHints }),
   };
@@ -65,7 +71,7 @@ function decodeFormat({ response_format }: ChatRequest): ResponseFormat {
 
 type CacheControl = { readonly ttl?: "5m" | "1h" | null | undefined } | null | undefined;
 
-function cacheMark(control: CacheControl): { cache?: CacheMark } {
+function cacheMark(control: CacheControl): { cache?: CacheBreakpoint } {
   return control ? { cache: { ttl: control.ttl ?? null } } : {};
 }
 
@@ -88,12 +94,12 @@ function parametersOf(request: ChatRequest): Parameter[] {
 }
 
 /** In the order in which they are heard. */
-const OTHER_WORDS_FOR_EFFORT = ["reasoning", "thinking"] as const;
+const EFFORT_ALIASES = ["reasoning", "thinking"] as const;
 
 /** The names that rows were sent by, where those are not their own. */
-function namesOf(request: ChatRequest): Pick<Call, "parameterNames"> {
+function sentNames(request: ChatRequest): Pick<Call, "parameterNames"> {
   const limit = request.max_tokens == null && request.max_completion_tokens != null;
-  const effort = request.reasoning_effort ? undefined : OTHER_WORDS_FOR_EFFORT.find((name) => request[name] != null);
+  const effort = request.reasoning_effort ? undefined : EFFORT_ALIASES.find((name) => request[name] != null);
   if (!limit && effort === undefined) return NOTHING;
   return {
     parameterNames: {
@@ -104,7 +110,7 @@ function namesOf(request: ChatRequest): Pick<Call, "parameterNames"> {
 }
 
 /** Rows that no canonical field holds, and that another dialect has a place for all the same. */
-const OWN_ROWS = [
+const PASSED_PARAMETERS = [
   "parallel_tool_calls",
   "verbosity",
   "prompt_cache_key",
@@ -113,23 +119,23 @@ const OWN_ROWS = [
   "user",
 ] as const satisfies readonly Parameter[];
 
-function ownRowsOf(request: ChatRequest): Pick<Call, "chatOnly"> {
+function passedParameters(request: ChatRequest): Pick<Call, "chatOnly"> {
   const allowed = allowedTools(request);
-  if (allowed === undefined && !OWN_ROWS.some((row) => request[row] != null)) return NOTHING;
+  if (allowed === undefined && !PASSED_PARAMETERS.some((row) => request[row] != null)) return NOTHING;
   const openAiParameters: Partial<Record<Parameter, unknown>> = allowed === undefined ? {} : { allowed_tools: allowed };
-  for (const row of OWN_ROWS) if (request[row] != null) openAiParameters[row] = request[row];
+  for (const row of PASSED_PARAMETERS) if (request[row] != null) openAiParameters[row] = request[row];
   return { openAiParameters };
 }
 const NOTHING = {};
 
-const USUALLY_ONE = ["temperature", "top_p"] as const;
+const DEFAULT_ONE = ["temperature", "top_p"] as const;
 
-function usualOf(request: ChatRequest): readonly Parameter[] | undefined {
+function defaultValuedIn(request: ChatRequest): readonly Parameter[] | undefined {
   if (request.temperature !== 1 && request.top_p !== 1) return undefined;
-  return USUALLY_ONE.filter((field) => request[field] === 1);
+  return DEFAULT_ONE.filter((field) => request[field] === 1);
 }
 
-function decodeTurn(message: ChatMessage): Turn {
+function decodeTurn(message: ChatMessage): ConversationTurn {
   switch (message.role) {
     case "system":
     case "developer":
@@ -237,7 +243,7 @@ export const USAGE_UNASKED = "usage-unasked";
 /** The named patches of the direct lane: everything else goes to the provider as the client wrote it. */
 export function requestPatches(request: ChatRequest, call: Call, facts: DirectChatFacts): MemberPatch[] {
   const { upstreamModel, outputLimit, quirks } = facts;
-  demandLabels(call);
+  validateLabels(call);
   const patches: MemberPatch[] = [{ key: "model", json: JSON.stringify(upstreamModel) }];
   for (const field of ROUTING_HINT_FIELDS) if (field in request) patches.push({ key: field, json: null });
   if (call.stream && !quirks.includes(USAGE_UNASKED)) {
@@ -258,8 +264,8 @@ export function requestPatches(request: ChatRequest, call: Call, facts: DirectCh
       patches.push({ key: "tool_choice", json: JSON.stringify(tool_choice) });
     }
   }
-  if (outputLimit !== null && call.maxOutputTokens !== undefined) patches.push(...renamedLimit(request, outputLimit));
-  addNullCuts(patches, request);
+  if (outputLimit !== null && call.maxOutputTokens !== undefined) patches.push(...limitPatches(request, outputLimit));
+  dropNulls(patches, request);
   return patches;
 }
 
@@ -277,7 +283,7 @@ export type DirectChatFacts = {
   readonly quirks: readonly Quirk[];
 };
 
-function renamedLimit(request: ChatRequest, wanted: OutputLimit): MemberPatch[] {
+function limitPatches(request: ChatRequest, wanted: OutputLimit): MemberPatch[] {
   const other = wanted === "max_tokens" ? "max_completion_tokens" : "max_tokens";
   if (!request[other]) return [];
   return [
@@ -287,7 +293,7 @@ function renamedLimit(request: ChatRequest, wanted: OutputLimit): MemberPatch[] 
 }
 
 /** A null is the same as absent, and some servers refuse it: it stays with us, unless its place is taken already. */
-function addNullCuts(patches: MemberPatch[], request: ChatRequest): void {
+function dropNulls(patches: MemberPatch[], request: ChatRequest): void {
   const fields: Readonly<Record<string, unknown>> = request;
   for (const key in fields) {
     if (fields[key] === null && !patches.some((patch) => patch.key === key)) patches.push({ key, json: null });

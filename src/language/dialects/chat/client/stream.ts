@@ -1,13 +1,13 @@
 import type { ErrorEnvelope } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
-import type { ReasoningSeal } from "../../../canon/parts.ts";
+import type { ReasoningSignature } from "../../../canon/parts.ts";
 import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
-import type { AnswerWriter, ClientDialect, Closing, ReplyHead } from "../../client-dialect.ts";
+import type { ClientDialect, ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
 import { encodeUsage } from "../direct/reply.ts";
 import { encodeDetail } from "../reasoning-details.ts";
 
 /** Canonical events as a chat-completions stream. */
-class ChunkWriter implements AnswerWriter {
+class ChunkWriter implements ReplyWriter {
   readonly #head: ReplyHead;
   readonly #includeUsage: boolean;
   readonly #before: string;
@@ -42,7 +42,7 @@ class ChunkWriter implements AnswerWriter {
     return `${this.#before}{"role":"assistant","content":"","refusal":null}${this.#after}`;
   }
 
-  close({ finish, usage: counted, cost }: Closing): string {
+  close({ finish, usage: counted, cost }: ReplyClosing): string {
     const end =
       finish === undefined
         ? ""
@@ -84,7 +84,7 @@ class ChunkWriter implements AnswerWriter {
   }
 }
 
-function toolCall(id: string, name: string, argumentsText: string, signature: ReasoningSeal | null): JsonObject {
+function toolCall(id: string, name: string, argumentsText: string, signature: ReasoningSignature | null): JsonObject {
   const extra =
     signature?.family === "google" ? { extra_content: { google: { thought_signature: signature.data } } } : {};
   return { id, type: "function", function: { name, arguments: argumentsText }, ...extra };
@@ -110,19 +110,19 @@ export const chatClient: ClientDialect = {
     JSON.stringify(completionOf(fold(events), head, encodeUsage(undefined, counted, shown))),
 };
 
-type Folded = {
+type FoldedReply = {
   content: string | null;
   refusal: string | null;
   reasoning: string;
   readonly details: JsonObject[];
-  readonly calls: { id: string; name: string; argumentsText: string; signature: ReasoningSeal | null }[];
+  readonly calls: { id: string; name: string; argumentsText: string; signature: ReasoningSignature | null }[];
   readonly annotations: JsonObject[];
   reason: FinishReason;
 };
 
 /** Folding the events gives the same message that a client would put together from the stream. */
-function fold(events: readonly ReplyEvent[]): Folded {
-  const folded: Folded = {
+function fold(events: readonly ReplyEvent[]): FoldedReply {
+  const folded: FoldedReply = {
     content: null,
     refusal: null,
     reasoning: "",
@@ -131,11 +131,11 @@ function fold(events: readonly ReplyEvent[]): Folded {
     annotations: [],
     reason: "stop",
   };
-  for (const event of events) foldOne(folded, event);
+  for (const event of events) foldEvent(folded, event);
   return folded;
 }
 
-function foldOne(folded: Folded, event: ReplyEvent): void {
+function foldEvent(folded: FoldedReply, event: ReplyEvent): void {
   switch (event.is) {
     case "text":
       folded.content = (folded.content ?? "") + event.text;
@@ -171,7 +171,7 @@ function foldOne(folded: Folded, event: ReplyEvent): void {
   }
 }
 
-function completionOf(folded: Folded, head: ReplyHead, usage: JsonObject): JsonObject {
+function completionOf(folded: FoldedReply, head: ReplyHead, usage: JsonObject): JsonObject {
   const calls = folded.calls.map(({ id, name, argumentsText, signature }) =>
     toolCall(id, name, argumentsText, signature),
   );

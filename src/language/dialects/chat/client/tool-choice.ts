@@ -7,28 +7,30 @@ import type { ToolChoice } from "../../../canon/call.ts";
 export function decodeToolChoice({ tool_choice, tools, allowed_tools }: ChatRequest): ToolChoice | undefined {
   if (!tool_choice) return undefined;
   if (typeof tool_choice === "string" || tool_choice.type !== "function") {
-    const is = typeof tool_choice === "string" ? tool_choice : modeOf(tool_choice.allowed_tools);
+    const is = typeof tool_choice === "string" ? tool_choice : modeOfAllowed(tool_choice.allowed_tools);
     if (is === "required" && !tools?.length)
-      throw cannotChoose('it demands a tool, and "tools" has none. Send tools, or leave it out');
+      throw invalidToolChoice('it demands a tool, and "tools" has none. Send tools, or leave it out');
     return { is };
   }
   const { name } = tool_choice.function;
   if (!tools?.some((tool) => tool.function.name === name))
-    throw cannotChoose(`there is no tool "${name.slice(0, 64)}" in "tools". Name one that is sent there`);
+    throw invalidToolChoice(`there is no tool "${name.slice(0, 64)}" in "tools". Name one that is sent there`);
   if (allowed_tools && !allowed_tools.includes(name))
-    throw cannotChoose(`the tool "${name.slice(0, 64)}" is not in "allowed_tools". Name one that is, or leave one out`);
+    throw invalidToolChoice(
+      `the tool "${name.slice(0, 64)}" is not in "allowed_tools". Name one that is, or leave one out`,
+    );
   return { is: "named", name };
 }
 
-function modeOf({ mode }: JsonObject): "auto" | "required" {
+function modeOfAllowed({ mode }: JsonObject): "auto" | "required" {
   return mode === "required" ? "required" : "auto";
 }
 
-const cannotChoose = (why: string) => invalidValue("tool_choice", why);
+const invalidToolChoice = (why: string) => invalidValue("tool_choice", why);
 
 /** By their names. Without tools it limits nothing; beside tools a name that none of them has is a slip. */
 export function allowedTools(request: ChatRequest): readonly string[] | undefined {
-  const allowed = listedTools(request);
+  const allowed = sentAllowedTools(request);
   if (allowed === undefined) return undefined;
   const tools = new Set(request.tools?.map((tool) => tool.function.name));
   const unknown = tools.size === 0 ? undefined : allowed.find((name) => !tools.has(name));
@@ -41,11 +43,11 @@ export function allowedTools(request: ChatRequest): readonly string[] | undefine
 }
 
 /** In whichever of its two forms the list was sent. */
-function listedTools({ allowed_tools, tool_choice }: ChatRequest): readonly string[] | undefined {
+function sentAllowedTools({ allowed_tools, tool_choice }: ChatRequest): readonly string[] | undefined {
   if (!tool_choice || typeof tool_choice === "string" || tool_choice.type !== "allowed_tools")
     return allowed_tools ?? undefined;
   const { tools } = tool_choice.allowed_tools;
-  const chosen = Array.isArray(tools) ? tools.flatMap(allowedName) : [];
+  const chosen = Array.isArray(tools) ? tools.flatMap(allowedToolName) : [];
   if (allowed_tools && new Set(allowed_tools).symmetricDifference(new Set(chosen)).size > 0)
     throw fault("invalid_value", {
       message: `Fields "allowed_tools" and "tool_choice": both list the tools that may be called, and differ. Send one of them.`,
@@ -54,7 +56,7 @@ function listedTools({ allowed_tools, tool_choice }: ChatRequest): readonly stri
   return chosen;
 }
 
-function allowedName(tool: unknown): string[] {
+function allowedToolName(tool: unknown): string[] {
   const called = isJsonObject(tool) ? tool["function"] : undefined;
   return isJsonObject(called) && typeof called["name"] === "string" ? [called["name"]] : [];
 }

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type ParsedBody, parseJsonObject, patchM
 import { weightOf } from "../../../canon/estimate.ts";
 import type { ReportedCost, WholeReply } from "../../../canon/reply.ts";
 import type { Usage } from "../../../canon/usage.ts";
-import { isAborted, Mender } from "../upstream/normalize.ts";
+import { isAborted, ReplyNormalizer } from "../upstream/normalize.ts";
 import { decodeUsage } from "../upstream/usage.ts";
 
 /** The provider's bytes with our id, the cost beside its usage and what is not of the dialect put right; undefined when they are not an answer of this dialect. */
@@ -11,16 +11,16 @@ export function decodeReply(bytes: Buffer, ownId: string): WholeReply | undefine
   if ("problem" in body) return undefined;
   const { choices } = body.value;
   if (!Array.isArray(choices) || choices.length === 0 || isAborted(choices)) return undefined;
-  const mended = new Mender(ownId, "message").normalize(choices);
+  const mended = new ReplyNormalizer(ownId, "message").normalize(choices);
   const messages: JsonObject[] = [];
   for (const choice of mended ?? choices) {
     if (!isJsonObject(choice) || !isJsonObject(choice["message"])) return undefined;
     messages.push(choice["message"]);
   }
-  return new ChatReply(body, ownId, mended, messages);
+  return new DirectChatReply(body, ownId, mended, messages);
 }
 
-class ChatReply implements WholeReply {
+class DirectChatReply implements WholeReply {
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
   readonly #body: ParsedBody;
@@ -68,7 +68,7 @@ export function encodeUsage(wireUsage: unknown, counted: Usage, shown: ReportedC
     prompt_tokens_details: { cached_tokens: counted.cachedTokens, cache_write_tokens: counted.cacheWriteTokens },
     completion_tokens_details: { reasoning_tokens: counted.reasoningTokens },
   };
-  if (isJsonObject(wireUsage) && isBasis(wireUsage, counted)) {
+  if (isJsonObject(wireUsage) && matchesWireUsage(wireUsage, counted)) {
     // What a provider takes is between it and the holder of its key; it is never shown as the gateway's cost.
     for (const key in wireUsage) if (key !== "cost" && key !== "currency") usage[key] = wireUsage[key];
     // It may leave its reasoning out of this one.
@@ -82,7 +82,7 @@ export function encodeUsage(wireUsage: unknown, counted: Usage, shown: ReportedC
 }
 
 /** Whether what was counted is what the provider told, as it wrote it or as it is read. */
-function isBasis(wire: JsonObject, { inputTokens, outputTokens }: Usage): boolean {
+function matchesWireUsage(wire: JsonObject, { inputTokens, outputTokens }: Usage): boolean {
   if (wire["prompt_tokens"] === inputTokens && wire["completion_tokens"] === outputTokens) return true;
   const read = decodeUsage(wire);
   return read?.inputTokens === inputTokens && read.outputTokens === outputTokens;
@@ -92,17 +92,17 @@ function isBasis(wire: JsonObject, { inputTokens, outputTokens }: Usage): boolea
 export function measureMessage(message: JsonObject, measure: (text: string) => number): number {
   const { content, refusal, reasoning_content, reasoning, tool_calls: calls } = message;
   let sum = 0;
-  for (const said of [content, refusal, reasoning_content, reasoning]) sum += measuredValue(said, measure);
+  for (const said of [content, refusal, reasoning_content, reasoning]) sum += measureValue(said, measure);
   if (!Array.isArray(calls)) return sum;
   for (const call of calls) {
     if (!isJsonObject(call) || !isJsonObject(call["function"])) continue;
     const { name, arguments: given } = call["function"];
-    sum += measuredValue(name, measure) + measuredValue(given, measure);
+    sum += measureValue(name, measure) + measureValue(given, measure);
   }
   return sum;
 }
 
-function measuredValue(value: unknown, measure: (text: string) => number): number {
+function measureValue(value: unknown, measure: (text: string) => number): number {
   if (typeof value === "string") return measure(value);
   // Some servers stream content as an array of parts.
   return Array.isArray(value) ? measure(JSON.stringify(value)) : 0;

@@ -1,12 +1,12 @@
 import type { ErrorEnvelope } from "../../../../contract/faults.ts";
 import { isJsonObject, type JsonObject, patchMembers, scanMembers, tryParseJsonObject } from "../../../../kit/json.ts";
 import { weightOf } from "../../../canon/estimate.ts";
-import type { Piece, ReplyStream, ReportedCost } from "../../../canon/reply.ts";
-import { lastTold, type Usage } from "../../../canon/usage.ts";
+import type { ReplyStream, ReportedCost, StreamPiece } from "../../../canon/reply.ts";
+import { latestUsage, type Usage } from "../../../canon/usage.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
 import { encodeStreamError } from "../client/stream.ts";
-import { END_MARKER, problemIn } from "../upstream/chunk.ts";
-import { Mender } from "../upstream/normalize.ts";
+import { END_MARKER, problemInChunk } from "../upstream/chunk.ts";
+import { ReplyNormalizer } from "../upstream/normalize.ts";
 import { decodeUsage } from "../upstream/usage.ts";
 import { encodeUsage, measureMessage } from "./reply.ts";
 
@@ -16,7 +16,7 @@ const END_OF_STREAM = `data: ${END_MARKER}\n\n`;
 export class DirectChatStream implements ReplyStream {
   readonly #ownId: string;
   readonly #includeUsage: boolean;
-  readonly #mender: Mender;
+  readonly #mender: ReplyNormalizer;
   #usage: Usage | undefined;
   #wireUsage: unknown;
   #held: { readonly chunk: JsonObject; readonly data: string } | undefined;
@@ -24,12 +24,12 @@ export class DirectChatStream implements ReplyStream {
   #upstreamId: string | null = null;
   #finished = false;
   #head: JsonObject | undefined;
-  #template: Template | undefined;
+  #template: FrameTemplate | undefined;
 
   constructor(ownId: string, includeUsage: boolean) {
     this.#ownId = ownId;
     this.#includeUsage = includeUsage;
-    this.#mender = new Mender(ownId, "delta");
+    this.#mender = new ReplyNormalizer(ownId, "delta");
   }
 
   get usage(): Usage | undefined {
@@ -49,16 +49,16 @@ export class DirectChatStream implements ReplyStream {
     return this.#finished;
   }
 
-  read(frame: StreamFrame): Piece {
+  read(frame: StreamFrame): StreamPiece {
     if (frame.data === END_MARKER) return { is: "end", text: "" };
     const quick = this.#template === undefined ? undefined : this.#like(this.#template, frame);
     return quick ?? this.#parse(frame.data.includes("\n") ? onOneLine(frame) : frame);
   }
 
-  #parse(frame: StreamFrame): Piece {
+  #parse(frame: StreamFrame): StreamPiece {
     const chunk = tryParseJsonObject(frame.data);
     if (chunk === undefined) return { is: "garbage" };
-    const problem = problemIn(chunk, frame.event);
+    const problem = problemInChunk(chunk, frame.event);
     if (problem !== undefined) return { is: "problem", problem };
     const { choices } = chunk;
     if (!Array.isArray(choices)) return this.#readBare(chunk);
@@ -67,19 +67,19 @@ export class DirectChatStream implements ReplyStream {
     this.#head ??= chunk;
     const mended = this.#mender.normalize(choices);
     if (mended === undefined) return this.#readChunk(chunk, choices, frame);
-    const data = patched(frame.data, "choices", JSON.stringify(mended));
+    const data = patchMember(frame.data, "choices", JSON.stringify(mended));
     // The name of the event keeps it from being the pattern of those that follow.
     return this.#readChunk({ ...chunk, choices: mended }, mended, { event: "mended", data });
   }
 
   /** Some servers leave the empty list of choices out of the frame with their figures. */
-  #readBare({ choices, usage }: JsonObject): Piece {
+  #readBare({ choices, usage }: JsonObject): StreamPiece {
     if (choices != null || (choices === undefined && usage == null)) return { is: "garbage" };
     if (usage != null) this.#figures(usage);
     return { is: "figures" };
   }
 
-  #readChunk(chunk: JsonObject, choices: readonly unknown[], frame: StreamFrame): Piece {
+  #readChunk(chunk: JsonObject, choices: readonly unknown[], frame: StreamFrame): StreamPiece {
     const { weight, finishes, usage } = this.#readChoices(choices);
     this.#outputWeight += weight;
     if (finishes) this.#finished = true;
@@ -94,7 +94,7 @@ export class DirectChatStream implements ReplyStream {
   }
 
   /** Most frames differ from the one before in a few letters of text: those are not parsed again. */
-  #like({ start, end, ownStart, ownEnd }: Template, { data, event }: StreamFrame): Piece | undefined {
+  #like({ start, end, ownStart, ownEnd }: FrameTemplate, { data, event }: StreamFrame): StreamPiece | undefined {
     const from = start.length;
     const to = data.length - end.length;
     if (event !== null || to <= from || data.slice(0, from) !== start || data.slice(to) !== end) return undefined;
@@ -121,11 +121,11 @@ export class DirectChatStream implements ReplyStream {
 
   /** Usage is cumulative where it is repeated: the last figures win, nothing is added up. */
   #figures(usage: unknown): void {
-    this.#usage = lastTold(this.#usage, decodeUsage(usage));
+    this.#usage = latestUsage(this.#usage, decodeUsage(usage));
     this.#wireUsage = usage;
   }
 
-  #readUsage(chunk: JsonObject, data: string, weight: number, finishes: boolean): Piece {
+  #readUsage(chunk: JsonObject, data: string, weight: number, finishes: boolean): StreamPiece {
     this.#figures(chunk["usage"]);
     const choices = chunk["choices"];
     if (Array.isArray(choices) && choices.length > 0) {
@@ -147,7 +147,7 @@ export class DirectChatStream implements ReplyStream {
     const usage = JSON.stringify(encodeUsage(this.#wireUsage, counted, shown));
     if (this.#held !== undefined) {
       const { chunk, data } = this.#held;
-      return `data: ${patched(withId(data, chunk, this.#ownId), "usage", usage)}\n\n${END_OF_STREAM}`;
+      return `data: ${patchMember(withId(data, chunk, this.#ownId), "usage", usage)}\n\n${END_OF_STREAM}`;
     }
     const { created = 0, model = "" } = this.#head ?? {};
     const head = JSON.stringify({ id: this.#ownId, object: "chat.completion.chunk", created, model, choices: [] });
@@ -155,13 +155,18 @@ export class DirectChatStream implements ReplyStream {
   }
 }
 
-type Template = { readonly start: string; readonly end: string; readonly ownStart: string; readonly ownEnd: string };
+type FrameTemplate = {
+  readonly start: string;
+  readonly end: string;
+  readonly ownStart: string;
+  readonly ownEnd: string;
+};
 
 /** A quote, a backslash or a control character. */
 const NOT_PLAIN = /[^ !#-[\]-\uffff]/;
 
 /** Where the text of a frame stands, when all its text is one plain string; undefined when it is not that simple. */
-function templateOf(data: string, chunk: JsonObject, weight: number, own: string): Template | undefined {
+function templateOf(data: string, chunk: JsonObject, weight: number, own: string): FrameTemplate | undefined {
   const choices = chunk["choices"];
   const choice: unknown = Array.isArray(choices) && choices.length === 1 ? choices[0] : undefined;
   const delta = isJsonObject(choice) ? choice["delta"] : undefined;
@@ -176,17 +181,17 @@ function templateOf(data: string, chunk: JsonObject, weight: number, own: string
     const ownAt = own.indexOf(member);
     const ownFrom = ownAt + key.length + 4;
     return {
-      start: flat(data.slice(0, from)),
-      end: flat(data.slice(from + words.length)),
-      ownStart: flat(`data: ${own.slice(0, ownFrom)}`),
-      ownEnd: flat(`${own.slice(ownFrom + words.length)}\n\n`),
+      start: flatten(data.slice(0, from)),
+      end: flatten(data.slice(from + words.length)),
+      ownStart: flatten(`data: ${own.slice(0, ownFrom)}`),
+      ownEnd: flatten(`${own.slice(ownFrom + words.length)}\n\n`),
     };
   }
   return undefined;
 }
 
 /** One piece of memory instead of a view of, or a knot of, others. */
-function flat(text: string): string {
+function flatten(text: string): string {
   return Buffer.from(text).toString();
 }
 
@@ -201,14 +206,14 @@ function withId(data: string, chunk: JsonObject, ownId: string): string {
   const start = `{"id":"${String(chunk["id"])}"`;
   if (data.slice(0, start.length) === start && !start.includes("\\"))
     return `{"id":"${ownId}"${data.slice(start.length)}`;
-  return patched(data, "id", JSON.stringify(ownId));
+  return patchMember(data, "id", JSON.stringify(ownId));
 }
 
 function withoutUsage(data: string, chunk: JsonObject, ownId: string): string {
-  return patched(withId(data, chunk, ownId), "usage", null);
+  return patchMember(withId(data, chunk, ownId), "usage", null);
 }
 
-function patched(data: string, key: string, json: string | null): string {
+function patchMember(data: string, key: string, json: string | null): string {
   const body = scanMembers(data);
   return body === undefined ? data : patchMembers(body, [{ key, json }]);
 }

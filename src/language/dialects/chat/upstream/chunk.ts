@@ -4,12 +4,12 @@ import { decodeProblem } from "./errors.ts";
 import { isAborted } from "./normalize.ts";
 
 export const END_MARKER = "[DONE]";
-const GIVEN_UP = "the model gave its answer up";
+const ABORTED_MESSAGE = "the model gave its answer up";
 
 /** An error in the place of an answer, or an answer that was given up: both come with a status of 200. */
-export function problemIn(chunk: JsonObject, event: string | null): UpstreamProblem | undefined {
+export function problemInChunk(chunk: JsonObject, event: string | null): UpstreamProblem | undefined {
   const { choices, error, object } = chunk;
   if (isJsonObject(error) || typeof error === "string" || object === "error" || event === "error")
     return decodeProblem(chunk, null);
-  return Array.isArray(choices) && isAborted(choices) ? decodeProblem({ message: GIVEN_UP }, null) : undefined;
+  return Array.isArray(choices) && isAborted(choices) ? decodeProblem({ message: ABORTED_MESSAGE }, null) : undefined;
 }

@@ -17,16 +17,16 @@ const STATUSES: ReadonlyMap<string | null, number> = new Map([
 ]);
 
 /** Some answer a bad key with 400, and only their words tell. Further on, and in lists of places, a caller's own stand. */
-const BAD_KEY = /^\s*(api key not valid|(incorrect|invalid) api key)/i;
+const INVALID_KEY = /^\s*(api key not valid|(incorrect|invalid) api key)/i;
 
 /** Reads every error shape that servers of this dialect are known to send; never fails. */
 export function decodeProblem(body: unknown, status: number | null): UpstreamProblem {
   const first = Array.isArray(body) ? body[0] : body;
   if (!isJsonObject(first)) return problem(null, null, null, status);
   const inner = isJsonObject(first["error"]) ? first["error"] : first;
-  const message = wordsIn(inner["message"]) ?? wordsIn(first["error"]) ?? wordsIn(first["detail"]);
+  const message = messageIn(inner["message"]) ?? messageIn(first["error"]) ?? messageIn(first["detail"]);
   const words = textOf(inner["message"]) ?? textOf(first["error"]) ?? textOf(first["detail"]) ?? "";
-  const code = BAD_KEY.test(words) ? "invalid_api_key" : textOf(inner["code"]);
+  const code = INVALID_KEY.test(words) ? "invalid_api_key" : textOf(inner["code"]);
   const type = textOf(inner["type"]);
   const said = statusIn(inner["code"]) ?? statusIn(inner["status_code"]) ?? status;
   return problem(message, code, type, said ?? STATUSES.get(code) ?? STATUSES.get(type) ?? null);
@@ -39,16 +39,16 @@ function problem(
   status: number | null,
 ): UpstreamProblem {
   const said = (message ?? "the provider gave no reason").slice(0, MESSAGE_CHARS_MAX);
-  const seconds = statedSeconds(said);
+  const seconds = retryHintSeconds(said);
   return { message: said, code, type, status, ...(seconds === undefined ? {} : { retryAfterSeconds: seconds }) };
 }
 
-const AGAIN = /\btry again in ((?:\d{1,6}(?:\.\d{1,6})?(?:ms|h|m|s))+)/i;
+const RETRY_HINT = /\btry again in ((?:\d{1,6}(?:\.\d{1,6})?(?:ms|h|m|s))+)/i;
 const UNIT_SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600 };
 
 /** Inside a stream no header says when to come back, only the words do: "Please try again in 6m1.2s." */
-function statedSeconds(message: string): number | undefined {
-  const stated = AGAIN.exec(message)?.[1]?.toLowerCase();
+function retryHintSeconds(message: string): number | undefined {
+  const stated = RETRY_HINT.exec(message)?.[1]?.toLowerCase();
   if (stated === undefined) return undefined;
   let seconds = 0;
   for (const [, figure, unit = ""] of stated.matchAll(/([\d.]+)(ms|h|m|s)/g))
@@ -67,15 +67,15 @@ function textOf(value: unknown): string | null {
 }
 
 /** A sentence, or what a validator says: a list of places, which some have in a `detail` of its own. */
-function wordsIn(said: unknown): string | null {
+function messageIn(said: unknown): string | null {
   const places = isJsonObject(said) ? said["detail"] : said;
   if (!Array.isArray(places)) return textOf(said);
-  const lines = places.flatMap((item) => (isJsonObject(item) ? lineOf(item) : []));
+  const lines = places.flatMap((item) => (isJsonObject(item) ? validationLine(item) : []));
   return lines.length === 0 ? null : lines.join("; ");
 }
 
 /** The place as callers know it and the sentence, and never what stood there. */
-function lineOf({ loc, msg }: JsonObject): string[] {
+function validationLine({ loc, msg }: JsonObject): string[] {
   if (typeof msg !== "string") return [];
   const place = Array.isArray(loc) ? loc.slice(loc[0] === "body" ? 1 : 0).join(".") : "";
   return [place === "" ? msg : `${place}: ${msg}`];

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { ImagePart, MediaSource, Part } from "../../../canon/parts.ts";
-import { dataUrl, sentFile, unsupportedMedia } from "../../media.ts";
+import { dataUrl, encodeFile, unsupportedMedia } from "../../media.ts";
 
 type MediaPart = ImagePart | Extract<Part, { is: "audio" } | { is: "file" }>;
 
@@ -41,6 +41,6 @@ function audio(source: MediaSource, param: string): JsonObject {
 function filePart(source: MediaSource, filename: string | null, param: string): JsonObject {
   if (source.is === "uploaded") return { type: "file", file: { file_id: source.id } };
   if (source.is === "url") throw unsupportedMedia(param, "a file inside the request");
-  const { is: type, ...said } = sentFile(source, filename, param);
+  const { is: type, ...said } = encodeFile(source, filename, param);
   return type === "text" ? { type, ...said } : { type, file: said };
 }

@@ -15,14 +15,14 @@ const REASONS: ReadonlyMap<string, string | null> = new Map([
 ]);
 
 /** Reasons that say the answer is not whole. */
-const BROKEN: ReadonlySet<unknown> = new Set(["error", "network_error", "insufficient_system_resource"]);
+const ABORT_REASONS: ReadonlySet<unknown> = new Set(["error", "network_error", "insufficient_system_resource"]);
 
 /** What a choice says: a piece of it in a stream, or all of it. */
-type Form = "delta" | "message";
+type ChoiceForm = "delta" | "message";
 
 /** A server that gives a choice up says so in the place of a finish reason. */
 export function isAborted(choices: readonly unknown[]): boolean {
-  return choices.some((choice) => isJsonObject(choice) && BROKEN.has(choice["finish_reason"]));
+  return choices.some((choice) => isJsonObject(choice) && ABORT_REASONS.has(choice["finish_reason"]));
 }
 
 /**
@@ -30,13 +30,13 @@ export function isAborted(choices: readonly unknown[]): boolean {
  * another name, tool calls without index or id, arguments that are no text, unknown finish reasons. What is of the dialect
  * is left alone, to the byte.
  */
-export class Mender {
+export class ReplyNormalizer {
   readonly #ownId: string;
-  readonly #form: Form;
+  readonly #form: ChoiceForm;
   /** Made with the first call: most answers have none. */
-  #calls: CallMender | undefined;
+  #calls: ToolCallNormalizer | undefined;
 
-  constructor(ownId: string, form: Form) {
+  constructor(ownId: string, form: ChoiceForm) {
     this.#ownId = ownId;
     this.#form = form;
   }
@@ -71,34 +71,34 @@ export class Mender {
     if (reasoning === undefined && !Array.isArray(content) && !Array.isArray(calls)) return undefined;
     const changes = {
       ...reasoning,
-      ...(Array.isArray(content) ? flatContent(content) : {}),
+      ...(Array.isArray(content) ? flattenContent(content) : {}),
       ...(Array.isArray(calls) ? this.#toolCalls(calls) : {}),
     };
     return Object.keys(changes).length === 0 ? undefined : { ...said, ...changes };
   }
 
   #toolCalls(calls: readonly unknown[]): JsonObject {
-    this.#calls ??= new CallMender(this.#ownId, this.#form);
-    return this.#calls.mend(calls);
+    this.#calls ??= new ToolCallNormalizer(this.#ownId, this.#form);
+    return this.#calls.normalize(calls);
   }
 }
 
 /** The tool calls of one answer, as far as they are known. */
-class CallMender {
+class ToolCallNormalizer {
   readonly #ownId: string;
-  readonly #form: Form;
+  readonly #form: ChoiceForm;
   /** By their index. */
   readonly #calls = new Map<number, KnownCall>();
   /** Where the call now stands that a server gave the index of another one. */
   readonly #moved = new Map<number, number>();
   #latest = 0;
 
-  constructor(ownId: string, form: Form) {
+  constructor(ownId: string, form: ChoiceForm) {
     this.#ownId = ownId;
     this.#form = form;
   }
 
-  mend(calls: readonly unknown[]): JsonObject {
+  normalize(calls: readonly unknown[]): JsonObject {
     let changed = false;
     const better = calls.map((call, at) => {
       const changes = isJsonObject(call) ? this.#toolCall(call, at) : {};
@@ -112,23 +112,23 @@ class CallMender {
   #toolCall(call: JsonObject, at: number): JsonObject {
     const called = isJsonObject(call["function"]) ? call["function"] : {};
     const id = textIn(call["id"]);
-    const opens = textIn(called["name"]) !== undefined;
-    const words = textIn(called["arguments"])?.trim();
-    const index = this.#form === "message" ? at : this.#indexOf(call["index"], { id, opens, words });
+    const isOpening = textIn(called["name"]) !== undefined;
+    const argumentsText = textIn(called["arguments"])?.trim();
+    const index = this.#form === "message" ? at : this.#indexOf(call["index"], { id, isOpening, argumentsText });
     this.#latest = index;
     const known = this.#calls.get(index);
-    if (known === undefined && (id !== undefined || opens))
-      this.#calls.set(index, { id: id ?? this.#madeId(index), made: id === undefined, whole: false });
+    if (known === undefined && (id !== undefined || isOpening))
+      this.#calls.set(index, { id: id ?? this.#madeId(index), isIdGenerated: id === undefined, isComplete: false });
     const own = this.#calls.get(index);
-    if (own !== undefined && words) own.whole = words.endsWith("}");
-    else if (own !== undefined && isJsonObject(called["arguments"])) own.whole = true;
+    if (own !== undefined && argumentsText) own.isComplete = argumentsText.endsWith("}");
+    else if (own !== undefined && isJsonObject(called["arguments"])) own.isComplete = true;
     return {
       ...(this.#form === "delta" && call["index"] !== index ? { index } : {}),
       // A made id is told once, with the call's name, and a later one of the server's would be another.
-      ...(own?.made === true && known === undefined ? { id: own.id } : {}),
-      ...(own?.made === true && known !== undefined && id !== undefined ? { id: undefined } : {}),
-      ...(opens && textIn(call["type"]) === undefined ? { type: "function" } : {}),
-      ...this.#arguments(called, opens),
+      ...(own?.isIdGenerated === true && known === undefined ? { id: own.id } : {}),
+      ...(own?.isIdGenerated === true && known !== undefined && id !== undefined ? { id: undefined } : {}),
+      ...(isOpening && textIn(call["type"]) === undefined ? { type: "function" } : {}),
+      ...this.#arguments(called, isOpening),
     };
   }
 
@@ -138,20 +138,22 @@ class CallMender {
   }
 
   /** Without an index a call is known by its id; a name or a new id opens one, anything else belongs to the latest. */
-  #indexOf(stated: unknown, sign: Sign): number {
-    const { id, opens } = sign;
+  #indexOf(stated: unknown, sign: CallFragment): number {
+    const { id, isOpening } = sign;
     if (typeof stated === "number" && Number.isInteger(stated) && stated >= 0) return this.#placeOf(stated, sign);
     for (const [index, known] of this.#calls) if (id !== undefined && known.id === id) return index;
-    return opens || id !== undefined ? this.#calls.size : this.#latest;
+    return isOpening || id !== undefined ? this.#calls.size : this.#latest;
   }
 
   /** Some servers give every call the same index: one that opens behind a call that is whole is another call. */
-  #placeOf(stated: number, { id, opens, words }: Sign): number {
+  #placeOf(stated: number, { id, isOpening, argumentsText }: CallFragment): number {
     const place = this.#moved.get(stated) ?? stated;
     const known = this.#calls.get(place);
-    if (!opens || known === undefined || !known.whole) return place;
+    if (!isOpening || known === undefined || !known.isComplete) return place;
     // A few repeat the name with every piece: without ids only a new object tells.
-    const isOther = known.made ? id === undefined && words?.startsWith("{") : id !== undefined && id !== known.id;
+    const isOther = known.isIdGenerated
+      ? id === undefined && argumentsText?.startsWith("{")
+      : id !== undefined && id !== known.id;
     if (!isOther) return place;
     const next = Math.max(...this.#calls.keys()) + 1;
     this.#moved.set(stated, next);
@@ -167,10 +169,14 @@ class CallMender {
 }
 
 /** What a piece of a call is known by. */
-type Sign = { readonly id: string | undefined; readonly opens: boolean; readonly words: string | undefined };
+type CallFragment = {
+  readonly id: string | undefined;
+  readonly isOpening: boolean;
+  readonly argumentsText: string | undefined;
+};
 
 /** `made`: the server gave no id. `whole`: its arguments end as an object does. */
-type KnownCall = { readonly id: string; readonly made: boolean; whole: boolean };
+type KnownCall = { readonly id: string; readonly isIdGenerated: boolean; isComplete: boolean };
 
 function textIn(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
@@ -184,7 +190,7 @@ function renamedReasoning({ reasoning, reasoning_content }: JsonObject): JsonObj
 }
 
 /** Parts of text and parts of thinking, which are lists of text themselves. */
-function flatContent(parts: readonly unknown[]): JsonObject {
+function flattenContent(parts: readonly unknown[]): JsonObject {
   const thoughts = parts.map((part) => (isJsonObject(part) ? textOf(part["thinking"]) : "")).join("");
   return { content: textOf(parts), ...(thoughts === "" ? {} : { reasoning_content: thoughts }) };
 }

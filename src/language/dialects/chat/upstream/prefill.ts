@@ -1,10 +1,10 @@
-import type { Turn } from "../../../canon/parts.ts";
+import type { ConversationTurn } from "../../../canon/parts.ts";
 
 /** The quirk of servers that hold to an order of roles, and want an answer that is to be gone on with marked as one. */
 export const STRICT_TURNS = "strict-turns";
 
 /** The words at the end of the conversation that the model shall go on with; undefined where somebody else spoke last. */
-export function prefillOf(turns: readonly Turn[]): string | undefined {
+export function prefillOf(turns: readonly ConversationTurn[]): string | undefined {
   const last = turns.at(-1);
   if (last?.role !== "assistant" || last.parts.some(({ is }) => is === "tool_call" || is === "tool_result"))
     return undefined;
@@ -12,7 +12,7 @@ export function prefillOf(turns: readonly Turn[]): string | undefined {
 }
 
 /** Takes the words that a model was to go on with off the beginning of its answer, where the server repeats them. */
-export class Echo {
+export class PrefillEcho {
   readonly #words: string;
   #heard = 0;
   #isOver = false;

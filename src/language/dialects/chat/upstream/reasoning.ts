@@ -4,15 +4,15 @@ import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import { decodeDetail } from "../reasoning-details.ts";
 import { textIn } from "./tool-calls.ts";
 
-type Block = { readonly key: unknown; text: string; signature: string; format: string | null };
+type ReasoningBlock = { readonly key: unknown; text: string; signature: string; format: string | null };
 
 /**
  * Reads reasoning, which servers tell once or twice: as plain text, and as blocks that carry the seal of who thought
  * it. A block may come in pieces beside the plain text, or whole behind it.
  */
-export class ThoughtReader {
+export class ReasoningReader {
   readonly #form: "delta" | "message";
-  #block: Block | undefined;
+  #block: ReasoningBlock | undefined;
   /** Plain text since the last block. */
   #plain = "";
 
@@ -25,7 +25,7 @@ export class ThoughtReader {
     const details = detailsIn(said["reasoning_details"]);
     if (plain === undefined && details.length === 0) return [];
     const events: ReplyEvent[] = [];
-    const isSame = details.map(wordsOf).join("") === plain;
+    const isSame = details.map(detailText).join("") === plain;
     if (plain !== undefined && !isSame) {
       this.#plain += plain;
       events.push({ is: "reasoning", text: plain });
@@ -57,7 +57,7 @@ export class ThoughtReader {
     if (this.#block !== undefined && (this.#form === "message" || this.#block.key !== key))
       events.push(...this.close());
     this.#block ??= { key, text: "", signature: "", format: null };
-    const text = wordsOf(wire);
+    const text = detailText(wire);
     // What was told as plain text already comes once more with its seal.
     const isRepeated = this.#block.text === "" && text === this.#plain;
     if (text !== "" && tell === "aloud" && !isRepeated) events.push({ is: "reasoning", text });
@@ -67,7 +67,7 @@ export class ThoughtReader {
   }
 }
 
-function wordsOf({ type, text, summary }: ReasoningDetailWire): string {
+function detailText({ type, text, summary }: ReasoningDetailWire): string {
   return type === "reasoning.encrypted" ? "" : (text ?? summary ?? "");
 }
 

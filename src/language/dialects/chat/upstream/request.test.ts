@@ -3,12 +3,12 @@ import { CHAT_CALL, CHAT_FACTS } from "../../../../../tests/support/chat.ts";
 import type { Json } from "../../../../../tests/support/gateway.ts";
 import { Fault } from "../../../../contract/faults.ts";
 import type { Call } from "../../../canon/call.ts";
-import type { Part, Turn } from "../../../canon/parts.ts";
+import type { ConversationTurn, Part } from "../../../canon/parts.ts";
 import type { Quirk } from "../../../canon/quirks.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 import { chatUpstream } from "./dialect.ts";
 
-const HELLO: Turn = { role: "user", parts: [{ is: "text", text: "hello" }] };
+const HELLO: ConversationTurn = { role: "user", parts: [{ is: "text", text: "hello" }] };
 const TOOL = { name: "weather", description: "Tells it.", schema: { type: "object" }, strict: null };
 const PNG = "iVBORw0KGgoAAAANSUhEUg==";
 
@@ -41,7 +41,7 @@ function sent(more: Partial<Call>, facts: Partial<ModelFacts> = {}): Json {
   return JSON.parse(chatUpstream.encodeRequest({ ...CHAT_CALL, ...more }, { ...CHAT_FACTS, ...facts }));
 }
 
-function messages(turns: readonly Turn[], ...quirks: Quirk[]): Json {
+function messages(turns: readonly ConversationTurn[], ...quirks: Quirk[]): Json {
   return sent({ turns }, { quirks }).messages;
 }
 
@@ -173,10 +173,13 @@ describe("tools", () => {
 });
 
 describe("the conversation", () => {
-  const instruct = (role: "system" | "developer", ...words: string[]): Turn => ({ role, parts: words.map(text) });
+  const instruct = (role: "system" | "developer", ...words: string[]): ConversationTurn => ({
+    role,
+    parts: words.map(text),
+  });
 
   test("MSG-02 RESP-02 instructions at the beginning are one message of the system; later ones begin what the user says next", () => {
-    const turns: Turn[] = [
+    const turns: ConversationTurn[] = [
       { role: "system", parts: [{ ...text("one"), cache: { ttl: "1h" } }, text("two")] },
       instruct("developer", "three"),
       instruct("system", ""),
@@ -220,7 +223,7 @@ describe("the conversation", () => {
   });
 
   test("the texts of one answer are one text; what is empty is not null unless it calls", () => {
-    const turns: Turn[] = [
+    const turns: ConversationTurn[] = [
       { role: "user", parts: [] },
       { role: "assistant", parts: [text("It is "), { is: "refusal", text: "no." }] },
       HELLO,
@@ -241,7 +244,7 @@ describe("the conversation", () => {
   });
 
   test("MSG-02 results come first, then what the user says, with the pictures of the results in front", () => {
-    const turns: Turn[] = [
+    const turns: ConversationTurn[] = [
       { role: "assistant", parts: [called("a"), called("b")] },
       {
         role: "user",
@@ -263,7 +266,7 @@ describe("the conversation", () => {
   });
 
   test("pictures wait until every result of the turn stands", () => {
-    const turns: Turn[] = [
+    const turns: ConversationTurn[] = [
       { role: "assistant", parts: [called("a"), called("b")] },
       { role: "tool", parts: [answered("a", picture)] },
       { role: "tool", parts: [failed("b")] },
@@ -276,7 +279,7 @@ describe("the conversation", () => {
   });
 
   test("thoughts go only to servers that want them, and then with every answer", () => {
-    const turns: Turn[] = [
+    const turns: ConversationTurn[] = [
       HELLO,
       {
         role: "assistant",
@@ -304,7 +307,7 @@ describe("the conversation", () => {
 
   test("CHAT-03 ids that a server cannot take are rewritten, alike for call and result, and never two to one", () => {
     const ids = ["call_1", "toolu_01ABCdef", "abcDEF123"];
-    const turns: Turn[] = [
+    const turns: ConversationTurn[] = [
       { role: "assistant", parts: ids.map((id) => called(id)) },
       { role: "user", parts: ids.map((id) => answered(id, text(id))) },
     ];
@@ -323,7 +326,7 @@ describe("the conversation", () => {
   test("signatures of calls go to models that want them", () => {
     const signature = { family: "google", data: "sig" } as const;
     const signed: Part = { is: "tool_call", id: "a", name: "weather", argumentsText: "{}", signature };
-    const turns: Turn[] = [{ role: "assistant", parts: [signed] }];
+    const turns: ConversationTurn[] = [{ role: "assistant", parts: [signed] }];
     expect(JSON.stringify(messages(turns))).not.toContain("sig");
     expect(messages(turns, "signed-tool-calls")[0].tool_calls[0].extra_content).toEqual({
       google: { thought_signature: "sig" },
@@ -364,7 +367,7 @@ describe("media", () => {
     expect(messages([{ role: "user", parts: [part, picture] }])[0].content[0]).toEqual(wire);
   });
 
-  test.each<[string, Turn]>([
+  test.each<[string, ConversationTurn]>([
     ["a file elsewhere", { role: "user", parts: [{ is: "file", source: { is: "url", url: "u" }, filename: null }] }],
     ["sound elsewhere", { role: "user", parts: [{ is: "audio", source: { is: "url", url: "u" } }] }],
     ["an uploaded picture", { role: "user", parts: [{ is: "image", source: { is: "uploaded", id: "i" } }] }],

@@ -2,13 +2,13 @@ import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call, ResponseFormat, ToolDefinition } from "../../../canon/call.ts";
 import { effortFor } from "../../../canon/effort.ts";
 import type { Parameter } from "../../../canon/parameters.ts";
-import { argumentsOf, encodeTools } from "../../tool-definitions.ts";
+import { argumentsSchema, encodeTools } from "../../tool-definitions.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 import { USAGE_UNASKED } from "../client/request.ts";
 import { encodeToolChoice } from "../client/tool-choice.ts";
 import { encodeTurns } from "./turns.ts";
 
-const ASKING_FOR_USAGE: JsonObject = { stream_options: { include_usage: true } };
+const INCLUDE_USAGE: JsonObject = { stream_options: { include_usage: true } };
 
 /** The canonical call as the body of `POST /chat/completions`. */
 export function encodeRequest(call: Call, facts: ModelFacts): string {
@@ -22,8 +22,8 @@ export function encodeRequest(call: Call, facts: ModelFacts): string {
     ...(maxOutputTokens === undefined ? {} : { [facts.outputLimit ?? "max_tokens"]: maxOutputTokens }),
     ...encodeSampling(call, facts),
     ...(stop.length === 0 ? {} : { stop }),
-    ...ownParameters(call),
-    ...(stream ? { stream, ...(facts.quirks.includes(USAGE_UNASKED) ? {} : ASKING_FOR_USAGE) } : {}),
+    ...passedParameters(call),
+    ...(stream ? { stream, ...(facts.quirks.includes(USAGE_UNASKED) ? {} : INCLUDE_USAGE) } : {}),
   });
 }
 
@@ -33,7 +33,7 @@ function encodeTool({ name, description, schema, strict }: ToolDefinition): Json
     function: {
       name,
       ...(description === null ? {} : { description }),
-      parameters: argumentsOf({ schema, strict }),
+      parameters: argumentsSchema({ schema, strict }),
       ...(strict === null ? {} : { strict }),
     },
   };
@@ -69,7 +69,7 @@ function encodeSampling({ temperature, topP }: Call, { sampling }: ModelFacts): 
 }
 
 /** Rows that no canonical field holds, and that go out under their own names. */
-const OWN_ROWS = [
+const PASSED_PARAMETERS = [
   "seed",
   "logprobs",
   "top_logprobs",
@@ -84,8 +84,8 @@ const OWN_ROWS = [
   "user",
 ] as const satisfies readonly Parameter[];
 
-function ownParameters({ openAiParameters = {} }: Call): JsonObject {
-  const sent = OWN_ROWS.flatMap((row) =>
+function passedParameters({ openAiParameters = {} }: Call): JsonObject {
+  const sent = PASSED_PARAMETERS.flatMap((row) =>
     openAiParameters[row] == null ? [] : [[row, openAiParameters[row]] as const],
   );
   // How many alternatives are told says nothing unless they are told at all.

@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject, parseJsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
 import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
-import { lastTold, type TokenCounts } from "../../../canon/usage.ts";
+import { latestUsage, type TokenCounts } from "../../../canon/usage.ts";
 import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
-import { END_MARKER, problemIn } from "./chunk.ts";
-import { Mender } from "./normalize.ts";
-import { Echo, prefillOf, STRICT_TURNS } from "./prefill.ts";
-import { ThoughtReader } from "./reasoning.ts";
-import { CallReader, textIn } from "./tool-calls.ts";
+import { END_MARKER, problemInChunk } from "./chunk.ts";
+import { ReplyNormalizer } from "./normalize.ts";
+import { PrefillEcho, prefillOf, STRICT_TURNS } from "./prefill.ts";
+import { ReasoningReader } from "./reasoning.ts";
+import { ToolCallReader, textIn } from "./tool-calls.ts";
 import { decodeUsage } from "./usage.ts";
 
 const NOTHING: readonly ReplyEvent[] = [];
@@ -15,10 +15,10 @@ const NOTHING: readonly ReplyEvent[] = [];
 export class ChatReader implements ReplyEventReader {
   readonly #form: "delta" | "message";
   readonly #asked: ReplyContext | undefined;
-  readonly #thoughts: ThoughtReader;
-  readonly #calls = new CallReader();
-  readonly #echo: Echo | undefined;
-  #mender: Mender | undefined;
+  readonly #thoughts: ReasoningReader;
+  readonly #calls = new ToolCallReader();
+  readonly #echo: PrefillEcho | undefined;
+  #mender: ReplyNormalizer | undefined;
   #upstreamId: string | undefined;
   #usage: TokenCounts | undefined;
   #begun = false;
@@ -30,8 +30,8 @@ export class ChatReader implements ReplyEventReader {
   constructor(form: "delta" | "message", asked?: ReplyContext) {
     this.#form = form;
     this.#asked = asked;
-    this.#thoughts = new ThoughtReader(form);
-    this.#echo = echoOf(asked);
+    this.#thoughts = new ReasoningReader(form);
+    this.#echo = prefillEchoFor(asked);
   }
 
   read(frame: StreamFrame): readonly ReplyEvent[] | undefined {
@@ -41,7 +41,7 @@ export class ChatReader implements ReplyEventReader {
   }
 
   readChunk(chunk: JsonObject, event: string | null): readonly ReplyEvent[] | undefined {
-    const problem = problemIn(chunk, event);
+    const problem = problemInChunk(chunk, event);
     if (problem !== undefined) return [{ is: "problem", problem }];
     const { choices } = chunk;
     // Some servers leave the empty list of choices out of the chunk with their figures.
@@ -52,7 +52,7 @@ export class ChatReader implements ReplyEventReader {
     const events: ReplyEvent[] = choice === undefined ? [] : [...this.#read(choice)];
     // Some servers have their figures in the choice that ends.
     const wireUsage = chunk["usage"] ?? choice?.["usage"];
-    if (wireUsage != null) this.#usage = lastTold(this.#usage, decodeUsage(wireUsage));
+    if (wireUsage != null) this.#usage = latestUsage(this.#usage, decodeUsage(wireUsage));
     if (wireUsage != null && this.#usage !== undefined) events.push({ is: "figures", usage: this.#usage });
     if (choice !== undefined) events.push(...this.#conclude(choice));
     return this.#afterBegin(events);
@@ -75,7 +75,7 @@ export class ChatReader implements ReplyEventReader {
   /** Only one choice is ever asked for. */
   #mended(choices: readonly unknown[]): JsonObject | undefined {
     if (choices.length === 0) return undefined;
-    this.#mender ??= new Mender(this.#idSeed(), this.#form);
+    this.#mender ??= new ReplyNormalizer(this.#idSeed(), this.#form);
     const list = (this.#mender.normalize(choices) ?? choices).filter(isJsonObject);
     return list.find(({ index }) => index === 0) ?? list[0];
   }
@@ -90,7 +90,7 @@ export class ChatReader implements ReplyEventReader {
     const said = choice[this.#form];
     if (!isJsonObject(said)) return NOTHING;
     const thoughts = this.#thoughts.add(said);
-    const words = [...this.#text(said["content"]), ...spoken("refusal", said["refusal"])];
+    const words = [...this.#text(said["content"]), ...textEvents("refusal", said["refusal"])];
     const calls = listIn(said["tool_calls"]).flatMap((call, at) => this.#call(call, at));
     const cited = listIn(said["annotations"]).flatMap(citationsIn);
     if (thoughts.length + words.length + calls.length + cited.length === 0) return NOTHING;
@@ -101,12 +101,12 @@ export class ChatReader implements ReplyEventReader {
 
   #text(content: unknown): readonly ReplyEvent[] {
     const text = textIn(content);
-    return spoken("text", text === undefined || this.#echo === undefined ? text : this.#echo.strip(text));
+    return textEvents("text", text === undefined || this.#echo === undefined ? text : this.#echo.strip(text));
   }
 
   /** What waited for more of its kind. */
   #close(): readonly ReplyEvent[] {
-    return [...spoken("text", this.#echo?.close()), ...this.#thoughts.close(), ...this.#calls.close()];
+    return [...textEvents("text", this.#echo?.close()), ...this.#thoughts.close(), ...this.#calls.close()];
   }
 
   /** In a whole answer a call is known by its place: what some servers write as its index there means nothing. */
@@ -128,7 +128,7 @@ export class ChatReader implements ReplyEventReader {
 
   #finished(stated: string): readonly ReplyEvent[] {
     const closed = this.#close();
-    const reason = finishOf(stated, this.#calls.count > 0 ? "calls" : "no_calls");
+    const reason = finishReason(stated, this.#calls.count > 0 ? "calls" : "no_calls");
     if (reason === this.#finish) return closed;
     this.#finish = reason;
     const sequence = reason === "stop" ? this.#stopSequence : undefined;
@@ -141,9 +141,9 @@ export class ChatReader implements ReplyEventReader {
   }
 }
 
-function echoOf(asked: ReplyContext | undefined): Echo | undefined {
+function prefillEchoFor(asked: ReplyContext | undefined): PrefillEcho | undefined {
   const words = asked?.facts.quirks.includes(STRICT_TURNS) ? prefillOf(asked.call.turns) : undefined;
-  return words === undefined ? undefined : new Echo(words);
+  return words === undefined ? undefined : new PrefillEcho(words);
 }
 
 /** A whole answer as the events it consists of; undefined when it is not one. */
@@ -154,7 +154,7 @@ export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly Reply
   const { choices } = body;
   const isAnswer =
     Array.isArray(choices) && choices.some((choice) => isJsonObject(choice) && isJsonObject(choice["message"]));
-  if (!isAnswer && problemIn(body, null) === undefined) return undefined;
+  if (!isAnswer && problemInChunk(body, null) === undefined) return undefined;
   const reader = new ChatReader("message", asked);
   const events = reader.readChunk(body, null);
   if (events === undefined || events.some(({ is }) => is === "problem")) return events;
@@ -167,12 +167,12 @@ export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly Reply
 }
 
 /** What was called must be answered, whatever reason a server states beside it. */
-function finishOf(stated: string, calls: "calls" | "no_calls"): FinishReason {
+function finishReason(stated: string, calls: "calls" | "no_calls"): FinishReason {
   if (stated === "length" || stated === "content_filter") return stated;
   return calls === "calls" ? "tool_calls" : "stop";
 }
 
-function spoken(is: "text" | "refusal", value: unknown): ReplyEvent[] {
+function textEvents(is: "text" | "refusal", value: unknown): ReplyEvent[] {
   const text = textIn(value);
   return text === undefined ? [] : [{ is, text }];
 }

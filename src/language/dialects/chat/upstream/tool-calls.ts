@@ -1,21 +1,21 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
-import type { ReasoningSeal } from "../../../canon/parts.ts";
+import type { ReasoningSignature } from "../../../canon/parts.ts";
 import type { UpstreamProblem } from "../../../canon/problem.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 
-type OpenCall = {
+type OpenToolCall = {
   id: string | undefined;
   /** Its place among the calls that have opened; none until its name is known. */
   index: number | undefined;
   /** Arguments that came before the name. */
-  held: string;
+  heldArguments: string;
   state: "empty" | "written" | "closed_empty";
-  signature: ReasoningSeal | null;
+  signature: ReasoningSignature | null;
 };
 
 /** Puts tool calls together from pieces that a Mender has put right; pieces of several calls may be mixed. */
-export class CallReader {
-  readonly #calls = new Map<number, OpenCall>();
+export class ToolCallReader {
+  readonly #calls = new Map<number, OpenToolCall>();
   #opened = 0;
 
   get count(): number {
@@ -31,24 +31,24 @@ export class CallReader {
     const opening = this.#open(call, textIn(called["name"]));
     const text = textIn(called["arguments"]) ?? "";
     if (call.index === undefined) {
-      call.held += text;
+      call.heldArguments += text;
       return [];
     }
-    const all = call.held + text;
-    call.held = "";
+    const all = call.heldArguments + text;
+    call.heldArguments = "";
     return all === "" ? opening : [...opening, ...write(call, call.index, all)];
   }
 
-  #at(index: number): OpenCall {
+  #at(index: number): OpenToolCall {
     const known = this.#calls.get(index);
     if (known !== undefined) return known;
-    const call: OpenCall = { id: undefined, index: undefined, held: "", state: "empty", signature: null };
+    const call: OpenToolCall = { id: undefined, index: undefined, heldArguments: "", state: "empty", signature: null };
     this.#calls.set(index, call);
     return call;
   }
 
   /** A call opens once, whatever is repeated later. */
-  #open(call: OpenCall, name: string | undefined): ReplyEvent[] {
+  #open(call: OpenToolCall, name: string | undefined): ReplyEvent[] {
     if (call.index !== undefined || name === undefined) return [];
     const index = this.#opened++;
     call.index = index;
@@ -60,7 +60,8 @@ export class CallReader {
     const events: ReplyEvent[] = [];
     for (const call of this.#calls.values()) {
       if (call.index === undefined) {
-        if (call.held.trim() !== "") events.push({ is: "problem", problem: broken("a tool call has no name") });
+        if (call.heldArguments.trim() !== "")
+          events.push({ is: "problem", problem: malformedReply("a tool call has no name") });
       } else if (call.state === "empty") {
         call.state = "closed_empty";
         events.push({ is: "tool_arguments", index: call.index, text: "{}" });
@@ -70,22 +71,22 @@ export class CallReader {
   }
 }
 
-function write(call: OpenCall, index: number, text: string): ReplyEvent[] {
+function write(call: OpenToolCall, index: number, text: string): ReplyEvent[] {
   if (call.state === "closed_empty")
-    return [{ is: "problem", problem: broken("arguments of a tool call came after the end of the answer") }];
+    return [{ is: "problem", problem: malformedReply("arguments of a tool call came after the end of the answer") }];
   call.state = "written";
   return [{ is: "tool_arguments", index, text }];
 }
 
 /** The signature of a call, where the compatible endpoints of its maker put it. */
-function signatureOf({ extra_content }: JsonObject): ReasoningSeal | null {
+function signatureOf({ extra_content }: JsonObject): ReasoningSignature | null {
   const google = isJsonObject(extra_content) ? extra_content["google"] : undefined;
   const data = isJsonObject(google) ? textIn(google["thought_signature"]) : undefined;
   return data === undefined ? null : { family: "google", data };
 }
 
 /** The model's own failure, as if the server had said so with a status. */
-function broken(message: string): UpstreamProblem {
+function malformedReply(message: string): UpstreamProblem {
   return { message, code: "malformed_answer", type: null, status: 502 };
 }
 

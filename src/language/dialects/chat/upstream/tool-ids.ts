@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { Quirk } from "../../../canon/quirks.ts";
 
 /** The quirk of servers that take ids of nine letters and digits only. */
-export const NINE = "tool-ids-9";
-const NINE_PLAIN = /^[a-zA-Z0-9]{9}$/;
+export const TOOL_IDS_9 = "tool-ids-9";
+const NINE_ALPHANUMERIC = /^[a-zA-Z0-9]{9}$/;
 /** The longest id that servers of the dialect are known to take. */
 const ID_CHARS_MAX = 40;
 
@@ -14,24 +14,24 @@ export class ToolIds {
   readonly #taken = new Set<string>();
 
   constructor(quirks: readonly Quirk[]) {
-    this.#nine = quirks.includes(NINE);
+    this.#nine = quirks.includes(TOOL_IDS_9);
   }
 
   encode(id: string): string {
     const known = this.#wire.get(id);
     if (known !== undefined) return known;
-    let written = this.#fits(id) ? id : this.#made(id, 0);
-    for (let attempt = 1; this.#taken.has(written); attempt += 1) written = this.#made(id, attempt);
+    let written = this.#fits(id) ? id : this.#digestId(id, 0);
+    for (let attempt = 1; this.#taken.has(written); attempt += 1) written = this.#digestId(id, attempt);
     this.#wire.set(id, written);
     this.#taken.add(written);
     return written;
   }
 
   #fits(id: string): boolean {
-    return this.#nine ? NINE_PLAIN.test(id) : id !== "" && id.length <= ID_CHARS_MAX;
+    return this.#nine ? NINE_ALPHANUMERIC.test(id) : id !== "" && id.length <= ID_CHARS_MAX;
   }
 
-  #made(id: string, attempt: number): string {
+  #digestId(id: string, attempt: number): string {
     const digest = createHash("sha256").update(`${attempt}:${id}`).digest("hex");
     return this.#nine ? digest.slice(0, 9) : `call_${digest.slice(0, 32)}`;
   }

@@ -1,6 +1,6 @@
 import { fault } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
-import type { Part, ToolCallPart, ToolResultPart, Turn } from "../../../canon/parts.ts";
+import type { ConversationTurn, Part, ToolCallPart, ToolResultPart } from "../../../canon/parts.ts";
 import type { Quirk } from "../../../canon/quirks.ts";
 import { resultText } from "../../result-text.ts";
 import { mediaPart } from "./media.ts";
@@ -10,26 +10,26 @@ import { ToolIds } from "./tool-ids.ts";
 /** The quirk of servers that want to read again what their model thought, with every answer it gave. */
 const REASONING_IN_HISTORY = "reasoning-in-history";
 /** The quirk of models that want the signatures of their calls back. */
-export const SIGNED_CALLS = "signed-tool-calls";
+export const SIGNED_TOOL_CALLS = "signed-tool-calls";
 /** The quirk of servers that take instructions of every name at every place; others want them in one message, the first. */
 export const ALL_ROLES = "all-roles";
 /** Stands where the server wants the assistant to speak between the results of its calls and the user. */
-const HEARD = { role: "assistant", content: "Ok." };
+const ACKNOWLEDGEMENT = { role: "assistant", content: "Ok." };
 
 /** The conversation as messages of the chat dialect, in its order. */
-export function encodeTurns(turns: readonly Turn[], quirks: readonly Quirk[]): readonly JsonObject[] {
+export function encodeTurns(turns: readonly ConversationTurn[], quirks: readonly Quirk[]): readonly JsonObject[] {
   const list = new MessageList(quirks);
   for (const [index, turn] of turns.entries()) list.add(turn, `messages.${index}`);
   const messages = list.finish();
   return quirks.includes(STRICT_TURNS)
-    ? inOrder(messages, prefillOf(turns) === undefined ? "asked" : "begun")
+    ? withStrictOrder(messages, prefillOf(turns) === undefined ? "asked" : "begun")
     : messages;
 }
 
-function inOrder(messages: readonly JsonObject[], answer: "asked" | "begun"): readonly JsonObject[] {
+function withStrictOrder(messages: readonly JsonObject[], answer: "asked" | "begun"): readonly JsonObject[] {
   return messages.flatMap((message, at) => {
     if (answer === "begun" && at === messages.length - 1) return [{ ...message, prefix: true }];
-    return message["role"] === "user" && messages[at - 1]?.["role"] === "tool" ? [HEARD, message] : [message];
+    return message["role"] === "user" && messages[at - 1]?.["role"] === "tool" ? [ACKNOWLEDGEMENT, message] : [message];
   });
 }
 
@@ -47,7 +47,7 @@ class MessageList {
     this.#ids = new ToolIds(quirks);
   }
 
-  add({ role, parts }: Turn, param: string): void {
+  add({ role, parts }: ConversationTurn, param: string): void {
     switch (role) {
       case "system":
       case "developer":
@@ -77,7 +77,7 @@ class MessageList {
   }
 
   #instruct(parts: readonly Part[], param: string): void {
-    const content = joined(texts(parts, param), "\n\n");
+    const content = joined(textsOf(parts, param), "\n\n");
     if (content === "") return;
     const [first] = this.#messages;
     // Servers that know no developer take no other name for it.
@@ -94,19 +94,19 @@ class MessageList {
     this.#sayWaiting();
     const calls = parts.flatMap((part) => (part.is === "tool_call" ? [this.#call(part)] : []));
     // The texts of one answer are one text, cut where the other dialect has a block for every piece.
-    const text = texts(parts, param).join("");
+    const text = textsOf(parts, param).join("");
     if (text === "" && calls.length === 0) return;
     this.#messages.push({
       role: "assistant",
       content: text === "" && calls.length > 0 ? null : text,
-      ...(this.#quirks.includes(REASONING_IN_HISTORY) ? { reasoning_content: thoughts(parts) } : {}),
+      ...(this.#quirks.includes(REASONING_IN_HISTORY) ? { reasoning_content: readableReasoning(parts) } : {}),
       ...(calls.length === 0 ? {} : { tool_calls: calls }),
     });
     this.#resultsAt = this.#messages.length;
   }
 
   #call({ id, name, argumentsText, signature }: ToolCallPart): JsonObject {
-    const isWanted = signature?.family === "google" && this.#quirks.includes(SIGNED_CALLS);
+    const isWanted = signature?.family === "google" && this.#quirks.includes(SIGNED_TOOL_CALLS);
     return {
       id: this.#ids.encode(id),
       type: "function",
@@ -128,7 +128,7 @@ class MessageList {
     const message = {
       role: "tool",
       tool_call_id: id,
-      content: outcomeText(resultText(content), pictures.length, failed ? "failed" : "done"),
+      content: resultMessageText(resultText(content), pictures.length, failed ? "failed" : "done"),
     };
     this.#resultsAt ??= this.#messages.length;
     this.#messages.splice(this.#resultsAt, 0, message);
@@ -154,7 +154,7 @@ class MessageList {
 }
 
 /** The dialect has no mark for a failure, so the text says it. */
-function outcomeText(text: string, pictures: number, outcome: "done" | "failed"): string {
+function resultMessageText(text: string, pictures: number, outcome: "done" | "failed"): string {
   const said = text === "" && pictures > 0 ? "(The result is a picture, in the next message.)" : text;
   if (outcome === "done") return said;
   return said === "" ? "The tool failed." : `The tool failed: ${said}`;
@@ -184,7 +184,7 @@ function contentOf(parts: readonly JsonObject[]): string | readonly JsonObject[]
 }
 
 /** The texts of a turn that can only have text. */
-function texts(parts: readonly Part[], param: string): string[] {
+function textsOf(parts: readonly Part[], param: string): string[] {
   return parts.flatMap((part, at) => {
     if (part.is === "text" || part.is === "refusal") return [part.text];
     if (part.is === "image" || part.is === "audio" || part.is === "file") {
@@ -201,6 +201,6 @@ function texts(parts: readonly Part[], param: string): string[] {
 const joined = (list: readonly string[], between: string) => list.filter((text) => text !== "").join(between);
 
 /** Only what can be read: a seal belongs to whoever made it. */
-function thoughts(parts: readonly Part[]): string {
+function readableReasoning(parts: readonly Part[]): string {
   return parts.map((part) => (part.is === "reasoning" && part.detail.is === "open" ? part.detail.text : "")).join("");
 }

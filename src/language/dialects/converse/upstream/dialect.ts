@@ -3,7 +3,7 @@ import { TOOL_NAME_MAX } from "../../tool-names.ts";
 import type { UpstreamDialect } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 import { decodeProblem } from "./errors.ts";
-import { conflictsWithEffort, planThinking } from "./reasoning.ts";
+import { conflictsWithEffort, planReasoning } from "./reasoning.ts";
 import { decodeReply } from "./reply.ts";
 import { encodePath, encodeRequest, supportsCacheBreakpoints } from "./request.ts";
 import { ConverseReader } from "./stream.ts";
@@ -20,7 +20,7 @@ export const converseUpstream: UpstreamDialect = {
   supportsCacheBreakpoints,
   temperatureMax: 1,
   path: encodePath,
-  effort: (call, facts) => planThinking(call, facts).effectiveEffort,
+  effort: (call, facts) => planReasoning(call, facts).effectiveEffort,
   outputTokensMax,
   conflictsWithEffort,
   encodeRequest: encodeRequest,

@@ -2,8 +2,8 @@ import { type EventStreamItem, EventStreamReader } from "../../../../kit/aws-eve
 import type { StreamFrame } from "../../upstream-dialect.ts";
 
 /** Frames that are no event of the model carry their kind in front of their name. */
-export const EXCEPTION = "exception:";
-export const DAMAGED = "damaged";
+export const EXCEPTION_PREFIX = "exception:";
+export const DAMAGED_FRAME = "damaged";
 
 /** Messages of the binary event stream as frames: an exception or a damaged stream is a frame too, and the last one. */
 export class ConverseFrames {
@@ -23,19 +23,19 @@ export class ConverseFrames {
 }
 
 function frameOf(piece: EventStreamItem): StreamFrame {
-  if (piece.is === "damaged") return { event: DAMAGED, data: piece.why };
+  if (piece.is === "damaged") return { event: DAMAGED_FRAME, data: piece.why };
   const { headers, payload } = piece;
   switch (headers.get(":message-type")) {
     case "event":
       return { event: headers.get(":event-type") ?? null, data: payload.toString("utf8") };
     case "exception":
-      return { event: EXCEPTION + (headers.get(":exception-type") ?? ""), data: payload.toString("utf8") };
+      return { event: EXCEPTION_PREFIX + (headers.get(":exception-type") ?? ""), data: payload.toString("utf8") };
     // An error that the service's model does not name has no payload, only headers.
     case "error": {
       const message = headers.get(":error-message") ?? "";
-      return { event: EXCEPTION + (headers.get(":error-code") ?? ""), data: JSON.stringify({ message }) };
+      return { event: EXCEPTION_PREFIX + (headers.get(":error-code") ?? ""), data: JSON.stringify({ message }) };
     }
     default:
-      return { event: DAMAGED, data: "a message without a type" };
+      return { event: DAMAGED_FRAME, data: "a message without a type" };
   }
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { MediaSource, Part } from "../../../canon/parts.ts";
-import { typeByBytes, unsupportedMedia } from "../../media.ts";
+import { sniffMediaType, unsupportedMedia } from "../../media.ts";
 
 const IMAGE_FORMATS: ReadonlyMap<string, string> = new Map([
   ["image/jpeg", "jpeg"],
@@ -11,9 +11,9 @@ const IMAGE_FORMATS: ReadonlyMap<string, string> = new Map([
 ]);
 
 export function imageBlock(source: MediaSource, param: string): JsonObject {
-  const { mediaType, base64 } = inline(source, param);
+  const { mediaType, base64 } = requireInline(source, param);
   // A wrong name is refused upstream.
-  const format = IMAGE_FORMATS.get(typeByBytes(base64) ?? "") ?? IMAGE_FORMATS.get(mediaType);
+  const format = IMAGE_FORMATS.get(sniffMediaType(base64) ?? "") ?? IMAGE_FORMATS.get(mediaType);
   if (format === undefined) throw unsupportedMedia(param, "a JPEG, PNG, GIF or WebP image");
   return { image: { format, source: { bytes: base64 } } };
 }
@@ -21,7 +21,7 @@ export function imageBlock(source: MediaSource, param: string): JsonObject {
 const AUDIO_FORMATS: ReadonlySet<string> = new Set(["aac", "flac", "mka", "mp3", "ogg", "opus", "wav", "webm"]);
 
 export function audioBlock(source: MediaSource, param: string): JsonObject {
-  const { mediaType, base64 } = inline(source, param);
+  const { mediaType, base64 } = requireInline(source, param);
   const named = mediaType.replace("audio/", "");
   const format = named === "mpeg" ? "mp3" : named;
   if (!AUDIO_FORMATS.has(format)) throw unsupportedMedia(param, `audio as ${[...AUDIO_FORMATS].join(", ")}`);
@@ -46,7 +46,7 @@ export class DocumentEncoder {
   readonly #names = new Set<string>();
 
   block({ source, filename }: Extract<Part, { is: "file" }>, param: string): JsonObject {
-    const { mediaType, base64 } = inline(source, param);
+    const { mediaType, base64 } = requireInline(source, param);
     const extension = filename?.toLowerCase().split(".").at(-1) ?? "";
     const format = DOCUMENT_FORMATS.get(mediaType) ?? (EXTENSIONS.has(extension) ? extension : undefined);
     if (format === undefined) throw unsupportedMedia(param, `a file as ${[...EXTENSIONS].join(", ")}`);
@@ -72,7 +72,7 @@ export class DocumentEncoder {
 const NAME_CHARS_MAX = 150;
 
 /** Nothing is fetched for the caller: what cannot be sent inline is refused. */
-function inline(source: MediaSource, param: string): Extract<MediaSource, { is: "inline" }> {
+function requireInline(source: MediaSource, param: string): Extract<MediaSource, { is: "inline" }> {
   if (source.is === "inline") return source;
   throw unsupportedMedia(param, "a base64 data URL");
 }

@@ -3,11 +3,11 @@ import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call, Effort } from "../../../canon/call.ts";
 import {
   conflictsWithEffort as isInClaudesWay,
-  planThinking as planClaude,
+  planReasoning as planClaude,
 } from "../../messages/upstream/reasoning.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 
-export type ThinkingPlan = {
+export type ReasoningPlan = {
   /** Fields of the model's maker, which the dialect hands through. */
   readonly fields: JsonObject;
   /** The limit of the answer; undefined: the model's own. */
@@ -16,7 +16,7 @@ export type ThinkingPlan = {
   readonly effectiveEffort: Effort | undefined;
 };
 
-const WORDS: Readonly<Record<Exclude<Effort, "none">, "low" | "medium" | "high">> = {
+const EFFORT_LEVELS: Readonly<Record<Exclude<Effort, "none">, "low" | "medium" | "high">> = {
   minimal: "low",
   low: "low",
   medium: "medium",
@@ -26,14 +26,14 @@ const WORDS: Readonly<Record<Exclude<Effort, "none">, "low" | "medium" | "high">
 };
 
 /** The dialect has no word for reasoning: each family of models has fields of its own. */
-export function planThinking(call: Call, facts: ModelFacts): ThinkingPlan {
+export function planReasoning(call: Call, facts: ModelFacts): ReasoningPlan {
   const { maxOutputTokens: maxTokens, reasoning } = call;
   if (reasoning === undefined) return { fields: {}, maxTokens, effectiveEffort: undefined };
   const { effort } = reasoning;
   switch (facts.thinking) {
     case "nova": {
       if (effort === "none") return { fields: {}, maxTokens, effectiveEffort: effort };
-      const word = isTooHigh(call, effort) ? "medium" : WORDS[effort];
+      const word = exceedsHighLimits(call, effort) ? "medium" : EFFORT_LEVELS[effort];
       return {
         fields: { reasoningConfig: { type: "enabled", maxReasoningEffort: word } },
         maxTokens,
@@ -41,31 +41,31 @@ export function planThinking(call: Call, facts: ModelFacts): ThinkingPlan {
       };
     }
     case "effort": {
-      if (effort === "none") throw unheard(facts, "cannot be told not to think: send low");
-      return { fields: { reasoning_effort: WORDS[effort] }, maxTokens, effectiveEffort: WORDS[effort] };
+      if (effort === "none") throw unsupportedEffort(facts, "cannot be told not to think: send low");
+      return { fields: { reasoning_effort: EFFORT_LEVELS[effort] }, maxTokens, effectiveEffort: EFFORT_LEVELS[effort] };
     }
     case "fixed":
-      throw unheard(facts, "takes no word on how hard to think: leave reasoning_effort out");
+      throw unsupportedEffort(facts, "takes no word on how hard to think: leave reasoning_effort out");
     default:
-      return claudeFields(call, facts);
+      return planClaudeReasoning(call, facts);
   }
 }
 
 /** Nova at its highest decides on its own how long it writes and how it chooses its words, and refuses to be told. */
-function isTooHigh({ maxOutputTokens, temperature, topP }: Call, effort: Exclude<Effort, "none">): boolean {
-  return WORDS[effort] === "high" && [maxOutputTokens, temperature, topP].some((asked) => asked !== undefined);
+function exceedsHighLimits({ maxOutputTokens, temperature, topP }: Call, effort: Exclude<Effort, "none">): boolean {
+  return EFFORT_LEVELS[effort] === "high" && [maxOutputTokens, temperature, topP].some((asked) => asked !== undefined);
 }
 
 export function conflictsWithEffort(call: Call, facts: ModelFacts): boolean {
-  return opensSeals(facts) && isInClaudesWay(call, facts);
+  return readsClaudeSignatures(facts) && isInClaudesWay(call, facts);
 }
 
-function unheard({ model }: ModelFacts, why: string) {
+function unsupportedEffort({ model }: ModelFacts, why: string) {
   return fault("unsupported_parameter", { message: `${model} ${why}.`, param: "reasoning_effort" });
 }
 
 /** The same fields as in Claude's own dialect; a limit is only stated where the caller or a budget needs one. */
-function claudeFields(call: Call, facts: ModelFacts): ThinkingPlan {
+function planClaudeReasoning(call: Call, facts: ModelFacts): ReasoningPlan {
   const { thinking, effort, maxTokens, effectiveEffort } = planClaude(call, facts);
   const fields = {
     ...(thinking === undefined ? {} : { thinking }),
@@ -76,6 +76,6 @@ function claudeFields(call: Call, facts: ModelFacts): ThinkingPlan {
 }
 
 /** Whether an endpoint's models think as Claude does, and so open Claude's seals. */
-export function opensSeals({ thinking }: ModelFacts): boolean {
+export function readsClaudeSignatures({ thinking }: ModelFacts): boolean {
   return thinking !== "nova" && thinking !== "effort" && thinking !== "fixed";
 }

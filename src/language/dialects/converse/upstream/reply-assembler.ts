@@ -12,7 +12,7 @@ import { decodeUsage } from "./usage.ts";
 export const ANSWER_TOOL = "gateway_structured_answer";
 
 /** Whether the answer to this call is asked for as a tool. */
-export function asksByTool({ call, facts }: ReplyContext): boolean {
+export function usesAnswerTool({ call, facts }: ReplyContext): boolean {
   return call.responseFormat.is === "json_schema" && facts.structuredOutput === "tool";
 }
 
@@ -21,23 +21,23 @@ export function sequencesOf({ stop }: Call): readonly string[] {
   return stop.filter((sequence) => sequence !== "");
 }
 
-type Open =
+type OpenBlock =
   | { readonly is: "tool"; readonly call: number; empty: boolean }
   | { readonly is: "answer"; empty: boolean }
   | { readonly is: "reasoning"; text: string; signature: string; readonly redacted: Buffer[] };
 
 /** Puts an answer together block by block; a whole answer and a stream of it go through the same steps. */
-export class Assembly {
+export class ReplyAssembler {
   readonly #byTool: boolean;
   readonly #sequences: readonly string[];
-  readonly #open = new Map<number, Open>();
+  readonly #open = new Map<number, OpenBlock>();
   #calls = 0;
   #answered = false;
   /** Words around an answer that is asked for as a tool: not part of it, unless it never comes. */
   #aside = "";
 
   constructor(asked: ReplyContext | undefined) {
-    this.#byTool = asked !== undefined && asksByTool(asked);
+    this.#byTool = asked !== undefined && usesAnswerTool(asked);
     this.#sequences = asked === undefined ? [] : sequencesOf(asked.call);
   }
 
@@ -56,7 +56,7 @@ export class Assembly {
   add(index: number, { text, toolUse, reasoningContent, citation }: WireDelta): ReplyEvent[] {
     if (text != null) return this.#said(text);
     if (toolUse != null) return this.#argued(index, toolUse.input ?? "");
-    if (citation != null) return [cited(citation)];
+    if (citation != null) return [citationEvent(citation)];
     if (reasoningContent == null) return [];
     const block = this.#reasoningAt(index);
     const { text: thought, signature, redactedContent } = reasoningContent;
@@ -81,7 +81,7 @@ export class Assembly {
     return block.is === "tool" ? [{ is: "tool_arguments", index: block.call, text }] : [{ is: "text", text }];
   }
 
-  #reasoningAt(index: number): Extract<Open, { is: "reasoning" }> {
+  #reasoningAt(index: number): Extract<OpenBlock, { is: "reasoning" }> {
     const found = this.#open.get(index);
     if (found?.is === "reasoning") return found;
     const block = { is: "reasoning" as const, text: "", signature: "", redacted: [] };
@@ -94,7 +94,7 @@ export class Assembly {
     this.#open.delete(index);
     if (block === undefined) return [];
     if (block.is === "reasoning") {
-      const detail = detailOf(block);
+      const detail = reasoningDetail(block);
       return detail === undefined ? [] : [{ is: "reasoning_detail", detail }];
     }
     // A call without arguments comes without a single piece of them.
@@ -146,13 +146,17 @@ export class Assembly {
  * Reasoning without a signature need not come back. Redacted content is the maker's own text of it in base64, and the
  * seal holds that text: so endpoints of the messages dialect can open it too.
  */
-function detailOf({ text, signature, redacted }: Extract<Open, { is: "reasoning" }>): ReasoningDetail | undefined {
+function reasoningDetail({
+  text,
+  signature,
+  redacted,
+}: Extract<OpenBlock, { is: "reasoning" }>): ReasoningDetail | undefined {
   if (redacted.length > 0)
     return { is: "sealed", seal: { family: "anthropic", data: Buffer.concat(redacted).toString("utf8") } };
   return signature === "" ? undefined : { is: "open", text, seal: { family: "anthropic", data: signature } };
 }
 
-function cited({ title, location }: WireCitation): ReplyEvent {
+function citationEvent({ title, location }: WireCitation): ReplyEvent {
   return {
     is: "citation",
     citation: { url: location?.web?.url ?? null, title: title ?? null, start: null, end: null },

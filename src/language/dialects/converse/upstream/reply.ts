@@ -3,14 +3,14 @@ import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyContext } from "../../upstream-dialect.ts";
 import { type WireBlock, WireReply } from "../wire.ts";
-import { Assembly } from "./reply-assembler.ts";
+import { ReplyAssembler } from "./reply-assembler.ts";
 
 /** A whole answer, as the events its stream would have given; undefined when it is not an answer of this dialect. */
 export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly ReplyEvent[] | undefined {
   const parsed = WireReply.safeParse(parse(bytes));
   if (!parsed.success) return undefined;
   const { output, stopReason, usage } = parsed.data;
-  const assembly = new Assembly(asked);
+  const assembly = new ReplyAssembler(asked);
   const events: ReplyEvent[] = [{ is: "begin", upstreamId: null }];
   for (const [index, block] of (output.message.content ?? []).entries())
     events.push(...readBlock(assembly, index, block));
@@ -29,7 +29,7 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-function readBlock(assembly: Assembly, index: number, block: WireBlock): ReplyEvent[] {
+function readBlock(assembly: ReplyAssembler, index: number, block: WireBlock): ReplyEvent[] {
   const { text, toolUse, reasoningContent, citationsContent } = block;
   if (text != null) return assembly.add(index, { text });
   if (toolUse != null) {

@@ -3,10 +3,10 @@ import { percentEncode } from "../../../../kit/percent-encode.ts";
 import type { Call, ResponseFormat } from "../../../canon/call.ts";
 import { strictSchema } from "../../messages/upstream/schema.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
-import { opensSeals, planThinking } from "./reasoning.ts";
+import { planReasoning, readsClaudeSignatures } from "./reasoning.ts";
 import { sequencesOf } from "./reply-assembler.ts";
 import { planTools } from "./tools.ts";
-import { encodeConversation } from "./turns.ts";
+import { encodeTurns } from "./turns.ts";
 
 /** The model's name is one segment of the path, whatever it contains: an ARN has slashes and colons. */
 export function encodePath(call: Call, { upstreamModel }: ModelFacts): string {
@@ -20,15 +20,15 @@ export function supportsCacheBreakpoints({ promptCaching }: ModelFacts): boolean
 const JSON_ONLY = "Answer with one JSON object and nothing else: no words around it, no code fence.";
 
 export function encodeRequest(call: Call, facts: ModelFacts): string {
-  const conversation = encodeConversation(call.turns, {
-    seals: opensSeals(facts) ? "opened" : "foreign",
+  const conversation = encodeTurns(call.turns, {
+    signatures: readsClaudeSignatures(facts) ? "opened" : "foreign",
     cacheMarks: supportsCacheBreakpoints(facts) ? "understood" : "unknown",
   });
   const { toolConfig, instruction } = planTools(call, facts);
-  const thinking = planThinking(call, facts);
+  const thinking = planReasoning(call, facts);
   const told = [instruction, call.responseFormat.is === "json_object" ? JSON_ONLY : undefined];
   const system = [...conversation.system, ...told.flatMap((text) => (text === undefined ? [] : [{ text }]))];
-  const kept = withoutSpareMarks(
+  const kept = withCachePointLimit(
     toolConfig?.tools ?? [],
     system,
     ...conversation.messages.map(({ content }) => content),
@@ -49,7 +49,7 @@ const CACHE_POINTS_MAX = 4;
 type Blocks = readonly JsonObject[];
 
 /** More marks than the provider takes would cost the whole request: the last ones cover the most. */
-function withoutSpareMarks(...lists: readonly Blocks[]): (blocks: Blocks) => Blocks {
+function withCachePointLimit(...lists: readonly Blocks[]): (blocks: Blocks) => Blocks {
   const marks = lists.flat().filter(({ cachePoint }) => cachePoint !== undefined);
   const spare = new Set(marks.slice(0, -CACHE_POINTS_MAX));
   return (blocks) => (spare.size === 0 ? blocks : blocks.filter((block) => !spare.has(block)));

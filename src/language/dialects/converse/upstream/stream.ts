@@ -3,21 +3,21 @@ import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
 import { BlockDelta, BlockStart, BlockStop, MessageStop, Metadata } from "../wire.ts";
 import { decodeException } from "./errors.ts";
-import { DAMAGED, EXCEPTION } from "./frames.ts";
-import { Assembly } from "./reply-assembler.ts";
+import { DAMAGED_FRAME, EXCEPTION_PREFIX } from "./frames.ts";
+import { ReplyAssembler } from "./reply-assembler.ts";
 
 /** Reads the events of one stream. The stop reason is not its end: the figures come after it. */
 export class ConverseReader implements ReplyEventReader {
-  readonly #assembly: Assembly;
+  readonly #assembly: ReplyAssembler;
 
   constructor(asked?: ReplyContext) {
-    this.#assembly = new Assembly(asked);
+    this.#assembly = new ReplyAssembler(asked);
   }
 
   read({ event, data }: StreamFrame): readonly ReplyEvent[] | undefined {
-    if (event === null || event === DAMAGED) return undefined;
-    if (event.startsWith(EXCEPTION))
-      return [{ is: "problem", problem: decodeException(event.slice(EXCEPTION.length), data) }];
+    if (event === null || event === DAMAGED_FRAME) return undefined;
+    if (event.startsWith(EXCEPTION_PREFIX))
+      return [{ is: "problem", problem: decodeException(event.slice(EXCEPTION_PREFIX.length), data) }];
     const payload = tryParseJson(data);
     if (payload === undefined) return undefined;
     switch (event) {

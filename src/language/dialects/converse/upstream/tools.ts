@@ -3,7 +3,7 @@ import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../../canon/call.ts";
 import { strictSchema } from "../../messages/upstream/schema.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
-import { ANSWER_TOOL, asksByTool } from "./reply-assembler.ts";
+import { ANSWER_TOOL, usesAnswerTool } from "./reply-assembler.ts";
 import { cachePoint } from "./turns.ts";
 
 type ToolConfig = { readonly tools: readonly JsonObject[]; readonly toolChoice?: JsonObject };
@@ -14,22 +14,22 @@ export type ToolPlan = {
   readonly instruction: string | undefined;
 };
 
-const NO_CALLS = "Do not call any tool in this answer.";
+const NO_TOOL_CALLS = "Do not call any tool in this answer.";
 
 /**
  * A conversation with tool calls in it must carry tools, also when none may be called any more; and that none may be
  * called can only be said in words.
  */
 export function planTools(call: Call, facts: ModelFacts): ToolPlan {
-  const terms: Terms = { strict: facts.structuredOutput !== "tool", marks: facts.promptCaching === true };
+  const terms: ToolSupport = { strict: facts.structuredOutput !== "tool", marks: facts.promptCaching === true };
   const { responseFormat } = call;
-  if (responseFormat.is === "json_schema" && asksByTool({ call, facts }))
+  if (responseFormat.is === "json_schema" && usesAnswerTool({ call, facts }))
     return { toolConfig: answerConfig(call, responseFormat, terms), instruction: undefined };
   const closed = call.tools.length === 0 || call.toolChoice?.is === "none";
   const used = namesUsed(call);
   if (closed && used.length === 0) return { toolConfig: undefined, instruction: undefined };
-  const tools = call.tools.length > 0 ? toolSpecs(call.tools, terms) : used.map(bareSpec);
-  if (closed) return { toolConfig: { tools }, instruction: NO_CALLS };
+  const tools = call.tools.length > 0 ? toolSpecs(call.tools, terms) : used.map(nameOnlySpec);
+  if (closed) return { toolConfig: { tools }, instruction: NO_TOOL_CALLS };
   const { toolChoice } = call;
   return {
     toolConfig: toolChoice === undefined ? { tools } : { tools, toolChoice: wireChoice(toolChoice) },
@@ -43,16 +43,16 @@ function namesUsed({ turns }: Call): string[] {
 }
 
 /** A tool that is only known from the conversation. */
-function bareSpec(name: string): JsonObject {
+function nameOnlySpec(name: string): JsonObject {
   return { toolSpec: { name, inputSchema: { json: { type: "object" } } } };
 }
 
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** What the endpoint understands in a tool's definition beside the definition itself. */
-type Terms = { readonly strict: boolean; readonly marks: boolean };
+type ToolSupport = { readonly strict: boolean; readonly marks: boolean };
 
-function toolSpecs(tools: readonly ToolDefinition[], terms: Terms): JsonObject[] {
+function toolSpecs(tools: readonly ToolDefinition[], terms: ToolSupport): JsonObject[] {
   return tools.flatMap((tool, index) => {
     const { name, description, schema, strict, cache } = tool;
     if (!TOOL_NAME.test(name)) {
@@ -87,7 +87,7 @@ function wireChoice(choice: ToolChoice): JsonObject {
 type AnswerFormat = Extract<ResponseFormat, { is: "json_schema" }>;
 
 /** The answer as one more tool. Beside tools of the caller the model chooses which it needs; alone it is forced. */
-function answerConfig({ tools, toolChoice }: Call, format: AnswerFormat, terms: Terms): ToolConfig {
+function answerConfig({ tools, toolChoice }: Call, format: AnswerFormat, terms: ToolSupport): ToolConfig {
   const own = toolSpecs(toolChoice?.is === "none" ? [] : tools, terms);
   // A call was demanded, so this turn is not the answer yet.
   if (toolChoice?.is === "required" || toolChoice?.is === "named")

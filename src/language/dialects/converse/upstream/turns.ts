@@ -1,11 +1,11 @@
 import { fault } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import { sha256Hex } from "../../../../kit/secret.ts";
-import type { CacheMark, Part, ToolCallPart, ToolResultPart, Turn } from "../../../canon/parts.ts";
-import { objectOfArguments } from "../../call-arguments.ts";
+import type { CacheBreakpoint, ConversationTurn, Part, ToolCallPart, ToolResultPart } from "../../../canon/parts.ts";
+import { decodeCallArguments } from "../../call-arguments.ts";
 import { audioBlock, DocumentEncoder, imageBlock } from "./media.ts";
 
-export type Conversation = {
+export type EncodedConversation = {
   readonly system: readonly JsonObject[];
   readonly messages: readonly { readonly role: "user" | "assistant"; readonly content: readonly JsonObject[] }[];
 };
@@ -13,23 +13,23 @@ export type Conversation = {
 /** What the endpoint understands of what a turn can carry beside its words. */
 export type TurnSupport = {
   /** Whether its models open the seals of Claude's reasoning. */
-  readonly seals: "opened" | "foreign";
+  readonly signatures: "opened" | "foreign";
   readonly cacheMarks: "understood" | "unknown";
 };
 
 /** A block and the mark behind it, which must stay together. */
-type Unit = { readonly block: JsonObject; readonly cache: CacheMark | undefined };
-type Message = { readonly role: "user" | "assistant"; readonly units: readonly Unit[] };
+type CacheableBlock = { readonly block: JsonObject; readonly cache: CacheBreakpoint | undefined };
+type DraftMessage = { readonly role: "user" | "assistant"; readonly units: readonly CacheableBlock[] };
 
 /**
  * The conversation as the dialect wants it: what stands in front for the model alone is the system prompt; then users
  * and assistants take strict turns, beginning with the user. A later word to the model stays where it was said.
  */
-export function encodeConversation(turns: readonly Turn[], support: TurnSupport): Conversation {
-  const first = leading(turns);
-  const context: Context = { support, documents: new DocumentEncoder() };
+export function encodeTurns(turns: readonly ConversationTurn[], support: TurnSupport): EncodedConversation {
+  const first = leadingInstructions(turns);
+  const context: EncodingContext = { support, documents: new DocumentEncoder() };
   const system = turns.slice(0, first).flatMap(({ parts }) => parts.flatMap((part) => textUnits(part)));
-  const messages: Message[] = [];
+  const messages: DraftMessage[] = [];
   for (const [offset, turn] of turns.slice(first).entries()) {
     const role = turn.role === "assistant" ? "assistant" : "user";
     const units = unitsOf(turn, first + offset, context);
@@ -42,8 +42,8 @@ export function encodeConversation(turns: readonly Turn[], support: TurnSupport)
     throw fault("invalid_value", { message: "messages must have a text that is not blank.", param: "messages" });
   const last = messages.at(-1);
   if (last?.role === "assistant") messages.splice(-1, 1, withoutTrailingSpace(last));
-  if (messages[0]?.role === "assistant") messages.unshift(OPENING);
-  refuseBrokenPairs(turns);
+  if (messages[0]?.role === "assistant") messages.unshift(OPENING_MESSAGE);
+  rejectUnpairedCalls(turns);
   return {
     system: blocksOf(system, support),
     messages: messages.map(({ role, units }) => ({ role, content: contentOf(units, support) })),
@@ -51,41 +51,41 @@ export function encodeConversation(turns: readonly Turn[], support: TurnSupport)
 }
 
 /** An answer that the model is to go on with may not end in white space. */
-function withoutTrailingSpace({ role, units }: Message): Message {
+function withoutTrailingSpace({ role, units }: DraftMessage): DraftMessage {
   const last = units.at(-1);
   const text = last?.block["text"];
   if (last === undefined || typeof text !== "string") return { role, units };
   return { role, units: [...units.slice(0, -1), { ...last, block: { text: text.trimEnd() } }] };
 }
 
-type Context = { readonly support: TurnSupport; readonly documents: DocumentEncoder };
+type EncodingContext = { readonly support: TurnSupport; readonly documents: DocumentEncoder };
 
 /** A user must speak first; this stands where a conversation begins with the assistant. */
-const OPENING: Message = {
+const OPENING_MESSAGE: DraftMessage = {
   role: "user",
   units: [{ block: { text: "(The conversation begins here.)" }, cache: undefined }],
 };
 
 /** How many turns in front are the system prompt. Where there is nothing else, the last of them is what is asked. */
-function leading(turns: readonly Turn[]): number {
+function leadingInstructions(turns: readonly ConversationTurn[]): number {
   const first = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   return first < 0 ? turns.length - 1 : first;
 }
 
-function blocksOf(units: readonly Unit[], { cacheMarks }: TurnSupport): JsonObject[] {
+function blocksOf(units: readonly CacheableBlock[], { cacheMarks }: TurnSupport): JsonObject[] {
   return units.flatMap(({ block, cache }) =>
     cache === undefined || cacheMarks === "unknown" ? [block] : [block, cachePoint(cache)],
   );
 }
 
 /** Five minutes are the default; endpoints that know no other time do not know the word either. */
-export function cachePoint({ ttl }: CacheMark): JsonObject {
+export function cachePoint({ ttl }: CacheBreakpoint): JsonObject {
   return { cachePoint: { type: "default", ...(ttl === "1h" ? { ttl } : {}) } };
 }
 
 /** Results of tools come first in a turn, and a document never without a text beside it. */
-function contentOf(units: readonly Unit[], support: TurnSupport): JsonObject[] {
-  const isResult = ({ block }: Unit) => block["toolResult"] !== undefined;
+function contentOf(units: readonly CacheableBlock[], support: TurnSupport): JsonObject[] {
+  const isResult = ({ block }: CacheableBlock) => block["toolResult"] !== undefined;
   const ordered = [...units.filter(isResult), ...units.filter((unit) => !isResult(unit))];
   const content = blocksOf(ordered, support);
   const lonely =
@@ -93,7 +93,7 @@ function contentOf(units: readonly Unit[], support: TurnSupport): JsonObject[] {
   return lonely ? [...content, { text: "See the document." }] : content;
 }
 
-function unitsOf({ role, parts }: Turn, turnIndex: number, context: Context): Unit[] {
+function unitsOf({ role, parts }: ConversationTurn, turnIndex: number, context: EncodingContext): CacheableBlock[] {
   if (role === "system" || role === "developer") return parts.flatMap((part) => textUnits(part));
   let calls = 0;
   return parts.flatMap((part, partIndex) => {
@@ -106,12 +106,12 @@ function unitsOf({ role, parts }: Turn, turnIndex: number, context: Context): Un
 }
 
 /** Blank texts are refused by the provider and say nothing. */
-function textUnits(part: Part): Unit[] {
+function textUnits(part: Part): CacheableBlock[] {
   if ((part.is !== "text" && part.is !== "refusal") || part.text.trim() === "") return [];
   return [{ block: { text: part.text }, cache: part.is === "text" ? part.cache : undefined }];
 }
 
-function partUnits(part: Part, param: string, { support, documents }: Context): Unit[] {
+function partUnits(part: Part, param: string, { support, documents }: EncodingContext): CacheableBlock[] {
   switch (part.is) {
     case "text":
     case "refusal":
@@ -129,12 +129,12 @@ function partUnits(part: Part, param: string, { support, documents }: Context): 
         { block: toolResult(part, param), cache: part.cache ?? part.content.findLast(({ cache }) => cache)?.cache },
       ];
     case "reasoning":
-      return support.seals === "opened" ? reasoningUnits(part) : [];
+      return support.signatures === "opened" ? reasoningUnits(part) : [];
   }
 }
 
 /** Only what its maker sealed may come back; redacted content travels as base64 of the maker's text. */
-function reasoningUnits({ detail }: Extract<Part, { is: "reasoning" }>): Unit[] {
+function reasoningUnits({ detail }: Extract<Part, { is: "reasoning" }>): CacheableBlock[] {
   if (detail.seal?.family !== "anthropic") return [];
   const { data } = detail.seal;
   const reasoningContent =
@@ -145,7 +145,7 @@ function reasoningUnits({ detail }: Extract<Part, { is: "reasoning" }>): Unit[] 
 }
 
 function toolUse(call: ToolCallPart, param: string): JsonObject {
-  return { toolUse: { toolUseId: wireToolId(call.id), name: call.name, input: objectOfArguments(call, param) } };
+  return { toolUse: { toolUseId: encodeToolId(call.id), name: call.name, input: decodeCallArguments(call, param) } };
 }
 
 function toolResult({ callId, content, failed }: ToolResultPart, param: string): JsonObject {
@@ -155,7 +155,7 @@ function toolResult({ callId, content, failed }: ToolResultPart, param: string):
   });
   return {
     toolResult: {
-      toolUseId: wireToolId(callId),
+      toolUseId: encodeToolId(callId),
       content: blocks.length === 0 ? [{ text: "(empty)" }] : blocks,
       ...(failed ? { status: "error" } : {}),
     },
@@ -165,16 +165,16 @@ function toolResult({ callId, content, failed }: ToolResultPart, param: string):
 const WIRE_ID = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /** An id of any dialect in this one's alphabet and length. The provider never answers with an id it was given. */
-function wireToolId(id: string): string {
+function encodeToolId(id: string): string {
   return WIRE_ID.test(id) ? id : `id_${sha256Hex(id).slice(0, 40)}`;
 }
 
 /** Every call has its result before the assistant speaks again, and every result its call. */
-function refuseBrokenPairs(turns: readonly Turn[]): void {
+function rejectUnpairedCalls(turns: readonly ConversationTurn[]): void {
   const open = new Map<string, string>();
   for (const [turnIndex, { role, parts }] of turns.entries()) {
     // Neighbours of one role are one turn.
-    if (role === "assistant" && turns[turnIndex - 1]?.role !== "assistant") refuseUnanswered(open);
+    if (role === "assistant" && turns[turnIndex - 1]?.role !== "assistant") rejectUnanswered(open);
     for (const [index, part] of parts.filter(({ is }) => is === "tool_call").entries())
       if (part.is === "tool_call") open.set(part.id, `messages.${turnIndex}.tool_calls.${index}`);
     for (const part of parts) {
@@ -183,10 +183,10 @@ function refuseBrokenPairs(turns: readonly Turn[]): void {
       throw fault("invalid_value", { message: `${param} names no call of the assistant's message before it.`, param });
     }
   }
-  refuseUnanswered(open);
+  rejectUnanswered(open);
 }
 
-function refuseUnanswered(open: ReadonlyMap<string, string>): void {
+function rejectUnanswered(open: ReadonlyMap<string, string>): void {
   for (const param of open.values())
     throw fault("invalid_value", { message: `${param} has no result that answers it.`, param });
 }

@@ -8,8 +8,8 @@ export type WrittenText = {
   readonly partStarts: readonly number[];
 };
 
-type Span = { readonly startByte: number; readonly endByte: number };
-type Source = { readonly url: string | null; readonly title: string | null; readonly span: Span | null };
+type ByteSpan = { readonly startByte: number; readonly endByte: number };
+type CitedSource = { readonly url: string | null; readonly title: string | null; readonly span: ByteSpan | null };
 
 /** The sources an answer names, with their places counted as clients count: in UTF-16 units. */
 export function citationsOf(candidate: WireCandidate, said: WrittenText): Citation[] {
@@ -25,7 +25,7 @@ export function citationsOf(candidate: WireCandidate, said: WrittenText): Citati
   }));
 }
 
-function groundedSources({ groundingMetadata }: WireCandidate, { partStarts }: WrittenText): Source[] {
+function groundedSources({ groundingMetadata }: WireCandidate, { partStarts }: WrittenText): CitedSource[] {
   const chunks = groundingMetadata?.groundingChunks ?? [];
   const supports = groundingMetadata?.groundingSupports ?? [];
   return supports.flatMap(({ segment, groundingChunkIndices }) => {
@@ -39,7 +39,7 @@ function groundedSources({ groundingMetadata }: WireCandidate, { partStarts }: W
   });
 }
 
-function recitedSources({ citationMetadata }: WireCandidate): Source[] {
+function recitedSources({ citationMetadata }: WireCandidate): CitedSource[] {
   const rows = citationMetadata?.citationSources ?? citationMetadata?.citations ?? [];
   return rows.map(({ uri, title, startIndex, endIndex }) => ({
     url: uri ?? null,

@@ -5,7 +5,7 @@ import { decodeProblem } from "./errors.ts";
 import { effectiveEffort } from "./reasoning.ts";
 import { decodeReply } from "./reply.ts";
 import { encodePath, encodeRequest } from "./request.ts";
-import { ChunkReader } from "./stream.ts";
+import { GeminiReader } from "./stream.ts";
 
 /** D3: Gemini's generateContent and its event stream. */
 export const geminiUpstream: UpstreamDialect = {
@@ -21,6 +21,6 @@ export const geminiUpstream: UpstreamDialect = {
   effort: ({ reasoning }, facts) => (reasoning === undefined ? undefined : effectiveEffort(reasoning.effort, facts)),
   encodeRequest: encodeRequest,
   decodeReply,
-  openReader: (asked) => new ChunkReader(asked),
+  openReader: (asked) => new GeminiReader(asked),
   decodeProblem,
 };

@@ -31,7 +31,7 @@ const BUDGET_MIN = 512;
 const BUDGET_MAX = 24_576;
 
 /** How hard to think, in the words of the model; undefined leaves it to the model. */
-export function encodeThinking(call: Call, facts: ModelFacts): JsonObject | undefined {
+export function encodeReasoning(call: Call, facts: ModelFacts): JsonObject | undefined {
   const { reasoning } = call;
   if (reasoning === undefined) return undefined;
   const { effort, budgetTokens } = reasoning;

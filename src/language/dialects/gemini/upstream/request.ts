@@ -2,11 +2,11 @@ import { fault } from "../../../../contract/faults.ts";
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import type { Call, ToolDefinition } from "../../../canon/call.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
-import { encodeThinking } from "./reasoning.ts";
-import { encodeContents } from "./turns.ts";
+import { encodeReasoning } from "./reasoning.ts";
+import { encodeTurns } from "./turns.ts";
 
 /** Facts of the catalogue that change how a request is worded. */
-const SIGNED_CALLS = "signed-tool-calls";
+const SIGNED_TOOL_CALLS = "signed-tool-calls";
 const JSON_OR_TOOLS = "json-or-tools";
 
 const STOP_SEQUENCES_MAX = 5;
@@ -14,9 +14,9 @@ const TOOL_NAME = /^[a-zA-Z_][a-zA-Z0-9_.-]*$/;
 
 /** The canonical call as the body of generateContent; whole and streamed requests have the same one. */
 export function encodeRequest(call: Call, facts: ModelFacts): string {
-  const form = facts.quirks.includes(SIGNED_CALLS) ? "signed" : "plain";
-  const { system, contents } = encodeContents(call.turns, form);
-  const tools = offeredTools(call, facts);
+  const form = facts.quirks.includes(SIGNED_TOOL_CALLS) ? "signed" : "plain";
+  const { system, contents } = encodeTurns(call.turns, form);
+  const tools = callableTools(call, facts);
   const config = encodeConfig(call, facts);
   return JSON.stringify({
     ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }),
@@ -34,7 +34,7 @@ export function encodePath({ stream }: Call, { upstreamModel }: ModelFacts): str
 }
 
 /** Older models write JSON or call tools, not both: tools that may not be called are left out, others are refused. */
-function offeredTools(call: Call, { quirks }: ModelFacts): readonly ToolDefinition[] {
+function callableTools(call: Call, { quirks }: ModelFacts): readonly ToolDefinition[] {
   if (call.responseFormat.is === "text" || call.tools.length === 0 || !quirks.includes(JSON_OR_TOOLS))
     return call.tools;
   if (call.toolChoice?.is === "none") return [];
@@ -52,12 +52,12 @@ function encodeTool({ name, description, schema }: ToolDefinition, index: number
   return {
     name,
     ...(description === null ? {} : { description }),
-    ...(schema === null || takesNothing(schema) ? {} : { parametersJsonSchema: schema }),
+    ...(schema === null || isEmptySchema(schema) ? {} : { parametersJsonSchema: schema }),
   };
 }
 
 /** An object without properties is said by leaving the schema out: some models refuse it otherwise. */
-function takesNothing({ properties, ...rest }: JsonObject): boolean {
+function isEmptySchema({ properties, ...rest }: JsonObject): boolean {
   if (Object.keys(rest).length === 0 && properties === undefined) return true;
   const { type, required, additionalProperties, $schema, title, description, ...others } = rest;
   return (
@@ -94,7 +94,7 @@ function encodeConfig(call: Call, facts: ModelFacts): JsonObject {
       param: "stop",
     });
   }
-  const thinkingConfig = encodeThinking(call, facts);
+  const thinkingConfig = encodeReasoning(call, facts);
   return {
     ...(call.temperature === undefined ? {} : { temperature: call.temperature }),
     ...(call.topP === undefined ? {} : { topP: call.topP }),

@@ -1,25 +1,25 @@
 import { isJsonObject, tryParseJson } from "../../../../kit/json.ts";
-import type { ReasoningSeal } from "../../../canon/parts.ts";
+import type { ReasoningSignature } from "../../../canon/parts.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
-import { lastTold, NO_TOKENS, type TokenCounts } from "../../../canon/usage.ts";
+import { latestUsage, NO_TOKENS, type TokenCounts } from "../../../canon/usage.ts";
 import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
 import { WireAnswer, type WireCandidate, type WireFunctionCall, type WirePart } from "../wire.ts";
 import { citationsOf } from "./citations.ts";
 import { decodeProblem } from "./errors.ts";
 import { decodeFinishReason } from "./finish.ts";
-import { madeCallId } from "./ids.ts";
+import { generatedCallId } from "./ids.ts";
 import { ArgumentsBuilder } from "./partial-arguments.ts";
 import { decodeUsage } from "./usage.ts";
 
-type OpenCall = { readonly index: number; readonly builder: ArgumentsBuilder };
+type OpenToolCall = { readonly index: number; readonly builder: ArgumentsBuilder };
 
 /** Reads the chunks of one answer in order. A whole answer is one chunk. */
-export class ChunkReader implements ReplyEventReader {
+export class GeminiReader implements ReplyEventReader {
   readonly #turns: number;
   #upstreamId: string | null | undefined;
   #usage: TokenCounts | undefined;
   #calls = 0;
-  #open: OpenCall | undefined;
+  #open: OpenToolCall | undefined;
   #text = "";
   #said = false;
   #stated: string | undefined;
@@ -52,7 +52,7 @@ export class ChunkReader implements ReplyEventReader {
     if (candidate !== undefined) this.#readCandidate(candidate, events);
     // Of a prompt that was blocked before any model saw it the figures are absent because they are zero.
     const told = decodeUsage(wire.usageMetadata) ?? (blocked === "" ? undefined : NO_TOKENS);
-    this.#usage = lastTold(this.#usage, told);
+    this.#usage = latestUsage(this.#usage, told);
     if (told !== undefined && this.#usage !== undefined) events.push({ is: "figures", usage: this.#usage });
     const stated = candidate?.finishReason;
     if (stated && stated !== "FINISH_REASON_UNSPECIFIED") this.#stated = stated;
@@ -84,7 +84,9 @@ export class ChunkReader implements ReplyEventReader {
   }
 
   #readPart(part: WirePart, events: ReplyEvent[]): void {
-    const seal: ReasoningSeal | null = part.thoughtSignature ? { family: "google", data: part.thoughtSignature } : null;
+    const seal: ReasoningSignature | null = part.thoughtSignature
+      ? { family: "google", data: part.thoughtSignature }
+      : null;
     if (part.functionCall != null) {
       this.#readCall(part.functionCall, seal, events);
       return;
@@ -102,13 +104,13 @@ export class ChunkReader implements ReplyEventReader {
   }
 
   /** A call comes whole, or it opens and its arguments follow as values at paths. */
-  #readCall(call: WireFunctionCall, signature: ReasoningSeal | null, events: ReplyEvent[]): void {
+  #readCall(call: WireFunctionCall, signature: ReasoningSignature | null, events: ReplyEvent[]): void {
     if (call.name) {
       this.#closeCall(events);
       const index = this.#calls;
       this.#calls += 1;
       this.#said = true;
-      const id = call.id || madeCallId(this.#upstreamId ?? null, this.#turns, index);
+      const id = call.id || generatedCallId(this.#upstreamId ?? null, this.#turns, index);
       events.push({ is: "tool_call", index, id, name: call.name, signature });
       this.#open = { index, builder: new ArgumentsBuilder() };
     }
@@ -117,7 +119,7 @@ export class ChunkReader implements ReplyEventReader {
     if (call.args != null) open.builder.merge(call.args);
     for (const piece of call.partialArgs ?? []) {
       if (open.builder.add(piece)) continue;
-      events.push({ is: "problem", problem: broken("a piece of a tool call's arguments has no place") });
+      events.push({ is: "problem", problem: malformedReply("a piece of a tool call's arguments has no place") });
       return;
     }
     if (call.willContinue !== true) this.#closeCall(events);
@@ -135,7 +137,7 @@ export class ChunkReader implements ReplyEventReader {
     this.#closeCall(events);
     const ended = decodeFinishReason(this.#stated, this.#calls > 0 ? "calls" : "no_calls");
     if (ended.is === "broken") {
-      events.push({ is: "problem", problem: broken(message ?? ended.why) });
+      events.push({ is: "problem", problem: malformedReply(message ?? ended.why) });
       return;
     }
     if (ended.reason === this.#finish) return;
@@ -150,6 +152,6 @@ export class ChunkReader implements ReplyEventReader {
 }
 
 /** The model's own failure, as if the server had said so with a status. */
-function broken(message: string) {
+function malformedReply(message: string) {
   return { message, code: "malformed_answer", type: null, status: 502 };
 }

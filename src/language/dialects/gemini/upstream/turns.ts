@@ -2,24 +2,24 @@ import { fault } from "../../../../contract/faults.ts";
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
 import type { Call } from "../../../canon/call.ts";
-import type { MediaSource, Part, ToolCallPart, ToolResultPart, Turn } from "../../../canon/parts.ts";
-import { objectOfArguments } from "../../call-arguments.ts";
-import { typeByBytes } from "../../media.ts";
+import type { ConversationTurn, MediaSource, Part, ToolCallPart, ToolResultPart } from "../../../canon/parts.ts";
+import { decodeCallArguments } from "../../call-arguments.ts";
+import { sniffMediaType } from "../../media.ts";
 import { resultText } from "../../result-text.ts";
 
-type Content = { readonly role: "user" | "model"; readonly parts: JsonObject[] };
+type WireContent = { readonly role: "user" | "model"; readonly parts: JsonObject[] };
 
 /** How the model wants tool calls back: older ones by name and order, newer ones with ids and a signature. */
-export type CallForm = "plain" | "signed";
+export type ToolCallForm = "plain" | "signed";
 
 /** Documented stand-in for calls in the history that this model did not make, or whose signature the client lost. */
-const NO_SIGNATURE = "skip_thought_signature_validator";
+const SKIP_SIGNATURE_CHECK = "skip_thought_signature_validator";
 
 /** The conversation in this dialect's two roles, and what stands above it. */
-export function encodeContents(
+export function encodeTurns(
   turns: Call["turns"],
-  form: CallForm,
-): { readonly system: readonly JsonObject[]; readonly contents: readonly Content[] } {
+  form: ToolCallForm,
+): { readonly system: readonly JsonObject[]; readonly contents: readonly WireContent[] } {
   const spoken = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   const writer = new ContentWriter(form);
   // With nothing below them, instructions are the conversation.
@@ -32,25 +32,25 @@ function textPart(part: Part): JsonObject[] {
   return (part.is === "text" || part.is === "refusal") && part.text !== "" ? [{ text: part.text }] : [];
 }
 
-type Result = { readonly order: number; readonly parts: readonly JsonObject[] };
+type FunctionResult = { readonly order: number; readonly parts: readonly JsonObject[] };
 
 class ContentWriter {
-  readonly #form: CallForm;
-  readonly #contents: Content[] = [];
+  readonly #form: ToolCallForm;
+  readonly #contents: WireContent[] = [];
   /** Calls made so far, by id: results only name the id, and this dialect wants the name. */
   readonly #calls = new Map<string, { readonly name: string; readonly order: number }>();
   /** Those that wait for their results, with the field that made them. */
   readonly #open = new Map<string, string>();
   #order = 0;
   /** What the user's side says between two turns of the model: results first, then everything else. */
-  #results: Result[] = [];
+  #results: FunctionResult[] = [];
   #said: JsonObject[] = [];
 
-  constructor(form: CallForm) {
+  constructor(form: ToolCallForm) {
     this.#form = form;
   }
 
-  turn(turn: Turn, index: number): void {
+  turn(turn: ConversationTurn, index: number): void {
     if (turn.role === "assistant") {
       if (this.#results.length + this.#said.length > 0) this.#checkAnswered();
       this.#flush();
@@ -63,7 +63,7 @@ class ContentWriter {
     }
   }
 
-  finish(): readonly Content[] {
+  finish(): readonly WireContent[] {
     this.#checkAnswered();
     this.#flush();
     if (this.#contents.length === 0)
@@ -75,7 +75,7 @@ class ContentWriter {
   }
 
   /** Consecutive turns of one role are one turn; the parts in it stay apart, signed or not. */
-  #push(role: Content["role"], parts: readonly JsonObject[]): void {
+  #push(role: WireContent["role"], parts: readonly JsonObject[]): void {
     if (parts.length === 0) return;
     const last = this.#contents.at(-1);
     if (last?.role === role) last.parts.push(...parts);
@@ -108,7 +108,7 @@ class ContentWriter {
     this.#said = [];
   }
 
-  #result(part: ToolResultPart, param: string): Result {
+  #result(part: ToolResultPart, param: string): FunctionResult {
     const called = this.#calls.get(part.callId);
     if (called === undefined) {
       throw fault("invalid_value", {
@@ -138,11 +138,11 @@ class ContentWriter {
     return this.#form === "signed" ? { id: callId } : {};
   }
 
-  #modelParts({ parts }: Turn, index: number): JsonObject[] {
+  #modelParts({ parts }: ConversationTurn, index: number): JsonObject[] {
     let calls = 0;
     const write = (call: ToolCallPart) => this.#call(call, calls, `messages.${index}.tool_calls.${calls++}`);
-    if (isInOrder(parts)) return sealedInPlace(parts, write);
-    return [...sealedTexts(parts), ...parts.filter((part) => part.is === "tool_call").map(write)];
+    if (hasExplicitOrder(parts)) return signInOrder(parts, write);
+    return [...signTexts(parts), ...parts.filter((part) => part.is === "tool_call").map(write)];
   }
 
   #call(call: ToolCallPart, at: number, param: string): JsonObject {
@@ -151,12 +151,12 @@ class ContentWriter {
     this.#order += 1;
     const own = call.signature?.family === "google" ? call.signature.data : undefined;
     // Of parallel calls only the first one is signed.
-    const signature = own ?? (this.#form === "signed" && at === 0 ? NO_SIGNATURE : undefined);
+    const signature = own ?? (this.#form === "signed" && at === 0 ? SKIP_SIGNATURE_CHECK : undefined);
     return {
       functionCall: {
         ...this.#id(call.id),
         name: call.name,
-        args: objectOfArguments(call, param),
+        args: decodeCallArguments(call, param),
       },
       ...(signature === undefined ? {} : { thoughtSignature: signature }),
     };
@@ -166,23 +166,23 @@ class ContentWriter {
 /** Chat messages have thoughts, text and calls in fields of their own; only other dialects can tell another order. */
 const FIELD_ORDER: Readonly<Partial<Record<Part["is"], number>>> = { reasoning: 0, tool_call: 2 };
 
-function isInOrder(parts: readonly Part[]): boolean {
+function hasExplicitOrder(parts: readonly Part[]): boolean {
   const places = parts.map(({ is }) => FIELD_ORDER[is] ?? 1);
   return places.some((place, at) => place < (places[at - 1] ?? 0));
 }
 
-function sealOf(part: Part): string | undefined {
+function googleSignature(part: Part): string | undefined {
   const seal = part.is === "reasoning" ? part.detail.seal : null;
   return seal?.family === "google" ? seal.data : undefined;
 }
 
 /** As the model said it: a seal belongs to the text right before it, or stands on a part of its own. */
-function sealedInPlace(parts: readonly Part[], write: (call: ToolCallPart) => JsonObject): JsonObject[] {
+function signInOrder(parts: readonly Part[], write: (call: ToolCallPart) => JsonObject): JsonObject[] {
   const spoken: JsonObject[] = [];
   for (const part of parts) {
     if (part.is === "tool_call") spoken.push(write(part));
     else spoken.push(...textPart(part));
-    const thoughtSignature = sealOf(part);
+    const thoughtSignature = googleSignature(part);
     if (thoughtSignature === undefined) continue;
     const last = spoken.at(-1);
     const isOpen = last !== undefined && "text" in last && last["thoughtSignature"] === undefined;
@@ -193,9 +193,9 @@ function sealedInPlace(parts: readonly Part[], write: (call: ToolCallPart) => Js
 }
 
 /** Where the order is not known, the last seal belongs to the last text; further ones stand on parts of their own. */
-function sealedTexts(parts: readonly Part[]): JsonObject[] {
+function signTexts(parts: readonly Part[]): JsonObject[] {
   const texts = parts.flatMap(textPart);
-  const seals = parts.flatMap((part) => sealOf(part) ?? []);
+  const seals = parts.flatMap((part) => googleSignature(part) ?? []);
   const last = texts.pop() ?? (seals.length > 0 ? { text: "" } : undefined);
   if (last === undefined) return [];
   const own = seals.pop();
@@ -227,7 +227,7 @@ function valueIn(text: string): unknown {
 /** The type that the bytes have, where they tell: a name such as image/jpg is refused upstream. */
 function inlineData(source: MediaSource, param: string): JsonObject {
   if (source.is === "inline") {
-    const mimeType = typeByBytes(source.base64) ?? source.mediaType;
+    const mimeType = sniffMediaType(source.base64) ?? source.mediaType;
     return { inlineData: { mimeType, data: source.base64 } };
   }
   throw fault("invalid_value", {

@@ -18,7 +18,7 @@ export function decodeUsage(value: unknown): TokenCounts | undefined {
     inputTokens,
     cachedTokens: wire.cachedContentTokenCount ?? 0,
     cacheWriteTokens: 0,
-    outputTokens: thoughtsAreWithin(wire, inputTokens) ? written : written + reasoningTokens,
+    outputTokens: includesThoughts(wire, inputTokens) ? written : written + reasoningTokens,
     reasoningTokens,
     audioInputTokens: audioIn(wire.promptTokensDetails) + audioIn(wire.toolUsePromptTokensDetails),
     audioOutputTokens: audioIn(wire.candidatesTokensDetails),
@@ -32,7 +32,7 @@ export function decodeUsage(value: unknown): TokenCounts | undefined {
 }
 
 /** Some servers count thoughts among what was written; they are known by their total. */
-function thoughtsAreWithin(wire: WireUsage, inputTokens: number): boolean {
+function includesThoughts(wire: WireUsage, inputTokens: number): boolean {
   const { thoughtsTokenCount: thoughts, candidatesTokenCount: written, totalTokenCount: total } = wire;
   return !!thoughts && total != null && written != null && written >= thoughts && total === inputTokens + written;
 }

@@ -4,7 +4,7 @@ const OPENERS: ReadonlySet<number> = new Set([0x7b, 0x5b]);
 const CLOSERS: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 
 /** Follows a JSON object that arrives in pieces, and knows when its last bracket has closed. */
-export class ArgumentsEnd {
+export class JsonEndDetector {
   #depth = 0;
   #begun = false;
   #inString = false;

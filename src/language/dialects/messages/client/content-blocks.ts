@@ -1,47 +1,47 @@
 import { isJsonObject, type JsonObject, tryParseJson } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
-import type { ReasoningDetail, ReasoningSeal } from "../../../canon/parts.ts";
+import type { ReasoningDetail, ReasoningSignature } from "../../../canon/parts.ts";
 import type { Citation, ReplyEvent } from "../../../canon/reply-events.ts";
-import { writeSeal } from "../reasoning-signatures.ts";
-import { wireToolId } from "../tool-ids.ts";
-import { ArgumentsEnd } from "./arguments-end.ts";
+import { encodeSignature } from "../reasoning-signatures.ts";
+import { encodeToolId } from "../tool-ids.ts";
+import { JsonEndDetector } from "./arguments-end.ts";
 
 /** One step of an answer's content, as this dialect takes them. */
-export type Step =
+export type BlockStep =
   | { readonly is: "open"; readonly index: number; readonly block: JsonObject }
   | { readonly is: "delta"; readonly index: number; readonly delta: JsonObject }
   | { readonly is: "close"; readonly index: number };
 
-type Draft = {
+type BlockDraft = {
   readonly kind: "text" | "thinking" | "tool" | "sealed";
   readonly block: JsonObject;
   /** Pieces that wait until the block is the open one. */
   readonly waiting: JsonObject[];
   /** Of a tool call: which one, and how its arguments come. */
-  readonly call?: OpenCall;
+  readonly call?: OpenToolCall;
   opened: boolean;
   /** Nothing more belongs to it. */
   done: boolean;
 };
 
-type OpenCall = {
+type OpenToolCall = {
   readonly index: number;
-  readonly end: ArgumentsEnd;
+  readonly end: JsonEndDetector;
   /** What the arguments begin as. */
   form: "unknown" | "object" | "other";
   /** What came and is no object: it is not told before it is known what to make of it. */
-  held: string;
+  heldArguments: string;
 };
 
-const NOTHING: readonly Step[] = [];
+const NOTHING: readonly BlockStep[] = [];
 
 /**
  * Blocks of this dialect follow each other and never overlap, while other dialects may write several tool calls at
  * once. So the blocks stand in line: the first is open and written as it comes, the others wait their turn. A block
  * opens with the first thing that is in it, and it closes when another one waits and nothing more can belong to it.
  */
-export class BlockLine {
-  readonly #line: Draft[] = [];
+export class BlockQueue {
+  readonly #line: BlockDraft[] = [];
   /** How many calls the caller takes of one answer. */
   readonly #takes: "many" | "one";
   #index = 0;
@@ -62,7 +62,7 @@ export class BlockLine {
     return this.#refusal;
   }
 
-  add(event: ReplyEvent): readonly Step[] {
+  add(event: ReplyEvent): readonly BlockStep[] {
     switch (event.is) {
       case "refusal":
         this.#refusal += event.text;
@@ -89,29 +89,29 @@ export class BlockLine {
   }
 
   /** Whatever still waits, in order. */
-  finish(): readonly Step[] {
+  finish(): readonly BlockStep[] {
     for (const draft of this.#line) {
       draft.done = true;
-      if (draft.call !== undefined && draft.call.form !== "object" && draft.call.held !== "")
-        draft.waiting.push({ type: "input_json_delta", partial_json: objectIn(draft.call.held) });
+      if (draft.call !== undefined && draft.call.form !== "object" && draft.call.heldArguments !== "")
+        draft.waiting.push({ type: "input_json_delta", partial_json: unwrapObject(draft.call.heldArguments) });
     }
     return this.#advance();
   }
 
-  #text(text: string): readonly Step[] {
+  #text(text: string): readonly BlockStep[] {
     if (text === "") return NOTHING;
     this.#tail("text", { type: "text", text: "" }).waiting.push({ type: "text_delta", text });
     return this.#advance();
   }
 
-  #reasoning(text: string): readonly Step[] {
+  #reasoning(text: string): readonly BlockStep[] {
     if (text === "") return NOTHING;
     this.#shown += text;
     this.#tail("thinking", THINKING).waiting.push({ type: "thinking_delta", thinking: text });
     return this.#advance();
   }
 
-  #detail(detail: ReasoningDetail): readonly Step[] {
+  #detail(detail: ReasoningDetail): readonly BlockStep[] {
     const shown = this.#shown;
     this.#shown = "";
     if (detail.is === "sealed") return this.#seal(detail.seal, "block");
@@ -121,29 +121,29 @@ export class BlockLine {
     if (!isOpen && seal === null && (text === "" || text === shown)) return NOTHING;
     const draft = this.#tail("thinking", THINKING);
     if (!isOpen && text !== "") draft.waiting.push({ type: "thinking_delta", thinking: text });
-    if (seal !== null) draft.waiting.push({ type: "signature_delta", signature: writeSeal(seal, "block") });
+    if (seal !== null) draft.waiting.push({ type: "signature_delta", signature: encodeSignature(seal, "block") });
     draft.done = true;
     return this.#advance();
   }
 
-  #seal(seal: ReasoningSeal, place: "block" | "call"): readonly Step[] {
-    const block = { type: "redacted_thinking", data: writeSeal(seal, place) };
+  #seal(seal: ReasoningSignature, place: "block" | "call"): readonly BlockStep[] {
+    const block = { type: "redacted_thinking", data: encodeSignature(seal, place) };
     this.#line.push({ kind: "sealed", block, waiting: [], opened: false, done: true });
     return this.#advance();
   }
 
   /** A signature of another family has no place on the call: it stands in a block of its own right before it. */
-  #call({ index, id, name, signature }: Extract<ReplyEvent, { is: "tool_call" }>): readonly Step[] {
+  #call({ index, id, name, signature }: Extract<ReplyEvent, { is: "tool_call" }>): readonly BlockStep[] {
     this.#calls += 1;
     if (this.#takes === "one" && this.#calls > 1) return NOTHING;
     const before = signature === null ? NOTHING : this.#seal(signature, "call");
-    const block = { type: "tool_use", id: wireToolId(id), name, input: {} };
-    const call: OpenCall = { index, end: new ArgumentsEnd(), form: "unknown", held: "" };
+    const block = { type: "tool_use", id: encodeToolId(id), name, input: {} };
+    const call: OpenToolCall = { index, end: new JsonEndDetector(), form: "unknown", heldArguments: "" };
     this.#line.push({ kind: "tool", block, waiting: [], call, opened: false, done: false });
     return [...before, ...this.#advance()];
   }
 
-  #arguments(index: number, text: string): readonly Step[] {
+  #arguments(index: number, text: string): readonly BlockStep[] {
     const draft = this.#line.find(({ call }) => call?.index === index);
     if (draft?.call === undefined || text === "") return NOTHING;
     const { call } = draft;
@@ -151,7 +151,7 @@ export class BlockLine {
     if (first !== undefined) call.form = first === "{" ? "object" : "other";
     // The arguments of this dialect are an object. Once one has begun, it is told as it comes.
     if (call.form !== "object") {
-      call.held += text;
+      call.heldArguments += text;
       return NOTHING;
     }
     call.end.feed(text);
@@ -160,7 +160,7 @@ export class BlockLine {
   }
 
   /** Sources belong to the text that is being written; where none is, nobody could tell what they are for. */
-  #cite({ url, title }: Citation): readonly Step[] {
+  #cite({ url, title }: Citation): readonly BlockStep[] {
     const last = this.#line.at(-1);
     if (last?.kind !== "text") return NOTHING;
     const citation = {
@@ -175,16 +175,16 @@ export class BlockLine {
   }
 
   /** The last block of the line when more of the same belongs to it, or else a new one behind it. */
-  #tail(kind: Draft["kind"], block: JsonObject): Draft {
+  #tail(kind: BlockDraft["kind"], block: JsonObject): BlockDraft {
     const last = this.#line.at(-1);
     if (last?.kind === kind && !last.done) return last;
-    const draft: Draft = { kind, block, waiting: [], opened: false, done: false };
+    const draft: BlockDraft = { kind, block, waiting: [], opened: false, done: false };
     this.#line.push(draft);
     return draft;
   }
 
-  #advance(): readonly Step[] {
-    const steps: Step[] = [];
+  #advance(): readonly BlockStep[] {
+    const steps: BlockStep[] = [];
     for (let first = this.#line[0]; first !== undefined; first = this.#line[0]) {
       const index = this.#index;
       if (!first.opened) steps.push({ is: "open", index, block: first.block });
@@ -203,7 +203,7 @@ export class BlockLine {
 const THINKING: JsonObject = { type: "thinking", thinking: "", signature: "" };
 
 /** A few models write their arguments as the text of a text; what is no object either way is none. */
-function objectIn(text: string): string {
+function unwrapObject(text: string): string {
   const inner = tryParseJson(text);
   return typeof inner === "string" && isJsonObject(tryParseJson(inner)) ? inner : "{}";
 }

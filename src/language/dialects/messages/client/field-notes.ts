@@ -1,16 +1,16 @@
 import { isJsonObject } from "../../../../kit/json.ts";
 
 /** What becomes of a field: read here, left out and noted, left out as an echo of an answer, or only for the dialect itself. */
-export type Lot = "read" | "advisory" | "echo" | "native";
+export type FieldHandling = "read" | "advisory" | "echo" | "native";
 
 /** A field's lot, or how it is drawn from the value. */
-export type FieldRule = Lot | ((value: unknown) => Lot);
+export type FieldRule = FieldHandling | ((value: unknown) => FieldHandling);
 export type FieldRules = Readonly<Record<string, FieldRule>>;
 
 const NOTES_MAX = 64;
 
 /** Collects, while a request is read, the fields that cannot be said elsewhere. */
-export class Notes {
+export class FieldNotes {
   readonly #native = new Set<string>();
   readonly #advisory = new Set<string>();
 
@@ -39,7 +39,7 @@ export class Notes {
 }
 
 /** A row for fields that mean nothing with these values, and something only the dialect can say with any other. */
-export function onlyAs(lot: Lot, ...values: readonly unknown[]): FieldRule {
+export function onlyAs(lot: FieldHandling, ...values: readonly unknown[]): FieldRule {
   return (value) => (values.includes(value) ? lot : "native");
 }
 

@@ -2,19 +2,19 @@ import type { Fault } from "../../../../contract/faults.ts";
 import { type CountTokensRequest, type InputMessage, isKnownBlock } from "../../../../contract/schemas/messages.ts";
 import type { Call } from "../../../canon/call.ts";
 import { toCallerParameterName } from "../../caller-parameter-names.ts";
-import { Notes } from "./field-notes.ts";
+import { FieldNotes } from "./field-notes.ts";
 import { decodeMessage } from "./turns.ts";
 
 /** A refusal that names a field of the canonical call, with the name that the field has in the request. */
 export function toCallerParameterNames(problem: Fault, request: CountTokensRequest, call: Call): Fault {
-  return toCallerParameterName(problem, call, (param) => callersName(param, request, call));
+  return toCallerParameterName(problem, call, (param) => callerName(param, request, call));
 }
 
 const TURN = /^messages\.(\d+)(?:\.(.+))?$/;
 const TOOL = /^tools\.(\d+)\.function\.(name|parameters|description)$/;
 const TOOL_FIELDS: Readonly<Record<string, string>> = { parameters: "input_schema" };
 
-function callersName(param: string, request: CountTokensRequest, call: Call): string {
+function callerName(param: string, request: CountTokensRequest, call: Call): string {
   const tool = TOOL.exec(param);
   if (tool !== null) return `tools.${tool[1]}.${TOOL_FIELDS[tool[2] ?? ""] ?? tool[2]}`;
   const turn = TURN.exec(param);
@@ -23,50 +23,50 @@ function callersName(param: string, request: CountTokensRequest, call: Call): st
   const at = Number(turn[1]) - (call.turns.length - request.messages.length);
   const message = request.messages[at];
   if (message === undefined) return "system";
-  return ["messages", at, ...placeIn(message, turn[2] ?? "", request.messages.slice(0, at))].join(".");
+  return ["messages", at, ...pathInMessage(message, turn[2] ?? "", request.messages.slice(0, at))].join(".");
 }
 
 const PART = /^content\.(\d+)(\..+)?$/;
 const CALL = /^tool_calls\.(\d+)(?:\.function\.(name|arguments))?$/;
 const CALL_FIELDS: Readonly<Record<string, string>> = { name: "name", arguments: "input" };
 
-function placeIn(message: InputMessage, rest: string, before: readonly InputMessage[]): (string | number)[] {
+function pathInMessage(message: InputMessage, rest: string, before: readonly InputMessage[]): (string | number)[] {
   if (typeof message.content === "string") return ["content"];
   const part = PART.exec(rest);
-  if (part !== null) return ["content", blockOf(message, Number(part[1])), ...(part[2] ?? "").split(".").slice(1)];
+  if (part !== null) return ["content", blockOfPart(message, Number(part[1])), ...(part[2] ?? "").split(".").slice(1)];
   const call = CALL.exec(rest);
   if (call !== null) {
     const field = CALL_FIELDS[call[2] ?? ""];
-    return ["content", nthOf(message, "tool_use", Number(call[1])), ...(field === undefined ? [] : [field])];
+    return ["content", nthBlock(message, "tool_use", Number(call[1])), ...(field === undefined ? [] : [field])];
   }
-  if (rest === "tool_call_id") return ["content", strayResult(message, before), "tool_use_id"];
+  if (rest === "tool_call_id") return ["content", unmatchedResult(message, before), "tool_use_id"];
   return rest === "" ? [] : [rest];
 }
 
 /** A block may become several parts, or none. */
-function blockOf(message: InputMessage, part: number): number {
+function blockOfPart(message: InputMessage, part: number): number {
   if (typeof message.content === "string") return 0;
   let parts = 0;
   for (const [at, block] of message.content.entries()) {
-    parts += decodeMessage({ ...message, content: [block] }, "", new Notes()).parts.length;
+    parts += decodeMessage({ ...message, content: [block] }, "", new FieldNotes()).parts.length;
     if (part < parts) return at;
   }
   return message.content.length - 1;
 }
 
-function nthOf({ content }: InputMessage, type: string, nth: number): number {
+function nthBlock({ content }: InputMessage, type: string, nth: number): number {
   if (typeof content === "string") return 0;
   return [...content.entries()].filter(([, block]) => block.type === type)[nth]?.[0] ?? 0;
 }
 
 /** The first result that answers no call before it. */
-function strayResult(message: InputMessage, before: readonly InputMessage[]): number {
+function unmatchedResult(message: InputMessage, before: readonly InputMessage[]): number {
   const calls = new Set(before.flatMap((one) => knownBlocks(one).map((block) => ("id" in block ? block.id : ""))));
   const blocks = typeof message.content === "string" ? [] : message.content;
   const stray = blocks.findIndex(
     (block) => isKnownBlock(block) && block.type === "tool_result" && !calls.has(block.tool_use_id),
   );
-  return stray < 0 ? nthOf(message, "tool_result", 0) : stray;
+  return stray < 0 ? nthBlock(message, "tool_result", 0) : stray;
 }
 
 function knownBlocks({ content }: InputMessage) {

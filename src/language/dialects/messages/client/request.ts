@@ -3,13 +3,13 @@ import type { CountTokensRequest } from "../../../../contract/schemas/messages.t
 import { isJsonObject } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { Parameter } from "../../../canon/parameters.ts";
-import type { Part, Turn } from "../../../canon/parts.ts";
+import type { ConversationTurn, Part } from "../../../canon/parts.ts";
 import { decodeRoutingHints } from "../../../canon/routing-hints.ts";
 import { extrasOf } from "../../extras.ts";
-import { keptInContainer, uploadsIn } from "../../uploads.ts";
-import { type FieldRules, Notes, onlyAs, onlyEmpty } from "./field-notes.ts";
+import { fileReferencesIn, storedResourcesInContainer } from "../../uploads.ts";
+import { FieldNotes, type FieldRules, onlyAs, onlyEmpty } from "./field-notes.ts";
 import { decodeCompaction, decodeFormat, decodeReasoning, decodeToolChoice, decodeTools } from "./settings.ts";
-import { cacheMark, decodeMessage } from "./turns.ts";
+import { decodeCacheControl, decodeMessage } from "./turns.ts";
 
 /** Every field of the dialect, and what becomes of it where the endpoint speaks another one. */
 const FIELDS: FieldRules = {
@@ -53,8 +53,8 @@ const FIELDS: FieldRules = {
 
 /** The canonical call behind a request of this dialect. */
 export function decodeRequest(request: CountTokensRequest): Call {
-  if (request["thread"] != null) throw noThreads();
-  const notes = new Notes();
+  if (request["thread"] != null) throw threadsUnsupported();
+  const notes = new FieldNotes();
   notes.classify(request, FIELDS, "");
   const turns = decodeTurns(request, notes);
   const tools = decodeTools(request.tools ?? [], notes);
@@ -68,15 +68,15 @@ export function decodeRequest(request: CountTokensRequest): Call {
     tools: tools.length > 0,
     tool_choice: toolChoice !== undefined,
     response_format: responseFormat.is !== "text",
-    reasoning_effort: reasoning !== undefined && reasoning.wish.isOptional !== true,
+    reasoning_effort: reasoning !== undefined && reasoning.settings.isOptional !== true,
     stop: stop.length > 0,
     // temperature and top_p are no rows: a model that chooses its words by itself is asked without them.
     top_k: request.top_k != null,
   };
   const routingHints = decodeRoutingHints(request);
   const uploadPaths = [
-    ...uploadsIn(request.messages, (at, inside) => `messages.${at}${inside}`),
-    ...keptInContainer(request["container"]),
+    ...fileReferencesIn(request.messages, (at, inside) => `messages.${at}${inside}`),
+    ...storedResourcesInContainer(request["container"]),
   ];
   return {
     model: request.model,
@@ -84,7 +84,7 @@ export function decodeRequest(request: CountTokensRequest): Call {
     tools,
     toolChoice,
     responseFormat,
-    reasoning: reasoning?.wish,
+    reasoning: reasoning?.settings,
     maxOutputTokens: request.max_tokens ?? undefined,
     temperature: request.temperature ?? undefined,
     topP: request.top_p ?? undefined,
@@ -110,7 +110,7 @@ export function decodeRequest(request: CountTokensRequest): Call {
 }
 
 /** A provider's thread goes by the provider's id for an answer, and the caller has the gateway's; nor could it move on. */
-function noThreads(): Fault {
+function threadsUnsupported(): Fault {
   return fault("unsupported_parameter", {
     message: "thread: the gateway holds no conversations for providers. Send the whole conversation without it.",
     param: "thread",
@@ -128,17 +128,17 @@ const PARAMETER_ORDER: readonly Parameter[] = [
 ];
 
 /** One turn for the system prompt where there is one, then one for each message. */
-function decodeTurns({ system, messages }: CountTokensRequest, notes: Notes): Turn[] {
+function decodeTurns({ system, messages }: CountTokensRequest, notes: FieldNotes): ConversationTurn[] {
   const turns = messages.map((message, at) => decodeMessage(message, `messages.${at}`, notes));
   const instructions = decodeSystem(system, notes);
   return instructions.length === 0 ? turns : [{ role: "system", parts: instructions }, ...turns];
 }
 
 /** A line of a well-known client's own bookkeeping, new in every request: it would spoil the caches of other providers. */
-const BOOKKEEPING = /^x-anthropic-billing-header:/;
+const CLIENT_BILLING_LINE = /^x-anthropic-billing-header:/;
 const SYSTEM_ROWS: FieldRules = { type: "read", text: "read", cache_control: "read", citations: "echo" };
 
-function decodeSystem(system: CountTokensRequest["system"], notes: Notes): Part[] {
+function decodeSystem(system: CountTokensRequest["system"], notes: FieldNotes): Part[] {
   if (typeof system === "string") return system === "" ? [] : [{ is: "text", text: system }];
   return (system ?? []).flatMap((block, at): Part[] => {
     const path = `system.${at}`;
@@ -147,11 +147,17 @@ function decodeSystem(system: CountTokensRequest["system"], notes: Notes): Part[
       return [];
     }
     notes.classify(block, SYSTEM_ROWS, path);
-    if (at === 0 && BOOKKEEPING.test(block["text"])) {
+    if (at === 0 && CLIENT_BILLING_LINE.test(block["text"])) {
       notes.note("advisory", path);
       return [];
     }
     const control = block["cache_control"];
-    return [{ is: "text", text: block["text"], ...(isJsonObject(control) ? cacheMark({ type: "", ...control }) : {}) }];
+    return [
+      {
+        is: "text",
+        text: block["text"],
+        ...(isJsonObject(control) ? decodeCacheControl({ type: "", ...control }) : {}),
+      },
+    ];
   });
 }

@@ -4,16 +4,16 @@ import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import {
   EFFORTS,
   type Effort,
-  type ReasoningWish,
+  type ReasoningSettings,
   type ResponseFormat,
   type ToolChoice,
   type ToolDefinition,
 } from "../../../canon/call.ts";
-import { effortOfBudget } from "../../../canon/effort.ts";
-import { type FieldRule, type FieldRules, type Notes, onlyAs } from "./field-notes.ts";
-import { cacheMark } from "./turns.ts";
+import { effortForBudget } from "../../../canon/effort.ts";
+import { type FieldNotes, type FieldRule, type FieldRules, onlyAs } from "./field-notes.ts";
+import { decodeCacheControl } from "./turns.ts";
 
-const DIRECT_ONLY: FieldRule = (value) =>
+const DIRECT_CALLERS_ONLY: FieldRule = (value) =>
   Array.isArray(value) && value.every((caller) => caller === "direct") ? "echo" : "native";
 
 const TOOL_ROWS: FieldRules = {
@@ -23,14 +23,14 @@ const TOOL_ROWS: FieldRules = {
   input_schema: "read",
   strict: "read",
   cache_control: "read",
-  allowed_callers: DIRECT_ONLY,
+  allowed_callers: DIRECT_CALLERS_ONLY,
   defer_loading: onlyAs("echo", false),
   eager_input_streaming: "advisory",
   input_examples: "advisory",
 };
 
 /** Tools that the caller runs. Those of the provider exist with endpoints of this dialect only. */
-export function decodeTools(tools: readonly MessageTool[], notes: Notes): ToolDefinition[] {
+export function decodeTools(tools: readonly MessageTool[], notes: FieldNotes): ToolDefinition[] {
   return tools.flatMap((tool, at) => {
     if (!isCustomTool(tool)) {
       notes.note("native", `tools.${at}.type`);
@@ -44,7 +44,7 @@ export function decodeTools(tools: readonly MessageTool[], notes: Notes): ToolDe
         description: description ?? null,
         schema: input_schema,
         strict: strict ?? null,
-        ...cacheMark(cache_control),
+        ...decodeCacheControl(cache_control),
       },
     ];
   });
@@ -59,7 +59,7 @@ const CHOICE_ROWS: FieldRules = { type: "read", name: "read", disable_parallel_t
 export function decodeToolChoice(
   choice: CountTokensRequest["tool_choice"],
   tools: readonly ToolDefinition[],
-  notes: Notes,
+  notes: FieldNotes,
 ): ToolChoice | undefined {
   if (!choice) return undefined;
   notes.classify(choice, CHOICE_ROWS, "tool_choice");
@@ -82,7 +82,7 @@ export function decodeToolChoice(
   }
 }
 
-type Reasoning = { readonly wish: ReasoningWish; readonly field: string };
+type DecodedReasoning = { readonly settings: ReasoningSettings; readonly field: string };
 
 const THINKING_ROWS: FieldRules = { type: "read", budget_tokens: "read", display: "advisory" };
 /** How hard to think where the caller turns it on and says no word for it. */
@@ -92,23 +92,24 @@ const EFFORT_BETWEEN_TOOLS: Effort = "low";
 /** What the caller wishes, and the field that says it. A budget is a demand; the rest is left out where it cannot be said. */
 export function decodeReasoning(
   { thinking, output_config }: Pick<CountTokensRequest, "thinking" | "output_config">,
-  notes: Notes,
-): Reasoning | undefined {
+  notes: FieldNotes,
+): DecodedReasoning | undefined {
   const word = decodeEffort(output_config?.effort, notes);
-  if (!thinking) return word === undefined ? undefined : { wish: gently(word), field: "output_config.effort" };
+  if (!thinking)
+    return word === undefined ? undefined : { settings: optionalEffort(word), field: "output_config.effort" };
   notes.classify(thinking, THINKING_ROWS, "thinking");
   const field = "thinking";
   switch (thinking.type) {
     case "disabled":
-      return { wish: gently("none"), field };
+      return { settings: optionalEffort("none"), field };
     case "adaptive":
-      return { wish: word === undefined ? unsaid(EFFORT_DEFAULT) : gently(word), field };
+      return { settings: word === undefined ? defaultedEffort(EFFORT_DEFAULT) : optionalEffort(word), field };
     case "between_tools":
-      return { wish: word === undefined ? unsaid(EFFORT_BETWEEN_TOOLS) : gently(word), field };
+      return { settings: word === undefined ? defaultedEffort(EFFORT_BETWEEN_TOOLS) : optionalEffort(word), field };
     case "enabled": {
       const budgetTokens = thinking.budget_tokens ?? null;
-      const effort = word ?? (budgetTokens === null ? EFFORT_DEFAULT : effortOfBudget(budgetTokens));
-      return { wish: { effort, budgetTokens }, field };
+      const effort = word ?? (budgetTokens === null ? EFFORT_DEFAULT : effortForBudget(budgetTokens));
+      return { settings: { effort, budgetTokens }, field };
     }
     default:
       notes.note("native", "thinking.type");
@@ -116,15 +117,15 @@ export function decodeReasoning(
   }
 }
 
-function gently(effort: Effort): ReasoningWish {
+function optionalEffort(effort: Effort): ReasoningSettings {
   return { effort, budgetTokens: null, isOptional: true };
 }
 
-function unsaid(effort: Effort): ReasoningWish {
-  return { ...gently(effort), isEffortDefaulted: true };
+function defaultedEffort(effort: Effort): ReasoningSettings {
+  return { ...optionalEffort(effort), isEffortDefaulted: true };
 }
 
-function decodeEffort(word: string | null | undefined, notes: Notes): Effort | undefined {
+function decodeEffort(word: string | null | undefined, notes: FieldNotes): Effort | undefined {
   if (!word) return undefined;
   const effort = EFFORTS.find((known) => known === word);
   if (effort === undefined) notes.note("native", "output_config.effort");
@@ -135,13 +136,13 @@ const CONFIG_ROWS: FieldRules = { effort: "read", format: "read" };
 const FORMAT_ROWS: FieldRules = { type: "read", schema: "read" };
 const FORMAT_NAME = "answer";
 
-type Format = NonNullable<NonNullable<CountTokensRequest["output_config"]>["format"]>;
+type OutputFormat = NonNullable<NonNullable<CountTokensRequest["output_config"]>["format"]>;
 
 /** An older name of the field says the same. */
 export function decodeFormat(
   config: CountTokensRequest["output_config"],
   older: unknown,
-  notes: Notes,
+  notes: FieldNotes,
 ): ResponseFormat {
   if (config) notes.classify(config, CONFIG_ROWS, "output_config");
   if (config?.format) return formatOf(config.format, "output_config.format", notes);
@@ -150,7 +151,7 @@ export function decodeFormat(
 
 const TEXT: ResponseFormat = { is: "text" };
 
-function formatOf(format: Format, path: string, notes: Notes): ResponseFormat {
+function formatOf(format: OutputFormat, path: string, notes: FieldNotes): ResponseFormat {
   if (format.type !== "json_schema") {
     notes.note("native", `${path}.type`);
     return TEXT;
@@ -167,19 +168,19 @@ function isClosed(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.every(isClosed);
   if (!isJsonObject(schema)) return true;
   return (
-    (!isJsonObject(schema["properties"]) || saysAll(schema, schema["properties"])) &&
+    (!isJsonObject(schema["properties"]) || requiresAllProperties(schema, schema["properties"])) &&
     Object.values(schema).every(isClosed)
   );
 }
 
-function saysAll(schema: JsonObject, properties: JsonObject): boolean {
+function requiresAllProperties(schema: JsonObject, properties: JsonObject): boolean {
   const { required } = { required: schema["required"] };
   if (schema["additionalProperties"] !== false || !Array.isArray(required)) return false;
   return Object.keys(properties).every((name) => required.includes(name));
 }
 
 /** Where a request does not say when a conversation is to be shortened. */
-const COMPACTS_FROM = 150_000;
+const COMPACTION_DEFAULT_TOKENS = 150_000;
 
 export function decodeCompaction(management: unknown): { readonly compactsFrom?: number } {
   const edits = isJsonObject(management) ? management["edits"] : undefined;
@@ -187,5 +188,5 @@ export function decodeCompaction(management: unknown): { readonly compactsFrom?:
   const edit = edits.find((one) => isJsonObject(one) && String(one["type"]).startsWith("compact_"));
   if (!isJsonObject(edit)) return {};
   const value = isJsonObject(edit["trigger"]) ? edit["trigger"]["value"] : undefined;
-  return { compactsFrom: typeof value === "number" ? value : COMPACTS_FROM };
+  return { compactsFrom: typeof value === "number" ? value : COMPACTION_DEFAULT_TOKENS };
 }

@@ -4,10 +4,10 @@ import { foldMessage, messageEvents } from "../../../../../tests/support/message
 import { envelopeOf, fault } from "../../../../contract/faults.ts";
 import { MessagesRequest } from "../../../../contract/schemas/messages.ts";
 import type { Call } from "../../../canon/call.ts";
-import type { Part, ReasoningSeal } from "../../../canon/parts.ts";
+import type { Part, ReasoningSignature } from "../../../canon/parts.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
-import type { Finish, ReplyHead } from "../../client-dialect.ts";
+import type { FinishEvent, ReplyHead } from "../../client-dialect.ts";
 import { decodeRequest } from "./request.ts";
 import { messagesClient } from "./stream.ts";
 
@@ -25,11 +25,11 @@ const CALL: Call = decodeRequest(
   MessagesRequest.parse({ model: "some/model", max_tokens: 10, messages: [{ role: "user", content: "Hi" }] }),
 );
 const SHOWN = { cost: 0.5, currency: "EUR" };
-const google = (data: string): ReasoningSeal => ({ family: "google", data });
+const google = (data: string): ReasoningSignature => ({ family: "google", data });
 
 function streamed(events: readonly ReplyEvent[], usage = USED): string {
   const writer = messagesClient.openWriter(HEAD, CALL);
-  let finish: Finish | undefined;
+  let finish: FinishEvent | undefined;
   let text = "";
   for (const event of events) {
     if (event.is === "finish") finish = event;
@@ -42,7 +42,7 @@ const whole = (events: readonly ReplyEvent[]) => JSON.parse(messagesClient.rende
 
 const text = (said: string): ReplyEvent => ({ is: "text", text: said });
 const thought = (said: string): ReplyEvent => ({ is: "reasoning", text: said });
-const call = (index: number, signature: ReasoningSeal | null = null): ReplyEvent => ({
+const call = (index: number, signature: ReasoningSignature | null = null): ReplyEvent => ({
   is: "tool_call",
   index,
   id: `call_${index}`,
@@ -50,7 +50,7 @@ const call = (index: number, signature: ReasoningSeal | null = null): ReplyEvent
   signature,
 });
 const args = (index: number, said: string): ReplyEvent => ({ is: "tool_arguments", index, text: said });
-const end = (reason: Finish["reason"], stopSequence?: string): ReplyEvent => ({
+const end = (reason: FinishEvent["reason"], stopSequence?: string): ReplyEvent => ({
   is: "finish",
   reason,
   ...(stopSequence === undefined ? {} : { stopSequence }),
@@ -277,7 +277,7 @@ test("MSG-02 numbers in a tool's input stay as the model wrote them", () => {
 
 /** Any answer that a reader of any dialect could tell, in any order. */
 const anyText = fc.string({ unit: "grapheme", maxLength: 6 });
-const anySeal: fc.Arbitrary<ReasoningSeal> = fc.record({
+const anySeal: fc.Arbitrary<ReasoningSignature> = fc.record({
   family: fc.constantFrom("anthropic", "google", "openai"),
   data: fc.oneof(fc.base64String({ minLength: 1, maxLength: 12 }), fc.constant("svc:call:google:x")),
 });

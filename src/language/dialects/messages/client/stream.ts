@@ -4,33 +4,37 @@ import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
-import type { AnswerWriter, ClientDialect, Closing, Finish, ReplyHead } from "../../client-dialect.ts";
-import { BlockLine, type Step } from "./content-blocks.ts";
+import type { ClientDialect, FinishEvent, ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
+import { BlockQueue, type BlockStep } from "./content-blocks.ts";
 import { finalUsage, firstUsage, wholeUsage } from "./usage.ts";
 
 /** Canonical events as a stream of this dialect. */
-class MessageWriter implements AnswerWriter {
+class MessageWriter implements ReplyWriter {
   readonly #head: ReplyHead;
-  readonly #blocks: BlockLine;
+  readonly #blocks: BlockQueue;
   #begun = false;
   /** What the provider has told before anything is shown; until then the gateway's own estimate stands. */
   #usage: Usage | undefined;
 
   constructor(head: ReplyHead, call: Call) {
     this.#head = head;
-    this.#blocks = new BlockLine(call);
+    this.#blocks = new BlockQueue(call);
   }
 
   write(event: ReplyEvent): string {
     if (event.is === "figures") this.#usage = event.usage;
     const steps = this.#blocks.add(event);
-    return steps.length === 0 ? "" : this.#start() + steps.map(written).join("");
+    return steps.length === 0 ? "" : this.#start() + steps.map(encodeStep).join("");
   }
 
-  close({ finish, usage: counted, cost }: Closing): string {
-    const rest = this.#blocks.finish().map(written).join("");
+  close({ finish, usage: counted, cost }: ReplyClosing): string {
+    const rest = this.#blocks.finish().map(encodeStep).join("");
     const usage = finalUsage(counted, cost);
-    const delta = frame({ type: "message_delta", delta: { ...stopOf(finish, this.#blocks), container: null }, usage });
+    const delta = frame({
+      type: "message_delta",
+      delta: { ...stopFields(finish, this.#blocks), container: null },
+      usage,
+    });
     return this.#start() + rest + delta + frame({ type: "message_stop" });
   }
 
@@ -44,7 +48,7 @@ class MessageWriter implements AnswerWriter {
     this.#begun = true;
     const estimate = firstUsage(this.#head.inputTokens);
     const told = this.#usage;
-    const isShown = told !== undefined && told !== IMPLAUSIBLE_TOKENS && hasFresh(told);
+    const isShown = told !== undefined && told !== IMPLAUSIBLE_TOKENS && hasUncachedInput(told);
     const usage = isShown ? { ...told, ...FIRST_TOKEN } : estimate;
     const unsaid = { stop_reason: null, stop_sequence: null, stop_details: null };
     return frame({ type: "message_start", message: messageOf(this.#head, [], unsaid, wholeUsage(usage, undefined)) });
@@ -54,7 +58,7 @@ class MessageWriter implements AnswerWriter {
 const FIRST_TOKEN = { outputTokens: 1, reasoningTokens: 0 };
 
 /** Some clients take a message without any input for a broken one. */
-function hasFresh({ inputTokens, cachedTokens, cacheWriteTokens }: Usage): boolean {
+function hasUncachedInput({ inputTokens, cachedTokens, cacheWriteTokens }: Usage): boolean {
   return inputTokens > cachedTokens + cacheWriteTokens;
 }
 
@@ -62,7 +66,7 @@ function frame(event: JsonObject & { readonly type: string }): string {
   return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
-function written(step: Step): string {
+function encodeStep(step: BlockStep): string {
   const { index } = step;
   switch (step.is) {
     case "open":
@@ -79,7 +83,7 @@ function messageOf(head: ReplyHead, content: readonly JsonObject[], stop: JsonOb
   return { id, type: "message", role: "assistant", model, content, ...stop, container: null, usage };
 }
 
-const STOPS: Readonly<Record<FinishReason, string>> = {
+const STOP_REASONS: Readonly<Record<FinishReason, string>> = {
   stop: "end_turn",
   length: "max_tokens",
   tool_calls: "tool_use",
@@ -87,7 +91,7 @@ const STOPS: Readonly<Record<FinishReason, string>> = {
 };
 
 /** Why the model stopped. Some servers say "stop" behind a tool call, or behind a refusal: what was said tells. */
-function stopOf(finish: Finish | undefined, { calls, refusal }: BlockLine): JsonObject {
+function stopFields(finish: FinishEvent | undefined, { calls, refusal }: BlockQueue): JsonObject {
   const reason = finish?.reason ?? "stop";
   const sequence = finish?.stopSequence ?? null;
   const stopped = reason === "stop";
@@ -98,7 +102,7 @@ function stopOf(finish: Finish | undefined, { calls, refusal }: BlockLine): Json
         ? "tool_use"
         : stopped && sequence !== null
           ? "stop_sequence"
-          : STOPS[reason];
+          : STOP_REASONS[reason];
   return {
     stop_reason: word,
     stop_sequence: word === "stop_sequence" ? sequence : null,
@@ -111,34 +115,34 @@ export const messagesClient: ClientDialect = {
   keepAlive: 'event: ping\ndata: {"type": "ping"}\n\n',
   openWriter: (head, call) => new MessageWriter(head, call),
   render(events, head, call, counted, shown) {
-    const blocks = new BlockLine(call);
+    const blocks = new BlockQueue(call);
     const steps = [...events.flatMap((event) => blocks.add(event)), ...blocks.finish()];
     const finish = events.findLast((event) => event.is === "finish");
     const usage = wholeUsage(counted, shown);
-    return JSON.stringify(messageOf(head, folded(steps), stopOf(finish, blocks), usage));
+    return JSON.stringify(messageOf(head, foldSteps(steps), stopFields(finish, blocks), usage));
   },
 };
 
 /** The blocks that a client would put together from the stream. */
-function folded(steps: readonly Step[]): JsonObject[] {
+function foldSteps(steps: readonly BlockStep[]): JsonObject[] {
   const blocks: FoldedBlock[] = [];
   for (const step of steps) {
     if (step.is === "open") blocks.push({ start: step.block, text: "", signature: "", citations: [] });
-    else if (step.is === "delta") grow(blocks[step.index], step.delta);
+    else if (step.is === "delta") applyDelta(blocks[step.index], step.delta);
   }
-  return blocks.map(wholeBlock);
+  return blocks.map(finishBlock);
 }
 
 type FoldedBlock = { readonly start: JsonObject; text: string; signature: string; readonly citations: unknown[] };
 
-function grow(block: FoldedBlock | undefined, delta: JsonObject): void {
+function applyDelta(block: FoldedBlock | undefined, delta: JsonObject): void {
   if (block === undefined) return;
   if (delta["type"] === "citations_delta") block.citations.push(delta["citation"]);
   else if (delta["type"] === "signature_delta") block.signature = String(delta["signature"]);
   else block.text += String(delta["text"] ?? delta["thinking"] ?? delta["partial_json"] ?? "");
 }
 
-function wholeBlock({ start, text, signature, citations }: FoldedBlock): JsonObject {
+function finishBlock({ start, text, signature, citations }: FoldedBlock): JsonObject {
   switch (start["type"]) {
     case "text":
       return { ...start, text, ...(citations.length === 0 ? {} : { citations }) };

@@ -3,7 +3,7 @@ import type { ReportedCost } from "../../../canon/reply.ts";
 import type { Usage } from "../../../canon/usage.ts";
 
 /** Figures of this dialect: what a cache gave or took is not in the input. */
-function figuresOf(usage: Usage): JsonObject {
+function tokenFields(usage: Usage): JsonObject {
   const { inputTokens, cachedTokens, cacheWriteTokens, outputTokens, reasoningTokens } = usage;
   return {
     input_tokens: Math.max(0, inputTokens - cachedTokens - cacheWriteTokens),
@@ -18,8 +18,8 @@ function figuresOf(usage: Usage): JsonObject {
 /** The figures of a whole answer, and of the head of a stream: with all fields, which some clients insist on. */
 export function wholeUsage(usage: Usage, shown: ReportedCost | undefined): JsonObject {
   return {
-    ...figuresOf(usage),
-    cache_creation: byAge(usage),
+    ...tokenFields(usage),
+    cache_creation: cacheCreationByTtl(usage),
     inference_geo: null,
     service_tier: "standard",
     speed: null,
@@ -29,10 +29,14 @@ export function wholeUsage(usage: Usage, shown: ReportedCost | undefined): JsonO
 
 /** The figures at the end of a stream: what they do not repeat is as it was said at its beginning. */
 export function finalUsage(usage: Usage, shown: ReportedCost | undefined): JsonObject {
-  return { ...figuresOf(usage), ...(usage.cacheWriteTokens > 0 ? { cache_creation: byAge(usage) } : {}), ...shown };
+  return {
+    ...tokenFields(usage),
+    ...(usage.cacheWriteTokens > 0 ? { cache_creation: cacheCreationByTtl(usage) } : {}),
+    ...shown,
+  };
 }
 
-function byAge({ cacheWriteTokens, cacheWrite1hTokens: hourLong = 0 }: Usage): JsonObject {
+function cacheCreationByTtl({ cacheWriteTokens, cacheWrite1hTokens: hourLong = 0 }: Usage): JsonObject {
   return {
     ephemeral_5m_input_tokens: Math.max(0, cacheWriteTokens - hourLong),
     ephemeral_1h_input_tokens: hourLong,

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { Part } from "../../../canon/parts.ts";
-import { isForeignSeal } from "../reasoning-signatures.ts";
+import { isForeignSignature } from "../reasoning-signatures.ts";
 
 /**
  * A conversation that another model was part of has thoughts in it that this dialect's providers never signed: the
@@ -16,7 +16,7 @@ export function hasForeignReasoning({ turns }: Call): boolean {
 /** The text of `messages` without them, its numbers as they were written. */
 export function withoutForeignReasoning(messagesText: string): string {
   const messages = parseLosslessJson(messagesText);
-  return Array.isArray(messages) ? JSON.stringify(messages.flatMap(cleaned)) : messagesText;
+  return Array.isArray(messages) ? JSON.stringify(messages.flatMap(withoutForeignBlocks)) : messagesText;
 }
 
 function isForeign(part: Part): boolean {
@@ -25,7 +25,7 @@ function isForeign(part: Part): boolean {
 }
 
 /** A turn that was nothing but such thoughts is left out: an empty one would be refused. */
-function cleaned(message: unknown): unknown[] {
+function withoutForeignBlocks(message: unknown): unknown[] {
   if (!isJsonObject(message) || !Array.isArray(message["content"])) return [message];
   const content = message["content"].filter((block) => !isJsonObject(block) || !isForeignBlock(block));
   if (content.length === message["content"].length) return [message];
@@ -33,6 +33,6 @@ function cleaned(message: unknown): unknown[] {
 }
 
 function isForeignBlock(block: JsonObject): boolean {
-  if (block["type"] === "thinking") return !block["signature"] || isForeignSeal(block["signature"]);
-  return block["type"] === "redacted_thinking" && isForeignSeal(block["data"]);
+  if (block["type"] === "thinking") return !block["signature"] || isForeignSignature(block["signature"]);
+  return block["type"] === "redacted_thinking" && isForeignSignature(block["data"]);
 }

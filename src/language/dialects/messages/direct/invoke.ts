@@ -1,7 +1,7 @@
 import { parseJsonText, patchMembers } from "../../../../kit/json.ts";
-import type { Piece } from "../../../canon/reply.ts";
+import type { StreamPiece } from "../../../canon/reply.ts";
 import { decodeException } from "../../converse/upstream/errors.ts";
-import { DAMAGED, EXCEPTION } from "../../converse/upstream/frames.ts";
+import { DAMAGED_FRAME, EXCEPTION_PREFIX } from "../../converse/upstream/frames.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
 import { DirectMessagesStream } from "./stream.ts";
 
@@ -10,19 +10,19 @@ const METRICS = "amazon-bedrock-invocationMetrics";
 
 /** The response stream of InvokeModel: events of this dialect, each packed into a message of a binary event stream. */
 export class InvokeModelStream extends DirectMessagesStream {
-  override read(frame: StreamFrame): Piece {
+  override read(frame: StreamFrame): StreamPiece {
     const { event, data } = frame;
-    if (event === null || event === DAMAGED) return { is: "garbage" };
-    if (event.startsWith(EXCEPTION))
-      return { is: "problem", problem: decodeException(event.slice(EXCEPTION.length), data) };
+    if (event === null || event === DAMAGED_FRAME) return { is: "garbage" };
+    if (event.startsWith(EXCEPTION_PREFIX))
+      return { is: "problem", problem: decodeException(event.slice(EXCEPTION_PREFIX.length), data) };
     // Other messages than chunks are news that a later version of the service may bring.
     if (event !== "chunk") return { is: "figures" };
-    const unpacked = eventIn(data);
+    const unpacked = unpackEvent(data);
     return unpacked === undefined ? { is: "garbage" } : super.read({ event: null, data: unpacked });
   }
 }
 
-function eventIn(payload: string): string | undefined {
+function unpackEvent(payload: string): string | undefined {
   const packed = parseJsonText(payload);
   const bytes = "problem" in packed ? undefined : packed.value["bytes"];
   if (typeof bytes !== "string") return undefined;

@@ -1,13 +1,13 @@
 import { isJsonObject, type MemberPatch, type ParsedBody } from "../../../../kit/json.ts";
 import { losslessMember } from "../../../../kit/lossless-json.ts";
 import { EFFORTS, type Effort } from "../../../canon/call.ts";
-import { type Efforts, nearestEffort } from "../../../canon/effort.ts";
+import { nearestEffort, type SupportedEfforts } from "../../../canon/effort.ts";
 
 /**
  * The word that the model is told in the place of the caller's own; undefined: the caller's goes out, or there is none.
  * This is the provider's own format: where nobody knows the model's words, it judges them itself.
  */
-export function substituteEffort({ value }: ParsedBody, efforts: Efforts): Effort | undefined {
+export function substituteEffort({ value }: ParsedBody, efforts: SupportedEfforts): Effort | undefined {
   const { output_config: config } = value;
   const word = isJsonObject(config) ? EFFORTS.find((known) => known === config["effort"]) : undefined;
   if (word === undefined) return undefined;
@@ -16,7 +16,7 @@ export function substituteEffort({ value }: ParsedBody, efforts: Efforts): Effor
 }
 
 /** The member that says so, its other fields as they were written. */
-export function effortPatches(body: ParsedBody, efforts: Efforts): MemberPatch[] {
+export function effortPatches(body: ParsedBody, efforts: SupportedEfforts): MemberPatch[] {
   const effort = substituteEffort(body, efforts);
   const config = effort === undefined ? undefined : losslessMember(body, "output_config");
   return isJsonObject(config) ? [{ key: "output_config", json: JSON.stringify({ ...config, effort }) }] : [];

@@ -4,7 +4,7 @@ import { messageEvent, messageJson, messageStream } from "../../../../../tests/s
 import { encodeEventMessage } from "../../../../kit/aws-event-stream.ts";
 import { SseReader } from "../../../../kit/sse.ts";
 import { weightOf } from "../../../canon/estimate.ts";
-import type { Piece } from "../../../canon/reply.ts";
+import type { StreamPiece } from "../../../canon/reply.ts";
 import { IMPLAUSIBLE_TOKENS } from "../../../canon/usage.ts";
 import { ConverseFrames } from "../../converse/upstream/frames.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
@@ -44,7 +44,7 @@ const framesOf = (bytes: Buffer, size = bytes.length): StreamFrame[] => {
   const reader = new SseReader(1 << 20);
   return [...[...cutInto(bytes, size)].flatMap((chunk) => reader.push(chunk)), ...reader.end()];
 };
-const textOf = (pieces: readonly Piece[]) => pieces.map((piece) => ("text" in piece ? piece.text : "")).join("");
+const textOf = (pieces: readonly StreamPiece[]) => pieces.map((piece) => ("text" in piece ? piece.text : "")).join("");
 const readAll = (stream: DirectMessagesStream, frames: readonly StreamFrame[]) =>
   frames.map((frame) => stream.read(frame));
 const event = (data: object): StreamFrame => ({ event: null, data: JSON.stringify(data) });

@@ -10,20 +10,20 @@ import {
 } from "../../../../kit/json.ts";
 import { weightOf } from "../../../canon/estimate.ts";
 import type { BillableExtraName } from "../../../canon/extras.ts";
-import type { Piece, ReplyStream, WholeReply } from "../../../canon/reply.ts";
+import type { ReplyStream, StreamPiece, WholeReply } from "../../../canon/reply.ts";
 import type { Usage } from "../../../canon/usage.ts";
 import {
   type ExtraUses,
-  isRunInBlock,
+  extraUsedInBlock,
+  extraUsesInBlocks,
+  extraUsesInMessage,
+  isServerToolRun,
   maxExtraUses,
-  messagePrompts,
-  messageUses,
-  usedInBlock,
-  usesSeen,
+  promptCountInMessage,
 } from "../../extras.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
 import { decodeProblem } from "../upstream/errors.ts";
-import { UsageTally } from "../upstream/usage.ts";
+import { UsageAccumulator } from "../upstream/usage.ts";
 import { WireMessage, WireStart, WireStop } from "../wire.ts";
 
 const LAST_EVENT = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
@@ -34,7 +34,7 @@ export type OwnMembers = { readonly id: string; readonly model: string | undefin
 /** Hands a stream of this dialect on as it came, but for what is the gateway's own, and reads along for the meter. */
 export class DirectMessagesStream implements ReplyStream {
   readonly #own: OwnMembers;
-  readonly #tally = new UsageTally();
+  readonly #tally = new UsageAccumulator();
   #usage: Usage | undefined;
   #uses: ExtraUses | undefined;
   #inputs = 1;
@@ -81,11 +81,12 @@ export class DirectMessagesStream implements ReplyStream {
     return this.#finished;
   }
 
-  read(frame: StreamFrame): Piece {
+  read(frame: StreamFrame): StreamPiece {
     const body = tryParseJsonObject(frame.data);
     const type = body?.["type"] ?? frame.event;
     if (type === "error") return { is: "problem", problem: decodeProblem(body, null) };
-    if (body === undefined) return KNOWN.has(type) || type === null ? { is: "garbage" } : this.#piece(frame, type);
+    if (body === undefined)
+      return KNOWN_EVENTS.has(type) || type === null ? { is: "garbage" } : this.#piece(frame, type);
     switch (type) {
       case "content_block_delta":
         this.#grow(body["delta"]);
@@ -101,7 +102,7 @@ export class DirectMessagesStream implements ReplyStream {
       case "message_stop":
         this.#finished = true;
         // The last word is kept back until the answer is in the books.
-        this.#last = written(frame, type);
+        this.#last = encodeFrame(frame, type);
         return { is: "end", text: "" };
       default:
         // The end of a block, pings, and whatever the provider adds one day.
@@ -110,13 +111,13 @@ export class DirectMessagesStream implements ReplyStream {
     return this.#piece(frame, type);
   }
 
-  #piece(frame: StreamFrame, type: unknown): Piece {
-    return { is: this.#spoken ? "content" : "preamble", text: written(frame, type) };
+  #piece(frame: StreamFrame, type: unknown): StreamPiece {
+    return { is: this.#spoken ? "content" : "preamble", text: encodeFrame(frame, type) };
   }
 
-  #begin(frame: StreamFrame, message: unknown): Piece {
+  #begin(frame: StreamFrame, message: unknown): StreamPiece {
     const start = WireStart.safeParse(message);
-    const data = withOwnMembers(frame.data, this.#own);
+    const data = withOwnMembersInStart(frame.data, this.#own);
     if (!start.success || data === undefined) return { is: "garbage" };
     this.#upstreamId = start.data.id || null;
     this.#count(start.data.usage);
@@ -125,8 +126,8 @@ export class DirectMessagesStream implements ReplyStream {
 
   /** A block of text opens empty; every other kind says something by being there, and a thought may stay silent long. */
   #open(block: unknown): void {
-    if (isRunInBlock(block)) this.#runs += 1;
-    const used = usedInBlock(block);
+    if (isServerToolRun(block)) this.#runs += 1;
+    const used = extraUsedInBlock(block);
     if (used !== undefined) this.#begun[used] = (this.#begun[used] ?? 0) + 1;
     const weight = weightOfBlock(block);
     this.#outputWeight += weight;
@@ -151,8 +152,8 @@ export class DirectMessagesStream implements ReplyStream {
 
   #count(usage: unknown): Usage | undefined {
     const told = this.#tally.add(usage);
-    this.#uses = messageUses(usage, this.#begun) ?? this.#uses;
-    this.#inputs = Math.max(this.#inputs, messagePrompts(usage, this.#runs));
+    this.#uses = extraUsesInMessage(usage, this.#begun) ?? this.#uses;
+    this.#inputs = Math.max(this.#inputs, promptCountInMessage(usage, this.#runs));
     this.#usage = told ?? this.#usage;
     return told;
   }
@@ -174,16 +175,16 @@ export function decodeDirectReply(bytes: Buffer, own: OwnMembers): WholeReply | 
   if (!message.success) return undefined;
   const { content, id, usage } = message.data;
   return {
-    usage: new UsageTally().add(usage),
-    extraUses: messageUses(usage, usesSeen(content)),
-    promptCount: messagePrompts(usage, content.filter(isRunInBlock).length),
+    usage: new UsageAccumulator().add(usage),
+    extraUses: extraUsesInMessage(usage, extraUsesInBlocks(content)),
+    promptCount: promptCountInMessage(usage, content.filter(isServerToolRun).length),
     upstreamId: id || null,
     outputWeight: content.reduce((sum, block) => sum + weightOfBlock(block), 0),
-    render: () => owned(body, own),
+    render: () => withOwnMembers(body, own),
   };
 }
 
-const KNOWN: ReadonlySet<unknown> = new Set([
+const KNOWN_EVENTS: ReadonlySet<unknown> = new Set([
   "message_start",
   "content_block_start",
   "content_block_delta",
@@ -194,7 +195,7 @@ const KNOWN: ReadonlySet<unknown> = new Set([
 ]);
 
 /** The frame as it came. Clients of this dialect hear no event without a name: where a server left it out, it is its type. */
-function written({ event, data }: StreamFrame, type: unknown): string {
+function encodeFrame({ event, data }: StreamFrame, type: unknown): string {
   const name = event ?? (typeof type === "string" ? type : null);
   const head = name === null ? "" : `event: ${name}\n`;
   return `${head}data: ${data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data}\n\n`;
@@ -213,16 +214,16 @@ function weightOfBlock(block: unknown): number {
 }
 
 /** Only the characters of the two change. */
-function withOwnMembers(data: string, own: OwnMembers): string | undefined {
+function withOwnMembersInStart(data: string, own: OwnMembers): string | undefined {
   const event = parseJsonText(data);
   const span = "problem" in event ? undefined : event.members.get("message");
   if (span === undefined) return undefined;
   const message = parseJsonText(data.slice(span.valueStart, span.valueEnd));
   if ("problem" in message) return undefined;
-  return data.slice(0, span.valueStart) + owned(message, own) + data.slice(span.valueEnd);
+  return data.slice(0, span.valueStart) + withOwnMembers(message, own) + data.slice(span.valueEnd);
 }
 
-function owned(message: ParsedBody, { id, model }: OwnMembers): string {
+function withOwnMembers(message: ParsedBody, { id, model }: OwnMembers): string {
   const isNamed = model !== undefined && message.members.has("model");
   const named = isNamed ? [{ key: "model", json: JSON.stringify(model) }] : [];
   return patchMembers(message, [{ key: "id", json: JSON.stringify(id) }, ...named]);

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody } from
 import { losslessArray } from "../../../../kit/lossless-json.ts";
 
 /** What becomes of hints that another company's door does not know. */
-type UnknownHints = {
+type StrippedHints = {
   readonly patches: readonly MemberPatch[];
   /** By the names that the log has for them. */
   readonly dropped: readonly string[];
@@ -14,14 +14,18 @@ export const EAGER_STREAMING_BETA = "fine-grained-tool-streaming-2025-05-14";
 
 const SCOPE_BETA = "prompt-caching-scope-";
 const DIAGNOSIS_BETA = "cache-diagnosis-";
-const MARKED = ["system", "messages", "tools"] as const;
+const HINTED_MEMBERS = ["system", "messages", "tools"] as const;
 
 /**
  * Hints that the maker's own API takes and others refuse the whole request for. None of them changes what the model says:
  * they are about caches, and about when pieces of an answer are sent. Those that came with a beta are known where it is
  * among the betas that go along.
  */
-export function stripUnknownHints(body: ParsedBody, sent: readonly string[], eager: "known" | "unknown"): UnknownHints {
+export function stripUnknownHints(
+  body: ParsedBody,
+  sent: readonly string[],
+  eager: "known" | "unknown",
+): StrippedHints {
   const isSent = (beta: string) => sent.some((name) => name.startsWith(beta));
   const fields = isSent(DIAGNOSIS_BETA) ? ["cache_control"] : ["cache_control", "diagnostics"];
   const dropped = fields.filter((key) => body.members.has(key));
@@ -31,7 +35,7 @@ export function stripUnknownHints(body: ParsedBody, sent: readonly string[], eag
   const strange = new Set(words.filter((word) => body.text.includes(`"${word}"`)));
   if (strange.size === 0) return { patches, dropped };
   const found = new Set<string>();
-  for (const key of MARKED) {
+  for (const key of HINTED_MEMBERS) {
     const list = losslessArray(body, key);
     const cleaned = list?.map((one) => withoutHints(one, strange, found));
     if (cleaned?.some((one, at) => one !== list?.[at])) patches.push({ key, json: JSON.stringify(cleaned) });

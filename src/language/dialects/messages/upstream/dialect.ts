@@ -1,7 +1,7 @@
 import type { UpstreamDialect } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 import { decodeProblem } from "./errors.ts";
-import { conflictsWithEffort, outputTokensMax, planThinking } from "./reasoning.ts";
+import { conflictsWithEffort, outputTokensMax, planReasoning } from "./reasoning.ts";
 import { decodeReply } from "./reply.ts";
 import { encodeRequest } from "./request.ts";
 import { MessageReader } from "./stream.ts";
@@ -18,7 +18,7 @@ export const messagesUpstream: UpstreamDialect = {
   supportsCacheBreakpoints: () => true,
   temperatureMax: 1,
   path: () => "/messages",
-  effort: (call, facts) => planThinking(call, facts).effectiveEffort,
+  effort: (call, facts) => planReasoning(call, facts).effectiveEffort,
   outputTokensMax,
   conflictsWithEffort,
   encodeRequest: encodeRequest,

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { MediaSource } from "../../../canon/parts.ts";
-import { typeByBytes, unsupportedMedia } from "../../media.ts";
+import { sniffMediaType, unsupportedMedia } from "../../media.ts";
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
 
@@ -10,7 +10,7 @@ export function imageBlock(source: MediaSource, param: string): JsonObject {
     case "url":
       return { type: "image", source: { type: "url", url: webAddress(source.url, param) } };
     case "inline": {
-      const mediaType = typeByBytes(source.base64) ?? source.mediaType;
+      const mediaType = sniffMediaType(source.base64) ?? source.mediaType;
       if (!IMAGE_TYPES.has(mediaType)) throw unsupportedMedia(param, "a JPEG, PNG, GIF or WebP image");
       return { type: "image", source: { type: "base64", media_type: mediaType, data: source.base64 } };
     }
@@ -28,7 +28,7 @@ function documentSource(source: MediaSource, param: string): JsonObject {
   if (source.is === "url") return { type: "url", url: webAddress(source.url, param) };
   if (source.is === "uploaded") throw unsupportedMedia(param, "a file as a data URL");
   const { base64, mediaType } = source;
-  if (typeByBytes(base64) === "application/pdf" || mediaType === "application/pdf")
+  if (sniffMediaType(base64) === "application/pdf" || mediaType === "application/pdf")
     return { type: "base64", media_type: "application/pdf", data: base64 };
   const bytes = Buffer.from(base64, "base64");
   if (!mediaType.startsWith("text/") || !isUtf8(bytes)) throw unsupportedMedia(param, "a PDF or a text file in UTF-8");

@@ -1,13 +1,13 @@
 import { fault } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
-import { type Call, EFFORTS, type Effort, type ReasoningWish } from "../../../canon/call.ts";
+import { type Call, EFFORTS, type Effort, type ReasoningSettings } from "../../../canon/call.ts";
 import { nearestEffort } from "../../../canon/effort.ts";
-import type { Part, Turn } from "../../../canon/parts.ts";
+import type { ConversationTurn, Part } from "../../../canon/parts.ts";
 import type { ReasoningControl } from "../../../canon/reasoning-control.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 
 /** How a request says how hard to think and how long the answer may get; the two depend on each other. */
-export type ThinkingPlan = {
+export type ReasoningPlan = {
   readonly maxTokens: number;
   readonly thinking: JsonObject | undefined;
   /** The word beside it, on models that have one. */
@@ -30,14 +30,16 @@ const BUDGETS: Readonly<Record<Exclude<Effort, "none">, number>> = {
   max: 65_536,
 };
 
-export function planThinking(call: Call, facts: ModelFacts): ThinkingPlan {
+export function planReasoning(call: Call, facts: ModelFacts): ReasoningPlan {
   const maxTokens = call.maxOutputTokens ?? facts.maxOutputTokens ?? MAX_TOKENS_DEFAULT;
   const { reasoning } = call;
   if (reasoning === undefined) return { maxTokens, thinking: undefined, effort: undefined, effectiveEffort: undefined };
   const mode = modeOf(facts);
   if (reasoning.effort === "none")
-    return { maxTokens, thinking: off(mode, facts), effort: undefined, effectiveEffort: "none" };
-  return mode === "budget" ? byBudget(call, reasoning, maxTokens, facts) : byWord(call, reasoning, maxTokens, facts);
+    return { maxTokens, thinking: disabledThinking(mode, facts), effort: undefined, effectiveEffort: "none" };
+  return mode === "budget"
+    ? planByBudget(call, reasoning, maxTokens, facts)
+    : planByEffort(call, reasoning, maxTokens, facts);
 }
 
 /** The most that is written where a limit is stated: a budget that does not fit into it comes on top of it. */
@@ -57,15 +59,15 @@ export function conflictsWithEffort(call: Call, facts: ModelFacts): boolean {
 }
 
 function modeOf(facts: ModelFacts): ReasoningControl {
-  return facts.thinking ?? usualMode(facts);
+  return facts.thinking ?? defaultMode(facts);
 }
 
 /** Models that refuse sampling are the ones that also refuse a budget. */
-function usualMode({ sampling }: ModelFacts): ReasoningControl {
+function defaultMode({ sampling }: ModelFacts): ReasoningControl {
   return sampling === false ? "adaptive" : "budget";
 }
 
-function off(mode: ReasoningControl, { model }: ModelFacts): JsonObject {
+function disabledThinking(mode: ReasoningControl, { model }: ModelFacts): JsonObject {
   if (mode === "always")
     throw fault("unsupported_parameter", {
       message: `${model} always thinks: reasoning_effort cannot be none. Send low, or choose another model.`,
@@ -74,38 +76,38 @@ function off(mode: ReasoningControl, { model }: ModelFacts): JsonObject {
   return { type: mode === "between_tools" ? "between_tools" : "disabled" };
 }
 
-function isForced({ toolChoice }: Call): boolean {
+function isToolForced({ toolChoice }: Call): boolean {
   return toolChoice?.is === "required" || toolChoice?.is === "named";
 }
 
 /** The model decides how much to think; the word says how much it may cost. A forced tool leaves only the word. */
-function byWord(call: Call, reasoning: ReasoningWish, maxTokens: number, facts: ModelFacts): ThinkingPlan {
+function planByEffort(call: Call, reasoning: ReasoningSettings, maxTokens: number, facts: ModelFacts): ReasoningPlan {
   const effort = nearestEffort(reasoning, facts.efforts);
   const word = effort === "minimal" ? "low" : effort;
-  if (isForced(call)) return { maxTokens, thinking: undefined, effort: word, effectiveEffort: word };
+  if (isToolForced(call)) return { maxTokens, thinking: undefined, effort: word, effectiveEffort: word };
   refuseSampling(call, facts);
   return { maxTokens, thinking: { type: "adaptive", display: "summarized" }, effort: word, effectiveEffort: word };
 }
 
-function byBudget(call: Call, reasoning: ReasoningWish, limit: number, facts: ModelFacts): ThinkingPlan {
-  if (isForced(call))
+function planByBudget(call: Call, reasoning: ReasoningSettings, limit: number, facts: ModelFacts): ReasoningPlan {
+  if (isToolForced(call))
     throw fault("unsupported_parameter", {
       message: `${facts.model} cannot be made to call a tool while it thinks: leave reasoning_effort out, or send tool_choice "auto".`,
       param: "tool_choice",
     });
   // In the middle of a tool loop the model wants its own thoughts back; without them it can only go on without any.
-  if (lacksItsThoughts(call.turns))
+  if (lacksOwnReasoning(call.turns))
     return { maxTokens: limit, thinking: { type: "disabled" }, effort: undefined, effectiveEffort: "none" };
   refuseSampling(call, facts);
   const budget = budgetFor(reasoning, limit, facts);
   const maxTokens = limit > budget ? limit : limit + budget;
   if (facts.maxOutputTokens !== null && maxTokens > facts.maxOutputTokens)
-    throw badBudget(`of ${budget} tokens leaves no room for an answer of ${facts.model}`);
+    throw invalidBudget(`of ${budget} tokens leaves no room for an answer of ${facts.model}`);
   return {
     maxTokens,
     thinking: { type: "enabled", budget_tokens: budget },
     effort: undefined,
-    effectiveEffort: reasoning.budgetTokens === null ? wordFor(budget) : reasoning.effort,
+    effectiveEffort: reasoning.budgetTokens === null ? effortForBudget(budget) : reasoning.effort,
   };
 }
 
@@ -126,9 +128,9 @@ function refuseSampling({ temperature, topP, topK }: Call, { model }: ModelFacts
   });
 }
 
-function budgetFor({ effort, budgetTokens }: ReasoningWish, limit: number, { model }: ModelFacts): number {
+function budgetFor({ effort, budgetTokens }: ReasoningSettings, limit: number, { model }: ModelFacts): number {
   if (budgetTokens !== null) {
-    if (budgetTokens < BUDGET_MIN) throw badBudget(`must be at least ${BUDGET_MIN} tokens for ${model}`);
+    if (budgetTokens < BUDGET_MIN) throw invalidBudget(`must be at least ${BUDGET_MIN} tokens for ${model}`);
     return budgetTokens;
   }
   const asked = effort === "none" ? BUDGET_MIN : BUDGETS[effort];
@@ -136,24 +138,24 @@ function budgetFor({ effort, budgetTokens }: ReasoningWish, limit: number, { mod
 }
 
 /** The least word that asks for as much: a small limit of the answer makes less of the caller's own. */
-function wordFor(budget: number): Effort | undefined {
+function effortForBudget(budget: number): Effort | undefined {
   return EFFORTS.find((word) => word !== "none" && budget <= BUDGETS[word]);
 }
 
-function badBudget(why: string) {
+function invalidBudget(why: string) {
   return fault("invalid_value", { message: `The budget for reasoning ${why}.`, param: "reasoning_effort" });
 }
 
 /** The last thing the assistant did was to call tools, and what it thought before is not in the request. */
-function lacksItsThoughts(turns: readonly Turn[]): boolean {
+function lacksOwnReasoning(turns: readonly ConversationTurn[]): boolean {
   const last = turns.findLastIndex(({ role }) => role === "assistant");
   let first = last;
   while (turns[first - 1]?.role === "assistant") first -= 1;
   const parts = turns.slice(first, last + 1).flatMap((turn) => turn.parts);
-  return parts.some(({ is }) => is === "tool_call") && !parts.some(isOwnThought);
+  return parts.some(({ is }) => is === "tool_call") && !parts.some(isOwnReasoning);
 }
 
 /** Only what this family of models has sealed can be sent back to it. */
-export function isOwnThought(part: Part): boolean {
+export function isOwnReasoning(part: Part): boolean {
   return part.is === "reasoning" && part.detail.seal?.family === "anthropic";
 }

@@ -1,14 +1,14 @@
 import { fault } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../../canon/call.ts";
-import type { Turn } from "../../../canon/parts.ts";
-import { demandNone, NO_ARGUMENTS } from "../../tool-definitions.ts";
+import type { ConversationTurn } from "../../../canon/parts.ts";
+import { NO_ARGUMENTS, rejectForcedChoice } from "../../tool-definitions.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
-import { planThinking } from "./reasoning.ts";
+import { planReasoning } from "./reasoning.ts";
 import { strictSchema } from "./schema.ts";
-import { encodeTurns, type WireMessage, withMark } from "./turns.ts";
+import { encodeTurns, type WireMessage, withCacheControl } from "./turns.ts";
 
-const CACHE_MARKS_MAX = 4;
+const CACHE_BREAKPOINTS_MAX = 4;
 const TOOL_NAME = /^[a-zA-Z0-9_-]{1,128}$/;
 
 const JSON_ONLY =
@@ -21,12 +21,12 @@ export function encodeRequest(call: Call, facts: ModelFacts): string {
 
 /** The same without the model, for servers that have it in their path. */
 export function requestBody(call: Call, facts: ModelFacts): JsonObject {
-  const { maxTokens, thinking, effort } = planThinking(call, facts);
+  const { maxTokens, thinking, effort } = planReasoning(call, facts);
   const { system, messages } = encodeTurns(call.turns);
   const instructions =
     call.responseFormat.is === "json_object" ? [...system, { type: "text", text: JSON_ONLY }] : system;
   const tools = encodeTools(call);
-  checkMarks(instructions, tools, messages);
+  checkCacheBreakpoints(instructions, tools, messages);
   const outputConfig = { ...(effort === undefined ? {} : { effort: effort }), ...encodeFormat(call.responseFormat) };
   return {
     max_tokens: maxTokens,
@@ -46,11 +46,11 @@ export function requestBody(call: Call, facts: ModelFacts): JsonObject {
 /** A conversation in which tools were called needs their definitions, even where the caller offers none any more. */
 function encodeTools({ tools, toolChoice, turns }: Call): JsonObject[] {
   if (tools.length > 0) return tools.map(encodeTool);
-  demandNone(toolChoice);
+  rejectForcedChoice(toolChoice);
   return [...calledNames(turns)].map((name) => ({ name, input_schema: NO_ARGUMENTS }));
 }
 
-function calledNames(turns: readonly Turn[]): Set<string> {
+function calledNames(turns: readonly ConversationTurn[]): Set<string> {
   const names = new Set<string>();
   for (const { parts } of turns) for (const part of parts) if (part.is === "tool_call") names.add(part.name);
   return names;
@@ -71,7 +71,7 @@ function encodeTool({ name, description, schema, strict, cache }: ToolDefinition
     input_schema: strict === true ? strictSchema(asked) : asked,
     ...(strict === true ? { strict } : {}),
   };
-  return withMark(block, cache);
+  return withCacheControl(block, cache);
 }
 
 function encodeToolChoice({ tools, toolChoice, openAiParameters }: Call): JsonObject {
@@ -109,16 +109,16 @@ function encodeStop(stop: readonly string[]): JsonObject {
   return { stop_sequences: stop };
 }
 
-function checkMarks(
+function checkCacheBreakpoints(
   system: readonly JsonObject[],
   tools: readonly JsonObject[],
   messages: readonly WireMessage[],
 ): void {
   const blocks = [...system, ...tools, ...messages.flatMap(({ content }) => content)];
   const marks = blocks.filter((block) => block["cache_control"] !== undefined).length;
-  if (marks > CACHE_MARKS_MAX)
+  if (marks > CACHE_BREAKPOINTS_MAX)
     throw fault("invalid_value", {
-      message: `cache_control may be set ${CACHE_MARKS_MAX} times in a request to this model, this one has it ${marks} times.`,
+      message: `cache_control may be set ${CACHE_BREAKPOINTS_MAX} times in a request to this model, this one has it ${marks} times.`,
       param: "messages",
     });
 }

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import { isRawJsonNumber } from "../../../../kit/lossless-json.ts";
 
 /** What the provider's grammar for strict output understands. */
-const KEPT: ReadonlySet<string> = new Set([
+const SUPPORTED_KEYWORDS: ReadonlySet<string> = new Set([
   "type",
   "title",
   "description",
@@ -20,7 +20,7 @@ const KEPT: ReadonlySet<string> = new Set([
   "definitions",
   "pattern",
 ]);
-const FORMATS: ReadonlySet<unknown> = new Set([
+const SUPPORTED_FORMATS: ReadonlySet<unknown> = new Set([
   "date-time",
   "time",
   "date",
@@ -32,8 +32,8 @@ const FORMATS: ReadonlySet<unknown> = new Set([
   "ipv6",
   "uuid",
 ]);
-const NAMED: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"]);
-const LISTED: ReadonlySet<string> = new Set(["anyOf", "allOf"]);
+const SCHEMA_MAPS: ReadonlySet<string> = new Set(["properties", "$defs", "definitions"]);
+const SCHEMA_LISTS: ReadonlySet<string> = new Set(["anyOf", "allOf"]);
 
 /**
  * A JSON Schema as strict output takes it. A rule that the grammar cannot hold (a range, a length) is told to the model
@@ -43,8 +43,8 @@ export function strictSchema(schema: JsonObject): JsonObject {
   const kept: Record<string, unknown> = {};
   const told: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(schema)) {
-    if (key === "oneOf" && schema["anyOf"] === undefined) kept["anyOf"] = within("anyOf", value);
-    else if (isHeld(key, value)) kept[key] = within(key, value);
+    if (key === "oneOf" && schema["anyOf"] === undefined) kept["anyOf"] = convertKeyword("anyOf", value);
+    else if (isSupported(key, value)) kept[key] = convertKeyword(key, value);
     else if (key !== "$schema") told[key] = value;
   }
   if (isObjectSchema(schema) && schema["additionalProperties"] === undefined) kept["additionalProperties"] = false;
@@ -54,20 +54,21 @@ export function strictSchema(schema: JsonObject): JsonObject {
   return { ...kept, description: typeof description === "string" ? `${description} ${rule}` : rule };
 }
 
-function isHeld(key: string, value: unknown): boolean {
-  if (key === "format") return FORMATS.has(value);
+function isSupported(key: string, value: unknown): boolean {
+  if (key === "format") return SUPPORTED_FORMATS.has(value);
   if (key === "minItems") return value === 0 || value === 1;
-  return KEPT.has(key);
+  return SUPPORTED_KEYWORDS.has(key);
 }
 
 function isObjectSchema({ type, properties }: JsonObject): boolean {
   return type === "object" || properties !== undefined || (Array.isArray(type) && type.includes("object"));
 }
 
-function within(key: string, value: unknown): unknown {
+function convertKeyword(key: string, value: unknown): unknown {
   if (key === "items" && isSchema(value)) return strictSchema(value);
-  if (LISTED.has(key) && Array.isArray(value)) return value.map((one) => (isSchema(one) ? strictSchema(one) : one));
-  if (!NAMED.has(key) || !isSchema(value)) return value;
+  if (SCHEMA_LISTS.has(key) && Array.isArray(value))
+    return value.map((one) => (isSchema(one) ? strictSchema(one) : one));
+  if (!SCHEMA_MAPS.has(key) || !isSchema(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, one]) => [name, isSchema(one) ? strictSchema(one) : one]),
   );

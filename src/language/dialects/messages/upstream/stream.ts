@@ -1,10 +1,10 @@
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
-import { clientToolId } from "../tool-ids.ts";
+import { decodeToolId } from "../tool-ids.ts";
 import { WireBlock, WireCitation, WireStart, WireStop } from "../wire.ts";
 import { decodeProblem } from "./errors.ts";
-import { UsageTally } from "./usage.ts";
+import { UsageAccumulator } from "./usage.ts";
 
 const FINISHES: Readonly<Record<string, FinishReason>> = {
   end_turn: "stop",
@@ -28,7 +28,7 @@ type Block =
 /** Reads an answer of this dialect block by block, from a stream or whole: a whole block is one that opens complete. */
 export class MessageReader implements ReplyEventReader {
   readonly #blocks = new Map<unknown, Block>();
-  readonly #tally = new UsageTally();
+  readonly #tally = new UsageAccumulator();
   #begun = false;
   #calls = 0;
   #textChars = 0;
@@ -77,7 +77,7 @@ export class MessageReader implements ReplyEventReader {
     const parsedBlock = WireBlock.safeParse(content);
     if (!parsedBlock.success) {
       this.#blocks.set(index, { is: "other" });
-      return isOfKnownKind(content) ? undefined : NOTHING;
+      return hasKnownType(content) ? undefined : NOTHING;
     }
     const block = parsedBlock.data;
     switch (block.type) {
@@ -93,7 +93,7 @@ export class MessageReader implements ReplyEventReader {
       case "tool_use": {
         const call = this.#calls++;
         this.#blocks.set(index, { is: "tool", index: call, input: block.input ?? {}, written: false });
-        return [{ is: "tool_call", index: call, id: clientToolId(block.id), name: block.name, signature: null }];
+        return [{ is: "tool_call", index: call, id: decodeToolId(block.id), name: block.name, signature: null }];
       }
     }
   }
@@ -105,9 +105,9 @@ export class MessageReader implements ReplyEventReader {
       case "text_delta":
         return this.#text(delta["text"]);
       case "thinking_delta":
-        return typeof delta["thinking"] === "string" ? thought(block, delta["thinking"]) : undefined;
+        return typeof delta["thinking"] === "string" ? appendThinking(block, delta["thinking"]) : undefined;
       case "input_json_delta":
-        return typeof delta["partial_json"] === "string" ? argument(block, delta["partial_json"]) : undefined;
+        return typeof delta["partial_json"] === "string" ? appendArguments(block, delta["partial_json"]) : undefined;
       case "signature_delta":
         if (block?.is === "thinking" && typeof delta["signature"] === "string") block.signature += delta["signature"];
         return NOTHING;
@@ -176,21 +176,21 @@ export class MessageReader implements ReplyEventReader {
   }
 }
 
-const KNOWN_KINDS: ReadonlySet<unknown> = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
+const KNOWN_TYPES: ReadonlySet<unknown> = new Set(["text", "thinking", "redacted_thinking", "tool_use"]);
 
 /** A block whose kind is known and whose form is not: the answer cannot be read. */
-function isOfKnownKind(content: unknown): boolean {
-  return !isJsonObject(content) || KNOWN_KINDS.has(content["type"]);
+function hasKnownType(content: unknown): boolean {
+  return !isJsonObject(content) || KNOWN_TYPES.has(content["type"]);
 }
 
-function thought(block: Block | undefined, text: string): readonly ReplyEvent[] {
+function appendThinking(block: Block | undefined, text: string): readonly ReplyEvent[] {
   if (block?.is !== "thinking" || text === "") return NOTHING;
   block.text += text;
   return [{ is: "reasoning", text }];
 }
 
 /** Pieces of a call's arguments; those of the provider's own tools go nowhere. */
-function argument(block: Block | undefined, text: string): readonly ReplyEvent[] {
+function appendArguments(block: Block | undefined, text: string): readonly ReplyEvent[] {
   if (block?.is !== "tool" || text === "") return NOTHING;
   block.written = true;
   return [{ is: "tool_arguments", index: block.index, text }];

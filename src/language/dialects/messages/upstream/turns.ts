@@ -1,10 +1,17 @@
 import { type Fault, fault } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
-import type { CacheMark, Part, ReasoningDetail, ToolCallPart, ToolResultPart, Turn } from "../../../canon/parts.ts";
-import { objectOfArguments } from "../../call-arguments.ts";
-import { wireToolId } from "../tool-ids.ts";
+import type {
+  CacheBreakpoint,
+  ConversationTurn,
+  Part,
+  ReasoningDetail,
+  ToolCallPart,
+  ToolResultPart,
+} from "../../../canon/parts.ts";
+import { decodeCallArguments } from "../../call-arguments.ts";
+import { encodeToolId } from "../tool-ids.ts";
 import { documentBlock, imageBlock } from "./media.ts";
-import { isOwnThought } from "./reasoning.ts";
+import { isOwnReasoning } from "./reasoning.ts";
 
 export type WireMessage = { readonly role: "user" | "assistant"; readonly content: readonly JsonObject[] };
 export type Conversation = { readonly system: readonly JsonObject[]; readonly messages: readonly WireMessage[] };
@@ -13,7 +20,7 @@ export type Conversation = { readonly system: readonly JsonObject[]; readonly me
 const OPENING: WireMessage = { role: "user", content: [{ type: "text", text: "(The conversation begins here.)" }] };
 
 /** Turns of one role are one message; instructions at the beginning are the system prompt, later ones stay in their place. */
-export function encodeTurns(turns: readonly Turn[]): Conversation {
+export function encodeTurns(turns: readonly ConversationTurn[]): Conversation {
   const leading = leadingInstructions(turns);
   const system = turns.slice(0, leading).flatMap(({ parts }) => instructionBlocks(parts));
   const messages = new MessageList();
@@ -22,7 +29,7 @@ export function encodeTurns(turns: readonly Turn[]): Conversation {
 }
 
 /** Instructions alone are no request: the last one is then what the user says. */
-function leadingInstructions(turns: readonly Turn[]): number {
+function leadingInstructions(turns: readonly ConversationTurn[]): number {
   const first = turns.findIndex(({ role }) => role !== "system" && role !== "developer");
   return first < 0 ? turns.length - 1 : first;
 }
@@ -32,14 +39,14 @@ function instructionBlocks(parts: readonly Part[]): JsonObject[] {
   return parts.flatMap((part) => (part.is === "text" ? textBlock(part.text, part.cache) : []));
 }
 
-type Draft = { readonly role: WireMessage["role"]; readonly results: JsonObject[]; readonly rest: JsonObject[] };
+type MessageDraft = { readonly role: WireMessage["role"]; readonly results: JsonObject[]; readonly rest: JsonObject[] };
 
 class MessageList {
-  readonly #drafts: Draft[] = [];
+  readonly #drafts: MessageDraft[] = [];
   /** Calls that wait for their results, with the field that made them. */
   readonly #open = new Map<string, string>();
 
-  add(turn: Turn, index: number): void {
+  add(turn: ConversationTurn, index: number): void {
     const role = turn.role === "assistant" ? "assistant" : "user";
     const param = `messages.${index}`;
     const results: JsonObject[] = [];
@@ -48,7 +55,7 @@ class MessageList {
     let calls = 0;
     for (const [at, part] of turn.parts.entries()) {
       if (part.is === "tool_result") {
-        if (!this.#open.delete(part.callId)) throw strayResult(part.callId, `${param}.tool_call_id`);
+        if (!this.#open.delete(part.callId)) throw unmatchedResult(part.callId, `${param}.tool_call_id`);
         results.push(resultBlock(part, param));
       } else if (part.is === "tool_call") {
         const path = `${param}.tool_calls.${calls++}`;
@@ -99,7 +106,7 @@ class MessageList {
 const ID_CHARS_SHOWN = 64;
 const shown = (id: string) => id.slice(0, ID_CHARS_SHOWN);
 
-function strayResult(id: string, param: string): Fault {
+function unmatchedResult(id: string, param: string): Fault {
   return fault("invalid_value", {
     message: `${param}: ${shown(id)} answers no open call of the assistant turn before it.`,
     param,
@@ -113,14 +120,14 @@ function withoutTrailingSpace({ role, content }: WireMessage): WireMessage {
   return { role, content: [...content.slice(0, -1), { ...last, text: last["text"].trimEnd() }] };
 }
 
-export function withMark(block: JsonObject, cache: CacheMark | undefined): JsonObject {
+export function withCacheControl(block: JsonObject, cache: CacheBreakpoint | undefined): JsonObject {
   if (cache === undefined) return block;
   return { ...block, cache_control: { type: "ephemeral", ...(cache.ttl === null ? {} : { ttl: cache.ttl }) } };
 }
 
 /** Blank text is refused by the dialect and says nothing, so it is left out. */
-function textBlock(text: string, cache?: CacheMark): JsonObject[] {
-  return text.trim() === "" ? [] : [withMark({ type: "text", text }, cache)];
+function textBlock(text: string, cache?: CacheBreakpoint): JsonObject[] {
+  return text.trim() === "" ? [] : [withCacheControl({ type: "text", text }, cache)];
 }
 
 function partBlocks(part: Part, param: string): JsonObject[] {
@@ -130,11 +137,11 @@ function partBlocks(part: Part, param: string): JsonObject[] {
     case "refusal":
       return textBlock(part.text);
     case "image":
-      return [withMark(imageBlock(part.source, param), part.cache)];
+      return [withCacheControl(imageBlock(part.source, param), part.cache)];
     case "file":
-      return [withMark(documentBlock(part.source, part.filename, param), part.cache)];
+      return [withCacheControl(documentBlock(part.source, part.filename, param), part.cache)];
     case "reasoning":
-      return isOwnThought(part) ? thoughtBlock(part.detail) : [];
+      return isOwnReasoning(part) ? reasoningBlocks(part.detail) : [];
     case "audio":
       throw fault("unsupported_parameter", { message: `${param}: the provider's API takes no audio.`, param });
     case "tool_call":
@@ -145,13 +152,13 @@ function partBlocks(part: Part, param: string): JsonObject[] {
 }
 
 /** As the provider gave it, to the byte: its signature covers it. Other families' blocks mean nothing here. */
-function thoughtBlock(detail: ReasoningDetail): JsonObject[] {
+function reasoningBlocks(detail: ReasoningDetail): JsonObject[] {
   if (detail.is === "sealed") return [{ type: "redacted_thinking", data: detail.seal.data }];
   return detail.seal === null ? [] : [{ type: "thinking", thinking: detail.text, signature: detail.seal.data }];
 }
 
 function callBlock(call: ToolCallPart, param: string): JsonObject {
-  return { type: "tool_use", id: wireToolId(call.id), name: call.name, input: objectOfArguments(call, param) };
+  return { type: "tool_use", id: encodeToolId(call.id), name: call.name, input: decodeCallArguments(call, param) };
 }
 
 /** A mark inside a result counts for the result: the dialect has none further in. */
@@ -159,9 +166,9 @@ function resultBlock({ callId, content, failed, cache }: ToolResultPart, param: 
   const inner = content.flatMap(({ cache: _, ...part }, at) => partBlocks(part, `${param}.content.${at}`));
   const block = {
     type: "tool_result",
-    tool_use_id: wireToolId(callId),
+    tool_use_id: encodeToolId(callId),
     ...(inner.length === 0 ? {} : { content: inner }),
     ...(failed ? { is_error: true } : {}),
   };
-  return withMark(block, cache ?? content.findLast((part) => part.cache !== undefined)?.cache);
+  return withCacheControl(block, cache ?? content.findLast((part) => part.cache !== undefined)?.cache);
 }

@@ -1,10 +1,10 @@
 import { isJsonObject } from "../../../../kit/json.ts";
 import { IMPLAUSIBLE_TOKENS, isTokenCount, sumTokens, type TokenCounts, type Usage } from "../../../canon/usage.ts";
-import { PROMPTS, PROMPTS_MAX } from "../../extras.ts";
+import { PROMPT_ITERATION_TYPES, PROMPTS_MAX } from "../../extras.ts";
 import { WireUsage } from "../wire.ts";
 
 /** What of the figures was told last. Input is told without what was read from or written to a cache. */
-type Told = {
+type UsageFields = {
   readonly input: number | undefined;
   readonly output: number | undefined;
   readonly read: number;
@@ -12,47 +12,47 @@ type Told = {
   readonly hourLong: number;
   readonly thought: number;
 };
-const UNTOLD: Told = { input: undefined, output: undefined, read: 0, written: 0, hourLong: 0, thought: 0 };
+const NO_USAGE: UsageFields = { input: undefined, output: undefined, read: 0, written: 0, hourLong: 0, thought: 0 };
 
 /**
  * Figures of this dialect are cumulative and come in instalments: of each the last one that was told counts, nothing is
  * added up but compactions, which are told beside them.
  */
-export class UsageTally {
-  #told = UNTOLD;
+export class UsageAccumulator {
+  #told = NO_USAGE;
   #prompts: readonly unknown[] = [];
 
   /** Undefined as long as nothing was told. */
   add(value: unknown): Usage | undefined {
     const parsed = WireUsage.safeParse(value);
     if (!parsed.success) return undefined;
-    this.#told = toldAfter(this.#told, parsed.data);
+    this.#told = mergeUsage(this.#told, parsed.data);
     const { iterations } = parsed.data;
     if (Array.isArray(iterations)) this.#prompts = iterations;
-    const tokens = tokensOf(this.#told);
+    const tokens = toTokenCounts(this.#told);
     if (tokens === undefined || tokens === IMPLAUSIBLE_TOKENS || this.#prompts.length === 0) return tokens;
     return withPrompts(tokens, this.#prompts);
   }
 }
 
-function toldAfter(before: Told, wire: WireUsage): Told {
+function mergeUsage(before: UsageFields, wire: WireUsage): UsageFields {
   return {
     input: wire.input_tokens ?? before.input,
     output: wire.output_tokens ?? before.output,
     read: wire.cache_read_input_tokens ?? before.read,
-    written: wire.cache_creation_input_tokens ?? writtenByAge(wire) ?? before.written,
+    written: wire.cache_creation_input_tokens ?? writtenByTtl(wire) ?? before.written,
     hourLong: wire.cache_creation?.ephemeral_1h_input_tokens ?? before.hourLong,
     thought: wire.output_tokens_details?.thinking_tokens ?? before.thought,
   };
 }
 
 /** What was written to the caches of five minutes and of one hour, where only those two are told. */
-function writtenByAge({ cache_creation: ages }: WireUsage): number | undefined {
+function writtenByTtl({ cache_creation: ages }: WireUsage): number | undefined {
   if (!ages) return undefined;
   return (ages.ephemeral_5m_input_tokens ?? 0) + (ages.ephemeral_1h_input_tokens ?? 0);
 }
 
-function tokensOf({ input, output, read, written, hourLong, thought }: Told): TokenCounts | undefined {
+function toTokenCounts({ input, output, read, written, hourLong, thought }: UsageFields): TokenCounts | undefined {
   if (input === undefined && output === undefined) return undefined;
   const tokens: TokenCounts = {
     inputTokens: (input ?? 0) + read + written,
@@ -81,9 +81,9 @@ function withPrompts(answer: TokenCounts, entries: readonly unknown[]): Usage | 
   for (const entry of entries) {
     if (!isJsonObject(entry)) continue;
     const isCompaction = entry["type"] === "compaction";
-    if (!isCompaction && !PROMPTS.has(entry["type"])) continue;
+    if (!isCompaction && !PROMPT_ITERATION_TYPES.has(entry["type"])) continue;
     const wire = WireUsage.safeParse(entry);
-    const tokens = wire.success ? tokensOf(toldAfter(UNTOLD, wire.data)) : undefined;
+    const tokens = wire.success ? toTokenCounts(mergeUsage(NO_USAGE, wire.data)) : undefined;
     const isTold = tokens !== undefined && tokens !== IMPLAUSIBLE_TOKENS;
     if (isTold) (isCompaction ? compactions : others).push(tokens);
     else if (isCompaction) return tokens;

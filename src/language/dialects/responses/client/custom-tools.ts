@@ -6,14 +6,14 @@ import type { ToolDefinition } from "../../../canon/call.ts";
  * A custom tool takes one free text. Other dialects only know functions, so it becomes a function with that text as its
  * one argument, and its calls become calls of a custom tool again.
  */
-const INPUT = "input";
+const INPUT_ARGUMENT = "input";
 
 export type CustomTool = Extract<ResponseTool, { name: string; type: "custom" }>;
 
 export function customDefinition({ name, description, format }: CustomTool): ToolDefinition {
   const grammar =
     format?.type === "grammar" && format.definition
-      ? `The ${INPUT} must match this ${format.syntax ?? ""} grammar:\n${format.definition}`
+      ? `The ${INPUT_ARGUMENT} must match this ${format.syntax ?? ""} grammar:\n${format.definition}`
       : undefined;
   const said = [description, grammar].filter((text) => typeof text === "string" && text !== "");
   return {
@@ -21,8 +21,8 @@ export function customDefinition({ name, description, format }: CustomTool): Too
     description: said.length === 0 ? null : said.join("\n\n"),
     schema: {
       type: "object",
-      properties: { [INPUT]: { type: "string", description: "The whole input of the tool, as plain text." } },
-      required: [INPUT],
+      properties: { [INPUT_ARGUMENT]: { type: "string", description: "The whole input of the tool, as plain text." } },
+      required: [INPUT_ARGUMENT],
       additionalProperties: false,
     },
     strict: null,
@@ -30,7 +30,7 @@ export function customDefinition({ name, description, format }: CustomTool): Too
 }
 
 export function encodeCustomInput(input: string): string {
-  return JSON.stringify({ [INPUT]: input });
+  return JSON.stringify({ [INPUT_ARGUMENT]: input });
 }
 
 /** The free text in the arguments a model wrote; where it kept to no form, everything it wrote. */
@@ -38,7 +38,7 @@ export function decodeCustomInput(argumentsText: string): string {
   const parsed = tryParseJson(argumentsText);
   if (typeof parsed === "string") return parsed;
   if (!isJsonObject(parsed)) return argumentsText;
-  const input = parsed[INPUT];
+  const input = parsed[INPUT_ARGUMENT];
   if (typeof input === "string") return input;
   const [only, ...others] = Object.values(parsed);
   return typeof only === "string" && others.length === 0 ? only : argumentsText;

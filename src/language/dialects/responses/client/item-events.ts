@@ -1,39 +1,39 @@
 import type { JsonObject } from "../../../../kit/json.ts";
-import type { Seals } from "../reasoning-signatures.ts";
+import type { SignatureVisibility } from "../reasoning-signatures.ts";
 import {
-  type CallDraft,
-  type Draft,
-  type Growing,
+  customInput,
+  encodeItem,
+  encodeOpenedItem,
+  encodePart,
+  encodeSummary,
+  type GrowingText,
   type ItemStatus,
-  inputOf,
-  itemOf,
-  type MessageDraft,
-  openedItem,
-  type Piece,
-  partOf,
-  type ReasoningDraft,
-  summaryOf,
+  type MessageItem,
+  type MessagePart,
+  type OutputItem,
+  type ReasoningItem,
+  type ToolCallItem,
 } from "./output-items.ts";
 
 /** What was said so far of the item that is open. */
-type Said = {
+type SentProgress = {
   opened: boolean;
   /** Parts of a message that are over. */
-  pieces: number;
+  parts: number;
   /** Whether the part that is open was announced. */
   partOpened: boolean;
   annotations: number;
 };
 
-const NOTHING_SAID: Said = { opened: false, pieces: 0, partOpened: false, annotations: 0 };
+const NOTHING_SENT: SentProgress = { opened: false, parts: 0, partOpened: false, annotations: 0 };
 
 /** The events of one item after the other, numbered without gaps. */
-export class ItemEvents {
-  readonly #seals: Seals;
+export class ItemEventEncoder {
+  readonly #seals: SignatureVisibility;
   #sequence = 0;
-  #said: Said = { ...NOTHING_SAID };
+  #said: SentProgress = { ...NOTHING_SENT };
 
-  constructor(seals: Seals) {
+  constructor(seals: SignatureVisibility) {
     this.#seals = seals;
   }
 
@@ -44,11 +44,11 @@ export class ItemEvents {
   }
 
   /** What is new in the item that is open. */
-  grow(draft: Draft, index: number): string {
+  grow(draft: OutputItem, index: number): string {
     let text = "";
     if (!this.#said.opened) {
       this.#said.opened = true;
-      text += this.encode("response.output_item.added", { output_index: index, item: openedItem(draft) });
+      text += this.encode("response.output_item.added", { output_index: index, item: encodeOpenedItem(draft) });
     }
     switch (draft.is) {
       case "message":
@@ -56,21 +56,21 @@ export class ItemEvents {
       case "reasoning":
         return text + this.#growReasoning(draft, index);
       case "function_call":
-        return text + this.#delta("response.function_call_arguments", draft, at(draft, index), {});
+        return text + this.#delta("response.function_call_arguments", draft, itemLocation(draft, index), {});
       case "custom_tool_call":
         // Free text inside of JSON: it can be told once it is whole.
         return text;
     }
   }
 
-  close(draft: Draft, index: number, status: ItemStatus): string {
+  close(draft: OutputItem, index: number, status: ItemStatus): string {
     const text = this.#closeContent(draft, index);
-    this.#said = { ...NOTHING_SAID };
-    const item = itemOf(draft, status, this.#seals);
+    this.#said = { ...NOTHING_SENT };
+    const item = encodeItem(draft, status, this.#seals);
     return text + this.encode("response.output_item.done", { output_index: index, item });
   }
 
-  #closeContent(draft: Draft, index: number): string {
+  #closeContent(draft: OutputItem, index: number): string {
     switch (draft.is) {
       case "message":
         return this.#closePieces(draft, index, draft.parts.length);
@@ -79,30 +79,30 @@ export class ItemEvents {
       case "function_call":
         return this.#closeArguments(draft, index);
       case "custom_tool_call":
-        return this.#tellInput(draft, index);
+        return this.#closeInput(draft, index);
     }
   }
 
-  #delta(kind: string, growing: Growing, where: JsonObject, more: JsonObject): string {
+  #delta(kind: string, growing: GrowingText, where: JsonObject, more: JsonObject): string {
     const { unsent: delta } = growing;
     if (delta === "") return "";
     growing.unsent = "";
     return this.encode(`${kind}.delta`, { ...where, delta, ...more });
   }
 
-  #growMessage(draft: MessageDraft, index: number): string {
+  #growMessage(draft: MessageItem, index: number): string {
     const open = draft.parts.length - 1;
-    let text = open > this.#said.pieces ? this.#closePieces(draft, index, open) : "";
+    let text = open > this.#said.parts ? this.#closePieces(draft, index, open) : "";
     const piece = draft.parts[open];
-    if (piece !== undefined) text += this.#growPiece(piece, { ...at(draft, index), content_index: open });
+    if (piece !== undefined) text += this.#growPiece(piece, { ...itemLocation(draft, index), content_index: open });
     return text;
   }
 
-  #growPiece(piece: Piece, where: JsonObject): string {
+  #growPiece(piece: MessagePart, where: JsonObject): string {
     let text = "";
     if (!this.#said.partOpened) {
       this.#said.partOpened = true;
-      const part = partOf(piece.is === "text" ? { ...piece, text: "", annotations: [] } : { ...piece, text: "" });
+      const part = encodePart(piece.is === "text" ? { ...piece, text: "", annotations: [] } : { ...piece, text: "" });
       text += this.encode("response.content_part.added", { ...where, part });
     }
     if (piece.is === "refusal") return text + this.#delta("response.refusal", piece, where, {});
@@ -116,47 +116,47 @@ export class ItemEvents {
   }
 
   /** Ends the parts of a message before `until`. */
-  #closePieces(draft: MessageDraft, index: number, until: number): string {
+  #closePieces(draft: MessageItem, index: number, until: number): string {
     let text = "";
-    for (; this.#said.pieces < until; this.#said.pieces += 1) {
-      const content_index = this.#said.pieces;
+    for (; this.#said.parts < until; this.#said.parts += 1) {
+      const content_index = this.#said.parts;
       const piece = draft.parts[content_index];
       if (piece === undefined) break;
-      const where = { ...at(draft, index), content_index };
+      const where = { ...itemLocation(draft, index), content_index };
       text += this.#growPiece(piece, where);
       text +=
         piece.is === "text"
           ? this.encode("response.output_text.done", { ...where, text: piece.text, logprobs: [] })
           : this.encode("response.refusal.done", { ...where, refusal: piece.text });
-      text += this.encode("response.content_part.done", { ...where, part: partOf(piece) });
+      text += this.encode("response.content_part.done", { ...where, part: encodePart(piece) });
       this.#said.partOpened = false;
       this.#said.annotations = 0;
     }
     return text;
   }
 
-  #growReasoning(draft: ReasoningDraft, index: number): string {
+  #growReasoning(draft: ReasoningItem, index: number): string {
     if (draft.text === "") return "";
-    const where = { ...at(draft, index), summary_index: 0 };
+    const where = { ...itemLocation(draft, index), summary_index: 0 };
     let text = "";
     if (!this.#said.partOpened) {
       this.#said.partOpened = true;
-      text += this.encode("response.reasoning_summary_part.added", { ...where, part: summaryOf("") });
+      text += this.encode("response.reasoning_summary_part.added", { ...where, part: encodeSummary("") });
     }
     return text + this.#delta("response.reasoning_summary_text", draft, where, {});
   }
 
-  #closeReasoning(draft: ReasoningDraft, index: number): string {
+  #closeReasoning(draft: ReasoningItem, index: number): string {
     if (draft.text === "") return "";
-    const where = { ...at(draft, index), summary_index: 0 };
+    const where = { ...itemLocation(draft, index), summary_index: 0 };
     return (
       this.encode("response.reasoning_summary_text.done", { ...where, text: draft.text }) +
-      this.encode("response.reasoning_summary_part.done", { ...where, part: summaryOf(draft.text) })
+      this.encode("response.reasoning_summary_part.done", { ...where, part: encodeSummary(draft.text) })
     );
   }
 
-  #closeArguments(draft: CallDraft, index: number): string {
-    const where = at(draft, index);
+  #closeArguments(draft: ToolCallItem, index: number): string {
+    const where = itemLocation(draft, index);
     const { name, text } = draft;
     // Callers parse the arguments: those of a call without any are an empty object.
     const none = { text: "{}", fresh: "{}" };
@@ -165,15 +165,15 @@ export class ItemEvents {
     return told + this.encode("response.function_call_arguments.done", { ...where, name, arguments: whole });
   }
 
-  #tellInput(draft: CallDraft, index: number): string {
-    const input = inputOf(draft);
+  #closeInput(draft: ToolCallItem, index: number): string {
+    const input = customInput(draft);
     return (
-      this.#delta("response.custom_tool_call_input", { text: input, unsent: input }, at(draft, index), {}) +
-      this.encode("response.custom_tool_call_input.done", { ...at(draft, index), input })
+      this.#delta("response.custom_tool_call_input", { text: input, unsent: input }, itemLocation(draft, index), {}) +
+      this.encode("response.custom_tool_call_input.done", { ...itemLocation(draft, index), input })
     );
   }
 }
 
-function at({ id }: Draft, index: number): JsonObject {
+function itemLocation({ id }: OutputItem, index: number): JsonObject {
   return { item_id: id, output_index: index };
 }

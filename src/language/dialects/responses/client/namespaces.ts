@@ -4,25 +4,25 @@ import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
  * Tools can be grouped in a namespace, and a call then names both. Other dialects have one flat list: there the two names
  * are one, and what comes back is taken apart again.
  */
-export type Grouped = { readonly namespace: string; readonly name: string };
+export type NamespacedName = { readonly namespace: string; readonly name: string };
 
-const JOINT = "__";
+const SEPARATOR = "__";
 
 export function flatName(namespace: unknown, name: string): string {
   if (typeof namespace !== "string" || namespace === "") return name;
-  const group = namespace.endsWith(JOINT) ? namespace.slice(0, -JOINT.length) : namespace;
-  return group + JOINT + name;
+  const group = namespace.endsWith(SEPARATOR) ? namespace.slice(0, -SEPARATOR.length) : namespace;
+  return group + SEPARATOR + name;
 }
 
 /** What the names of the flat list stand for, out of the tools of a request. */
 export type FlatNames = {
-  readonly grouped: ReadonlyMap<string, Grouped>;
+  readonly grouped: ReadonlyMap<string, NamespacedName>;
   /** Tools that take free text. */
   readonly custom: ReadonlySet<string>;
 };
 
 export function flatNames(tools: unknown): FlatNames {
-  const grouped = new Map<string, Grouped>();
+  const grouped = new Map<string, NamespacedName>();
   const custom = new Set<string>();
   for (const tool of objectsIn(tools)) {
     const { type, name: namespace } = tool;

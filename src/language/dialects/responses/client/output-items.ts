@@ -1,38 +1,38 @@
 import type { JsonObject } from "../../../../kit/json.ts";
-import type { ReasoningDetail, ReasoningSeal } from "../../../canon/parts.ts";
+import type { ReasoningDetail, ReasoningSignature } from "../../../canon/parts.ts";
 import type { Citation, ReplyEvent } from "../../../canon/reply-events.ts";
-import { encodeCallSeal, encodeDetail, type Seals } from "../reasoning-signatures.ts";
+import { encodeCallSignature, encodeDetail, type SignatureVisibility } from "../reasoning-signatures.ts";
 import { decodeCustomInput } from "./custom-tools.ts";
 import type { FlatNames } from "./namespaces.ts";
 
 /** Text as it grows: all of it, and what of it was not told yet. A long text is never searched or cut meanwhile. */
-export type Growing = { text: string; unsent: string };
+export type GrowingText = { text: string; unsent: string };
 
-function grow(growing: Growing, text: string): void {
+function appendText(growing: GrowingText, text: string): void {
   growing.text += text;
   growing.unsent += text;
 }
 
 /** A part of a message as it grows. */
-export type Piece =
-  | (Growing & { readonly is: "text"; readonly annotations: JsonObject[] })
-  | (Growing & { readonly is: "refusal" });
+export type MessagePart =
+  | (GrowingText & { readonly is: "text"; readonly annotations: JsonObject[] })
+  | (GrowingText & { readonly is: "refusal" });
 
 /** An item of the output as it grows. Its place in the list is its `output_index`. */
-export type Draft = MessageDraft | ReasoningDraft | CallDraft;
-export type MessageDraft = { readonly is: "message"; readonly id: string; readonly parts: Piece[] };
-export type ReasoningDraft = Growing & {
+export type OutputItem = MessageItem | ReasoningItem | ToolCallItem;
+export type MessageItem = { readonly is: "message"; readonly id: string; readonly parts: MessagePart[] };
+export type ReasoningItem = GrowingText & {
   readonly is: "reasoning";
   readonly id: string;
   /** What goes in `encrypted_content`. */
-  carrier: string | undefined;
+  encryptedContent: string | undefined;
   /** Nothing more will be added. */
   isComplete: boolean;
   /** The seal of the message before it, which may still go on. */
-  readonly isBehind: boolean;
+  readonly isMessageSignature: boolean;
 };
 /** Its text is the arguments, as JSON. */
-export type CallDraft = Growing & {
+export type ToolCallItem = GrowingText & {
   readonly is: "function_call" | "custom_tool_call";
   readonly id: string;
   readonly callId: string;
@@ -43,33 +43,33 @@ export type CallDraft = Growing & {
   endsInBrace: boolean;
 };
 
-const NOTHING: Growing = { text: "", unsent: "" };
+const EMPTY_TEXT: GrowingText = { text: "", unsent: "" };
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete";
 
-const PREFIXES: Readonly<Record<Draft["is"], string>> = {
+const PREFIXES: Readonly<Record<OutputItem["is"], string>> = {
   message: "msg_",
   reasoning: "rs_",
   function_call: "fc_",
   custom_tool_call: "ctc_",
 };
 
-type DraftRules = {
+type OutputRules = {
   /** Ids of items are made of it, so that the same answer told twice has the same ids. */
   readonly responseId: string;
   readonly names: FlatNames;
-  readonly calls: "many" | "one";
+  readonly toolCalls: "many" | "one";
 };
 
 /** Canonical events gathered into items: nothing of it depends on how the events were cut. */
-export class Drafts {
-  readonly list: Draft[] = [];
-  readonly #rules: DraftRules;
+export class OutputItems {
+  readonly list: OutputItem[] = [];
+  readonly #rules: OutputRules;
   readonly #core: string;
   /** By the index of the call among calls; undefined for one that is not let through. */
-  readonly #calls = new Map<number, CallDraft | undefined>();
+  readonly #calls = new Map<number, ToolCallItem | undefined>();
 
-  constructor(rules: DraftRules) {
+  constructor(rules: OutputRules) {
     this.#rules = rules;
     this.#core = rules.responseId.replace(/^resp_/, "");
   }
@@ -78,13 +78,13 @@ export class Drafts {
   add(event: ReplyEvent, from: number): void {
     switch (event.is) {
       case "text":
-        if (event.text !== "") grow(this.#text(from), event.text);
+        if (event.text !== "") appendText(this.#text(from), event.text);
         return;
       case "refusal":
-        if (event.text !== "") grow(this.#refusal(from), event.text);
+        if (event.text !== "") appendText(this.#refusal(from), event.text);
         return;
       case "reasoning":
-        if (event.text !== "") grow(this.#reasoning(from), event.text);
+        if (event.text !== "") appendText(this.#reasoning(from), event.text);
         return;
       case "reasoning_detail":
         this.#detail(event.detail, from);
@@ -95,7 +95,7 @@ export class Drafts {
       case "tool_arguments": {
         const call = this.#calls.get(event.index);
         if (call === undefined || this.list.indexOf(call) < from) return;
-        grow(call, event.text);
+        appendText(call, event.text);
         const end = event.text.trimEnd();
         if (end !== "") call.endsInBrace = end.endsWith("}");
         return;
@@ -112,49 +112,49 @@ export class Drafts {
     }
   }
 
-  #id(is: Draft["is"]): string {
+  #id(is: OutputItem["is"]): string {
     return `${PREFIXES[is]}${this.#core}${String(this.list.length).padStart(4, "0")}`;
   }
 
-  #message(from: number): MessageDraft {
-    const at = this.list.findLastIndex((draft) => draft.is !== "reasoning" || !draft.isBehind);
+  #message(from: number): MessageItem {
+    const at = this.list.findLastIndex((draft) => draft.is !== "reasoning" || !draft.isMessageSignature);
     const last = at >= from ? this.list[at] : undefined;
     if (last?.is === "message") return last;
-    const message: MessageDraft = { is: "message", id: this.#id("message"), parts: [] };
+    const message: MessageItem = { is: "message", id: this.#id("message"), parts: [] };
     this.list.push(message);
     return message;
   }
 
-  #text(from: number): Extract<Piece, { is: "text" }> {
+  #text(from: number): Extract<MessagePart, { is: "text" }> {
     const { parts } = this.#message(from);
     const last = parts.at(-1);
     if (last?.is === "text") return last;
-    const piece = { is: "text" as const, ...NOTHING, annotations: [] };
+    const piece = { is: "text" as const, ...EMPTY_TEXT, annotations: [] };
     parts.push(piece);
     return piece;
   }
 
-  #refusal(from: number): Extract<Piece, { is: "refusal" }> {
+  #refusal(from: number): Extract<MessagePart, { is: "refusal" }> {
     const { parts } = this.#message(from);
     const last = parts.at(-1);
     if (last?.is === "refusal") return last;
-    const piece = { is: "refusal" as const, ...NOTHING };
+    const piece = { is: "refusal" as const, ...EMPTY_TEXT };
     parts.push(piece);
     return piece;
   }
 
-  #reasoning(from: number): ReasoningDraft {
+  #reasoning(from: number): ReasoningItem {
     const last = this.list.length > from ? this.list.at(-1) : undefined;
     if (last?.is === "reasoning" && !last.isComplete) return last;
-    return this.#newReasoning({ isComplete: false, isBehind: false });
+    return this.#newReasoning({ isComplete: false, isMessageSignature: false });
   }
 
-  #newReasoning(more: Pick<ReasoningDraft, "whole" | "isBehind">): ReasoningDraft {
-    const draft: ReasoningDraft = {
+  #newReasoning(more: Pick<ReasoningItem, "whole" | "isBehind">): ReasoningItem {
+    const draft: ReasoningItem = {
       is: "reasoning",
       id: this.#id("reasoning"),
-      ...NOTHING,
-      carrier: undefined,
+      ...EMPTY_TEXT,
+      encryptedContent: undefined,
       ...more,
     };
     this.list.push(draft);
@@ -164,18 +164,18 @@ export class Drafts {
   #detail(detail: ReasoningDetail, from: number): void {
     if (detail.is === "sealed") {
       // One family seals its texts, too, and may say so in the middle of one.
-      const isBehind = detail.seal.family === "google" && this.list.at(-1)?.is === "message";
-      this.#newReasoning({ isComplete: true, isBehind }).carrier = encodeDetail(detail);
+      const isMessageSignature = detail.seal.family === "google" && this.list.at(-1)?.is === "message";
+      this.#newReasoning({ isComplete: true, isMessageSignature }).encryptedContent = encodeDetail(detail);
       return;
     }
     const draft = this.#reasoning(from);
-    if (draft.text === "") grow(draft, detail.text);
-    draft.carrier = encodeDetail(detail);
+    if (draft.text === "") appendText(draft, detail.text);
+    draft.encryptedContent = encodeDetail(detail);
     draft.isComplete = true;
   }
 
   #call({ index, id, name, signature }: Extract<ReplyEvent, { is: "tool_call" }>): void {
-    if (this.#rules.calls === "one" && this.#calls.size > 0) {
+    if (this.#rules.toolCalls === "one" && this.#calls.size > 0) {
       this.#calls.set(index, undefined);
       return;
     }
@@ -183,13 +183,14 @@ export class Drafts {
     const { custom, grouped } = this.#rules.names;
     const is = custom.has(name) ? "custom_tool_call" : "function_call";
     const called = grouped.get(name) ?? { name, namespace: undefined };
-    const call: CallDraft = { is, id: this.#id(is), callId: id, ...called, ...NOTHING, endsInBrace: false };
+    const call: ToolCallItem = { is, id: this.#id(is), callId: id, ...called, ...EMPTY_TEXT, endsInBrace: false };
     this.list.push(call);
     this.#calls.set(index, call);
   }
 
-  #sealCall(signature: ReasoningSeal): void {
-    this.#newReasoning({ isComplete: true, isBehind: false }).carrier = encodeCallSeal(signature);
+  #sealCall(signature: ReasoningSignature): void {
+    this.#newReasoning({ isComplete: true, isMessageSignature: false }).encryptedContent =
+      encodeCallSignature(signature);
   }
 
   #cite(citation: Citation, from: number): void {
@@ -205,14 +206,15 @@ function annotation({ url, title, start, end }: Citation): JsonObject {
 }
 
 /** An item as the caller sees it. */
-export function itemOf(draft: Draft, status: ItemStatus, seals: Seals): JsonObject {
+export function encodeItem(draft: OutputItem, status: ItemStatus, seals: SignatureVisibility): JsonObject {
   switch (draft.is) {
     case "message":
-      return { id: draft.id, type: "message", status, role: "assistant", content: draft.parts.map(partOf) };
+      return { id: draft.id, type: "message", status, role: "assistant", content: draft.parts.map(encodePart) };
     case "reasoning": {
-      const summary = draft.text === "" ? [] : [summaryOf(draft.text)];
-      const { carrier } = draft;
-      const sealed = seals === "hidden" || carrier === undefined ? {} : { encrypted_content: carrier };
+      const summary = draft.text === "" ? [] : [encodeSummary(draft.text)];
+      const { encryptedContent } = draft;
+      const sealed =
+        seals === "hidden" || encryptedContent === undefined ? {} : { encrypted_content: encryptedContent };
       return { id: draft.id, type: "reasoning", summary, ...sealed };
     }
     case "function_call": {
@@ -222,45 +224,45 @@ export function itemOf(draft: Draft, status: ItemStatus, seals: Seals): JsonObje
         type: "function_call",
         status,
         call_id: callId,
-        ...named(draft),
+        ...encodeName(draft),
         arguments: text === "" ? "{}" : text,
       };
     }
     case "custom_tool_call": {
       const { id, callId } = draft;
-      return { id, type: "custom_tool_call", status, call_id: callId, ...named(draft), input: inputOf(draft) };
+      return { id, type: "custom_tool_call", status, call_id: callId, ...encodeName(draft), input: customInput(draft) };
     }
   }
 }
 
-function named({ name, namespace }: CallDraft): JsonObject {
+function encodeName({ name, namespace }: ToolCallItem): JsonObject {
   return namespace === undefined ? { name } : { name, namespace };
 }
 
 /** An item that has just been opened, with nothing in it yet. */
-export function openedItem(draft: Draft): JsonObject {
+export function encodeOpenedItem(draft: OutputItem): JsonObject {
   switch (draft.is) {
     case "message":
-      return itemOf({ ...draft, parts: [] }, "in_progress", "hidden");
+      return encodeItem({ ...draft, parts: [] }, "in_progress", "hidden");
     case "reasoning":
-      return itemOf({ ...draft, text: "" }, "in_progress", "hidden");
+      return encodeItem({ ...draft, text: "" }, "in_progress", "hidden");
     case "function_call":
-      return { ...itemOf(draft, "in_progress", "hidden"), arguments: "" };
+      return { ...encodeItem(draft, "in_progress", "hidden"), arguments: "" };
     case "custom_tool_call":
-      return itemOf({ ...draft, text: "" }, "in_progress", "hidden");
+      return encodeItem({ ...draft, text: "" }, "in_progress", "hidden");
   }
 }
 
-export function partOf(piece: Piece): JsonObject {
+export function encodePart(piece: MessagePart): JsonObject {
   if (piece.is === "refusal") return { type: "refusal", refusal: piece.text };
   return { type: "output_text", text: piece.text, annotations: piece.annotations, logprobs: [] };
 }
 
-export function summaryOf(text: string): JsonObject {
+export function encodeSummary(text: string): JsonObject {
   return { type: "summary_text", text };
 }
 
 /** The free text of a custom tool's call. */
-export function inputOf({ text }: CallDraft): string {
+export function customInput({ text }: ToolCallItem): string {
   return text === "" ? "" : decodeCustomInput(text);
 }

@@ -1,32 +1,32 @@
 import type { Fault } from "../../../../contract/faults.ts";
 import type { ResponsesRequest } from "../../../../contract/schemas/responses.ts";
 import type { Call } from "../../../canon/call.ts";
-import type { Turn } from "../../../canon/parts.ts";
+import type { ConversationTurn } from "../../../canon/parts.ts";
 import { toCallerParameterName } from "../../caller-parameter-names.ts";
 import { toolPaths } from "./tools.ts";
-import { HISTORY } from "./turns.ts";
+import { HISTORY_PATH } from "./turns.ts";
 
 /** A refusal that names a field of the canonical call, with the name that the field has in the request. */
 export function toCallerParameterNames(problem: Fault, request: ResponsesRequest, call: Call): Fault {
-  return toCallerParameterName(problem, call, (param) => callersName(param, request, call));
+  return toCallerParameterName(problem, call, (param) => callerName(param, request, call));
 }
 
 const TURN = /^messages\.(\d+)(?:\.(.+))?$/;
 const TOOL = /^tools\.(\d+)\.function\.(\w+)$/;
 
-function callersName(param: string, request: ResponsesRequest, call: Call): string {
+function callerName(param: string, request: ResponsesRequest, call: Call): string {
   if (param === "messages") return "input";
   const tool = TOOL.exec(param);
   if (tool !== null) return `${toolPaths(request)[Number(tool[1])] ?? "tools"}.${tool[2]}`;
   const turn = TURN.exec(param);
   const meant = turn === null ? undefined : call.turns[Number(turn[1])];
-  return meant === undefined ? param : placeIn(meant, turn?.[2] ?? "");
+  return meant === undefined ? param : pathInTurn(meant, turn?.[2] ?? "");
 }
 
 const PART = /^content\.(\d+)/;
 const CALL = /^tool_calls\.(\d+)(?:\.function\.(\w+))?$/;
 
-function placeIn({ role, parts, partPaths }: Turn, rest: string): string {
+function pathInTurn({ role, parts, partPaths }: ConversationTurn, rest: string): string {
   // Only what was said above all items has no item of its own.
   if (partPaths === undefined) return "instructions";
   const [first = "input"] = partPaths;
@@ -41,5 +41,5 @@ function placeIn({ role, parts, partPaths }: Turn, rest: string): string {
 }
 
 function member(path: string, name: string | undefined): string {
-  return name === undefined || path === HISTORY ? path : `${path}.${name}`;
+  return name === undefined || path === HISTORY_PATH ? path : `${path}.${name}`;
 }

@@ -3,7 +3,7 @@ import { Fault } from "../../../../contract/faults.ts";
 import { ResponsesRequest } from "../../../../contract/schemas/responses.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
-import { encodeSeal, readSealed } from "../reasoning-signatures.ts";
+import { decodeReasoningItem, encodeSignature } from "../reasoning-signatures.ts";
 import { decodeRequest } from "./request.ts";
 import { inputItems } from "./turns.ts";
 
@@ -83,7 +83,7 @@ describe("items become turns", () => {
   });
 
   test("RESP-02 what a model said between two outputs is one turn: thoughts, words and all its calls", () => {
-    const carrier = encodeSeal({ family: "anthropic", data: "sig" });
+    const carrier = encodeSignature({ family: "anthropic", data: "sig" });
     expect(
       turnsOf([
         { role: "user", content: "Weather?" },
@@ -393,8 +393,8 @@ test("RESP-05 a seal keeps the name of its family, and only this gateway's are r
   for (const family of ["anthropic", "google", "openai"] as const) {
     const seal = { family, data: "a:b+/=" };
     const detail = { is: "open", text: "t", seal };
-    expect(readSealed("t", encodeSeal(seal))).toEqual({ is: "detail", detail });
+    expect(decodeReasoningItem("t", encodeSignature(seal))).toEqual({ is: "detail", detail });
   }
   for (const other of ["", "gAAAA", "gw1:", "gw1:responses.openai:x", "gw2:anthropic:x"])
-    expect(readSealed("", other), other).toEqual({ is: "nothing" });
+    expect(decodeReasoningItem("", other), other).toEqual({ is: "nothing" });
 });

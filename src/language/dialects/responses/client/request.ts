@@ -2,21 +2,21 @@ import { fault, invalidValue } from "../../../../contract/faults.ts";
 import type { ResponsesRequest } from "../../../../contract/schemas/responses.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call, ResponseFormat } from "../../../canon/call.ts";
-import type { Turn } from "../../../canon/parts.ts";
+import type { ConversationTurn } from "../../../canon/parts.ts";
 import { decodeRoutingHints } from "../../../canon/routing-hints.ts";
 import { extrasOf } from "../../extras.ts";
 import { offeredTools } from "../../offered-tools.ts";
-import { keptInTools, uploadsIn } from "../../uploads.ts";
+import { fileReferencesIn, storedResourcesInTools } from "../../uploads.ts";
 import { decodeSettings, PARAMETER_NAMES } from "./settings.ts";
 import { decodeTools } from "./tools.ts";
-import { decodeItems, HISTORY, inputItems } from "./turns.ts";
+import { decodeItems, HISTORY_PATH, inputItems } from "./turns.ts";
 
 /** The canonical call behind a request; `items` is the whole conversation: what came before, then the new input. */
 export function decodeRequest(request: ResponsesRequest, items: readonly JsonObject[]): Call {
-  refuseConversation(request);
+  rejectConversation(request);
   const earlier = items.length - inputItems(request).length;
-  const pathOf = (index: number) => (index < earlier ? HISTORY : `input.${index - earlier}`);
-  const placeOf = (index: number, inside: string) => (index < earlier ? HISTORY : `${pathOf(index)}${inside}`);
+  const pathOf = (index: number) => (index < earlier ? HISTORY_PATH : `input.${index - earlier}`);
+  const placeOf = (index: number, inside: string) => (index < earlier ? HISTORY_PATH : `${pathOf(index)}${inside}`);
   const said = decodeItems(items, pathOf);
   if (items.length === 0 && !request.prompt)
     throw invalidValue("input", "it is required, and must have at least one item");
@@ -27,8 +27,8 @@ export function decodeRequest(request: ResponsesRequest, items: readonly JsonObj
   const asked = { ...request, input: items };
   const named = (field: string) => field.replace(/^input\.(\d+)/, (_, index) => pathOf(Number(index)));
   const uploadPaths = [
-    ...uploadsIn(items, placeOf),
-    ...keptInTools(offeredTools(asked)).map(named),
+    ...fileReferencesIn(items, placeOf),
+    ...storedResourcesInTools(offeredTools(asked)).map(named),
     // What stands in a template is not seen here, and the template itself is kept there.
     ...(request.prompt ? ["prompt"] : []),
   ];
@@ -67,7 +67,7 @@ function extrasIn(asked: JsonObject, named: (field: string) => string) {
   return extras === undefined ? {} : { extras: extras.map((extra) => ({ ...extra, field: named(extra.field) })) };
 }
 
-function refuseConversation({ conversation }: ResponsesRequest): void {
+function rejectConversation({ conversation }: ResponsesRequest): void {
   if (conversation === undefined || conversation === null) return;
   throw fault("unsupported_parameter", {
     message: 'Field "conversation" is not offered: go on from a stored response with previous_response_id.',
@@ -75,7 +75,7 @@ function refuseConversation({ conversation }: ResponsesRequest): void {
   });
 }
 
-function instructionTurns({ instructions }: ResponsesRequest): Turn[] {
+function instructionTurns({ instructions }: ResponsesRequest): ConversationTurn[] {
   return instructions ? [{ role: "system", parts: [{ is: "text", text: instructions }] }] : [];
 }
 

@@ -3,7 +3,7 @@ import type { Parameter } from "../../../canon/parameters.ts";
 import { ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
 
 /** What becomes of the fields of a request where it has to be said in another dialect. */
-type Settings = {
+type RequestSettings = {
   /** Rows of the parameter table that decide who can be asked, with the caller's names for them. */
   readonly parameters: readonly Parameter[];
   readonly chatOnly: Readonly<Partial<Record<Parameter, unknown>>>;
@@ -19,7 +19,7 @@ export const PARAMETER_NAMES: Readonly<Partial<Record<Parameter, string>>> = {
 };
 
 /** Fields with a meaning of their own, read elsewhere, and the gateway's own, which go to no provider. */
-const READ: ReadonlySet<string> = new Set([
+const READ_FIELDS: ReadonlySet<string> = new Set([
   "model",
   "input",
   "instructions",
@@ -45,7 +45,7 @@ const READ: ReadonlySet<string> = new Set([
 ]);
 
 /** Fields that change nothing of what the model says. */
-const ADVISORY: ReadonlySet<string> = new Set([
+const ADVISORY_FIELDS: ReadonlySet<string> = new Set([
   "metadata",
   "client_metadata",
   "prompt_cache_key",
@@ -55,7 +55,7 @@ const ADVISORY: ReadonlySet<string> = new Set([
   "user",
 ]);
 /** Those of them that the chat dialect has a place for. */
-const CHAT_HINTS = ["prompt_cache_key", "safety_identifier", "user"] as const;
+const OPENAI_HINTS = ["prompt_cache_key", "safety_identifier", "user"] as const;
 
 /** What may be added to items that answers from another dialect do not have, or that is never taken out of them. */
 const HARMLESS_INCLUDES: ReadonlySet<string> = new Set([
@@ -78,14 +78,14 @@ const REASONING_DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
 };
 const REASONING_READ: ReadonlySet<string> = new Set(["effort", "summary", "generate_summary"]);
 /** Words for the service that everyone gets. */
-const USUAL_TIERS: readonly unknown[] = ["auto", "default"];
+const STANDARD_TIERS: readonly unknown[] = ["auto", "default"];
 
-export function decodeSettings(request: ResponsesRequest): Settings {
+export function decodeSettings(request: ResponsesRequest): RequestSettings {
   const parameters: Parameter[] = [];
   const chatOnly: Partial<Record<Parameter, unknown>> = {};
   const native = nativeFields(request);
-  const advisory = Object.keys(request).filter((field) => ADVISORY.has(field) && isSent(request[field]));
-  for (const field of CHAT_HINTS) if (isSent(request[field])) chatOnly[field] = request[field];
+  const advisory = Object.keys(request).filter((field) => ADVISORY_FIELDS.has(field) && isSent(request[field]));
+  for (const field of OPENAI_HINTS) if (isSent(request[field])) chatOnly[field] = request[field];
   if (isSent(request.max_output_tokens)) parameters.push("max_tokens");
   if (isSent(request.reasoning?.effort)) parameters.push("reasoning_effort");
   if (request.top_logprobs) parameters.push("top_logprobs");
@@ -96,7 +96,7 @@ export function decodeSettings(request: ResponsesRequest): Settings {
     parameters.push("verbosity");
     chatOnly.verbosity = verbosity;
   }
-  if (isSent(request.service_tier) && !USUAL_TIERS.includes(request.service_tier)) {
+  if (isSent(request.service_tier) && !STANDARD_TIERS.includes(request.service_tier)) {
     parameters.push("service_tier");
     chatOnly.service_tier = request.service_tier;
   }
@@ -111,7 +111,7 @@ const NAME_CHARS_MAX = 200;
 /** Fields that only an endpoint of the dialect itself understands. */
 function nativeFields(request: ResponsesRequest): string[] {
   const native = Object.keys(request).filter(
-    (field) => isSent(request[field]) && !READ.has(field) && !ADVISORY.has(field),
+    (field) => isSent(request[field]) && !READ_FIELDS.has(field) && !ADVISORY_FIELDS.has(field),
   );
   if (request.truncation === "auto") native.push("truncation");
   // Answers from other dialects carry no probabilities.

@@ -5,7 +5,7 @@ import { foldResponse, responseEvents } from "../../../../../tests/support/respo
 import { envelopeOf, fault } from "../../../../contract/faults.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import type { Usage } from "../../../canon/usage.ts";
-import type { Seals } from "../reasoning-signatures.ts";
+import type { SignatureVisibility } from "../reasoning-signatures.ts";
 import { echoOf } from "./echo.ts";
 import { decodeRequest } from "./request.ts";
 import { responsesClient } from "./stream.ts";
@@ -33,7 +33,7 @@ const REQUEST = {
 
 type Told = { text: string; events: Json[]; response: Json; whole: Json; final: Json };
 
-function tell(events: readonly ReplyEvent[], more: object = {}, seals: Seals = "shown"): Told {
+function tell(events: readonly ReplyEvent[], more: object = {}, seals: SignatureVisibility = "shown"): Told {
   const request = { ...REQUEST, ...more };
   const client = responsesClient(echoOf(request, { store: false, background: false }), seals);
   const call = decodeRequest(request, inputItems(request));

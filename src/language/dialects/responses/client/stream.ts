@@ -2,21 +2,24 @@ import type { ErrorEnvelope } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
-import type { AnswerWriter, ClientDialect, Closing, Finish, ReplyHead } from "../../client-dialect.ts";
-import type { Seals } from "../reasoning-signatures.ts";
+import type { ClientDialect, FinishEvent, ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
+import type { SignatureVisibility } from "../reasoning-signatures.ts";
 import { errorFields, failureCode } from "../upstream/errors.ts";
 import { encodeUsage } from "../upstream/usage.ts";
-import { ItemEvents } from "./item-events.ts";
+import { ItemEventEncoder } from "./item-events.ts";
 import { flatNames } from "./namespaces.ts";
-import { type Draft, Drafts, type ItemStatus, itemOf } from "./output-items.ts";
+import { encodeItem, type ItemStatus, type OutputItem, OutputItems } from "./output-items.ts";
 
-type Ended = { readonly status: "in_progress" | "completed" | "incomplete" | "failed"; readonly reason: string | null };
-type State = {
-  readonly ended: Ended;
+type ResponseEnd = {
+  readonly status: "in_progress" | "completed" | "incomplete" | "failed";
+  readonly reason: string | null;
+};
+type ResponseState = {
+  readonly ended: ResponseEnd;
   readonly usage: JsonObject | undefined;
   readonly problem: { readonly code: string; readonly message: string } | null;
 };
-const AT_THE_START = {
+const INITIAL_FIELDS = {
   status: "in_progress",
   error: null,
   incomplete_details: null,
@@ -24,27 +27,27 @@ const AT_THE_START = {
 } as const satisfies JsonObject;
 
 /** Canonical events as a stream of responses events. One item is open at a time; what comes for others waits. */
-class EventWriter implements AnswerWriter {
+class ResponseWriter implements ReplyWriter {
   readonly #head: ReplyHead;
   readonly #echo: JsonObject;
-  readonly #seals: Seals;
-  readonly #drafts: Drafts;
-  readonly #events: ItemEvents;
+  readonly #seals: SignatureVisibility;
+  readonly #drafts: OutputItems;
+  readonly #events: ItemEventEncoder;
   #begun = false;
   /** The item that is open; those before it are closed. */
   #at = 0;
-  #state: State = { ended: { status: "in_progress", reason: null }, usage: undefined, problem: null };
+  #state: ResponseState = { ended: { status: "in_progress", reason: null }, usage: undefined, problem: null };
 
-  constructor(head: ReplyHead, echo: JsonObject, seals: Seals, call: Call) {
+  constructor(head: ReplyHead, echo: JsonObject, seals: SignatureVisibility, call: Call) {
     this.#head = head;
     this.#echo = echo;
     this.#seals = seals;
-    this.#drafts = new Drafts({
+    this.#drafts = new OutputItems({
       responseId: head.id,
       names: flatNames(echo["tools"]),
-      calls: call.openAiParameters?.parallel_tool_calls === false ? "one" : "many",
+      toolCalls: call.openAiParameters?.parallel_tool_calls === false ? "one" : "many",
     });
-    this.#events = new ItemEvents(seals);
+    this.#events = new ItemEventEncoder(seals);
   }
 
   get finalJson(): string | undefined {
@@ -60,7 +63,7 @@ class EventWriter implements AnswerWriter {
       const draft = list[this.#at];
       if (draft === undefined) break;
       text += this.#events.grow(draft, this.#at);
-      if (!isOver(draft, list, this.#at)) break;
+      if (!isItemComplete(draft, list, this.#at)) break;
       text += this.#events.close(draft, this.#at, "completed");
     }
     return text;
@@ -70,13 +73,13 @@ class EventWriter implements AnswerWriter {
   #begin(): string {
     if (this.#begun) return "";
     this.#begun = true;
-    const response = { ...this.#response("hidden"), ...AT_THE_START };
+    const response = { ...this.#response("hidden"), ...INITIAL_FIELDS };
     return (
       this.#events.encode("response.created", { response }) + this.#events.encode("response.in_progress", { response })
     );
   }
 
-  close(closing: Closing): string {
+  close(closing: ReplyClosing): string {
     // The head says what was known before the end, also where nothing was said in between.
     let text = this.#begin();
     const { ended } = this.#end(closing);
@@ -99,25 +102,25 @@ class EventWriter implements AnswerWriter {
   }
 
   /** Everything at once: what a caller would put together from the stream. */
-  whole(closing: Closing): string {
+  whole(closing: ReplyClosing): string {
     this.#end(closing);
     return JSON.stringify(this.#response(this.#seals));
   }
 
-  #end({ finish, usage, cost }: Closing): State {
-    this.#state = { ended: endOf(finish), usage: encodeUsage(usage, cost), problem: null };
+  #end({ finish, usage, cost }: ReplyClosing): ResponseState {
+    this.#state = { ended: responseEnd(finish), usage: encodeUsage(usage, cost), problem: null };
     return this.#state;
   }
 
   /** An answer that was cut short was cut in its last item. */
-  #statusAt(at: number, { status }: Ended): ItemStatus {
+  #statusAt(at: number, { status }: ResponseEnd): ItemStatus {
     if (status === "failed") return at < this.#at ? "completed" : "incomplete";
     if (status !== "incomplete") return "completed";
-    const last = this.#drafts.list.findLastIndex((draft) => draft.is !== "reasoning" || !draft.isBehind);
+    const last = this.#drafts.list.findLastIndex((draft) => draft.is !== "reasoning" || !draft.isMessageSignature);
     return at === last ? "incomplete" : "completed";
   }
 
-  #response(seals: Seals): JsonObject {
+  #response(seals: SignatureVisibility): JsonObject {
     const { id, createdSeconds, model } = this.#head;
     const { ended, usage, problem } = this.#state;
     return {
@@ -128,7 +131,7 @@ class EventWriter implements AnswerWriter {
       error: problem,
       incomplete_details: ended.reason === null ? null : { reason: ended.reason },
       model,
-      output: this.#drafts.list.map((draft, at) => itemOf(draft, this.#statusAt(at, ended), seals)),
+      output: this.#drafts.list.map((draft, at) => encodeItem(draft, this.#statusAt(at, ended), seals)),
       ...this.#echo,
       ...(usage === undefined ? {} : { usage }),
     };
@@ -136,21 +139,21 @@ class EventWriter implements AnswerWriter {
 }
 
 /** Whether something else may open: the item is whole, or what follows it shows that it is. */
-function isOver(draft: Draft, list: readonly Draft[], at: number): boolean {
+function isItemComplete(draft: OutputItem, list: readonly OutputItem[], at: number): boolean {
   const later = list.slice(at + 1);
   switch (draft.is) {
     case "reasoning":
       return draft.isComplete || later.length > 0;
     case "message":
-      return later.some((next) => next.is !== "reasoning" || !next.isBehind);
+      return later.some((next) => next.is !== "reasoning" || !next.isMessageSignature);
     case "function_call":
     case "custom_tool_call":
-      return later.length > 0 && draft.endsInBrace && isWhole(draft.text);
+      return later.length > 0 && draft.endsInBrace && isCompleteJson(draft.text);
   }
 }
 
 /** Some servers send the arguments of several calls in turns; a call is over when its arguments are whole. */
-function isWhole(argumentsText: string): boolean {
+function isCompleteJson(argumentsText: string): boolean {
   try {
     JSON.parse(argumentsText);
     return true;
@@ -159,20 +162,20 @@ function isWhole(argumentsText: string): boolean {
   }
 }
 
-function endOf(finish: Finish | undefined): Ended {
+function responseEnd(finish: FinishEvent | undefined): ResponseEnd {
   if (finish?.reason === "length") return { status: "incomplete", reason: "max_output_tokens" };
   if (finish?.reason === "content_filter") return { status: "incomplete", reason: "content_filter" };
   return { status: "completed", reason: null };
 }
 
 /** Callers of `POST /responses`; `echo` is what the response object repeats of their request. */
-export function responsesClient(echo: JsonObject, seals: Seals = "shown"): ClientDialect {
+export function responsesClient(echo: JsonObject, seals: SignatureVisibility = "shown"): ClientDialect {
   return {
     keepAlive: ": keep-alive\n\n",
-    openWriter: (head, call) => new EventWriter(head, echo, seals, call),
+    openWriter: (head, call) => new ResponseWriter(head, echo, seals, call),
     render(events, head, call, usage, cost) {
-      const writer = new EventWriter(head, echo, seals, call);
-      let finish: Finish | undefined;
+      const writer = new ResponseWriter(head, echo, seals, call);
+      let finish: FinishEvent | undefined;
       for (const event of events) {
         if (event.is === "finish") finish = event;
         else writer.write(event);

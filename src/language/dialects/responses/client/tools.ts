@@ -8,7 +8,7 @@ type FunctionTool = Extract<ResponseTool, { name: string; type: "function" }>;
 type NamespaceTool = Extract<ResponseTool, { name: string; type: "namespace" }>;
 
 /** The tools of a call, and what of them is left out or can only be said in the dialect itself. */
-type Tools = {
+type DecodedTools = {
   readonly tools: readonly ToolDefinition[];
   readonly choice: ToolChoice | undefined;
   readonly native: readonly string[];
@@ -21,14 +21,14 @@ type Tools = {
  */
 const OPTIONAL_TOOLS = /^(web_search|web_search_preview|image_generation)(_\d{4}_\d{2}_\d{2})?$/;
 
-export function decodeTools({ tools, tool_choice }: ResponsesRequest): Tools {
+export function decodeTools({ tools, tool_choice }: ResponsesRequest): DecodedTools {
   const found: ToolDefinition[] = [];
   const native: string[] = [];
   const advisory: string[] = [];
-  for (const { tool, namespace, path } of flattened(tools ?? [])) {
-    if (isFunction(tool)) found.push(inGroup(namespace, functionDefinition(tool)));
+  for (const { tool, namespace, path } of flattenTools(tools ?? [])) {
+    if (isFunction(tool)) found.push(withNamespace(namespace, functionDefinition(tool)));
     else if (isCustom(tool)) {
-      found.push(inGroup(namespace, customDefinition(tool)));
+      found.push(withNamespace(namespace, customDefinition(tool)));
       if (tool.format?.type === "grammar") advisory.push(`${path}.format`);
     } else if (OPTIONAL_TOOLS.test(tool.type)) advisory.push(path);
     else native.push(`${path}.type`);
@@ -36,31 +36,31 @@ export function decodeTools({ tools, tool_choice }: ResponsesRequest): Tools {
   const chosen = decodeChoice(tool_choice, found);
   if (chosen === undefined) return { tools: found, choice: undefined, native: [...native, "tool_choice"], advisory };
   // A model that must call something needs something to call.
-  if (!canMeet(chosen)) native.push("tool_choice");
+  if (!isSatisfiable(chosen)) native.push("tool_choice");
   return { ...chosen, native, advisory };
 }
 
 /** Where the tools of the call stand in the request. */
 export function toolPaths(request: ResponsesRequest): string[] {
   const { tools } = decodeTools(request);
-  const offered = flattened(request.tools ?? []).filter(({ tool }) => isFunction(tool) || isCustom(tool));
+  const offered = flattenTools(request.tools ?? []).filter(({ tool }) => isFunction(tool) || isCustom(tool));
   return tools.map(({ name }) => {
     const one = offered.find(({ tool, namespace }) => flatName(namespace, String(tool["name"])) === name);
     return one?.path ?? "tools";
   });
 }
 
-type Placed = { readonly tool: ResponseTool; readonly namespace: string | undefined; readonly path: string };
+type PathedTool = { readonly tool: ResponseTool; readonly namespace: string | undefined; readonly path: string };
 
-function flattened(tools: readonly ResponseTool[]): Placed[] {
-  return tools.flatMap((tool, index): Placed[] => {
+function flattenTools(tools: readonly ResponseTool[]): PathedTool[] {
+  return tools.flatMap((tool, index): PathedTool[] => {
     const path = `tools.${index}`;
     if (!isNamespace(tool)) return [{ tool, namespace: undefined, path }];
     return tool.tools.map((inner, at) => ({ tool: inner, namespace: tool.name, path: `${path}.tools.${at}` }));
   });
 }
 
-function inGroup(namespace: string | undefined, definition: ToolDefinition): ToolDefinition {
+function withNamespace(namespace: string | undefined, definition: ToolDefinition): ToolDefinition {
   return { ...definition, name: flatName(namespace, definition.name) };
 }
 
@@ -90,31 +90,34 @@ export function strictOf({ strict, parameters }: Pick<FunctionTool, "strict" | "
 function isClosed(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.every(isClosed);
   if (!isJsonObject(schema)) return true;
-  if (!Object.entries(schema).every(([key, value]) => LITERAL.has(key) || isClosed(value))) return false;
+  if (!Object.entries(schema).every(([key, value]) => LITERAL_KEYWORDS.has(key) || isClosed(value))) return false;
   const { type, properties, required, additionalProperties } = schema;
-  const isObject = type === "object" || isNamed(properties);
+  const isObject = type === "object" || isPropertyMap(properties);
   if (!isObject) return true;
   if (additionalProperties !== false) return false;
-  const names = Object.keys(isNamed(properties) ? properties : {});
+  const names = Object.keys(isPropertyMap(properties) ? properties : {});
   return Array.isArray(required) ? names.every((name) => required.includes(name)) : names.length === 0;
 }
 
 /** What stands here is values, not schemas. */
-const LITERAL: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "required"]);
+const LITERAL_KEYWORDS: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "required"]);
 
-function isNamed(properties: unknown): properties is JsonObject {
+function isPropertyMap(properties: unknown): properties is JsonObject {
   return isJsonObject(properties) && Object.values(properties).every(isJsonObject);
 }
 
-type Chosen = { readonly tools: readonly ToolDefinition[]; readonly choice: ToolChoice | undefined };
+type ToolSelection = { readonly tools: readonly ToolDefinition[]; readonly choice: ToolChoice | undefined };
 
-function canMeet({ tools, choice }: Chosen): boolean {
+function isSatisfiable({ tools, choice }: ToolSelection): boolean {
   if (choice?.is === "named") return tools.some(({ name }) => name === choice.name);
   return choice?.is !== "required" || tools.length > 0;
 }
 
 /** Undefined: a choice that no other dialect has. */
-function decodeChoice(sent: ResponsesRequest["tool_choice"], tools: readonly ToolDefinition[]): Chosen | undefined {
+function decodeChoice(
+  sent: ResponsesRequest["tool_choice"],
+  tools: readonly ToolDefinition[],
+): ToolSelection | undefined {
   if (!sent) return { tools, choice: undefined };
   if (typeof sent === "string") return { tools, choice: { is: sent } };
   const { type, name, mode } = sent;

@@ -8,15 +8,15 @@ import {
 } from "../../../../contract/schemas/responses.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import {
+  type ConversationTurn,
   imageDetail,
   type MediaSource,
   type Part,
-  type ReasoningSeal,
+  type ReasoningSignature,
   type ToolCallPart,
   type ToolResultPart,
-  type Turn,
 } from "../../../canon/parts.ts";
-import { readSealed } from "../reasoning-signatures.ts";
+import { decodeReasoningItem } from "../reasoning-signatures.ts";
 import { encodeCustomInput } from "./custom-tools.ts";
 import { flatName } from "./namespaces.ts";
 
@@ -27,18 +27,18 @@ export function inputItems({ input }: ResponsesRequest): JsonObject[] {
 }
 
 /** A conversation in canonical turns, and the paths of what only the dialect itself can say and of what is left out. */
-type Conversation = {
-  readonly turns: readonly Turn[];
+type DecodedItems = {
+  readonly turns: readonly ConversationTurn[];
   readonly native: readonly string[];
   readonly advisory: readonly string[];
 };
 
 /** That a provider searched, and for what: what it found is in the words of the model behind it. */
-const SEARCHED = "web_search_call";
+const WEB_SEARCH_CALL = "web_search_call";
 
 /** `pathOf` gives the caller's own name of an item, for refusals. */
-export function decodeItems(items: readonly JsonObject[], pathOf: (index: number) => string): Conversation {
-  const reader = new ItemReader();
+export function decodeItems(items: readonly JsonObject[], pathOf: (index: number) => string): DecodedItems {
+  const reader = new ItemDecoder();
   for (const [index, item] of items.entries()) reader.read(item, pathOf(index));
   const { turns, native, advisory } = reader;
   return { turns, native, advisory: [...new Set(advisory)] };
@@ -49,17 +49,17 @@ type OutputItem = Extract<KnownItem, { type: "function_call_output" | "custom_to
 type MessageItem = Extract<KnownItem, { role: string }>;
 
 /** What one model said between two words of others is one turn, however many items it has. */
-class ItemReader {
-  readonly turns: { role: Turn["role"]; parts: Part[]; partPaths: string[] }[] = [];
+class ItemDecoder {
+  readonly turns: { role: ConversationTurn["role"]; parts: Part[]; partPaths: string[] }[] = [];
   readonly native: string[] = [];
   readonly advisory: string[] = [];
   /** Stands before the call it belongs to. */
-  #callSeal: ReasoningSeal | undefined;
+  #callSeal: ReasoningSignature | undefined;
 
   read(raw: JsonObject, path: string): void {
     const { type } = raw;
     if (typeof type === "string" && !ITEM_TYPES.includes(type)) {
-      (type === SEARCHED ? this.advisory : this.native).push(path);
+      (type === WEB_SEARCH_CALL ? this.advisory : this.native).push(path);
       return;
     }
     const item = parseItem(raw, path);
@@ -70,7 +70,7 @@ class ItemReader {
         return;
       case "function_call_output":
       case "custom_tool_call_output":
-        this.turns.push({ role: "tool", parts: [this.#result(item, path)], partPaths: [inside(path, "output")] });
+        this.turns.push({ role: "tool", parts: [this.#result(item, path)], partPaths: [subPath(path, "output")] });
         return;
       case "reasoning":
         this.#readReasoning(item, path);
@@ -88,11 +88,11 @@ class ItemReader {
   }
 
   #call(item: CallItem, path: string): ToolCallPart {
-    const call = { is: "tool_call", id: item.call_id, ...calledBy(item), ...this.#takeSeal() } as const;
-    return path === HISTORY ? { ...call, isStored: true } : call;
+    const call = { is: "tool_call", id: item.call_id, ...calledFunction(item), ...this.#takeSeal() } as const;
+    return path === HISTORY_PATH ? { ...call, isStored: true } : call;
   }
 
-  #takeSeal(): { signature?: ReasoningSeal } {
+  #takeSeal(): { signature?: ReasoningSignature } {
     const signature = this.#callSeal;
     this.#callSeal = undefined;
     return signature === undefined ? {} : { signature };
@@ -110,13 +110,13 @@ class ItemReader {
   #readReasoning(item: Extract<KnownItem, { type: "reasoning" }>, path: string): void {
     const { summary, content, encrypted_content } = item;
     const readable = summary?.length ? summary : (content ?? []);
-    const sealed = readSealed(readable.map(({ text }) => text ?? "").join("\n\n"), encrypted_content);
+    const sealed = decodeReasoningItem(readable.map(({ text }) => text ?? "").join("\n\n"), encrypted_content);
     if (sealed.is === "detail") this.#said([{ is: "reasoning", detail: sealed.detail }], [path]);
     else if (sealed.is === "call_seal") this.#callSeal = sealed.seal;
   }
 
   #readMessage({ role, content }: MessageItem, path: string): void {
-    const read = this.#parts(content, inside(path, "content"));
+    const read = this.#parts(content, subPath(path, "content"));
     const partPaths = read.map((one) => one.path);
     const parts = read.map((one) => one.part);
     if (role === "assistant") {
@@ -130,24 +130,24 @@ class ItemReader {
       return;
     }
     if (role !== "user" && parts.some(({ is }) => is !== "text"))
-      throw invalidValue(inside(path, "content"), `a ${role} message takes text only`);
+      throw invalidValue(subPath(path, "content"), `a ${role} message takes text only`);
     if (parts.length > 0) this.turns.push({ role, parts, partPaths });
   }
 
   #result({ call_id, output }: OutputItem, path: string): ToolResultPart {
     const content: ToolResultPart["content"][number][] = [];
-    for (const { part, path: place } of this.#parts(output, inside(path, "output"))) {
+    for (const { part, path: place } of this.#parts(output, subPath(path, "output"))) {
       if (part.is === "text" || part.is === "image") content.push(part);
       else this.native.push(place);
     }
     return { is: "tool_result", callId: call_id, content, failed: false };
   }
 
-  #parts(content: string | readonly ContentPart[], path: string): Placed[] {
+  #parts(content: string | readonly ContentPart[], path: string): PathedPart[] {
     if (typeof content === "string") return content === "" ? [] : [{ part: { is: "text", text: content }, path }];
-    const parts: Placed[] = [];
+    const parts: PathedPart[] = [];
     for (const [at, raw] of content.entries()) {
-      const place = inside(path, at);
+      const place = subPath(path, at);
       const known = KnownPart.safeParse(raw);
       if (known.success) parts.push({ part: decodePart(known.data, place), path: place });
       else this.native.push(place);
@@ -156,23 +156,23 @@ class ItemReader {
   }
 }
 
-type Placed = { readonly part: Part; readonly path: string };
+type PathedPart = { readonly part: Part; readonly path: string };
 
 /** What came before has one name, whatever it is in it. */
-export const HISTORY = "previous_response_id";
+export const HISTORY_PATH = "previous_response_id";
 
-function inside(path: string, ...rest: readonly (string | number)[]): string {
-  return path === HISTORY ? path : [path, ...rest].join(".");
+function subPath(path: string, ...rest: readonly (string | number)[]): string {
+  return path === HISTORY_PATH ? path : [path, ...rest].join(".");
 }
 
 function parseItem(raw: JsonObject, path: string): KnownItem {
   const parsed = KnownItem.safeParse(raw);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw invalidValue(inside(path, ...(issue?.path ?? []).map(String)), "it is not an item of this dialect");
+  throw invalidValue(subPath(path, ...(issue?.path ?? []).map(String)), "it is not an item of this dialect");
 }
 
-function calledBy(item: CallItem): { name: string; argumentsText: string } {
+function calledFunction(item: CallItem): { name: string; argumentsText: string } {
   const argumentsText = item.type === "function_call" ? item.arguments : encodeCustomInput(item.input);
   return { name: flatName(item["namespace"], item.name), argumentsText };
 }

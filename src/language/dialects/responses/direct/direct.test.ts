@@ -11,7 +11,7 @@ import { type JsonObject, parseJsonText, patchMembers } from "../../../../kit/js
 import { SseReader } from "../../../../kit/sse.ts";
 import { weightOf } from "../../../canon/estimate.ts";
 import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
-import { decodeFailure } from "../upstream/errors.ts";
+import { decodeStreamProblem } from "../upstream/errors.ts";
 import { decodeUsage, usageText } from "../upstream/usage.ts";
 import { decodeDirectReply } from "./reply.ts";
 import { type DirectResponsesFacts, requestPatches } from "./request.ts";
@@ -248,7 +248,7 @@ describe("the stream of a provider of the same dialect", () => {
   ])("a failure in a stream is read, %s", (_, event, expected) => {
     const piece = new DirectResponsesStream(OWNERSHIP).read({ event: null, data: JSON.stringify(event) });
     expect(piece).toMatchObject({ is: "problem", problem: { status: null, ...expected } });
-    expect(decodeFailure(event).type).toBe(null);
+    expect(decodeStreamProblem(event).type).toBe(null);
   });
 
   test.each(["[DONE]", "{", "[]", '{"type":"a\\nb"}', '{"type":"response.completed"}'])("%s is garbage", (data) => {

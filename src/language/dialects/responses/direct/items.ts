@@ -2,11 +2,11 @@ import { invalidValue } from "../../../../contract/faults.ts";
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 
 /** The beginning of everything sealed that went through this gateway; behind it stands who made the seal. */
-const SEALED = "gw1:";
+const GATEWAY_PREFIX = "gw1:";
 
 /** Encrypted content opens only where it was made, so callers and the store see it under its maker's name. */
-export function sealPrefix(provider: string): string {
-  return `${SEALED}responses.${provider}:`;
+export function providerPrefix(provider: string): string {
+  return `${GATEWAY_PREFIX}responses.${provider}:`;
 }
 
 export type OutgoingItems = {
@@ -32,7 +32,7 @@ export function outgoingItems(items: readonly unknown[], provider: string): Outg
 }
 
 /** Calls of the provider's own tools are known by their id, and the dialect demands it: those keep theirs. */
-const KNOWN_BY_ID: ReadonlySet<unknown> = new Set([
+const ID_REQUIRED: ReadonlySet<unknown> = new Set([
   "code_interpreter_call",
   "computer_call",
   "file_search_call",
@@ -54,7 +54,7 @@ function outgoingItem(item: JsonObject, at: number, provider: string): JsonObjec
     );
   if (type === "reasoning") return outgoingReasoning(item, provider);
   const sealed = item["encrypted_content"];
-  const opened = typeof sealed === "string" ? openedFor(provider, sealed) : undefined;
+  const opened = typeof sealed === "string" ? dataForProvider(provider, sealed) : undefined;
   if (typeof sealed === "string" && opened === undefined)
     throw invalidValue(
       `input.${at}.encrypted_content`,
@@ -62,7 +62,7 @@ function outgoingItem(item: JsonObject, at: number, provider: string): JsonObjec
     );
   const unsealed = opened === sealed ? item : { ...item, encrypted_content: opened };
   // Nothing is stored there, so an id of the item would be looked up in vain.
-  if (unsealed["id"] === undefined || KNOWN_BY_ID.has(type)) return unsealed;
+  if (unsealed["id"] === undefined || ID_REQUIRED.has(type)) return unsealed;
   const { id: _, ...rest } = unsealed;
   return rest;
 }
@@ -75,15 +75,15 @@ function outgoingReasoning(item: JsonObject, provider: string): JsonObject | und
     if (!Array.isArray(rest["content"]) || rest["content"].length === 0) return undefined;
     return id === undefined && status === undefined && sealed === undefined ? item : rest;
   }
-  const opened = openedFor(provider, sealed);
+  const opened = dataForProvider(provider, sealed);
   if (opened === undefined) return undefined;
   if (id === undefined && status === undefined && opened === sealed) return item;
   return { ...rest, encrypted_content: opened };
 }
 
 /** What the provider itself wrote; what was never sealed is taken for that. Undefined: another one made it. */
-function openedFor(provider: string, sealed: string): string | undefined {
-  if (!sealed.startsWith(SEALED)) return sealed;
-  const prefix = sealPrefix(provider);
+function dataForProvider(provider: string, sealed: string): string | undefined {
+  if (!sealed.startsWith(GATEWAY_PREFIX)) return sealed;
+  const prefix = providerPrefix(provider);
   return sealed.startsWith(prefix) ? sealed.slice(prefix.length) : undefined;
 }

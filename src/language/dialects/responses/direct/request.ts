@@ -5,7 +5,7 @@ import { ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
 import { outgoingItems } from "./items.ts";
 
 /** What the caller asked of the gateway. */
-export type DirectAsked = {
+export type DirectResponsesInput = {
   readonly body: ParsedBody;
   /** The whole conversation: what came before, then the new input. */
   readonly items: readonly JsonObject[];
@@ -24,24 +24,27 @@ export type DirectResponsesFacts = {
   readonly droppedTools?: readonly number[] | undefined;
 };
 
-export type DirectRequest = {
+export type DirectRequestPatches = {
   readonly patches: readonly MemberPatch[];
   /** Items of the conversation that were left out, by their place. */
   readonly dropped: readonly string[];
 };
 
 /** Fields that are meant for the gateway; the state of a conversation is one of its own. */
-const OWN_FIELDS = ["background", "previous_response_id", ...ROUTING_HINT_FIELDS] as const;
+const GATEWAY_FIELDS = ["background", "previous_response_id", ...ROUTING_HINT_FIELDS] as const;
 
-const ENCRYPTED = "reasoning.encrypted_content";
+const ENCRYPTED_REASONING = "reasoning.encrypted_content";
 
 /** What is changed of the caller's bytes before a provider of the same dialect gets them. */
-export function requestPatches({ body, items, echo }: DirectAsked, facts: DirectResponsesFacts): DirectRequest {
+export function requestPatches(
+  { body, items, echo }: DirectResponsesInput,
+  facts: DirectResponsesFacts,
+): DirectRequestPatches {
   const patches: MemberPatch[] = [
     { key: "model", json: JSON.stringify(facts.upstreamModel) },
     { key: "store", json: "false" },
   ];
-  for (const key of OWN_FIELDS) if (body.members.has(key)) patches.push({ key, json: null });
+  for (const key of GATEWAY_FIELDS) if (body.members.has(key)) patches.push({ key, json: null });
   const dropped = [
     ...patchInput(patches, body.value, items, facts.provider),
     ...patchTools(patches, body, facts.droppedTools ?? []),
@@ -49,8 +52,8 @@ export function requestPatches({ body, items, echo }: DirectAsked, facts: Direct
   patchEffort(patches, body, facts.effort);
   const include = Array.isArray(body.value["include"]) ? body.value["include"] : [];
   // A kept answer can only be gone on from if its thoughts are kept with it: the provider keeps nothing.
-  if (echo["store"] === true && facts.encryptsReasoning && !include.includes(ENCRYPTED))
-    patches.push({ key: "include", json: JSON.stringify([...include, ENCRYPTED]) });
+  if (echo["store"] === true && facts.encryptsReasoning && !include.includes(ENCRYPTED_REASONING))
+    patches.push({ key: "include", json: JSON.stringify([...include, ENCRYPTED_REASONING]) });
   return { patches, dropped };
 }
 

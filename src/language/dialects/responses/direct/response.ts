@@ -10,7 +10,7 @@ import type { ReportedCost } from "../../../canon/reply.ts";
 import type { Usage } from "../../../canon/usage.ts";
 import type { ReplyHead } from "../../client-dialect.ts";
 import { usageText } from "../upstream/usage.ts";
-import { sealPrefix } from "./items.ts";
+import { providerPrefix } from "./items.ts";
 
 /** How a provider's response becomes the gateway's. */
 export type ResponseOwnership = { readonly head: ReplyHead; readonly provider: string; readonly echo: JsonObject };
@@ -27,19 +27,19 @@ export function ownedResponse(
   const patches: MemberPatch[] = [{ key: "id", json: JSON.stringify(head.id) }];
   for (const key of STATE_FIELDS) if (echo[key] !== undefined) patches.push({ key, json: JSON.stringify(echo[key]) });
   const output = memberText(body, "output");
-  const sealed = output === undefined ? undefined : sealedText(output, provider);
+  const sealed = output === undefined ? undefined : prefixEncryptedContent(output, provider);
   if (sealed !== undefined && sealed !== output) patches.push({ key: "output", json: sealed });
   return patchMembers(body, [...patches, ...more]);
 }
 
 /** A quote inside a string has a backslash before it, so what has none is a key. An empty value is no seal. */
-const SEAL_OPENS = /(?<!\\)"encrypted_content"\s*:\s*"(?!")/g;
+const ENCRYPTED_CONTENT_VALUE = /(?<!\\)"encrypted_content"\s*:\s*"(?!")/g;
 
 /** The text of one item or of a list of them: what is encrypted in it goes under the name of the provider that made it. */
-export function sealedText(text: string, provider: string): string {
+export function prefixEncryptedContent(text: string, provider: string): string {
   if (!text.includes('"encrypted_content"')) return text;
-  const prefix = sealPrefix(provider);
-  return text.replace(SEAL_OPENS, (opening) => opening + prefix);
+  const prefix = providerPrefix(provider);
+  return text.replace(ENCRYPTED_CONTENT_VALUE, (opening) => opening + prefix);
 }
 
 /** What an answer is closed with: the figures it is billed by. */

@@ -9,24 +9,24 @@ import {
   tryParseJsonObject,
 } from "../../../../kit/json.ts";
 import { weightOf } from "../../../canon/estimate.ts";
-import type { Piece, ReplyStream, ReportedCost } from "../../../canon/reply.ts";
+import type { ReplyStream, ReportedCost, StreamPiece } from "../../../canon/reply.ts";
 import type { Usage } from "../../../canon/usage.ts";
-import { type ExtraUses, responsePrompts, responseUses } from "../../extras.ts";
+import { type ExtraUses, extraUsesInResponse, promptCountInResponse } from "../../extras.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
-import { decodeFailure, errorFields, failureCode } from "../upstream/errors.ts";
+import { decodeStreamProblem, errorFields, failureCode } from "../upstream/errors.ts";
 import { decodeUsage } from "../upstream/usage.ts";
-import { memberText, ownedResponse, type ResponseOwnership, sealedText, usagePatch } from "./response.ts";
+import { memberText, ownedResponse, prefixEncryptedContent, type ResponseOwnership, usagePatch } from "./response.ts";
 
 const PREAMBLE: ReadonlySet<string> = new Set(["response.created", "response.in_progress", "response.queued"]);
-const ENDS: ReadonlySet<string> = new Set(["response.completed", "response.incomplete"]);
-const ITEMS: ReadonlySet<string> = new Set(["response.output_item.added", "response.output_item.done"]);
-const FAILURES: ReadonlySet<string> = new Set(["error", "response.failed", "response.cancelled"]);
+const END_EVENTS: ReadonlySet<string> = new Set(["response.completed", "response.incomplete"]);
+const ITEM_EVENTS: ReadonlySet<string> = new Set(["response.output_item.added", "response.output_item.done"]);
+const FAILURE_EVENTS: ReadonlySet<string> = new Set(["error", "response.failed", "response.cancelled"]);
 
 /** Most events of a stream are pieces of text: they hold nothing that is the gateway's. */
 const DELTA = /^response\.[a-z_.]+\.delta$/;
-const NAME = /^[\w.-]+$/;
+const EVENT_NAME = /^[\w.-]+$/;
 
-type Event = { readonly name: string; readonly body: ParsedBody };
+type NamedEvent = { readonly name: string; readonly body: ParsedBody };
 
 /** Reads a stream of this dialect and rewrites the response objects in it; every other event passes as it came. */
 export class DirectResponsesStream implements ReplyStream {
@@ -45,7 +45,7 @@ export class DirectResponsesStream implements ReplyStream {
   /** The response object as the provider last told it, before the end. */
   #begun: ParsedBody | undefined;
   /** The last event waits for the charge that stands in it. */
-  #held: (Event & { readonly response: ParsedBody }) | undefined;
+  #held: (NamedEvent & { readonly response: ParsedBody }) | undefined;
   #final: string | undefined;
 
   constructor(ownership: ResponseOwnership) {
@@ -53,7 +53,7 @@ export class DirectResponsesStream implements ReplyStream {
   }
 
   get uses(): ExtraUses | undefined {
-    return this.#held === undefined ? responseUses([...this.#items.values()]) : this.#uses;
+    return this.#held === undefined ? extraUsesInResponse([...this.#items.values()]) : this.#uses;
   }
 
   get inputs(): number {
@@ -80,7 +80,7 @@ export class DirectResponsesStream implements ReplyStream {
     return this.#final;
   }
 
-  read(frame: StreamFrame): Piece {
+  read(frame: StreamFrame): StreamPiece {
     // In JSON a line break stands only between its parts, so a space does as well.
     const data = frame.data.includes("\n") ? frame.data.replaceAll("\n", " ") : frame.data;
     if (frame.event !== null && DELTA.test(frame.event)) {
@@ -91,14 +91,14 @@ export class DirectResponsesStream implements ReplyStream {
     if ("problem" in body) return { is: "garbage" };
     const { type, error } = body.value;
     const name = typeof type === "string" ? type : frame.event;
-    if (name === null || !NAME.test(name)) return isError(error) ? problemIn(body.value) : { is: "garbage" };
-    if (FAILURES.has(name)) return problemIn(body.value);
-    if (ENDS.has(name)) return this.#readEnd({ name, body });
+    if (name === null || !EVENT_NAME.test(name)) return isError(error) ? problemPiece(body.value) : { is: "garbage" };
+    if (FAILURE_EVENTS.has(name)) return problemPiece(body.value);
+    if (END_EVENTS.has(name)) return this.#readEnd({ name, body });
     return this.#readEvent({ name, body });
   }
 
   /** Undefined when it is not as simple as it looks. */
-  #readDelta(name: string, data: string): Piece | undefined {
+  #readDelta(name: string, data: string): StreamPiece | undefined {
     const event = tryParseJsonObject(data);
     const sequence = event?.["sequence_number"];
     if (event === undefined || typeof sequence !== "number" || event["type"] !== name) return undefined;
@@ -108,7 +108,7 @@ export class DirectResponsesStream implements ReplyStream {
     return { is: "content", text: `event: ${name}\ndata: ${data}\n\n` };
   }
 
-  #readEvent({ name, body }: Event): Piece {
+  #readEvent({ name, body }: NamedEvent): StreamPiece {
     if (DELTA.test(name)) this.#count(body.value["delta"]);
     const patches: MemberPatch[] = [];
     const response = this.#responseIn(body);
@@ -116,9 +116,9 @@ export class DirectResponsesStream implements ReplyStream {
       this.#begun = response;
       patches.push({ key: "response", json: ownedResponse(response, this.#ownership, []) });
     }
-    if (ITEMS.has(name)) this.#noteUse(body.value);
+    if (ITEM_EVENTS.has(name)) this.#noteUse(body.value);
     const item = memberText(body, "item");
-    const sealed = item === undefined ? undefined : sealedText(item, this.#ownership.provider);
+    const sealed = item === undefined ? undefined : prefixEncryptedContent(item, this.#ownership.provider);
     if (sealed !== undefined && sealed !== item) patches.push({ key: "item", json: sealed });
     const text = this.#write(name, body, patches);
     // What is no event of the dialect, such as a sign of life, says nothing of the model.
@@ -129,15 +129,16 @@ export class DirectResponsesStream implements ReplyStream {
   #noteUse({ item, output_index }: JsonObject): void {
     if (!isJsonObject(item)) return;
     const { id = output_index, type, container_id, action } = item;
-    if (this.#items.has(id) || responseUses([item]) !== undefined) this.#items.set(id, { type, container_id, action });
+    if (this.#items.has(id) || extraUsesInResponse([item]) !== undefined)
+      this.#items.set(id, { type, container_id, action });
   }
 
-  #readEnd({ name, body }: Event): Piece {
+  #readEnd({ name, body }: NamedEvent): StreamPiece {
     const response = this.#responseIn(body);
     if (response === undefined || !Array.isArray(response.value["output"])) return { is: "garbage" };
     this.#usage = decodeUsage(response.value["usage"]);
-    this.#uses = responseUses(response.value["output"]);
-    this.#inputs = responsePrompts(response.value["output"]);
+    this.#uses = extraUsesInResponse(response.value["output"]);
+    this.#inputs = promptCountInResponse(response.value["output"]);
     this.#held = { name, body, response };
     return { is: "end", text: "" };
   }
@@ -219,6 +220,6 @@ function isError(value: unknown): boolean {
   return isJsonObject(value) || typeof value === "string";
 }
 
-function problemIn(event: JsonObject): Piece {
-  return { is: "problem", problem: decodeFailure(event) };
+function problemPiece(event: JsonObject): StreamPiece {
+  return { is: "problem", problem: decodeStreamProblem(event) };
 }

@@ -6,7 +6,7 @@ import { decodeRefusal } from "./errors.ts";
 import { IMAGE_DETAILS } from "./media.ts";
 import { decodeReply } from "./reply.ts";
 import { encodeRequest } from "./request.ts";
-import { ItemReader } from "./stream.ts";
+import { ResponseReader } from "./stream.ts";
 
 /** The responses API, for callers of the other dialects. Callers of its own have the direct lane. */
 export const responsesUpstream: UpstreamDialect = {
@@ -22,6 +22,6 @@ export const responsesUpstream: UpstreamDialect = {
   effort: (call, facts) => (call.reasoning === undefined ? undefined : effortFor(call, facts)),
   encodeRequest: encodeRequest,
   decodeReply: decodeReply,
-  openReader: (asked) => new ItemReader(asked?.facts.reasoningEncryptedBy ?? null),
+  openReader: (asked) => new ResponseReader(asked?.facts.reasoningEncryptedBy ?? null),
   decodeProblem: decodeRefusal,
 };

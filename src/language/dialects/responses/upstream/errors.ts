@@ -4,7 +4,7 @@ import type { UpstreamProblem } from "../../../canon/problem.ts";
 import { decodeProblem } from "../../chat/upstream/errors.ts";
 
 /** Refusals of the caller's request itself, by the words that a failed response has for them. */
-const CALLERS_FAULT: ReadonlySet<string | null> = new Set([
+const CALLER_ERROR_CODES: ReadonlySet<string | null> = new Set([
   "bio_policy",
   "empty_image_file",
   "failed_to_download_image",
@@ -27,17 +27,17 @@ const CALLERS_FAULT: ReadonlySet<string | null> = new Set([
  * A failure inside a stream: an `error` event, whose fields stand at the top or in `error`, or a response that failed. No
  * status comes with it, so the code has to say whose fault it is.
  */
-export function decodeFailure(event: unknown): UpstreamProblem {
+export function decodeStreamProblem(event: unknown): UpstreamProblem {
   const response = isJsonObject(event) && isJsonObject(event["response"]) ? event["response"] : event;
   const problem = decodeProblem(response, null);
   // The type of an event is not the type of an error.
   const type = problem.type === "error" ? null : problem.type;
-  return { ...problem, type, status: problem.status ?? (CALLERS_FAULT.has(problem.code) ? 400 : null) };
+  return { ...problem, type, status: problem.status ?? (CALLER_ERROR_CODES.has(problem.code) ? 400 : null) };
 }
 
 /** An error that came as an answer: with its status, or as a response that failed although the status was good. */
 export function decodeRefusal(body: unknown, status: number | null): UpstreamProblem {
-  return status === null ? decodeFailure(body) : decodeProblem(body, status);
+  return status === null ? decodeStreamProblem(body) : decodeProblem(body, status);
 }
 
 /** What an `error` event says: some readers look for the fields at its top, some in `error`. */

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { ImagePart, MediaSource } from "../../../canon/parts.ts";
-import { dataUrl, sentFile } from "../../media.ts";
+import { dataUrl, encodeFile } from "../../media.ts";
 
 export const IMAGE_DETAILS: ReadonlySet<string> = new Set(["low", "high", "original"]);
 
@@ -19,6 +19,6 @@ export function imagePart({ source, detail: asked = "auto" }: ImagePart): JsonOb
 export function filePart(source: MediaSource, filename: string | null, param: string): JsonObject {
   if (source.is === "uploaded") return { type: "input_file", file_id: source.id };
   if (source.is === "url") return { type: "input_file", file_url: source.url };
-  const { is, ...said } = sentFile(source, filename, param);
+  const { is, ...said } = encodeFile(source, filename, param);
   return { type: `input_${is}`, ...said };
 }

@@ -1,12 +1,12 @@
 import { parseJsonObject } from "../../../../kit/json.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyContext } from "../../upstream-dialect.ts";
-import { ItemReader } from "./stream.ts";
+import { ResponseReader } from "./stream.ts";
 
 /** A whole answer, read as a stream whose items open complete; undefined when it is none. */
 export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly ReplyEvent[] | undefined {
   const body = parseJsonObject(bytes);
   return "problem" in body
     ? undefined
-    : new ItemReader(asked?.facts.reasoningEncryptedBy ?? null).end(body.value, "completed");
+    : new ResponseReader(asked?.facts.reasoningEncryptedBy ?? null).end(body.value, "completed");
 }

@@ -3,8 +3,8 @@ import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../../
 import { effortFor } from "../../../canon/effort.ts";
 import type { Parameter } from "../../../canon/parameters.ts";
 import { isDefaultSampling } from "../../../canon/sampling.ts";
-import { demandLabels } from "../../labels.ts";
-import { argumentsOf, encodeTools } from "../../tool-definitions.ts";
+import { validateLabels } from "../../labels.ts";
+import { argumentsSchema, encodeTools } from "../../tool-definitions.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 import { encodeTurns } from "./turns.ts";
 import { firstEncodingError } from "./unencodable.ts";
@@ -13,7 +13,7 @@ import { firstEncodingError } from "./unencodable.ts";
 export function encodeRequest(call: Call, facts: ModelFacts): string {
   const unsaid = firstEncodingError(call, facts);
   if (unsaid !== undefined) throw unsaid;
-  demandLabels(call);
+  validateLabels(call);
   const { maxOutputTokens, stream } = call;
   return JSON.stringify({
     model: facts.upstreamModel,
@@ -23,7 +23,7 @@ export function encodeRequest(call: Call, facts: ModelFacts): string {
     ...encodeReasoning(call, facts),
     ...(maxOutputTokens === undefined ? {} : { max_output_tokens: maxOutputTokens }),
     ...encodeSampling(call, facts),
-    ...ownParameters(call),
+    ...passedParameters(call),
     store: false,
     ...(stream ? { stream } : {}),
   });
@@ -35,7 +35,7 @@ function encodeTool({ name, description, schema, strict }: ToolDefinition): Json
     type: "function",
     name,
     ...(description === null ? {} : { description }),
-    parameters: argumentsOf({ schema, strict }),
+    parameters: argumentsSchema({ schema, strict }),
     strict: strict ?? false,
   };
 }
@@ -97,15 +97,15 @@ function encodeSampling({ temperature, topP }: Call, { sampling }: ModelFacts): 
 }
 
 /** Rows that no canonical field holds, and that go out under their own names. */
-const OWN_ROWS = [
+const PASSED_PARAMETERS = [
   "prompt_cache_key",
   "safety_identifier",
   "service_tier",
   "user",
 ] as const satisfies readonly Parameter[];
 
-function ownParameters({ openAiParameters = {} }: Call): JsonObject {
+function passedParameters({ openAiParameters = {} }: Call): JsonObject {
   return Object.fromEntries(
-    OWN_ROWS.flatMap((row) => (openAiParameters[row] == null ? [] : [[row, openAiParameters[row]]])),
+    PASSED_PARAMETERS.flatMap((row) => (openAiParameters[row] == null ? [] : [[row, openAiParameters[row]]])),
   );
 }

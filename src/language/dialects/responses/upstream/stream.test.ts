@@ -3,11 +3,11 @@ import { callOf, itemEvents, thoughtOf, wordsOf } from "../../../../../tests/sup
 import { responseJson } from "../../../../../tests/support/responses-native.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
-import { ItemReader } from "./stream.ts";
+import { ResponseReader } from "./stream.ts";
 
 /** What a reader says of these events; undefined stands for one that it could not read. */
 function read(events: readonly JsonObject[]): (ReplyEvent | undefined)[] {
-  const reader = new ItemReader("acme");
+  const reader = new ResponseReader("acme");
   return events.flatMap((event): (ReplyEvent | undefined)[] => [
     ...(reader.read({ event: null, data: JSON.stringify(event) }) ?? [undefined]),
   ]);
@@ -54,7 +54,7 @@ describe("servers that only imitate the dialect", () => {
   });
 
   test("names in the place of types, and lists that are empty at the end", () => {
-    const reader = new ItemReader(null);
+    const reader = new ResponseReader(null);
     const data = JSON.stringify({ output_index: 0, content_index: 0, delta: "Hi" });
     expect(reader.read({ event: "response.output_text.delta", data })).toEqual([{ is: "text", text: "Hi" }]);
     const over = JSON.stringify({ response: responseJson({ output: [] }) });
@@ -103,8 +103,8 @@ describe("what ends an answer", () => {
     for (const response of [{}, null, responseJson({ status: "failed" }), responseJson({ status: "in_progress" })])
       expect(problem({ type: "response.completed", response })).toBeUndefined();
     expect(problem({ type: "response.completed", response: responseJson({ output: null }) })).toBeUndefined();
-    expect(new ItemReader(null).read({ event: null, data: "[DONE]" })).toBeUndefined();
-    expect(new ItemReader(null).read({ event: null, data: "{}" })).toBeUndefined();
+    expect(new ResponseReader(null).read({ event: null, data: "[DONE]" })).toBeUndefined();
+    expect(new ResponseReader(null).read({ event: null, data: "{}" })).toBeUndefined();
   });
 
   test("why it is incomplete, also where only the response says so", () => {

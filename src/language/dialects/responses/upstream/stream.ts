@@ -1,31 +1,31 @@
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
-import { isAnswer } from "../direct/reply.ts";
+import { isCompleteResponse } from "../direct/reply.ts";
 import { providerSignature } from "../reasoning-signatures.ts";
-import { decodeFailure } from "./errors.ts";
+import { decodeStreamProblem } from "./errors.ts";
 import { decodeUsage } from "./usage.ts";
 
 const NOTHING: readonly ReplyEvent[] = [];
 const BETWEEN_PARTS = "\n\n";
 
 /** Where each part of the words begins, for those that were told already. */
-type Message = { readonly is: "message"; readonly starts: Map<unknown, number>; cited: boolean };
+type MessageItem = { readonly is: "message"; readonly starts: Map<unknown, number>; cited: boolean };
 /** A model tells a summary of its thoughts or the thoughts themselves; of a server that tells both, the first counts. */
-type Thoughts = { readonly is: "reasoning"; text: string; part: unknown; from: "summary" | "content" | undefined };
-type Item =
-  | Message
-  | Thoughts
+type ReasoningItem = { readonly is: "reasoning"; text: string; part: unknown; from: "summary" | "content" | undefined };
+type OpenItem =
+  | MessageItem
+  | ReasoningItem
   | { readonly is: "function_call"; readonly index: number; written: boolean }
   /** Kinds that callers of other dialects cannot ask for. */
   | { readonly is: "other" };
 
 /** Reads a response item by item, from a stream or whole: a whole item is one that opens complete. */
-export class ItemReader implements ReplyEventReader {
+export class ResponseReader implements ReplyEventReader {
   /** Whose seals they are; null: it gives none out. */
   readonly #provider: string | null;
   /** Those that are open, by their place in the output: some servers have another id for an item in every event. */
-  readonly #items = new Map<unknown, Item>();
+  readonly #items = new Map<unknown, OpenItem>();
   #begun = false;
   #opened = 0;
   #calls = 0;
@@ -68,9 +68,9 @@ export class ItemReader implements ReplyEventReader {
       case "response.failed":
       case "response.cancelled":
       case "error":
-        return [{ is: "problem", problem: decodeFailure(body) }];
+        return [{ is: "problem", problem: decodeStreamProblem(body) }];
       case null:
-        return body["error"] == null ? undefined : [{ is: "problem", problem: decodeFailure(body) }];
+        return body["error"] == null ? undefined : [{ is: "problem", problem: decodeStreamProblem(body) }];
       default:
         // The ends of what was told piece by piece, signs of life, and whatever the dialect adds one day.
         return NOTHING;
@@ -102,7 +102,7 @@ export class ItemReader implements ReplyEventReader {
     return [{ is: "tool_call", index, id, name, signature: null }];
   }
 
-  #say(is: "text" | "refusal", message: Message, part: unknown, said: unknown): readonly ReplyEvent[] {
+  #say(is: "text" | "refusal", message: MessageItem, part: unknown, said: unknown): readonly ReplyEvent[] {
     const text = textIn(said);
     if (text === "") return NOTHING;
     this.#start(message, part);
@@ -110,19 +110,19 @@ export class ItemReader implements ReplyEventReader {
     return [{ is, text }];
   }
 
-  #start({ starts }: Message, part: unknown): number {
+  #start({ starts }: MessageItem, part: unknown): number {
     const start = starts.get(part) ?? this.#textChars;
     starts.set(part, start);
     return start;
   }
 
   /** Servers that only imitate the dialect may forget to open an item. */
-  #message(at: unknown): Message {
+  #message(at: unknown): MessageItem {
     const known = this.#items.get(at);
     return known?.is === "message" ? known : this.#forgotten(at, newMessage());
   }
 
-  #forgotten<Forgotten extends Item>(at: unknown, item: Forgotten): Forgotten {
+  #forgotten<Forgotten extends OpenItem>(at: unknown, item: Forgotten): Forgotten {
     this.#opened += 1;
     this.#items.set(at, item);
     return item;
@@ -130,7 +130,7 @@ export class ItemReader implements ReplyEventReader {
 
   #think(from: "summary" | "content", at: unknown, part: unknown, said: unknown): readonly ReplyEvent[] {
     const known = this.#items.get(at);
-    const item = known?.is === "reasoning" ? known : this.#forgotten(at, newThoughts());
+    const item = known?.is === "reasoning" ? known : this.#forgotten(at, newReasoning());
     const piece = textIn(said);
     item.from ??= from;
     if (piece === "" || item.from !== from) return NOTHING;
@@ -178,7 +178,7 @@ export class ItemReader implements ReplyEventReader {
     }
   }
 
-  #closeMessage(message: Message, { content }: JsonObject): readonly ReplyEvent[] {
+  #closeMessage(message: MessageItem, { content }: JsonObject): readonly ReplyEvent[] {
     const isTold = message.starts.size > 0;
     return objectsIn(content).flatMap((part, place) => {
       const said = isTold ? NOTHING : this.#part(message, place, part);
@@ -188,13 +188,13 @@ export class ItemReader implements ReplyEventReader {
     });
   }
 
-  #part(message: Message, place: number, part: JsonObject): readonly ReplyEvent[] {
+  #part(message: MessageItem, place: number, part: JsonObject): readonly ReplyEvent[] {
     if (part["type"] === "refusal") return this.#say("refusal", message, place, part["refusal"]);
     return part["type"] === "output_text" ? this.#say("text", message, place, part["text"]) : NOTHING;
   }
 
-  #closeThoughts(item: Thoughts, { summary, content, encrypted_content }: JsonObject): readonly ReplyEvent[] {
-    const untold = item.text === "" ? joined(summary) || joined(content) : "";
+  #closeThoughts(item: ReasoningItem, { summary, content, encrypted_content }: JsonObject): readonly ReplyEvent[] {
+    const untold = item.text === "" ? joinTexts(summary) || joinTexts(content) : "";
     const text = item.text + untold;
     const encrypted = textIn(encrypted_content);
     const seal = this.#provider === null || encrypted === "" ? null : providerSignature(this.#provider, encrypted);
@@ -205,7 +205,7 @@ export class ItemReader implements ReplyEventReader {
 
   /** The answer is over only when it is said to be; undefined when what says so is no response. */
   end(response: unknown, how: "completed" | "incomplete"): readonly ReplyEvent[] | undefined {
-    if (!isJsonObject(response) || !isAnswer(response)) return undefined;
+    if (!isJsonObject(response) || !isCompleteResponse(response)) return undefined;
     const output = listIn(response["output"]);
     const events: ReplyEvent[] = [...this.#begin(response)];
     for (const [at, item] of this.#untold(output)) {
@@ -217,7 +217,7 @@ export class ItemReader implements ReplyEventReader {
     const usage = decodeUsage(response["usage"]);
     if (usage !== undefined) events.push({ is: "figures", usage });
     const isCut = how === "incomplete" || response["status"] === "incomplete";
-    const reason = isCut ? cutBy(response["incomplete_details"]) : this.#calls > 0 ? "tool_calls" : "stop";
+    const reason = isCut ? incompleteReason(response["incomplete_details"]) : this.#calls > 0 ? "tool_calls" : "stop";
     return [...events, { is: "finish", reason }, { is: "end" }];
   }
 
@@ -234,26 +234,26 @@ function isCall(item: unknown): boolean {
   return isJsonObject(item) && item["type"] === "function_call";
 }
 
-function newMessage(): Message {
+function newMessage(): MessageItem {
   return { is: "message", starts: new Map(), cited: false };
 }
 
-function newThoughts(): Thoughts {
+function newReasoning(): ReasoningItem {
   return { is: "reasoning", text: "", part: undefined, from: undefined };
 }
 
-function newItem(type: unknown): Item {
+function newItem(type: unknown): OpenItem {
   if (type === "message") return newMessage();
-  return type === "reasoning" ? newThoughts() : { is: "other" };
+  return type === "reasoning" ? newReasoning() : { is: "other" };
 }
 
 /** An item that was never closed, as the whole response has it. */
-function itemAt(output: readonly unknown[], at: unknown, is: Item["is"]): JsonObject {
+function itemAt(output: readonly unknown[], at: unknown, is: OpenItem["is"]): JsonObject {
   const item = typeof at === "number" ? output[at] : undefined;
   return isJsonObject(item) && item["type"] === is ? item : {};
 }
 
-function cutBy(details: unknown): FinishReason {
+function incompleteReason(details: unknown): FinishReason {
   return isJsonObject(details) && details["reason"] === "content_filter" ? "content_filter" : "length";
 }
 
@@ -273,7 +273,7 @@ function offsetIn(value: unknown, start: number): number | null {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 ? start + value : null;
 }
 
-function joined(parts: unknown): string {
+function joinTexts(parts: unknown): string {
   const texts = objectsIn(parts).map(({ text }) => textIn(text));
   return texts.filter((text) => text !== "").join(BETWEEN_PARTS);
 }

@@ -1,17 +1,17 @@
 import { fault } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
-import type { Part, ReasoningDetail, ToolResultPart, Turn } from "../../../canon/parts.ts";
+import type { ConversationTurn, Part, ReasoningDetail, ToolResultPart } from "../../../canon/parts.ts";
 import { ToolIds } from "../../chat/upstream/tool-ids.ts";
 import { resultText } from "../../result-text.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
-import { openedBy } from "../reasoning-signatures.ts";
+import { dataForProvider } from "../reasoning-signatures.ts";
 import { filePart, imagePart } from "./media.ts";
 
-type Conversation = { readonly instructions?: string; readonly input: readonly JsonObject[] };
+type EncodedConversation = { readonly instructions?: string; readonly input: readonly JsonObject[] };
 
 /** The conversation as items, in its order; what a system says above all of it are the instructions. */
-export function encodeTurns({ turns, responseFormat }: Call, facts: ModelFacts): Conversation {
+export function encodeTurns({ turns, responseFormat }: Call, facts: ModelFacts): EncodedConversation {
   const first = turns[0];
   // JSON is only written where the input itself speaks of it: there the instructions stay in it.
   const isApart = first?.role === "system" && responseFormat.is !== "json_object";
@@ -28,7 +28,7 @@ export function encodeTurns({ turns, responseFormat }: Call, facts: ModelFacts):
   return { input };
 }
 
-function itemsOf(turns: readonly Turn[], from: number, facts: ModelFacts): readonly JsonObject[] {
+function itemsOf(turns: readonly ConversationTurn[], from: number, facts: ModelFacts): readonly JsonObject[] {
   const list = new ItemList(facts);
   for (let at = from; at < turns.length; at += 1) {
     const turn = turns[at];
@@ -47,7 +47,7 @@ class ItemList {
     this.#sealedBy = reasoningEncryptedBy ?? null;
   }
 
-  add(turn: Turn, param: string): void {
+  add(turn: ConversationTurn, param: string): void {
     const { role, parts } = turn;
     switch (role) {
       case "system":
@@ -69,7 +69,7 @@ class ItemList {
     }
   }
 
-  #say(role: Exclude<Turn["role"], "tool">, content: readonly JsonObject[]): void {
+  #say(role: Exclude<ConversationTurn["role"], "tool">, content: readonly JsonObject[]): void {
     if (content.length > 0) this.items.push({ type: "message", role, content });
   }
 
@@ -82,7 +82,7 @@ class ItemList {
     };
     for (const [at, part] of parts.entries()) {
       if (part.is === "text" || part.is === "refusal") {
-        words.push(...spoken(part));
+        words.push(...assistantParts(part));
         continue;
       }
       sayWords();
@@ -96,7 +96,7 @@ class ItemList {
           name: part.name,
           arguments: text,
         });
-      } else throw textOnly(`${param}.content.${at}`);
+      } else throw textOnlyError(`${param}.content.${at}`);
     }
     sayWords();
     // A thought that nothing came of is refused.
@@ -105,7 +105,7 @@ class ItemList {
 
   /** Only what this provider sealed: what others thought means nothing to it. */
   #think(detail: ReasoningDetail): void {
-    const sealed = openedBy(this.#sealedBy, detail.seal);
+    const sealed = dataForProvider(this.#sealedBy, detail.seal);
     if (sealed === undefined) return;
     const text = detail.is === "open" ? detail.text : "";
     const summary = text === "" ? [] : [{ type: "summary_text", text }];
@@ -127,14 +127,17 @@ function failureText(text: string): string {
   return text === "" ? "The tool failed." : `The tool failed: ${text}`;
 }
 
-function instructionParts({ parts }: Turn, param: string): { readonly type: "input_text"; readonly text: string }[] {
+function instructionParts(
+  { parts }: ConversationTurn,
+  param: string,
+): { readonly type: "input_text"; readonly text: string }[] {
   return parts.flatMap((part, at) => {
-    if (part.is !== "text" && part.is !== "refusal") throw textOnly(`${param}.content.${at}`);
+    if (part.is !== "text" && part.is !== "refusal") throw textOnlyError(`${param}.content.${at}`);
     return part.text === "" ? [] : [{ type: "input_text" as const, text: part.text }];
   });
 }
 
-function spoken(part: Extract<Part, { is: "text" } | { is: "refusal" }>): JsonObject[] {
+function assistantParts(part: Extract<Part, { is: "text" } | { is: "refusal" }>): JsonObject[] {
   if (part.text === "") return [];
   if (part.is === "refusal") return [{ type: "refusal", refusal: part.text }];
   return [{ type: "output_text", text: part.text, annotations: [] }];
@@ -158,7 +161,7 @@ function userPart(part: Part, param: string): JsonObject[] {
   }
 }
 
-function textOnly(param: string) {
+function textOnlyError(param: string) {
   return fault("invalid_value", {
     message: `${param}: the provider's API takes text only in this turn. Send it in a turn of the user.`,
     param,

@@ -11,34 +11,34 @@ const OUTPUT_TOKENS_MIN = 16;
 export function firstEncodingError(call: Call, facts: ModelFacts): Fault | undefined {
   const { model } = facts;
   const parameter = call.parameters.find((row) => FIELDS[row] === "400");
-  if (parameter !== undefined) return refused(parameter, `${model} does not take the parameter ${parameter}`);
+  if (parameter !== undefined) return unsupported(parameter, `${model} does not take the parameter ${parameter}`);
   const { maxOutputTokens } = call;
   if (maxOutputTokens !== undefined && maxOutputTokens < OUTPUT_TOKENS_MIN)
     return fault("invalid_value", {
       message: `max_tokens must be at least ${OUTPUT_TOKENS_MIN} for this request to ${model}.`,
       param: "max_tokens",
     });
-  const sampled = whileThinking(call, facts);
+  const sampled = samplingWhileReasoning(call, facts);
   if (sampled !== undefined)
-    return refused(sampled, `${model} takes no ${sampled} while it thinks: leave one of the two out`);
-  return audioIn(call);
+    return unsupported(sampled, `${model} takes no ${sampled} while it thinks: leave one of the two out`);
+  return audioError(call);
 }
 
 /** While it thinks, a model of this dialect chooses its words by itself, unless the catalogue knows better. */
-function whileThinking({ reasoning, temperature, topP }: Call, { sampling }: ModelFacts): string | undefined {
+function samplingWhileReasoning({ reasoning, temperature, topP }: Call, { sampling }: ModelFacts): string | undefined {
   if (sampling !== null || reasoning === undefined || reasoning.effort === "none") return undefined;
   if (!isDefaultSampling(temperature)) return "temperature";
   return isDefaultSampling(topP) ? undefined : "top_p";
 }
 
-function audioIn({ turns }: Call): Fault | undefined {
+function audioError({ turns }: Call): Fault | undefined {
   for (const [index, { parts }] of turns.entries()) {
     const at = parts.findIndex(({ is }) => is === "audio");
-    if (at >= 0) return refused(`messages.${index}.content.${at}`, "The provider's API takes no audio");
+    if (at >= 0) return unsupported(`messages.${index}.content.${at}`, "The provider's API takes no audio");
   }
   return undefined;
 }
 
-function refused(param: string, message: string): Fault {
+function unsupported(param: string, message: string): Fault {
   return fault("unsupported_parameter", { message: `${message}.`, param });
 }

@@ -55,7 +55,7 @@ export function usageText(wire: string | undefined, counted: Usage, shown: Repor
           { key: "currency", json: JSON.stringify(shown.currency) },
         ];
   const body = wire === undefined ? undefined : parseJsonText(wire);
-  if (body === undefined || "problem" in body || !isBasis(body.value, counted))
+  if (body === undefined || "problem" in body || !matchesWireUsage(body.value, counted))
     return JSON.stringify(encodeUsage(counted, shown));
   const isLiteral = body.value["output_tokens"] === counted.outputTokens;
   return patchMembers(body, isLiteral ? cost : [{ key: "output_tokens", json: String(counted.outputTokens) }, ...cost]);
@@ -73,7 +73,7 @@ export function encodeUsage(counted: Usage, shown: ReportedCost | undefined): Js
   };
 }
 
-function isBasis(wire: unknown, counted: Usage): boolean {
+function matchesWireUsage(wire: unknown, counted: Usage): boolean {
   const read = isJsonObject(wire) ? decodeUsage(wire) : undefined;
   return read?.inputTokens === counted.inputTokens && read.outputTokens === counted.outputTokens;
 }
