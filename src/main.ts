@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { watchedState } from "./app/alerts/state-with-alerts.ts";
+import { stateWithAlerts } from "./app/alerts/state-with-alerts.ts";
 import type { ManageDeps, Readers, TenancyDeps } from "./app/manage/deps.ts";
 import { turnsOfCallers } from "./app/manage/membership.ts";
 import { Bookings } from "./app/manage/money/ledger-poster.ts";
@@ -37,7 +37,7 @@ import { openSecrets } from "./bootstrap/secrets.ts";
 import { inForceOf } from "./bootstrap/settings.ts";
 import { loadTenants, openIdempotency, openStore } from "./bootstrap/store.ts";
 import { mintedFrom, openTransport } from "./bootstrap/upstream.ts";
-import { AlertWatch } from "./domain/alerts/alert-monitor.ts";
+import { AlertMonitor } from "./domain/alerts/alert-monitor.ts";
 import { RateBook } from "./domain/catalogue/rates.ts";
 import type { Fleet } from "./domain/fleet/fleet.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
@@ -98,12 +98,12 @@ type Prepare = (store: Store, platform: Pick<Platform, "snapshot" | "connections
 /** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
 export async function start(config: Config, prepare?: Prepare, joined?: Joined): Promise<Running> {
   const ground = await openGround(config);
-  const { log, ids, rateBook, snapshot, transport, directory, watch, metrics, nodes } = ground;
+  const { log, ids, rateBook, snapshot, transport, directory, watch: monitor, metrics, nodes } = ground;
   const { adminToken, instanceId } = await openSecrets(config);
   const place = placeOf({ dataDir: config.DATA_DIR, instanceId }, joined);
   const sharing = await openSharing(config, { place, ids, log, joined });
   const { fleet } = sharing;
-  const state = watchedState(sharing.state, watch);
+  const state = stateWithAlerts(sharing.state, monitor);
   const turns = fleetTurns(fleet);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
   const personOf: Managers["personOf"] = (headers) => people.personOf(headers);
@@ -125,7 +125,16 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
   await sharing.open(store, directory, books);
   await openNodes(store, ground.heldNodes, ids, log);
   const peers = await joinPeers(config, { ...ground, board: sharing.board, fleet, masterKeys });
-  const alerts = await openAlerts(config, store, { watch, directory, state, ownKeys: held, vault, ids, metrics, log });
+  const alerts = await openAlerts(config, store, {
+    monitor,
+    directory,
+    state,
+    ownKeys: held,
+    vault,
+    ids,
+    metrics,
+    log,
+  });
   const bounds = boundsOf(config);
   metrics.watch(gaugesOf(edge, books, { ...bounds, nodes, sharing }));
   const captured = store.captures(vault);
@@ -212,7 +221,7 @@ async function openGround(config: Config) {
   const log = logOf(config);
   warnOfUnknown(config, rateBook.snapshot, log);
   const heldNodes = holdNodes(config, () => rateBook.snapshot);
-  const watch = new AlertWatch();
+  const watch = new AlertMonitor();
   const metrics = new Metrics();
   return {
     log,
@@ -287,7 +296,7 @@ function toldOf(
   return {
     finished(record) {
       metrics.finished(record);
-      watch.finished(record);
+      watch.recordRequest(record);
       finished?.(record);
     },
     noticed: (notice) => notices.take(notice),

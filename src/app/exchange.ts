@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { Fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import type { ExecutionKind } from "../domain/admission/shared-state.ts";
-import type { Actor, Seat } from "../domain/tenancy/actor.ts";
+import type { Actor, Membership } from "../domain/tenancy/actor.ts";
 import type { Principal } from "../domain/tenancy/key.ts";
 
 /** One call as a handler sees it: authenticated, limited, routed, with its body still unread. */
@@ -25,7 +25,7 @@ export type Exchange = {
   /** Present on routes of the management API. */
   readonly actor?: Actor;
   /** What the actor is in the workspace that the call is about; absent: the operator, or there is no workspace. */
-  readonly seat?: Seat;
+  readonly membership?: Membership;
   /** Headers that every answer to this call carries (rate limit, ids). */
   readonly baseHeaders: Record<string, string>;
   /** Reads the body once, under its limit. */

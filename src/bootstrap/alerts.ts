@@ -40,7 +40,7 @@ export async function openAlerts(config: Config, store: Store, parts: AlertParts
       ageMsMax: 24 * HOUR_MS,
     },
     everyMs: config.GATEWAY_ALERTS_EVERY_MS,
-    tried: (channel, result) => metrics.alerted(channel, result),
+    onAttempt: (channel, result) => metrics.alerted(channel, result),
     warn: (detail, message) => log.warn(detail, message),
   });
   await alerts.start();
@@ -52,7 +52,7 @@ export function alertCheck(alerts: Alerts): Check {
   return {
     name: "alerts",
     run: async () => {
-      const rules = alerts.watch.all();
+      const rules = alerts.watch.allRules();
       const mailed = rules.filter((one) => alerts.recipientsOf(one).length > 0);
       const deaf = rules.filter((one) => one.webhook === null && !mailed.includes(one));
       const detail = [`workspaces with rules: ${rules.length}`];

@@ -3,7 +3,7 @@ import { spentBefore } from "../app/manage/money/spend-history.ts";
 import type { Captures } from "../app/pipeline/content-captures.ts";
 import type { Prober } from "../app/prober/prober.ts";
 import type { SharedState } from "../domain/admission/shared-state.ts";
-import type { AlertWatch } from "../domain/alerts/alert-monitor.ts";
+import type { AlertMonitor } from "../domain/alerts/alert-monitor.ts";
 import { type MarginRegistry, parseMargin } from "../domain/billing/margin.ts";
 import type { Snapshot } from "../domain/catalogue/catalogue.ts";
 import type { RateBook } from "../domain/catalogue/rates.ts";
@@ -236,7 +236,7 @@ export type Copies = {
   readonly directory: Directory;
   readonly ownKeys: Pick<OwnKeyRoom, "reload">;
   readonly nodes: Nodes;
-  readonly watch: AlertWatch;
+  readonly watch: AlertMonitor;
   readonly captures: Captures;
   readonly margins: MarginRegistry;
   readonly rateBook: RateBook;
@@ -252,7 +252,7 @@ export function reloading(copies: Copies): CacheReloader {
     await reloadKeys();
     await ownKeys.reload(null);
     rateBook.put(await store.rates.latest());
-    await prober.follow();
+    await prober.loadNew();
   };
   const workspace = (workspaceId: string) => reloadWorkspace(copies, workspaceId);
   return {
@@ -280,8 +280,8 @@ async function reloadWorkspace(copies: Copies, workspaceId: string): Promise<voi
   ]);
   directory.replace(workspaceId, tenants, limits);
   margins.set(workspaceId, margin === undefined ? null : (parseMargin(margin.share) ?? null));
-  if (rules === undefined) watch.drop(workspaceId);
-  else watch.put(rules);
+  if (rules === undefined) watch.removeRules(workspaceId);
+  else watch.putRules(rules);
 }
 
 type Endpoints = Pick<EndpointStateSyncDeps, "breakers" | "health" | "learned"> & { readonly snapshot: () => Snapshot };

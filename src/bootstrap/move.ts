@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import type { Kysely } from "kysely";
-import { webhookSlot } from "../domain/alerts/alert-rules.ts";
-import { ownKeySlot } from "../domain/tenancy/own-key.ts";
-import { platformKeySlot } from "../domain/tenancy/platform-key.ts";
+import { webhookEncryptionContext } from "../domain/alerts/alert-rules.ts";
+import { ownKeyEncryptionContext } from "../domain/tenancy/own-key.ts";
+import { platformKeyEncryptionContext } from "../domain/tenancy/platform-key.ts";
 import { replayAbandonedJournal } from "../io/journal/ingest-pipeline.ts";
 import type { MasterKeys } from "../io/master-keys.ts";
 import { alertRuleStore } from "../io/store/sql/alerts.ts";
@@ -89,7 +89,7 @@ async function openAll(keys: MasterKeys, moved: Kysely<Database>): Promise<numbe
   const dataKeys = dataKeyStore(moved);
   let opened = 0;
   for (let after = ""; ; ) {
-    const page = await dataKeys.notWrappedBy("", after, KEYS_AT_ONCE);
+    const page = await dataKeys.listNotWrappedBy("", after, KEYS_AT_ONCE);
     for (const key of page) keys.unwrap(key);
     opened += page.length;
     const last = page.at(-1);
@@ -98,16 +98,16 @@ async function openAll(keys: MasterKeys, moved: Kysely<Database>): Promise<numbe
   }
   const vault = openVault(keys, dataKeys);
   for (const { key, sealed } of await ownKeyStore(moved).all()) {
-    await vault.open(ownKeySlot(key), sealed);
+    await vault.open(ownKeyEncryptionContext(key), sealed);
     opened += 1;
   }
   for (const { key, sealed } of await platformKeyStore(moved).all()) {
-    await vault.open(platformKeySlot(key.provider), sealed);
+    await vault.open(platformKeyEncryptionContext(key.provider), sealed);
     opened += 1;
   }
   for (const { workspaceId, webhook } of await alertRuleStore(moved).all()) {
     if (webhook === null) continue;
-    await vault.open(webhookSlot(workspaceId), webhook.sealed);
+    await vault.open(webhookEncryptionContext(workspaceId), webhook.sealed);
     opened += 1;
   }
   return opened;

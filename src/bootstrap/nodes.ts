@@ -77,7 +77,7 @@ export async function openNodes(
   const kept = (done: Promise<void>, otherwise: string) =>
     void done.catch((error: unknown) => log.warn({ error: String(error) }, otherwise));
   tell({
-    seen: (nodeIds, atMs) => kept(store.nodes.seen(nodeIds, atMs), "when a node was seen could not be kept"),
+    seen: (nodeIds, atMs) => kept(store.nodes.recordSeen(nodeIds, atMs), "when a node was seen could not be kept"),
     setAside({ id, workspaceId, name }, { reason, sinceMs, untilMs }) {
       log.warn({ node: id, workspace: workspaceId, reason }, "a node answered what cannot be, and is set aside");
       const head = { id: ids.next("aud_"), atMs: sinceMs, actor: "gateway", action: "node.set_aside" };
@@ -96,7 +96,7 @@ export async function reloadNodes(
 ): Promise<void> {
   for (;;) {
     const before = nodes.changes;
-    const kept = await (workspaceId === null ? store.nodes.loadAll() : store.nodes.loadOf(workspaceId));
+    const kept = await (workspaceId === null ? store.nodes.loadAll() : store.nodes.loadWorkspace(workspaceId));
     // What was changed here meanwhile may be newer than what was read.
     if (nodes.changes !== before) continue;
     nodes.replace(workspaceId, kept);

@@ -1,5 +1,5 @@
 import path from "node:path";
-import { exportedLine } from "../app/log-export/export-line.ts";
+import { exportLine } from "../app/log-export/export-line.ts";
 import { LogExport, type SendRecords } from "../app/log-export/log-export.ts";
 import { queuedOnTheWay } from "../app/log-export/queueing-sink.ts";
 import { webhookTarget } from "../app/log-export/webhook-target.ts";
@@ -195,15 +195,15 @@ function openLogExport(config: Config, parts: LogExportParts): LogExporting {
     clock: systemClock,
     timers: systemTimers,
     random: Math.random,
-    leads: () => parts.fleet.isLeader,
+    isLeader: () => parts.fleet.isLeader,
     batchMax: config.GATEWAY_LOG_EXPORT_BATCH,
     everyMs: config.GATEWAY_LOG_EXPORT_EVERY_MS,
     patience: { baseDelayMs: config.GATEWAY_LOG_EXPORT_RETRY_MS, maxDelayMs: WAIT_MAX_MS },
     keepMs: parseDurationMs(config.GATEWAY_LOG_EXPORT_KEEP) ?? 0,
-    told,
+    metrics: told,
     warn: (detail, message) => log.warn(detail, message),
   });
-  metrics.watchLogExport(() => logExport.standing);
+  metrics.watchLogExport(() => logExport.statuses);
   const names = targetNamesOf(config);
   const lost = (count: number, error: unknown) => {
     for (const target of names) told.lost(target, count);
@@ -215,8 +215,8 @@ function openLogExport(config: Config, parts: LogExportParts): LogExporting {
         ? store
         : queuedOnTheWay(store, { outbox: store.logOutbox, log: store.log, targets: names, clock: systemClock, lost }),
     start: () => logExport.start(),
-    get standing() {
-      return logExport.standing;
+    get statuses() {
+      return logExport.statuses;
     },
     async stop() {
       await logExport.stop();
@@ -253,7 +253,7 @@ function targetsOf(
 ): ReadonlyMap<LogTarget, SendRecords> {
   const { directory, ids } = parts;
   const targets = new Map<LogTarget, SendRecords>();
-  const line = (record: RequestRecord) => exportedLine(record, directory);
+  const line = (record: RequestRecord) => exportLine(record, directory);
   const otlp = config.OTEL_LOGS_EXPORTER === "otlp" ? otlpOf(config) : undefined;
   if (otlp !== undefined) targets.set("otlp", otlpLogs(otlp, sourceOf(config, parts), systemClock));
   const { GATEWAY_LOG_EXPORT_WEBHOOK_URL: url, GATEWAY_LOG_EXPORT_WEBHOOK_SECRETS: secrets } = config;
@@ -292,9 +292,9 @@ export function logExportCheck(logExport: Pick<LogExporting, "standing">): Check
   return {
     name: "log export",
     run: async () => {
-      const { standing } = logExport;
-      if (standing.length === 0) return { ok: true, detail: "the request log is sent nowhere" };
-      const said = standing.map(({ target, lagMs, failures }) =>
+      const { statuses } = logExport;
+      if (statuses.length === 0) return { ok: true, detail: "the request log is sent nowhere" };
+      const said = statuses.map(({ target, lagMs, failures }) =>
         failures === 0
           ? `${target}: ${Math.round(lagMs / 1000)} s behind`
           : `${target}: ${pluralize(failures, "try", "tries")} failed in a row, ${Math.round(lagMs / 1000)} s behind: ${LOOK_WHETHER[target]}`,

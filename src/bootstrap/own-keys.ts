@@ -1,8 +1,8 @@
 import type { OwnKeyRoom } from "../app/manage/deps.ts";
 import type { Endpoint, Snapshot } from "../domain/catalogue/catalogue.ts";
-import { type OwnKey, ownKeySlot, type SealedOwnKey } from "../domain/tenancy/own-key.ts";
-import { platformKeySlot } from "../domain/tenancy/platform-key.ts";
-import type { Slot, Vault } from "../domain/tenancy/vault.ts";
+import { type OwnKey, ownKeyEncryptionContext, type SealedOwnKey } from "../domain/tenancy/own-key.ts";
+import { platformKeyEncryptionContext } from "../domain/tenancy/platform-key.ts";
+import type { EncryptionContext, Vault } from "../domain/tenancy/vault.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import { StoreError } from "../io/store/sql/store-error.ts";
 import type { Logger } from "../io/telemetry/log.ts";
@@ -70,7 +70,7 @@ async function reloadPlatformKeys(store: Store, room: OwnKeyRoom, deps: OwnKeyDe
     const { provider, changedAtMs, fingerprint } = key;
     const known = connections.kept(provider);
     if (known?.fingerprint === fingerprint && known.changedAtMs === changedAtMs) continue;
-    const slot = platformKeySlot(provider);
+    const slot = platformKeyEncryptionContext(provider);
     const read = await opened({ slot, sealed, provider, whose: "the platform's" }, room, deps);
     // Whoever changed it meanwhile, here, knows better.
     if (connections.kept(provider) === known) connections.put(key, read?.credential);
@@ -99,14 +99,18 @@ function isDescribed(known: OwnKey, now: OwnKey): boolean {
 
 async function openOwnKey({ key, sealed }: SealedOwnKey, room: OwnKeyRoom, deps: OwnKeyDeps) {
   const { provider } = key;
-  const read = await opened({ slot: ownKeySlot(key), sealed, provider, whose: "a workspace's own" }, room, deps);
+  const read = await opened(
+    { slot: ownKeyEncryptionContext(key), sealed, provider, whose: "a workspace's own" },
+    room,
+    deps,
+  );
   // One that does not open, or is of no use any more, lets nothing through. Were it left out, a workspace that wants only
   // its own key would be served, and charged, with the platform's.
   deps.held.put(key, read?.credential ?? UNUSABLE);
 }
 
 type Sealed = {
-  readonly slot: Slot;
+  readonly slot: EncryptionContext;
   readonly sealed: Uint8Array;
   readonly provider: string;
   readonly whose: string;

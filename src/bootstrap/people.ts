@@ -4,7 +4,7 @@ import { Tries } from "../app/accounts/login-throttle.ts";
 import type { InTurn } from "../app/manage/deps.ts";
 import type { CacheReloader } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
-import { GATEWAY_DATA_KEY, type Slot, type Vault } from "../domain/tenancy/vault.ts";
+import { type EncryptionContext, GATEWAY_DATA_KEY, type Vault } from "../domain/tenancy/vault.ts";
 import type { MetaStore, Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/log.ts";
 import { smtpMailer } from "../io/upstream/mail.ts";
@@ -21,7 +21,7 @@ import type { Config } from "../settings/config.ts";
 const TOKEN_BYTES = 32;
 const MAIL_TIMEOUT_MS = 30_000;
 
-const SECRET_SLOT: Slot = { workspaceId: GATEWAY_DATA_KEY, column: "people", row: "secret" };
+const SECRET_SLOT: EncryptionContext = { workspaceId: GATEWAY_DATA_KEY, column: "people", row: "secret" };
 const SECRET_NAME = "people_secret";
 
 type Parts = {

@@ -1,5 +1,5 @@
 import type { Check } from "../app/manage/deps.ts";
-import { Prober, type Proved } from "../app/prober/prober.ts";
+import { type EndpointProof, Prober } from "../app/prober/prober.ts";
 import type { Connections, Snapshot } from "../domain/catalogue/catalogue.ts";
 import { isMadeToFail, PROVEN_SURFACES, ProofBook, type ProvenSurface, subjectOf } from "../domain/catalogue/proofs.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
@@ -42,10 +42,10 @@ type ProberDeps = {
 
 /** The prober, with what earlier processes proved. Simulated providers are being proven when this resolves. */
 export async function openProber(config: Config, store: Store, deps: ProberDeps) {
-  const { metrics, log, proofs: book, snapshot, connections, transport, ids } = deps;
+  const { metrics, log, proofs: proofs, snapshot, connections, transport, ids } = deps;
   const maxAgeMs = maxAgeOf(config);
   const prober = new Prober({
-    book,
+    proofs,
     snapshot,
     connections,
     transport,
@@ -53,7 +53,7 @@ export async function openProber(config: Config, store: Store, deps: ProberDeps)
     store: store.proofs,
     clock: systemClock,
     timers: systemTimers,
-    leads: () => deps.fleet.isLeader,
+    isLeader: () => deps.fleet.isLeader,
     surfaces: surfacesOf(config),
     everyMs: parseDurationMs(config.GATEWAY_PROOF_EVERY) ?? null,
     maxAgeMs,
@@ -61,12 +61,12 @@ export async function openProber(config: Config, store: Store, deps: ProberDeps)
     keepMs: Math.max(maxAgeMs, parseDurationMs(config.GATEWAY_PROOF_RETENTION) ?? 0),
     timeoutMs: ANSWER_MS_MAX,
     answerMaxBytes: ANSWER_MAX_BYTES,
-    told: (proof, { endpoint, surface }) => {
+    onProof: (proof, { endpoint, surface }) => {
       metrics.proved(proof, endpoint.provider);
       const isBlind = proof.withoutImages === true;
       if (proof.result === "proven" && !isBlind) return;
       // Told when it begins and when it is taken off; what stays as it was is no news.
-      const standing = book.standing(endpoint, surface);
+      const standing = proofs.standing(endpoint, surface);
       const failures = (isBlind ? standing?.images : standing)?.failures ?? 1;
       const isNews = failures === 1 || failures === config.GATEWAY_PROOF_FAILURES;
       const detail = { endpoint: endpoint.id, surface, failures, reason: proof.reason };
@@ -115,7 +115,7 @@ export function proofCheck(prober: Pick<Prober, "all">): Check {
   };
 }
 
-function listed(some: readonly Proved[]): string {
+function listed(some: readonly EndpointProof[]): string {
   return some
     .slice(0, SHOWN_MAX)
     .map(

@@ -9,7 +9,7 @@ import type { CoordinationStore } from "../domain/fleet/coordination-store.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { ResponseStore } from "../domain/responses/response-store.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
-import { standingOf } from "../domain/tenancy/key.ts";
+import { keyValidityOf } from "../domain/tenancy/key.ts";
 import type { Vault } from "../domain/tenancy/vault.ts";
 import { scopeFault } from "../edge/authenticate.ts";
 import type { DiskSpace } from "../io/disk-space.ts";
@@ -47,7 +47,7 @@ export async function openKept(parts: KeptParts, gateway: Gateway): Promise<Kept
   const { config, store, vault, directory, disk, ids, log, sharing } = parts;
   const kept = store.responses(vault);
   await kept.count();
-  await sharing.endEarlier?.([...(await kept.wanted()).keys()], async (id) => (await kept.wanted()).has(id));
+  await sharing.endEarlier?.([...(await kept.activeRuns()).keys()], async (id) => (await kept.activeRuns()).has(id));
   const given = {
     store: kept,
     clock: gateway.clock,
@@ -114,8 +114,8 @@ function resumeResponses(
     recordOf: (id) => store.log.find(id),
     callerOf: (keyId) => {
       const key = directory.key(keyId);
-      const principal = key === undefined ? undefined : directory.byDigest(key.digest);
-      if (principal === undefined || standingOf(principal.key, systemClock.nowMs()) !== "valid") return undefined;
+      const principal = key === undefined ? undefined : directory.principalByDigest(key.digest);
+      if (principal === undefined || keyValidityOf(principal.key, systemClock.nowMs()) !== "valid") return undefined;
       return scopeFault(principal, route) === undefined ? principal : undefined;
     },
   });

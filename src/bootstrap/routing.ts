@@ -17,6 +17,6 @@ export function routingOf(snapshot: () => Snapshot, connections: Connections, di
     sessions: new Sessions(),
     policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
     routerOf: (workspaceId: string, slug: string) => directory.router(workspaceId, slug),
-    spenderOf: (principal: Principal) => directory.spenderOf(principal),
+    spenderOf: (principal: Principal) => directory.spendScopeOf(principal),
   };
 }

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Actor, Person } from "../domain/tenancy/actor.ts";
-import { TOKEN_PREFIX, type TokenBook } from "../domain/tenancy/token.ts";
-import { ownOrigins } from "../domain/tenancy/trusted-origins.ts";
+import { TOKEN_PREFIX, type TokenRegistry } from "../domain/tenancy/token.ts";
+import { trustedOrigins } from "../domain/tenancy/trusted-origins.ts";
 import type { Incoming } from "../http1/server/server-message.ts";
 import { parseBearerToken } from "../kit/bearer-token.ts";
 import { sha256Hex } from "../kit/secret.ts";
@@ -11,7 +11,7 @@ import { isOperator } from "./authenticate.ts";
 /** Who may manage, and how they are known. */
 export type Managers = {
   readonly adminToken: string;
-  readonly tokens: Pick<TokenBook, "valid">;
+  readonly tokens: Pick<TokenRegistry, "valid">;
   /** Where the portal is reached; null: on this machine alone. */
   readonly publicUrl: string | null;
   /** Whose session a cookie or a bearer is. */
@@ -28,7 +28,7 @@ export async function authenticateActor(request: Incoming, managers: Managers, n
   if (authorization === undefined && headers.cookie === undefined) throw nobody();
   const bearer = parseBearerToken(authorization);
   if (bearer?.startsWith(TOKEN_PREFIX) === true) {
-    const token = managers.tokens.valid(sha256Hex(bearer), nowMs);
+    const token = managers.tokens.findValid(sha256Hex(bearer), nowMs);
     if (token === undefined) throw wrongToken();
     return { is: "token", token };
   }
@@ -44,7 +44,7 @@ function isOurs(headers: IncomingHttpHeaders, publicUrl: string | null): boolean
   const { origin, host } = headers;
   const site = headers["sec-fetch-site"];
   if (site !== undefined && site !== "same-origin") return false;
-  return origin !== undefined && ownOrigins(publicUrl, host).includes(origin.toLowerCase());
+  return origin !== undefined && trustedOrigins(publicUrl, host).includes(origin.toLowerCase());
 }
 
 function nobody(): Fault {

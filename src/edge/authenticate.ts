@@ -3,7 +3,7 @@ import type { Exchange } from "../app/exchange.ts";
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
-import { KEY_PREFIXES, type Principal, standingOf } from "../domain/tenancy/key.ts";
+import { KEY_PREFIXES, keyValidityOf, type Principal } from "../domain/tenancy/key.ts";
 import { secretsEqual, sha256Hex } from "../kit/secret.ts";
 
 const PREFIXES = Object.values(KEY_PREFIXES).flatMap((kind) => Object.values(kind));
@@ -30,7 +30,7 @@ export function authenticateKey(headers: IncomingHttpHeaders, directory: Directo
   }
   const principal =
     token.length <= KEY_CHARS_MAX && PREFIXES.some((prefix) => token.startsWith(prefix))
-      ? directory.byDigest(sha256Hex(token))
+      ? directory.principalByDigest(sha256Hex(token))
       : undefined;
   if (principal === undefined) throw invalidKey();
   return principal;
@@ -38,7 +38,7 @@ export function authenticateKey(headers: IncomingHttpHeaders, directory: Directo
 
 /** What is wrong when the key may not be used now, or not from an address. Its workspace finds such a call in its log. */
 export function keyFault(principal: Principal, address: string, nowMs: number): Fault | undefined {
-  switch (standingOf(principal.key, nowMs)) {
+  switch (keyValidityOf(principal.key, nowMs)) {
     case "invalid":
       return invalidKey();
     case "expired":
@@ -87,8 +87,8 @@ export function scopeFault({ key: { scopes } }: Principal, { access }: Route): F
 export function recheckKey(exchange: Exchange, directory: Directory, nowMs: number): void {
   const { principal, clientAddress, route } = exchange;
   if (principal === undefined) return;
-  const now = directory.byDigest(principal.key.digest);
-  if (now === principal && standingOf(now.key, nowMs) === "valid") return;
+  const now = directory.principalByDigest(principal.key.digest);
+  if (now === principal && keyValidityOf(now.key, nowMs) === "valid") return;
   const outside = now === undefined ? invalidKey() : (keyFault(now, clientAddress, nowMs) ?? scopeFault(now, route));
   if (outside !== undefined) throw outside;
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { DataKeyStore, Slot, Vault, WrappedKey } from "../domain/tenancy/vault.ts";
+import type { DataKeyStore, EncryptionContext, Vault, WrappedKey } from "../domain/tenancy/vault.ts";
 import { LruMap } from "../kit/lru-map.ts";
 import { seal, unseal } from "../kit/secret.ts";
 import type { MasterKeys } from "./master-keys.ts";
@@ -10,7 +10,7 @@ const KEY_BYTES = 32;
 /** Opened keys that are kept in memory. */
 const KEYS_MAX = 10_000;
 
-const placeOf = ({ workspaceId, column, row }: Slot) => JSON.stringify([workspaceId, column, row]);
+const placeOf = ({ workspaceId, column, row }: EncryptionContext) => JSON.stringify([workspaceId, column, row]);
 
 export type OpenVault = Vault & {
   /** Resolves when every data key that is being made at the call stands in the store. */
@@ -67,7 +67,7 @@ export function openVault(masterKeys: MasterKeys, keys: DataKeyStore, shared?: S
 /** Rejects when the store was sealed with a master key that is not here, so that nobody finds out by a request. */
 export async function checkMasterKeys(masterKeys: MasterKeys, keys: DataKeyStore): Promise<void> {
   for (const { masterKey } of await keys.counts()) {
-    const found = await keys.anyOf(masterKey);
+    const found = await keys.findWrappedBy(masterKey);
     if (found !== undefined) masterKeys.unwrap(found);
   }
 }

@@ -213,13 +213,13 @@ describe("a node that is connected to another instance", () => {
     expect(a.nodes.find(RACK.id)).toBeUndefined();
     // Removed here while the store is read for what another one changed: it does not come back.
     let kept = [RACK];
-    const loadOf = async () => {
+    const loadWorkspace = async () => {
       const found = kept;
       kept = [];
       if (found.length > 0) a.nodes.drop(RACK.id);
       return found;
     };
-    await reloadNodes({ nodes: { loadOf, loadAll: loadOf } }, a.nodes, "ws_1");
+    await reloadNodes({ nodes: { loadWorkspace, loadAll: loadWorkspace } }, a.nodes, "ws_1");
     expect(a.nodes.find(RACK.id)).toBeUndefined();
     // A node that is known only later finds what was heard of it before, as soon as by one that knows it.
     b.nodes.replace("ws_1", [RACK]);

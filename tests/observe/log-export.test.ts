@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
-import { signatureOf } from "../../src/domain/alerts/webhook-signature.ts";
+import { webhookSignature } from "../../src/domain/alerts/webhook-signature.ts";
 import { readConfig } from "../../src/settings/config.ts";
 import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
@@ -79,7 +79,7 @@ describe("three targets at once", () => {
     await complete(() => records().map(({ id }) => id));
     for (const { headers, raw } of batches()) {
       const timestamp = Number(headers["x-svc-timestamp"]);
-      const signatures = SECRETS.map((secret) => `v1=${signatureOf(secret, timestamp, raw.toString())}`);
+      const signatures = SECRETS.map((secret) => `v1=${webhookSignature(secret, timestamp, raw.toString())}`);
       expect(headers["x-svc-signature"]).toBe(signatures.join(","));
       expect(Math.abs(timestamp - Date.now() / 1000)).toBeLessThan(120);
       expect(JSON.parse(raw.toString())).toMatchObject({ id: headers["x-svc-batch-id"], type: "request_log" });

@@ -89,7 +89,7 @@ function changeRouter(world: World): void {
     stored.routers.delete(at);
     put(world, `${at} is removed`, () => {
       world.inForce.routers.delete(at);
-      world.process?.directory.dropRouter(workspaceId, slug);
+      world.process?.directory.removeRouter(workspaceId, slug);
     });
     return;
   }

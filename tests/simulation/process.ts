@@ -143,7 +143,7 @@ export class Process {
       recheck: (exchange) => recheckKey(exchange, this.directory, scheduler.nowMs()),
       policyOf: (workspaceId, keyId) => this.directory.policyOf(workspaceId, keyId),
       routerOf: (workspaceId, slug) => this.directory.router(workspaceId, slug),
-      spenderOf: (principal) => this.directory.spenderOf(principal),
+      spenderOf: (principal) => this.directory.spendScopeOf(principal),
       limits: {
         holdOutputTokens: HOLD_OUTPUT_TOKENS,
         requestTimeoutMs: shape.requestTimeoutMs,

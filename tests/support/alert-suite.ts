@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type AlertRules, firstRules } from "../../src/domain/alerts/alert-rules.ts";
-import type { Delivery, Fired } from "../../src/domain/alerts/alert-store.ts";
+import { type AlertRules, defaultAlertRules } from "../../src/domain/alerts/alert-rules.ts";
+import type { Delivery, FiredAlert } from "../../src/domain/alerts/alert-store.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { withWorkspaces } from "./workspaces.ts";
 
@@ -25,7 +25,7 @@ const delivery = (id: string, more: Partial<Delivery> = {}): Delivery => ({
   lastError: null,
   ...more,
 });
-const fired = (subject: string, mark: string, ...deliveries: Delivery[]): Fired => ({
+const fired = (subject: string, mark: string, ...deliveries: Delivery[]): FiredAlert => ({
   subject,
   mark,
   alertId: "alert_1",
@@ -39,7 +39,7 @@ export function alertTests(store: () => Store, reopen: () => Promise<Store>): vo
   describe("alerts", () => {
     test("BILL-10 rules are kept, changed and removed with what was told under them", async () => {
       await withWorkspaces(store());
-      const plain = firstRules("ws_2", 5);
+      const plain = defaultAlertRules("ws_2", 5);
       const rules: AlertRules = {
         workspaceId: "ws_1",
         lowBalanceNanos: 2n ** 53n + 1n,
@@ -49,44 +49,54 @@ export function alertTests(store: () => Store, reopen: () => Promise<Store>): vo
         webhook: { url: "https://example.eu/hook", sealed: Buffer.from([0, 255]), secretChangedAtMs: 4 },
         changedAtMs: 6,
       };
-      await save(store(), firstRules("ws_1", 1));
+      await save(store(), defaultAlertRules("ws_1", 1));
       await save(store(), rules);
       await save(store(), plain);
       const kept = await (await reopen()).alerts.rules.all();
       expect(kept.map(({ webhook }) => [...(webhook?.sealed ?? [])])).toEqual([[0, 255], []]);
       const sealed = expect.anything();
       expect(kept).toEqual([{ ...rules, webhook: { ...rules.webhook, sealed } }, plain]);
-      await store().alerts.turn("ws_1", [], [fired("balance", "")], 1);
+      await store().alerts.recordTransitions("ws_1", [], [fired("balance", "")], 1);
       await store().change(async ({ alertRules }) => {
         await alertRules.remove("ws_1");
         return { answer: null, audit: null };
       });
       expect(await store().alerts.rules.all()).toEqual([plain]);
-      expect(await store().alerts.standing("ws_1")).toEqual([]);
+      expect(await store().alerts.activeAlerts("ws_1")).toEqual([]);
     });
 
     test("BILL-10 what was told is told once, until it is over; another mark is another crossing", async () => {
       await withWorkspaces(store());
       const { alerts } = store();
-      await alerts.turn("ws_1", [], [fired("balance", "", delivery("d1"), delivery("d2", { channel: "mail" }))], 10);
-      await alerts.turn("ws_1", [], [fired("balance", "", delivery("d3"))], 11);
-      await alerts.turn("ws_2", [], [fired("balance", "", delivery("d4", { workspaceId: "ws_2" }))], 11);
+      await alerts.recordTransitions(
+        "ws_1",
+        [],
+        [fired("balance", "", delivery("d1"), delivery("d2", { channel: "mail" }))],
+        10,
+      );
+      await alerts.recordTransitions("ws_1", [], [fired("balance", "", delivery("d3"))], 11);
+      await alerts.recordTransitions("ws_2", [], [fired("balance", "", delivery("d4", { workspaceId: "ws_2" }))], 11);
       const ids = async (workspaceId: string) =>
         (await store().alerts.deliveries(workspaceId, 100, null)).rows.map(({ id }) => id);
       expect([await ids("ws_1"), await ids("ws_2")]).toEqual([["d2", "d1"], ["d4"]]);
-      expect(await (await reopen()).alerts.standing("ws_1")).toEqual([{ subject: "balance", mark: "" }]);
-      await store().alerts.turn("ws_1", [{ subject: "balance", mark: "other" }], [], 12);
-      expect(await store().alerts.standing("ws_1")).toHaveLength(1);
+      expect(await (await reopen()).alerts.activeAlerts("ws_1")).toEqual([{ subject: "balance", mark: "" }]);
+      await store().alerts.recordTransitions("ws_1", [{ subject: "balance", mark: "other" }], [], 12);
+      expect(await store().alerts.activeAlerts("ws_1")).toHaveLength(1);
       const over = [{ subject: "balance", mark: "" }];
-      await store().alerts.turn("ws_1", over, [fired("balance", "", delivery("d5", { createdAtMs: 12 }))], 12);
+      await store().alerts.recordTransitions(
+        "ws_1",
+        over,
+        [fired("balance", "", delivery("d5", { createdAtMs: 12 }))],
+        12,
+      );
       expect(await ids("ws_1")).toEqual(["d5", "d2", "d1"]);
     });
 
     test("BILL-10 of a turn that fails nothing is kept: neither that it was told nor what is to be sent", async () => {
       await withWorkspaces(store());
       const twice = fired("balance", "", delivery("same"), delivery("same"));
-      await expect(store().alerts.turn("ws_1", [], [twice], 10)).rejects.toThrow();
-      expect(await store().alerts.standing("ws_1")).toEqual([]);
+      await expect(store().alerts.recordTransitions("ws_1", [], [twice], 10)).rejects.toThrow();
+      expect(await store().alerts.activeAlerts("ws_1")).toEqual([]);
       expect((await store().alerts.deliveries("ws_1", 10, null)).rows).toEqual([]);
     });
 
@@ -94,7 +104,7 @@ export function alertTests(store: () => Store, reopen: () => Promise<Store>): vo
       await withWorkspaces(store());
       const { alerts } = store();
       const [first, later] = [delivery("d1"), delivery("d2", { atMs: 50 })];
-      await alerts.turn("ws_1", [], [fired("balance", "", first, later)], 10);
+      await alerts.recordTransitions("ws_1", [], [fired("balance", "", first, later)], 10);
       expect(await alerts.due(20, ALL)).toEqual([first]);
       expect([await alerts.claim(first, 100), await alerts.claim(first, 100)]).toEqual([true, false]);
       expect(await alerts.due(99, ALL)).toEqual([later]);
@@ -121,22 +131,22 @@ function orderTests(store: () => Store): void {
     await withWorkspaces(store());
     const { alerts } = store();
     const many = [1, 2, 3, 4, 5].map((n) => delivery(`a${n}`, { atMs: n, alertId: `alert_${n % 2}` }));
-    await alerts.turn("ws_1", [], [fired("balance", "", ...many)], 10);
+    await alerts.recordTransitions("ws_1", [], [fired("balance", "", ...many)], 10);
     const late = delivery("b1", { workspaceId: "ws_2", atMs: 9 });
-    await alerts.turn("ws_2", [], [fired("balance", "", late)], 10);
-    const due = async (inAll: number, perWorkspace: number) =>
-      (await alerts.due(20, { inAll, perWorkspace })).map(({ id }) => id);
+    await alerts.recordTransitions("ws_2", [], [fired("balance", "", late)], 10);
+    const due = async (total: number, perWorkspace: number) =>
+      (await alerts.due(20, { total, perWorkspace })).map(({ id }) => id);
     expect(await due(10, 2)).toEqual(["a1", "b1", "a2"]);
     expect(await due(2, 2)).toEqual(["a1", "b1"]);
     expect(await due(10, 10)).toHaveLength(6);
-    const told = [await alerts.toldSince("ws_1", 10), await alerts.toldSince("ws_1", 11)];
-    expect([...told, await alerts.toldSince("ws_2", 0)]).toEqual([2, 0, 1]);
+    const told = [await alerts.countAlertsSince("ws_1", 10), await alerts.countAlertsSince("ws_1", 11)];
+    expect([...told, await alerts.countAlertsSince("ws_2", 0)]).toEqual([2, 0, 1]);
   });
 
   test("BILL-10 deliveries are listed newest first, page by page", async () => {
     await withWorkspaces(store());
     const many = [1, 2, 3, 4, 5].map((n) => delivery(`d${n}`, { createdAtMs: 10 + Math.floor(n / 2) }));
-    await store().alerts.turn("ws_1", [], [fired("balance", "", ...many)], 10);
+    await store().alerts.recordTransitions("ws_1", [], [fired("balance", "", ...many)], 10);
     const seen: string[] = [];
     let cursor: string | null = null;
     do {

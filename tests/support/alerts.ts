@@ -1,7 +1,7 @@
 import { createServer, type Socket } from "node:net";
 import { Alerts } from "../../src/app/alerts/alerts.ts";
 import type { AlertDeps } from "../../src/app/alerts/deps.ts";
-import { AlertWatch } from "../../src/domain/alerts/alert-monitor.ts";
+import { AlertMonitor } from "../../src/domain/alerts/alert-monitor.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
@@ -17,7 +17,7 @@ export function quietAlerts({ store, ...parts }: QuietParts): Alerts {
     store: store.alerts,
     vault: openVault(new MasterKeys(Buffer.alloc(32, 3)), store.dataKeys),
     ids: createIdGenerator(parts.clock.nowMs),
-    watch: new AlertWatch(),
+    monitor: new AlertMonitor(),
     timers: systemTimers,
     random: () => 0.5,
     post: async () => ({ is: "failed", why: "nobody is called here" }),
@@ -25,7 +25,7 @@ export function quietAlerts({ store, ...parts }: QuietParts): Alerts {
     addressProblem: async () => undefined,
     patience: { baseDelayMs: 1, maxDelayMs: 1, attemptsMax: 1, ageMsMax: 1 },
     everyMs: 3_600_000,
-    tried: () => undefined,
+    onAttempt: () => undefined,
     warn: () => undefined,
   });
 }

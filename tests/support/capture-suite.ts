@@ -140,7 +140,7 @@ function changeTests(current: () => Store): void {
     const { tenancy } = current();
     await tenancy.saveWorkspace(plainWorkspace("ws_1"));
     const keep = (keyId: string | null, createdAtMs: number, floor: "L1" | "L2" | null) =>
-      tenancy.keepPolicy({ workspaceId: "ws_1", keyId, createdAtMs, policy: floor === null ? null : { floor } });
+      tenancy.savePolicyVersion({ workspaceId: "ws_1", keyId, createdAtMs, policy: floor === null ? null : { floor } });
     await keep(null, 1, "L1");
     await keep(null, 2, "L1");
     await keep(null, 3, "L2");

@@ -34,8 +34,8 @@ export function nodeTests(store: () => Store, reopen: () => Promise<Store>): voi
       await nodes.save(OTHER);
       await expect(nodes.save({ ...NODE, id: "node_3", digest: "c".repeat(64) })).rejects.toThrow();
       await expect(nodes.save({ ...NODE, id: "node_3", name: "other" })).rejects.toThrow();
-      expect((await nodes.loadOf("ws_2")).map(({ country }) => country)).toEqual([null]);
-      await nodes.seen(["node_2", "node_9"], 1234.7);
+      expect((await nodes.loadWorkspace("ws_2")).map(({ country }) => country)).toEqual([null]);
+      await nodes.recordSeen(["node_2", "node_9"], 1234.7);
       // What a change says of when it was seen is older than what is kept.
       await nodes.save({ ...OTHER, country: "FR", digest: "d".repeat(64), mapping: { 'm\n"': "x/y" } });
       const kept = await (await reopen()).nodes.loadAll();
@@ -43,10 +43,10 @@ export function nodeTests(store: () => Store, reopen: () => Promise<Store>): voi
         NODE,
         { ...OTHER, country: "FR", digest: "d".repeat(64), mapping: { 'm\n"': "x/y" }, lastSeenAtMs: 1234 },
       ]);
-      expect((await store().nodes.loadOf("ws_2")).map(({ id }) => id)).toEqual(["node_2"]);
+      expect((await store().nodes.loadWorkspace("ws_2")).map(({ id }) => id)).toEqual(["node_2"]);
       await store().nodes.remove("node_1");
       await store().nodes.remove("node_1");
-      await store().nodes.seen(["node_1"], 5);
+      await store().nodes.recordSeen(["node_1"], 5);
       expect((await store().nodes.loadAll()).map(({ id }) => id)).toEqual(["node_2"]);
     });
   });

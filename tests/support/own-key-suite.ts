@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type OwnKey, ownKeySlot } from "../../src/domain/tenancy/own-key.ts";
-import { platformKeySlot } from "../../src/domain/tenancy/platform-key.ts";
+import { type OwnKey, ownKeyEncryptionContext } from "../../src/domain/tenancy/own-key.ts";
+import { platformKeyEncryptionContext } from "../../src/domain/tenancy/platform-key.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { openVault } from "../../src/io/vault.ts";
@@ -32,15 +32,15 @@ export function ownKeyTests(store: () => Store, reopen: () => Promise<Store>): v
       const changed: OwnKey = { ...KEY, use: "only", fingerprint: "00000000", changedAtMs: 2, createdAtMs: 99 };
       await store().ownKeys.save(changed, Buffer.from([7]));
       // A test of the key before says nothing of this one.
-      await store().ownKeys.tested({ ...KEY, result: "refused", testedAtMs: 3 });
-      await store().ownKeys.tested({ ...others, result: "refused", testedAtMs: 3 });
+      await store().ownKeys.saveTestResult({ ...KEY, result: "refused", testedAtMs: 3 });
+      await store().ownKeys.saveTestResult({ ...others, result: "refused", testedAtMs: 3 });
       const kept = (await (await reopen()).ownKeys.all()).map((row) => ({ ...row, sealed: [...row.sealed] }));
       expect(kept).toEqual([
         { key: { ...changed, createdAtMs: 1 }, sealed: [7] },
         { key: { ...others, result: "refused", testedAtMs: 3 }, sealed: [0, 1, 255] },
       ]);
-      await store().ownKeys.reused({ ...others, use: "fallback", changedAtMs: 4, changedBy: "ada" });
-      await store().ownKeys.reused({ ...KEY, use: "fallback", changedAtMs: 4, changedBy: "ada" });
+      await store().ownKeys.saveUse({ ...others, use: "fallback", changedAtMs: 4, changedBy: "ada" });
+      await store().ownKeys.saveUse({ ...KEY, use: "fallback", changedAtMs: 4, changedBy: "ada" });
       expect((await store().ownKeys.all()).map(({ key }) => [key.use, key.changedBy, key.result])).toEqual([
         ["only", "operator", "accepted"],
         ["fallback", "ada", "refused"],
@@ -65,17 +65,21 @@ export function ownKeyTests(store: () => Store, reopen: () => Promise<Store>): v
       await store().platformKeys.remove("nobody");
       expect((await store().platformKeys.all()).map((row) => row.key.provider)).toEqual(["openai"]);
       const vault = openVault(new MasterKeys(Buffer.alloc(32, 7)), store().dataKeys);
-      const sealed = await vault.seal(platformKeySlot("openai"), "sk-canary");
-      await expect(vault.open(platformKeySlot("mistral"), sealed)).rejects.toThrow("does not open");
+      const sealed = await vault.seal(platformKeyEncryptionContext("openai"), "sk-canary");
+      await expect(vault.open(platformKeyEncryptionContext("mistral"), sealed)).rejects.toThrow("does not open");
     });
 
     test("BILL-08 a key that was moved to another workspace or provider does not open", async () => {
       await withWorkspaces(store());
       const vault = openVault(new MasterKeys(Buffer.alloc(32, 7)), store().dataKeys);
-      const sealed = await vault.seal(ownKeySlot(KEY), "sk-canary");
-      expect(await vault.open(ownKeySlot(KEY), sealed)).toBe("sk-canary");
-      await expect(vault.open(ownKeySlot({ ...KEY, workspaceId: "ws_2" }), sealed)).rejects.toThrow("does not open");
-      await expect(vault.open(ownKeySlot({ ...KEY, provider: "openai" }), sealed)).rejects.toThrow("does not open");
+      const sealed = await vault.seal(ownKeyEncryptionContext(KEY), "sk-canary");
+      expect(await vault.open(ownKeyEncryptionContext(KEY), sealed)).toBe("sk-canary");
+      await expect(vault.open(ownKeyEncryptionContext({ ...KEY, workspaceId: "ws_2" }), sealed)).rejects.toThrow(
+        "does not open",
+      );
+      await expect(vault.open(ownKeyEncryptionContext({ ...KEY, provider: "openai" }), sealed)).rejects.toThrow(
+        "does not open",
+      );
     });
   });
 }

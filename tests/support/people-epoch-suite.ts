@@ -1,13 +1,13 @@
 import { getAuthTables } from "better-auth/db";
 import { expect, test } from "vitest";
-import { type PeopleWriter, RESET_MARK } from "../../src/domain/tenancy/person.ts";
+import { type PeopleWriter, RESET_IDENTIFIER_PREFIX } from "../../src/domain/tenancy/person.ts";
 import type { Needed } from "../../src/io/store/sql/people-adapter.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { change, DAY_MS, libraryOn, NOW_MS, OPTIONS, person, session, valuesOf } from "./people-rows.ts";
 
 /** What takes away something that somebody signs in with. */
 const ENDINGS: readonly [string, (people: PeopleWriter) => Promise<unknown>][] = [
-  ["starts over", (people) => people.startOver(person("per_1"), NOW_MS)],
+  ["starts over", (people) => people.resetCredentials(person("per_1"), NOW_MS)],
   ["is disabled", (people) => people.setDisabled("per_1", true, NOW_MS)],
   ["loses the second factor", (people) => people.dropSecondFactor("per_1", NOW_MS)],
   ["loses all sessions", (people) => people.endSessions("per_1")],
@@ -115,7 +115,7 @@ export function epochTests(storeNow: () => Store): void {
       0,
       false,
     ]);
-    const held = (userId: string) => change(store, (people) => people.holdSession(userId, "ses_1"));
+    const held = (userId: string) => change(store, (people) => people.lockSession(userId, "ses_1"));
     expect([await held("per_1"), await held("per_2"), await store.people.epoch()]).toEqual([true, false, 0]);
     const [ended] = await Promise.all([
       others(),
@@ -170,7 +170,7 @@ export function epochTests(storeNow: () => Store): void {
     // One that waits for its person finds out what was ended meanwhile, where that can be.
     const asked: Promise<unknown>[] = [];
     const ended = await store.change(async ({ people }) => {
-      await people.holdSession("per_1", "ses_1");
+      await people.lockSession("per_1", "ses_1");
       asked.push(made(session));
       await moment();
       asked.push(end());
@@ -203,7 +203,7 @@ export function epochTests(storeNow: () => Store): void {
     expect([await isOn(), await factor()]).toMatchObject([true, { secret: "the last", verified: true }]);
     expect(await change(store, (people) => people.dropSecondFactor("per_1", NOW_MS))).toBe(2);
     expect([await isOn(), await factor()]).toEqual([false, null]);
-    const held = (asOf: number) => change(store, (people) => people.holdSession("per_1", "ses_1", asOf));
+    const held = (asOf: number) => change(store, (people) => people.lockSession("per_1", "ses_1", asOf));
     expect([await held(0), await held(2)]).toEqual([false, true]);
   });
 
@@ -211,12 +211,12 @@ export function epochTests(storeNow: () => Store): void {
     const store = await some();
     const set = (asOf: number) => change(store, (people) => people.changePassword("per_1", `$${asOf}`, asOf, NOW_MS));
     expect([await set(0), await set(0), await set(1)]).toEqual([1, undefined, 2]);
-    const kept = `${RESET_MARK}one`;
-    await change(store, (people) => people.addReset("aut_1", "per_2", kept, NOW_MS, NOW_MS + DAY_MS));
-    expect([await store.people.resetOf(kept, NOW_MS), await store.people.resetOf(kept, NOW_MS + DAY_MS)]).toEqual([
-      "per_2",
-      undefined,
-    ]);
+    const kept = `${RESET_IDENTIFIER_PREFIX}one`;
+    await change(store, (people) => people.addPasswordReset("aut_1", "per_2", kept, NOW_MS, NOW_MS + DAY_MS));
+    expect([
+      await store.people.findPasswordResetUser(kept, NOW_MS),
+      await store.people.findPasswordResetUser(kept, NOW_MS + DAY_MS),
+    ]).toEqual(["per_2", undefined]);
     const reset = (id: string, nowMs = NOW_MS) =>
       store.change(async ({ people }) => {
         if (!(await people.resetPassword(id, kept, "$by link", nowMs))) throw new Error("undone");

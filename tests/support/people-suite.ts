@@ -1,6 +1,6 @@
 import { getAuthTables } from "better-auth/db";
 import { describe, expect, test } from "vitest";
-import { type PersonLink, RESET_MARK } from "../../src/domain/tenancy/person.ts";
+import { type AccountLink, RESET_IDENTIFIER_PREFIX } from "../../src/domain/tenancy/person.ts";
 import { PEOPLE_TABLES } from "../../src/io/store/sql/people-adapter.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { sha256Hex } from "../../src/kit/secret.ts";
@@ -8,13 +8,13 @@ import { epochTests } from "./people-epoch-suite.ts";
 import { change, DAY_MS, libraryOn, NOW_MS, OPTIONS, person, session, valuesOf } from "./people-rows.ts";
 import { withWorkspaces } from "./workspaces.ts";
 
-const link = (id: string): PersonLink => ({
+const link = (id: string): AccountLink => ({
   id,
   kind: "sign_up",
   digest: sha256Hex(id),
   email: "a@example.eu",
-  seat: null,
-  madeBy: "operator",
+  membership: null,
+  issuedBy: "operator",
   createdAtMs: NOW_MS,
   expiresAtMs: NOW_MS + DAY_MS,
   usedAtMs: null,
@@ -74,10 +74,10 @@ function libraryTests(storeNow: () => Store): void {
       token: "the token",
       expiresAt: new Date(NOW_MS + DAY_MS),
     });
-    expect((await storeNow().people.held(sha256Hex("the token")))?.person.email).toBe("per_1@example.eu");
+    expect((await storeNow().people.findSession(sha256Hex("the token")))?.person.email).toBe("per_1@example.eu");
     expect(await adapter.consumeOne({ model: "session", where })).toMatchObject({ id: "ses_1" });
     expect(await adapter.consumeOne({ model: "session", where })).toBeNull();
-    expect(await storeNow().people.held(sha256Hex("the token"))).toBeUndefined();
+    expect(await storeNow().people.findSession(sha256Hex("the token"))).toBeUndefined();
   });
 
   test("counts, lists and guarded changes of the library's are exact", async () => {
@@ -128,7 +128,7 @@ function peopleStoreTests(storeNow: () => Store): void {
       [["per_1", true]],
       null,
     ]);
-    expect(await people.operators()).toBe(1);
+    expect(await people.countOperators()).toBe(1);
     await expect(
       change(storeNow(), (writer) => writer.addPerson(person("per_4", { email: "per_1@example.eu" }))),
     ).rejects.toMatchObject({ failure: "conflict" });
@@ -142,12 +142,12 @@ function peopleStoreTests(storeNow: () => Store): void {
       await people.addSession(session("ses_new", "per_1", NOW_MS + DAY_MS));
       for (const id of ["lnk_1", "lnk_2", "lnk_3"]) await people.addLink(link(id));
     });
-    expect(await change(store, (people) => people.useLink("lnk_1", NOW_MS))).toBe(true);
-    expect(await change(store, (people) => people.useLink("lnk_1", NOW_MS))).toBe(false);
-    expect(await change(store, (people) => people.useLink("lnk_2", NOW_MS + DAY_MS))).toBe(false);
+    expect(await change(store, (people) => people.consumeLink("lnk_1", NOW_MS))).toBe(true);
+    expect(await change(store, (people) => people.consumeLink("lnk_1", NOW_MS))).toBe(false);
+    expect(await change(store, (people) => people.consumeLink("lnk_2", NOW_MS + DAY_MS))).toBe(false);
     await change(store, (people) => people.revokeLinks("sign_up", "a@example.eu", null, NOW_MS));
-    expect(await change(store, (people) => people.useLink("lnk_3", NOW_MS))).toBe(false);
-    expect((await store.people.link(sha256Hex("lnk_1")))?.usedAtMs).toBe(NOW_MS);
+    expect(await change(store, (people) => people.consumeLink("lnk_3", NOW_MS))).toBe(false);
+    expect((await store.people.findLink(sha256Hex("lnk_1")))?.usedAtMs).toBe(NOW_MS);
     await store.people.sweep(NOW_MS);
     expect((await store.people.sessions("per_1", 0)).map(({ id }) => id)).toEqual(["ses_new"]);
     expect(await change(store, (people) => people.endOtherSessions("per_1", "ses_new"))).toBe(0);
@@ -165,18 +165,18 @@ function startOverTests(storeNow: () => Store): void {
         await people.addPerson(one);
         await people.addSession(session(`ses_${one.id}`, one.id, NOW_MS + DAY_MS));
       }
-      await people.setUnproven("per_1", NOW_MS);
+      await people.markEmailUnverified("per_1", NOW_MS);
       await people.addLink({ ...link("lnk_accepted"), ...invitation });
       await people.addLink({ ...link("lnk_reset"), kind: "reset", email: theirs.email });
-      await people.addLink({ ...link("lnk_made"), kind: "invitation", madeBy: theirs.email });
+      await people.addLink({ ...link("lnk_made"), kind: "invitation", issuedBy: theirs.email });
       await people.addLink({ ...link("lnk_waiting"), ...invitation, usedAtMs: null });
       await people.addLink({ ...link("lnk_other"), ...invitation, email: others.email });
     });
-    expect((await store.people.person("per_1"))?.proven).toBe(false);
-    await change(store, (people) => people.startOver(theirs, NOW_MS + 1));
-    expect(await store.people.listed("per_1")).toMatchObject({ proven: true, hasPassword: false, lastSeenAtMs: null });
-    expect(await store.people.listed("per_2")).toMatchObject({ hasPassword: true, lastSeenAtMs: NOW_MS });
-    const ended = async (id: string) => (await store.people.link(sha256Hex(id)))?.revokedAtMs;
+    expect((await store.people.person("per_1"))?.emailVerified).toBe(false);
+    await change(store, (people) => people.resetCredentials(theirs, NOW_MS + 1));
+    expect(await store.people.summary("per_1")).toMatchObject({ proven: true, hasPassword: false, lastSeenAtMs: null });
+    expect(await store.people.summary("per_2")).toMatchObject({ hasPassword: true, lastSeenAtMs: NOW_MS });
+    const ended = async (id: string) => (await store.people.findLink(sha256Hex(id)))?.revokedAtMs;
     for (const id of ["lnk_accepted", "lnk_reset", "lnk_made"]) expect(await ended(id), id).toBe(NOW_MS + 1);
     for (const id of ["lnk_waiting", "lnk_other"]) expect(await ended(id), id).toBe(null);
   });
@@ -189,7 +189,7 @@ function forgettingTests(storeNow: () => Store): void {
     for (const userId of ["per_1", "per_2"]) {
       const code = { deviceCode: `device of ${userId}`, userCode: `code of ${userId}`, userId, status: "approved" };
       await adapter.create({ model: "deviceCode", data: { ...code, expiresAt: later } });
-      for (const identifier of [`trusted ${userId}`, `${RESET_MARK}${userId}`])
+      for (const identifier of [`trusted ${userId}`, `${RESET_IDENTIFIER_PREFIX}${userId}`])
         await adapter.create({
           model: "verification",
           data: { identifier, value: userId, expiresAt: later, createdAt: later, updatedAt: later },
@@ -206,7 +206,7 @@ function forgettingTests(storeNow: () => Store): void {
     await change(storeNow(), (writer) => writer.setDisabled("per_1", true, NOW_MS));
     expect(await left("per_1")).toEqual([0, []]);
     expect(await left("per_2")).toEqual([1, ["reset:per_2", "trusted per_2"]]);
-    await change(storeNow(), (writer) => writer.startOver(person("per_2"), NOW_MS));
+    await change(storeNow(), (writer) => writer.resetCredentials(person("per_2"), NOW_MS));
     expect(await left("per_2")).toEqual([0, []]);
   });
 }
@@ -223,7 +223,7 @@ function laterTests(storeNow: () => Store): void {
       await people.addSession({ ...session("ses_new", "per_1", end), ...at(1) });
       await people.addSession({ ...session("ses_over", "per_1", NOW_MS + 2), ...at(1) });
       await people.addSession({ ...session("ses_theirs", "per_2", end), ...at(1) });
-      await people.addReset("aut_reset", "per_1", `${RESET_MARK}one`, NOW_MS + 1, end);
+      await people.addPasswordReset("aut_reset", "per_1", `${RESET_IDENTIFIER_PREFIX}one`, NOW_MS + 1, end);
     });
     const adapter = await libraryOn(store);
     const wait = async (id: string, ms: number, untilMs: number) => {
@@ -235,7 +235,7 @@ function laterTests(storeNow: () => Store): void {
     await wait("aut_over", 1, 2);
     // No sign-in that is to come: a device that needs no code for a while.
     await wait("aut_trusted", 1, 30 * DAY_MS);
-    const after = (id: string) => change(store, (people) => people.begunAfter("per_1", id, NOW_MS + 2));
+    const after = (id: string) => change(store, (people) => people.startedAfter("per_1", id, NOW_MS + 2));
     expect(await after("ses_own")).toEqual({ sessions: ["ses_new"], codes: ["aut_1"] });
     expect(await after("ses_new")).toEqual({ sessions: [], codes: [] });
   });
@@ -260,22 +260,22 @@ function erasingTests(storeNow: () => Store): void {
       const toThem = { email: `${id}@example.eu`, madeBy: "operator" };
       await change(store, (people) => people.addLink({ ...link(`lnk_to_${id}`), ...toThem }));
       await change(store, (people) => people.addLink({ ...link(`lnk_used_${id}`), ...toThem, usedAtMs: NOW_MS }));
-      await change(store, (people) => people.addLink({ ...link(`lnk_by_${id}`), madeBy: `${id}@example.eu` }));
+      await change(store, (people) => people.addLink({ ...link(`lnk_by_${id}`), issuedBy: `${id}@example.eu` }));
     }
     const waysOf = (id: string) =>
       Promise.all(tables.map(([model]) => adapter.count({ model, where: [{ field: "userId", value: id }] })));
     const linksOf = async (id: string) =>
-      (await Promise.all(["to", "used", "by"].map((kind) => store.people.link(sha256Hex(`lnk_${kind}_${id}`))))).map(
-        (one) => [one?.email, one?.madeBy, one?.usedAtMs, one?.revokedAtMs],
-      );
-    const others = [await store.people.listed("per_2"), await waysOf("per_2"), await linksOf("per_2")];
+      (
+        await Promise.all(["to", "used", "by"].map((kind) => store.people.findLink(sha256Hex(`lnk_${kind}_${id}`))))
+      ).map((one) => [one?.email, one?.issuedBy, one?.usedAtMs, one?.revokedAtMs]);
+    const others = [await store.people.summary("per_2"), await waysOf("per_2"), await linksOf("per_2")];
 
     const erase = async () => {
       const { email = "" } = (await store.people.person("per_1")) ?? {};
       await change(store, (people) => people.erase({ id: "per_1", email }, NOW_MS + DAY_MS));
     };
     await erase();
-    const left = [await store.people.listed("per_1"), await waysOf("per_1"), await linksOf("per_1")];
+    const left = [await store.people.summary("per_1"), await waysOf("per_1"), await linksOf("per_1")];
     const nobody = "erased-per_1@erased.invalid";
     expect(left).toEqual([
       {
@@ -301,9 +301,9 @@ function erasingTests(storeNow: () => Store): void {
       where: [{ field: "id", value: "per_1" }],
     });
     expect(row?.["image"]).toBeNull();
-    expect([await store.people.listed("per_2"), await waysOf("per_2"), await linksOf("per_2")]).toEqual(others);
+    expect([await store.people.summary("per_2"), await waysOf("per_2"), await linksOf("per_2")]).toEqual(others);
     await erase();
-    expect([await store.people.listed("per_1"), await waysOf("per_1"), await linksOf("per_1")]).toEqual(left);
+    expect([await store.people.summary("per_1"), await waysOf("per_1"), await linksOf("per_1")]).toEqual(left);
     await change(store, (people) => people.addPerson(person("per_3", { email: "per_1@example.eu" })));
   });
 
@@ -332,11 +332,11 @@ function erasingTests(storeNow: () => Store): void {
       ...(await store.ownKeys.all()).map(({ key }) => key.changedBy),
       ...(await store.platformKeys.all()).map(({ key }) => key.changedBy),
     ];
-    expect((await store.people.workspacesNaming(gone.email)).toSorted()).toEqual(["ws_1", "ws_2"]);
-    await change(store, (people) => people.eraseIn("ws_1", gone));
+    expect((await store.people.workspacesReferencing(gone.email)).toSorted()).toEqual(["ws_1", "ws_2"]);
+    await change(store, (people) => people.eraseReferences("ws_1", gone));
     expect(await named()).toEqual([nobody, gone.email, other, nobody, gone.email, other, gone.email]);
-    expect(await store.people.workspacesNaming(gone.email)).toEqual(["ws_2"]);
-    await change(store, (people) => people.eraseIn("ws_2", gone));
+    expect(await store.people.workspacesReferencing(gone.email)).toEqual(["ws_2"]);
+    await change(store, (people) => people.eraseReferences("ws_2", gone));
     await change(store, (people) => people.erase(gone, NOW_MS));
     expect(await named()).toEqual([nobody, nobody, other, nobody, nobody, other, nobody]);
   });
@@ -345,7 +345,7 @@ function erasingTests(storeNow: () => Store): void {
 function codeTests(storeNow: () => Store): void {
   test("PORTAL-11 a code is taken once while it is good, however many try at once, and by each person for themselves", async () => {
     const { people } = storeNow();
-    const use = (userId: string, code: string, atMs = NOW_MS) => people.useCode(userId, code, atMs, atMs + 1000);
+    const use = (userId: string, code: string, atMs = NOW_MS) => people.consumeCode(userId, code, atMs, atMs + 1000);
     const tries = await Promise.all(Array.from({ length: 8 }, () => use("per_1", "123456")));
     expect(tries.filter(Boolean)).toHaveLength(1);
     expect([await use("per_2", "123456"), await use("per_1", "654321")]).toEqual([true, true]);

@@ -122,7 +122,7 @@ function workTests(current: () => Store): void {
     await responses.add(queued, request);
     await responses.add(storedResponse("resp_2"));
     expect(await responses.unfinished()).toMatchObject([{ id: "resp_1", status: "queued", runs: 0, request }]);
-    expect(await responses.begin("resp_1")).toEqual({ is: "begun", run: 1 });
+    expect(await responses.startRun("resp_1")).toEqual({ is: "begun", run: 1 });
     expect(await responses.unfinished()).toMatchObject([{ status: "in_progress", runs: 1, isAnswering: false }]);
     expect((await responses.find("ws_1", "resp_1", NOW))?.response).toEqual({ output: [], status: "in_progress" });
     const event = (sequence: number) => ({ sequence, text: `event ${sequence}` });
@@ -136,8 +136,8 @@ function workTests(current: () => Store): void {
     expect(await responses.events("ws_1", "resp_1", 0)).toEqual([1, 2, 3].map(event));
     expect((await responses.items("ws_1", ["msg_of_resp_1"], NOW))?.size).toBe(1);
     // What is over does not begin again, and has one end.
-    expect(await responses.begin("resp_1")).toEqual({ is: "unwanted" });
-    expect(await responses.begin("resp_none")).toEqual({ is: "unwanted" });
+    expect(await responses.startRun("resp_1")).toEqual({ is: "unwanted" });
+    expect(await responses.startRun("resp_none")).toEqual({ is: "unwanted" });
     const other = { ...response, status: "cancelled" };
     await responses.finish({
       id: "resp_1",
@@ -154,17 +154,21 @@ function workTests(current: () => Store): void {
     const responses = open(current());
     for (const id of ["resp_1", "resp_2"]) await responses.add(storedResponse(id, { status: "queued" }));
     const marks = async () =>
-      (await responses.unfinished()).map(({ id, isAnswering, isCalledOff }) => [id, isAnswering, isCalledOff]);
+      (await responses.unfinished()).map(({ id, hasStartedAnswering, isCancelled }) => [
+        id,
+        hasStartedAnswering,
+        isCancelled,
+      ]);
     const [first, second] = [(of: boolean) => ["resp_1", of, false], (of: boolean) => ["resp_2", false, of]];
     expect((await marks()).toSorted()).toEqual([first(false), second(false)]);
-    await responses.answering("resp_1");
-    await responses.callOff("ws_2", "resp_1");
-    await responses.callOff("ws_1", "resp_2");
+    await responses.markAnswering("resp_1");
+    await responses.cancel("ws_2", "resp_1");
+    await responses.cancel("ws_1", "resp_2");
     expect((await marks()).toSorted()).toEqual([first(true), second(true)]);
     await responses.add(storedResponse("resp_3"));
-    await responses.begin("resp_1");
-    expect(await responses.wanted()).toEqual(new Map([["resp_1", 1]]));
-    expect(await responses.begin("resp_2")).toEqual({ is: "unwanted" });
+    await responses.startRun("resp_1");
+    expect(await responses.activeRuns()).toEqual(new Map([["resp_1", 1]]));
+    expect(await responses.startRun("resp_2")).toEqual({ is: "unwanted" });
     expect(await responses.find("ws_1", "resp_2", NOW)).toMatchObject({ status: "queued", runs: 0 });
   });
 
@@ -175,10 +179,10 @@ function workTests(current: () => Store): void {
       await responses.add(storedResponse(id, { status: "queued", response: { output: [] } }), request);
     const { response } = storedResponse("resp_1");
     const answer = { response, servedBy: { "x-svc-model": "vendor/model" } };
-    await responses.begin("resp_1");
+    await responses.startRun("resp_1");
     await responses.made({ workspaceId: "ws_1", id: "resp_1" }, answer);
     // Heard of late, that it had begun takes nothing back.
-    await responses.answering("resp_1");
+    await responses.markAnswering("resp_1");
     const [made, other] = (await responses.unfinished()).toSorted((one, two) => one.id.localeCompare(two.id));
     expect(made).toMatchObject({ id: "resp_1", isAnswering: true, request: undefined, made: answer });
     expect(other).toMatchObject({ id: "resp_2", isAnswering: false, request, made: undefined });
@@ -197,8 +201,8 @@ function workTests(current: () => Store): void {
     const responses = open(current());
     const ids = ["resp_whole", "resp_failing", "resp_over"];
     for (const id of ids) await responses.add(storedResponse(id, { status: "queued" }));
-    for (const id of [...ids, ...ids]) await responses.begin(id);
-    const end = (id: string, run: number, made: "all" | "less") => responses.takeEnd({ id, run }, made);
+    for (const id of [...ids, ...ids]) await responses.startRun(id);
+    const end = (id: string, run: number, made: "all" | "less") => responses.claimEnd({ id, run }, made);
     expect(await end("resp_whole", 1, "less")).toBe("anothers");
     const both = await Promise.all([end("resp_whole", 1, "all"), end("resp_whole", 2, "all")]);
     expect(both.toSorted()).toEqual(["anothers", "taken"]);
@@ -209,12 +213,14 @@ function workTests(current: () => Store): void {
     expect(await end("resp_failing", 2, "less")).toBe("taken");
     expect(await end("resp_failing", 1, "all")).toBe("anothers");
     const marks = async () =>
-      Object.fromEntries((await responses.unfinished()).map(({ id, isAnswering }) => [id, isAnswering]));
+      Object.fromEntries(
+        (await responses.unfinished()).map(({ id, hasStartedAnswering }) => [id, hasStartedAnswering]),
+      );
     // Nobody makes anew what a run was about to end, unless that one gives it back.
     const taken = { resp_whole: true, resp_failing: true, resp_over: false };
-    await responses.giveEndBack({ id: "resp_failing", run: 1 });
+    await responses.releaseEnd({ id: "resp_failing", run: 1 });
     expect(await marks()).toEqual(taken);
-    await responses.giveEndBack({ id: "resp_failing", run: 2 });
+    await responses.releaseEnd({ id: "resp_failing", run: 2 });
     expect(await marks()).toEqual({ ...taken, resp_failing: false });
     expect(await end("resp_failing", 2, "less")).toBe("taken");
     await responses.add(storedResponse("resp_newer", { status: "queued" }));
@@ -222,12 +228,12 @@ function workTests(current: () => Store): void {
     await responses.finish({ id: "resp_over", workspaceId: "ws_1", status: "cancelled", response, events: [] });
     expect(await end("resp_over", 2, "all")).toBe("over");
     // Nobody begins what a run is about to end, and its end is stored whoever had begun before.
-    expect(await responses.begin("resp_failing")).toEqual({ is: "anothers" });
-    await responses.callOff("ws_1", "resp_whole");
-    expect(await responses.begin("resp_whole")).toEqual({ is: "anothers" });
+    expect(await responses.startRun("resp_failing")).toEqual({ is: "anothers" });
+    await responses.cancel("ws_1", "resp_whole");
+    expect(await responses.startRun("resp_whole")).toEqual({ is: "anothers" });
     const failed = { id: "resp_whole", workspaceId: "ws_1", status: "failed", response, events: [] } as const;
-    await responses.begin("resp_newer");
-    await responses.begin("resp_newer");
+    await responses.startRun("resp_newer");
+    await responses.startRun("resp_newer");
     expect(await end("resp_newer", 1, "all")).toBe("taken");
     await responses.finish({ ...failed, id: "resp_newer", run: 1 });
     expect(await responses.find("ws_1", "resp_newer", NOW)).toMatchObject({ status: "failed", runs: 2 });
@@ -277,10 +283,10 @@ function workTests(current: () => Store): void {
     const texts = async () => (await responses.events("ws_1", "resp_1", -1)).map(({ text }) => text);
     const finish = (status: "completed" | "failed", events: ResponseEvent[], run?: number) =>
       responses.finish({ ...runOf("resp_1"), run, status, response: storedResponse("resp_1").response, events });
-    await responses.begin("resp_1");
+    await responses.startRun("resp_1");
     const [first, second] = [runOf("resp_1", 1), runOf("resp_1", 2)];
     expect(await responses.appendEvents(first, [event(0, "first")])).toBe("stored");
-    await responses.begin("resp_1");
+    await responses.startRun("resp_1");
     expect(await responses.appendEvents(second, [event(1, "second")])).toBe("stored");
     await responses.appendEvents(second, [event(2, "second"), event(3, "second")]);
     expect(await responses.appendEvents(first, [event(1, "first"), event(2, "first")])).toBe("unwanted");

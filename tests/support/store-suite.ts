@@ -196,7 +196,7 @@ function tenancyTests(current: () => Store, reopen: () => Promise<Store>): void 
     await tenancy.saveWorkspace(workspace);
     await tenancy.saveWorkspace({ ...workspace, name: "Other", policy: OPEN_POLICY });
     await tenancy.saveMember(member);
-    await tenancy.saveMember({ ...member, role: "owner", offered: false });
+    await tenancy.saveMember({ ...member, role: "owner", pending: false });
     await tenancy.saveKeys([key]);
     await tenancy.saveKeys([{ ...key, state: "revoked", version: 4 }]);
     const loaded = await tenancy.loadAll();

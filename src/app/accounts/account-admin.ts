@@ -1,6 +1,6 @@
 import { fault, invalidValue } from "../../contract/faults.ts";
 import { DisabledBody, OperatorBody, PeopleQuery } from "../../contract/schemas/people.ts";
-import { isErased, type PeopleWriter, type PersonListed, type PersonRecord } from "../../domain/tenancy/person.ts";
+import { isErased, type PeopleWriter, type PersonRecord, type PersonSummary } from "../../domain/tenancy/person.ts";
 import type { Member } from "../../domain/tenancy/workspace.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { actorName } from "../manage/acting.ts";
@@ -85,8 +85,8 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
 type PersonChange = {
   readonly action: string;
   /** Throws when it may not be. Asked before the change: inside, the store waits for it to end. */
-  demand(person: PersonListed): Promise<void>;
-  write(people: PeopleWriter, person: PersonListed): Promise<unknown>;
+  demand(person: PersonSummary): Promise<void>;
+  write(people: PeopleWriter, person: PersonSummary): Promise<unknown>;
   /** Whether management tokens that they made stay in a workspace, by their seat there. */
   stays(seat: Member | undefined): boolean;
 };
@@ -98,8 +98,8 @@ async function changed(room: PeopleRoom, exchange: Exchange, said: PersonChange)
     await demand(person);
     // Before it: when this breaks off, the account is as it was, and the same again ends the rest. New ones wait for
     // their turn. Each is a change of its workspace, which every instance hears of.
-    for (const token of room.directory.tokens.madeBy(person.email)) {
-      const seat = room.directory.holder(token.workspaceId, person.email);
+    for (const token of room.directory.tokens.createdBy(person.email)) {
+      const seat = room.directory.activeMember(token.workspaceId, person.email);
       if (!stays(seat)) await removeToken(room, token, { of: person.email });
     }
     await change(room, async ({ people }) => {
@@ -111,9 +111,9 @@ async function changed(room: PeopleRoom, exchange: Exchange, said: PersonChange)
   });
 }
 
-export async function findPerson({ store }: PeopleRoom, { params }: Exchange): Promise<PersonListed> {
+export async function findPerson({ store }: PeopleRoom, { params }: Exchange): Promise<PersonSummary> {
   const id = params["id"] ?? "";
-  const person = await store.people.listed(id);
+  const person = await store.people.summary(id);
   if (person !== undefined) return person;
   throw fault("not_found", {
     message: `There is nobody with the id "${short(id)}": take one of the list (gateway person list).`,
@@ -139,24 +139,24 @@ export function refuseErased(person: PersonRecord): void {
   throw fault("conflict", { message: "This account was erased for good. Whoever had it is invited anew." });
 }
 
-async function demandReturn(room: PeopleRoom, exchange: Exchange, person: PersonListed): Promise<void> {
+async function demandReturn(room: PeopleRoom, exchange: Exchange, person: PersonSummary): Promise<void> {
   refuseErased(person);
   demandFresh(room, exchange);
 }
 
 /** A session that was stolen must not shut out its owner: others are shut out without a fresh sign-in. */
-async function demandLeave(room: PeopleRoom, exchange: Exchange, person: PersonListed): Promise<void> {
+async function demandLeave(room: PeopleRoom, exchange: Exchange, person: PersonSummary): Promise<void> {
   await demandAnotherOperator(room, person);
   if (isOwn(exchange, person.id)) demandFresh(room, exchange);
 }
 
 /** Without an operator who can sign in, nobody could make another. */
-export async function demandAnotherOperator({ store }: PeopleRoom, person: PersonListed): Promise<void> {
-  if (!person.operator || person.disabled || (await store.people.operators()) > 1) return;
+export async function demandAnotherOperator({ store }: PeopleRoom, person: PersonSummary): Promise<void> {
+  if (!person.operator || person.disabled || (await store.people.countOperators()) > 1) return;
   throw fault("conflict", { message: `${person.email} is the only operator. Make someone else operator first.` });
 }
 
-export function personView(room: PeopleRoom, person: PersonListed) {
+export function personView(room: PeopleRoom, person: PersonSummary) {
   const { id, email, name, operator, disabled, twoFactor, passkeys, createdAtMs, lastSeenAtMs } = person;
   return {
     id,

@@ -1,6 +1,6 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
-import type { PersonAdd, PersonLink } from "../../domain/tenancy/person.ts";
+import type { AccountLink, NewPerson } from "../../domain/tenancy/person.ts";
 import type { Member, Role, Workspace } from "../../domain/tenancy/workspace.ts";
 import type { Writers } from "../../io/store/sql/store.ts";
 import { HashingBusyError } from "../../kit/password-hasher.ts";
@@ -16,7 +16,7 @@ type Seat = { readonly workspace: Workspace; readonly role: Role };
 
 /** How an account came to be, for the audit log. */
 type Made = {
-  readonly link: PersonLink;
+  readonly link: AccountLink;
   readonly operator: boolean;
   /** Nobody but who reads the address had the link. */
   readonly proven: boolean;
@@ -44,12 +44,12 @@ export async function makeAccount(
   const passwordHash = await room.hasher.hash(account.password).catch(busy);
   const { ids, clock, sessions } = room;
   const now = clock.nowMs();
-  const person: PersonAdd = {
+  const person: NewPerson = {
     id: ids.next("per_"),
     email,
     name: account.name,
     operator: made.operator,
-    proven: made.proven,
+    emailVerified: made.proven,
     passwordHash,
     createdAtMs: now,
   };
@@ -77,7 +77,7 @@ export async function makeAccount(
 export async function takeSeat(
   room: PeopleRoom,
   exchange: Exchange,
-  { link, seat, email, demand }: { link: PersonLink; seat: Seat; email: string; demand: () => Promise<void> },
+  { link, seat, email, demand }: { link: AccountLink; seat: Seat; email: string; demand: () => Promise<void> },
 ) {
   const { ids, clock } = room;
   const now = clock.nowMs();
@@ -102,9 +102,9 @@ function joining(room: PeopleRoom, { workspace, role }: Seat, email: string, cre
   const { directory, ids } = room;
   const workspaceId = workspace.id;
   const found = directory.members(workspaceId).find((member) => member.email === email);
-  if (found === undefined) return { id: ids.next("mem_"), workspaceId, email, role, createdAtMs, offered: false };
-  if (!found.offered) return found;
-  if (isAtLeast(role, found.role)) return { ...found, role, offered: false };
+  if (found === undefined) return { id: ids.next("mem_"), workspaceId, email, role, createdAtMs, pending: false };
+  if (!found.pending) return found;
+  if (isAtLeast(role, found.role)) return { ...found, role, pending: false };
   throw fault("not_allowed", {
     message: `${email} was offered more in ${workspace.slug} than this invitation gives. Ask for a new one.`,
   });
@@ -113,17 +113,17 @@ function joining(room: PeopleRoom, { workspace, role }: Seat, email: string, cre
 const roleDetail = (member: Member | undefined) => (member === undefined ? {} : { role: member.role });
 
 /** Throws when another call was faster: a link is good once. */
-async function spend(writers: Writers, link: PersonLink, nowMs: number): Promise<void> {
-  if (!(await writers.people.useLink(link.id, nowMs))) throw noLink();
+async function spend(writers: Writers, link: AccountLink, nowMs: number): Promise<void> {
+  if (!(await writers.people.consumeLink(link.id, nowMs))) throw noLink();
 }
 
 /** The link behind a token, while it is good. */
 export async function goodLink(
   room: PeopleRoom,
-  kind: PersonLink["kind"],
+  kind: AccountLink["kind"],
   token: string,
-): Promise<PersonLink | undefined> {
-  const link = await room.store.people.link(sha256Hex(token));
+): Promise<AccountLink | undefined> {
+  const link = await room.store.people.findLink(sha256Hex(token));
   const isGood =
     link?.kind === kind && link.usedAtMs === null && link.revokedAtMs === null && link.expiresAtMs > room.clock.nowMs();
   return isGood ? link : undefined;

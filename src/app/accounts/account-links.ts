@@ -1,5 +1,5 @@
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
-import type { PersonLink } from "../../domain/tenancy/person.ts";
+import type { AccountLink } from "../../domain/tenancy/person.ts";
 import { hmacSha256Hex } from "../../kit/secret.ts";
 import { actorName, caller } from "../manage/acting.ts";
 import type { PeopleRoom } from "./room.ts";
@@ -16,7 +16,8 @@ export async function makerName(room: PeopleRoom): Promise<string> {
   return caller()?.actor.is === "operator" ? operatorMark(room) : actorName();
 }
 
-export const makerShown = ({ madeBy }: PersonLink): string => (madeBy.startsWith(OPERATOR) ? "operator" : madeBy);
+export const makerShown = ({ issuedBy }: AccountLink): string =>
+  issuedBy.startsWith(OPERATOR) ? "operator" : issuedBy;
 
 async function operatorMark({ secret, adminToken }: PeopleRoom): Promise<string> {
   return `${OPERATOR}${hmacSha256Hex(await secret(), adminToken).slice(0, MARK_CHARS)}`;
@@ -27,20 +28,20 @@ async function operatorMark({ secret, adminToken }: PeopleRoom): Promise<string>
  * or whose role is lower now than what the link gives, of an operator who is none any more, or of a token that has ended,
  * the operator's own too, is not good any more. Nobody comes back by a link they made for themselves.
  */
-export async function makerOf(room: PeopleRoom, { madeBy, seat }: PersonLink): Promise<Maker> {
-  if (madeBy.startsWith(OPERATOR)) return madeBy === (await operatorMark(room)) ? "operator" : "nobody";
-  if (madeBy.startsWith(TOKEN)) {
+export async function makerOf(room: PeopleRoom, { issuedBy, membership }: AccountLink): Promise<Maker> {
+  if (issuedBy.startsWith(OPERATOR)) return issuedBy === (await operatorMark(room)) ? "operator" : "nobody";
+  if (issuedBy.startsWith(TOKEN)) {
     const { tokens } = room.directory;
-    const token = tokens.find(madeBy.slice(TOKEN.length));
-    const isHere = token !== undefined && token.workspaceId === seat?.workspaceId;
-    const may = isHere && tokens.valid(token.digest, room.clock.nowMs()) !== undefined;
+    const token = tokens.find(issuedBy.slice(TOKEN.length));
+    const isHere = token !== undefined && token.workspaceId === membership?.workspaceId;
+    const may = isHere && tokens.findValid(token.digest, room.clock.nowMs()) !== undefined;
     return may ? "of the workspace" : "nobody";
   }
-  const person = await room.store.people.personByEmail(madeBy);
+  const person = await room.store.people.personByEmail(issuedBy);
   if (person === undefined || person.disabled) return "nobody";
   if (person.operator) return "operator";
-  if (seat === null) return "nobody";
-  const member = room.directory.holder(seat.workspaceId, madeBy);
-  const may = member !== undefined && isAtLeast(member.role, "admin") && isAtLeast(member.role, seat.role);
+  if (membership === null) return "nobody";
+  const member = room.directory.activeMember(membership.workspaceId, issuedBy);
+  const may = member !== undefined && isAtLeast(member.role, "admin") && isAtLeast(member.role, membership.role);
   return may ? "of the workspace" : "nobody";
 }

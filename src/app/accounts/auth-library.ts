@@ -1,7 +1,7 @@
 import type { BetterAuthOptions, BetterAuthPlugin, GenericEndpointContext } from "better-auth";
 import { Fault, fault } from "../../contract/faults.ts";
 import type { PeopleWriter } from "../../domain/tenancy/person.ts";
-import { ownOrigins } from "../../domain/tenancy/trusted-origins.ts";
+import { trustedOrigins } from "../../domain/tenancy/trusted-origins.ts";
 import { HashingBusyError } from "../../kit/password-hasher.ts";
 import { change } from "../manage/deps.ts";
 import { FRESH_MS } from "../manage/fresh-sign-in.ts";
@@ -154,7 +154,7 @@ async function optionsOf(deps: PeopleDeps, plugins: BetterAuthPlugin[]): Promise
           warn({ err: error }, "a step of signing in failed");
       },
     },
-    trustedOrigins: (request) => ownOrigins(publicUrl, request?.headers.get("host") ?? undefined),
+    trustedOrigins: (request) => trustedOrigins(publicUrl, request?.headers.get("host") ?? undefined),
     emailAndPassword: {
       enabled: true,
       // People are made by `accounts.ts` alone.
@@ -297,7 +297,7 @@ function wayChanger(deps: PeopleDeps, late: () => never) {
     const { id, email: actor } = own.user;
     const detail = { address: context?.headers?.get(ADDRESS_HEADER) };
     const epoch = await change(deps, async ({ people }) => {
-      const isThere = await people.holdSession(id, own.session.id, call.epoch);
+      const isThere = await people.lockSession(id, own.session.id, call.epoch);
       const answer = isThere ? await write(people, { id, epoch: call.epoch }) : undefined;
       return { answer, audit: answer === undefined ? null : { actor, action, workspaceId: null, target: id, detail } };
     });

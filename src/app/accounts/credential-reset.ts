@@ -11,7 +11,7 @@ export async function startOver(deps: PeopleDeps, userId: string): Promise<void>
   const { store, directory, inTurn, clock } = deps;
   const unproven = async () => {
     const person = await store.people.person(userId);
-    return person?.proven === false ? person : undefined;
+    return person?.emailVerified === false ? person : undefined;
   };
   // Who has nothing to start over does not wait: a turn needs what instances share.
   if ((await unproven()) === undefined) return;
@@ -21,9 +21,9 @@ export async function startOver(deps: PeopleDeps, userId: string): Promise<void>
     if (person === undefined) return;
     const { email } = person;
     // First, as each is a change of its workspace: when one breaks off, the account is as it was, and starts over again.
-    for (const token of directory.tokens.madeBy(email)) await removeToken(deps, token, { of: email }, email);
+    for (const token of directory.tokens.createdBy(email)) await removeToken(deps, token, { of: email }, email);
     const epoch = await change(deps, async ({ people }) => ({
-      answer: await people.startOver(person, clock.nowMs()),
+      answer: await people.resetCredentials(person, clock.nowMs()),
       audit: {
         actor: email,
         action: "person.start_over",

@@ -1,4 +1,4 @@
-import type { PersonListed } from "../../domain/tenancy/person.ts";
+import type { PersonSummary } from "../../domain/tenancy/person.ts";
 import type { Member } from "../../domain/tenancy/workspace.ts";
 import { type Exchange, type Handler, whole } from "../exchange.ts";
 import { change } from "../manage/deps.ts";
@@ -23,7 +23,7 @@ export function erasingHandlers(room: PeopleRoom): Record<string, Handler> {
   };
 }
 
-const membershipsOf = ({ directory }: PeopleRoom, person: PersonListed): Member[] =>
+const membershipsOf = ({ directory }: PeopleRoom, person: PersonSummary): Member[] =>
   directory
     .workspaces()
     .flatMap(({ id }) => directory.members(id))
@@ -33,7 +33,7 @@ const membershipsOf = ({ directory }: PeopleRoom, person: PersonListed): Member[
 async function demandErasable(
   room: PeopleRoom,
   exchange: Exchange,
-  person: PersonListed,
+  person: PersonSummary,
   members: readonly Member[],
 ): Promise<void> {
   refuseOwn(exchange, person.id);
@@ -46,7 +46,7 @@ async function demandErasable(
  * The account is closed first and loses its address last: when this breaks off, nobody is signed in with it, what is left
  * is found by the address, and the same again ends the rest. Each step is a change that every instance hears of.
  */
-async function erase(room: PeopleRoom, person: PersonListed, members: readonly Member[]): Promise<void> {
+async function erase(room: PeopleRoom, person: PersonSummary, members: readonly Member[]): Promise<void> {
   const { store, directory, clock, copies } = room;
   const { id, email } = person;
   const erased = (workspaceId: string | null) => ({ action: "person.erase", workspaceId, target: id });
@@ -56,10 +56,10 @@ async function erase(room: PeopleRoom, person: PersonListed, members: readonly M
       return { answer: null, audit: { action: "person.disable", workspaceId: null, target: id, detail: { email } } };
     });
   for (const member of members) await removeMember(room, member);
-  for (const token of directory.tokens.madeBy(email)) await removeToken(room, token, { of: email });
-  for (const workspaceId of await store.people.workspacesNaming(email)) {
+  for (const token of directory.tokens.createdBy(email)) await removeToken(room, token, { of: email });
+  for (const workspaceId of await store.people.workspacesReferencing(email)) {
     await change(room, async ({ people }) => ({
-      answer: await people.eraseIn(workspaceId, person),
+      answer: await people.eraseReferences(workspaceId, person),
       audit: erased(workspaceId),
     }));
     await copies.reloadWorkspace(workspaceId);

@@ -1,7 +1,7 @@
 import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import { InvitationAccept, InvitationBody } from "../../contract/schemas/people.ts";
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
-import type { PersonLink } from "../../domain/tenancy/person.ts";
+import type { AccountLink } from "../../domain/tenancy/person.ts";
 import type { Role, Workspace } from "../../domain/tenancy/workspace.ts";
 import { sha256Hex } from "../../kit/secret.ts";
 import { DAY_MS } from "../../kit/time.ts";
@@ -45,11 +45,11 @@ export function invitationHandlers(room: PeopleRoom): Record<string, Handler> {
         // Whoever has the link makes the account, and with it takes the seat that waits for the address.
         const waiting = room.directory.members(workspace.id).find((member) => member.email === address);
         if (waiting !== undefined) demandRank(exchange, waiting.role);
-        if (exchange.seat !== undefined) await demandPatience(room, workspace, address);
+        if (exchange.membership !== undefined) await demandPatience(room, workspace, address);
         // It stays as it is: the invitation says so.
         const given = waiting?.role ?? role ?? "member";
         // The operator's link is believed: it takes what waits for the address elsewhere, too, now or later.
-        if (exchange.seat === undefined) demandFresh(room, exchange);
+        if (exchange.membership === undefined) demandFresh(room, exchange);
         else demandFreshToGive(room, exchange, given);
         return invite(room, workspace, address, given);
       });
@@ -92,20 +92,20 @@ async function demandPatience({ store, clock }: PeopleRoom, { id }: Workspace, e
 
 async function invite(room: PeopleRoom, workspace: Workspace, email: string, role: Role): Promise<Reply> {
   const { clock, ids, makeToken, directory, store, mail } = room;
-  const isMember = directory.holder(workspace.id, email) !== undefined;
+  const isMember = directory.activeMember(workspace.id, email) !== undefined;
   if (isMember && (await store.people.personByEmail(email)) !== undefined)
     throw fault("conflict", {
       message: `${short(email)} is a member of ${workspace.slug} already, and can sign in.`,
       param: "email",
     });
   const [token, now] = [makeToken(), clock.nowMs()];
-  const link: PersonLink = {
+  const link: AccountLink = {
     id: ids.next("lnk_"),
     kind: "invitation",
     digest: sha256Hex(token),
     email,
-    seat: { workspaceId: workspace.id, role },
-    madeBy: await makerName(room),
+    membership: { workspaceId: workspace.id, role },
+    issuedBy: await makerName(room),
     createdAtMs: now,
     expiresAtMs: now + INVITATION_MS,
     usedAtMs: null,
@@ -132,11 +132,11 @@ function invitationText({ name }: Workspace, role: Role, address: string): strin
   ].join("\n\n");
 }
 
-function invitationView({ clock }: PeopleRoom, link: PersonLink) {
+function invitationView({ clock }: PeopleRoom, link: AccountLink) {
   return {
     id: link.id,
     email: link.email ?? "",
-    role: link.seat?.role ?? "member",
+    role: link.membership?.role ?? "member",
     created_at: isoTime(link.createdAtMs),
     expires_at: isoTime(link.expiresAtMs),
     invited_by: makerShown(link),
@@ -144,12 +144,12 @@ function invitationView({ clock }: PeopleRoom, link: PersonLink) {
   };
 }
 
-async function standingView(room: PeopleRoom, link: PersonLink) {
+async function standingView(room: PeopleRoom, link: AccountLink) {
   const view = invitationView(room, link);
   return view.state === "open" && (await makerOf(room, link)) === "nobody" ? { ...view, state: "revoked" } : view;
 }
 
-function stateOf({ usedAtMs, revokedAtMs, expiresAtMs }: PersonLink, nowMs: number) {
+function stateOf({ usedAtMs, revokedAtMs, expiresAtMs }: AccountLink, nowMs: number) {
   if (revokedAtMs !== null) return "revoked";
   if (usedAtMs !== null) return "accepted";
   return expiresAtMs <= nowMs ? "expired" : "open";
@@ -198,11 +198,11 @@ export function acceptanceHandlers(room: PeopleRoom): Record<string, Handler> {
 /** The invitation behind the token in the path. Tokens that are not good count like wrong passwords. */
 async function invitationOf(room: PeopleRoom, { params }: Exchange, trying: Try) {
   const link = await goodLink(room, "invitation", params["token"] ?? "");
-  const workspace = link?.seat == null ? undefined : room.directory.workspace(link.seat.workspaceId);
-  if (link?.seat == null || link.email === null || workspace === undefined) throw noLink();
+  const workspace = link?.membership == null ? undefined : room.directory.workspace(link.membership.workspaceId);
+  if (link?.membership == null || link.email === null || workspace === undefined) throw noLink();
   if ((await makerOf(room, link)) === "nobody") throw noLink();
   trying.right();
-  return { link, email: link.email, workspace, role: link.seat.role };
+  return { link, email: link.email, workspace, role: link.membership.role };
 }
 
 /** An invitation is for an address: nobody takes it with another account. */
@@ -221,10 +221,10 @@ async function demandSame({ sessions }: PeopleRoom, { headers }: Exchange, email
  * for the address in other workspaces, or here with a higher role, are not taken with it, unless the operator has made
  * it.
  */
-async function demandUntaken(room: PeopleRoom, link: PersonLink, email: string, here: Workspace): Promise<void> {
+async function demandUntaken(room: PeopleRoom, link: AccountLink, email: string, here: Workspace): Promise<void> {
   const maker = await makerOf(room, link);
   if (maker === "operator") return;
-  const role = link.seat?.role ?? "member";
+  const role = link.membership?.role ?? "member";
   const isOurs = seatsOf(room, email).every((seat) => seat.workspace.id === here.id && isAtLeast(role, seat.role));
   if (maker === "nobody") throw noLink();
   if (isOurs) return;

@@ -1,4 +1,4 @@
-import type { Held, PersonListed } from "../../domain/tenancy/person.ts";
+import type { PersonSummary, SessionWithPerson } from "../../domain/tenancy/person.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { isFresh } from "../manage/fresh-sign-in.ts";
 import { hasCreated } from "../manage/tenancy/workspaces.ts";
@@ -9,14 +9,14 @@ import { isSetupNeeded } from "./setup-link.ts";
 /** The memberships of an address, without what it was only offered. */
 export function seatsOf({ directory }: Pick<PeopleRoom, "directory">, email: string) {
   return directory.workspaces().flatMap((workspace) => {
-    const member = directory.holder(workspace.id, email);
+    const member = directory.activeMember(workspace.id, email);
     return member === undefined ? [] : [{ workspace, role: member.role }];
   });
 }
 
 export async function showMe(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
   const found = await room.sessions.find(exchange.headers);
-  const listed = found === undefined ? undefined : await room.store.people.listed(found.held.person.id);
+  const listed = found === undefined ? undefined : await room.store.people.summary(found.held.person.id);
   // Whoever looks at the page of signing in is about to: what that needs is loaded meanwhile.
   if (found === undefined) room.library.warm();
   const cookies = found === undefined ? [] : await room.sessions.renewed(found);
@@ -38,11 +38,11 @@ export async function showMe(room: PeopleRoom, exchange: Exchange): Promise<Repl
   return { status: 200, json, cookies, headers: { "cache-control": "no-store" } };
 }
 
-async function mayCreate({ signUp, store }: PeopleRoom, { operator, email }: PersonListed): Promise<boolean> {
+async function mayCreate({ signUp, store }: PeopleRoom, { operator, email }: PersonSummary): Promise<boolean> {
   return operator || (signUp === "open" && !(await hasCreated(store, email)));
 }
 
-function personalView(room: PeopleRoom, person: PersonListed, { session }: Held) {
+function personalView(room: PeopleRoom, person: PersonSummary, { session }: SessionWithPerson) {
   const { id, email, name, operator, twoFactor, passkeys, hasPassword } = person;
   return {
     id,

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../../contract/faults.ts";
-import type { Held } from "../../domain/tenancy/person.ts";
-import { ownOrigins } from "../../domain/tenancy/trusted-origins.ts";
+import type { SessionWithPerson } from "../../domain/tenancy/person.ts";
+import { trustedOrigins } from "../../domain/tenancy/trusted-origins.ts";
 import type { Exchange } from "../exchange.ts";
 import type { PeopleDeps } from "./accounts-deps.ts";
 import type { Try } from "./login-throttle.ts";
@@ -22,7 +22,7 @@ export function refuseForeign(headers: IncomingHttpHeaders, publicUrl: string | 
 export function beginRead(
   { tries, publicUrl }: Pick<PeopleDeps, "tries" | "publicUrl">,
   { headers, clientAddress }: Exchange,
-  held?: Held,
+  held?: SessionWithPerson,
 ): Try {
   if (isForeign(headers, publicUrl)) throw foreign(publicUrl);
   const isOurs =
@@ -35,7 +35,7 @@ function isForeign(headers: IncomingHttpHeaders, publicUrl: string | null): bool
   const site = headers["sec-fetch-site"];
   return origin === undefined
     ? site !== undefined && site !== "same-origin" && site !== "none"
-    : !ownOrigins(publicUrl, host).includes(origin.toLowerCase());
+    : !trustedOrigins(publicUrl, host).includes(origin.toLowerCase());
 }
 
 function foreign(publicUrl: string | null): Fault {

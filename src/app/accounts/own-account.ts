@@ -37,7 +37,7 @@ export function ownAccountHandlers(room: PeopleRoom): Record<string, Handler> {
       const { userId, sessionId } = person;
       const ended = await change(room, async ({ people }) => {
         await demandSession(people, person);
-        const { sessions, codes } = await people.begunAfter(userId, sessionId, clock.nowMs());
+        const { sessions, codes } = await people.startedAfter(userId, sessionId, clock.nowMs());
         if (sessions.length + codes.length > 0) refuseStale(room, person.signedInAtMs);
         const answer = await people.endOtherSessions(userId, sessionId);
         return { answer, audit: about("person.end_sessions", userId, { ended: answer }) };
@@ -50,7 +50,7 @@ export function ownAccountHandlers(room: PeopleRoom): Record<string, Handler> {
       const id = exchange.params["id"] ?? "";
       await change(room, async ({ people }) => {
         await demandSession(people, person);
-        const { sessions, codes } = await people.begunAfter(userId, sessionId, clock.nowMs());
+        const { sessions, codes } = await people.startedAfter(userId, sessionId, clock.nowMs());
         // A session that was stolen must not end those that its owner begins after it, again and again, nor with each older
         // one a sign-in of theirs that waits for its code.
         if (sessions.includes(id) || (codes.length > 0 && id !== sessionId)) refuseStale(room, person.signedInAtMs);
@@ -82,7 +82,7 @@ const about = (action: string, target: string, detail: Readonly<Record<string, u
 
 /** Who has lost the account since the call came changes nothing of it. */
 async function demandSession(people: PeopleWriter, { userId, sessionId }: Person): Promise<void> {
-  if (!(await people.holdSession(userId, sessionId))) throw fault("not_signed_in", { message: SIGN_IN_AGAIN });
+  if (!(await people.lockSession(userId, sessionId))) throw fault("not_signed_in", { message: SIGN_IN_AGAIN });
 }
 
 /** Tokens have no account of their own. */
@@ -95,7 +95,7 @@ function sessionView(session: PersonSession, currentId: string) {
   return {
     id: session.id,
     created_at: isoTime(session.createdAtMs),
-    last_seen_at: isoTime(session.seenAtMs),
+    last_seen_at: isoTime(session.lastSeenAtMs),
     expires_at: isoTime(session.expiresAtMs),
     address: session.address,
     user_agent: session.userAgent,

@@ -1,6 +1,6 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
-import type { PersonLink, PersonRecord } from "../../domain/tenancy/person.ts";
+import type { AccountLink, PersonRecord } from "../../domain/tenancy/person.ts";
 import { HashingBusyError } from "../../kit/password-hasher.ts";
 import { sha256Hex } from "../../kit/secret.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
@@ -17,7 +17,7 @@ import { seatsOf } from "./me.ts";
 import { keptOf } from "./reset-token.ts";
 import type { PeopleRoom } from "./room.ts";
 
-type LinkSeat = NonNullable<PersonLink["seat"]>;
+type LinkSeat = NonNullable<AccountLink["membership"]>;
 
 const RESET_MS = 24 * 3_600_000;
 /** Of a workspace, the newest. */
@@ -38,7 +38,7 @@ export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
       room.inTurn(async () => {
         const workspace = findWorkspace(room, exchange.params["workspace"]);
         const email = (exchange.params["email"] ?? "").trim().toLowerCase();
-        const member = room.directory.holder(workspace.id, email);
+        const member = room.directory.activeMember(workspace.id, email);
         const person = member === undefined ? undefined : await room.store.people.personByEmail(email);
         if (member === undefined || person === undefined)
           throw fault("not_found", { message: `${short(email)} has no account in ${workspace.slug}. Invite them.` });
@@ -46,11 +46,11 @@ export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
         demandRank(exchange, member.role);
         const seat = { workspaceId: workspace.id, role: member.role };
         // Who sets the password of an account is that person everywhere.
-        if (exchange.seat !== undefined && isMore(room, person, seat))
+        if (exchange.membership !== undefined && isMore(room, person, seat))
           throw fault("not_allowed", {
             message: `${email} belongs to more than this workspace: only the operator makes a link for them.`,
           });
-        if (exchange.seat !== undefined && !(await hasAccepted(room, workspace.id, email)))
+        if (exchange.membership !== undefined && !(await hasAccepted(room, workspace.id, email)))
           throw fault("not_allowed", {
             message: `${email} has made the account in another way than by an invitation to ${workspace.slug}: only the operator makes a link for them.`,
           });
@@ -85,22 +85,22 @@ export async function resetPassword(
 ): Promise<Reply> {
   const { store, clock, hasher } = room;
   const identifier = keptOf(token);
-  if ((await store.people.resetOf(identifier, clock.nowMs())) === undefined) throw noReset();
+  if ((await store.people.findPasswordResetUser(identifier, clock.nowMs())) === undefined) throw noReset();
   const hash = await hasher.hash(password).catch((error: unknown) => {
     throw error instanceof HashingBusyError ? tooBusy() : error;
   });
-  const link = await store.people.link(sha256Hex(token));
+  const link = await store.people.findLink(sha256Hex(token));
   const write = async (): Promise<Reply> => {
-    const id = await store.people.resetOf(identifier, clock.nowMs());
+    const id = await store.people.findPasswordResetUser(identifier, clock.nowMs());
     const person = id === undefined ? undefined : await store.people.person(id);
     if (person === undefined) throw noReset();
     const isDoubtful = link !== undefined && (await isOfAdmin(room, link, person));
     await change(room, async ({ people }) => {
       const now = clock.nowMs();
       if (!(await people.resetPassword(person.id, identifier, hash, now))) throw noReset();
-      if (link !== undefined && !(await people.useLink(link.id, now))) throw noReset();
+      if (link !== undefined && !(await people.consumeLink(link.id, now))) throw noReset();
       // Who made the link may be the one who sets the password.
-      if (isDoubtful) await people.setUnproven(person.id, now);
+      if (isDoubtful) await people.markEmailUnverified(person.id, now);
       const line = { actor: person.email, action: "person.password_reset", workspaceId: null, target: person.id };
       return { answer: null, audit: { ...line, detail: { address } } };
     });
@@ -114,10 +114,10 @@ export async function resetPassword(
  * A link that an admin has made opens the account as it was then: not one that has become more since, or whose role is
  * higher, nor after it was removed from there. None is good of an admin or an operator who is none any more.
  */
-async function isOfAdmin(room: PeopleRoom, link: PersonLink, person: PersonRecord): Promise<boolean> {
+async function isOfAdmin(room: PeopleRoom, link: AccountLink, person: PersonRecord): Promise<boolean> {
   const maker = await makerOf(room, link);
   if (maker === "operator") return false;
-  if (maker === "nobody" || link.seat === null || isMore(room, person, link.seat)) throw noReset();
+  if (maker === "nobody" || link.membership === null || isMore(room, person, link.membership)) throw noReset();
   return true;
 }
 
@@ -128,13 +128,13 @@ async function makeReset(
   room: PeopleRoom,
   exchange: Exchange,
   person: PersonRecord,
-  seat: PersonLink["seat"],
+  membership: AccountLink["membership"],
 ): Promise<Reply> {
   demandFresh(room, exchange);
   const { clock, makeToken, ids } = room;
   const [token, now] = [makeToken(), clock.nowMs()];
   const expiresAtMs = now + RESET_MS;
-  const madeBy = await makerName(room);
+  const issuedBy = await makerName(room);
   await change(room, async ({ people }) => {
     const { email } = person;
     await people.addLink({
@@ -142,15 +142,15 @@ async function makeReset(
       kind: "reset",
       digest: sha256Hex(token),
       email,
-      seat,
-      madeBy,
+      membership,
+      issuedBy,
       createdAtMs: now,
       expiresAtMs,
       usedAtMs: null,
       revokedAtMs: null,
     });
-    await people.addReset(ids.next("aut_"), person.id, keptOf(token), now, expiresAtMs);
-    const audit = { action: "person.reset_link", workspaceId: seat?.workspaceId ?? null, target: person.id };
+    await people.addPasswordReset(ids.next("aut_"), person.id, keptOf(token), now, expiresAtMs);
+    const audit = { action: "person.reset_link", workspaceId: membership?.workspaceId ?? null, target: person.id };
     return { answer: null, audit: { ...audit, detail: { email } } };
   });
   const link = `${baseOf(room)}/app/reset-password?token=${token}`;

@@ -1,7 +1,12 @@
 import { createHmac } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Person } from "../../domain/tenancy/actor.ts";
-import { type Held, type PersonRecord, personOf, type SessionAdd } from "../../domain/tenancy/person.ts";
+import {
+  type NewSession,
+  type PersonRecord,
+  personFromSession,
+  type SessionWithPerson,
+} from "../../domain/tenancy/person.ts";
 import { parseBearerToken } from "../../kit/bearer-token.ts";
 import { secretsEqual, sha256Hex } from "../../kit/secret.ts";
 import { DAY_MS } from "../../kit/time.ts";
@@ -41,33 +46,43 @@ export class Sessions {
 
   async personOf(headers: IncomingHttpHeaders): Promise<Person | undefined> {
     const found = await this.find(headers);
-    return found === undefined ? undefined : personOf(found.held, found.via);
+    return found === undefined ? undefined : personFromSession(found.held, found.via);
   }
 
   /** The session of a call, if it has one that holds. A bearer's is prolonged by its use; a cookie's only by `renewed`. */
-  async find(headers: IncomingHttpHeaders): Promise<{ held: Held; via: Person["via"]; token: string } | undefined> {
+  async find(
+    headers: IncomingHttpHeaders,
+  ): Promise<{ held: SessionWithPerson; via: Person["via"]; token: string } | undefined> {
     const presented = await this.#presented(headers);
     if (presented === undefined) return undefined;
     const { store, clock } = this.#deps;
-    const held = await store.people.held(sha256Hex(presented.token));
+    const held = await store.people.findSession(sha256Hex(presented.token));
     if (held === undefined || held.person.disabled || held.session.expiresAtMs <= clock.nowMs()) return undefined;
     if (presented.via === "bearer") await this.#prolong(held);
     return { held, ...presented };
   }
 
-  heldBy(token: string): Promise<Held | undefined> {
-    return this.#deps.store.people.held(sha256Hex(token));
+  heldBy(token: string): Promise<SessionWithPerson | undefined> {
+    return this.#deps.store.people.findSession(sha256Hex(token));
   }
 
   /** The cookie once more, when the session was prolonged: the browser keeps it as long as we do. */
-  async renewed({ held, via, token }: { held: Held; via: Person["via"]; token: string }): Promise<string[]> {
+  async renewed({
+    held,
+    via,
+    token,
+  }: {
+    held: SessionWithPerson;
+    via: Person["via"];
+    token: string;
+  }): Promise<string[]> {
     return via === "cookie" && (await this.#prolong(held)) ? [await this.cookie(token)] : [];
   }
 
-  async #prolong({ session }: Held): Promise<boolean> {
+  async #prolong({ session }: SessionWithPerson): Promise<boolean> {
     const now = this.#deps.clock.nowMs();
-    if (now - session.seenAtMs < PROLONG_AFTER_MS) return false;
-    await this.#deps.store.people.prolong(session.id, now, now + SESSION_MS);
+    if (now - session.lastSeenAtMs < PROLONG_AFTER_MS) return false;
+    await this.#deps.store.people.extendSession(session.id, now, now + SESSION_MS);
     return true;
   }
 
@@ -75,7 +90,7 @@ export class Sessions {
   begin(
     person: Pick<PersonRecord, "id">,
     exchange: Exchange,
-  ): { readonly session: SessionAdd; readonly token: string } {
+  ): { readonly session: NewSession; readonly token: string } {
     const { clock, ids, makeToken } = this.#deps;
     const [token, now] = [makeToken(), clock.nowMs()];
     return {
@@ -85,7 +100,7 @@ export class Sessions {
         userId: person.id,
         tokenDigest: sha256Hex(token),
         createdAtMs: now,
-        seenAtMs: now,
+        lastSeenAtMs: now,
         expiresAtMs: now + SESSION_MS,
         address: exchange.clientAddress,
         userAgent: exchange.headers["user-agent"]?.slice(0, USER_AGENT_CHARS_MAX) ?? null,

@@ -1,5 +1,5 @@
 import { SetupBody, TokenQuery } from "../../contract/schemas/people.ts";
-import type { PersonLink } from "../../domain/tenancy/person.ts";
+import type { AccountLink } from "../../domain/tenancy/person.ts";
 import { sha256Hex } from "../../kit/secret.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { readBody, readQuery } from "../request-input.ts";
@@ -15,20 +15,20 @@ const FIRST_WORKSPACE = "demo";
 type Linking = Pick<PeopleDeps, "store" | "ids" | "clock" | "makeToken" | "publicUrl" | "origin">;
 
 export async function isSetupNeeded({ store }: Pick<PeopleDeps, "store">): Promise<boolean> {
-  return (await store.people.operators()) === 0;
+  return (await store.people.countOperators()) === 0;
 }
 
 /** A new set-up link; those from before are not good any more. */
-export async function makeSetupLink(deps: Linking, madeBy: string): Promise<{ link: string; expiresAtMs: number }> {
+export async function makeSetupLink(deps: Linking, issuedBy: string): Promise<{ link: string; expiresAtMs: number }> {
   const { store, ids, clock, makeToken } = deps;
   const [token, now] = [makeToken(), clock.nowMs()];
-  const link: PersonLink = {
+  const link: AccountLink = {
     id: ids.next("lnk_"),
     kind: "setup",
     digest: sha256Hex(token),
     email: null,
-    seat: null,
-    madeBy,
+    membership: null,
+    issuedBy,
     createdAtMs: now,
     expiresAtMs: now + SETUP_MS,
     usedAtMs: null,
@@ -37,7 +37,7 @@ export async function makeSetupLink(deps: Linking, madeBy: string): Promise<{ li
   await store.change(async ({ people }) => {
     await people.revokeLinks("setup", null, null, now);
     await people.addLink(link);
-    const line = { id: ids.next("aud_"), atMs: now, actor: madeBy, action: "setup_link.create", workspaceId: null };
+    const line = { id: ids.next("aud_"), atMs: now, actor: issuedBy, action: "setup_link.create", workspaceId: null };
     return { answer: null, audit: { ...line, target: link.id, detail: {} } };
   });
   return { link: `${baseOf(deps)}/app/setup?token=${token}`, expiresAtMs: link.expiresAtMs };

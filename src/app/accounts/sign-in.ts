@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Fault, fault, unknownField } from "../../contract/faults.ts";
-import type { Held } from "../../domain/tenancy/person.ts";
+import type { SessionWithPerson } from "../../domain/tenancy/person.ts";
 import type { Needed } from "../../io/store/sql/people-adapter.ts";
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
@@ -263,7 +263,7 @@ function begin(
   { method, tried, makes }: Door,
   exchange: Exchange,
   fields: unknown,
-  held: Held | undefined,
+  held: SessionWithPerson | undefined,
 ): Try | undefined {
   if (tried === undefined) return undefined;
   if (method === "GET") return beginRead(room, exchange, held);
@@ -276,18 +276,18 @@ function begin(
   return tries.begin(clientAddress, account === "" ? undefined : account);
 }
 
-function isAddressOf(held: Held | undefined, said: string): boolean {
+function isAddressOf(held: SessionWithPerson | undefined, said: string): boolean {
   return held?.person.email === said.toLowerCase();
 }
 
 /** A passkey signs in while it is there; a session adds one or a second factor, allows a device or begins anew while it is. */
-function neededBy({ needs }: Door, fields: unknown, held: Held | undefined): Needed | undefined {
+function neededBy({ needs }: Door, fields: unknown, held: SessionWithPerson | undefined): Needed | undefined {
   if (needs?.model === "session") return held && { ...needs, field: "id", value: held.session.id };
   const response = isJsonObject(fields) ? fields["response"] : undefined;
   return needs && { ...needs, field: "credentialID", value: textOf(response, "id") };
 }
 
-function demandFreshSession(room: PeopleRoom, held: Held | undefined): void {
+function demandFreshSession(room: PeopleRoom, held: SessionWithPerson | undefined): void {
   if (held === undefined)
     throw fault("not_signed_in", { message: "The session is over, or there was none. Sign in again." });
   refuseStale(room, held.session.createdAtMs);
@@ -300,18 +300,26 @@ function refuseWeak({ newPassword }: Door, fields: unknown, email: string | unde
 }
 
 /** The session that an answer begins, if it is another than the one that asked. */
-async function begunIn({ sessions }: PeopleRoom, reply: Reply, before: Held | undefined): Promise<Held | undefined> {
+async function begunIn(
+  { sessions }: PeopleRoom,
+  reply: Reply,
+  before: SessionWithPerson | undefined,
+): Promise<SessionWithPerson | undefined> {
   const token = (await sessions.tokenSet(reply.cookies ?? [])) ?? deviceToken(reply);
   const held = token === undefined ? undefined : await sessions.heldBy(token);
   return held?.session.id === before?.session.id ? undefined : held;
 }
 
 /** A code that has signed somebody in does not do so again: whoever saw it being typed must not come after them. */
-async function refuseUsed({ store, clock }: PeopleRoom, begun: Held | undefined, code: string): Promise<void> {
+async function refuseUsed(
+  { store, clock }: PeopleRoom,
+  begun: SessionWithPerson | undefined,
+  code: string,
+): Promise<void> {
   if (begun === undefined) return;
   const { person, session } = begun;
   const now = clock.nowMs();
-  if (await store.people.useCode(person.id, code, now, now + CODE_MS)) return;
+  if (await store.people.consumeCode(person.id, code, now, now + CODE_MS)) return;
   await store.change(async ({ people }) => ({ answer: await people.endSession(person.id, session.id), audit: null }));
   throw fault("invalid_sign_in", { message: "This code was used already. Wait for the next one." });
 }
@@ -321,8 +329,8 @@ async function writeDown(
   { audit }: PeopleRoom,
   { signsIn, follows, changes }: Door,
   { clientAddress: address }: Exchange,
-  begun: Held | undefined,
-  before: Held | undefined,
+  begun: SessionWithPerson | undefined,
+  before: SessionWithPerson | undefined,
 ): Promise<void> {
   const who = begun?.person ?? before?.person;
   if (who === undefined) return;

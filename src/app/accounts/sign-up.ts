@@ -1,6 +1,6 @@
 import { fault } from "../../contract/faults.ts";
 import { SignUpBody, SignUpFinish, TokenQuery } from "../../contract/schemas/people.ts";
-import type { PersonLink } from "../../domain/tenancy/person.ts";
+import type { AccountLink } from "../../domain/tenancy/person.ts";
 import { sha256Hex } from "../../kit/secret.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { readBody, readQuery } from "../request-input.ts";
@@ -58,13 +58,13 @@ function demandOpen({ signUp, mail }: PeopleRoom): (mail: PersonMail) => void {
 async function signUpMail(room: PeopleRoom, email: string): Promise<PersonMail> {
   const { ids, clock, makeToken, store } = room;
   const [token, now] = [makeToken(), clock.nowMs()];
-  const link: PersonLink = {
+  const link: AccountLink = {
     id: ids.next("lnk_"),
     kind: "sign_up",
     digest: sha256Hex(token),
     email,
-    seat: null,
-    madeBy: email,
+    membership: null,
+    issuedBy: email,
     createdAtMs: now,
     expiresAtMs: now + SIGN_UP_MS,
     usedAtMs: null,

@@ -1,51 +1,56 @@
-import { eventOf, NOBODY } from "../../domain/alerts/alert-event.ts";
-import type { AlertWatch } from "../../domain/alerts/alert-monitor.ts";
+import { buildAlertEvent, NO_SPENDER_NAMES } from "../../domain/alerts/alert-event.ts";
+import type { AlertMonitor } from "../../domain/alerts/alert-monitor.ts";
 import type { AlertRules, WebhookSecrets } from "../../domain/alerts/alert-rules.ts";
 import type { AlertStore } from "../../domain/alerts/alert-store.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { Ticker } from "../../kit/ticker.ts";
 import { openSecrets, type Receiver, receiversOf, recipientsOf, sealSecrets, send } from "./channels.ts";
 import type { AlertDeps } from "./deps.ts";
-import { evaluate } from "./evaluation.ts";
-import { deliver } from "./outbox.ts";
+import { evaluateAlerts } from "./evaluation.ts";
+import { deliverDue } from "./outbox.ts";
 
-export type Tested = Receiver & { readonly ok: boolean; readonly detail: string };
+export type TestDelivery = Receiver & { readonly ok: boolean; readonly detail: string };
 
 /** Alerts of a running gateway: looked for and sent beside the requests, and what the management API asks of them. */
 export class Alerts {
-  readonly watch: AlertWatch;
+  readonly watch: AlertMonitor;
   readonly #deps: AlertDeps;
-  readonly #looking: Ticker;
-  readonly #sending: Ticker;
-  readonly #stopping = new AbortController();
+  readonly #evaluationTicker: Ticker;
+  readonly #deliveryTicker: Ticker;
+  readonly #shutdown = new AbortController();
 
   constructor(deps: AlertDeps) {
-    const { watch, everyMs: intervalMs, timers, warn } = deps;
+    const { monitor, everyMs: intervalMs, timers, warn } = deps;
     this.#deps = deps;
-    this.watch = watch;
+    this.watch = monitor;
     const onError = (error: unknown) => warn({ err: error }, "alerts could not be worked on; they are later");
-    this.#sending = new Ticker({ intervalMs, timers, onError, task: () => deliver(deps, this.#stopping.signal) });
-    this.#looking = new Ticker({
+    this.#deliveryTicker = new Ticker({
+      intervalMs,
+      timers,
+      onError,
+      task: () => deliverDue(deps, this.#shutdown.signal),
+    });
+    this.#evaluationTicker = new Ticker({
       intervalMs,
       timers,
       onError,
       task: async () => {
-        if ((await evaluate(deps)) === "told") this.#sending.run();
+        if ((await evaluateAlerts(deps)) === "told") this.#deliveryTicker.run();
       },
     });
   }
 
   /** With the rules that are kept. Every workspace that has some is looked at: it may have changed before the last end. */
   async start(): Promise<void> {
-    for (const rules of await this.#deps.store.rules.all()) this.watch.put(rules);
-    this.#looking.run();
-    this.#sending.run();
+    for (const rules of await this.#deps.store.rules.all()) this.watch.putRules(rules);
+    this.#evaluationTicker.run();
+    this.#deliveryTicker.run();
   }
 
   /** What is on its way is given up, and sent again by the next process. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    await Promise.all([this.#looking.stop(), this.#sending.stop()]);
+    this.#shutdown.abort();
+    await Promise.all([this.#evaluationTicker.stop(), this.#deliveryTicker.stop()]);
   }
 
   get sendsMail(): boolean {
@@ -73,17 +78,17 @@ export class Alerts {
   }
 
   /** A test to every receiver at once, without the outbox: what becomes of it is the answer. */
-  test(rules: AlertRules, workspace: Workspace): Promise<Tested[]> {
+  test(rules: AlertRules, workspace: Workspace): Promise<TestDelivery[]> {
     const { ids, clock, directory } = this.#deps;
     const alertId = ids.next("alert_");
-    const event = eventOf({ id: alertId, atMs: clock.nowMs(), workspace }, { is: "test" }, NOBODY);
+    const event = buildAlertEvent({ id: alertId, atMs: clock.nowMs(), workspace }, { is: "test" }, NO_SPENDER_NAMES);
     const payload = JSON.stringify(event);
     return Promise.all(
       receiversOf(rules, directory).map(async (receiver) => {
         const problem = await this.#problem(receiver, rules);
         if (problem !== undefined) return { ...receiver, ok: false, detail: problem };
         const message = { ...receiver, id: ids.next("dlv_"), alertId, workspaceId: workspace.id, payload };
-        const sent = await send(this.#deps, message, this.#stopping.signal);
+        const sent = await send(this.#deps, message, this.#shutdown.signal);
         return { ...receiver, ok: sent.is === "delivered", detail: sent.detail };
       }),
     );

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { letterOf, readEvent } from "../../domain/alerts/alert-event.ts";
-import { type AlertRules, type WebhookSecrets, webhookSlot } from "../../domain/alerts/alert-rules.ts";
+import { mailContentOf, parseAlertEvent } from "../../domain/alerts/alert-event.ts";
+import { type AlertRules, type WebhookSecrets, webhookEncryptionContext } from "../../domain/alerts/alert-rules.ts";
 import type { Channel, Delivery } from "../../domain/alerts/alert-store.ts";
-import { signatureOf } from "../../domain/alerts/webhook-signature.ts";
+import { webhookSignature } from "../../domain/alerts/webhook-signature.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import type { AlertDeps } from "./deps.ts";
 
@@ -14,7 +14,7 @@ export function recipientsOf(rules: AlertRules, directory: Directory): string[] 
   if (rules.mailTo !== null) return [...rules.mailTo];
   return directory
     .members(rules.workspaceId)
-    .filter(({ role, offered }) => role !== "member" && !offered)
+    .filter(({ role, pending }) => role !== "member" && !pending)
     .map(({ email }) => email);
 }
 
@@ -25,48 +25,48 @@ export function receiversOf(rules: AlertRules, directory: Directory): Receiver[]
 }
 
 /** `never`: it would end the same way every time. */
-export type Sent =
+export type SendResult =
   | { readonly is: "delivered"; readonly detail: string }
   | { readonly is: "failed"; readonly detail: string; readonly again: "later" | "never" };
 
-type Message = Pick<Delivery, "id" | "alertId" | "workspaceId" | "channel" | "target" | "payload">;
+type OutgoingAlert = Pick<Delivery, "id" | "alertId" | "workspaceId" | "channel" | "target" | "payload">;
 
-export function send(deps: AlertDeps, message: Message, signal: AbortSignal): Promise<Sent> {
+export function send(deps: AlertDeps, message: OutgoingAlert, signal: AbortSignal): Promise<SendResult> {
   return message.channel === "mail" ? sendMail(deps, message, signal) : sendWebhook(deps, message, signal);
 }
 
-const failed = (detail: string, again: "later" | "never"): Sent => ({ is: "failed", detail, again });
+const failed = (detail: string, again: "later" | "never"): SendResult => ({ is: "failed", detail, again });
 
 /** To who is to get mail now: who was taken off the list, or left the workspace, learns nothing more of it. */
-async function sendMail(deps: AlertDeps, message: Message, signal: AbortSignal): Promise<Sent> {
-  const { mail, watch, directory } = deps;
+async function sendMail(deps: AlertDeps, message: OutgoingAlert, signal: AbortSignal): Promise<SendResult> {
+  const { mail, monitor, directory } = deps;
   const { id, target, payload, workspaceId } = message;
-  const rules = watch.of(workspaceId);
+  const rules = monitor.of(workspaceId);
   if (rules === undefined || !recipientsOf(rules, directory).includes(target))
     return failed("this address gets no alerts of the workspace any more", "never");
   if (mail === undefined) return failed("no mail server is set: set GATEWAY_SMTP_URL", "never");
-  const mailed = await mail({ id, to: target, ...letterOf(readEvent(payload)), signal });
+  const mailed = await mail({ id, to: target, ...mailContentOf(parseAlertEvent(payload)), signal });
   if (mailed.is === "sent") return { is: "delivered", detail: "the mail server took it" };
   return failed(mailed.why, mailed.is === "refused" ? "never" : "later");
 }
 
-const secretsShape: z.ZodType<WebhookSecrets> = z.object({
+const webhookSecretsSchema: z.ZodType<WebhookSecrets> = z.object({
   current: z.string(),
   previous: z.object({ secret: z.string(), untilMs: z.number() }).nullable(),
 });
 
 export function sealSecrets({ vault }: Pick<AlertDeps, "vault">, workspaceId: string, secrets: WebhookSecrets) {
-  return vault.seal(webhookSlot(workspaceId), JSON.stringify(secrets));
+  return vault.seal(webhookEncryptionContext(workspaceId), JSON.stringify(secrets));
 }
 
 export async function openSecrets({ vault }: Pick<AlertDeps, "vault">, workspaceId: string, sealed: Uint8Array) {
-  return secretsShape.parse(JSON.parse(await vault.open(webhookSlot(workspaceId), sealed)));
+  return webhookSecretsSchema.parse(JSON.parse(await vault.open(webhookEncryptionContext(workspaceId), sealed)));
 }
 
 /** To the address in the rules as they are now: what was removed meanwhile gets nothing. */
-async function sendWebhook(deps: AlertDeps, message: Message, signal: AbortSignal): Promise<Sent> {
+async function sendWebhook(deps: AlertDeps, message: OutgoingAlert, signal: AbortSignal): Promise<SendResult> {
   const { alertId, workspaceId, payload } = message;
-  const webhook = deps.watch.of(workspaceId)?.webhook ?? null;
+  const webhook = deps.monitor.of(workspaceId)?.webhook ?? null;
   if (webhook === null) return failed("the workspace has no webhook any more", "never");
   const { current, previous } = await openSecrets(deps, workspaceId, webhook.sealed);
   const nowMs = deps.clock.nowMs();
@@ -79,16 +79,16 @@ async function sendWebhook(deps: AlertDeps, message: Message, signal: AbortSigna
       "user-agent": "inference-gateway",
       "x-svc-alert-id": alertId,
       "x-svc-timestamp": String(timestamp),
-      "x-svc-signature": secrets.map((secret) => `v1=${signatureOf(secret, timestamp, payload)}`).join(","),
+      "x-svc-signature": secrets.map((secret) => `v1=${webhookSignature(secret, timestamp, payload)}`).join(","),
     },
     body: payload,
     signal,
   });
   if (posted.is !== "answered") return failed(posted.why, posted.is === "refused" ? "never" : "later");
-  return answered(posted.status);
+  return webhookResult(posted.status);
 }
 
-function answered(status: number): Sent {
+function webhookResult(status: number): SendResult {
   if (status >= 200 && status < 300) return { is: "delivered", detail: `it answered ${status}` };
   if (status === 410) return failed("it answered 410: it wants no more of them", "never");
   const isRedirect = status >= 300 && status < 400;

@@ -1,5 +1,5 @@
 import type { SharedState } from "../../domain/admission/shared-state.ts";
-import type { AlertWatch } from "../../domain/alerts/alert-monitor.ts";
+import type { AlertMonitor } from "../../domain/alerts/alert-monitor.ts";
 import type { AlertStore, Channel } from "../../domain/alerts/alert-store.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
 import type { Vault } from "../../domain/tenancy/vault.ts";
@@ -13,11 +13,11 @@ import type { Log } from "../../kit/log.ts";
 import type { Timers } from "../../kit/timers.ts";
 
 /** How a try ended: `later` is tried again. */
-export type TryResult = "delivered" | "later" | "failed";
+export type DeliveryAttemptResult = "delivered" | "later" | "failed";
 
 export type AlertDeps = {
   readonly store: AlertStore;
-  readonly watch: AlertWatch;
+  readonly monitor: AlertMonitor;
   readonly directory: Directory;
   readonly state: Pick<SharedState, "wallet" | "spending">;
   readonly ownKeys: Pick<OwnKeys, "of">;
@@ -34,6 +34,6 @@ export type AlertDeps = {
   readonly patience: RetryPolicy;
   /** How often it is looked for something to tell, and to send. */
   readonly everyMs: number;
-  readonly tried: (channel: Channel, result: TryResult) => void;
+  readonly onAttempt: (channel: Channel, result: DeliveryAttemptResult) => void;
   readonly warn: Log["warn"];
 };

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { AlertWatch } from "../../domain/alerts/alert-monitor.ts";
-import { firstRules } from "../../domain/alerts/alert-rules.ts";
+import { AlertMonitor } from "../../domain/alerts/alert-monitor.ts";
+import { defaultAlertRules } from "../../domain/alerts/alert-rules.ts";
 import { Directory } from "../../domain/tenancy/directory.ts";
 import { OPEN_POLICY } from "../../domain/tenancy/policy.ts";
 import { MasterKeys } from "../../io/master-keys.ts";
@@ -14,8 +14,8 @@ import { createIdGenerator } from "../../kit/id-generator.ts";
 import { HOUR_MS } from "../../kit/time.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import type { AlertDeps } from "./deps.ts";
-import { evaluate } from "./evaluation.ts";
-import { deliver } from "./outbox.ts";
+import { evaluateAlerts } from "./evaluation.ts";
+import { deliverDue } from "./outbox.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 15, 9);
 
@@ -35,7 +35,7 @@ test("BILL-10 however many limits are passed, a workspace is told so many alerts
   directory.putWorkspace(workspace);
   for (let n = 0; n < 120; n += 1)
     directory.limits.put({ workspaceId: "ws_1", of: "key", spenderId: `key_${n}`, dayNanos: 10n, monthNanos: null });
-  const rules = { ...firstRules("ws_1", 1), lowBalanceNanos: 10n, mailTo: ["ada@example.eu"] };
+  const rules = { ...defaultAlertRules("ws_1", 1), lowBalanceNanos: 10n, mailTo: ["ada@example.eu"] };
   await store.change(async ({ alertRules }) => {
     await alertRules.save(rules);
     return { answer: null, audit: null };
@@ -43,10 +43,10 @@ test("BILL-10 however many limits are passed, a workspace is told so many alerts
   let nowMs = NOW_MS;
   const spent = { spentNanos: 10n, heldNanos: 0n };
   const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
-  const watch = new AlertWatch();
+  const monitor = new AlertMonitor();
   const warned: object[] = [];
   const deps: AlertDeps = {
-    ...{ store: store.alerts, watch, directory, clock, timers: systemTimers, ids: createIdGenerator(clock.nowMs) },
+    ...{ store: store.alerts, monitor, directory, clock, timers: systemTimers, ids: createIdGenerator(clock.nowMs) },
     state: {
       wallet: async () => ({ balanceNanos: 1n, heldNanos: 0n }),
       spending: async () => ({ day: spent, month: spent }),
@@ -59,12 +59,12 @@ test("BILL-10 however many limits are passed, a workspace is told so many alerts
     addressProblem: async () => undefined,
     patience: { baseDelayMs: 1, maxDelayMs: 1, attemptsMax: 1, ageMsMax: 1 },
     everyMs: HOUR_MS,
-    tried: () => undefined,
+    onAttempt: () => undefined,
     warn: (detail) => void warned.push(detail),
   };
-  watch.put(rules);
+  monitor.putRules(rules);
   const look = async () => {
-    await evaluate(deps);
+    await evaluateAlerts(deps);
     const { rows } = await store.alerts.deliveries("ws_1", 1000, null);
     return [rows.length, rows.filter(({ type }) => type === "balance.low").length];
   };
@@ -74,7 +74,7 @@ test("BILL-10 however many limits are passed, a workspace is told so many alerts
   expect(await look()).toEqual([121, 1]);
   expect(await look()).toEqual([121, 1]);
   expect(warned).toEqual([]);
-  await deliver(deps, new AbortController().signal);
+  await deliverDue(deps, new AbortController().signal);
   expect(warned).toHaveLength(121);
   expect(warned[0]).toEqual({ workspace: "one", channel: "mail", delivery: expect.any(String) });
 });

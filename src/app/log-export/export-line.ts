@@ -4,7 +4,7 @@ import { traceOf } from "../../io/telemetry/spans.ts";
 import { requestView } from "../manage/views.ts";
 
 /** A request as it leaves the gateway: as the log shows it, with people and keys by their ids and not by their names. */
-export function exportedLine(record: RequestRecord, directory: Directory) {
+export function exportLine(record: RequestRecord, directory: Directory) {
   const { key_name, member, ...shown } = requestView(record, directory);
   return {
     ...shown,

@@ -29,12 +29,12 @@ async function opened(answer: (ids: readonly string[]) => Posting) {
     clock: systemClock,
     timers: systemTimers,
     random: () => 0,
-    leads: () => standing.leads,
+    isLeader: () => standing.leads,
     batchMax: 4,
     everyMs: 5,
     patience: { baseDelayMs: 1, maxDelayMs: 2 },
     keepMs: 3_600_000,
-    told: {
+    metrics: {
       sent: () => undefined,
       failed: () => undefined,
       lost: (_, count) => {
@@ -90,9 +90,9 @@ test("OPS-03 only the instance that leads sends; a target that fails is tried ag
   logExport.start();
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(tries).toBe(0);
-  expect(logExport.standing).toEqual([{ target: "webhook", lagMs: 0, failures: 0 }]);
+  expect(logExport.statuses).toEqual([{ target: "webhook", lagMs: 0, failures: 0 }]);
   standing.leads = true;
-  await vi.waitFor(() => expect(logExport.standing[0]?.lagMs).toBeGreaterThanOrEqual(60_000));
+  await vi.waitFor(() => expect(logExport.statuses[0]?.lagMs).toBeGreaterThanOrEqual(60_000));
   await vi.waitFor(() => expect(tries).toBeGreaterThan(2));
   answer = "sent";
   await empty();
@@ -116,5 +116,5 @@ test("OPS-03 what waits for a target that is set no more is given up after its t
   };
   await vi.waitFor(async () => expect(await left()).toEqual(["new", "new"]));
   await vi.waitFor(() => expect(standing.lost).toBe(2));
-  expect(logExport.standing.map(({ target }) => target)).toEqual(["webhook"]);
+  expect(logExport.statuses.map(({ target }) => target)).toEqual(["webhook"]);
 });

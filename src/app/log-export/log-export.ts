@@ -18,13 +18,13 @@ export type LogExportDeps = {
   readonly timers: Timers;
   readonly random: () => number;
   /** Whether this process is the one of all that sends. */
-  readonly leads: () => boolean;
+  readonly isLeader: () => boolean;
   readonly batchMax: number;
   readonly everyMs: number;
   readonly patience: Pick<RetryPolicy, "baseDelayMs" | "maxDelayMs">;
   /** What no target took in this time is given up. */
   readonly keepMs: number;
-  readonly told: {
+  readonly metrics: {
     sent(target: LogTarget, count: number): void;
     failed(target: LogTarget): void;
     /** Given up: too old, or refused for what is in it. */
@@ -34,9 +34,9 @@ export type LogExportDeps = {
 };
 
 /** How a target stands, for who runs the gateway. */
-export type TargetStanding = { readonly target: LogTarget; readonly lagMs: number; readonly failures: number };
+export type TargetStatus = { readonly target: LogTarget; readonly lagMs: number; readonly failures: number };
 
-type Lane = {
+type TargetWorker = {
   readonly target: LogTarget;
   readonly ticker: Ticker;
   failures: number;
@@ -47,17 +47,17 @@ type Lane = {
 /** Sends finished requests to where the operator wants the log, each target at its own pace. */
 export class LogExport {
   readonly #deps: LogExportDeps;
-  readonly #lanes: readonly Lane[];
-  readonly #leftovers: Ticker;
-  readonly #stopping = new AbortController();
+  readonly #workers: readonly TargetWorker[];
+  readonly #unconfiguredTicker: Ticker;
+  readonly #shutdown = new AbortController();
 
   constructor(deps: LogExportDeps) {
     this.#deps = deps;
-    this.#lanes = [...deps.targets].map(([target, send]) => this.#laneOf(target, send));
-    this.#leftovers = new Ticker({
+    this.#workers = [...deps.targets].map(([target, send]) => this.#createWorker(target, send));
+    this.#unconfiguredTicker = new Ticker({
       intervalMs: MINUTE_MS,
       timers: deps.timers,
-      task: () => this.#giveUpLeftovers(),
+      task: () => this.#expireUnconfigured(),
       onError: (error) =>
         deps.warn({ err: error }, "what waits for targets that are not set could not be given up now"),
     });
@@ -69,24 +69,24 @@ export class LogExport {
 
   /** What is on its way is given up, and sent again by the next process. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
+    this.#shutdown.abort();
     await Promise.all(this.#tickers.map((ticker) => ticker.stop()));
   }
 
   get #tickers(): readonly Ticker[] {
-    return [...this.#lanes.map(({ ticker }) => ticker), this.#leftovers];
+    return [...this.#workers.map(({ ticker }) => ticker), this.#unconfiguredTicker];
   }
 
-  get standing(): readonly TargetStanding[] {
-    return this.#lanes.map(({ target, lagMs, failures }) => ({ target, lagMs, failures }));
+  get statuses(): readonly TargetStatus[] {
+    return this.#workers.map(({ target, lagMs, failures }) => ({ target, lagMs, failures }));
   }
 
-  #laneOf(target: LogTarget, send: SendRecords): Lane {
+  #createWorker(target: LogTarget, send: SendRecords): TargetWorker {
     const { everyMs: intervalMs, timers, warn } = this.#deps;
     const onError = (error: unknown) =>
       warn({ err: error, target }, "the request log could not be sent now; it is sent later");
-    const task = () => this.#work(lane, send);
-    const lane: Lane = {
+    const task = () => this.#drain(lane, send);
+    const lane: TargetWorker = {
       target,
       ticker: new Ticker({ intervalMs, timers, onError, task }),
       failures: 0,
@@ -96,15 +96,15 @@ export class LogExport {
     return lane;
   }
 
-  async #work(lane: Lane, send: SendRecords): Promise<void> {
-    const { outbox, clock, batchMax, leads } = this.#deps;
+  async #drain(lane: TargetWorker, send: SendRecords): Promise<void> {
+    const { outbox, clock, batchMax, isLeader } = this.#deps;
     const { target } = lane;
-    if (!leads()) {
+    if (!isLeader()) {
       lane.lagMs = 0;
       return;
     }
     await this.#expire(target);
-    while (clock.monotonicMs() >= lane.notBeforeMs && leads() && !this.#stopping.signal.aborted) {
+    while (clock.monotonicMs() >= lane.notBeforeMs && isLeader() && !this.#shutdown.signal.aborted) {
       const waiting = await outbox.next(target, batchMax);
       if (waiting.length === 0) break;
       if (!(await this.#send(lane, send, waiting))) break;
@@ -114,26 +114,26 @@ export class LogExport {
   }
 
   /** A target that is set no more has no lane, and may have left a queue. */
-  async #giveUpLeftovers(): Promise<void> {
-    const { targets, leads } = this.#deps;
-    for (const target of LOG_TARGETS) if (leads() && !targets.has(target)) await this.#expire(target);
+  async #expireUnconfigured(): Promise<void> {
+    const { targets, isLeader } = this.#deps;
+    for (const target of LOG_TARGETS) if (isLeader() && !targets.has(target)) await this.#expire(target);
   }
 
   async #expire(target: LogTarget): Promise<void> {
-    const { outbox, clock, keepMs, told } = this.#deps;
+    const { outbox, clock, keepMs, metrics } = this.#deps;
     const expired = await outbox.expire(target, clock.nowMs() - keepMs);
-    if (expired > 0) told.lost(target, expired);
+    if (expired > 0) metrics.lost(target, expired);
   }
 
   /** False: the target is to be left alone for now. */
-  async #send(lane: Lane, send: SendRecords, waiting: readonly WaitingRecord[]): Promise<boolean> {
-    const { outbox, told, patience, clock, random, warn } = this.#deps;
+  async #send(lane: TargetWorker, send: SendRecords, waiting: readonly WaitingRecord[]): Promise<boolean> {
+    const { outbox, metrics, patience, clock, random, warn } = this.#deps;
     const { target } = lane;
-    const result = await this.#try(target, send, waiting);
+    const result = await this.#trySend(target, send, waiting);
     if (result === "later") {
       lane.failures += 1;
       lane.notBeforeMs = clock.monotonicMs() + jitteredBackoffMs(lane.failures, patience, random);
-      told.failed(target);
+      metrics.failed(target);
       if (lane.failures === 1) warn({ target }, "the target of the request log takes nothing now: it is tried again");
       return false;
     }
@@ -144,20 +144,20 @@ export class LogExport {
     }
     lane.failures = 0;
     if (result === "refused") {
-      told.lost(target, 1);
+      metrics.lost(target, 1);
       warn({ target, request: waiting[0]?.requestId }, "a line of the request log is not taken and is given up");
-    } else told.sent(target, waiting.length);
+    } else metrics.sent(target, waiting.length);
     await outbox.done(target, waiting);
     return true;
   }
 
-  async #try(target: LogTarget, send: SendRecords, waiting: readonly WaitingRecord[]): Promise<Posting> {
+  async #trySend(target: LogTarget, send: SendRecords, waiting: readonly WaitingRecord[]): Promise<Posting> {
     const { warn } = this.#deps;
     const records = readable(waiting);
     // Of another version that wrote what this one cannot read: it is found like one that a receiver refuses.
     if (records === undefined) return "refused";
     try {
-      return await send(records, this.#stopping.signal);
+      return await send(records, this.#shutdown.signal);
     } catch (error) {
       warn({ err: error, target }, "the request log could not be sent now; it is sent later");
       return "later";

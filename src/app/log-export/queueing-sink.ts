@@ -6,7 +6,7 @@ import type { LogStore } from "../../domain/record/record.ts";
 import { StoreError } from "../../io/store/sql/store-error.ts";
 import type { Clock } from "../../kit/clock.ts";
 
-type Queueing = {
+type QueueingSinkDeps = {
   readonly outbox: Pick<LogOutbox, "add">;
   readonly log: Pick<LogStore, "find">;
   readonly targets: readonly LogTarget[];
@@ -25,7 +25,7 @@ const told = z.object({
  * The way of records into SQL, with a stop on it: what is to be sent is queued before it is in the log. The other way
  * around a process that dies in between would have it in the log and nowhere else.
  */
-export function queuedOnTheWay(sink: RecordSink, { outbox, log, targets, clock, lost }: Queueing): RecordSink {
+export function queuedOnTheWay(sink: RecordSink, { outbox, log, targets, clock, lost }: QueueingSinkDeps): RecordSink {
   return {
     async ingestBatch(batch) {
       const queuedAtMs = clock.nowMs();

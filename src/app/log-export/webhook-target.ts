@@ -1,10 +1,10 @@
-import { signatureOf } from "../../domain/alerts/webhook-signature.ts";
+import { webhookSignature } from "../../domain/alerts/webhook-signature.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { type PostedAnswer, type Posting, type PostMessage, postingOf } from "../../io/telemetry/posting.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { IdGenerator } from "../../kit/id-generator.ts";
 
-type Webhook = {
+type WebhookTargetDeps = {
   readonly url: string;
   /** It is signed with each of them, so that they can be changed without a gap. */
   readonly secrets: readonly string[];
@@ -15,7 +15,7 @@ type Webhook = {
 };
 
 /** Batches of the log to an address of the operator's, signed as alerts are. */
-export function webhookTarget({ url, secrets, post, line, clock, ids }: Webhook) {
+export function webhookTarget({ url, secrets, post, line, clock, ids }: WebhookTargetDeps) {
   return async (records: readonly RequestRecord[], signal: AbortSignal): Promise<Posting> => {
     const id = ids.next("batch_");
     const timestamp = Math.floor(clock.nowMs() / 1000);
@@ -25,7 +25,7 @@ export function webhookTarget({ url, secrets, post, line, clock, ids }: Webhook)
       "user-agent": "inference-gateway",
       "x-svc-batch-id": id,
       "x-svc-timestamp": String(timestamp),
-      "x-svc-signature": secrets.map((secret) => `v1=${signatureOf(secret, timestamp, body)}`).join(","),
+      "x-svc-signature": secrets.map((secret) => `v1=${webhookSignature(secret, timestamp, body)}`).join(","),
     };
     return postingOf(await post({ url, headers, body, signal }));
   };

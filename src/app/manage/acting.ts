@@ -1,8 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type Actor, nameOf, type Seat } from "../../domain/tenancy/actor.ts";
+import { type Actor, auditNameOf, type Membership } from "../../domain/tenancy/actor.ts";
 
 /** Who makes a call, and the seat they began it with. */
-export type Caller = { readonly actor: Actor; readonly seat: Seat | undefined };
+export type Caller = { readonly actor: Actor; readonly seat: Membership | undefined };
 
 /**
  * By whom a change is made. Every change writes a line of the audit log in their name, however deep below its handler it
@@ -23,5 +23,5 @@ export function caller(): Caller | undefined {
 /** The operator, where nobody else was named. */
 export function actorName(): string {
   const found = caller();
-  return found === undefined ? "operator" : nameOf(found.actor);
+  return found === undefined ? "operator" : auditNameOf(found.actor);
 }

@@ -17,7 +17,7 @@ import type { Health } from "../../domain/routing/health.ts";
 import type { Directory, TenancyStore } from "../../domain/tenancy/directory.ts";
 import type { ApiKey } from "../../domain/tenancy/key.ts";
 import type { PeopleStore } from "../../domain/tenancy/person.ts";
-import type { Slot } from "../../domain/tenancy/vault.ts";
+import type { EncryptionContext } from "../../domain/tenancy/vault.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import type { Store, Writers } from "../../io/store/sql/store.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
@@ -146,7 +146,7 @@ export type OwnKeyRoom = {
   readonly held: OwnKeys;
   /** The credential in a text, or what is wrong with it. */
   read(text: string, provider: string): ReadKey | { readonly problem: string };
-  seal(slot: Slot, secret: string): Promise<Uint8Array>;
+  seal(slot: EncryptionContext, secret: string): Promise<Uint8Array>;
   /** Those of a workspace, null: of the platform, as they are kept now, in the place of those that were known. */
   reload(workspaceId: string | null): Promise<void>;
   /** Asks the provider; `owner` is the workspace whose key it is, null: the operator's. */

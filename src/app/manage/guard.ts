@@ -1,6 +1,6 @@
 import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import type { Allowed, Belonging, Route } from "../../contract/route.ts";
-import { type Actor, isAtLeast, isOperatorActor, type Seat } from "../../domain/tenancy/actor.ts";
+import { type Actor, isAtLeast, isOperatorActor, type Membership } from "../../domain/tenancy/actor.ts";
 import type { Role } from "../../domain/tenancy/workspace.ts";
 import type { Exchange, Handler } from "../exchange.ts";
 import { actingAs } from "./acting.ts";
@@ -46,7 +46,7 @@ function behind(room: Guarded, door: Door, handler: Handler): Handler {
     : { kind: "streamed", handle: (exchange, sink) => admit(exchange, (admitted) => handler.handle(admitted, sink)) };
 }
 
-async function seatAt(room: Guarded, door: Door, actor: Actor, exchange: Exchange): Promise<Seat | undefined> {
+async function seatAt(room: Guarded, door: Door, actor: Actor, exchange: Exchange): Promise<Membership | undefined> {
   const { allows, of } = door;
   if (allows === "operator") throw onlyOperator();
   if (actor.is === "token" && actor.token.access === "read" && exchange.route.method !== "GET") throw readOnly();
@@ -65,13 +65,13 @@ async function seatAt(room: Guarded, door: Door, actor: Actor, exchange: Exchang
  * A body takes as long as its sender likes. Whoever lost the seat, or some of its role, meanwhile does nothing with what
  * they began before.
  */
-function seated(room: Guarded, actor: Actor, seat: Seat, exchange: Exchange): Exchange {
+function seated(room: Guarded, actor: Actor, membership: Membership, exchange: Exchange): Exchange {
   const body = async () => {
     const bytes = await exchange.body();
-    if (!isStillSeated(room, actor, seat)) throw moved();
+    if (!isStillSeated(room, actor, membership)) throw moved();
     return bytes;
   };
-  return { ...exchange, seat, body };
+  return { ...exchange, membership, body };
 }
 
 /** Whose the thing is that a call is about, and the refusal of one that is not there. */

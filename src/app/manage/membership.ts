@@ -1,5 +1,5 @@
 import { fault } from "../../contract/faults.ts";
-import { type Actor, isAtLeast, type Seat } from "../../domain/tenancy/actor.ts";
+import { type Actor, isAtLeast, type Membership } from "../../domain/tenancy/actor.ts";
 import type { PeopleStore } from "../../domain/tenancy/person.ts";
 import type { Role } from "../../domain/tenancy/workspace.ts";
 import type { Exchange } from "../exchange.ts";
@@ -7,21 +7,21 @@ import { type Caller, caller } from "./acting.ts";
 import type { InTurn, Room } from "./deps.ts";
 
 /** The seat of an actor in a workspace, if there is one. */
-export function seatOf(room: Pick<Room, "directory">, actor: Actor, workspaceId: string): Seat | undefined {
+export function seatOf(room: Pick<Room, "directory">, actor: Actor, workspaceId: string): Membership | undefined {
   switch (actor.is) {
     case "operator":
       return undefined;
     case "token":
       return actor.token.workspaceId === workspaceId ? { workspaceId, role: "admin", memberId: null } : undefined;
     case "person": {
-      const member = room.directory.holder(workspaceId, actor.person.email);
+      const member = room.directory.activeMember(workspaceId, actor.person.email);
       return member === undefined ? undefined : { workspaceId, role: member.role, memberId: member.id };
     }
   }
 }
 
 /** Whether an actor has the seat that a call began with. */
-export function isStillSeated(room: Pick<Room, "directory">, actor: Actor, seat: Seat): boolean {
+export function isStillSeated(room: Pick<Room, "directory">, actor: Actor, seat: Membership): boolean {
   const now = seatOf(room, actor, seat.workspaceId);
   return now?.role === seat.role && now.memberId === seat.memberId;
 }
@@ -50,7 +50,7 @@ async function demandStill(room: Asking, { actor, seat }: Caller): Promise<void>
       return;
     case "token":
       // Whoever made it and is lowered, removed or disabled loses it by that.
-      if (room.directory.tokens.valid(actor.token.digest, room.clock.nowMs()) !== undefined) return;
+      if (room.directory.tokens.findValid(actor.token.digest, room.clock.nowMs()) !== undefined) return;
       throw fault("invalid_admin_token", { message: "This management token ended while this was waiting." });
     case "person": {
       const { userId, sessionId, operator } = actor.person;
@@ -70,15 +70,15 @@ async function demandStill(room: Asking, { actor, seat }: Caller): Promise<void>
 }
 
 /** The membership that a caller is bound to: what is not theirs they do not see. Undefined: they see all of it. */
-export function ownOnly({ seat }: Pick<Exchange, "seat">): string | undefined {
-  return seat?.role === "member" ? (seat.memberId ?? "") : undefined;
+export function ownOnly({ membership }: Pick<Exchange, "seat">): string | undefined {
+  return membership?.role === "member" ? (membership.memberId ?? "") : undefined;
 }
 
 /** Nobody gives or takes a role that is above their own. */
-export function demandRank({ seat }: Pick<Exchange, "seat">, role: Role): void {
-  if (seat === undefined || isAtLeast(seat.role, role)) return;
+export function demandRank({ membership }: Pick<Exchange, "seat">, role: Role): void {
+  if (membership === undefined || isAtLeast(membership.role, role)) return;
   throw fault("insufficient_role", {
-    message: `Your role in this workspace is ${seat.role}: only an owner decides who is ${role === "owner" ? "an owner" : `an ${role}`}.`,
+    message: `Your role in this workspace is ${membership.role}: only an owner decides who is ${role === "owner" ? "an owner" : `an ${role}`}.`,
     param: "role",
   });
 }

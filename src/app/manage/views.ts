@@ -3,8 +3,8 @@ import type { AttemptRecord, DecisionRecord, DemandRecord, RequestRecord } from 
 import type { KeyUse } from "../../domain/record/rollup.ts";
 import type { ResponseSummary } from "../../domain/responses/response-store.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
-import { type ApiKey, type KeyState, prefixOf, standingOf } from "../../domain/tenancy/key.ts";
-import type { PersonListed } from "../../domain/tenancy/person.ts";
+import { type ApiKey, type KeyState, keyValidityOf, prefixOf } from "../../domain/tenancy/key.ts";
+import type { PersonSummary } from "../../domain/tenancy/person.ts";
 import { OPEN_POLICY, type Policy } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, type Router, type RouterSpec, type RouterVersion } from "../../domain/tenancy/router.ts";
 import type { KeyPolicy, Member, Workspace } from "../../domain/tenancy/workspace.ts";
@@ -47,7 +47,7 @@ export function memberView(member: Member) {
 }
 
 /** With the person behind the address; `isTold`: also how their account is protected. */
-export function memberListedView(member: Member, person: PersonListed | undefined, isTold: boolean) {
+export function memberListedView(member: Member, person: PersonSummary | undefined, isTold: boolean) {
   const told = isTold ? person : undefined;
   return {
     ...memberView(member),
@@ -61,7 +61,7 @@ export function memberListedView(member: Member, person: PersonListed | undefine
 
 /** What a key is at this moment: time moves it to expired without anyone writing that down. */
 export function stateNow(key: ApiKey, nowMs: number): KeyState | "expired" {
-  return standingOf(key, nowMs) === "expired" ? "expired" : key.state;
+  return keyValidityOf(key, nowMs) === "expired" ? "expired" : key.state;
 }
 
 /** What can be chosen and changed of a key. */

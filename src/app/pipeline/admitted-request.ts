@@ -1,6 +1,6 @@
 import { envelopeOf, type Fault, fault } from "../../contract/faults.ts";
 import type { UsageRecord } from "../../domain/record/record.ts";
-import type { MadePart } from "../../domain/responses/response-store.ts";
+import type { ResponseCompleteness } from "../../domain/responses/response-store.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Verdict } from "../../io/upstream/classify.ts";
@@ -71,7 +71,7 @@ type Admitted = Pick<Planned, "policyNow" | "otherRouter"> & {
   readonly deadlineMs: number;
 };
 
-function madeOf({ ended: { is } }: Served): MadePart {
+function madeOf({ ended: { is } }: Served): ResponseCompleteness {
   return is === "whole" || is === "relayed" ? "all" : "less";
 }
 

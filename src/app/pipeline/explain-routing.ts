@@ -3,7 +3,7 @@ import type { DecisionRecord } from "../../domain/record/record.ts";
 import { routeOf } from "../../domain/routing/pool.ts";
 import { policyOfWishes } from "../../domain/routing/preferences.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
-import { type PolicyLayer, type SourcedRule, sourcesOf } from "../../domain/tenancy/policy-sources.ts";
+import { type PolicyLayer, type PolicyRuleSource, policyRuleSources } from "../../domain/tenancy/policy-sources.ts";
 import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
 import type { ChatErrand } from "./chat-request.ts";
 import { type AskedOutline, isTooLong, type Planned, type Planning, planOutline } from "./plan.ts";
@@ -21,7 +21,7 @@ export type Explained = {
   /** The workspace's own router that decides. */
   readonly router: Router | undefined;
   readonly policy: Policy;
-  readonly rules: readonly SourcedRule[];
+  readonly rules: readonly PolicyRuleSource[];
   readonly thinking: Thinking | undefined;
 };
 
@@ -53,7 +53,8 @@ export function explain(
     router = route.is === "router" ? route.router : undefined;
     planned = planOutline(planning, asked);
   } catch (error) {
-    if (error instanceof Fault) return { ...nothing, refusal: error, policy: own, rules: sourcesOf(own, layers) };
+    if (error instanceof Fault)
+      return { ...nothing, refusal: error, policy: own, rules: policyRuleSources(own, layers) };
     throw error;
   }
   const { plan, policyNow } = planned;
@@ -64,7 +65,7 @@ export function explain(
     decision: plan.decision(),
     router,
     policy,
-    rules: sourcesOf(policy, layers),
+    rules: policyRuleSources(policy, layers),
     tooLong: isTooLong(plan),
   };
   if (plan.is === "refused") return { ...nothing, ...found, refusal: plan.fault };

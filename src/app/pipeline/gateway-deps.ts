@@ -7,13 +7,13 @@ import type { SharedState } from "../../domain/admission/shared-state.ts";
 import type { MarginRegistry } from "../../domain/billing/margin.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
-import type { MadePart } from "../../domain/responses/response-store.ts";
+import type { ResponseCompleteness } from "../../domain/responses/response-store.ts";
 import type { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import type { Health } from "../../domain/routing/health.ts";
 import type { Learned } from "../../domain/routing/learned.ts";
 import type { Reach } from "../../domain/routing/reach.ts";
 import type { Sessions } from "../../domain/routing/session.ts";
-import type { Spender } from "../../domain/tenancy/directory.ts";
+import type { SpendScope } from "../../domain/tenancy/directory.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import type { Router } from "../../domain/tenancy/router.ts";
@@ -71,7 +71,7 @@ export type Gateway = {
   /** The router in force now; undefined for one that this workspace does not have. */
   readonly routerOf: (workspaceId: string, slug: string) => Router | undefined;
   /** The spend limits in force now for a caller. */
-  readonly spenderOf: (principal: Principal) => Spender;
+  readonly spenderOf: (principal: Principal) => SpendScope;
   /** What is added to providers' prices, and for whom. */
   readonly margins: MarginRegistry;
   readonly limits: Limits;
@@ -83,7 +83,7 @@ export type Gateway = {
    * Asked once nobody is asked any more, before anything is settled, again too: why nothing is charged; undefined: what was
    * used is. Absent: no request is ever another's.
    */
-  readonly ending?: (requestId: string, made: MadePart) => Promise<Fault | undefined>;
+  readonly ending?: (requestId: string, made: ResponseCompleteness) => Promise<Fault | undefined>;
   /** Told of every finished request, for metrics and the log. */
   readonly finished: (record: RequestRecord) => void;
   /** What providers are told of a request's trace, by what its caller said of it; absent: nothing. */

@@ -6,7 +6,7 @@ import { type NoPlan, type Plan, planAttempts, type World } from "../../domain/r
 import { type Route, routeOf } from "../../domain/routing/pool.ts";
 import { policyOfWishes } from "../../domain/routing/preferences.ts";
 import type { Breakers } from "../../domain/routing/standing.ts";
-import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
+import { type Policy, tightenPolicy } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, policyOfRouter, type RouterSpec } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { dialectSupport } from "../../io/upstream/lanes.ts";
@@ -132,7 +132,7 @@ function policyInForce(planning: Planning, asked: AskedOutline, route: Route): P
   const policy = combined(own, route, outline.wishes);
   // What either version keeps out stays out.
   const now = otherRouter(planning, asked, route);
-  return now === undefined ? policy : tightened(policy, policyOfRouter(now));
+  return now === undefined ? policy : tightenPolicy(policy, policyOfRouter(now));
 }
 
 /** The router may be another since the plan was made, or the first. */
@@ -144,6 +144,6 @@ function otherRouter(planning: Planning, { workspace }: AskedOutline, route: Rou
 
 function combined(own: Policy, route: Route, wishes: RoutingHints | undefined): Policy {
   const router = route.is === "router" ? route.router : undefined;
-  const routed = router === undefined ? own : tightened(own, policyOfRouter(router.spec));
-  return wishes === undefined ? routed : tightened(routed, policyOfWishes(wishes));
+  const routed = router === undefined ? own : tightenPolicy(own, policyOfRouter(router.spec));
+  return wishes === undefined ? routed : tightenPolicy(routed, policyOfWishes(wishes));
 }

@@ -2,7 +2,7 @@ import { decisionsLane } from "../../io/upstream/decisions-lane.ts";
 import type { DecisionAsk } from "../../language/decisions/call.ts";
 import { type DecisionImage, readImage } from "../../language/decisions/image.ts";
 import type { DecisionClient } from "../../language/decisions/render.ts";
-import { type Ask, type Candidate, type Finding, failure, success } from "./probe.ts";
+import { failedFinding, type ProbeCall, type ProbeFinding, type ProbeTarget, provenFinding } from "./probe.ts";
 import { BLUE_SQUARE, RED_SQUARE } from "./squares.ts";
 
 /** A yes must be this sure, and a no as sure the other way. */
@@ -34,20 +34,20 @@ function imageOf(url: string): DecisionImage {
  * endpoint takes pictures, then about two pictures, because servers that ignore them answer all the same: such a one is
  * proven without them.
  */
-export async function proveDecisions(candidate: Candidate, ask: Ask): Promise<Finding> {
+export async function proveDecisions(candidate: ProbeTarget, ask: ProbeCall): Promise<ProbeFinding> {
   const used = { inputTokens: 0, outputTokens: 0 };
   const pose: Pose = (posed) => probabilityOf(candidate, posed, ask, used);
   const on = await pose(ON);
-  if (typeof on !== "number") return failure(on.why, used);
-  if (on < YES_MIN) return failure(`its answer should be yes, and it gives that ${shown(on)}`, used);
+  if (typeof on !== "number") return failedFinding(on.why, used);
+  if (on < YES_MIN) return failedFinding(`its answer should be yes, and it gives that ${shown(on)}`, used);
   const off = await pose(OFF);
-  if (typeof off !== "number") return failure(off.why, used);
-  if (off > NO_MAX) return failure(`its answer should be no, and it gives yes ${shown(off)}`, used);
+  if (typeof off !== "number") return failedFinding(off.why, used);
+  if (off > NO_MAX) return failedFinding(`its answer should be no, and it gives yes ${shown(off)}`, used);
   const words = `it gives yes ${shown(on)} where that is right, and ${shown(off)} where it is wrong`;
-  if (candidate.endpoint.decisions?.images == null) return success(words, used);
+  if (candidate.endpoint.decisions?.images == null) return provenFinding(words, used);
   const lacking = await imagesLacking(pose);
-  if (lacking === undefined) return success(`${words}; it tells pictures apart`, used);
-  return success(`${words}; ${lacking}`, { ...used, withoutImages: true });
+  if (lacking === undefined) return provenFinding(`${words}; it tells pictures apart`, used);
+  return provenFinding(`${words}; ${lacking}`, { ...used, withoutImages: true });
 }
 
 type Pose = (posed: Posed) => Promise<number | { readonly why: string }>;
@@ -69,9 +69,9 @@ function shown(probability: number): string {
 const KEY = "q";
 
 async function probabilityOf(
-  { endpoint, model }: Candidate,
+  { endpoint, model }: ProbeTarget,
   { state, instructions, images }: Posed,
-  ask: Ask,
+  ask: ProbeCall,
   used: { inputTokens: number; outputTokens: number },
 ): Promise<number | { readonly why: string }> {
   const posed: DecisionAsk = {

@@ -4,7 +4,7 @@ import type { Asked } from "../../io/upstream/ask-lane.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
 
 /** An endpoint that could be called on a surface, were it proven. */
-export type Candidate = {
+export type ProbeTarget = {
   readonly surface: ProvenSurface;
   readonly endpoint: Endpoint;
   readonly model: Model;
@@ -13,17 +13,20 @@ export type Candidate = {
 };
 
 /** What came of asking. */
-export type Finding = Pick<Proof, "result" | "reason" | "inputTokens" | "outputTokens" | "audioMs" | "withoutImages">;
+export type ProbeFinding = Pick<
+  Proof,
+  "result" | "reason" | "inputTokens" | "outputTokens" | "audioMs" | "withoutImages"
+>;
 
 /** Asks the candidate once, with the operator's credential. */
-export type Ask = (lane: Lane, heard?: (bytes: Buffer) => void) => Promise<Asked>;
+export type ProbeCall = (lane: Lane, heard?: (bytes: Buffer) => void) => Promise<Asked>;
 
 const NOTHING_USED = { inputTokens: null, outputTokens: null, audioMs: null };
 
-export function failure(reason: string, used: Partial<Finding> = {}): Finding {
+export function failedFinding(reason: string, used: Partial<ProbeFinding> = {}): ProbeFinding {
   return { ...NOTHING_USED, ...used, result: "failed", reason };
 }
 
-export function success(reason: string, used: Partial<Finding>): Finding {
+export function provenFinding(reason: string, used: Partial<ProbeFinding>): ProbeFinding {
   return { ...NOTHING_USED, ...used, result: "proven", reason };
 }

@@ -14,7 +14,7 @@ import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import { createIdGenerator } from "../../kit/id-generator.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
 import type { Timers } from "../../kit/timers.ts";
-import { Prober, type ProberParts } from "./prober.ts";
+import { Prober, type ProberDeps } from "./prober.ts";
 
 const ENDPOINT = "typesafe:global:typesafe/jev-1.13.0";
 
@@ -67,7 +67,7 @@ function handTime() {
 }
 
 /** A prober of one provider on a real socket, with a store in a folder of its own. */
-async function open(more: Partial<ProberParts> = {}) {
+async function open(more: Partial<ProberDeps> = {}) {
   const dataDir = mkdtempSync(path.join(tmpdir(), "gateway-prober-"));
   const time = handTime();
   const upstream = await startUpstream(systemOne(honestly));
@@ -105,9 +105,9 @@ async function open(more: Partial<ProberParts> = {}) {
       snapshot: () => snapshot,
       connections,
       transport,
-      book: bookOf(),
+      proofs: bookOf(),
       store: store.proofs,
-      leads: () => true,
+      isLeader: () => true,
       ids: createIdGenerator(time.clock.nowMs),
       surfaces: ["decisions"],
       everyMs: DAY_MS,
@@ -115,7 +115,7 @@ async function open(more: Partial<ProberParts> = {}) {
       keepMs: 400 * DAY_MS,
       timeoutMs: ANSWER_MS,
       answerMaxBytes: 65_536,
-      told: ({ endpoint, result, cause }) => told.push(`${endpoint} ${result} ${cause}`),
+      onProof: ({ endpoint, result, cause }) => told.push(`${endpoint} ${result} ${cause}`),
       warn: (detail, message) => warnings.push([message, detail]),
       ...more,
     });

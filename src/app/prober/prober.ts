@@ -17,13 +17,13 @@ import type { Log } from "../../kit/log.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import { proveDecisions } from "./decisions-proof.ts";
-import { type Ask, type Candidate, type Finding, failure } from "./probe.ts";
+import { failedFinding, type ProbeCall, type ProbeFinding, type ProbeTarget } from "./probe.ts";
 import { proveSpeech } from "./speech-proof.ts";
 
-export type ProberParts = AskingParts & {
+export type ProberDeps = AskingParts & {
   readonly snapshot: () => Snapshot;
   readonly connections: Connections;
-  readonly book: ProofBook;
+  readonly proofs: ProofBook;
   readonly store: ProofStore;
   readonly ids: IdGenerator;
   /** The surfaces that this deployment serves. */
@@ -33,100 +33,100 @@ export type ProberParts = AskingParts & {
   readonly maxAgeMs: number;
   readonly keepMs: number;
   /** Whether this instance is the one that asks; the others read what it found. */
-  readonly leads: () => boolean;
-  readonly told: (proof: Proof, candidate: Candidate) => void;
+  readonly isLeader: () => boolean;
+  readonly onProof: (proof: Proof, candidate: ProbeTarget) => void;
   readonly warn: Log["warn"];
 };
 
 /** Where an endpoint stands: proven or not, and by what. */
-export type Proved = Candidate & {
+export type EndpointProof = ProbeTarget & {
   readonly proven: boolean;
   /** Whether pictures are sent to it; null: the catalogue names none. */
   readonly images: boolean | null;
   readonly standing: ProofStanding | undefined;
 };
 
-const PROOFS: Readonly<Record<ProvenSurface, (candidate: Candidate, ask: Ask) => Promise<Finding>>> = {
+const PROBES: Readonly<Record<ProvenSurface, (candidate: ProbeTarget, ask: ProbeCall) => Promise<ProbeFinding>>> = {
   decisions: proveDecisions,
   speech: proveSpeech,
 };
 
-const AT_ONCE = 8;
+const CONCURRENCY = 8;
 /** An endpoint that failed is asked again after this long, then after twice as long, up to the usual time. */
-const AGAIN_MS = 10 * MINUTE_MS;
+const RETRY_MS = 10 * MINUTE_MS;
 /** Endpoints are spread over this share of the time between two proofs. */
 const SPREAD = 0.1;
 /** The catalogue's prices have dates, so who can be asked at all is looked up again. */
-const LOOK_MS = HOUR_MS;
+const RECHECK_MS = HOUR_MS;
 /** How often it is looked for what others proved, and how late a proof may get into the store. */
 const FOLLOW_MS = 15_000;
 const LATE_MS = 10 * MINUTE_MS;
 
 /** Asks endpoints whether they do what the catalogue says: at the start, now and again, and when told to. */
 export class Prober {
-  readonly #parts: ProberParts;
+  readonly #deps: ProberDeps;
   readonly #running = new Map<string, Promise<Proof | undefined>>();
-  readonly #ending = new AbortController();
+  readonly #shutdown = new AbortController();
   /** Proofs from then on may not have been read yet; of these, those that were. */
   #readUntilMs = 0;
-  #taken: ReadonlySet<string> = new Set();
+  #loadedIds: ReadonlySet<string> = new Set();
   #timer: Timer | undefined;
   #round: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: ProberParts) {
-    this.#parts = parts;
+  constructor(parts: ProberDeps) {
+    this.#deps = parts;
   }
 
   /** What earlier processes proved. */
   async load(): Promise<void> {
-    const { clock, maxAgeMs } = this.#parts;
+    const { clock, maxAgeMs } = this.#deps;
     this.#readUntilMs = clock.nowMs() - maxAgeMs;
-    await this.follow();
+    await this.loadNew();
   }
 
   /** What others proved since it was last looked for. */
-  async follow(): Promise<void> {
-    const { store, book, clock } = this.#parts;
+  async loadNew(): Promise<void> {
+    const { store, proofs, clock } = this.#deps;
     const nowMs = clock.nowMs();
     const kept = await store.since(this.#readUntilMs);
-    book.take(kept.filter(({ id, atMs }) => !this.#taken.has(id) && !isAhead(atMs, nowMs)));
+    proofs.take(kept.filter(({ id, atMs }) => !this.#loadedIds.has(id) && !isAhead(atMs, nowMs)));
     this.#readUntilMs = Math.max(this.#readUntilMs, nowMs - LATE_MS);
-    this.#taken = new Set(kept.filter(({ atMs }) => atMs >= this.#readUntilMs).map(({ id }) => id));
+    this.#loadedIds = new Set(kept.filter(({ atMs }) => atMs >= this.#readUntilMs).map(({ id }) => id));
   }
 
   get history(): ProofStore["history"] {
-    return this.#parts.store.history;
+    return this.#deps.store.history;
   }
 
   get maxAgeMs(): number {
-    return this.#parts.maxAgeMs;
+    return this.#deps.maxAgeMs;
   }
 
   /** Every endpoint that could be called, were it proven, and whether it is. */
-  all(): readonly Proved[] {
-    const { snapshot, connections, clock, surfaces, book } = this.#parts;
+  all(): readonly EndpointProof[] {
+    const { snapshot, connections, clock, surfaces, proofs } = this.#deps;
     const nowMs = clock.nowMs();
     const context: CallContext = {
       snapshot: snapshot(),
       connections,
-      proofs: ASSUMED,
+      proofs: ASSUME_PROVEN,
       walletCurrency: WALLET_CURRENCY,
       nowMs,
     };
-    const found: Proved[] = [];
+    const found: EndpointProof[] = [];
     for (const endpoint of snapshot().endpoints.values())
       for (const surface of surfaces) {
-        const candidate = candidateOf(endpoint, surface, context, snapshot());
+        const candidate = probeTargetOf(endpoint, surface, context, snapshot());
         if (candidate === undefined) continue;
-        const [proven, standing] = [book.isProven(endpoint, surface, nowMs), book.standing(endpoint, surface)];
+        const [proven, standing] = [proofs.isProven(endpoint, surface, nowMs), proofs.standing(endpoint, surface)];
         const hasImages = surface === "decisions" && endpoint.decisions?.images != null;
-        found.push({ ...candidate, proven, images: hasImages ? book.takesImages(endpoint, nowMs) : null, standing });
+        found.push({ ...candidate, proven, images: hasImages ? proofs.takesImages(endpoint, nowMs) : null, standing });
       }
     return found;
   }
 
   /** Asks all of them, a few at a time; each answer is kept as it comes. */
-  async prove(candidates: readonly Candidate[], cause: Proof["cause"]): Promise<readonly Proof[]> {
+  async prove(candidates: readonly ProbeTarget[], cause: Proof["cause"]): Promise<readonly Proof[]> {
     const made: Proof[] = [];
     const waiting = [...candidates];
     const work = async () => {
@@ -135,7 +135,7 @@ export class Prober {
         if (proof !== undefined) made.push(proof);
       }
     };
-    await Promise.all(Array.from({ length: Math.min(AT_ONCE, waiting.length) }, work));
+    await Promise.all(Array.from({ length: Math.min(CONCURRENCY, waiting.length) }, work));
     return made;
   }
 
@@ -151,66 +151,66 @@ export class Prober {
   }
 
   async stop(): Promise<void> {
-    this.#ending.abort();
+    this.#shutdown.abort();
     cancelTimer(this.#timer);
     await Promise.all([this.#round, ...this.#running.values()]);
   }
 
   async #runDue(cause: "start" | "schedule"): Promise<void> {
-    const { clock, store, keepMs, warn } = this.#parts;
-    const leads = this.#parts.leads();
+    const { clock, store, keepMs, warn } = this.#deps;
+    const leads = this.#deps.isLeader();
     try {
       const nowMs = clock.nowMs();
-      if (!leads) await this.follow();
+      if (!leads) await this.loadNew();
       else
         await this.prove(
           this.all().filter((one) => this.#dueMs(one) <= nowMs),
           cause,
         );
-      if (leads && !this.#ending.signal.aborted) await store.sweep(nowMs - keepMs);
+      if (leads && !this.#shutdown.signal.aborted) await store.sweep(nowMs - keepMs);
     } catch (error) {
       warn({ err: error }, "proofs of endpoints could not be made; they are tried again");
     }
-    if (this.#ending.signal.aborted) return;
-    const nextMs = Math.min(...this.all().map((one) => this.#dueMs(one)), clock.nowMs() + LOOK_MS);
+    if (this.#shutdown.signal.aborted) return;
+    const nextMs = Math.min(...this.all().map((one) => this.#dueMs(one)), clock.nowMs() + RECHECK_MS);
     const waitMs = leads ? Math.max(1_000, nextMs - clock.nowMs()) : FOLLOW_MS;
-    this.#timer = this.#parts.timers.after(waitMs, () => {
+    this.#timer = this.#deps.timers.after(waitMs, () => {
       this.#round = this.#runDue("schedule");
     });
   }
 
-  #dueMs({ endpoint, standing }: Proved): number {
-    const { everyMs, maxAgeMs } = this.#parts;
+  #dueMs({ endpoint, standing }: EndpointProof): number {
+    const { everyMs, maxAgeMs } = this.#deps;
     if (everyMs === null && !endpoint.sandbox) return Number.POSITIVE_INFINITY;
     if (standing === undefined) return 0;
     const { last, images } = standing;
-    if (isAhead(last.atMs, this.#parts.clock.nowMs())) return 0;
+    if (isAhead(last.atMs, this.#deps.clock.nowMs())) return 0;
     // Before the last proof is too old, there is time for a second try.
     const usualMs = Math.min(everyMs ?? DAY_MS, maxAgeMs / 2);
     const failures = Math.max(standing.failures, images.failures);
-    const waitMs = failures === 0 ? usualMs : exponentialBackoffMs(failures - 1, AGAIN_MS, usualMs);
-    return last.atMs + Math.ceil(waitMs * (1 - SPREAD * placeOf(last.id)));
+    const waitMs = failures === 0 ? usualMs : exponentialBackoffMs(failures - 1, RETRY_MS, usualMs);
+    return last.atMs + Math.ceil(waitMs * (1 - SPREAD * jitterOf(last.id)));
   }
 
-  #proveOnce(candidate: Candidate, cause: Proof["cause"]): Promise<Proof | undefined> {
+  #proveOnce(candidate: ProbeTarget, cause: Proof["cause"]): Promise<Proof | undefined> {
     const key = `${candidate.surface} ${candidate.endpoint.id}`;
     // Who asks for one that is being made gets that one.
-    const running = this.#running.get(key) ?? this.#make(candidate, cause).finally(() => this.#running.delete(key));
+    const running = this.#running.get(key) ?? this.#runProbe(candidate, cause).finally(() => this.#running.delete(key));
     this.#running.set(key, running);
     return running;
   }
 
-  async #make(candidate: Candidate, cause: Proof["cause"]): Promise<Proof | undefined> {
-    const { clock, ids, connections, book, store, told, warn } = this.#parts;
+  async #runProbe(candidate: ProbeTarget, cause: Proof["cause"]): Promise<Proof | undefined> {
+    const { clock, ids, connections, proofs, store, onProof, warn } = this.#deps;
     const { endpoint, surface, baseUrl } = candidate;
-    const { signal } = this.#ending;
+    const { signal } = this.#shutdown;
     const credential = connections.credential(endpoint.provider);
-    const ask: Ask = (lane, heard) =>
-      askLane({ lane, endpoint, baseUrl, credential, signal, ...(heard === undefined ? {} : { heard }) }, this.#parts);
+    const ask: ProbeCall = (lane, heard) =>
+      askLane({ lane, endpoint, baseUrl, credential, signal, ...(heard === undefined ? {} : { heard }) }, this.#deps);
     const started = clock.monotonicMs();
-    const finding = await PROOFS[surface](candidate, ask).catch((error: unknown) => {
+    const finding = await PROBES[surface](candidate, ask).catch((error: unknown) => {
       warn({ err: error, endpoint: endpoint.id, surface }, "an endpoint could not be asked");
-      return failure("the gateway could not ask");
+      return failedFinding("the gateway could not ask");
     });
     // What was given up because the gateway stops says nothing about anybody.
     if (signal.aborted) return undefined;
@@ -224,9 +224,9 @@ export class Prober {
       durationMs: Math.round(clock.monotonicMs() - started),
       ...finding,
     };
-    book.take([proof]);
-    this.#taken = new Set([...this.#taken, proof.id]);
-    told(proof, candidate);
+    proofs.take([proof]);
+    this.#loadedIds = new Set([...this.#loadedIds, proof.id]);
+    onProof(proof, candidate);
     await store.append([proof]).catch((error: unknown) => {
       warn({ err: error, endpoint: endpoint.id, surface }, "a proof could not be kept; it holds until the next start");
     });
@@ -235,17 +235,17 @@ export class Prober {
 }
 
 /** Whether it is proven is what is to be found out. */
-const ASSUMED = { isProven: () => true };
+const ASSUME_PROVEN = { isProven: () => true };
 
 /** Every catalogue has a rate for it: rates are stated by it. */
 const WALLET_CURRENCY = "EUR";
 
-function candidateOf(
+function probeTargetOf(
   endpoint: Endpoint,
   surface: ProvenSurface,
   context: CallContext,
   snapshot: Snapshot,
-): Candidate | undefined {
+): ProbeTarget | undefined {
   const model = snapshot.models.get(endpoint.model);
   if (model === undefined || isMadeToFail(endpoint, snapshot)) return undefined;
   const usable = usability(endpoint, surface, context);
@@ -254,7 +254,7 @@ function candidateOf(
 }
 
 /** A place between 0 and 1 that stays the same for a proof: its id ends at random. */
-function placeOf(id: string): number {
+function jitterOf(id: string): number {
   const digits = Number.parseInt(id.slice(-4), 16);
   return Number.isNaN(digits) ? 0 : digits / 0xffff;
 }

@@ -10,7 +10,7 @@ import { wavHeader } from "../../language/audio/pcm.ts";
 import { speechOf } from "../../sandbox/audio/speech.ts";
 import { colourOf, yesTo } from "../../sandbox/decide.ts";
 import { proveDecisions } from "./decisions-proof.ts";
-import type { Ask, Candidate } from "./probe.ts";
+import type { ProbeCall, ProbeTarget } from "./probe.ts";
 import { proveSpeech } from "./speech-proof.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../../..");
@@ -22,7 +22,7 @@ beforeAll(async () => {
   snapshot = loaded.snapshot;
 });
 
-function candidate(id: string, surface: ProvenSurface): Candidate {
+function candidate(id: string, surface: ProvenSurface): ProbeTarget {
   const endpoint = snapshot.endpoints.get(id);
   const model = snapshot.models.get(endpoint?.model ?? "");
   const price = endpoint === undefined ? undefined : priceAt(endpoint, NOON_MS);
@@ -33,7 +33,7 @@ function candidate(id: string, surface: ProvenSurface): Candidate {
 describe("DEC-05 pictures", () => {
   /** A server of System One with pictures among the items of its state, which it sees or not. */
   const server =
-    (seeing: "sees" | "blind"): Ask =>
+    (seeing: "sees" | "blind"): ProbeCall =>
     async (lane) => {
       const body: unknown = JSON.parse(String(lane.encode()));
       const state = isJsonObject(body) ? body["state"] : undefined;
@@ -70,7 +70,7 @@ describe("DEC-05 pictures", () => {
 describe("TTS-09 audio", () => {
   /** Sends these bytes as the answer of the endpoint's interface, byte for byte. */
   const sending =
-    (audio: Buffer, slice = 1000): Ask =>
+    (audio: Buffer, slice = 1000): ProbeCall =>
     async (lane, heard) => {
       const stream = lane.openAudio?.({ "content-type": "application/octet-stream" });
       if (stream === undefined) throw new Error("no audio is asked for");
@@ -83,7 +83,7 @@ describe("TTS-09 audio", () => {
       return { is: "audio", stream };
     };
   const us = () => candidate("sandbox-us:us:sandbox/speak", "speech");
-  const inFormat = (format: "mp3" | "opus" | "aac" | "flac" | "wav" | "pcm"): Candidate => {
+  const inFormat = (format: "mp3" | "opus" | "aac" | "flac" | "wav" | "pcm"): ProbeTarget => {
     const { endpoint, ...rest } = us();
     if (endpoint.speech === null) throw new Error("no speech");
     return { ...rest, endpoint: { ...endpoint, speech: { ...endpoint.speech, formats: [format] } } };
@@ -116,7 +116,7 @@ describe("TTS-09 audio", () => {
     const { endpoint, ...rest } = us();
     if (endpoint.speech === null) throw new Error("no speech");
     const mute = { ...rest, endpoint: { ...endpoint, speech: { ...endpoint.speech, voices: [] } } };
-    const never: Ask = async () => {
+    const never: ProbeCall = async () => {
       throw new Error("asked");
     };
     expect(await proveSpeech(mute, never)).toMatchObject({ result: "failed" });

@@ -30,7 +30,7 @@ const begun = () => begunJob(jobs);
 
 test("RESP-04 RESP-05 work that fails before it finds out that another instance has begun it anew does not end that one's", async () => {
   const job = await begun();
-  await store.begin("resp_1");
+  await store.startRun("resp_1");
   await jobs.finish(job, new Error("the provider is away"));
   expect(await store.unfinished()).toMatchObject([{ id: "resp_1", status: "in_progress", runs: 2 }]);
 });
@@ -38,7 +38,7 @@ test("RESP-04 RESP-05 work that fails before it finds out that another instance 
 test("RESP-04 RESP-05 a whole answer is kept whoever made it, whether or not it was found out before that another works on it", async () => {
   for (const finds of ["nothing", "the other", "the other, and no store"]) {
     const job = await begun();
-    await store.begin("resp_1");
+    await store.startRun("resp_1");
     if (finds !== "nothing") await jobs.stopUnwanted();
     expect(await jobs.takeEnd("resp_1", "all")).toBeUndefined();
     // It is over, so nobody stops it any more.
@@ -59,7 +59,7 @@ test("RESP-04 RESP-05 a whole answer is kept whoever made it, whether or not it 
 test("RESP-05 BILL-02 the end of work is one run's, which is asked before anything is settled: a whole answer's, or the newest one's", async () => {
   const code = async (made: "all" | "less") => (await jobs.takeEnd("resp_1", made))?.code;
   const failed = await begun();
-  await store.begin("resp_1");
+  await store.startRun("resp_1");
   expect(await code("less")).toBe("service_unavailable");
   expect([jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([true, true]);
   await jobs.finish(failed, new Error("the provider is away"));
@@ -68,7 +68,7 @@ test("RESP-05 BILL-02 the end of work is one run's, which is asked before anythi
   const second = new Job({ ...failed.stored, runs: 2 });
   jobs.reopen(second);
   second.begin(2);
-  expect(await store.takeEnd({ id: "resp_1", run: 1 }, "all")).toBe("taken");
+  expect(await store.claimEnd({ id: "resp_1", run: 1 }, "all")).toBe("taken");
   for (const made of ["less", "all"] as const) expect(await code(made)).toBe("service_unavailable");
   expect(jobs.isTakenUp("resp_1")).toBe(true);
   await jobs.finish(second, undefined);
@@ -85,16 +85,16 @@ test("RESP-05 BILL-02 a whole answer is not charged where another end stands, an
   const job = await begun();
   const { response } = storedResponse("resp_1");
   await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "cancelled", response, events: [] });
-  const { takeEnd } = store;
+  const { claimEnd } = store;
   let away = 2;
-  store.takeEnd = (...end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : takeEnd(...end));
+  store.claimEnd = (...end) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : claimEnd(...end));
   expect((await jobs.takeEnd("resp_1", "all"))?.code).toBe("service_unavailable");
   expect([away, jobs.isTakenUp("resp_1")]).toEqual([-1, false]);
   await jobs.finish(job, undefined);
   await store.remove("ws_1", "resp_1", 2000);
   // A process that ends does not wait: what it could not ask about is the next one's, and is free.
   const last = await begun();
-  store.takeEnd = () => Promise.reject(new Error("the store is away"));
+  store.claimEnd = () => Promise.reject(new Error("the store is away"));
   const asked = jobs.takeEnd("resp_1", "all");
   last.abandon();
   expect((await asked)?.code).toBe("service_unavailable");
@@ -109,10 +109,10 @@ test("BILL-09 BILL-02 RESP-05 the store is not waited for beyond hold and claim:
       ["less", "service_unavailable"],
     ] as const) {
       const job = await begun();
-      const { takeEnd } = store;
-      store.takeEnd = unheard;
+      const { claimEnd } = store;
+      store.claimEnd = unheard;
       expect((await jobs.takeEnd("resp_1", made))?.code).toBe(code);
-      store.takeEnd = takeEnd;
+      store.claimEnd = claimEnd;
       expect(jobs.isTakenUp("resp_1")).toBe(made === "less");
       await jobs.finish(job, undefined);
       await store.remove("ws_1", "resp_1", 2000);
@@ -121,14 +121,14 @@ test("BILL-09 BILL-02 RESP-05 the store is not waited for beyond hold and claim:
 }, 30_000);
 
 test("RESP-05 BILL-09 an end that is taken after it was given up, heard of or not, is given back: who takes the work up begins it", async () => {
-  const { takeEnd } = store;
+  const { claimEnd } = store;
   for (const heard of ["late", "never"]) {
     const job = await begun();
     const silence = Promise.withResolvers<void>();
     const done = Promise.withResolvers<string>();
-    store.takeEnd = async (...asked) => {
+    store.claimEnd = async (...asked) => {
       await silence.promise;
-      const end = await takeEnd(...asked);
+      const end = await claimEnd(...asked);
       done.resolve(end);
       if (heard === "never") throw new Error("the connection was lost");
       return end;
@@ -137,36 +137,36 @@ test("RESP-05 BILL-09 an end that is taken after it was given up, heard of or no
     await jobs.finish(job, new Error("the provider is away"));
     silence.resolve();
     expect(await done.promise).toBe("taken");
-    await expect.poll(() => store.begin("resp_1")).toEqual({ is: "begun", run: 2 });
+    await expect.poll(() => store.startRun("resp_1")).toEqual({ is: "begun", run: 2 });
     expect(await store.unfinished()).toMatchObject([{ id: "resp_1", isAnswering: false }]);
-    store.takeEnd = takeEnd;
+    store.claimEnd = claimEnd;
     await store.remove("ws_1", "resp_1", 2000);
   }
 }, 30_000);
 
 test("RESP-05 BILL-09 an end that was taken by a question that hangs is given back as soon as it is left", async () => {
   const job = await begun();
-  const { takeEnd } = store;
-  store.takeEnd = async (...asked) => {
-    await takeEnd(...asked);
+  const { claimEnd } = store;
+  store.claimEnd = async (...asked) => {
+    await claimEnd(...asked);
     return new Promise<never>(() => undefined);
   };
   expect((await jobs.takeEnd("resp_1", "less"))?.code).toBe("service_unavailable");
-  await expect.poll(() => store.begin("resp_1")).toEqual({ is: "begun", run: 2 });
-  store.takeEnd = takeEnd;
+  await expect.poll(() => store.startRun("resp_1")).toEqual({ is: "begun", run: 2 });
+  store.claimEnd = claimEnd;
   await jobs.finish(job, new Error("the provider is away"));
 });
 
 test("RESP-05 BILL-02 a whole answer is not kept where the store fell silent after it had told that another end stands", async () => {
   const job = await begun();
-  const { takeEnd } = store;
-  store.takeEnd = () => new Promise<never>(() => undefined);
+  const { claimEnd } = store;
+  store.claimEnd = () => new Promise<never>(() => undefined);
   const asked = jobs.takeEnd("resp_1", "all");
   const { response } = storedResponse("resp_1");
   await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "cancelled", response, events: [] });
   await jobs.stopUnwanted();
   expect((await asked)?.code).toBe("service_unavailable");
-  store.takeEnd = takeEnd;
+  store.claimEnd = claimEnd;
   await jobs.finish(job, undefined);
 });
 
@@ -183,7 +183,7 @@ test("BILL-09 RESP-05 one of several instances that stops leaves hold and key of
   for (const instances of ["several", "one"] as const) {
     const stopping = jobsWith(store, { instances });
     const job = await begunJob(stopping);
-    await store.begin("resp_1");
+    await store.startRun("resp_1");
     stopping.abandon();
     expect(await stopping.takeEnd("resp_1", "less")).toBeUndefined();
     expect([stopping.isTakenUp("resp_1"), stopping.isUnrecorded("resp_1")]).toEqual([instances === "several", true]);
@@ -225,10 +225,10 @@ async function failsAnew(how: "unbegun" | "unheard"): Promise<unknown[]> {
   const others = jobsWith(store);
   const job = new Job(storedResponse("resp_1", { status: "in_progress", background: "streamed", runs: 1 }));
   others.reopen(job);
-  const { begin } = store;
-  store.begin = async (id) => Promise.reject(new Error(`the connection was lost: ${(await begin(id)).is}`));
+  const { startRun } = store;
+  store.startRun = async (id) => Promise.reject(new Error(`the connection was lost: ${(await startRun(id)).is}`));
   if (how === "unheard") await expect(others.begin(job)).rejects.toThrow("lost");
-  store.begin = begin;
+  store.startRun = startRun;
   const why = await others.takeEnd("resp_1", "less");
   const left = [why?.code, others.isTakenUp("resp_1"), others.isUnrecorded("resp_1")];
   await others.finish(job, new Error("the queue is full"));
@@ -273,13 +273,13 @@ test("RESP-04 RESP-05 work that the store could not begin ends as failed, and is
     await store.add(row, REQUEST);
     const job = new Job(row);
     jobs.reopen(job);
-    const { begin, takeEnd } = store;
-    store.begin = () => Promise.reject(new Error("the connection was lost"));
+    const { startRun, claimEnd } = store;
+    store.startRun = () => Promise.reject(new Error("the connection was lost"));
     await expect(jobs.begin(job)).rejects.toThrow("lost");
-    store.begin = begin;
-    store.takeEnd = () => Promise.reject(new Error("the store is away"));
+    store.startRun = startRun;
+    store.claimEnd = () => Promise.reject(new Error("the store is away"));
     const asked = jobs.takeEnd("resp_1", "less");
-    store.takeEnd = takeEnd;
+    store.claimEnd = claimEnd;
     await jobs.stopUnwanted();
     expect(await asked).toBeUndefined();
     await jobs.finish(job, fault("service_unavailable", { message: "The store is away." }));
@@ -291,11 +291,11 @@ test("RESP-04 RESP-05 work that the store could not begin ends as failed, and is
 
 test("RESP-04 work that was called off while the store could not say whether it had begun is stopped", async () => {
   const job = await queuedJob(jobs);
-  const { begin } = store;
-  store.begin = () => Promise.reject(new Error("the connection was lost"));
+  const { startRun } = store;
+  store.startRun = () => Promise.reject(new Error("the connection was lost"));
   await expect(jobs.begin(job)).rejects.toThrow("lost");
-  store.begin = begin;
-  await store.callOff("ws_1", "resp_1");
+  store.startRun = startRun;
+  await store.cancel("ws_1", "resp_1");
   await jobs.stopUnwanted();
   await jobs.finish(job, new Error("the store was away"));
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", response: { error: null } });
@@ -305,7 +305,7 @@ test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's 
   const job = await begun();
   job.sink.start(200, {});
   const { response } = storedResponse("resp_1");
-  await store.begin("resp_1");
+  await store.startRun("resp_1");
   await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "completed", response, events: [] });
   await jobs.stopUnwanted();
   expect([job.sink.gone, job.sink.refusal?.code]).toEqual([false, "service_unavailable"]);
@@ -317,7 +317,7 @@ test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's 
 
 test("RESP-04 cancelling where work was begun that another instance has begun anew holds for both", async () => {
   const job = await begun();
-  await store.begin("resp_1");
+  await store.startRun("resp_1");
   job.sink.onGone(() => void jobs.finish(job, undefined));
   const gateway = { state: memoryState(systemClock) };
   await endWork({ jobs, store, clock: { ...systemClock, nowMs: () => 2000 }, gateway }, "ws_1", "resp_1");

@@ -2,9 +2,9 @@ import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
 import {
   type ResponseEnd,
   type ResponseEvent,
+  responseStatusOf,
   type ServedBy,
   type StoredResponse,
-  statusIn,
 } from "../../domain/responses/response-store.ts";
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody, patchMembers } from "../../kit/json.ts";
 import { losslessMember, parsePreciseJson } from "../../kit/lossless-json.ts";
@@ -131,7 +131,7 @@ export class Job {
 
   /** The provider has told the whole answer. */
   get isMade(): boolean {
-    return this.#final !== undefined && statusIn(this.#final) !== "failed";
+    return this.#final !== undefined && responseStatusOf(this.#final) !== "failed";
   }
 
   /** Resolves when its answer begins. */
@@ -190,7 +190,7 @@ export class Job {
     const final = this.#final;
     if (final !== undefined) {
       const last = this.#keepsEvents ? this.#last.map((event) => this.#numbered(event)) : [];
-      return { status: statusIn(final), response: final, last };
+      return { status: responseStatusOf(final), response: final, last };
     }
     const problem = this.#cancelled === "yes" ? null : (this.sink.refusal ?? problemOf(failure));
     const status = problem === null ? "cancelled" : "failed";

@@ -139,7 +139,7 @@ test("RESP-05 time in which instances could not say what they work on does not c
 test("RESP-05 an instance whose SQL does not answer goes on saying what it works on, and stops without it", async () => {
   await begun();
   const silent = () => new Promise<never>(() => undefined);
-  store.wanted = silent;
+  store.activeRuns = silent;
   store.unfinished = silent;
   const board = memoryBoard(systemClock, systemTimers);
   const told: string[] = [];
@@ -185,11 +185,11 @@ test("RESP-04 whoever had lost its connection when work was to be ended hears of
 test("RESP-05 that an answer has begun is in the store at once, also where no event of it is", async () => {
   const polled = new Job(storedResponse("resp_1", { status: "queued", background: "polled" }));
   await jobs.open(polled, REQUEST);
-  const answering = async () => (await store.unfinished())[0]?.isAnswering;
+  const answering = async () => (await store.unfinished())[0]?.hasStartedAnswering;
   expect(await answering()).toBe(false);
-  const mark = store.answering;
+  const mark = store.markAnswering;
   let away = 1;
-  store.answering = (id) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : mark(id));
+  store.markAnswering = (id) => (away-- > 0 ? Promise.reject(new Error("the store is away")) : mark(id));
   polled.sink.start(200, {});
   await expect.poll(answering).toBe(true);
   polled.cancel();
@@ -198,7 +198,7 @@ test("RESP-05 that an answer has begun is in the store at once, also where no ev
 
 test("RESP-04 work that was called off before it begins is not begun", async () => {
   const job = await queued();
-  await store.callOff("ws_1", "resp_1");
+  await store.cancel("ws_1", "resp_1");
   await jobs.begin(job);
   expect(job.sink.gone).toBe(true);
   await jobs.finish(job, undefined);
@@ -249,7 +249,7 @@ test("RESP-04 work that was called off, ended or deleted without being told is s
     await jobs.open(job, REQUEST);
     if (job.stored.id !== "resp_new") await jobs.begin(job);
   }
-  await store.callOff("ws_1", "resp_off");
+  await store.cancel("ws_1", "resp_off");
   const { response } = storedResponse("resp_over");
   await store.finish({ id: "resp_over", workspaceId: "ws_1", status: "failed", response, events: [] });
   await store.remove("ws_1", "resp_gone", 2000);
@@ -270,7 +270,7 @@ test("RESP-04 work that was called off, ended or deleted without being told is s
 
 test("RESP-04 RESP-05 work that another instance has begun anew is stopped, and leaves record, hold and end to that one", async () => {
   const job = await begun();
-  expect(await store.begin("resp_1")).toEqual({ is: "begun", run: 2 });
+  expect(await store.startRun("resp_1")).toEqual({ is: "begun", run: 2 });
   const reader = new SlowSink();
   reader.hurry();
   const followed = followJob({ store, keepAliveMs: 1000 }, job, reader, -1, {});

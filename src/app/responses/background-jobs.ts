@@ -3,7 +3,7 @@ import { Fault, fault } from "../../contract/faults.ts";
 import {
   type BackgroundRequest,
   isUnfinished,
-  type MadePart,
+  type ResponseCompleteness,
   type ResponseRun,
   type StoredResponse,
 } from "../../domain/responses/response-store.ts";
@@ -91,7 +91,7 @@ export class Jobs {
 
   /** The work begins, or is stopped before it does: it may have been called off since it was taken. */
   async begin(job: Job): Promise<void> {
-    const begun = await this.#deps.store.begin(job.stored.id).catch((error: unknown) => {
+    const begun = await this.#deps.store.startRun(job.stored.id).catch((error: unknown) => {
       // It may have begun unheard.
       job.begin(job.ownRun);
       throw error;
@@ -102,7 +102,7 @@ export class Jobs {
   }
 
   /** Before anything of it is settled: why that is not for this run to do; undefined: it is. Never rejects. */
-  async takeEnd(id: string, made: MadePart): Promise<Fault | undefined> {
+  async takeEnd(id: string, made: ResponseCompleteness): Promise<Fault | undefined> {
     return this.#running.get(id)?.takeEnd(made);
   }
 
@@ -132,7 +132,7 @@ export class Jobs {
     // One that has not begun finds out when it does.
     const begun = [...this.#running.values()].map(({ job }) => job).filter(({ run }) => run !== undefined);
     if (begun.length === 0) return;
-    const wanted = await this.#deps.store.wanted();
+    const wanted = await this.#deps.store.activeRuns();
     for (const job of begun) {
       const newest = wanted.get(job.stored.id);
       // An older run is the newest where this one could not begin: it comes to its own end.
@@ -226,7 +226,7 @@ class Work {
     clearInterval(this.#timer);
   }
 
-  async takeEnd(made: MadePart): Promise<Fault | undefined> {
+  async takeEnd(made: ResponseCompleteness): Promise<Fault | undefined> {
     const { store, instances, endWaitMs } = this.#deps;
     const { stored, run, ownRun, phase, isTaken } = this.job;
     if (instances === "one" && made === "all") this.job.take();
@@ -236,7 +236,7 @@ class Work {
     const own = { id: stored.id, run: ownRun };
     const heard = this.#untilHeard(
       "whose a background response is to end could not be looked up yet",
-      () => store.takeEnd(own, run === undefined ? "unbegun" : made),
+      () => store.claimEnd(own, run === undefined ? "unbegun" : made),
       endWaitMs,
     );
     // One question alone may go unanswered for longer than that.
@@ -262,7 +262,7 @@ class Work {
   async #giveEndBack(run: Pick<ResponseRun, "id" | "run">): Promise<void> {
     await this.#untilHeard(
       "a background response that was left could not be given back",
-      () => this.#deps.store.giveEndBack(run),
+      () => this.#deps.store.releaseEnd(run),
       SAVE_FOR_MS,
     );
   }
@@ -314,7 +314,7 @@ class Work {
     const { id } = this.job.stored;
     while (this.job.phase === "running") {
       try {
-        return await store.answering(id);
+        return await store.markAnswering(id);
       } catch (error) {
         warn({ err: error, requestId: id }, "that a background response has begun could not be stored yet");
         await sleep(FLUSH_EVERY_MS);

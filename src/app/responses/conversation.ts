@@ -1,5 +1,5 @@
 import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
-import { outputOf } from "../../domain/responses/response-items.ts";
+import { outputItems } from "../../domain/responses/response-items.ts";
 import type { ResponseStore } from "../../domain/responses/response-store.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { short } from "../printable.ts";
@@ -55,7 +55,7 @@ async function historyOf(
   const last = chain.links.at(-1);
   if (last?.status === "queued" || last?.status === "in_progress")
     throw invalidValue("previous_response_id", "that response is still being made. Wait until it is completed");
-  return chain.links.flatMap(({ input, response }) => [...input, ...outputOf(response)]);
+  return chain.links.flatMap(({ input, response }) => [...input, ...outputItems(response)]);
 }
 
 function charsOf(found: ReadonlyMap<string, JsonObject>, ids: readonly string[]): number {

@@ -1,6 +1,10 @@
 import type { SharedState } from "../../domain/admission/shared-state.ts";
-import { outputOf } from "../../domain/responses/response-items.ts";
-import { type MadeAnswer, type StoredResponse, statusIn } from "../../domain/responses/response-store.ts";
+import { outputItems } from "../../domain/responses/response-items.ts";
+import {
+  type CompletedResponse,
+  responseStatusOf,
+  type StoredResponse,
+} from "../../domain/responses/response-store.ts";
 import { errorFields } from "../../language/dialects/responses/upstream/errors.ts";
 import { eventOf, eventsOf, itemsDone } from "./response-events.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
@@ -36,12 +40,12 @@ export async function endUnmade(
 export async function endMade(
   { store, gateway: { state } }: Unmaking,
   stored: StoredResponse,
-  { response, servedBy }: MadeAnswer,
+  { response, servedBy }: CompletedResponse,
 ): Promise<void> {
   const { id, workspaceId, background, runs: lastRun } = stored;
-  const status = statusIn(response);
+  const status = responseStatusOf(response);
   const told = await eventsOf(store, stored);
-  const done = itemsDone(outputOf(response), told);
+  const done = itemsDone(outputItems(response), told);
   const events = [...done, eventOf(`response.${status}`, told.count + done.length, { response })];
   const kept = background === "streamed" ? events : [];
   const is = await store.finish({ id, workspaceId, lastRun, status, response, events: kept, servedBy });

@@ -46,7 +46,7 @@ export async function endWork(room: Ending, workspaceId: string, id: string): Pr
   };
   // Where it was given up here, or taken up elsewhere, its end is not in the store yet.
   if ((await unfinished()) === undefined) return;
-  await store.callOff(workspaceId, id);
+  await store.cancel(workspaceId, id);
   await elsewhere?.end(workspaceId, id);
   if (await elsewhere?.isWorkedOn(id)) return;
   const left = await unfinished();

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { invalidValue } from "../../contract/faults.ts";
 import type { InputItemsQuery, ResponseItemList } from "../../contract/schemas/stored-responses.ts";
-import { idOf, madeName, outputOf, typeOf } from "../../domain/responses/response-items.ts";
+import { derivedItemId, itemIdOf, itemTypeOf, outputItems } from "../../domain/responses/response-items.ts";
 import type { StoredResponse } from "../../domain/responses/response-store.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { referenceOf } from "./conversation.ts";
@@ -49,14 +49,14 @@ async function itemsBehind({ store, clock }: Deps, stored: StoredResponse): Prom
   const chain = previousId === null ? undefined : await store.chain(workspaceId, previousId, clock.nowMs());
   const before = chain === undefined || chain.is === "too_long" ? [] : chain.links;
   const turns = [
-    ...before.map(({ id, input, response }) => ({ id, items: [...input, ...outputOf(response)] })),
+    ...before.map(({ id, input, response }) => ({ id, items: [...input, ...outputItems(response)] })),
     { id: stored.id, items: stored.input },
   ];
   const listed = new Map<string, JsonObject>();
   for (const { id, items } of turns)
     for (const [place, item] of items.entries()) {
-      const own = idOf(item);
-      listed.set(own === undefined || listed.has(own) ? madeName(id, item, place) : own, item);
+      const own = itemIdOf(item);
+      listed.set(own === undefined || listed.has(own) ? derivedItemId(id, item, place) : own, item);
     }
   return [...listed];
 }
@@ -69,7 +69,7 @@ async function resolved({ store, clock }: Deps, workspaceId: string, items: read
 }
 
 function shown(id: string, item: JsonObject): Item {
-  const type = typeOf(item);
+  const type = itemTypeOf(item);
   const whole = { ...item, id, type };
   const { role, content } = item;
   if (type !== "message" || typeof content !== "string") return whole;

@@ -165,8 +165,8 @@ export class WorkElsewhere {
   }
 }
 
-function waitMsFor({ runs, made }: UnfinishedResponse): number {
-  return runs === 0 || made !== undefined ? MAY_BE_RECORDED_MS : NOBODYS_MS;
+function waitMsFor({ runs, completed }: UnfinishedResponse): number {
+  return runs === 0 || completed !== undefined ? MAY_BE_RECORDED_MS : NOBODYS_MS;
 }
 
 const Ids = z.array(z.string());

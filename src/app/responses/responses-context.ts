@@ -3,8 +3,8 @@ import { ResponsesRequest } from "../../contract/schemas/responses.ts";
 import {
   type BackgroundKind,
   type BackgroundRequest,
+  responseStatusOf,
   type StoredResponse,
-  statusIn,
 } from "../../domain/responses/response-store.ts";
 import type { Store } from "../../io/store/sql/store.ts";
 import type { InboundResponses } from "../../io/upstream/lane.ts";
@@ -116,7 +116,12 @@ function streamedBody(sent: ParsedBody): ParsedBody {
 export function rowOf(room: ResponsesRoom, exchange: Exchange, asked: Asked, final: string): StoredResponse {
   const response = parsePreciseJson(final);
   if (!isJsonObject(response)) throw new Error("the answer is not a JSON object");
-  return { ...baseRow(room, exchange, asked), status: statusIn(response), model: String(response["model"]), response };
+  return {
+    ...baseRow(room, exchange, asked),
+    status: responseStatusOf(response),
+    model: String(response["model"]),
+    response,
+  };
 }
 
 /** The row of an answer that is to be made. */

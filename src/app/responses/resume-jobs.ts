@@ -45,12 +45,12 @@ async function resume(room: ResponsesRoom, row: UnfinishedResponse, resuming: Re
   if (stored === undefined) return;
   const record = await resuming.recordOf(row.id);
   // It was charged as a whole answer, and its process died before that was shown to anyone.
-  if (row.made !== undefined && record?.errorCode === null && room.mayKeep(row.workspaceId, row.keyId))
-    return endMade(room, stored, row.made);
+  if (row.completed !== undefined && record?.errorCode === null && room.mayKeep(row.workspaceId, row.keyId))
+    return endMade(room, stored, row.completed);
   const principal = resuming.callerOf(row.keyId);
-  if (row.isCalledOff) return endUnmade(room, stored, { is: "cancelled" });
+  if (row.isCancelled) return endUnmade(room, stored, { is: "cancelled" });
   const { count, hasAnswer } = await eventsOf(room.store, stored);
-  const isHalfMade = row.isAnswering || hasAnswer || record !== undefined;
+  const isHalfMade = row.hasStartedAnswering || hasAnswer || record !== undefined;
   const why = isHalfMade ? HALF_MADE : whyNot(row, principal);
   if (why === undefined && principal !== undefined && row.request !== undefined) {
     const job = new Job(stored, count);

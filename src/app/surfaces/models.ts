@@ -6,7 +6,7 @@ import type { Connections, Endpoint, Model, Snapshot } from "../../domain/catalo
 import { asProven, type Proven } from "../../domain/catalogue/proofs.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
-import { type Policy, tightened } from "../../domain/tenancy/policy.ts";
+import { type Policy, tightenPolicy } from "../../domain/tenancy/policy.ts";
 import { type Exchange, type Handler, principalOf, type Reply, whole } from "../exchange.ts";
 import { short } from "../printable.ts";
 import { readLenientQuery, readSelection } from "./catalogue-filter.ts";
@@ -54,7 +54,7 @@ function tagged(exchange: Exchange, body: unknown): Reply {
 
 function modelList(deps: ModelDeps, exchange: Exchange): ModelList {
   const { workspace, key } = principalOf(exchange);
-  const policy = tightened(workspace.policy, key.policy);
+  const policy = tightenPolicy(workspace.policy, key.policy);
   const context = contextOf(deps, workspace);
   const { snapshot, nowMs } = context;
   const { limit, cursor, after_id, before_id, sort, ...filters } = readLenientQuery(exchange, ModelListQuery);
@@ -157,7 +157,7 @@ function callableEndpoints(
 
 function oneModel(deps: ModelDeps, exchange: Exchange) {
   const { workspace, key } = principalOf(exchange);
-  const policy = tightened(workspace.policy, key.policy);
+  const policy = tightenPolicy(workspace.policy, key.policy);
   const context = contextOf(deps, workspace);
   const id = exchange.params["id"] ?? "";
   const model = context.snapshot.models.get(id);

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { fault } from "../../contract/faults.ts";
 import type { RequestCost } from "../../contract/schemas/requests.ts";
 import type { LogStore, RequestRecord } from "../../domain/record/record.ts";
-import { mayHearOf, type Principal } from "../../domain/tenancy/key.ts";
+import { maySeeRequestsOf, type Principal } from "../../domain/tenancy/key.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { type Handler, principalOf, whole } from "../exchange.ts";
 import { type CatchingUp, demandCaughtUp } from "../ingest-barrier.ts";
@@ -32,7 +32,7 @@ function mayCall({ key: { scopes } }: Principal): void {
 }
 
 function isFor(principal: Principal, record: RequestRecord | undefined): record is RequestRecord {
-  return record?.workspaceId === principal.workspace.id && mayHearOf(principal, record.memberId);
+  return record?.workspaceId === principal.workspace.id && maySeeRequestsOf(principal, record.memberId);
 }
 
 async function find(deps: RequestsDeps, id: string, principal: Principal): Promise<RequestRecord> {

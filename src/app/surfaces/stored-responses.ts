@@ -1,7 +1,7 @@
 import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import { InputItemsQuery, RetrieveQuery } from "../../contract/schemas/stored-responses.ts";
 import { isUnfinished, type ServedBy, type StoredResponse } from "../../domain/responses/response-store.ts";
-import { mayHearOf } from "../../domain/tenancy/key.ts";
+import { maySeeRequestsOf } from "../../domain/tenancy/key.ts";
 import { type Exchange, type Handler, principalOf, type Sink, streamed, whole } from "../exchange.ts";
 import { short } from "../printable.ts";
 import { readQuery } from "../request-input.ts";
@@ -60,7 +60,7 @@ async function retrieve(room: ResponsesRoom, exchange: Exchange, sink: Sink): Pr
 
 /** Who served it, for those who may find that in the log. While it is being made it is known where that is done. */
 function servedBy(room: ResponsesRoom, exchange: Exchange, stored: StoredResponse): ServedBy | undefined {
-  if (!mayHearOf(principalOf(exchange), room.memberOf(stored.keyId))) return undefined;
+  if (!maySeeRequestsOf(principalOf(exchange), room.memberOf(stored.keyId))) return undefined;
   return isUnfinished(stored) ? room.jobs.find(stored.workspaceId, stored.id)?.servedBy : stored.servedBy;
 }
 

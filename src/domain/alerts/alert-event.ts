@@ -2,7 +2,7 @@ import { z } from "zod";
 import { dayStartMs, parseDayName, spanOf } from "../../kit/calendar.ts";
 import { formatNanos } from "../../kit/money.ts";
 import type { Workspace } from "../tenancy/workspace.ts";
-import type { Happening, LimitFact } from "./evaluate-rules.ts";
+import type { AlertCondition, LimitUsage } from "./evaluate-rules.ts";
 
 /** What the people of a workspace call the one whose limit it is. */
 export type SpenderNames = {
@@ -11,10 +11,10 @@ export type SpenderNames = {
   readonly keyName: string | null;
 };
 
-export const NOBODY: SpenderNames = { member: null, key: null, keyName: null };
+export const NO_SPENDER_NAMES: SpenderNames = { member: null, key: null, keyName: null };
 
 /** An alert as receivers get it: for people (`title`, `message`, `advice`) and for programs (`data`). */
-const shape = z.object({
+const alertEventSchema = z.object({
   id: z.string(),
   type: z.string(),
   created_at: z.string(),
@@ -24,10 +24,10 @@ const shape = z.object({
   advice: z.string(),
   data: z.record(z.string(), z.unknown()),
 });
-export type AlertEvent = z.infer<typeof shape>;
+export type AlertEvent = z.infer<typeof alertEventSchema>;
 
-export function readEvent(text: string): AlertEvent {
-  return shape.parse(JSON.parse(text));
+export function parseAlertEvent(text: string): AlertEvent {
+  return alertEventSchema.parse(JSON.parse(text));
 }
 
 const TYPES = {
@@ -37,29 +37,33 @@ const TYPES = {
   test: "test",
 } as const;
 
-type Told = Pick<AlertEvent, "title" | "message" | "advice" | "data">;
+type AlertText = Pick<AlertEvent, "title" | "message" | "advice" | "data">;
 
-export type About = { readonly id: string; readonly atMs: number; readonly workspace: Workspace };
+export type AlertHeader = { readonly id: string; readonly atMs: number; readonly workspace: Workspace };
 
-export function eventOf({ id, atMs, workspace }: About, happening: Happening, names: SpenderNames): AlertEvent {
+export function buildAlertEvent(
+  { id, atMs, workspace }: AlertHeader,
+  happening: AlertCondition,
+  names: SpenderNames,
+): AlertEvent {
   const { slug, name } = workspace;
   return {
     id,
     type: TYPES[happening.is],
     created_at: new Date(atMs).toISOString(),
     workspace: { id: workspace.id, slug, name },
-    ...told(happening, workspace, names),
+    ...describeCondition(happening, workspace, names),
   };
 }
 
-function told(happening: Happening, workspace: Workspace, names: SpenderNames): Told {
+function describeCondition(happening: AlertCondition, workspace: Workspace, names: SpenderNames): AlertText {
   switch (happening.is) {
     case "balance_low":
-      return lowBalance(happening, workspace);
+      return lowBalanceText(happening, workspace);
     case "limit_reached":
-      return limitReached(happening, workspace, names);
+      return limitReachedText(happening, workspace, names);
     case "credential_refused":
-      return keyRefused(happening, workspace);
+      return keyRefusedText(happening, workspace);
     case "test":
       return {
         title: `Test alert of workspace ${workspace.slug}`,
@@ -70,7 +74,7 @@ function told(happening: Happening, workspace: Workspace, names: SpenderNames): 
   }
 }
 
-type Of<Kind extends Happening["is"]> = Extract<Happening, { is: Kind }>;
+type ConditionOf<Kind extends AlertCondition["is"]> = Extract<AlertCondition, { is: Kind }>;
 
 const NANOS_PER_CENT = 10_000_000n;
 
@@ -80,7 +84,10 @@ function inCents(nanos: bigint): string {
   return formatNanos(nanos - rest);
 }
 
-function lowBalance({ balanceNanos, thresholdNanos }: Of<"balance_low">, { slug, currency }: Workspace): Told {
+function lowBalanceText(
+  { balanceNanos, thresholdNanos }: ConditionOf<"balance_low">,
+  { slug, currency }: Workspace,
+): AlertText {
   const [balance, threshold] = [formatNanos(balanceNanos), formatNanos(thresholdNanos)];
   const said = inCents(balanceNanos);
   const isSpent = balanceNanos <= 0n;
@@ -96,7 +103,11 @@ function lowBalance({ balanceNanos, thresholdNanos }: Of<"balance_low">, { slug,
 
 const PERIOD = { day: "daily", month: "monthly" } as const;
 
-function limitReached({ percent, limit }: Of<"limit_reached">, workspace: Workspace, names: SpenderNames): Told {
+function limitReachedText(
+  { percent, limit }: ConditionOf<"limit_reached">,
+  workspace: Workspace,
+  names: SpenderNames,
+): AlertText {
   const { slug, currency } = workspace;
   const [most, spent] = [formatNanos(limit.limitNanos), formatNanos(limit.spentNanos)];
   const resets = new Date(resetsAtMs(limit)).toISOString();
@@ -126,16 +137,16 @@ function limitReached({ percent, limit }: Of<"limit_reached">, workspace: Worksp
   };
 }
 
-function spenderName({ of }: LimitFact, { slug }: Workspace, { member, key, keyName }: SpenderNames): string {
+function spenderName({ of }: LimitUsage, { slug }: Workspace, { member, key, keyName }: SpenderNames): string {
   if (of === "workspace") return `workspace ${slug}`;
   return of === "member" ? `member ${member ?? "(removed)"}` : `key "${keyName ?? ""}" (${key ?? "removed"})`;
 }
 
-function resetsAtMs({ per, period }: LimitFact): number {
+function resetsAtMs({ per, period }: LimitUsage): number {
   return dayStartMs(spanOf(per, dayStartMs(parseDayName(period))).endDay);
 }
 
-function keyRefused({ provider, status }: Of<"credential_refused">, { slug }: Workspace): Told {
+function keyRefusedText({ provider, status }: ConditionOf<"credential_refused">, { slug }: Workspace): AlertText {
   return {
     title: `${provider} refuses the own key of workspace ${slug}`,
     message: `${provider} answered ${status} to a request with the key of workspace ${slug}'s own.`,
@@ -145,15 +156,15 @@ function keyRefused({ provider, status }: Of<"credential_refused">, { slug }: Wo
 }
 
 /** Characters that end a line or draw: a name must not become a header, or another line of the mail. */
-const UNPRINTED = /[\p{Cc}\p{Cf}\u2028\u2029]+/gu;
+const CONTROL_CHARACTERS = /[\p{Cc}\p{Cf}\u2028\u2029]+/gu;
 
-export type Letter = { readonly subject: string; readonly text: string };
+export type MailContent = { readonly subject: string; readonly text: string };
 
 const SUBJECT_CHARS_MAX = 150;
 
 /** Plain text, each sentence in a paragraph of its own. */
-export function letterOf({ id, title, message, advice, workspace }: AlertEvent): Letter {
-  const line = (text: string) => text.replace(UNPRINTED, " ").trim();
+export function mailContentOf({ id, title, message, advice, workspace }: AlertEvent): MailContent {
+  const line = (text: string) => text.replace(CONTROL_CHARACTERS, " ").trim();
   const about = `Workspace: ${line(workspace.name)} (${workspace.slug})\nAlert: ${id}`;
   return {
     subject: line(title).slice(0, SUBJECT_CHARS_MAX),

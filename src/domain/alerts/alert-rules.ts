@@ -1,7 +1,7 @@
-import type { Slot } from "../tenancy/vault.ts";
+import type { EncryptionContext } from "../tenancy/vault.ts";
 
 /** Where alerts are sent besides mail. What is signed with stays sealed until something is sent. */
-export type Webhook = {
+export type AlertWebhook = {
   readonly url: string;
   readonly sealed: Uint8Array;
   readonly secretChangedAtMs: number;
@@ -18,14 +18,14 @@ export type AlertRules = {
   readonly credentialRefused: boolean;
   /** Null: its owners and admins, whoever they are at the time. */
   readonly mailTo: readonly string[] | null;
-  readonly webhook: Webhook | null;
+  readonly webhook: AlertWebhook | null;
   readonly changedAtMs: number;
 };
 
 const DEFAULT_PERCENTS: readonly number[] = [80, 100];
 
 /** What a workspace begins with when it sets its first rule. */
-export function firstRules(workspaceId: string, nowMs: number): AlertRules {
+export function defaultAlertRules(workspaceId: string, nowMs: number): AlertRules {
   return {
     workspaceId,
     lowBalanceNanos: null,
@@ -44,6 +44,6 @@ export type WebhookSecrets = {
 };
 
 /** It opens in no other workspace. */
-export function webhookSlot(workspaceId: string): Slot {
+export function webhookEncryptionContext(workspaceId: string): EncryptionContext {
   return { workspaceId, column: "alert_rules.webhook_secret", row: workspaceId };
 }

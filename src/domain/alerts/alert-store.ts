@@ -1,5 +1,5 @@
 import type { AlertRules } from "./alert-rules.ts";
-import type { Standing } from "./evaluate-rules.ts";
+import type { ActiveAlert } from "./evaluate-rules.ts";
 
 export const CHANNELS = ["mail", "webhook"] as const;
 export type Channel = (typeof CHANNELS)[number];
@@ -29,9 +29,9 @@ export type Delivery = {
 };
 
 /** A crossing with what is to be sent because of it. */
-export type Fired = Standing & { readonly alertId: string; readonly deliveries: readonly Delivery[] };
+export type FiredAlert = ActiveAlert & { readonly alertId: string; readonly deliveries: readonly Delivery[] };
 
-export type DueLimit = { readonly inAll: number; readonly perWorkspace: number };
+export type DueBatchLimit = { readonly total: number; readonly perWorkspace: number };
 
 export type AlertRuleStore = {
   /** Of one workspace alone where it is named. */
@@ -44,16 +44,21 @@ export type AlertRuleStore = {
 export type AlertStore = {
   readonly rules: Pick<AlertRuleStore, "all">;
   /** What was told and is not to be told again. */
-  standing(workspaceId: string): Promise<Standing[]>;
+  activeAlerts(workspaceId: string): Promise<ActiveAlert[]>;
   /** What is over may be told again, and what is new is told: once, also where two processes found it. */
-  turn(workspaceId: string, over: readonly Standing[], fired: readonly Fired[], nowMs: number): Promise<void>;
+  recordTransitions(
+    workspaceId: string,
+    over: readonly ActiveAlert[],
+    fired: readonly FiredAlert[],
+    nowMs: number,
+  ): Promise<void>;
   /** What is to be tried now, some of each workspace: those with much to send do not go before the others. */
-  due(nowMs: number, limit: DueLimit): Promise<Delivery[]>;
+  due(nowMs: number, limit: DueBatchLimit): Promise<Delivery[]>;
   /** Counts a try and keeps others away from it until then; false when somebody else was faster. */
   claim(delivery: Delivery, untilMs: number): Promise<boolean>;
   conclude(id: string, end: Pick<Delivery, "state" | "atMs" | "lastError">): Promise<void>;
   /** How many alerts a workspace was told since then. */
-  toldSince(workspaceId: string, sinceMs: number): Promise<number>;
+  countAlertsSince(workspaceId: string, sinceMs: number): Promise<number>;
   /** Newest first. */
   deliveries(
     workspaceId: string,

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { OPEN_POLICY } from "../tenancy/policy.ts";
-import { eventOf, letterOf, NOBODY, readEvent } from "./alert-event.ts";
-import { firstRules } from "./alert-rules.ts";
-import { type Facts, judge, type LimitFact, type Standing } from "./evaluate-rules.ts";
+import { buildAlertEvent, mailContentOf, NO_SPENDER_NAMES, parseAlertEvent } from "./alert-event.ts";
+import { defaultAlertRules } from "./alert-rules.ts";
+import { type ActiveAlert, type AlertFacts, evaluateRules, type LimitUsage } from "./evaluate-rules.ts";
 
-const RULES = { ...firstRules("ws_1", 1), lowBalanceNanos: 10n };
-const LIMIT: LimitFact = {
+const RULES = { ...defaultAlertRules("ws_1", 1), lowBalanceNanos: 10n };
+const LIMIT: LimitUsage = {
   of: "workspace",
   spenderId: "ws_1",
   per: "day",
@@ -14,18 +14,19 @@ const LIMIT: LimitFact = {
   spentNanos: 0n,
   refused: false,
 };
-const facts = (more: Partial<Facts> = {}): Facts => ({ balanceNanos: 1000n, limits: [], keys: [], ...more });
-const spent = (spentNanos: bigint, more: Partial<LimitFact> = {}) =>
+const facts = (more: Partial<AlertFacts> = {}): AlertFacts => ({ balanceNanos: 1000n, limits: [], keys: [], ...more });
+const spent = (spentNanos: bigint, more: Partial<LimitUsage> = {}) =>
   facts({ limits: [{ ...LIMIT, spentNanos, ...more }] });
 
 /** What is told by one look after the other, with what stands between them. */
-function follow(...looks: Facts[]): string[][] {
-  let standing: Standing[] = [];
+function follow(...looks: AlertFacts[]): string[][] {
+  let standing: ActiveAlert[] = [];
   return looks.map((look) => {
-    const { crossed, over } = judge(RULES, look, standing);
-    const isOver = (one: Standing) => over.some(({ subject, mark }) => subject === one.subject && mark === one.mark);
-    standing = [...standing.filter((one) => !isOver(one)), ...crossed];
-    return crossed.flatMap(({ happening, subject }) => (happening === null ? [] : [subject]));
+    const { raised, cleared } = evaluateRules(RULES, look, standing);
+    const isOver = (one: ActiveAlert) =>
+      cleared.some(({ subject, mark }) => subject === one.subject && mark === one.mark);
+    standing = [...standing.filter((one) => !isOver(one)), ...raised];
+    return raised.flatMap(({ condition, subject }) => (condition === null ? [] : [subject]));
   });
 }
 
@@ -80,7 +81,7 @@ describe("what is told", () => {
     const key = { provider: "mistral", mark: "a", status: 401 };
     const all = { balanceNanos: -5n, limits: [{ ...LIMIT, spentNanos: 100n }], keys: [key] };
     const standing = [{ subject: "balance", mark: "" }];
-    expect(judge(quiet, all, standing)).toEqual({ crossed: [], over: standing });
+    expect(evaluateRules(quiet, all, standing)).toEqual({ crossed: [], over: standing });
   });
 });
 
@@ -100,18 +101,23 @@ describe("in which words", () => {
 
   test("BILL-10 a mail names the figures with their currency, and a name in it begins no line of its own", () => {
     const low = { is: "balance_low", balanceNanos: 9_876_543_210n, thresholdNanos: 10_000_000_000n } as const;
-    const { subject, text } = letterOf(readEvent(JSON.stringify(eventOf(about, low, NOBODY))));
+    const { subject, text } = mailContentOf(
+      parseAlertEvent(JSON.stringify(buildAlertEvent(about, low, NO_SPENDER_NAMES))),
+    );
     expect(subject).toBe("Balance of workspace research is 9.87 EUR");
     expect(text).toContain("below the 10.00 EUR");
-    expect(eventOf(about, low, NOBODY).data).toMatchObject({ balance: "9.87654321", threshold: "10.00" });
+    expect(buildAlertEvent(about, low, NO_SPENDER_NAMES).data).toMatchObject({
+      balance: "9.87654321",
+      threshold: "10.00",
+    });
     const owed = { ...low, balanceNanos: -4_000_000n } as const;
-    expect(eventOf(about, owed, NOBODY).title).toBe("Balance of workspace research is -0.01 EUR");
+    expect(buildAlertEvent(about, owed, NO_SPENDER_NAMES).title).toBe("Balance of workspace research is -0.01 EUR");
     expect(text).toContain("Workspace: Research Bcc: someone@example.eu (research)\n");
     expect(`${subject}${text}`).not.toMatch(/[\r\u2028]|^Bcc/m);
     const limit = { ...LIMIT, of: "key", limitNanos: 2_500_000_000n, spentNanos: 2_000_000_000n } as const;
     const names = { member: null, key: "key_1", keyName: 'a"\r\nTo: b@example.eu' };
-    const reached = eventOf(about, { is: "limit_reached", percent: 80, limit }, names);
-    expect(letterOf(reached).subject).not.toMatch(/[\r\n]/);
+    const reached = buildAlertEvent(about, { is: "limit_reached", percent: 80, limit }, names);
+    expect(mailContentOf(reached).subject).not.toMatch(/[\r\n]/);
     expect(reached.message).toContain("2.00 EUR of the daily spend limit of key");
     expect(reached.data).toMatchObject({
       percent: 80,

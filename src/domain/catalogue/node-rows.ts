@@ -1,5 +1,5 @@
 import type { Decimal } from "../../kit/money.ts";
-import type { ServedModel, WorkspaceNode } from "../tenancy/node.ts";
+import type { AnnouncedModel, WorkspaceNode } from "../tenancy/node.ts";
 import type { Endpoint, Model, Price, Provider, Region, Sovereignty } from "./catalogue.ts";
 import type { EmbeddingFacts } from "./facts-embeddings.ts";
 
@@ -28,7 +28,7 @@ export const ownModelId = (node: Pick<WorkspaceNode, "name">, localId: string): 
 /** `catalogue` finds the models that local ones are mapped to; a mapping to one that is not there has no effect. */
 export function nodeRows(
   node: WorkspaceNode,
-  served: readonly ServedModel[],
+  served: readonly AnnouncedModel[],
   catalogue: (modelId: string) => Model | undefined,
 ): NodeRows {
   const models: Model[] = [];
@@ -43,7 +43,7 @@ export function nodeRows(
   return { provider: providerRow(node), models, endpoints };
 }
 
-function modelRow(node: WorkspaceNode, local: ServedModel): Model {
+function modelRow(node: WorkspaceNode, local: AnnouncedModel): Model {
   return {
     id: ownModelId(node, local.id),
     name: local.id,
@@ -68,7 +68,7 @@ function modelRow(node: WorkspaceNode, local: ServedModel): Model {
   };
 }
 
-function endpointRow(node: WorkspaceNode, local: ServedModel, model: string): Endpoint {
+function endpointRow(node: WorkspaceNode, local: AnnouncedModel, model: string): Endpoint {
   const provider = providerOf(node);
   return {
     id: `${provider}:${REGION}:${model}`,

@@ -4,7 +4,7 @@ export const RESPONSE_STATUSES = ["queued", "in_progress", "completed", "failed"
 export type ResponseStatus = (typeof RESPONSE_STATUSES)[number];
 
 /** The status that a response object says; what says none is a whole answer. */
-export function statusIn(response: JsonObject): ResponseStatus {
+export function responseStatusOf(response: JsonObject): ResponseStatus {
   return RESPONSE_STATUSES.find((status) => status === response["status"]) ?? "completed";
 }
 
@@ -32,7 +32,7 @@ export type ResponseSummary = {
 };
 
 /** A whole answer, with who made it. */
-export type MadeAnswer = { readonly response: JsonObject; readonly servedBy?: ServedBy | undefined };
+export type CompletedResponse = { readonly response: JsonObject; readonly servedBy?: ServedBy | undefined };
 
 /** What its answer said in headers of who served it, by the names of the headers. */
 export type ServedBy = Readonly<Record<string, string>>;
@@ -56,26 +56,26 @@ export type BackgroundRequest = {
 export type UnfinishedResponse = ResponseSummary & {
   readonly request: BackgroundRequest | undefined;
   /** It has begun to answer, or a run was about to end it: what is left of it is not made anew. */
-  readonly isAnswering: boolean;
+  readonly hasStartedAnswering: boolean;
   /** Its whole answer, which was about to be charged, or was; undefined: there was none yet. */
-  readonly made: MadeAnswer | undefined;
+  readonly completed: CompletedResponse | undefined;
   /** Nobody wants it any more. */
-  readonly isCalledOff: boolean;
+  readonly isCancelled: boolean;
 };
 
 /** One run of the work on a response; the number is the one that `begin` gave it. */
 export type ResponseRun = { readonly workspaceId: string; readonly id: string; readonly run: number };
 
 /** What a run has of an answer when it comes to its end. */
-export type MadePart = "all" | "less";
+export type ResponseCompleteness = "all" | "less";
 
 /** `anothers`: that run goes on, or settles its own. */
-export type EndTaking = "taken" | "anothers" | "over" | "deleted";
+export type EndClaim = "taken" | "anothers" | "over" | "deleted";
 
 export type ResponseEvent = { readonly sequence: number; readonly text: string };
 
 /** A conversation as the store has it, oldest first. */
-export type Chain =
+export type ResponseChain =
   | { readonly is: "whole"; readonly links: readonly StoredResponse[] }
   /** A link was deleted or has expired, or never was in this workspace: only the newer ones are there. */
   | { readonly is: "broken"; readonly links: readonly StoredResponse[] }
@@ -104,7 +104,7 @@ export type ResponseEnd = {
 export type ResponseStore = {
   add(response: StoredResponse, request?: BackgroundRequest): Promise<void>;
   find(workspaceId: string, id: string, nowMs: number): Promise<StoredResponse | undefined>;
-  chain(workspaceId: string, id: string, nowMs: number): Promise<Chain>;
+  chain(workspaceId: string, id: string, nowMs: number): Promise<ResponseChain>;
   /** Items of stored responses by their ids. Undefined: the responses they are of are more than is read at once. */
   items(
     workspaceId: string,
@@ -115,23 +115,25 @@ export type ResponseStore = {
    * Work on it begins, as this run. `unwanted`: it was called off, is over, or is not there any more. `anothers`: a run has
    * taken its end.
    */
-  begin(id: string): Promise<{ readonly is: "begun"; readonly run: number } | { readonly is: "unwanted" | "anothers" }>;
+  startRun(
+    id: string,
+  ): Promise<{ readonly is: "begun"; readonly run: number } | { readonly is: "unwanted" | "anothers" }>;
   /** It has begun to answer. */
-  answering(id: string): Promise<void>;
+  markAnswering(id: string): Promise<void>;
   /**
    * Its whole answer, before it is charged: whoever finds the charge, and nobody who works on it, ends it by that. Nobody
    * is shown it until then, and the request that it could have been run again by goes. What is over stays as it is.
    */
-  made(place: Pick<ResponseRun, "workspaceId" | "id">, answer: MadeAnswer): Promise<void>;
+  made(place: Pick<ResponseRun, "workspaceId" | "id">, answer: CompletedResponse): Promise<void>;
   /** Nobody wants it any more: whoever works on it is to stop, and nobody takes it up. */
-  callOff(workspaceId: string, id: string): Promise<void>;
+  cancel(workspaceId: string, id: string): Promise<void>;
   /**
    * Asked before what a run came to is settled, so that one run alone does: a whole answer is the first one's that asks,
    * anything else no run's after which another has begun. Again is no harm. `unbegun`: by who would have been this run.
    */
-  takeEnd(run: Pick<ResponseRun, "id" | "run">, made: MadePart | "unbegun"): Promise<EndTaking>;
+  claimEnd(run: Pick<ResponseRun, "id" | "run">, made: ResponseCompleteness | "unbegun"): Promise<EndClaim>;
   /** What a run has taken the end of, and leaves, is anybody's again. */
-  giveEndBack(run: Pick<ResponseRun, "id" | "run">): Promise<void>;
+  releaseEnd(run: Pick<ResponseRun, "id" | "run">): Promise<void>;
   /**
    * Its end, together with its last events, in place of those that another run has of the same numbers; the request it
    * could have been run again by goes. What is over already stays as it is, and so does what is another run's: `unchanged`.
@@ -153,7 +155,7 @@ export type ResponseStore = {
   /** Those on which work had begun or was to begin, oldest first. */
   unfinished(): Promise<readonly UnfinishedResponse[]>;
   /** Those that are still to be made, by id: not over, not called off and not deleted. Each with its newest run. */
-  wanted(): Promise<ReadonlyMap<string, number>>;
+  activeRuns(): Promise<ReadonlyMap<string, number>>;
   /** Removes what has expired; answers how many. */
   sweep(nowMs: number): Promise<number>;
   /** How many bytes the contents of a workspace take, from memory: right once it was counted. */

@@ -1,6 +1,6 @@
 import type { FaultCode } from "../../contract/faults.ts";
 import type { Endpoint, Sovereignty } from "../catalogue/catalogue.ts";
-import { type Policy, rungOf } from "../tenancy/policy.ts";
+import { levelRank, type Policy } from "../tenancy/policy.ts";
 
 /** Which rule keeps an endpoint out, and why, in words for the caller. */
 export type Exclusion = { readonly rule: PolicyRule; readonly reason: string };
@@ -33,7 +33,7 @@ export type Conduct = {
  */
 export function excludedByPolicy(endpoint: Conduct, policy: Policy): Exclusion | undefined {
   const { sovereignty } = endpoint;
-  if (policy.floor !== null && rungOf(sovereignty.level) < rungOf(policy.floor)) {
+  if (policy.floor !== null && levelRank(sovereignty.level) < levelRank(policy.floor)) {
     return {
       rule: "sovereignty_floor_not_met",
       reason: `level ${sovereignty.level} is below the floor ${policy.floor}`,

@@ -22,7 +22,7 @@ export type Actor =
   | { readonly is: "token"; readonly token: ManagementToken };
 
 /** What an actor is in the workspace that a call is about; the operator needs none. */
-export type Seat = {
+export type Membership = {
   readonly workspaceId: string;
   readonly role: Role;
   /** The membership; null: a token, which is nobody's. */
@@ -31,8 +31,8 @@ export type Seat = {
 
 const RANKS: Readonly<Record<Role, number>> = { member: 1, admin: 2, owner: 3 };
 
-export function isAtLeast(role: Role, least: Role): boolean {
-  return RANKS[role] >= RANKS[least];
+export function isAtLeast(role: Role, required: Role): boolean {
+  return RANKS[role] >= RANKS[required];
 }
 
 export function isOperatorActor(actor: Actor): boolean {
@@ -40,7 +40,7 @@ export function isOperatorActor(actor: Actor): boolean {
 }
 
 /** How the audit log calls them. */
-export function nameOf(actor: Actor): string {
+export function auditNameOf(actor: Actor): string {
   switch (actor.is) {
     case "operator":
       return "operator";

@@ -1,12 +1,12 @@
 import { addressList } from "../../kit/cidr.ts";
 import type { ApiKey, Principal } from "./key.ts";
-import { LimitBook, type SpendLimit, type SpendLimits } from "./limits.ts";
-import { type Policy, type PolicyVersion, tightened } from "./policy.ts";
+import { type SpendLimit, SpendLimitRegistry, type SpendLimits } from "./limits.ts";
+import { type Policy, type PolicyVersion, tightenPolicy } from "./policy.ts";
 import type { Router, RouterVersion } from "./router.ts";
-import { type ManagementToken, TokenBook } from "./token.ts";
+import { type ManagementToken, TokenRegistry } from "./token.ts";
 import type { Member, Workspace } from "./workspace.ts";
 
-export type Tenants = {
+export type TenantData = {
   workspaces: Workspace[];
   members: Member[];
   keys: ApiKey[];
@@ -17,7 +17,7 @@ export type Tenants = {
 /** Everything about tenants that is kept in SQL; the request path reads the Directory instead. */
 export type TenancyStore = {
   /** Of every router the version in force. Of one workspace alone where it is named. */
-  loadAll(workspaceId?: string): Promise<Tenants>;
+  loadAll(workspaceId?: string): Promise<TenantData>;
   saveWorkspace(workspace: Workspace): Promise<void>;
   saveMember(member: Member): Promise<void>;
   removeMember(memberId: string): Promise<void>;
@@ -28,7 +28,7 @@ export type TenancyStore = {
   /** Adds a version; one that exists already is a conflict. */
   saveRouterVersion(version: RouterVersion): Promise<void>;
   /** Keeps a policy as the next version of a workspace's (no key), or of one of its keys', if it is another one. */
-  keepPolicy(version: Omit<PolicyVersion, "version">): Promise<void>;
+  savePolicyVersion(version: Omit<PolicyVersion, "version">): Promise<void>;
   /** All versions of a workspace and its keys, oldest first. */
   policyHistory(workspaceId: string): Promise<PolicyVersion[]>;
   /** All versions of all routers of a workspace, oldest first. */
@@ -38,26 +38,26 @@ export type TenancyStore = {
 };
 
 /** `keyId` is the first key of the caller's line. */
-export type Spender = { readonly keyId: string; readonly limits: readonly SpendLimit[] };
+export type SpendScope = { readonly keyId: string; readonly limits: readonly SpendLimit[] };
 
 /**
  * Tenants in memory: what the request path reads. Every management change is written to SQL first and put here before
  * the change is answered, so that the next request already sees it.
  */
 export class Directory {
-  readonly limits = new LimitBook();
-  readonly tokens = new TokenBook();
+  readonly limits = new SpendLimitRegistry();
+  readonly tokens = new TokenRegistry();
   readonly #workspaces = new Map<string, Workspace>();
-  readonly #workspaceBySlug = new Map<string, string>();
+  readonly #workspaceIdBySlug = new Map<string, string>();
   readonly #members = new Map<string, Member>();
   readonly #keys = new Map<string, ApiKey>();
   /** Ids of members and keys by their workspace, so that nobody looks through those of all others. */
-  readonly #membersOf = new Map<string, Set<string>>();
-  readonly #keysOf = new Map<string, Set<string>>();
+  readonly #memberIdsByWorkspace = new Map<string, Set<string>>();
+  readonly #keyIdsByWorkspace = new Map<string, Set<string>>();
   readonly #principals = new Map<string, Principal>();
-  readonly #routers = new Map<string, Map<string, Router>>();
+  readonly #routersByWorkspace = new Map<string, Map<string, Router>>();
 
-  load(all: Tenants): void {
+  load(all: TenantData): void {
     for (const workspace of all.workspaces) this.putWorkspace(workspace);
     for (const member of all.members) this.putMember(member);
     for (const key of all.keys) this.putKey(key);
@@ -66,19 +66,19 @@ export class Directory {
   }
 
   /** One workspace as SQL has it now, in the place of all that was known of it. */
-  replace(workspaceId: string, now: Tenants, limits: readonly SpendLimits[]): void {
+  replace(workspaceId: string, now: TenantData, limits: readonly SpendLimits[]): void {
     const [workspace] = now.workspaces;
     const before = this.#workspaces.get(workspaceId);
-    if (before !== undefined && before.slug !== workspace?.slug) this.#workspaceBySlug.delete(before.slug);
-    for (const id of this.#membersOf.get(workspaceId) ?? []) this.#members.delete(id);
+    if (before !== undefined && before.slug !== workspace?.slug) this.#workspaceIdBySlug.delete(before.slug);
+    for (const id of this.#memberIdsByWorkspace.get(workspaceId) ?? []) this.#members.delete(id);
     for (const key of this.keys(workspaceId)) {
       this.#keys.delete(key.id);
       if (!now.keys.some(({ digest }) => digest === key.digest)) this.#principals.delete(key.digest);
     }
     this.#workspaces.delete(workspaceId);
-    this.#membersOf.delete(workspaceId);
-    this.#keysOf.delete(workspaceId);
-    this.#routers.delete(workspaceId);
+    this.#memberIdsByWorkspace.delete(workspaceId);
+    this.#keyIdsByWorkspace.delete(workspaceId);
+    this.#routersByWorkspace.delete(workspaceId);
     // Members before the keys that are theirs: each key is bound once.
     if (workspace !== undefined) this.putWorkspace(workspace);
     for (const member of now.members) this.putMember(member);
@@ -89,7 +89,7 @@ export class Directory {
   }
 
   /** The principal behind a key's digest; a key whose member has left, or whose kind is switched off, has none. */
-  byDigest(digest: string): Principal | undefined {
+  principalByDigest(digest: string): Principal | undefined {
     return this.#principals.get(digest);
   }
 
@@ -98,16 +98,16 @@ export class Directory {
   }
 
   workspace(idOrSlug: string): Workspace | undefined {
-    return this.#workspaces.get(this.#workspaceBySlug.get(idOrSlug) ?? idOrSlug);
+    return this.#workspaces.get(this.#workspaceIdBySlug.get(idOrSlug) ?? idOrSlug);
   }
 
   members(workspaceId: string): Member[] {
-    return listed(this.#membersOf.get(workspaceId), this.#members);
+    return lookUp(this.#memberIdsByWorkspace.get(workspaceId), this.#members);
   }
 
   /** Who holds the seat of an address; one that is only offered is nobody's. */
-  holder(workspaceId: string, email: string): Member | undefined {
-    return this.members(workspaceId).find((member) => member.email === email && !member.offered);
+  activeMember(workspaceId: string, email: string): Member | undefined {
+    return this.members(workspaceId).find((member) => member.email === email && !member.pending);
   }
 
   member(memberId: string): Member | undefined {
@@ -115,7 +115,7 @@ export class Directory {
   }
 
   keys(workspaceId: string): ApiKey[] {
-    return listed(this.#keysOf.get(workspaceId), this.#keys);
+    return lookUp(this.#keyIdsByWorkspace.get(workspaceId), this.#keys);
   }
 
   key(keyId: string): ApiKey | undefined {
@@ -123,7 +123,7 @@ export class Directory {
   }
 
   /** The first of the keys that were rotated one into the next: what is counted by key is counted by it. */
-  lineOf(keyId: string): string {
+  rotationRootOf(keyId: string): string {
     let id = keyId;
     // As many steps as there are keys, should rows ever point at each other in a circle.
     for (let step = 0; step < this.#keys.size; step += 1) {
@@ -135,64 +135,64 @@ export class Directory {
   }
 
   /** Under which key a caller's spending is counted, and which limits it must keep now. */
-  spenderOf({ key, workspace, member }: Principal): Spender {
-    const keyId = key.rotatedFrom === null ? key.id : this.lineOf(key.id);
-    return { keyId, limits: this.limits.on(workspace.id, member?.id ?? null, keyId) };
+  spendScopeOf({ key, workspace, member }: Principal): SpendScope {
+    const keyId = key.rotatedFrom === null ? key.id : this.rotationRootOf(key.id);
+    return { keyId, limits: this.limits.applicableTo(workspace.id, member?.id ?? null, keyId) };
   }
 
   /** What a workspace and one of its keys demand together, now; undefined when the workspace is gone. */
   policyOf(workspaceId: string, keyId: string | null): Policy | undefined {
     const workspace = this.#workspaces.get(workspaceId);
     if (workspace === undefined || keyId === null) return workspace?.policy;
-    return tightened(workspace.policy, this.#keys.get(keyId)?.policy);
+    return tightenPolicy(workspace.policy, this.#keys.get(keyId)?.policy);
   }
 
   routers(workspaceId: string): Router[] {
-    return [...(this.#routers.get(workspaceId)?.values() ?? [])];
+    return [...(this.#routersByWorkspace.get(workspaceId)?.values() ?? [])];
   }
 
   /** Only ever looked for in one workspace: nobody sees another's. */
   router(workspaceId: string, slug: string): Router | undefined {
-    return this.#routers.get(workspaceId)?.get(slug);
+    return this.#routersByWorkspace.get(workspaceId)?.get(slug);
   }
 
   putWorkspace(workspace: Workspace): void {
     this.#workspaces.set(workspace.id, workspace);
-    this.#workspaceBySlug.set(workspace.slug, workspace.id);
-    for (const key of this.keys(workspace.id)) this.#bind(key);
+    this.#workspaceIdBySlug.set(workspace.slug, workspace.id);
+    for (const key of this.keys(workspace.id)) this.#updatePrincipal(key);
   }
 
   putMember(member: Member): void {
     this.#members.set(member.id, member);
-    add(this.#membersOf, member.workspaceId, member.id);
-    for (const key of this.keys(member.workspaceId)) if (key.memberId === member.id) this.#bind(key);
+    addToIndex(this.#memberIdsByWorkspace, member.workspaceId, member.id);
+    for (const key of this.keys(member.workspaceId)) if (key.memberId === member.id) this.#updatePrincipal(key);
   }
 
-  dropMember(memberId: string): void {
+  removeMember(memberId: string): void {
     const member = this.#members.get(memberId);
     if (member === undefined) return;
     this.#members.delete(memberId);
-    this.#membersOf.get(member.workspaceId)?.delete(memberId);
-    for (const key of this.keys(member.workspaceId)) if (key.memberId === memberId) this.#bind(key);
+    this.#memberIdsByWorkspace.get(member.workspaceId)?.delete(memberId);
+    for (const key of this.keys(member.workspaceId)) if (key.memberId === memberId) this.#updatePrincipal(key);
   }
 
   putKey(key: ApiKey): void {
     this.#keys.set(key.id, key);
-    add(this.#keysOf, key.workspaceId, key.id);
-    this.#bind(key);
+    addToIndex(this.#keyIdsByWorkspace, key.workspaceId, key.id);
+    this.#updatePrincipal(key);
   }
 
   putRouter(router: Router): void {
-    const own = this.#routers.get(router.workspaceId) ?? new Map<string, Router>();
+    const own = this.#routersByWorkspace.get(router.workspaceId) ?? new Map<string, Router>();
     own.set(router.slug, router);
-    this.#routers.set(router.workspaceId, own);
+    this.#routersByWorkspace.set(router.workspaceId, own);
   }
 
-  dropRouter(workspaceId: string, slug: string): void {
-    this.#routers.get(workspaceId)?.delete(slug);
+  removeRouter(workspaceId: string, slug: string): void {
+    this.#routersByWorkspace.get(workspaceId)?.delete(slug);
   }
 
-  #bind(key: ApiKey): void {
+  #updatePrincipal(key: ApiKey): void {
     const workspace = this.#workspaces.get(key.workspaceId);
     const member = key.memberId === null ? undefined : this.#members.get(key.memberId);
     const orphaned = key.memberId !== null && member === undefined;
@@ -207,11 +207,11 @@ export class Directory {
   }
 }
 
-function add(sets: Map<string, Set<string>>, workspaceId: string, id: string): void {
+function addToIndex(sets: Map<string, Set<string>>, workspaceId: string, id: string): void {
   const own = sets.get(workspaceId) ?? new Set<string>();
   sets.set(workspaceId, own.add(id));
 }
 
-function listed<T>(ids: ReadonlySet<string> | undefined, all: ReadonlyMap<string, T>): T[] {
+function lookUp<T>(ids: ReadonlySet<string> | undefined, all: ReadonlyMap<string, T>): T[] {
   return [...(ids ?? [])].flatMap((id) => all.get(id) ?? []);
 }

@@ -62,14 +62,14 @@ export type Principal = {
 };
 
 /** Owners and admins, and who has a key of the workspace itself, hear of all its requests; a member of their own. */
-export function mayHearOf({ member }: Principal, memberId: string | null | undefined): boolean {
+export function maySeeRequestsOf({ member }: Principal, memberId: string | null | undefined): boolean {
   return member === undefined || member.role !== "member" || memberId === member.id;
 }
 
-export type Standing = "valid" | "invalid" | "expired";
+export type KeyValidity = "valid" | "invalid" | "expired";
 
 /** A key's state and the time decide together; revoked and pending keys do not exist for a caller. */
-export function standingOf(key: ApiKey, nowMs: number): Standing {
+export function keyValidityOf(key: ApiKey, nowMs: number): KeyValidity {
   if (key.state === "revoked" || key.state === "pending") return "invalid";
   if (key.expiresAtMs !== null && nowMs >= key.expiresAtMs) return "expired";
   if (key.state === "deprecated" && key.graceUntilMs !== null && nowMs >= key.graceUntilMs) return "expired";

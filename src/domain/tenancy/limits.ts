@@ -1,8 +1,8 @@
 import type { CalendarUnit } from "../../kit/calendar.ts";
 
 /** Whose spending is limited. A personal key spends for its member, every key for its workspace. */
-export const SPENDERS = ["workspace", "member", "key"] as const;
-export type SpenderKind = (typeof SPENDERS)[number];
+export const SPENDER_KINDS = ["workspace", "member", "key"] as const;
+export type SpenderKind = (typeof SPENDER_KINDS)[number];
 
 /** What one of them may spend in a day and in a month of UTC, in the workspace's currency; null: no limit. */
 export type SpendLimits = {
@@ -18,7 +18,7 @@ export type SpendLimits = {
 export type SpendLimit = { readonly of: SpenderKind; readonly per: CalendarUnit; readonly nanos: bigint };
 
 /** Nobody begins with a limit. */
-export function unlimited(workspaceId: string, of: SpenderKind, spenderId: string): SpendLimits {
+export function noSpendLimits(workspaceId: string, of: SpenderKind, spenderId: string): SpendLimits {
   return { workspaceId, of, spenderId, dayNanos: null, monthNanos: null };
 }
 
@@ -29,10 +29,10 @@ export type LimitStore = {
   save(limits: SpendLimits): Promise<void>;
 };
 
-const NONE: readonly SpendLimit[] = [];
+const NO_LIMITS: readonly SpendLimit[] = [];
 
 /** Every limit that is set, in memory: what the request path reads. */
-export class LimitBook {
+export class SpendLimitRegistry {
   /** Ids of workspaces, members and keys never meet. */
   readonly #limits = new Map<string, SpendLimits>();
 
@@ -59,12 +59,12 @@ export class LimitBook {
    * Everything that a request of these three must keep. Months come first: while a month's limit is reached, waiting
    * for the next day is of no use, so that is the one to be told of.
    */
-  on(workspaceId: string, memberId: string | null, keyId: string): readonly SpendLimit[] {
-    if (this.#limits.size === 0) return NONE;
+  applicableTo(workspaceId: string, memberId: string | null, keyId: string): readonly SpendLimit[] {
+    if (this.#limits.size === 0) return NO_LIMITS;
     const workspace = this.#limits.get(workspaceId);
     const member = memberId === null ? undefined : this.#limits.get(memberId);
     const key = this.#limits.get(keyId);
-    if (workspace === undefined && member === undefined && key === undefined) return NONE;
+    if (workspace === undefined && member === undefined && key === undefined) return NO_LIMITS;
     const months: SpendLimit[] = [];
     const days: SpendLimit[] = [];
     for (const limits of [workspace, member, key]) {

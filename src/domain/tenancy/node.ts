@@ -19,7 +19,7 @@ export type WorkspaceNode = {
 };
 
 /** What a connected node says of one of its models. */
-export type ServedModel = {
+export type AnnouncedModel = {
   readonly id: string;
   readonly surfaces: readonly ("chat" | "embeddings")[];
   readonly contextTokens: number | null;
@@ -32,9 +32,9 @@ export type ServedModel = {
 
 export type NodeStore = {
   loadAll(): Promise<WorkspaceNode[]>;
-  loadOf(workspaceId: string): Promise<WorkspaceNode[]>;
+  loadWorkspace(workspaceId: string): Promise<WorkspaceNode[]>;
   save(node: WorkspaceNode): Promise<void>;
   remove(nodeId: string): Promise<void>;
   /** Beside everything else, without a line in the audit log: it says nothing of what anyone did. */
-  seen(nodeIds: readonly string[], atMs: number): Promise<void>;
+  recordSeen(nodeIds: readonly string[], atMs: number): Promise<void>;
 };

@@ -1,4 +1,4 @@
-import type { Slot } from "./vault.ts";
+import type { EncryptionContext } from "./vault.ts";
 
 export const OWN_KEY_USES = ["first", "only", "fallback"] as const;
 
@@ -43,13 +43,16 @@ export type OwnKeyStore = {
   /** A key for the same provider takes the place of the one before. */
   save(key: OwnKey, sealed: Uint8Array): Promise<void>;
   /** What a test of this very key found; nothing else changes. */
-  tested(key: OwnKey): Promise<void>;
+  saveTestResult(key: OwnKey): Promise<void>;
   /** When this very key is used from now on; nothing else changes. */
-  reused(key: OwnKey): Promise<void>;
+  saveUse(key: OwnKey): Promise<void>;
   remove(workspaceId: string, provider: string): Promise<void>;
 };
 
 /** Where a key belongs: it opens in no other workspace, and for no other provider. */
-export function ownKeySlot({ workspaceId, provider }: Pick<OwnKey, "workspaceId" | "provider">): Slot {
+export function ownKeyEncryptionContext({
+  workspaceId,
+  provider,
+}: Pick<OwnKey, "workspaceId" | "provider">): EncryptionContext {
   return { workspaceId, column: "workspace_credentials.secret", row: provider };
 }

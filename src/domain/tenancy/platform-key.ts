@@ -1,5 +1,5 @@
 import type { OwnKey } from "./own-key.ts";
-import { GATEWAY_DATA_KEY, type Slot } from "./vault.ts";
+import { type EncryptionContext, GATEWAY_DATA_KEY } from "./vault.ts";
 
 /** All that is ever shown of the platform's own credential at a provider. The credential itself is not in it. */
 export type PlatformKey = Pick<
@@ -18,6 +18,6 @@ export type PlatformKeyStore = {
 };
 
 /** Where a credential belongs: it opens for no other provider, and as no workspace's. */
-export function platformKeySlot(provider: string): Slot {
+export function platformKeyEncryptionContext(provider: string): EncryptionContext {
   return { workspaceId: GATEWAY_DATA_KEY, column: "platform_credentials.secret", row: provider };
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { LEVELS, OPEN_POLICY, type Policy, tightened } from "./policy.ts";
-import { type PolicyLayer, sourcesOf } from "./policy-sources.ts";
+import { LEVELS, OPEN_POLICY, type Policy, tightenPolicy } from "./policy.ts";
+import { type PolicyLayer, policyRuleSources } from "./policy-sources.ts";
 
 const names = fc.option(fc.subarray(["a", "b", "c"], { minLength: 1 }), { nil: null });
 const policies: fc.Arbitrary<Policy> = fc.record({
@@ -21,8 +21,8 @@ test("POL-01 a rule is in force exactly when someone is named for it", () => {
         { from: "key", policy: key },
         { from: "router", policy: router },
       ];
-      const effective = layers.slice(1).reduce((policy, layer) => tightened(policy, layer.policy), workspace);
-      const rules = sourcesOf(effective, layers);
+      const effective = layers.slice(1).reduce((policy, layer) => tightenPolicy(policy, layer.policy), workspace);
+      const rules = policyRuleSources(effective, layers);
       for (const rule of ["floor", "countries", "zeroDataRetention", "noTraining", "allowedModels"] as const)
         expect(rules.some((one) => one.rule === rule)).toBe(effective[rule] !== OPEN_POLICY[rule]);
       expect(rules.some((one) => one.rule === "blockedProviders")).toBe(effective.blockedProviders.length > 0);
@@ -36,7 +36,7 @@ test("of several floors the strictest is named, of lists everyone who wrote one"
     { from: "key", policy: { floor: "L3", countries: ["DE"] } },
     { from: "request", policy: null },
   ];
-  expect(sourcesOf({ ...OPEN_POLICY, floor: "L3", countries: ["DE"] }, layers)).toEqual([
+  expect(policyRuleSources({ ...OPEN_POLICY, floor: "L3", countries: ["DE"] }, layers)).toEqual([
     { rule: "floor", from: ["key"] },
     { rule: "countries", from: ["workspace", "key"] },
   ]);

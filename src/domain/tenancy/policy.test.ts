@@ -1,30 +1,30 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { LEVELS, OPEN_POLICY, type Policy, rungOf, tightened } from "./policy.ts";
+import { LEVELS, levelRank, OPEN_POLICY, type Policy, tightenPolicy } from "./policy.ts";
 
 test("POL-01 floors combine to the strictest, whoever sets them", () => {
   const floors = [null, ...LEVELS];
   for (const one of floors)
     for (const other of floors) {
-      const { floor } = tightened({ ...OPEN_POLICY, floor: one }, { floor: other });
-      const rung = Math.max(one === null ? -1 : rungOf(one), other === null ? -1 : rungOf(other));
+      const { floor } = tightenPolicy({ ...OPEN_POLICY, floor: one }, { floor: other });
+      const rung = Math.max(one === null ? -1 : levelRank(one), other === null ? -1 : levelRank(other));
       expect(floor).toBe(rung < 0 ? null : LEVELS[rung]);
     }
 });
 
 test("POL-02 allow-lists keep what both allow, and nothing when they have nothing in common", () => {
   const policy: Policy = { ...OPEN_POLICY, countries: ["DE", "FR"], allowedModels: ["a/b"] };
-  expect(tightened(policy, { countries: ["FR", "IT"] }).countries).toEqual(["FR"]);
-  expect(tightened(policy, { countries: ["IT"], allowedModels: [] })).toMatchObject({
+  expect(tightenPolicy(policy, { countries: ["FR", "IT"] }).countries).toEqual(["FR"]);
+  expect(tightenPolicy(policy, { countries: ["IT"], allowedModels: [] })).toMatchObject({
     countries: [],
     allowedModels: [],
   });
-  expect(tightened(OPEN_POLICY, { countries: ["IT"] }).countries).toEqual(["IT"]);
+  expect(tightenPolicy(OPEN_POLICY, { countries: ["IT"] }).countries).toEqual(["IT"]);
 });
 
 test("POL-02 demands and blocked providers add up", () => {
   const policy: Policy = { ...OPEN_POLICY, zeroDataRetention: true, blockedProviders: ["p"] };
-  expect(tightened(policy, { zeroDataRetention: false, noTraining: true, blockedProviders: ["q", "p"] })).toEqual({
+  expect(tightenPolicy(policy, { zeroDataRetention: false, noTraining: true, blockedProviders: ["q", "p"] })).toEqual({
     ...policy,
     noTraining: true,
     blockedProviders: ["p", "q"],
@@ -64,9 +64,9 @@ const meaning = (policy: Policy) => ({
 test("POL-01 tightening never loosens, twice is once, and the order does not matter", () => {
   fc.assert(
     fc.property(policies, some, some, (policy, one, other) => {
-      const once = tightened(policy, one);
+      const once = tightenPolicy(policy, one);
       if (policy.floor !== null)
-        expect(rungOf(once.floor ?? "UNCLASSIFIED")).toBeGreaterThanOrEqual(rungOf(policy.floor));
+        expect(levelRank(once.floor ?? "UNCLASSIFIED")).toBeGreaterThanOrEqual(levelRank(policy.floor));
       for (const list of ["countries", "allowedModels"] as const) {
         const before = policy[list];
         if (before !== null) for (const name of once[list] ?? ["*"]) expect(before).toContain(name);
@@ -74,14 +74,15 @@ test("POL-01 tightening never loosens, twice is once, and the order does not mat
       for (const name of policy.blockedProviders) expect(once.blockedProviders).toContain(name);
       if (policy.zeroDataRetention) expect(once.zeroDataRetention).toBe(true);
       if (policy.noTraining) expect(once.noTraining).toBe(true);
-      expect(tightened(once, one)).toBe(once);
-      expect(tightened(policy, policy)).toBe(policy);
-      expect(meaning(tightened(once, other))).toEqual(meaning(tightened(tightened(policy, other), one)));
+      expect(tightenPolicy(once, one)).toBe(once);
+      expect(tightenPolicy(policy, policy)).toBe(policy);
+      expect(meaning(tightenPolicy(once, other))).toEqual(meaning(tightenPolicy(tightenPolicy(policy, other), one)));
     }),
     { numRuns: 500 },
   );
 });
 
 test("nothing added gives the very same policy", () => {
-  for (const nothing of [null, undefined, {}, OPEN_POLICY]) expect(tightened(OPEN_POLICY, nothing)).toBe(OPEN_POLICY);
+  for (const nothing of [null, undefined, {}, OPEN_POLICY])
+    expect(tightenPolicy(OPEN_POLICY, nothing)).toBe(OPEN_POLICY);
 });

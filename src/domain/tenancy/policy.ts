@@ -36,7 +36,7 @@ export type PolicyVersion = {
   readonly policy: Partial<Policy> | null;
 };
 
-export function rungOf(level: LevelState): number {
+export function levelRank(level: LevelState): number {
   return level === "UNCLASSIFIED" ? -1 : LEVELS.indexOf(level);
 }
 
@@ -44,14 +44,14 @@ export function rungOf(level: LevelState): number {
  * A policy with the demands of another on top: the strictest floor, only what both allow, everything that either
  * demands or blocks. There is no way to loosen one. The same object comes back when nothing is added.
  */
-export function tightened(policy: Policy, more: Partial<Policy> | null | undefined): Policy {
+export function tightenPolicy(policy: Policy, more: Partial<Policy> | null | undefined): Policy {
   if (more === null || more === undefined) return policy;
-  const floor = stricter(policy.floor, more.floor ?? null);
-  const countries = both(policy.countries, more.countries ?? null);
+  const floor = stricterFloor(policy.floor, more.floor ?? null);
+  const countries = intersect(policy.countries, more.countries ?? null);
   const zeroDataRetention = policy.zeroDataRetention || more.zeroDataRetention === true;
   const noTraining = policy.noTraining || more.noTraining === true;
-  const blockedProviders = either(policy.blockedProviders, more.blockedProviders ?? []);
-  const allowedModels = both(policy.allowedModels, more.allowedModels ?? null);
+  const blockedProviders = union(policy.blockedProviders, more.blockedProviders ?? []);
+  const allowedModels = intersect(policy.allowedModels, more.allowedModels ?? null);
   const same =
     floor === policy.floor &&
     countries === policy.countries &&
@@ -62,19 +62,19 @@ export function tightened(policy: Policy, more: Partial<Policy> | null | undefin
   return same ? policy : { floor, countries, zeroDataRetention, noTraining, blockedProviders, allowedModels };
 }
 
-function stricter(one: Level | null, other: Level | null): Level | null {
+function stricterFloor(one: Level | null, other: Level | null): Level | null {
   if (one === null || other === null) return one ?? other;
-  return rungOf(other) > rungOf(one) ? other : one;
+  return levelRank(other) > levelRank(one) ? other : one;
 }
 
 /** What both lists allow; null is no list. Lists that have nothing in common allow nothing. */
-function both(one: readonly string[] | null, other: readonly string[] | null): readonly string[] | null {
+function intersect(one: readonly string[] | null, other: readonly string[] | null): readonly string[] | null {
   if (one === null || other === null || one === other) return one ?? other;
   const allowed = new Set(other);
   return one.every((name) => allowed.has(name)) ? one : one.filter((name) => allowed.has(name));
 }
 
-function either(one: readonly string[], other: readonly string[]): readonly string[] {
+function union(one: readonly string[], other: readonly string[]): readonly string[] {
   const added = other.filter((name) => !one.includes(name));
   return added.length === 0 ? one : [...one, ...added];
 }

@@ -14,7 +14,7 @@ export type ManagementToken = {
 };
 
 /** Tokens in memory, as the edge asks for them. */
-export class TokenBook {
+export class TokenRegistry {
   readonly #byDigest = new Map<string, ManagementToken>();
   readonly #byId = new Map<string, ManagementToken>();
 
@@ -23,7 +23,7 @@ export class TokenBook {
     this.#byDigest.set(token.digest, token);
   }
 
-  drop(id: string): void {
+  remove(id: string): void {
     const token = this.#byId.get(id);
     if (token === undefined) return;
     this.#byId.delete(id);
@@ -32,16 +32,16 @@ export class TokenBook {
 
   /** All tokens of a workspace, in the place of those it had. */
   replace(workspaceId: string, all: readonly ManagementToken[]): void {
-    for (const { id } of this.of(workspaceId)) this.drop(id);
+    for (const { id } of this.inWorkspace(workspaceId)) this.remove(id);
     for (const token of all) this.put(token);
   }
 
-  of(workspaceId: string): ManagementToken[] {
+  inWorkspace(workspaceId: string): ManagementToken[] {
     return [...this.#byId.values()].filter((token) => token.workspaceId === workspaceId);
   }
 
   /** In all workspaces. */
-  madeBy(actor: string): ManagementToken[] {
+  createdBy(actor: string): ManagementToken[] {
     return [...this.#byId.values()].filter(({ createdBy }) => createdBy === actor);
   }
 
@@ -50,7 +50,7 @@ export class TokenBook {
   }
 
   /** Undefined also for one whose time is over. */
-  valid(digest: string, nowMs: number): ManagementToken | undefined {
+  findValid(digest: string, nowMs: number): ManagementToken | undefined {
     const token = this.#byDigest.get(digest);
     return token === undefined || (token.expiresAtMs !== null && nowMs >= token.expiresAtMs) ? undefined : token;
   }

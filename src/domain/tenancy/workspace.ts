@@ -23,5 +23,5 @@ export type Member = {
   readonly role: Role;
   readonly createdAtMs: number;
   /** An admin has written the address: nobody holds the seat before they accept an invitation to it. */
-  readonly offered: boolean;
+  readonly pending: boolean;
 };

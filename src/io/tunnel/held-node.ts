@@ -1,6 +1,6 @@
 import { type BreakerRules, EndpointBreakers } from "../../domain/routing/breakers.ts";
 import { Health } from "../../domain/routing/health.ts";
-import type { ServedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
+import type { AnnouncedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
 import { exponentialBackoffMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
@@ -109,14 +109,14 @@ export class HeldNode {
   }
 
   /** What it serves now; nothing while it is away or aside. */
-  get served(): readonly ServedModel[] {
+  get served(): readonly AnnouncedModel[] {
     return this.aside === null ? (this.announced ?? []) : [];
   }
 
   /** What it says that it serves; undefined while it is away. */
-  get announced(): readonly ServedModel[] | undefined {
+  get announced(): readonly AnnouncedModel[] | undefined {
     if (this.live === undefined) return undefined;
-    const models = this.live.announcement.models.map((model): [string, ServedModel] => [
+    const models = this.live.announcement.models.map((model): [string, AnnouncedModel] => [
       model.id,
       {
         id: model.id,

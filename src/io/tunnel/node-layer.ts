@@ -5,7 +5,7 @@ import type { Proven } from "../../domain/catalogue/proofs.ts";
 import type { NodeRef } from "../../domain/routing/attempt.ts";
 import { NodeReach, type Reaching } from "../../domain/routing/node-reach.ts";
 import { Reach } from "../../domain/routing/reach.ts";
-import type { ServedModel } from "../../domain/tenancy/node.ts";
+import type { AnnouncedModel } from "../../domain/tenancy/node.ts";
 import type { HeldNode } from "./held-node.ts";
 
 /**
@@ -30,7 +30,7 @@ export class Layer implements NodeLayer {
   readonly connections: Connections;
   readonly #base: () => Snapshot;
   readonly #serving: readonly HeldNode[];
-  readonly #servedBy: (held: HeldNode) => readonly ServedModel[];
+  readonly #servedBy: (held: HeldNode) => readonly AnnouncedModel[];
   readonly #byProvider: ReadonlyMap<string, HeldNode>;
   readonly #reach: Reach;
   #seen: { readonly base: Snapshot; readonly overlaid: Overlaid } | undefined;
@@ -39,7 +39,7 @@ export class Layer implements NodeLayer {
   constructor(
     serving: readonly HeldNode[],
     base: () => Snapshot,
-    servedBy: (held: HeldNode) => readonly ServedModel[] = ({ served }) => served,
+    servedBy: (held: HeldNode) => readonly AnnouncedModel[] = ({ served }) => served,
   ) {
     this.#base = base;
     this.#serving = serving;

@@ -5,7 +5,7 @@ import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { ownModelId } from "../../domain/catalogue/node-rows.ts";
 import type { BreakerRules } from "../../domain/routing/breakers.ts";
 import type { Reaching } from "../../domain/routing/node-reach.ts";
-import type { ServedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
+import type { AnnouncedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import type { Transport, UpstreamCall, UpstreamListener, UpstreamRequest } from "../upstream/transport.ts";
@@ -62,7 +62,7 @@ const OFFLINE: NodeState = {
 export type AbsentModel = { readonly why: string; readonly reach: Reaching };
 
 /** What is not known of a node that is away is not held against it. */
-const ANYTHING: Omit<ServedModel, "id"> = {
+const ANYTHING: Omit<AnnouncedModel, "id"> = {
   surfaces: ["chat", "embeddings"],
   contextTokens: null,
   maxOutputTokens: null,

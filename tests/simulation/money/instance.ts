@@ -125,7 +125,7 @@ export class Life {
       limits: LIMITS,
       journal: books.journal,
       state: world.instances.length === 1 ? this.#direct() : this.#wire.state(),
-      spenderOf: (principal) => this.directory.spenderOf(principal),
+      spenderOf: (principal) => this.directory.spendScopeOf(principal),
       finished: () => undefined,
       noticed: () => undefined,
     };

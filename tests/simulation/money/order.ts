@@ -58,7 +58,7 @@ export function ask(world: World): void {
     world.count("nobody there");
     return;
   }
-  const principal = life.directory.byDigest(chance.pick(world.keys).digest);
+  const principal = life.directory.principalByDigest(chance.pick(world.keys).digest);
   if (principal === undefined) throw new Error("a key without a principal");
   const no = world.orders.length + 1;
   const order: Order = {

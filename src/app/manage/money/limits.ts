@@ -3,7 +3,7 @@ import { LimitsPut, LimitsQuery } from "../../../contract/schemas/manage-limits.
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import type { SpendState } from "../../../domain/admission/shared-state.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
-import { SPENDERS, type SpenderKind, type SpendLimits, unlimited } from "../../../domain/tenancy/limits.ts";
+import { noSpendLimits, SPENDER_KINDS, type SpenderKind, type SpendLimits } from "../../../domain/tenancy/limits.ts";
 import type { Member, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type CalendarUnit, dayStartMs, spanOf } from "../../../kit/calendar.ts";
 import { formatNanos, parseNanos } from "../../../kit/money.ts";
@@ -38,7 +38,7 @@ function spenderNamed(deps: Pick<TenancyDeps, "directory">, workspace: Workspace
   if (keyId !== undefined) {
     const key = findKey(deps, keyId);
     if (key.workspaceId !== workspace.id) throw noKey(keyId);
-    return { of: "key", spenderId: deps.directory.lineOf(key.id), workspace, member: undefined, key };
+    return { of: "key", spenderId: deps.directory.rotationRootOf(key.id), workspace, member: undefined, key };
   }
   if (email !== undefined) {
     const member = memberByEmail(deps, workspace, email);
@@ -52,7 +52,8 @@ function spenderNamed(deps: Pick<TenancyDeps, "directory">, workspace: Workspace
 /** Of a line of keys the newest is shown: the older ones were rotated into it. */
 function spenderOf({ directory }: Pick<TenancyDeps, "directory">, workspace: Workspace, limits: SpendLimits): Spender {
   const { of, spenderId } = limits;
-  const line = of === "key" ? directory.keys(workspace.id).filter((key) => directory.lineOf(key.id) === spenderId) : [];
+  const line =
+    of === "key" ? directory.keys(workspace.id).filter((key) => directory.rotationRootOf(key.id) === spenderId) : [];
   const member = of === "member" ? directory.member(spenderId) : undefined;
   return { of, spenderId, workspace, member, key: line.at(-1) };
 }
@@ -88,7 +89,7 @@ type Change = { readonly dayNanos?: bigint | null; readonly monthNanos?: bigint 
 
 async function changeLimits(deps: TenancyDeps, spender: Spender, said: Change): Promise<void> {
   const { of, spenderId, workspace, key, member } = spender;
-  const before = deps.directory.limits.of(spenderId) ?? unlimited(workspace.id, of, spenderId);
+  const before = deps.directory.limits.of(spenderId) ?? noSpendLimits(workspace.id, of, spenderId);
   const after: SpendLimits = { ...before, ...said };
   await change(deps, async ({ limits }) => {
     await limits.save(after);
@@ -151,7 +152,7 @@ export function limitHandlers(room: Room): Record<string, Handler> {
       return room.inTurn(async () => {
         const spender = spenderNamed(room, findWorkspace(room, id), named);
         await changeLimits(room, spender, said);
-        room.alerts.watch.touch(id);
+        room.alerts.watch.markDirty(id);
         return { status: 200, json: await limitsView(room, spender) };
       });
     }),
@@ -162,7 +163,7 @@ export function limitHandlers(room: Room): Record<string, Handler> {
       const ranked = room.directory.limits.all(workspace.id).map((limits) => ({
         limits,
         id: limits.spenderId,
-        createdAtMs: SPENDERS.length - SPENDERS.indexOf(limits.of),
+        createdAtMs: SPENDER_KINDS.length - SPENDER_KINDS.indexOf(limits.of),
       }));
       const { rows, next } = pageOf(ranked, limit, cursor);
       const data = await Promise.all(rows.map(({ limits }) => limitsView(room, spenderOf(room, workspace, limits))));

@@ -15,7 +15,7 @@ export async function spentBefore(
   const rows = await rollups.spentSince(dayName(spanOf("month", nowMs, -1).firstDay));
   return rows.map(({ workspaceId, keyId, day, nanos }) => ({
     workspaceId,
-    keyId: directory.lineOf(keyId),
+    keyId: directory.rotationRootOf(keyId),
     memberId: directory.key(keyId)?.memberId ?? null,
     day,
     nanos,

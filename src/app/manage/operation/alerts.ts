@@ -2,8 +2,8 @@ import type { z } from "zod";
 import { fault, invalidValue } from "../../../contract/faults.ts";
 import { AlertRulesPut } from "../../../contract/schemas/manage-alerts.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
-import { readEvent } from "../../../domain/alerts/alert-event.ts";
-import { type AlertRules, firstRules, type Webhook } from "../../../domain/alerts/alert-rules.ts";
+import { parseAlertEvent } from "../../../domain/alerts/alert-event.ts";
+import { type AlertRules, type AlertWebhook, defaultAlertRules } from "../../../domain/alerts/alert-rules.ts";
 import type { Delivery } from "../../../domain/alerts/alert-store.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { formatNanos, parseNanos } from "../../../kit/money.ts";
@@ -60,7 +60,7 @@ function amountOf(text: string | null): bigint | null {
   return nanos;
 }
 
-function changedRules(before: AlertRules, said: Said, webhook: Webhook | null, nowMs: number): AlertRules {
+function changedRules(before: AlertRules, said: Said, webhook: AlertWebhook | null, nowMs: number): AlertRules {
   const { low_balance, limit_percents, credential_refused, mail_to } = said;
   const unique = <T>(list: readonly T[]) => [...new Set(list)];
   return {
@@ -91,7 +91,7 @@ async function webhookOf(room: Room, before: AlertRules, url: string | null | un
 async function putRules(room: Room, workspace: Workspace, said: Said) {
   const nowMs = room.clock.nowMs();
   const known = room.alerts.watch.of(workspace.id);
-  const before = known ?? firstRules(workspace.id, nowMs);
+  const before = known ?? defaultAlertRules(workspace.id, nowMs);
   const { webhook, secret } = await webhookOf(room, before, said.webhook_url);
   const rules = changedRules(before, said, webhook, nowMs);
   await change(room, async ({ alertRules }) => {
@@ -102,7 +102,7 @@ async function putRules(room: Room, workspace: Workspace, said: Said) {
       audit: { action: "alerts.change", workspaceId: workspace.id, target: workspace.id, detail },
     };
   });
-  room.alerts.watch.put(rules);
+  room.alerts.watch.putRules(rules);
   return { ...rulesView(room, workspace, rules), webhook_secret: secret };
 }
 
@@ -132,7 +132,7 @@ async function rotateSecret(room: Room, workspace: Workspace) {
     const audit = { action: "alerts.rotate_secret", workspaceId: workspace.id, target: workspace.id, detail };
     return { answer: null, audit };
   });
-  room.alerts.watch.put(rotated);
+  room.alerts.watch.putRules(rotated);
   return { workspace: workspace.slug, webhook_secret: secret, previous_until: isoTime(untilMs) };
 }
 
@@ -146,7 +146,7 @@ async function removeRules(room: Room, workspace: Workspace): Promise<void> {
       audit: { action: "alerts.remove", workspaceId: workspace.id, target: workspace.id, detail },
     };
   });
-  room.alerts.watch.drop(workspace.id);
+  room.alerts.watch.removeRules(workspace.id);
 }
 
 async function testRules(room: Room, workspace: Workspace, tests: AlertTests) {
@@ -176,7 +176,7 @@ function deliveryView(delivery: Delivery) {
     id,
     alert: alertId,
     type,
-    title: readEvent(delivery.payload).title,
+    title: parseAlertEvent(delivery.payload).title,
     channel,
     target,
     state,

@@ -193,7 +193,7 @@ describe("capture windows", () => {
 test("PORTAL-11 a workspace has a hundred management tokens at most, and one that is removed makes room", async () => {
   const body = { name: "terraform", access: "read" };
   const { id } = await send("manageCreateToken", body);
-  const [token] = room.directory.tokens.of(room.directory.workspace(workspace)?.id ?? "");
+  const [token] = room.directory.tokens.inWorkspace(room.directory.workspace(workspace)?.id ?? "");
   if (token === undefined) throw new Error("there is no token to take as a pattern");
   for (let at = 1; at < 99; at += 1) room.directory.tokens.put({ ...token, id: `tok_${at}`, digest: `digest_${at}` });
   await send("manageCreateToken", body);

@@ -105,7 +105,7 @@ function spendersOf(directory: Directory): SpenderRef[] {
     const add = (id: string) => spenders.set(id, { id, workspaceId });
     add(workspaceId);
     for (const member of directory.members(workspaceId)) add(member.id);
-    for (const key of directory.keys(workspaceId)) add(directory.lineOf(key.id));
+    for (const key of directory.keys(workspaceId)) add(directory.rotationRootOf(key.id));
   }
   return [...spenders.values()];
 }

@@ -1,5 +1,5 @@
 import type { AuditEntry } from "../../../domain/record/audit.ts";
-import type { DataKeyStore, Rewrapped, WrappedCount, WrappedKey } from "../../../domain/tenancy/vault.ts";
+import type { DataKeyRewrap, DataKeyStore, WrappedKey, WrappedKeyCount } from "../../../domain/tenancy/vault.ts";
 import type { MasterKeyFile } from "../../../io/master-key-file.ts";
 import { type MasterKeys, masterKeyOf } from "../../../io/master-keys.ts";
 import type { SharedMasterKeys } from "../../../io/shared-master-keys.ts";
@@ -178,14 +178,14 @@ export class MasterKeyRotation {
   /** Answers with the last workspace that it came to; undefined when none is left. */
   async #rewrapSome(actor: string, after: string, stuck: string[]): Promise<string | undefined> {
     const { keys, store } = this.#deps;
-    const batch = await store.dataKeys.notWrappedBy(keys.current.id, after, BATCH_KEYS);
+    const batch = await store.dataKeys.listNotWrappedBy(keys.current.id, after, BATCH_KEYS);
     if (batch.length > 0) await this.#rewrap(actor, batch, stuck);
     return batch.at(-1)?.workspaceId;
   }
 
   async #rewrap(actor: string, batch: readonly WrappedKey[], stuck: string[]): Promise<void> {
     const { keys, store } = this.#deps;
-    const rewrapped = batch.flatMap((before): Rewrapped[] => {
+    const rewrapped = batch.flatMap((before): DataKeyRewrap[] => {
       try {
         return [{ before, after: keys.wrap(before.workspaceId, keys.unwrap(before)) }];
       } catch (error) {
@@ -228,6 +228,6 @@ export class MasterKeyRotation {
 /** What the management API does about the master key. */
 export type MasterKeyDeps = { readonly rotation: MasterKeyRotation; readonly timers: Timers };
 
-function foreign({ masterKey, dataKeys }: WrappedCount): KeyStanding {
+function foreign({ masterKey, dataKeys }: WrappedKeyCount): KeyStanding {
   return { id: masterKey, role: masterKey === null ? "unknown" : "missing", dataKeys };
 }

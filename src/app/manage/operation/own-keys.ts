@@ -1,6 +1,6 @@
 import { fault, invalidValue } from "../../../contract/faults.ts";
 import { OwnKeyPatch, OwnKeyPut, ProviderTest } from "../../../contract/schemas/manage-providers.ts";
-import { type OwnKey, ownKeySlot } from "../../../domain/tenancy/own-key.ts";
+import { type OwnKey, ownKeyEncryptionContext } from "../../../domain/tenancy/own-key.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import type { HeldKey } from "../../../io/upstream/own-keys.ts";
 import type { Probed } from "../../../io/upstream/probe-key.ts";
@@ -83,7 +83,7 @@ async function putOwnKey(room: Room, workspace: Workspace, provider: string, exc
       result: probed === undefined ? "untried" : "accepted",
       testedAtMs: probed === undefined ? null : nowMs,
     };
-    const sealed = await room.ownKeys.seal(ownKeySlot(key), text.trim());
+    const sealed = await room.ownKeys.seal(ownKeyEncryptionContext(key), text.trim());
     await change(room, async ({ ownKeys }) => {
       await ownKeys.save(key, sealed);
       const { kind, hint, fingerprint, result } = key;
@@ -119,7 +119,7 @@ function changeUse(room: Room, workspace: Workspace, provider: string, use: OwnK
     if (before.key.use === use) return before;
     const key: OwnKey = { ...before.key, use, changedAtMs: room.clock.nowMs(), changedBy: actorName() };
     await change(room, async ({ ownKeys }) => {
-      await ownKeys.reused(key);
+      await ownKeys.saveUse(key);
       const detail = { fingerprint: key.fingerprint, before: before.key.use, after: use };
       return {
         answer: null,
@@ -142,7 +142,7 @@ async function testOwnKey(room: Room, workspace: Workspace, provider: string): P
     if (now?.key.fingerprint !== held.key.fingerprint) return;
     const tested: OwnKey = { ...now.key, result, testedAtMs: room.clock.nowMs() };
     await change(room, async ({ ownKeys }) => {
-      await ownKeys.tested(tested);
+      await ownKeys.saveTestResult(tested);
       const detail = { fingerprint: tested.fingerprint, result, status: probed.status };
       return { answer: null, audit: { action: "provider.test", workspaceId: workspace.id, target: provider, detail } };
     });

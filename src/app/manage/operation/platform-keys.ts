@@ -1,6 +1,6 @@
 import { fault, invalidValue } from "../../../contract/faults.ts";
 import { PlatformKeyPut } from "../../../contract/schemas/manage-providers.ts";
-import { type PlatformKey, platformKeySlot } from "../../../domain/tenancy/platform-key.ts";
+import { type PlatformKey, platformKeyEncryptionContext } from "../../../domain/tenancy/platform-key.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { readBody } from "../../request-input.ts";
 import { actorName } from "../acting.ts";
@@ -43,7 +43,7 @@ async function putPlatformKey(room: Room, provider: string, exchange: Exchange):
       changedAtMs: nowMs,
       changedBy: actorName(),
     };
-    const sealed = await room.ownKeys.seal(platformKeySlot(provider), text.trim());
+    const sealed = await room.ownKeys.seal(platformKeyEncryptionContext(provider), text.trim());
     await change(room, async ({ platformKeys }) => {
       await platformKeys.save(key, sealed);
       const action = before === undefined ? "provider.connect" : "provider.replace_key";

@@ -4,7 +4,7 @@ import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
 import type { Proof } from "../../../domain/catalogue/proofs.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
-import type { Proved } from "../../prober/prober.ts";
+import type { EndpointProof } from "../../prober/prober.ts";
 import { readOptionalBody, readQuery } from "../../request-input.ts";
 import { change, type Room } from "../deps.ts";
 import { isoTime } from "../views.ts";
@@ -68,7 +68,7 @@ function proofView(proof: Proof, { endpoints }: Snapshot) {
   };
 }
 
-function standingView({ endpoint, surface, proven, images, standing }: Proved, maxAgeMs: number) {
+function standingView({ endpoint, surface, proven, images, standing }: EndpointProof, maxAgeMs: number) {
   const provenAtMs = standing?.provenAtMs ?? null;
   return {
     endpoint: endpoint.id,

@@ -1,7 +1,7 @@
 import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
 import { EvidenceFold, sumOf, type Tally } from "../../../domain/record/evidence.ts";
 import { excludedByPolicy, isPolicyRule, permitsModel } from "../../../domain/routing/policy.ts";
-import { OPEN_POLICY, type Policy, type PolicyVersion, tightened } from "../../../domain/tenancy/policy.ts";
+import { OPEN_POLICY, type Policy, type PolicyVersion, tightenPolicy } from "../../../domain/tenancy/policy.ts";
 import type { RouterVersion } from "../../../domain/tenancy/router.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { HOUR_MS } from "../../../kit/time.ts";
@@ -78,7 +78,7 @@ function policiesView(room: Room, versions: readonly PolicyVersion[], tally: Tal
       in_force_until: untilMs === null ? null : isoTime(untilMs),
       policy: policyView({ ...OPEN_POLICY, ...policy }),
       requests: tally.byPolicy.find((one) => one.subject === (keyId ?? "") && one.version === version)?.requests ?? 0,
-      excluded: excludedView(room.snapshot(), tightened(OPEN_POLICY, policy)),
+      excluded: excludedView(room.snapshot(), tightenPolicy(OPEN_POLICY, policy)),
     })),
   );
 }

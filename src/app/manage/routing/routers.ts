@@ -87,7 +87,7 @@ async function keepVersion(
     const detail = { version: next.version, ...said.detail };
     return { answer: next, audit: { action: said.action, workspaceId: workspace.id, target: slug, detail } };
   });
-  if (spec === null) deps.directory.dropRouter(workspace.id, slug);
+  if (spec === null) deps.directory.removeRouter(workspace.id, slug);
   else deps.directory.putRouter({ ...head, spec });
   return { ...head, spec };
 }

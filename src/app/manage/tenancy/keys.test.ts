@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
-import { standingOf } from "../../../domain/tenancy/key.ts";
+import { keyValidityOf } from "../../../domain/tenancy/key.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import { sha256Hex } from "../../../kit/secret.ts";
 import { DAY_MS } from "../../../kit/time.ts";
@@ -22,8 +22,8 @@ const rotate = (id: unknown, body: JsonObject = {}) =>
 
 /** What the request path thinks of a secret at this moment. */
 function standing(secret: unknown): string {
-  const principal = room.directory.byDigest(sha256Hex(String(secret)));
-  return principal === undefined ? "unknown" : standingOf(principal.key, room.nowMs());
+  const principal = room.directory.principalByDigest(sha256Hex(String(secret)));
+  return principal === undefined ? "unknown" : keyValidityOf(principal.key, room.nowMs());
 }
 
 describe("creating", () => {

@@ -95,7 +95,7 @@ async function keep(deps: TenancyDeps, keys: readonly ApiKey[], audit: Change): 
   await change(deps, async ({ tenancy, captures }) => {
     await tenancy.saveKeys(keys);
     for (const { workspaceId, id, policy } of keys)
-      await tenancy.keepPolicy({ workspaceId, keyId: id, createdAtMs, policy });
+      await tenancy.savePolicyVersion({ workspaceId, keyId: id, createdAtMs, policy });
     for (const { workspaceId, id } of strict) await captures.purgeKey(workspaceId, id);
     return { answer: null, audit };
   });

@@ -3,7 +3,7 @@ import { KeyPolicyPatch, MemberAdd, MemberPatch } from "../../../contract/schema
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import { isAtLeast } from "../../../domain/tenancy/actor.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
-import { unlimited } from "../../../domain/tenancy/limits.ts";
+import { noSpendLimits } from "../../../domain/tenancy/limits.ts";
 import type { LinkKind } from "../../../domain/tenancy/person.ts";
 import type { ManagementToken } from "../../../domain/tenancy/token.ts";
 import type { KeyPolicy, Member, Role, Workspace } from "../../../domain/tenancy/workspace.ts";
@@ -30,21 +30,21 @@ export function newMember({ ids, clock }: TenancyDeps, { id }: Workspace, email:
     email: email.trim().toLowerCase(),
     role,
     createdAtMs: clock.nowMs(),
-    offered: false,
+    pending: false,
   };
 }
 
 /** A seat that was only offered becomes the one that is given, and keeps its id. Answers the membership. */
 async function addMember(room: Room, workspace: Workspace, added: Member): Promise<Member> {
-  const { email, role, offered } = added;
+  const { email, role, pending } = added;
   const found = memberByEmail(room, workspace, email);
-  if (found !== undefined && (offered || !found.offered))
+  if (found !== undefined && (pending || !found.pending))
     throw fault("conflict", {
       message: `${short(email)} is a member of ${workspace.slug} already.`,
       param: "email",
     });
-  if (!offered) await demandProven(room, email);
-  const member: Member = found === undefined ? added : { ...found, role, offered };
+  if (!pending) await demandProven(room, email);
+  const member: Member = found === undefined ? added : { ...found, role, pending };
   await change(room, async ({ tenancy }) => {
     await tenancy.saveMember(member);
     const detail = { email, role };
@@ -56,7 +56,7 @@ async function addMember(room: Room, workspace: Workspace, added: Member): Promi
 
 /** Management tokens of the workspace that a member made: with one they would come back, or raise themselves again. */
 const tokensOf = ({ directory }: Pick<TenancyDeps, "directory">, { workspaceId, email }: Member): ManagementToken[] =>
-  directory.tokens.madeBy(email).filter((token) => token.workspaceId === workspaceId);
+  directory.tokens.createdBy(email).filter((token) => token.workspaceId === workspaceId);
 
 /**
  * Ends a membership, every personal key of it, every link to it that is open and every management token that they made.
@@ -69,7 +69,7 @@ export async function removeMember(deps: Changing & Pick<TenancyDeps, "directory
     .map((key): ApiKey => ({ ...key, state: "revoked", version: key.version + 1 }));
   const tokens = tokensOf(deps, member);
   const gone = { revoked_keys: ended.map(({ id }) => id), removed_tokens: tokens.map(({ id }) => id) };
-  const noLimits = unlimited(member.workspaceId, "member", member.id);
+  const noLimits = noSpendLimits(member.workspaceId, "member", member.id);
   const revoked_links = await change(deps, async ({ tenancy, limits, people }) => {
     await limits.save(noLimits);
     if (ended.length > 0) await tenancy.saveKeys(ended);
@@ -82,9 +82,9 @@ export async function removeMember(deps: Changing & Pick<TenancyDeps, "directory
     return { answer: links, audit };
   });
   for (const key of ended) deps.directory.putKey(key);
-  for (const { id } of tokens) deps.directory.tokens.drop(id);
+  for (const { id } of tokens) deps.directory.tokens.remove(id);
   deps.directory.limits.put(noLimits);
-  deps.directory.dropMember(member.id);
+  deps.directory.removeMember(member.id);
   return { ...gone, revoked_links };
 }
 
@@ -105,7 +105,7 @@ const othersThan = ({ directory }: Pick<TenancyDeps, "directory">, member: Membe
 
 /** A workspace with members has an owner, always. */
 function demandAnotherOwner(deps: Pick<TenancyDeps, "directory">, member: Member): void {
-  const owns = ({ role, offered }: Member) => role === "owner" && !offered;
+  const owns = ({ role, pending }: Member) => role === "owner" && !pending;
   if (!owns(member) || othersThan(deps, member).some(owns)) return;
   const { slug } = findWorkspace(deps, member.workspaceId);
   throw fault("conflict", {
@@ -133,7 +133,7 @@ async function changeRole(deps: TenancyDeps, member: Member, role: Role) {
     await tenancy.saveMember(changed);
     for (const id of removed_tokens) await tenancy.removeToken(id);
     const revoked_links =
-      falls && member.offered
+      falls && member.pending
         ? await people.revokeLinks("invitation", member.email, member.workspaceId, deps.clock.nowMs())
         : [];
     const detail = { email: member.email, before: member.role, after: role, removed_tokens, revoked_links };
@@ -143,7 +143,7 @@ async function changeRole(deps: TenancyDeps, member: Member, role: Role) {
     };
   });
   deps.directory.putMember(changed);
-  for (const id of removed_tokens) deps.directory.tokens.drop(id);
+  for (const id of removed_tokens) deps.directory.tokens.remove(id);
   return { changed, removed_tokens };
 }
 
@@ -155,8 +155,8 @@ function findMember(deps: TenancyDeps, workspace: Workspace, email: string): Mem
 
 /** Members with the people behind them. Whoever is bound to `own` learns of the others only that they are there. */
 async function listed(room: Room, members: readonly Member[], own: string | undefined) {
-  const held = members.filter(({ offered }) => !offered);
-  const people = await room.store.people.withEmails(held.map(({ email }) => email));
+  const held = members.filter(({ pending }) => !pending);
+  const people = await room.store.people.summariesByEmail(held.map(({ email }) => email));
   const byEmail = new Map(people.map((person) => [person.email, person]));
   return members.map((member) =>
     memberListedView(member, byEmail.get(member.email), own === undefined || member.id === own),
@@ -165,8 +165,8 @@ async function listed(room: Room, members: readonly Member[], own: string | unde
 
 /** Who the operator adds has the seat at once, and so must be proven to be who they are. */
 async function demandProven(room: Room, email: string): Promise<void> {
-  const [person] = await room.store.people.withEmails([email]);
-  if (person === undefined || person.proven) return;
+  const [person] = await room.store.people.summariesByEmail([email]);
+  if (person === undefined || person.emailVerified) return;
   throw fault("conflict", {
     message: `${short(email)} has an account here: invite them (gateway invitation create), and they accept.`,
     param: "email",
@@ -187,7 +187,7 @@ export function memberHandlers(room: Room): Record<string, Handler> {
       demandRank(exchange, role ?? "member");
       const added = newMember(room, workspace, email, role ?? "member");
       // An admin draws nobody into a workspace, and does not learn whether there is an account.
-      const asked = { ...added, offered: exchange.seat !== undefined };
+      const asked = { ...added, offered: exchange.membership !== undefined };
       demandFreshToGive(room, exchange, asked.role);
       const member = await room.inTurn(() => addMember(room, workspace, asked));
       return { status: 201, json: memberView(member) };
@@ -211,9 +211,9 @@ export function memberHandlers(room: Room): Record<string, Handler> {
         demandRank(exchange, member.role);
         demandRank(exchange, role);
         // Whom the operator gives a role has the seat, also where it was only offered.
-        if (exchange.seat === undefined && member.offered) {
+        if (exchange.membership === undefined && member.pending) {
           demandFreshToGive(room, exchange, role);
-          const given = await addMember(room, workspace, { ...member, role, offered: false });
+          const given = await addMember(room, workspace, { ...member, role, pending: false });
           return { status: 200, json: { ...memberView(given), removed_tokens: [] } };
         }
         demandFreshToGive(room, exchange, role, member.role);

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { invalidValue } from "../../../contract/faults.ts";
 import { PolicyPatch } from "../../../contract/schemas/manage-tenancy.ts";
-import { type Policy, tightened } from "../../../domain/tenancy/policy.ts";
+import { type Policy, tightenPolicy } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
@@ -63,13 +63,13 @@ async function changePolicy(deps: TenancyDeps, workspace: Workspace, demands: Pa
   const changed: Workspace = { ...workspace, policy: { ...workspace.policy, ...demands } };
   const { id } = workspace;
   // While it is written both hold: whatever is served meanwhile keeps to either version, and so does the evidence of it.
-  deps.directory.putWorkspace({ ...workspace, policy: tightened(workspace.policy, changed.policy) });
+  deps.directory.putWorkspace({ ...workspace, policy: tightenPolicy(workspace.policy, changed.policy) });
   const nowMs = deps.clock.nowMs();
   // Nothing is kept from now on, and nothing that was kept before stays.
   const isStricter = changed.policy.zeroDataRetention && !workspace.policy.zeroDataRetention;
   const ended = await change(deps, async ({ tenancy, captures }) => {
     await tenancy.saveWorkspace(changed);
-    await tenancy.keepPolicy({ workspaceId: id, keyId: null, createdAtMs: nowMs, policy: changed.policy });
+    await tenancy.savePolicyVersion({ workspaceId: id, keyId: null, createdAtMs: nowMs, policy: changed.policy });
     const ended = isStricter ? await captures.endAll(id, nowMs) : undefined;
     const detail = {
       before: policyView(workspace.policy),

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { type SummaryList, SummaryQuery } from "../../../contract/schemas/manage-operator.ts";
-import { standingOf } from "../../../domain/tenancy/key.ts";
+import { keyValidityOf } from "../../../domain/tenancy/key.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { dayName, spanOf } from "../../../kit/calendar.ts";
 import { formatNanos } from "../../../kit/money.ts";
@@ -32,8 +32,8 @@ async function summaryOf(room: Room, workspace: Workspace, spentNanos: bigint): 
     spent_this_month: formatNanos(spentNanos),
     margin: room.planning.margins.overrideFor(id)?.share ?? null,
     members: members.length,
-    owners: members.filter(({ role, offered }) => role === "owner" && !offered).map(({ email }) => email),
-    keys: room.directory.keys(id).filter((key) => standingOf(key, nowMs) === "valid").length,
+    owners: members.filter(({ role, pending }) => role === "owner" && !pending).map(({ email }) => email),
+    keys: room.directory.keys(id).filter((key) => keyValidityOf(key, nowMs) === "valid").length,
     last_request_at: last === undefined ? null : isoTime(last),
   };
 }

@@ -32,7 +32,7 @@ function tokenView(token: ManagementToken) {
 type Asked = Pick<ManagementToken, "name" | "access" | "expiresAtMs">;
 
 async function createToken(room: Room, workspace: Workspace, asked: Asked) {
-  if (room.directory.tokens.of(workspace.id).length >= TOKENS_MAX)
+  if (room.directory.tokens.inWorkspace(workspace.id).length >= TOKENS_MAX)
     throw fault("conflict", { message: `A workspace has at most ${TOKENS_MAX} management tokens: remove one first.` });
   const secret = `${TOKEN_PREFIX}${randomToken(TOKEN_BYTES)}`;
   const token: ManagementToken = {
@@ -73,7 +73,7 @@ export async function removeToken(
       audit: { actor, action: "token.remove", workspaceId, target: id, detail: { name, ...why } },
     };
   });
-  deps.directory.tokens.drop(id);
+  deps.directory.tokens.remove(id);
 }
 
 export function tokenHandlers(room: Room): Record<string, Handler> {
@@ -81,7 +81,7 @@ export function tokenHandlers(room: Room): Record<string, Handler> {
     manageListTokens: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const { rows, next } = pageOf(room.directory.tokens.of(workspace.id), limit, cursor);
+      const { rows, next } = pageOf(room.directory.tokens.inWorkspace(workspace.id), limit, cursor);
       return { status: 200, json: { data: rows.map(tokenView), next } };
     }),
     manageCreateToken: whole(async (exchange) => {

@@ -43,7 +43,7 @@ export async function createWorkspace(deps: TenancyDeps, said: NewWorkspace, ema
   await change(deps, async ({ tenancy }) => {
     await tenancy.saveWorkspace(workspace);
     const { id: workspaceId, createdAtMs, policy } = workspace;
-    await tenancy.keepPolicy({ workspaceId, keyId: null, createdAtMs, policy });
+    await tenancy.savePolicyVersion({ workspaceId, keyId: null, createdAtMs, policy });
     if (owner !== undefined) await tenancy.saveMember(owner);
     const { slug, name, currency } = said;
     const detail = { slug, name, currency, ...(owner === undefined ? {} : { owner: owner.email }) };

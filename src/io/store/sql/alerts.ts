@@ -7,7 +7,7 @@ import {
   CHANNELS,
   DELIVERY_STATES,
   type Delivery,
-  type Fired,
+  type FiredAlert,
 } from "../../../domain/alerts/alert-store.ts";
 import { inTransaction } from "./in-transaction.ts";
 import { cutPage, decodeCursor, pageSize } from "./page.ts";
@@ -40,7 +40,7 @@ export function alertStore(db: Kysely<Database>): AlertStore {
     rules: alertRuleStore(db),
     ...outbox(db),
 
-    standing: (workspaceId) =>
+    activeAlerts: (workspaceId) =>
       db
         .selectFrom("alerts_standing")
         .select(["subject", "mark"])
@@ -48,7 +48,7 @@ export function alertStore(db: Kysely<Database>): AlertStore {
         .orderBy("subject")
         .execute(),
 
-    turn: (workspaceId, over, fired, nowMs) =>
+    recordTransitions: (workspaceId, over, fired, nowMs) =>
       inTransaction(db, async (session) => {
         for (const { subject, mark } of over)
           await session
@@ -60,7 +60,7 @@ export function alertStore(db: Kysely<Database>): AlertStore {
         for (const one of fired) await tell(session, workspaceId, one, nowMs);
       }),
 
-    async toldSince(workspaceId, sinceMs) {
+    async countAlertsSince(workspaceId, sinceMs) {
       const { told } = await db
         .selectFrom("alert_deliveries")
         .where("workspace_id", "=", workspaceId)
@@ -90,7 +90,7 @@ export function alertStore(db: Kysely<Database>): AlertStore {
 }
 
 /** Who writes down that it is told, tells it: another process that found the same finds the row. */
-async function tell(session: Kysely<Database>, workspaceId: string, fired: Fired, nowMs: number): Promise<void> {
+async function tell(session: Kysely<Database>, workspaceId: string, fired: FiredAlert, nowMs: number): Promise<void> {
   const { subject, mark, alertId, deliveries } = fired;
   const told = await session
     .insertInto("alerts_standing")
@@ -104,7 +104,7 @@ async function tell(session: Kysely<Database>, workspaceId: string, fired: Fired
 
 function outbox(db: Kysely<Database>): Pick<AlertStore, "due" | "claim" | "conclude" | "sweep"> {
   return {
-    async due(nowMs, { inAll, perWorkspace }) {
+    async due(nowMs, { total, perWorkspace }) {
       const waiting = db
         .selectFrom("alert_deliveries")
         .where("state", "=", "waiting")
@@ -124,7 +124,7 @@ function outbox(db: Kysely<Database>): Pick<AlertStore, "due" | "claim" | "concl
         .orderBy("turn")
         .orderBy("at_ms")
         .orderBy("alert_deliveries.id")
-        .limit(inAll)
+        .limit(total)
         .selectAll("alert_deliveries")
         .execute();
       return rows.map(toDelivery);

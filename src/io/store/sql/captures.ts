@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Captured, CaptureScope, CaptureStore, CaptureWindowRow } from "../../../domain/record/capture.ts";
 import { SURFACES } from "../../../domain/record/record.ts";
 import { ENVIRONMENTS } from "../../../domain/tenancy/key.ts";
-import type { Slot, Vault } from "../../../domain/tenancy/vault.ts";
+import type { EncryptionContext, Vault } from "../../../domain/tenancy/vault.ts";
 import { inTransaction } from "./in-transaction.ts";
 import { cutPage, decodeCursor, pageSize } from "./page.ts";
 import type { Database } from "./schema.ts";
@@ -117,7 +117,10 @@ async function isPurged(session: Kysely<Database>, windowId: string): Promise<bo
 
 type Part = "request" | "answer";
 
-function slotOf({ workspaceId, requestId }: Pick<Captured, "workspaceId" | "requestId">, part: Part): Slot {
+function slotOf(
+  { workspaceId, requestId }: Pick<Captured, "workspaceId" | "requestId">,
+  part: Part,
+): EncryptionContext {
   return { workspaceId, column: `captured.${part}`, row: requestId };
 }
 

@@ -27,14 +27,14 @@ export function dataKeyStore(db: Kysely<Database>): DataKeyStore {
         .execute();
       return found.map((row) => ({ masterKey: row.master_key, dataKeys: Number(row.data_keys) }));
     },
-    async anyOf(masterKey) {
+    async findWrappedBy(masterKey) {
       const row = await rows()
         .where("master_key", masterKey === null ? "is" : "=", masterKey)
         .limit(1)
         .executeTakeFirst();
       return row === undefined ? undefined : keyOf(row);
     },
-    async notWrappedBy(masterKey, afterWorkspaceId, limit) {
+    async listNotWrappedBy(masterKey, afterWorkspaceId, limit) {
       const found = await rows()
         .where("workspace_id", ">", afterWorkspaceId)
         .where((eb) => eb.or([eb("master_key", "is", null), eb("master_key", "!=", masterKey)]))

@@ -19,7 +19,7 @@ export function nodeStore(db: Kysely<Database>): NodeStore {
     async loadAll() {
       return (await inOrder.execute()).map(nodeOf);
     },
-    async loadOf(workspaceId) {
+    async loadWorkspace(workspaceId) {
       return (await inOrder.where("workspace_id", "=", workspaceId).execute()).map(nodeOf);
     },
     async save(node) {
@@ -35,7 +35,7 @@ export function nodeStore(db: Kysely<Database>): NodeStore {
     async remove(nodeId) {
       await db.deleteFrom("nodes").where("id", "=", nodeId).execute();
     },
-    async seen(nodeIds, atMs) {
+    async recordSeen(nodeIds, atMs) {
       for (let at = 0; at < nodeIds.length; at += SEEN_AT_ONCE)
         await db
           .updateTable("nodes")

@@ -30,7 +30,7 @@ export function ownKeyStore(db: Kysely<Database>): OwnKeyStore {
         .onConflict((conflict) => conflict.columns(["workspace_id", "provider"]).doUpdateSet(changed))
         .execute();
     },
-    async tested({ workspaceId, provider, fingerprint, result, testedAtMs }) {
+    async saveTestResult({ workspaceId, provider, fingerprint, result, testedAtMs }) {
       await db
         .updateTable("workspace_credentials")
         .set({ result, tested_at_ms: testedAtMs })
@@ -39,7 +39,7 @@ export function ownKeyStore(db: Kysely<Database>): OwnKeyStore {
         .where("fingerprint", "=", fingerprint)
         .execute();
     },
-    async reused({ workspaceId, provider, fingerprint, use, changedAtMs, changedBy }) {
+    async saveUse({ workspaceId, provider, fingerprint, use, changedAtMs, changedBy }) {
       await db
         .updateTable("workspace_credentials")
         .set({ usage: use, changed_at_ms: changedAtMs, changed_by: changedBy })

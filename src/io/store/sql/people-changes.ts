@@ -50,9 +50,14 @@ function personChanges(
       .execute();
   };
   return {
-    async addPerson({ id, email, name, operator, proven, passwordHash, createdAtMs }) {
+    async addPerson({ id, email, name, operator, emailVerified, passwordHash, createdAtMs }) {
       const times = { created_at: isoOf(createdAtMs), updated_at: isoOf(createdAtMs) };
-      const flags = { email_verified: proven ? 1 : 0, two_factor_enabled: 0, operator: operator ? 1 : 0, disabled: 0 };
+      const flags = {
+        email_verified: emailVerified ? 1 : 0,
+        two_factor_enabled: 0,
+        operator: operator ? 1 : 0,
+        disabled: 0,
+      };
       await db
         .insertInto("people")
         .values({ id, email, name, image: null, ...flags, ...times })
@@ -82,7 +87,7 @@ function personChanges(
       await change(id, { two_factor_enabled: 0 }, nowMs);
       return epoch;
     },
-    async startOver({ id, email }, nowMs) {
+    async resetCredentials({ id, email }, nowMs) {
       const epoch = await beginEpoch(db, id);
       for (const table of ["people_two_factors", "people_passkeys", "people_sessions"] as const)
         await db.deleteFrom(table).where("user_id", "=", id).execute();
@@ -94,7 +99,7 @@ function personChanges(
       await change(id, { two_factor_enabled: 0, email_verified: 1 }, nowMs);
       return epoch;
     },
-    setUnproven: (id, nowMs) => change(id, { email_verified: 0 }, nowMs),
+    markEmailUnverified: (id, nowMs) => change(id, { email_verified: 0 }, nowMs),
   };
 }
 
@@ -130,7 +135,7 @@ function passwordChanges(db: Kysely<Database>): Changes<"changePassword" | "rese
       await replace(id, hash, nowMs);
       return numDeletedRows > 0n;
     },
-    async addReset(id, userId, identifier, nowMs, expiresAtMs) {
+    async addPasswordReset(id, userId, identifier, nowMs, expiresAtMs) {
       const times = { created_at: isoOf(nowMs), updated_at: isoOf(nowMs), expires_at: isoOf(expiresAtMs) };
       await db
         .insertInto("people_verifications")
@@ -161,12 +166,12 @@ function sessionChanges(
 ): Changes<"holdSession" | "addSession" | "endSessions" | "endOtherSessions" | "endSession" | "begunAfter"> {
   const theirs = (userId: string) => db.deleteFrom("people_sessions").where("user_id", "=", userId);
   return {
-    async holdSession(userId, sessionId, asOf) {
+    async lockSession(userId, sessionId, asOf) {
       if (!(await holdPerson(db, userId, asOf))) return false;
       const own = db.selectFrom("people_sessions").select("id").where("id", "=", sessionId);
       return (await own.where("user_id", "=", userId).executeTakeFirst()) !== undefined;
     },
-    async addSession({ id, userId, tokenDigest, createdAtMs, seenAtMs, expiresAtMs, address, userAgent }) {
+    async addSession({ id, userId, tokenDigest, createdAtMs, lastSeenAtMs, expiresAtMs, address, userAgent }) {
       await db
         .insertInto("people_sessions")
         .values({
@@ -174,7 +179,7 @@ function sessionChanges(
           user_id: userId,
           token: tokenDigest,
           created_at: isoOf(createdAtMs),
-          updated_at: isoOf(seenAtMs),
+          updated_at: isoOf(lastSeenAtMs),
           expires_at: isoOf(expiresAtMs),
           ip_address: address,
           user_agent: userAgent,
@@ -198,7 +203,7 @@ function sessionChanges(
       await beginEpoch(db, userId);
       return true;
     },
-    async begunAfter(userId, sessionId, nowMs) {
+    async startedAfter(userId, sessionId, nowMs) {
       const [now, soon] = [isoOf(nowMs), isoOf(nowMs + CODE_WITHIN_MS)];
       const begun = db.selectFrom("people_sessions").select("created_at").where("id", "=", sessionId);
       const theirs = db.selectFrom("people_sessions").select("id").where("user_id", "=", userId);
@@ -232,9 +237,9 @@ function linkChanges(db: Kysely<Database>): Changes<"addLink" | "useLink" | "rev
           kind: link.kind,
           digest: link.digest,
           email: link.email,
-          workspace_id: link.seat?.workspaceId ?? null,
-          role: link.seat?.role ?? null,
-          made_by: link.madeBy,
+          workspace_id: link.membership?.workspaceId ?? null,
+          role: link.membership?.role ?? null,
+          made_by: link.issuedBy,
           created_at_ms: Math.trunc(link.createdAtMs),
           expires_at_ms: Math.trunc(link.expiresAtMs),
           used_at_ms: link.usedAtMs,
@@ -242,7 +247,7 @@ function linkChanges(db: Kysely<Database>): Changes<"addLink" | "useLink" | "rev
         })
         .execute();
     },
-    async useLink(id, nowMs) {
+    async consumeLink(id, nowMs) {
       const now = Math.trunc(nowMs);
       const used = open().set({ used_at_ms: now }).where("id", "=", id).where("expires_at_ms", ">", now);
       return (await used.executeTakeFirst()).numUpdatedRows > 0n;

@@ -9,7 +9,7 @@ const WAYS_IN = ["people_sessions", "people_passkeys", "people_two_factors", "pe
 
 export function erasing(db: Kysely<Database>): Pick<PeopleWriter, "erase" | "eraseIn"> {
   return {
-    async eraseIn(workspaceId, { id, email }) {
+    async eraseReferences(workspaceId, { id, email }) {
       const nobody = erasedAddress(id);
       const nodes = db.updateTable("nodes").set({ created_by: nobody }).where("created_by", "=", email);
       await nodes.where("workspace_id", "=", workspaceId).execute();

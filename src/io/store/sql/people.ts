@@ -1,14 +1,14 @@
 import type { ExpressionBuilder, Kysely, Selectable } from "kysely";
 import { z } from "zod";
 import {
-  type Held,
+  type AccountLink,
   LINK_KINDS,
   type PeopleStore,
-  type PersonLink,
-  type PersonListed,
   type PersonRecord,
   type PersonSession,
-  RESET_MARK,
+  type PersonSummary,
+  RESET_IDENTIFIER_PREFIX,
+  type SessionWithPerson,
 } from "../../../domain/tenancy/person.ts";
 import { ROLES } from "../../../domain/tenancy/workspace.ts";
 import { sha256Hex } from "../../../kit/secret.ts";
@@ -48,15 +48,15 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
       const page = rows.slice(0, limit);
       return { rows: page, next: rows.length > limit ? (page.at(-1)?.id ?? null) : null };
     },
-    async listed(id) {
+    async summary(id) {
       const row = await listing(db).where("people.id", "=", id).executeTakeFirst();
       return row === undefined ? undefined : toListed(row);
     },
-    async withEmails(emails) {
+    async summariesByEmail(emails) {
       if (emails.length === 0) return [];
       return (await listing(db).where("people.email", "in", emails).execute()).map(toListed);
     },
-    async operators() {
+    async countOperators() {
       const row = await db
         .selectFrom("people")
         .select((eb) => eb.fn.countAll().as("people"))
@@ -65,7 +65,7 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
         .executeTakeFirst();
       return Number(row?.people ?? 0);
     },
-    held: (tokenDigest) => held(db, tokenDigest),
+    findSession: (tokenDigest) => held(db, tokenDigest),
     async sessions(userId, nowMs) {
       const rows = await db
         .selectFrom("people_sessions")
@@ -92,7 +92,7 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
         backedUp: row.backed_up === 1,
       }));
     },
-    async link(digest) {
+    async findLink(digest) {
       const row = await db.selectFrom("people_links").selectAll().where("digest", "=", digest).executeTakeFirst();
       return row === undefined ? undefined : toLink(row);
     },
@@ -108,16 +108,17 @@ export function peopleStore(db: Kysely<Database>): PeopleStore {
         .execute();
       return rows.map(toLink);
     },
-    workspacesNaming: (email) => workspacesNaming(db, email),
-    async prolong(sessionId, seenAtMs, expiresAtMs) {
+    workspacesReferencing: (email) => workspacesNaming(db, email),
+    async extendSession(sessionId, seenAtMs, expiresAtMs) {
       await db
         .updateTable("people_sessions")
         .set({ updated_at: isoOf(seenAtMs), expires_at: isoOf(expiresAtMs) })
         .where("id", "=", sessionId)
         .execute();
     },
-    useCode: (userId, code, nowMs, untilMs) => useCode(db, `used_${sha256Hex(`${userId} ${code}`)}`, nowMs, untilMs),
-    resetOf: (identifier, nowMs) => resetOf(db, identifier, nowMs),
+    consumeCode: (userId, code, nowMs, untilMs) =>
+      useCode(db, `used_${sha256Hex(`${userId} ${code}`)}`, nowMs, untilMs),
+    findPasswordResetUser: (identifier, nowMs) => resetOf(db, identifier, nowMs),
     async sweep(nowMs) {
       const now = isoOf(nowMs);
       for (const table of ["people_sessions", "people_verifications", "people_devices"] as const)
@@ -154,7 +155,7 @@ async function useCode(db: Kysely<Database>, id: string, nowMs: number, untilMs:
 /** The library keeps what it waits for under the id of whom it is about. */
 export function waitsFor(userId: string) {
   return ({ and, eb }: ExpressionBuilder<Database, "people_verifications">) =>
-    and([eb("value", "=", userId), eb("identifier", "not like", `${RESET_MARK}%`)]);
+    and([eb("value", "=", userId), eb("identifier", "not like", `${RESET_IDENTIFIER_PREFIX}%`)]);
 }
 
 /**
@@ -174,10 +175,10 @@ async function resetOf(db: Kysely<Database>, identifier: string, nowMs: number):
 
 export async function endResets(db: Kysely<Database>, userId: string): Promise<void> {
   const kept = db.deleteFrom("people_verifications").where("value", "=", userId);
-  await kept.where("identifier", "like", `${RESET_MARK}%`).execute();
+  await kept.where("identifier", "like", `${RESET_IDENTIFIER_PREFIX}%`).execute();
 }
 
-async function held(db: Kysely<Database>, tokenDigest: string): Promise<Held | undefined> {
+async function held(db: Kysely<Database>, tokenDigest: string): Promise<SessionWithPerson | undefined> {
   const row = await db
     .selectFrom("people_sessions as session")
     .innerJoin("people as person", "person.id", "session.user_id")
@@ -246,7 +247,7 @@ function toPerson(row: PersonRow): PersonRecord {
     operator: row.operator === 1,
     disabled: row.disabled === 1,
     twoFactor: row.two_factor_enabled === 1,
-    proven: row.email_verified === 1,
+    emailVerified: row.email_verified === 1,
     createdAtMs: Date.parse(row.created_at),
   };
 }
@@ -257,7 +258,7 @@ type ListedRow = PersonRow & {
   readonly last_seen_at: string | null;
 };
 
-function toListed(row: ListedRow): PersonListed {
+function toListed(row: ListedRow): PersonSummary {
   return {
     ...toPerson(row),
     passkeys: Number(row.passkeys),
@@ -271,7 +272,7 @@ function toSession(row: Omit<Selectable<PeopleTables["people_sessions"]>, "token
     id: row.id,
     userId: row.user_id,
     createdAtMs: Date.parse(row.created_at),
-    seenAtMs: Date.parse(row.updated_at),
+    lastSeenAtMs: Date.parse(row.updated_at),
     expiresAtMs: Date.parse(row.expires_at),
     address: row.ip_address,
     userAgent: row.user_agent,
@@ -281,14 +282,14 @@ function toSession(row: Omit<Selectable<PeopleTables["people_sessions"]>, "token
 const LinkKindName = z.enum(LINK_KINDS);
 const RoleName = z.enum(ROLES);
 
-function toLink(row: Selectable<PeopleTables["people_links"]>): PersonLink {
+function toLink(row: Selectable<PeopleTables["people_links"]>): AccountLink {
   return {
     id: row.id,
     kind: LinkKindName.parse(row.kind),
     digest: row.digest,
     email: row.email,
-    seat: row.workspace_id === null ? null : { workspaceId: row.workspace_id, role: RoleName.parse(row.role) },
-    madeBy: row.made_by,
+    membership: row.workspace_id === null ? null : { workspaceId: row.workspace_id, role: RoleName.parse(row.role) },
+    issuedBy: row.made_by,
     createdAtMs: row.created_at_ms,
     expiresAtMs: row.expires_at_ms,
     usedAtMs: row.used_at_ms,

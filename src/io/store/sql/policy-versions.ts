@@ -9,7 +9,7 @@ const WORKSPACE = "";
 
 export function policyVersions(db: Kysely<Database>): Pick<TenancyStore, "keepPolicy" | "policyHistory"> {
   return {
-    async keepPolicy({ workspaceId, keyId, createdAtMs, policy }) {
+    async savePolicyVersion({ workspaceId, keyId, createdAtMs, policy }) {
       const subject = keyId ?? WORKSPACE;
       const text = policy === null ? null : JSON.stringify(policy);
       await inTransaction(db, async (session) => {

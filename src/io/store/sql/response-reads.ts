@@ -1,6 +1,12 @@
 import { type Kysely, sql } from "kysely";
-import { idOf, madeName, outputOf, ownerOf, typeOf } from "../../../domain/responses/response-items.ts";
-import type { Chain, ResponseStore, StoredResponse } from "../../../domain/responses/response-store.ts";
+import {
+  derivedItemId,
+  itemIdOf,
+  itemTypeOf,
+  outputItems,
+  responseIdOfItem,
+} from "../../../domain/responses/response-items.ts";
+import type { ResponseChain, ResponseStore, StoredResponse } from "../../../domain/responses/response-store.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import { cutPage, decodeCursor, pageSize } from "./page.ts";
 import { type SealedRows, SUMMARY, toSummary } from "./response-rows.ts";
@@ -34,11 +40,11 @@ export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
       for (const owner of owners) {
         const stored = await find(workspaceId, owner, nowMs);
         if (stored === undefined) continue;
-        for (const [place, item] of [...stored.input, ...outputOf(stored.response)].entries()) {
+        for (const [place, item] of [...stored.input, ...outputItems(stored.response)].entries()) {
           // What is itself only a reference is not the item.
           if (item["type"] === "item_reference") continue;
-          for (const id of [idOf(item), madeName(owner, item, place)])
-            if (id !== undefined && asked.has(id)) found.set(id, { ...item, type: typeOf(item), id });
+          for (const id of [itemIdOf(item), derivedItemId(owner, item, place)])
+            if (id !== undefined && asked.has(id)) found.set(id, { ...item, type: itemTypeOf(item), id });
         }
       }
       return found;
@@ -80,7 +86,7 @@ export function responseReads(db: Kysely<Database>, rows: SealedRows): Reads {
       return Promise.all(found.map((row) => rows.readUnfinished(row)));
     },
 
-    async wanted() {
+    async activeRuns() {
       const found = await db
         .selectFrom("stored_responses")
         .select(["id", "runs"])
@@ -108,7 +114,9 @@ async function ownersOf(
     .where("workspace_id", "=", workspaceId)
     .where("id", "in", ids)
     .execute();
-  const owners = [...new Set([...rows.map((row) => row.response_id), ...ids.flatMap((id) => ownerOf(id) ?? [])])];
+  const owners = [
+    ...new Set([...rows.map((row) => row.response_id), ...ids.flatMap((id) => responseIdOfItem(id) ?? [])]),
+  ];
   if (owners.length === 0) return owners;
   if (owners.length > LINKS_MAX) return undefined;
   const sizes = await db
@@ -127,7 +135,7 @@ async function readChain(
   db: Kysely<Database>,
   { workspaceId, id, nowMs }: Place,
   find: (id: string) => Promise<StoredResponse | undefined>,
-): Promise<Chain> {
+): Promise<ResponseChain> {
   const { rows } = await sql<{ id: string; bytes: number }>`
     with recursive chain (id, previous_id, depth) as (
       select id, previous_id, 0 from stored_responses

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import {
   BACKGROUND_KINDS,
-  type MadeAnswer,
+  type CompletedResponse,
   RESPONSE_STATUSES,
   type ResponseEvent,
   type ResponseSummary,
@@ -58,7 +58,7 @@ export class SealedRows {
     if (row.request === null) return unfinished;
     const isMade = row.answering === ANSWERING.made;
     const opened = await this.#open(unfinished, isMade ? "made" : "request", row.request).catch(() => undefined);
-    if (isMade) return { ...unfinished, made: opened === undefined ? undefined : fromContent(opened) };
+    if (isMade) return { ...unfinished, completed: opened === undefined ? undefined : fromContent(opened) };
     return { ...unfinished, request: backgroundRequest.safeParse(opened).data };
   }
 
@@ -103,11 +103,11 @@ function inBatches(events: readonly ResponseEvent[]): ResponseEvent[][] {
 const SERVED_BY = "gateway_served_by";
 
 /** What the column of a response holds: who served it stands beside what is in it. */
-export function contentOf({ response, servedBy }: MadeAnswer): JsonObject {
+export function contentOf({ response, servedBy }: CompletedResponse): JsonObject {
   return { ...response, [SERVED_BY]: servedBy };
 }
 
-function fromContent(content: unknown): MadeAnswer {
+function fromContent(content: unknown): CompletedResponse {
   const { [SERVED_BY]: servedBy, ...response } = storedContent.parse(content);
   return { response, servedBy };
 }

@@ -1,5 +1,5 @@
 import { type Transaction as SqlTransaction, sql } from "kysely";
-import { idOf, outputOf } from "../../../domain/responses/response-items.ts";
+import { itemIdOf, outputItems } from "../../../domain/responses/response-items.ts";
 import type { ResponseStore } from "../../../domain/responses/response-store.ts";
 import type { Vault } from "../../../domain/tenancy/vault.ts";
 import type { JsonObject } from "../../../kit/json.ts";
@@ -64,7 +64,7 @@ const UNFINISHED = ["queued", "in_progress"] as const;
 /** Who works on a response, and what has become of that. */
 function responseRuns({ db }: ResponseEngine): Runs {
   return {
-    async begin(id) {
+    async startRun(id) {
       const begun = await db
         .updateTable("stored_responses")
         .set(({ eb }) => ({ status: "in_progress", runs: eb("runs", "+", 1) }))
@@ -85,7 +85,7 @@ function responseRuns({ db }: ResponseEngine): Runs {
       return { is: ending === undefined ? "unwanted" : "anothers" };
     },
 
-    async answering(id) {
+    async markAnswering(id) {
       await db
         .updateTable("stored_responses")
         .set({ answering: ANSWERING.begun })
@@ -94,7 +94,7 @@ function responseRuns({ db }: ResponseEngine): Runs {
         .execute();
     },
 
-    async callOff(workspaceId, id) {
+    async cancel(workspaceId, id) {
       await db
         .updateTable("stored_responses")
         .set({ called_off: 1 })
@@ -103,7 +103,7 @@ function responseRuns({ db }: ResponseEngine): Runs {
         .execute();
     },
 
-    async takeEnd({ id, run }, made) {
+    async claimEnd({ id, run }, made) {
       const ending = db
         .updateTable("stored_responses")
         .set({ ending: run })
@@ -119,7 +119,7 @@ function responseRuns({ db }: ResponseEngine): Runs {
       return UNFINISHED.some((status) => status === found.status) ? "anothers" : "over";
     },
 
-    async giveEndBack({ id, run }) {
+    async releaseEnd({ id, run }) {
       await db
         .updateTable("stored_responses")
         .set({ ending: 0 })
@@ -231,7 +231,7 @@ async function indexItems(
   responseId: string,
   response: JsonObject,
 ): Promise<void> {
-  const ids = new Set(outputOf(response).flatMap((item) => idOf(item) ?? []));
+  const ids = new Set(outputItems(response).flatMap((item) => itemIdOf(item) ?? []));
   if (ids.size === 0) return;
   await transaction
     .insertInto("stored_items")

@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from "kysely";
 import { z } from "zod";
-import { type LimitStore, SPENDERS, type SpendLimits } from "../../../domain/tenancy/limits.ts";
+import { type LimitStore, SPENDER_KINDS, type SpendLimits } from "../../../domain/tenancy/limits.ts";
 import type { Database } from "./schema.ts";
 
 export function limitStore(db: Kysely<Database>): LimitStore {
@@ -30,7 +30,7 @@ export function limitStore(db: Kysely<Database>): LimitStore {
   };
 }
 
-const spender = z.enum(SPENDERS);
+const spender = z.enum(SPENDER_KINDS);
 
 function toLimits(row: Selectable<Database["spend_limits"]>): SpendLimits {
   return {

@@ -197,13 +197,13 @@ function toWorkspace(row: Selectable<Database["workspaces"]>): Workspace {
 
 function fromMember(member: Member): Selectable<Database["members"]> {
   const { id, workspaceId, email, createdAtMs } = member;
-  const offered = member.offered ? 1 : 0;
+  const offered = member.pending ? 1 : 0;
   return { id, workspace_id: workspaceId, email, role: member.role, created_at_ms: createdAtMs, offered };
 }
 
 function toMember(row: Selectable<Database["members"]>): Member {
   const { id, workspace_id: workspaceId, email, created_at_ms: createdAtMs } = row;
-  return { id, workspaceId, email, role: role.parse(row.role), createdAtMs, offered: row.offered === 1 };
+  return { id, workspaceId, email, role: role.parse(row.role), createdAtMs, pending: row.offered === 1 };
 }
 
 function fromKey(key: ApiKey): Selectable<Database["api_keys"]> {
