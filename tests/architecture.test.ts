@@ -1,31 +1,31 @@
 import { describe, expect, test } from "vitest";
-import { type Room, readMap, roomOf } from "./architecture/map.ts";
+import { type Module, moduleOf, readModules } from "./architecture/module-map.ts";
 import { blank, type Import, importsOf, readSources, type Source } from "./architecture/source.ts";
 
 const LINES_MAX = 500;
 /** The roof: files and folders that wire everything and belong to no room. */
-const ROOF = ["src/cli.ts", "src/main.ts", "src/serve.ts", "src/bootstrap", "src/settings"];
-const ROOF_FLOOR = 6;
+const COMPOSITION_ROOT = ["src/cli.ts", "src/main.ts", "src/serve.ts", "src/bootstrap", "src/settings"];
+const TOP_LAYER = 6;
 
 const sources = readSources();
-const rooms = readMap();
+const modules = readModules();
 
-function isIn(file: string, ...places: string[]): boolean {
-  return places.some((place) => file === place || file.startsWith(`${place}/`));
+function isIn(file: string, ...folders: string[]): boolean {
+  return folders.some((place) => file === place || file.startsWith(`${place}/`));
 }
 
-function floorOf(file: string): number {
-  return isIn(file, ...ROOF) ? ROOF_FLOOR : (roomOf(file, rooms)?.floor ?? Number.NaN);
+function layerOf(file: string): number {
+  return isIn(file, ...COMPOSITION_ROOT) ? TOP_LAYER : (moduleOf(file, modules)?.floor ?? Number.NaN);
 }
 
 /** Why an import is not allowed; undefined when it is. */
-function refusal(from: string, { target, kind }: Pick<Import, "target" | "kind">): string | undefined {
-  const [own, other] = [roomOf(from, rooms), roomOf(target, rooms)];
+function violation(from: string, { target, kind }: Pick<Import, "target" | "kind">): string | undefined {
+  const [own, other] = [moduleOf(from, modules), moduleOf(target, modules)];
   if (own !== undefined && own === other) return undefined;
-  if (isIn(target, "src/sandbox") && floorOf(from) < ROOF_FLOOR) return "only the roof starts the sandbox";
-  if (isIn(target, "src/settings") && floorOf(from) < ROOF_FLOOR) return "settings are handed in as values";
-  if (floorOf(target) < floorOf(from)) return undefined;
-  if (floorOf(from) === ROOF_FLOOR && floorOf(target) === ROOF_FLOOR) return undefined;
+  if (isIn(target, "src/sandbox") && layerOf(from) < TOP_LAYER) return "only the roof starts the sandbox";
+  if (isIn(target, "src/settings") && layerOf(from) < TOP_LAYER) return "settings are handed in as values";
+  if (layerOf(target) < layerOf(from)) return undefined;
+  if (layerOf(from) === TOP_LAYER && layerOf(target) === TOP_LAYER) return undefined;
   const arrow = other === undefined ? undefined : own?.arrows.get(other.folder);
   if (arrow === "values" || (arrow === "types" && kind === "types")) return undefined;
   return arrow === "types" ? "only types may be imported from there" : "not a lower floor, and no arrow on the map";
@@ -37,27 +37,27 @@ function isOurs(target: string): boolean {
 
 describe("the map", () => {
   test("every file is in a room of ARCHITECTURE.md or on the roof", () => {
-    const lost = sources.filter(({ file }) => Number.isNaN(floorOf(file)));
+    const lost = sources.filter(({ file }) => Number.isNaN(layerOf(file)));
     expect(lost.map(({ file }) => file)).toEqual([]);
   });
 
   test("every room of ARCHITECTURE.md has code in it", () => {
-    const empty = rooms.filter((room) => !sources.some(({ file }) => roomOf(file, rooms) === room));
+    const empty = modules.filter((room) => !sources.some(({ file }) => moduleOf(file, modules) === room));
     expect(empty.map(({ folder }) => folder)).toEqual([]);
   });
 
   test("an arrow joins two rooms of one floor and is used", () => {
-    const wrong = rooms.flatMap((room) =>
-      [...room.arrows.keys()].filter((to) => rooms.find(({ folder }) => folder === to)?.floor !== room.floor),
+    const wrong = modules.flatMap((room) =>
+      [...room.arrows.keys()].filter((to) => modules.find(({ folder }) => folder === to)?.floor !== room.floor),
     );
     expect(wrong).toEqual([]);
-    expect(rooms.flatMap((room) => [...room.arrows.keys()].filter((to) => !isUsed(room, to)))).toEqual([]);
+    expect(modules.flatMap((room) => [...room.arrows.keys()].filter((to) => !isUsed(room, to)))).toEqual([]);
   });
 
-  function isUsed(room: Room, to: string): boolean {
+  function isUsed(room: Module, to: string): boolean {
     return sources.some(
       ({ file, imports }) =>
-        roomOf(file, rooms) === room && imports.some(({ target }) => roomOf(target, rooms)?.folder === to),
+        moduleOf(file, modules) === room && imports.some(({ target }) => moduleOf(target, modules)?.folder === to),
     );
   }
 });
@@ -68,7 +68,7 @@ describe("imports", () => {
       imports
         .filter(({ target }) => isOurs(target))
         .flatMap((one) => {
-          const why = refusal(file, one);
+          const why = violation(file, one);
           return why === undefined ? [] : [`${file} imports ${one.target}: ${why}`];
         }),
     );
@@ -85,12 +85,12 @@ describe("imports", () => {
   });
 
   test("make no circle", () => {
-    expect(findCircle(sources)).toBeUndefined();
+    expect(findCycle(sources)).toBeUndefined();
   });
 });
 
 /** The files of the first circle of imports, types included: a circle of types is one idea cut in two. */
-function findCircle(all: readonly Source[]): string[] | undefined {
+function findCycle(all: readonly Source[]): string[] | undefined {
   const byFile = new Map(all.map((source) => [source.file, source]));
   const done = new Set<string>();
   const walk = (file: string, trail: readonly string[]): string[] | undefined => {
@@ -124,7 +124,7 @@ describe("the portal", () => {
   });
 
   test("makes no circle", () => {
-    expect(findCircle(portal)).toBeUndefined();
+    expect(findCycle(portal)).toBeUndefined();
   });
 
   test("is imported by nothing in src", () => {
@@ -172,13 +172,13 @@ describe("habits", () => {
 
   test("only the roof reads the environment", () => {
     const readers = sources.filter(({ bare }) => /\bprocess\s*\.\s*env\b/.test(bare)).map(({ file }) => file);
-    expect(readers.filter((file) => !isIn(file, ...ROOF, "src/cli"))).toEqual([]);
+    expect(readers.filter((file) => !isIn(file, ...COMPOSITION_ROOT, "src/cli"))).toEqual([]);
   });
 
   test("time and chance are handed in: only kit and the roof take them from the system", () => {
     const taken = /\bDate\s*\.\s*now\b|\bnew\s+Date\s*\(\s*\)|\bMath\s*\.\s*random\b|\bperformance\s*\.\s*now\b/;
     const takers = sources.filter(({ bare }) => taken.test(bare)).map(({ file }) => file);
-    expect(takers.filter((file) => !isIn(file, "src/kit", "src/cli", ...ROOF))).toEqual([]);
+    expect(takers.filter((file) => !isIn(file, "src/kit", "src/cli", ...COMPOSITION_ROOT))).toEqual([]);
   });
 });
 
@@ -318,9 +318,9 @@ describe("the scanner itself", () => {
 
   test("an import to a higher floor, past a types-only arrow, or of the sandbox is refused", () => {
     const kind = "values";
-    expect(refusal("src/kit/x.ts", { target: "src/edge/server.ts", kind })).toBeDefined();
-    expect(refusal("src/domain/routing/x.ts", { target: "src/domain/admission/admission.ts", kind })).toBeDefined();
-    expect(refusal("src/app/pipeline/x.ts", { target: "src/sandbox/simulated.ts", kind })).toBeDefined();
-    expect(refusal("src/edge/server.ts", { target: "src/kit/clock.ts", kind })).toBeUndefined();
+    expect(violation("src/kit/x.ts", { target: "src/edge/server.ts", kind })).toBeDefined();
+    expect(violation("src/domain/routing/x.ts", { target: "src/domain/admission/admission.ts", kind })).toBeDefined();
+    expect(violation("src/app/pipeline/x.ts", { target: "src/sandbox/simulated.ts", kind })).toBeDefined();
+    expect(violation("src/edge/server.ts", { target: "src/kit/clock.ts", kind })).toBeUndefined();
   });
 });

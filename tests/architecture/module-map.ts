@@ -3,7 +3,7 @@ import path from "node:path";
 import { ROOT } from "./source.ts";
 
 /** A room of the house as the table in ARCHITECTURE.md draws it. */
-export type Room = {
+export type Module = {
   /** Folder below the project's root: `src/domain/routing`. */
   readonly folder: string;
   readonly floor: number;
@@ -14,7 +14,7 @@ export type Room = {
 const ROW = /^\|\s*`(?<folder>src\/[a-z/-]+)`\s*\|\s*(?<floor>\d)\s*\|[^|]*\|(?<arrows>[^|]*)\|\s*$/gm;
 
 /** Reads the rows of the table: | `folder` | floor | what it is | arrows |. */
-export function readMap(text = readFileSync(path.join(ROOT, "ARCHITECTURE.md"), "utf8")): Room[] {
+export function readModules(text = readFileSync(path.join(ROOT, "ARCHITECTURE.md"), "utf8")): Module[] {
   return [...text.matchAll(ROW)].map(({ groups = {} }) => ({
     folder: groups["folder"] ?? "",
     floor: Number(groups["floor"]),
@@ -27,7 +27,7 @@ export function readMap(text = readFileSync(path.join(ROOT, "ARCHITECTURE.md"), 
 }
 
 /** The innermost room a file is in; undefined for the files of the roof and for a file without a room. */
-export function roomOf(file: string, rooms: readonly Room[]): Room | undefined {
+export function moduleOf(file: string, rooms: readonly Module[]): Module | undefined {
   return rooms
     .filter((room) => file.startsWith(`${room.folder}/`))
     .sort((a, b) => b.folder.length - a.folder.length)[0];
