@@ -97,8 +97,8 @@ try {
     journal: books.journal,
     state,
     spenderOf: ({ key }) => ({ keyId: key.id, limits: [] }),
-    finished: (record) => metrics.finished(record),
-    noticed: (notice) => metrics.noticed(notice),
+    finished: (record) => metrics.recordRequest(record),
+    noticed: (notice) => metrics.recordEvent(notice),
   };
   const on = async () => {
     const trail = trailOf();

@@ -52,7 +52,7 @@ function settingsPage(): string {
     `\`${name}\``,
     defaultOf(setting.fallback),
     valuesOf(setting.schema.safeParse("\u0000")),
-    "secret" in setting ? `${setting.says} Secret.` : setting.says,
+    "secret" in setting ? `${setting.description} Secret.` : setting.description,
   ]);
   return `${GENERATED}
 

@@ -46,15 +46,15 @@ import type { Managers } from "./edge/authenticate-manager.ts";
 import type { Edge } from "./edge/server.ts";
 import { type DiskSpace, watchDiskSpace } from "./io/disk-space.ts";
 import type { Store } from "./io/store/sql/store.ts";
-import { type Logger, openLog } from "./io/telemetry/log.ts";
+import { createLogger, type Logger } from "./io/telemetry/logger.ts";
 import { Metrics } from "./io/telemetry/metrics.ts";
-import { Notices } from "./io/telemetry/notices.ts";
+import { OperatorEvents } from "./io/telemetry/operator-events.ts";
 import { tokenCounter } from "./io/tokens/token-counter.ts";
 import { withTunnels } from "./io/tunnel/nodes.ts";
 import { openUploads, type Uploads } from "./io/uploads/uploads.ts";
 import { accountsAlone, addressesFrom, connectionsFrom } from "./io/upstream/connections.ts";
-import { placeOf } from "./io/workers/folders.ts";
-import type { Joined } from "./io/workers/joined.ts";
+import type { WorkerContext } from "./io/workers/worker-context.ts";
+import { placementOf } from "./io/workers/worker-folders.ts";
 import { systemClock } from "./kit/clock.ts";
 import { createIdGenerator } from "./kit/id-generator.ts";
 import { randomToken } from "./kit/secret.ts";
@@ -96,11 +96,11 @@ function readVersion(): string {
 type Prepare = (store: Store, platform: Pick<Platform, "snapshot" | "connections">) => Promise<void>;
 
 /** Builds everything, brings it up, and answers with what a caller needs. Nothing else in the code wires parts. */
-export async function start(config: Config, prepare?: Prepare, joined?: Joined): Promise<Running> {
+export async function start(config: Config, prepare?: Prepare, joined?: WorkerContext): Promise<Running> {
   const ground = await openGround(config);
   const { log, ids, rateBook, snapshot, transport, directory, watch: monitor, metrics, nodes } = ground;
   const { adminToken, instanceId } = await openSecrets(config);
-  const place = placeOf({ dataDir: config.DATA_DIR, instanceId }, joined);
+  const place = placementOf({ dataDir: config.DATA_DIR, instanceId }, joined);
   const sharing = await openSharing(config, { place, ids, log, joined });
   const { fleet } = sharing;
   const state = stateWithAlerts(sharing.state, monitor);
@@ -136,7 +136,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     log,
   });
   const bounds = boundsOf(config);
-  metrics.watch(gaugesOf(edge, books, { ...bounds, nodes, sharing }));
+  metrics.registerGauges(gaugesOf(edge, books, { ...bounds, nodes, sharing }));
   const captured = store.captures(vault);
   const captures = await openCaptures(config, captured, directory, log);
   const gateway: Gateway = {
@@ -192,7 +192,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: Joined):
     setupLink: first.setupLink,
     ready: () =>
       begin(standing, [prober, logExport], place.isFirst ? undefined : () => listening(edge, config, origin)),
-    metrics: async () => (await metrics.text()).body,
+    metrics: async () => (await metrics.render()).body,
     async stop(idle) {
       await Promise.all([sweeper, alerts, rates, prober, logExport].map((part) => part.stop()));
       await drain({ edge, responses, peers }, config, idle);
@@ -234,7 +234,7 @@ async function openGround(config: Config) {
     directory: new Directory(),
     watch,
     metrics,
-    notices: new Notices((notice) => metrics.noticed(notice), log, systemClock),
+    notices: new OperatorEvents((notice) => metrics.recordEvent(notice), log, systemClock),
   };
 }
 
@@ -295,17 +295,17 @@ function toldOf(
 ): Pick<Gateway, "finished" | "noticed" | "passTrace"> {
   return {
     finished(record) {
-      metrics.finished(record);
+      metrics.recordRequest(record);
       watch.recordRequest(record);
       finished?.(record);
     },
-    noticed: (notice) => notices.take(notice),
+    noticed: (notice) => notices.record(notice),
     ...(passTrace === undefined ? {} : { passTrace }),
   };
 }
 
 function logOf(config: Config): Logger {
-  const log = openLog(config.LOG_LEVEL);
+  const log = createLogger(config.LOG_LEVEL);
   for (const warning of config.warnings) log.warn({ setting: warning }, "a setting to look at");
   return log;
 }

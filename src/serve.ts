@@ -1,10 +1,10 @@
 import cluster from "node:cluster";
 import { availableParallelism } from "node:os";
 import { cannotStart } from "./bootstrap/cannot-start.ts";
-import { join } from "./io/workers/joined.ts";
 import { pipeToPrimary } from "./io/workers/pipe.ts";
-import { Primary } from "./io/workers/primary.ts";
-import { EXIT_LEFT } from "./io/workers/protocol.ts";
+import { PrimaryRpcClient } from "./io/workers/rpc-client.ts";
+import { EXIT_UNFLUSHED } from "./io/workers/rpc-protocol.ts";
+import { joinPrimary } from "./io/workers/worker-context.ts";
 import { systemClock } from "./kit/clock.ts";
 import { pinNextTickShape } from "./kit/next-tick-shape.ts";
 import { removePid1SigtermHandler } from "./kit/pid1-sigterm.ts";
@@ -100,7 +100,7 @@ function untilStopped(signals: readonly string[], stop: () => Promise<unknown>):
 async function serveAsWorker(config: Config): Promise<void> {
   const pipe = pipeToPrimary();
   pipe.once("close", () => process.exit(1));
-  const primary = new Primary(pipe, systemClock);
+  const primary = new PrimaryRpcClient(pipe, systemClock);
   let running: Running | undefined;
   let leaving = false;
   const leave = async (idle: "close" | "keep") => {
@@ -109,17 +109,17 @@ async function serveAsWorker(config: Config): Promise<void> {
     leaving = true;
     // One that has not begun to serve may have come for what another left.
     const end = running === undefined ? "left" : await running.stop(idle);
-    process.exit(end === "left" ? EXIT_LEFT : 0);
+    process.exit(end === "left" ? EXIT_UNFLUSHED : 0);
   };
   // The terminal tells all of the group; the primary says what follows from it.
   for (const signal of ["SIGINT", "SIGHUP"]) process.on(signal, () => undefined);
   process.once("SIGTERM", () => void leave("close"));
-  primary.onNews((news) => {
+  primary.onNotification((news) => {
     if (news.is === "drain") void leave(news.lingering === "yes" ? "keep" : "close");
   });
-  const started = await start(config, undefined, await join(primary));
-  primary.onNews((news) => {
-    if (news.is === "measure") void started.metrics().then((text) => primary.measured(news.number, text));
+  const started = await start(config, undefined, await joinPrimary(primary));
+  primary.onNotification((news) => {
+    if (news.is === "measure") void started.metrics().then((text) => primary.sendMetrics(news.number, text));
   });
   running = started;
   const { origin, firstKey = null, setupLink = null } = started;

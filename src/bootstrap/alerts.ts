@@ -2,7 +2,7 @@ import { Alerts } from "../app/alerts/alerts.ts";
 import type { AlertDeps } from "../app/alerts/deps.ts";
 import type { Check } from "../app/manage/deps.ts";
 import type { Store } from "../io/store/sql/store.ts";
-import type { Logger } from "../io/telemetry/log.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
 import { egressProblem, guardedPost } from "../io/upstream/guarded-post.ts";
 import { smtpMailer } from "../io/upstream/mail.ts";
@@ -40,7 +40,7 @@ export async function openAlerts(config: Config, store: Store, parts: AlertParts
       ageMsMax: 24 * HOUR_MS,
     },
     everyMs: config.GATEWAY_ALERTS_EVERY_MS,
-    onAttempt: (channel, result) => metrics.alerted(channel, result),
+    onAttempt: (channel, result) => metrics.recordAlertDelivery(channel, result),
     warn: (detail, message) => log.warn(detail, message),
   });
   await alerts.start();

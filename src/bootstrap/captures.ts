@@ -1,7 +1,7 @@
 import { Captures } from "../app/pipeline/content-captures.ts";
 import type { CaptureStore } from "../domain/record/capture.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
-import type { Logger } from "../io/telemetry/log.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { Config } from "../settings/config.ts";
 

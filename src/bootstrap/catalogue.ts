@@ -2,7 +2,7 @@ import path from "node:path";
 import type { Snapshot } from "../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../domain/catalogue/load.ts";
 import { catalogueFiles } from "../io/catalogue-files.ts";
-import type { Logger } from "../io/telemetry/log.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
 import { unknownProviderSettings, uselessKeySettings } from "../io/upstream/connections.ts";
 import { systemClock } from "../kit/clock.ts";
 import { type Config, ConfigError, PROJECT_ROOT } from "../settings/config.ts";

@@ -8,7 +8,7 @@ import type { DiskSpace } from "../io/disk-space.ts";
 import type { DeadLetterCount } from "../io/journal/dead-letters.ts";
 import type { IngestPipeline } from "../io/journal/ingest-pipeline.ts";
 import type { Store } from "../io/store/sql/store.ts";
-import type { Notices } from "../io/telemetry/notices.ts";
+import type { OperatorEvents } from "../io/telemetry/operator-events.ts";
 import { pluralize } from "../kit/pluralize.ts";
 import type { Config } from "../settings/config.ts";
 import { alertCheck } from "./alerts.ts";
@@ -71,10 +71,10 @@ function asideWords({ records, segments, files }: DeadLetterCount): string | und
 }
 
 /** Advice only: requests go elsewhere, and providers that nobody asked were not seen. */
-function credentialCheck({ refusals }: Pick<Notices, "refusals">): CheckResult {
-  if (refusals.length === 0)
+function credentialCheck({ recentRejections }: Pick<OperatorEvents, "refusals">): CheckResult {
+  if (recentRejections.length === 0)
     return { ok: true, detail: "none was refused in the last hour, as far as requests through this instance show" };
-  const named = refusals.map(
+  const named = recentRejections.map(
     ({ provider, status, atMs, endpoint }) =>
       `${provider} (${status ?? "no status"} at ${new Date(atMs).toISOString()}, ${endpoint})`,
   );
@@ -110,7 +110,7 @@ type Checked = {
   readonly nodes: Parameters<typeof nodeCheck>[0];
   readonly sharing: Sharing;
   readonly logExport: LogExporting;
-  readonly notices: Pick<Notices, "refusals">;
+  readonly notices: Pick<OperatorEvents, "refusals">;
 };
 
 export function checksNow(config: Config, checked: Checked): Check[] {

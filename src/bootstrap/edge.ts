@@ -5,7 +5,7 @@ import { IpLimit } from "../edge/address-limit.ts";
 import type { Managers } from "../edge/authenticate-manager.ts";
 import { MinuteLimit } from "../edge/rate-limiter.ts";
 import { Edge, type EdgeDeps, type KnownSecrets } from "../edge/server.ts";
-import type { Logger } from "../io/telemetry/log.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
 import type { OwnKeys } from "../io/upstream/own-keys.ts";
 import type { PlatformConnections } from "../io/upstream/platform-connections.ts";
@@ -66,7 +66,7 @@ export function openEdge({ config, log, metrics, adminToken, personOf, ...parts 
       const level = code === "internal_error" ? "error" : isOwnKey ? "debug" : "warn";
       log[level]({ requestId, code, status, detail }, message);
     },
-    answered: (route, status, durationMs) => metrics.answered(route, status, durationMs),
+    answered: (route, status, durationMs) => metrics.recordHttpResponse(route, status, durationMs),
   });
 }
 

@@ -20,10 +20,10 @@ import { memoryState } from "../io/state/memory-state.ts";
 import { isAuthFailure, isCertificateFailure } from "../io/state/redis/redis-errors.ts";
 import type { RedisState } from "../io/state/redis/redis-state.ts";
 import type { Store } from "../io/store/sql/store.ts";
-import type { Logger } from "../io/telemetry/log.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
 import type { Nodes } from "../io/tunnel/nodes.ts";
-import type { Home, Place } from "../io/workers/folders.ts";
-import type { Joined } from "../io/workers/joined.ts";
+import type { WorkerContext } from "../io/workers/worker-context.ts";
+import type { ProcessHome, ProcessPlacement } from "../io/workers/worker-folders.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
 import { randomToken } from "../kit/secret.ts";
@@ -66,11 +66,11 @@ export type CaughtUp = {
 };
 
 type SharingParts = {
-  readonly place: Pick<Place, "instanceId" | "left">;
+  readonly place: Pick<ProcessPlacement, "instanceId" | "left">;
   readonly ids: IdGenerator;
   readonly log: Logger;
   /** What a worker is given by the process that started it. */
-  readonly joined: Joined | undefined;
+  readonly joined: WorkerContext | undefined;
 };
 
 /** Begins every name in Redis. */
@@ -101,7 +101,7 @@ function alone(config: Config, { place }: InstanceParts): Sharing {
 }
 
 /** What is shared is in the memory of the process that started this one, which has filled it. */
-function besidePrimary({ state, board: coordination }: Joined, parts: InstanceParts): Sharing {
+function besidePrimary({ state, board: coordination }: WorkerContext, parts: InstanceParts): Sharing {
   const { fleet, ...among } = amongOthers({ state, coordination }, parts);
   return {
     ...among,
@@ -156,7 +156,7 @@ function amongOthers(shared: Common, { place, ids, log }: InstanceParts) {
   const { state, coordination } = shared;
   const fleet = new ClusteredFleet({
     id: place.instanceId,
-    retiredInstanceIds: idsOf(place.left),
+    retiredInstanceIds: idsOf(place.orphans),
     store: coordination,
     bumpVersion: (workspaceId) => state.bumpVersion(workspaceId),
     walletGeneration: () => shared.walletGeneration,
@@ -189,7 +189,7 @@ function amongOthers(shared: Common, { place, ids, log }: InstanceParts) {
   };
 }
 
-const idsOf = (homes: readonly Home[]) => homes.map(({ instanceId }) => instanceId);
+const idsOf = (homes: readonly ProcessHome[]) => homes.map(({ instanceId }) => instanceId);
 
 async function openRedis(config: Config, url: string, { place, log }: InstanceParts): Promise<RedisState> {
   try {
@@ -200,7 +200,7 @@ async function openRedis(config: Config, url: string, { place, log }: InstancePa
       ca: config.REDIS_CA ?? undefined,
       prefix: PREFIX,
       instanceId: place.instanceId,
-      retiredInstanceIds: idsOf(place.left),
+      retiredInstanceIds: idsOf(place.orphans),
       timeoutMs: config.GATEWAY_REDIS_TIMEOUT_MS,
       holdMaxMs: holdMaxMs(config),
       clock: systemClock,

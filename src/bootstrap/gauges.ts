@@ -1,7 +1,7 @@
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Edge } from "../edge/server.ts";
 import type { IngestPipeline } from "../io/journal/ingest-pipeline.ts";
-import type { Gauges } from "../io/telemetry/metrics.ts";
+import type { GaugeSources } from "../io/telemetry/metrics.ts";
 import type { Nodes } from "../io/tunnel/nodes.ts";
 import type { boundsOf } from "./bounds.ts";
 
@@ -10,22 +10,22 @@ type Gauged = ReturnType<typeof boundsOf> & {
   readonly sharing: { readonly fleet: Pick<Fleet, "isLeader" | "instanceCount">; readonly standing: string };
 };
 
-export function gaugesOf(edge: Edge, books: IngestPipeline, { queue, breakers, nodes, sharing }: Gauged): Gauges {
+export function gaugesOf(edge: Edge, books: IngestPipeline, { queue, breakers, nodes, sharing }: Gauged): GaugeSources {
   return {
-    running: () => edge.door.running,
+    runningRequests: () => edge.door.running,
     draining: () => (edge.door.draining ? 1 : 0),
     journalPending: () => books.pending(),
     journalBroken: () => (books.journal.isBroken ? 1 : 0),
-    journalSetAside: () => {
+    journalDeadLetters: () => {
       const { records, segments } = books.deadLetters();
       return records + segments;
     },
-    queueTaken: () => queue.inUse,
+    queueActive: () => queue.inUse,
     queueWaiting: () => queue.queued,
-    endpointsAside: () => breakers.aside.length,
+    circuitsOpen: () => breakers.aside.length,
     nodesConnected: () => nodes.counts.here,
     instances: () => sharing.fleet.instanceCount,
-    leads: () => (sharing.fleet.isLeader ? 1 : 0),
+    isLeader: () => (sharing.fleet.isLeader ? 1 : 0),
     sharedStateOpen: () => (sharing.standing === "alone" || sharing.standing === "open" ? 1 : 0),
   };
 }

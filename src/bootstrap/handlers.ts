@@ -29,7 +29,7 @@ import { excludedByPolicy, permitsModel } from "../domain/routing/policy.ts";
 import { isOperator } from "../edge/authenticate.ts";
 import type { Edge } from "../edge/server.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
-import type { Joined } from "../io/workers/joined.ts";
+import type { WorkerContext } from "../io/workers/worker-context.ts";
 import { PROJECT_ROOT } from "../settings/config.ts";
 
 /** What people and operators call, and payment providers. */
@@ -39,13 +39,13 @@ export function managementHandlers(deps: ManageDeps, people: People, inTurn: InT
   return { ...manageHandlers(room), ...paymentHandlers(room), ...ofPeople };
 }
 
-type Operated = { readonly metrics: Metrics; readonly joined: Joined | undefined; readonly adminToken: string };
+type Operated = { readonly metrics: Metrics; readonly joined: WorkerContext | undefined; readonly adminToken: string };
 
 export function operationsOf(edge: Edge, standing: { ready: boolean }, { metrics, joined, adminToken }: Operated) {
   return operationsHandlers({
     unready: async () => (edge.door.draining ? "it is draining" : standing.ready ? undefined : "it is starting"),
     async metricsText() {
-      const own = await metrics.text();
+      const own = await metrics.render();
       return joined === undefined ? own : { ...own, body: await joined.allMetrics() };
     },
     isOperator: (authorization) => isOperator(authorization, adminToken),

@@ -7,7 +7,7 @@ import type { IdempotencyLookup } from "../domain/admission/idempotency.ts";
 import type { SharedState } from "../domain/admission/shared-state.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Store } from "../io/store/sql/store.ts";
-import type { Logger } from "../io/telemetry/log.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
 import { systemClock } from "../kit/clock.ts";
 import { parseDurationMs } from "../kit/time.ts";
 import { systemTimers } from "../kit/timers.ts";

@@ -16,7 +16,7 @@ import type { Database } from "../io/store/sql/schema.ts";
 import { DATABASE_FILE, openSqliteEngine } from "../io/store/sql/sqlite/open.ts";
 import { sqlStore } from "../io/store/sql/store.ts";
 import { openVault } from "../io/vault.ts";
-import { workerFolders } from "../io/workers/folders.ts";
+import { workerFolders } from "../io/workers/worker-folders.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { Log } from "../kit/log.ts";
 import { parseDurationMs } from "../kit/time.ts";

@@ -5,7 +5,7 @@ import type { CoordinationStore } from "../domain/fleet/coordination-store.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { MasterKeys } from "../io/master-keys.ts";
 import type { Store } from "../io/store/sql/store.ts";
-import type { Logger } from "../io/telemetry/log.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
 import type { CallLimits } from "../io/tunnel/node-call.ts";
 import { type NodeEvents, Nodes } from "../io/tunnel/nodes.ts";
@@ -143,7 +143,7 @@ export async function joinPeers(config: Config, parts: PeerParts): Promise<Pick<
 function refusals(metrics: PeerParts["metrics"], log: Logger): PeersParts["refused"] {
   let quietUntilMs = 0;
   return (why) => {
-    metrics.peerRefused(why);
+    metrics.recordPeerRejection(why);
     const nowMs = systemClock.monotonicMs();
     if (why !== "handshake" || nowMs < quietUntilMs) return;
     quietUntilMs = nowMs + REFUSAL_LINE_EVERY_MS;

@@ -13,20 +13,20 @@ import type { RequestRecord } from "../domain/record/record.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { openIngestPipeline, replayAbandonedJournal } from "../io/journal/ingest-pipeline.ts";
 import type { Store } from "../io/store/sql/store.ts";
-import type { Logger } from "../io/telemetry/log.ts";
-import { LogFiles } from "../io/telemetry/log-files.ts";
-import { MetricPush } from "../io/telemetry/metric-push.ts";
+import { exportHealthLog } from "../io/telemetry/export-health-log.ts";
+import type { ExportResult } from "../io/telemetry/export-result.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
+import { MetricExporter } from "../io/telemetry/metric-exporter.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
-import { Otlp, type Signal } from "../io/telemetry/otlp.ts";
-import { otlpLogs } from "../io/telemetry/otlp-logs.ts";
-import { attributesOf, type OtlpSource } from "../io/telemetry/otlp-values.ts";
-import type { Posting } from "../io/telemetry/posting.ts";
-import { receiverStanding } from "../io/telemetry/receiver-standing.ts";
-import { samplerOf } from "../io/telemetry/sampler.ts";
-import type { ServerOf } from "../io/telemetry/spans.ts";
-import { Traces } from "../io/telemetry/traces.ts";
+import { OtlpClient, type Signal } from "../io/telemetry/otlp-client.ts";
+import { otlpLogTarget } from "../io/telemetry/otlp-logs.ts";
+import { type OtlpSource, otlpAttributes } from "../io/telemetry/otlp-values.ts";
+import { RequestLogFiles } from "../io/telemetry/request-log-files.ts";
+import { createSampler } from "../io/telemetry/sampler.ts";
+import type { ServerAddressLookup } from "../io/telemetry/spans.ts";
+import { TraceExporter } from "../io/telemetry/trace-exporter.ts";
 import { guardedPost } from "../io/upstream/guarded-post.ts";
-import { type Place, workerFolders } from "../io/workers/folders.ts";
+import { type ProcessPlacement, workerFolders } from "../io/workers/worker-folders.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
 import { pluralize } from "../kit/pluralize.ts";
@@ -59,9 +59,9 @@ export function openObserve(config: Config, parts: ObserveParts): Observed {
   if (otlp === undefined) return { close: async () => undefined };
   const { metrics, log } = parts;
   const posting = (signal: Signal) => {
-    const standing = receiverStanding(config.OTEL_EXPORTER_OTLP_ENDPOINT ?? "", signal, log);
-    return (result: Posting) => {
-      metrics.exported(signal, result);
+    const standing = exportHealthLog(config.OTEL_EXPORTER_OTLP_ENDPOINT ?? "", signal, log);
+    return (result: ExportResult) => {
+      metrics.recordTelemetryExport(signal, result);
       standing(result);
     };
   };
@@ -69,30 +69,30 @@ export function openObserve(config: Config, parts: ObserveParts): Observed {
   const traces =
     config.OTEL_TRACES_EXPORTER === "none"
       ? undefined
-      : new Traces({
+      : new TraceExporter({
           ...shared,
-          sampler: samplerOf(config.OTEL_TRACES_SAMPLER, config.OTEL_TRACES_SAMPLER_ARG),
+          sampler: createSampler(config.OTEL_TRACES_SAMPLER, config.OTEL_TRACES_SAMPLER_ARG),
           serverOf: serversOf(parts),
-          itemsMax: config.OTEL_BSP_MAX_QUEUE_SIZE,
+          queueMax: config.OTEL_BSP_MAX_QUEUE_SIZE,
           batchMax: config.OTEL_BSP_MAX_EXPORT_BATCH_SIZE,
-          everyMs: config.OTEL_BSP_SCHEDULE_DELAY,
-          posted: posting("traces"),
-          dropped: (count) => metrics.dropped("traces", count),
+          intervalMs: config.OTEL_BSP_SCHEDULE_DELAY,
+          onExport: posting("traces"),
+          onDrop: (count) => metrics.recordTelemetryDrop("traces", count),
         });
   const pushed =
     config.OTEL_METRICS_EXPORTER === "none"
       ? undefined
-      : new MetricPush({
+      : new MetricExporter({
           ...shared,
           metrics,
           clock: systemClock,
-          everyMs: config.OTEL_METRIC_EXPORT_INTERVAL,
-          posted: posting("metrics"),
+          intervalMs: config.OTEL_METRIC_EXPORT_INTERVAL,
+          onExport: posting("metrics"),
         });
   return {
-    ...(traces === undefined ? {} : { finished: (record: RequestRecord) => traces.finished(record) }),
+    ...(traces === undefined ? {} : { finished: (record: RequestRecord) => traces.record(record) }),
     ...(traces !== undefined && config.GATEWAY_TRACE_PROVIDERS === "on"
-      ? { passTrace: (...of: Parameters<Traces["passOn"]>) => traces.passOn(...of) }
+      ? { passTrace: (...of: Parameters<TraceExporter["traceparentFor"]>) => traces.traceparentFor(...of) }
       : {}),
     async close() {
       await Promise.all([traces?.stop(LAST_WORDS_MS), pushed?.stop(LAST_WORDS_MS)]);
@@ -101,15 +101,15 @@ export function openObserve(config: Config, parts: ObserveParts): Observed {
 }
 
 /** The operator's own receiver: it may be anywhere. */
-function otlpOf(config: Config): Otlp | undefined {
+function otlpOf(config: Config): OtlpClient | undefined {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: headers } = config;
   if (endpoint === null) return undefined;
   const post = guardedPost("anywhere", config.OTEL_EXPORTER_OTLP_TIMEOUT);
-  return new Otlp({ endpoint, headers: Object.fromEntries(headers), post });
+  return new OtlpClient({ endpoint, headers: Object.fromEntries(headers), post });
 }
 
 function sourceOf(config: Config, { version, fleet }: Pick<ObserveParts, "version" | "fleet">): OtlpSource {
-  const attributes = attributesOf({
+  const attributes = otlpAttributes({
     ...Object.fromEntries(config.OTEL_RESOURCE_ATTRIBUTES),
     "service.name": config.OTEL_SERVICE_NAME,
     "service.version": version,
@@ -119,8 +119,8 @@ function sourceOf(config: Config, { version, fleet }: Pick<ObserveParts, "versio
 }
 
 /** Read once for each endpoint: where it is changes with a restart only. */
-function serversOf({ snapshot, connections }: ObserveParts): ServerOf {
-  const known = new Map<string, ReturnType<ServerOf>>();
+function serversOf({ snapshot, connections }: ObserveParts): ServerAddressLookup {
+  const known = new Map<string, ReturnType<ServerAddressLookup>>();
   return (id) => {
     if (known.has(id)) return known.get(id);
     const endpoint = snapshot().endpoints.get(id);
@@ -131,7 +131,7 @@ function serversOf({ snapshot, connections }: ObserveParts): ServerOf {
   };
 }
 
-function serverAt({ hostname, port, protocol }: URL): ReturnType<ServerOf> {
+function serverAt({ hostname, port, protocol }: URL): ReturnType<ServerAddressLookup> {
   return { address: hostname, port: port === "" ? (protocol === "https:" ? 443 : 80) : Number(port) };
 }
 
@@ -146,7 +146,7 @@ type LogExportParts = Pick<ObserveParts, "metrics" | "version" | "fleet"> & {
   readonly directory: Directory;
   readonly ids: IdGenerator;
   /** Where the journal is, and where those of other processes were left. */
-  readonly place: Pick<Place, "dataDir" | "left">;
+  readonly place: Pick<ProcessPlacement, "dataDir" | "left">;
   /** What is around the way into SQL where several instances share their wallets. */
   readonly sink: (inner: RecordSink, store: Store) => RecordSink;
   readonly log: Logger;
@@ -165,7 +165,7 @@ export async function openRecords(config: Config, parts: LogExportParts) {
   const logExport = openLogExport(config, parts);
   const store = parts.sink(logExport.sink, parts.store);
   const way = { store, log, loggedFromMs: loggedFromMs(config) };
-  for (const { dataDir } of place.left) await replayAbandonedJournal(dataDir, way);
+  for (const { dataDir } of place.orphans) await replayAbandonedJournal(dataDir, way);
   const dataDirs = () => [config.DATA_DIR, ...workerFolders(config.DATA_DIR)];
   const { textOf: serializeRecord } = parts.store;
   const books = await openIngestPipeline({
@@ -185,9 +185,9 @@ function openLogExport(config: Config, parts: LogExportParts): LogExporting {
   const files = logFilesOf(config, parts.ids);
   const targets = targetsOf(config, parts, files);
   const told = {
-    sent: (target: LogTarget, count: number) => metrics.logExported(target, "sent", count),
-    lost: (target: LogTarget, count: number) => metrics.logExported(target, "lost", count),
-    failed: (target: LogTarget) => metrics.logExportFailed(target),
+    sent: (target: LogTarget, count: number) => metrics.recordLogExport(target, "sent", count),
+    lost: (target: LogTarget, count: number) => metrics.recordLogExport(target, "lost", count),
+    failed: (target: LogTarget) => metrics.recordLogExportFailure(target),
   };
   const logExport = new LogExport({
     outbox: store.logOutbox,
@@ -203,7 +203,7 @@ function openLogExport(config: Config, parts: LogExportParts): LogExporting {
     metrics: told,
     warn: (detail, message) => log.warn(detail, message),
   });
-  metrics.watchLogExport(() => logExport.statuses);
+  metrics.registerLogExportLag(() => logExport.statuses);
   const names = targetNamesOf(config);
   const lost = (count: number, error: unknown) => {
     for (const target of names) told.lost(target, count);
@@ -249,13 +249,13 @@ function targetNamesOf(config: Config): LogTarget[] {
 function targetsOf(
   config: Config,
   parts: LogExportParts,
-  files: LogFiles | undefined,
+  files: RequestLogFiles | undefined,
 ): ReadonlyMap<LogTarget, SendRecords> {
   const { directory, ids } = parts;
   const targets = new Map<LogTarget, SendRecords>();
   const line = (record: RequestRecord) => exportLine(record, directory);
   const otlp = config.OTEL_LOGS_EXPORTER === "otlp" ? otlpOf(config) : undefined;
-  if (otlp !== undefined) targets.set("otlp", otlpLogs(otlp, sourceOf(config, parts), systemClock));
+  if (otlp !== undefined) targets.set("otlp", otlpLogTarget(otlp, sourceOf(config, parts), systemClock));
   const { GATEWAY_LOG_EXPORT_WEBHOOK_URL: url, GATEWAY_LOG_EXPORT_WEBHOOK_SECRETS: secrets } = config;
   if (url !== null) {
     const post = guardedPost("anywhere", WEBHOOK_TIMEOUT_MS);
@@ -269,14 +269,14 @@ function targetsOf(
   return targets;
 }
 
-function logFilesOf(config: Config, ids: IdGenerator): LogFiles | undefined {
+function logFilesOf(config: Config, ids: IdGenerator): RequestLogFiles | undefined {
   if (config.GATEWAY_LOG_EXPORT_DIR === null) return undefined;
-  return new LogFiles({
+  return new RequestLogFiles({
     folder: path.resolve(PROJECT_ROOT, config.GATEWAY_LOG_EXPORT_DIR),
     writer: ids.next("").slice(-WRITER_CHARS),
     fileMaxBytes: config.GATEWAY_LOG_EXPORT_FILE_MAX_BYTES,
     fileMaxAgeMs: parseDurationMs(config.GATEWAY_LOG_EXPORT_FILE_MAX_AGE) ?? 0,
-    keepMs: parseDurationMs(config.GATEWAY_LOG_EXPORT_FILES_RETENTION) ?? null,
+    retentionMs: parseDurationMs(config.GATEWAY_LOG_EXPORT_FILES_RETENTION) ?? null,
     clock: systemClock,
   });
 }

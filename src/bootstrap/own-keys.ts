@@ -5,7 +5,7 @@ import { platformKeyEncryptionContext } from "../domain/tenancy/platform-key.ts"
 import type { EncryptionContext, Vault } from "../domain/tenancy/vault.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import { StoreError } from "../io/store/sql/store-error.ts";
-import type { Logger } from "../io/telemetry/log.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
 import { UNUSABLE } from "../io/upstream/authorize.ts";
 import type { Addresses } from "../io/upstream/connections.ts";
 import { GOOGLE_TOKEN_URIS, readOwnKey } from "../io/upstream/own-credential.ts";

@@ -6,7 +6,7 @@ import type { CacheReloader } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { type EncryptionContext, GATEWAY_DATA_KEY, type Vault } from "../domain/tenancy/vault.ts";
 import type { MetaStore, Store } from "../io/store/sql/store.ts";
-import type { Logger } from "../io/telemetry/log.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
 import { smtpMailer } from "../io/upstream/mail.ts";
 import { promptsIn } from "../io/upstream/oidc-prompts.ts";
 import type { Transport } from "../io/upstream/transport.ts";

@@ -6,7 +6,7 @@ import { type RateBook, type RateRow, seedRates } from "../domain/catalogue/rate
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import { openPaymentAdapters } from "../io/payments/payment-adapters.ts";
 import type { Store } from "../io/store/sql/store.ts";
-import type { Logger } from "../io/telemetry/log.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
 import { ecbSource } from "../io/upstream/rate-source.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";

@@ -4,7 +4,7 @@ import type { Connections, Snapshot } from "../domain/catalogue/catalogue.ts";
 import { isMadeToFail, PROVEN_SURFACES, ProofBook, type ProvenSurface, subjectOf } from "../domain/catalogue/proofs.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Store } from "../io/store/sql/store.ts";
-import type { Logger } from "../io/telemetry/log.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
 import type { Metrics } from "../io/telemetry/metrics.ts";
 import type { Transport } from "../io/upstream/transport.ts";
 import { systemClock } from "../kit/clock.ts";
@@ -62,7 +62,7 @@ export async function openProber(config: Config, store: Store, deps: ProberDeps)
     timeoutMs: ANSWER_MS_MAX,
     answerMaxBytes: ANSWER_MAX_BYTES,
     onProof: (proof, { endpoint, surface }) => {
-      metrics.proved(proof, endpoint.provider);
+      metrics.recordProof(proof, endpoint.provider);
       const isBlind = proof.withoutImages === true;
       if (proof.result === "proven" && !isBlind) return;
       // Told when it begins and when it is taken off; what stays as it was is no news.
@@ -78,7 +78,7 @@ export async function openProber(config: Config, store: Store, deps: ProberDeps)
     warn: (detail, message) => log.warn(detail, message),
   });
   await prober.load();
-  metrics.watchProofs(() => prober.all().filter(({ proven }) => !proven).length);
+  metrics.registerUnprovenGauge(() => prober.all().filter(({ proven }) => !proven).length);
   return { prober, sandboxProven: prober.proveSandbox() };
 }
 

@@ -14,7 +14,7 @@ import type { Vault } from "../domain/tenancy/vault.ts";
 import { scopeFault } from "../edge/authenticate.ts";
 import type { DiskSpace } from "../io/disk-space.ts";
 import type { Store } from "../io/store/sql/store.ts";
-import type { Logger } from "../io/telemetry/log.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";
 import { parseDurationMs } from "../kit/time.ts";

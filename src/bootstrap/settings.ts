@@ -1,13 +1,13 @@
 import type { InForce, SettingInForce } from "../app/manage/operation/effective-settings.ts";
 import { type Config, SETTINGS } from "../settings/config.ts";
-import type { GivenSetting, Setting } from "../settings/kinds.ts";
+import type { ConfiguredSetting, Setting } from "../settings/setting-types.ts";
 
 /** The configuration in force, for who runs the gateway. A secret is left out here, before anybody could show it. */
 export function inForceOf(config: Config, version: string, startedAtMs: number): InForce {
   const own = Object.entries<Setting<unknown>>(SETTINGS).map(([name, setting]) =>
-    ownSetting(name, setting, config.given.get(name), Reflect.get(config, name)),
+    ownSetting(name, setting, config.configured.get(name), Reflect.get(config, name)),
   );
-  const ofProviders = [...config.given]
+  const ofProviders = [...config.configured]
     .filter(([name]) => !Object.hasOwn(SETTINGS, name))
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, given]) => providerSetting(name, given));
@@ -16,8 +16,8 @@ export function inForceOf(config: Config, version: string, startedAtMs: number):
 
 function ownSetting(
   name: string,
-  { fallback, secret, says }: Setting<unknown>,
-  given: GivenSetting | undefined,
+  { fallback, secret, description }: Setting<unknown>,
+  given: ConfiguredSetting | undefined,
   value: unknown,
 ): SettingInForce {
   const isSecret = secret === true;
@@ -30,11 +30,11 @@ function ownSetting(
     set: given !== undefined || textOf(fallback) !== null,
     source: given?.source ?? "default",
     default: isSecret ? null : textOf(fallback),
-    says,
+    says: description,
   };
 }
 
-function providerSetting(name: string, { source, text }: GivenSetting): SettingInForce {
+function providerSetting(name: string, { source, text }: ConfiguredSetting): SettingInForce {
   const isSecret = !name.endsWith("_BASE_URL");
   const says = isSecret
     ? "Credential of the operator at a provider."

@@ -11,7 +11,7 @@ import { parseMasterKey } from "../io/secret-files.ts";
 import { retiringKeyIdOf, SharedMasterKeys } from "../io/shared-master-keys.ts";
 import { openSqlite } from "../io/store/sql/sqlite/open.ts";
 import type { Store } from "../io/store/sql/store.ts";
-import type { Logger } from "../io/telemetry/log.ts";
+import type { Logger } from "../io/telemetry/logger.ts";
 import { checkMasterKeys, openVault } from "../io/vault.ts";
 import { systemClock } from "../kit/clock.ts";
 import type { IdGenerator } from "../kit/id-generator.ts";

@@ -5,16 +5,16 @@ import { Directory } from "../domain/tenancy/directory.ts";
 import { replayAbandonedJournal } from "../io/journal/ingest-pipeline.ts";
 import { memoryState } from "../io/state/memory-state.ts";
 import type { Store } from "../io/store/sql/store.ts";
-import { type Logger, openLog } from "../io/telemetry/log.ts";
-import { type Buried, Crew, type Hand } from "../io/workers/crew.ts";
-import type { Booked, Shared } from "../io/workers/desk.ts";
-import { workerFolder, workerFolders } from "../io/workers/folders.ts";
-import { Hands } from "../io/workers/hands.ts";
-import { LeftFolders } from "../io/workers/left-folders.ts";
-import { memoryBoard } from "../io/workers/memory-board.ts";
-import type { Up } from "../io/workers/protocol.ts";
-import { Reserved } from "../io/workers/reserved.ts";
-import { withVersions } from "../io/workers/versions.ts";
+import { createLogger, type Logger } from "../io/telemetry/logger.ts";
+import { memoryCoordinationStore } from "../io/workers/memory-coordination-store.ts";
+import { OrphanedFolders } from "../io/workers/orphaned-folders.ts";
+import { ReservationRegistry } from "../io/workers/reservation-registry.ts";
+import type { StartupInfo } from "../io/workers/rpc-protocol.ts";
+import type { RecordedOutcomes, SharedResources } from "../io/workers/rpc-server.ts";
+import { versionedState } from "../io/workers/versioned-state.ts";
+import { workerFolder, workerFolders } from "../io/workers/worker-folders.ts";
+import { WorkerSpawner } from "../io/workers/worker-spawner.ts";
+import { type RecoveryResult, type WorkerProcess, WorkerSupervisor } from "../io/workers/worker-supervisor.ts";
 import { systemClock } from "../kit/clock.ts";
 import { randomToken } from "../kit/secret.ts";
 import { systemTimers } from "../kit/timers.ts";
@@ -24,7 +24,7 @@ import { fillState, loadTenants, loggedFromMs, openSql } from "./store.ts";
 
 export type Workers = {
   /** Resolves when all of them serve; told once the first does. */
-  start(first: (up: Up) => void): Promise<void>;
+  start(first: (up: StartupInfo) => void): Promise<void>;
   /** One after the other is replaced, without a gap. */
   restart(): Promise<void>;
   stop(): Promise<void>;
@@ -44,7 +44,7 @@ export async function openWorkers(config: Config, count: number): Promise<Worker
   // A worker that is replaced waits for clients that keep a connection.
   const idleMs = config.GATEWAY_CONNECTION_IDLE_MS;
   const isKeeper = config.REDIS_URL === null;
-  const log = openLog(config.LOG_LEVEL);
+  const log = createLogger(config.LOG_LEVEL);
   const store = await openSql(config, { log, fleet: { isSingleInstance: isKeeper }, directory: "take" });
   try {
     const folders = [dataDir, ...workerFolders(dataDir)];
@@ -52,11 +52,11 @@ export async function openWorkers(config: Config, count: number): Promise<Worker
     const way = { store: sink, log, loggedFromMs: loggedFromMs(config) };
     if (isKeeper) for (const folder of folders) await replayAbandonedJournal(folder, way);
     const home = new Set(Array.from({ length: count }, (_, n) => workerFolder(dataDir, n + 1)));
-    const left = new LeftFolders(isKeeper ? [] : folders.filter((folder) => !home.has(folder)));
+    const left = new OrphanedFolders(isKeeper ? [] : folders.filter((folder) => !home.has(folder)));
     let origin: string | null = null;
-    const hands = new Hands({
+    const hands = new WorkerSpawner({
       shared: await openShared(config, store, isKeeper),
-      welcome: (slot) => ({ slot, folder: workerFolder(dataDir, slot), left: left.toldTo(slot), origin }),
+      assign: (slot) => ({ slot, folder: workerFolder(dataDir, slot), orphanedFolders: left.assignedTo(slot), origin }),
     });
     const burial = new Burial({
       hands,
@@ -65,18 +65,18 @@ export async function openWorkers(config: Config, count: number): Promise<Worker
       log,
       folderOf: (slot) => (isKeeper ? workerFolder(dataDir, slot) : null),
     });
-    const crew = new Crew({
+    const crew = new WorkerSupervisor({
       count,
-      hire(slot) {
-        const hand = hands.hire(slot);
-        left.begun(hand, workerFolder(dataDir, slot));
+      spawn(slot) {
+        const hand = hands.spawn(slot);
+        left.workerSpawned(hand, workerFolder(dataDir, slot));
         return hand;
       },
-      isTaken: (slot) => left.areTakenUp(workerFolder(dataDir, slot)),
-      bury: (hand) => burial.of(hand),
+      isSlotReserved: (slot) => left.isBeingRecovered(workerFolder(dataDir, slot)),
+      recover: (hand) => burial.of(hand),
       clock: systemClock,
       log,
-      endsWithinMs: Math.max(idleMs, delayMs) + drainMs + END_GRACE_MS,
+      exitTimeoutMs: Math.max(idleMs, delayMs) + drainMs + END_GRACE_MS,
     });
     return {
       start: (first) =>
@@ -98,7 +98,7 @@ export async function openWorkers(config: Config, count: number): Promise<Worker
 }
 
 type BurialParts = {
-  readonly hands: Hands;
+  readonly hands: WorkerSpawner;
   readonly store: Store;
   readonly sink: RecordSink;
   readonly log: Logger;
@@ -120,13 +120,13 @@ class Burial {
     this.#isHurried = true;
   }
 
-  async of(hand: Hand): Promise<Buried> {
+  async of(hand: WorkerProcess): Promise<RecoveryResult> {
     const { hands, store, sink, log, folderOf } = this.#parts;
     const folder = folderOf(hand.slot);
     for (let againMs = AGAIN_MS_MIN; ; againMs = Math.min(AGAIN_MS_MAX, 2 * againMs)) {
       try {
         if (folder !== null) await replayAbandonedJournal(folder, { store: sink, log });
-        await hands.release(hand, bookedIn(store));
+        await hands.settleReservations(hand, bookedIn(store));
         return folder === null ? "left" : "booked";
       } catch (error) {
         const detail = { err: error, worker: hand.slot };
@@ -138,25 +138,25 @@ class Burial {
   }
 }
 
-async function openShared(config: Config, store: Store, isKeeper: boolean): Promise<Shared> {
+async function openShared(config: Config, store: Store, isKeeper: boolean): Promise<SharedResources> {
   const memory = memoryState(systemClock, { keyUsesMax: config.GATEWAY_IDEMPOTENCY_KEYS_MAX });
-  const state = withVersions(memory, () => randomToken(12));
+  const state = versionedState(memory, () => randomToken(12));
   if (isKeeper) {
     const directory = new Directory();
     await loadTenants(store, directory);
     await fillState(config, store, directory, state);
   }
-  return { state, board: memoryBoard(systemClock, systemTimers), reserved: new Reserved() };
+  return { state, board: memoryCoordinationStore(systemClock, systemTimers), reservations: new ReservationRegistry() };
 }
 
 /** What became of a request is in SQL by now, whatever its worker could still say. */
-function bookedIn(store: Store): Booked {
+function bookedIn(store: Store): RecordedOutcomes {
   return {
     async chargedNanos(requestId) {
       const record = await store.log.find(requestId);
       return record === undefined ? 0n : chargedNanosOf(record);
     },
-    used: (key) => store.idempotency.find(key, systemClock.nowMs()),
+    keyUse: (key) => store.idempotency.find(key, systemClock.nowMs()),
     async bookedNanos({ id, createdAtMs }) {
       await store.changesOver();
       const transaction = await store.ledger.find(id);

@@ -6,7 +6,7 @@ import { JOURNAL_FOLDER } from "../io/journal/ingest-pipeline.ts";
 import { masterKeyOf } from "../io/master-keys.ts";
 import { parseMasterKey } from "../io/secret-files.ts";
 import { DATABASE_FILE } from "../io/store/sql/sqlite/open.ts";
-import { workerFolders } from "../io/workers/folders.ts";
+import { workerFolders } from "../io/workers/worker-folders.ts";
 import { pluralize } from "../kit/pluralize.ts";
 import { dataDirOf, settingOf } from "./client.ts";
 import { CliError, type Invocation } from "./command.ts";

@@ -5,35 +5,35 @@ import { MARGIN_FORMAT_HINT, parseMargin } from "../domain/billing/margin.ts";
 import { checkPayments, paymentAdapters, paymentPage, paymentSecrets } from "../io/payments/payment-settings.ts";
 import { isCidr } from "../kit/cidr.ts";
 import { pluralize } from "../kit/pluralize.ts";
+import { NODE_SETTINGS } from "./nodes.ts";
+import { checkPeople, PEOPLE_SETTINGS } from "./people.ts";
+import { type ProviderSettings, readProviders } from "./providers.ts";
 import {
+  type ConfiguredSetting,
+  configuredSettings,
   csv,
   duration,
   durationOrNever,
-  type GivenSetting,
-  givenSettings,
+  HEADER_SAFE_HINT,
   integer,
+  isHeaderSafe,
   isMasterKey,
-  isSendable,
   LOG_LEVELS,
   logRetention,
-  MASTER_KEY_FORM,
+  MASTER_KEY_HINT,
   mailServer,
   onOff,
   origins,
   publicUrl,
-  readWithFileTwin,
-  SENDABLE,
+  readEnvOrFile,
   type Setting,
   secretSetting,
   sender,
   setting,
   workerCount,
-} from "./kinds.ts";
-import { NODE_SETTINGS } from "./nodes.ts";
-import { checkObserve, OBSERVE_SETTINGS } from "./observe.ts";
-import { checkPeople, PEOPLE_SETTINGS } from "./people.ts";
-import { type ProviderSettings, readProviders } from "./providers.ts";
+} from "./setting-types.ts";
 import { STORE_SETTINGS } from "./store.ts";
+import { checkTelemetrySettings, TELEMETRY_SETTINGS } from "./telemetry.ts";
 
 /**
  * An operator token that nobody guesses; `openssl rand -hex 32` makes twice as many. Fewer are warned of and not refused: what
@@ -74,20 +74,20 @@ export const SETTINGS = {
     ...secretSetting(
       `Operator token of the management API, at least ${ADMIN_TOKEN_CHARS_MIN} characters: a shorter one is warned of at every start and by \`gateway doctor\`. Default: made at first start and kept in DATA_DIR/admin-token.`,
     ),
-    schema: z.string().refine(isSendable, SENDABLE).nullable(),
+    schema: z.string().refine(isHeaderSafe, HEADER_SAFE_HINT).nullable(),
   },
   GATEWAY_MASTER_KEY: {
     ...secretSetting(
       "Master key for secrets at rest, 32 bytes in base64 or hex. Default: made at first start and kept in DATA_DIR/master-key.",
     ),
-    schema: z.string().refine(isMasterKey, MASTER_KEY_FORM).nullable(),
+    schema: z.string().refine(isMasterKey, MASTER_KEY_HINT).nullable(),
   },
   GATEWAY_MASTER_KEY_PREVIOUS: {
     ...setting(
       z
         .string()
         .transform((text) => text.split(/[\s,]+/).filter((item) => item !== ""))
-        .refine((list) => list.every(isMasterKey), `${MASTER_KEY_FORM}; several are separated by commas`),
+        .refine((list) => list.every(isMasterKey), `${MASTER_KEY_HINT}; several are separated by commas`),
       [],
       "Other master keys that what is stored may be sealed with, separated by commas: they are only read with. See the guide on secrets.",
     ),
@@ -325,7 +325,7 @@ export const SETTINGS = {
     "Sender of mails: alerts@example.eu or Gateway <alerts@example.eu>. Needed with GATEWAY_SMTP_URL.",
   ),
   ...PEOPLE_SETTINGS,
-  ...OBSERVE_SETTINGS,
+  ...TELEMETRY_SETTINGS,
   GATEWAY_ALERTS_EVERY_MS: setting(
     integer(10, 3_600_000),
     10_000,
@@ -376,7 +376,7 @@ export type Config = Settings & {
   readonly sandbox: boolean;
   readonly providers: ProviderSettings;
   /** By name, what was set at all. */
-  readonly given: ReadonlyMap<string, GivenSetting>;
+  readonly configured: ReadonlyMap<string, ConfiguredSetting>;
   readonly warnings: readonly string[];
 };
 
@@ -388,10 +388,10 @@ export class ConfigError extends Error {
 }
 
 /** What a deployment with a database of its own must be given: made at the first start, they would be in one folder. */
-const WITH_DATABASE = ["GATEWAY_ADMIN_TOKEN", "GATEWAY_MASTER_KEY"] as const;
+const REQUIRED_WITH_DATABASE = ["GATEWAY_ADMIN_TOKEN", "GATEWAY_MASTER_KEY"] as const;
 
 /** What commands read and the gateway does not. */
-const OF_COMMANDS = ["GATEWAY_URL", "GATEWAY_KEY", "GATEWAY_KEY_FILE", "GATEWAY_NODE_TOKEN"];
+const CLI_ONLY_SETTINGS = ["GATEWAY_URL", "GATEWAY_KEY", "GATEWAY_KEY_FILE", "GATEWAY_NODE_TOKEN"];
 
 /** Environment to one frozen, validated Config; every problem names its variable and says what to write. */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
@@ -399,7 +399,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const warnings: string[] = [];
   const values: Record<string, unknown> = {};
   for (const [name, { schema, fallback }] of Object.entries<Setting<unknown>>(SETTINGS)) {
-    const raw = readWithFileTwin(env, name, problems);
+    const raw = readEnvOrFile(env, name, problems);
     if (raw === undefined || raw === "") {
       values[name] = fallback;
       continue;
@@ -415,15 +415,15 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   if ((values["DATABASE_MIGRATION_URL"] ?? null) !== null && (values["DATABASE_URL"] ?? null) === null)
     problems.push("DATABASE_URL: set it too, because DATABASE_MIGRATION_URL is set: the first is who runs the gateway");
   if ((values["DATABASE_URL"] ?? null) !== null)
-    for (const name of WITH_DATABASE)
+    for (const name of REQUIRED_WITH_DATABASE)
       if (values[name] === null) problems.push(`${name}: set it too, because DATABASE_URL is set`);
   if ((values["GATEWAY_SMTP_URL"] ?? null) !== null && values["GATEWAY_MAIL_FROM"] === null)
     problems.push("GATEWAY_MAIL_FROM: set it too, because GATEWAY_SMTP_URL is set");
   checkPayments(values, problems);
   checkPeople(values, problems);
-  checkObserve(values, problems);
+  checkTelemetrySettings(values, problems);
   const providers = readProviders(env, problems);
-  const known = new Set([...OF_COMMANDS, ...Object.keys(SETTINGS).flatMap((name) => [name, `${name}_FILE`])]);
+  const known = new Set([...CLI_ONLY_SETTINGS, ...Object.keys(SETTINGS).flatMap((name) => [name, `${name}_FILE`])]);
   for (const name of Object.keys(env)) {
     if (name.startsWith("GATEWAY_") && !known.has(name))
       warnings.push(`${name}: this version has no such setting; docs/settings.md lists them all`);
@@ -440,7 +440,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     DATA_DIR: path.resolve(PROJECT_ROOT, settings.DATA_DIR),
     sandbox: (settings.GATEWAY_SANDBOX ?? (settings.DATABASE_URL === null ? "on" : "off")) === "on",
     providers,
-    given: givenSettings(env, SETTINGS),
+    given: configuredSettings(env, SETTINGS),
     warnings,
   });
 }

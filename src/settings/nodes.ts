@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { integer, setting } from "./kinds.ts";
+import { integer, setting } from "./setting-types.ts";
 
 /** Machines of workspaces' own, and the way between instances to those that are connected to another one. */
 export const NODE_SETTINGS = {

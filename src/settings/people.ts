@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { duration, integer, secretSetting, setting } from "./kinds.ts";
+import { duration, integer, secretSetting, setting } from "./setting-types.ts";
 
 /** Of the operator's choice, and over the open network only where it cannot be read. */
 const issuer = z
@@ -45,13 +45,13 @@ export const PEOPLE_SETTINGS = {
   ),
 } as const;
 
-const WITH_OIDC = ["GATEWAY_OIDC_CLIENT_ID", "GATEWAY_OIDC_CLIENT_SECRET", "GATEWAY_PUBLIC_URL"] as const;
+const REQUIRED_WITH_OIDC = ["GATEWAY_OIDC_CLIENT_ID", "GATEWAY_OIDC_CLIENT_SECRET", "GATEWAY_PUBLIC_URL"] as const;
 
 /** What belongs together. */
 export function checkPeople(values: Readonly<Record<string, unknown>>, problems: string[]): void {
   if (values["GATEWAY_SIGNUP"] === "open" && (values["GATEWAY_SMTP_URL"] ?? null) === null)
     problems.push("GATEWAY_SMTP_URL: set it too, because GATEWAY_SIGNUP is open and addresses are proven by mail");
   if ((values["GATEWAY_OIDC_ISSUER"] ?? null) === null) return;
-  for (const name of WITH_OIDC)
+  for (const name of REQUIRED_WITH_OIDC)
     if ((values[name] ?? null) === null) problems.push(`${name}: set it too, because GATEWAY_OIDC_ISSUER is set`);
 }

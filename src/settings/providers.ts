@@ -1,4 +1,4 @@
-import { isSendable, readWithFileTwin, SENDABLE } from "./kinds.ts";
+import { HEADER_SAFE_HINT, isHeaderSafe, readEnvOrFile } from "./setting-types.ts";
 
 /** A provider setting read from the environment: PROVIDER_<SLUG>_API_KEY, _CREDENTIALS, _BASE_URL and its regional form. */
 export type ProviderSettings = {
@@ -34,9 +34,9 @@ export function readProviders(env: Readonly<Record<string, string | undefined>>,
       );
       continue;
     }
-    const value = readWithFileTwin(env, name, problems);
+    const value = readEnvOrFile(env, name, problems);
     if (value === undefined || value === "") continue;
-    if (match?.[2] === "API_KEY" && !isSendable(value)) problems.push(`${name}: ${SENDABLE}`);
+    if (match?.[2] === "API_KEY" && !isHeaderSafe(value)) problems.push(`${name}: ${HEADER_SAFE_HINT}`);
     else if (match?.[2] === "API_KEY") apiKeys.set(slug, value);
     else if (match?.[2] === "CREDENTIALS") credentials.set(slug, value);
     else if (/^https?:\/\/[^\s/?#]+[^\s?#]*$/.test(value)) baseUrls.set(slug, value.replace(/\/+$/, ""));
@@ -47,8 +47,8 @@ export function readProviders(env: Readonly<Record<string, string | undefined>>,
 
 function readAwsKeys(env: Readonly<Record<string, string | undefined>>, problems: string[]): AwsKeys | null {
   const read = (name: string) => {
-    const value = readWithFileTwin(env, name, problems) || undefined;
-    if (value !== undefined && !isSendable(value)) problems.push(`${name}: ${SENDABLE}`);
+    const value = readEnvOrFile(env, name, problems) || undefined;
+    if (value !== undefined && !isHeaderSafe(value)) problems.push(`${name}: ${HEADER_SAFE_HINT}`);
     return value;
   };
   const accessKeyId = read("AWS_ACCESS_KEY_ID");

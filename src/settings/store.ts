@@ -1,4 +1,4 @@
-import { certificates, databaseUrl, integer, redisUrl, setting } from "./kinds.ts";
+import { certificates, databaseUrl, integer, redisUrl, setting } from "./setting-types.ts";
 
 /** Where things are kept that several instances share. */
 export const STORE_SETTINGS = {

@@ -321,7 +321,7 @@ describe("wrong settings", () => {
       ...{ GATEWAY_PUBLIC_URL: "https://a.example/x", warnings: [expect.stringMatching(/^GATEWAY_NONSENSE: /)] },
     });
     expect(config.providers.baseUrls.get("SCALEWAY")).toBe("https://b.example/v1");
-    expect([config.given.has("DATA_DIR"), config.given.has("PORT")]).toEqual([true, false]);
+    expect([config.configured.has("DATA_DIR"), config.configured.has("PORT")]).toEqual([true, false]);
     const deployed = { DATABASE_URL: "postgres://a@b/c", GATEWAY_MASTER_KEY: "6d".repeat(32) };
     const token = { GATEWAY_ADMIN_TOKEN: "x".repeat(32) };
     expect(readConfig({ ...deployed, ...token }).sandbox).toBe(false);

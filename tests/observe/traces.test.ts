@@ -223,7 +223,7 @@ test("OPS-03 a receiver that is away or never answers holds nobody up: the queue
 });
 
 test("every route that spans are named after exists", async () => {
-  const { spansOf } = await import("../../src/io/telemetry/spans.ts");
+  const { buildSpans: spansOf } = await import("../../src/io/telemetry/spans.ts");
   const { finishedRecord } = await import("../support/records.ts");
   const { SURFACES } = await import("../../src/domain/record/record.ts");
   const paths = new Set(ROUTES.map(({ method, path }) => `${method} ${path}`));

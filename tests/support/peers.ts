@@ -13,7 +13,7 @@ import { peerKeysOf } from "../../src/io/tunnel/peer-keys.ts";
 import type { Destination, PeerLinks } from "../../src/io/tunnel/peer-links.ts";
 import { openPeers } from "../../src/io/tunnel/peers.ts";
 import type { UpstreamCall, UpstreamFailure } from "../../src/io/upstream/transport.ts";
-import { memoryBoard } from "../../src/io/workers/memory-board.ts";
+import { memoryCoordinationStore } from "../../src/io/workers/memory-coordination-store.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { randomToken, sha256Hex } from "../../src/kit/secret.ts";
 import { systemTimers } from "../../src/kit/timers.ts";
@@ -39,7 +39,7 @@ export const RACK: WorkspaceNode = {
 };
 export const KEY = Buffer.alloc(32, 7);
 
-export const testBoard = () => memoryBoard(systemClock, systemTimers);
+export const testBoard = () => memoryCoordinationStore(systemClock, systemTimers);
 type Options = { board: CoordinationStore; key?: Buffer; previous?: Buffer[] };
 
 export const RULES = {

@@ -1,6 +1,6 @@
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
-import { traceOf } from "../../io/telemetry/spans.ts";
+import { traceContextOf } from "../../io/telemetry/spans.ts";
 import { requestView } from "../manage/views.ts";
 
 /** A request as it leaves the gateway: as the log shows it, with people and keys by their ids and not by their names. */
@@ -11,6 +11,6 @@ export function exportLine(record: RequestRecord, directory: Directory) {
     workspace_id: record.workspaceId,
     member_id: record.memberId,
     client_request_id: record.clientRequestId,
-    trace_id: traceOf(record).traceId,
+    trace_id: traceContextOf(record).traceId,
   };
 }

@@ -4,12 +4,12 @@ import path from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
-import type { Posting } from "../../io/telemetry/posting.ts";
+import type { ExportResult } from "../../io/telemetry/export-result.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { LogExport } from "./log-export.ts";
 
-async function opened(answer: (ids: readonly string[]) => Posting) {
+async function opened(answer: (ids: readonly string[]) => ExportResult) {
   const folder = mkdtempSync(path.join(tmpdir(), "gateway-outbox-"));
   const store = await openSqlite(folder, systemClock);
   const standing = { leads: true, lost: 0, sent: [] as string[][] };
@@ -80,7 +80,7 @@ test("OPS-03 one line that a receiver refuses is given up alone; the rest arrive
 
 test("OPS-03 only the instance that leads sends; a target that fails is tried again, and its lag is shown", async () => {
   let tries = 0;
-  let answer: Posting = "later";
+  let answer: ExportResult = "later";
   const { logExport, standing, queue, empty } = await opened(() => {
     tries += 1;
     return answer;

@@ -1,7 +1,7 @@
 import { LOG_TARGETS, type LogOutbox, type LogTarget, type WaitingRecord } from "../../domain/record/outbox.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { parseRecord } from "../../domain/record/record-schema.ts";
-import type { Posting } from "../../io/telemetry/posting.ts";
+import type { ExportResult } from "../../io/telemetry/export-result.ts";
 import { jitteredBackoffMs, type RetryPolicy } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
@@ -9,7 +9,7 @@ import { Ticker } from "../../kit/ticker.ts";
 import { MINUTE_MS } from "../../kit/time.ts";
 import type { Timers } from "../../kit/timers.ts";
 
-export type SendRecords = (records: readonly RequestRecord[], abort: AbortSignal) => Promise<Posting>;
+export type SendRecords = (records: readonly RequestRecord[], abort: AbortSignal) => Promise<ExportResult>;
 
 export type LogExportDeps = {
   readonly outbox: LogOutbox;
@@ -151,7 +151,7 @@ export class LogExport {
     return true;
   }
 
-  async #trySend(target: LogTarget, send: SendRecords, waiting: readonly WaitingRecord[]): Promise<Posting> {
+  async #trySend(target: LogTarget, send: SendRecords, waiting: readonly WaitingRecord[]): Promise<ExportResult> {
     const { warn } = this.#deps;
     const records = readable(waiting);
     // Of another version that wrote what this one cannot read: it is found like one that a receiver refuses.

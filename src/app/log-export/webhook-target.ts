@@ -1,6 +1,11 @@
 import { webhookSignature } from "../../domain/alerts/webhook-signature.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
-import { type PostedAnswer, type Posting, type PostMessage, postingOf } from "../../io/telemetry/posting.ts";
+import {
+  type ExportResult,
+  exportResultOf,
+  type PostRequest,
+  type PostResult,
+} from "../../io/telemetry/export-result.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { IdGenerator } from "../../kit/id-generator.ts";
 
@@ -8,7 +13,7 @@ type WebhookTargetDeps = {
   readonly url: string;
   /** It is signed with each of them, so that they can be changed without a gap. */
   readonly secrets: readonly string[];
-  readonly post: (message: PostMessage) => Promise<PostedAnswer>;
+  readonly post: (message: PostRequest) => Promise<PostResult>;
   readonly line: (record: RequestRecord) => object;
   readonly clock: Clock;
   readonly ids: IdGenerator;
@@ -16,7 +21,7 @@ type WebhookTargetDeps = {
 
 /** Batches of the log to an address of the operator's, signed as alerts are. */
 export function webhookTarget({ url, secrets, post, line, clock, ids }: WebhookTargetDeps) {
-  return async (records: readonly RequestRecord[], signal: AbortSignal): Promise<Posting> => {
+  return async (records: readonly RequestRecord[], signal: AbortSignal): Promise<ExportResult> => {
     const id = ids.next("batch_");
     const timestamp = Math.floor(clock.nowMs() / 1000);
     const body = JSON.stringify({ id, type: "request_log", records: records.map(line) });
@@ -27,6 +32,6 @@ export function webhookTarget({ url, secrets, post, line, clock, ids }: WebhookT
       "x-svc-timestamp": String(timestamp),
       "x-svc-signature": secrets.map((secret) => `v1=${webhookSignature(secret, timestamp, body)}`).join(","),
     };
-    return postingOf(await post({ url, headers, body, signal }));
+    return exportResultOf(await post({ url, headers, body, signal }));
   };
 }

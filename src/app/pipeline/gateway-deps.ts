@@ -18,7 +18,7 @@ import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import type { Router } from "../../domain/tenancy/router.ts";
 import type { Journal } from "../../io/journal/journal.ts";
-import type { Notice } from "../../io/telemetry/notices.ts";
+import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
 import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { Nodes } from "../../io/tunnel/nodes.ts";
 import type { OwnKeys } from "../../io/upstream/own-keys.ts";
@@ -95,7 +95,7 @@ export type Gateway = {
     readonly everywhere: boolean;
   };
   /** Told of what the operator should know and no record of a request shows. */
-  readonly noticed: (notice: Notice) => void;
+  readonly noticed: (notice: OperatorEvent) => void;
 };
 
 export type Limits = {

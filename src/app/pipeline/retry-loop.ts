@@ -3,7 +3,7 @@ import type { ConcurrencyLimiter } from "../../domain/admission/concurrency-limi
 import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
 import { EndpointBreakers } from "../../domain/routing/breakers.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
-import type { Notice } from "../../io/telemetry/notices.ts";
+import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
 import { endedBy, type Told, type Verdict } from "../../io/upstream/classify.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
@@ -33,7 +33,7 @@ export type Served = { readonly attempt: Attempt; readonly ended: Ended };
 
 type Places = Pick<ConcurrencyLimiter, "acquire" | "release">;
 
-type PassedOver = Extract<Notice, { is: "passed_over" }>["why"];
+type PassedOver = Extract<OperatorEvent, { is: "passed_over" }>["why"];
 
 const PASSED_OVER: Record<PassedOver, string> = {
   full: "passed over: it has as many requests as it may have at once",

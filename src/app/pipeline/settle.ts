@@ -4,7 +4,7 @@ import { type Charge, chargeFor, ImpossibleUsage } from "../../domain/billing/ch
 import { inputOnlyPrice } from "../../domain/billing/tariff.ts";
 import type { RequestRecord, UsageRecord } from "../../domain/record/record.ts";
 import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
-import type { Notice } from "../../io/telemetry/notices.ts";
+import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
 import { tokensOfWeight } from "../../language/canon/estimate.ts";
 import type { MeteredUnits, ReportedCost } from "../../language/canon/reply.ts";
 import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
@@ -83,7 +83,7 @@ function isBelieved(metered: Metered, { endpoint, model }: Attempt, { end = NO_C
   return told !== undefined && !isImplausibleUsage(told, context, end);
 }
 
-type Replaced = Extract<Notice, { is: "figures_replaced" }>["why"];
+type Replaced = Extract<OperatorEvent, { is: "figures_replaced" }>["why"];
 
 /** Why there were figures of the provider to replace; undefined where they count, or where there need not be any. */
 function replacedFor({ usage, units, cutShort }: Metered, figures: "refuted" | "stand"): Replaced | undefined {

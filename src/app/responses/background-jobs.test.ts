@@ -10,7 +10,7 @@ import {
 import { runOf, storedResponse } from "../../../tests/support/response-suite.ts";
 import type { ResponseStore } from "../../domain/responses/response-store.ts";
 import { memoryState } from "../../io/state/memory-state.ts";
-import { memoryBoard } from "../../io/workers/memory-board.ts";
+import { memoryCoordinationStore } from "../../io/workers/memory-coordination-store.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import type { Sink } from "../exchange.ts";
@@ -96,7 +96,7 @@ test("RESP-05 time in which instances could not say what they work on does not c
   expect(left).toHaveLength(2);
   let nowMs = 0;
   const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
-  const board = memoryBoard(clock, systemTimers);
+  const board = memoryCoordinationStore(clock, systemTimers);
   let isAway = false;
   const put: typeof board.put = async (...fact) => {
     if (isAway) throw new Error("away");
@@ -141,7 +141,7 @@ test("RESP-05 an instance whose SQL does not answer goes on saying what it works
   const silent = () => new Promise<never>(() => undefined);
   store.activeRuns = silent;
   store.unfinished = silent;
-  const board = memoryBoard(systemClock, systemTimers);
+  const board = memoryCoordinationStore(systemClock, systemTimers);
   const told: string[] = [];
   const put: typeof board.put = async (...fact) => void told.push(fact[1]);
   const shared = { board: { ...board, put }, fleet: { id: "one", isLeader: true }, clock: systemClock };
@@ -158,7 +158,7 @@ test("RESP-05 an instance whose SQL does not answer goes on saying what it works
 });
 
 test("RESP-04 whoever had lost its connection when work was to be ended hears of it then", async () => {
-  const board = memoryBoard(systemClock, systemTimers);
+  const board = memoryCoordinationStore(systemClock, systemTimers);
   let told = 0;
   const subscribe: typeof board.subscribe = (topic, listener) =>
     board.subscribe(topic, (message) => {
@@ -213,7 +213,7 @@ test("RESP-04 BILL-03 cancelling what nobody works on any more ends it with its 
   // Told and waited for, without the seconds.
   let elapsedMs = 0;
   const hurried = { ...clock, monotonicMs: () => (elapsedMs += 1000) };
-  const board = memoryBoard(systemClock, systemTimers);
+  const board = memoryCoordinationStore(systemClock, systemTimers);
   await board.put("working:silent", JSON.stringify(["resp_2"]), 20_000);
   const fleet = { id: "asks", isLeader: false };
   const resume = async () => undefined;
@@ -254,7 +254,7 @@ test("RESP-04 work that was called off, ended or deleted without being told is s
   await store.finish({ id: "resp_over", workspaceId: "ws_1", status: "failed", response, events: [] });
   await store.remove("ws_1", "resp_gone", 2000);
   await store.remove("ws_1", "resp_new", 2000);
-  const board = memoryBoard(systemClock, systemTimers);
+  const board = memoryCoordinationStore(systemClock, systemTimers);
   const put = () => Promise.reject(new Error("away"));
   const shared = { board: { ...board, put }, fleet: { id: "one", isLeader: false }, clock: systemClock };
   const deps = { store, jobs, warn: () => undefined, resume: async () => undefined };

@@ -8,7 +8,7 @@ import { createIdGenerator } from "../../kit/id-generator.ts";
 import { systemTimers, type Timers } from "../../kit/timers.ts";
 import { openSqlite } from "../store/sql/sqlite/open.ts";
 import { StoreError } from "../store/sql/store-error.ts";
-import { memoryBoard } from "../workers/memory-board.ts";
+import { memoryCoordinationStore } from "../workers/memory-coordination-store.ts";
 import { ClusteredFleet } from "./clustered-fleet.ts";
 import { replicatingStore } from "./replicating-store.ts";
 
@@ -45,7 +45,7 @@ test("SCALE-02 a commit that nobody knows of is not called saved because others 
 test("SCALE-02 an instance that waits for SQL is alive", async () => {
   let nowMs = 0;
   const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
-  const store = memoryBoard(clock, systemTimers);
+  const store = memoryCoordinationStore(clock, systemTimers);
   const rings: (() => void)[] = [];
   const timers: Timers = {
     after(_ms, ring) {
@@ -74,7 +74,7 @@ test("KEY-04 SCALE-03 a board and versions that are again what they were before 
   let filling = "first";
   let changed: string[] = [];
   const loaded: string[] = [];
-  const store = memoryBoard(systemClock, systemTimers);
+  const store = memoryCoordinationStore(systemClock, systemTimers);
   const fleet = new ClusteredFleet({
     ...{ id: "one", store, clock: systemClock, timers: systemTimers, ids: createIdGenerator(Date.now) },
     bumpVersion: async () => undefined,
@@ -124,7 +124,7 @@ test("KEY-04 SCALE-03 a board and versions that are again what they were before 
 });
 
 test("KEY-04 SCALE-02 what is changed while an instance loads is loaded for whoever asks then, and whoever sees a new version finds what it stands for", async () => {
-  const store = memoryBoard(systemClock, systemTimers);
+  const store = memoryCoordinationStore(systemClock, systemTimers);
   const changed: string[] = [];
   const change = async (id: string) => {
     changed.push(id);
@@ -200,7 +200,13 @@ test("KEY-04 SCALE-03 a change that could not be told is told with the next beat
   let isAway = true;
   const touched: string[] = [];
   const fleet = new ClusteredFleet({
-    ...{ id: "one", store: memoryBoard(clock, systemTimers), clock, timers, ids: createIdGenerator(() => nowMs) },
+    ...{
+      id: "one",
+      store: memoryCoordinationStore(clock, systemTimers),
+      clock,
+      timers,
+      ids: createIdGenerator(() => nowMs),
+    },
     bumpVersion: async (workspaceId) => {
       if (isAway) throw new Error("away");
       touched.push(workspaceId);
@@ -220,7 +226,12 @@ test("KEY-04 SCALE-02 an instance that missed changes that are forgotten loads e
   const loaded: string[] = [];
   const load = async (what: string) => void loaded.push(what);
   const fleet = new ClusteredFleet({
-    ...{ id: "one", store: memoryBoard(systemClock, systemTimers), clock: systemClock, timers: systemTimers },
+    ...{
+      id: "one",
+      store: memoryCoordinationStore(systemClock, systemTimers),
+      clock: systemClock,
+      timers: systemTimers,
+    },
     ...{ ids: createIdGenerator(Date.now), bumpVersion: async () => undefined, warn: () => undefined },
   });
   const changesSince = async (seq: number) => ({ seq: 9, of: seq === 9 ? new Set<string>() : ("missed" as const) });
@@ -244,7 +255,7 @@ test("BILL-07 SCALE-03 what was changed while SQL was there is known when it is 
       return systemTimers.after(0, () => undefined);
     },
   };
-  const store = memoryBoard(systemClock, systemTimers);
+  const store = memoryCoordinationStore(systemClock, systemTimers);
   const fleet = new ClusteredFleet({
     ...{ id: "one", store, clock: systemClock, timers, ids: createIdGenerator(Date.now) },
     bumpVersion: async () => undefined,
@@ -281,7 +292,7 @@ test("BILL-07 SCALE-03 what was changed while SQL was there is known when it is 
 test("SCALE-02 a change under a lock that was lost meanwhile is undone", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "told-"));
   const sqlite = await openSqlite(dataDir, systemClock);
-  const held = memoryBoard(systemClock, systemTimers);
+  const held = memoryCoordinationStore(systemClock, systemTimers);
   let isHeld = true;
   const lock = {
     get isHeld() {

@@ -8,12 +8,12 @@ import { Learned } from "../../domain/routing/learned.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { memoryState } from "../state/memory-state.ts";
-import { boardOfPrimary } from "../workers/board.ts";
-import { Desk } from "../workers/desk.ts";
-import { memoryBoard } from "../workers/memory-board.ts";
-import { Primary } from "../workers/primary.ts";
-import { Reserved } from "../workers/reserved.ts";
-import { withVersions } from "../workers/versions.ts";
+import { primaryCoordinationStore } from "../workers/board.ts";
+import { memoryCoordinationStore } from "../workers/memory-coordination-store.ts";
+import { ReservationRegistry } from "../workers/reservation-registry.ts";
+import { PrimaryRpcClient } from "../workers/rpc-client.ts";
+import { WorkerRpcServer } from "../workers/rpc-server.ts";
+import { versionedState } from "../workers/versioned-state.ts";
 import { EndpointStateSync } from "./endpoint-state-sync.ts";
 
 const SAMPLE = { firstByteMs: 200, totalMs: 1200, outputTokens: 100 };
@@ -36,25 +36,25 @@ async function instance(id: string, store: CoordinationStore, ids: readonly stri
 
 /** A board that hangs in a primary process, as each of its workers sees it. */
 function workerBoards(): () => CoordinationStore {
-  const board = memoryBoard(systemClock, systemTimers);
-  const state = withVersions(memoryState(systemClock), () => "v");
-  const desks: Desk[] = [];
+  const board = memoryCoordinationStore(systemClock, systemTimers);
+  const state = versionedState(memoryState(systemClock), () => "v");
+  const desks: WorkerRpcServer[] = [];
   const refused = () => {
     throw new Error("not asked here");
   };
   return () => {
     const [here, there] = duplexPair();
-    const tell = (topic: string, message: string) => {
+    const publish = (topic: string, message: string) => {
       for (const one of desks) one.tell({ is: "told", topic, message });
     };
     desks.push(
-      new Desk(
+      new WorkerRpcServer(
         there,
-        { state, board, reserved: new Reserved() },
-        { hello: refused, up: refused, ready: refused, metrics: refused, tell },
+        { state, board, reservations: new ReservationRegistry() },
+        { hello: refused, up: refused, ready: refused, metrics: refused, publish },
       ),
     );
-    return boardOfPrimary(new Primary(here, systemClock));
+    return primaryCoordinationStore(new PrimaryRpcClient(here, systemClock));
   };
 }
 
@@ -102,7 +102,7 @@ describe.each([
 test("SCALE-02 SCALE-03 an instance that is started again knows what it knew; what one that died set aside stays so until its time is over", async () => {
   let ms = 1_000_000;
   const clock = { nowMs: () => ms, monotonicMs: () => ms };
-  const store = memoryBoard(clock, systemTimers);
+  const store = memoryCoordinationStore(clock, systemTimers);
   const begin = async (id: string) => {
     const breakers = new EndpointBreakers(clock);
     const health = new Health();
@@ -150,7 +150,7 @@ test("SCALE-02 SCALE-03 an instance that is started again knows what it knew; wh
 });
 
 test("SCALE-03 while the board is away each goes on with what it knows; nonsense on it is not believed", async () => {
-  const held = memoryBoard(systemClock, systemTimers);
+  const held = memoryCoordinationStore(systemClock, systemTimers);
   let isAway = false;
   const away = <T>(answer: Promise<T>) => (isAway ? Promise.reject(new Error("away")) : answer);
   const board: CoordinationStore = {

@@ -2,58 +2,58 @@ import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
 import type { AttemptRecord, RequestRecord } from "../../domain/record/record.ts";
 import { memoize } from "../../kit/memoize.ts";
 import {
+  attemptModel,
+  conventionalProviderName,
   errorTypeOf,
   FIRST_TOKEN_BOUNDS,
   GENAI,
   GENAI_METRICS,
-  labelNameOf,
-  modelAt,
-  operationOf,
-  providerNameOf,
+  operationName,
+  prometheusLabelName,
   SECOND_BOUNDS,
   TOKEN_BOUNDS,
-  wasAsked,
-} from "./genai.ts";
-import { Timings } from "./series.ts";
+  wasSent,
+} from "./genai-conventions.ts";
+import { HistogramSeries } from "./series.ts";
 
-type Labels = { readonly base: string; readonly input: string; readonly output: string };
+type EndpointLabels = { readonly base: string; readonly input: string; readonly output: string };
 
-const label = (attribute: string, value: string) => `${labelNameOf(attribute)}="${value}"`;
+const label = (attribute: string, value: string) => `${prometheusLabelName(attribute)}="${value}"`;
 
 /** Metrics by the names of OpenTelemetry's conventions. The texts of their labels are made once for each endpoint. */
 export class GenAiMetrics {
-  readonly #tokens = new Timings(
+  readonly #tokens = new HistogramSeries(
     GENAI_METRICS.tokenUsage.prometheus,
     "Tokens of one request, by operation, provider, model and type.",
     TOKEN_BOUNDS,
   );
-  readonly #duration = new Timings(
+  readonly #duration = new HistogramSeries(
     GENAI_METRICS.duration.prometheus,
     "How long a provider took for one attempt, by operation, provider, model and error.",
     SECOND_BOUNDS,
   );
-  readonly #firstChunk = new Timings(
+  readonly #firstChunk = new HistogramSeries(
     GENAI_METRICS.firstChunk.prometheus,
     "From the moment a provider was asked to the first byte of its stream.",
     SECOND_BOUNDS,
   );
-  readonly #firstToken = new Timings(
+  readonly #firstToken = new HistogramSeries(
     GENAI_METRICS.firstToken.prometheus,
     "From a request's arrival to the first byte of its answer.",
     FIRST_TOKEN_BOUNDS,
   );
   /** By surface and endpoint, so bounded by the catalogue: all nodes are one. */
-  readonly #labels = memoize((_surface: string) => new Map<string, Labels>());
+  readonly #labels = memoize((_surface: string) => new Map<string, EndpointLabels>());
 
-  get series(): readonly Timings[] {
+  get series(): readonly HistogramSeries[] {
     return [this.#tokens, this.#duration, this.#firstChunk, this.#firstToken];
   }
 
-  finished(record: RequestRecord): void {
+  recordRequest(record: RequestRecord): void {
     const { attempts, ttfbMs, usage, streaming, createdAtMs } = record;
     for (const attempt of attempts) {
-      if (!wasAsked(attempt)) continue;
-      const labels = this.#labelsOf(record, attempt);
+      if (!wasSent(attempt)) continue;
+      const labels = this.#labelsFor(record, attempt);
       const error = errorTypeOf(attempt);
       const base = error === undefined ? labels.base : `${labels.base},${label(GENAI.errorType, error)}`;
       this.#duration.observe(base, attempt.durationMs / 1000);
@@ -69,17 +69,17 @@ export class GenAiMetrics {
     }
   }
 
-  #labelsOf(record: RequestRecord, { provider, endpoint }: AttemptRecord): Labels {
+  #labelsFor(record: RequestRecord, { provider, endpoint }: AttemptRecord): EndpointLabels {
     const isNode = isNodeProvider(provider);
     const name = isNode ? "node" : endpoint;
     const labels = this.#labels(record.surface);
     const known = labels.get(name);
     if (known !== undefined) return known;
     // Names of nodes and of what they serve are their workspaces' own words.
-    const [who, model] = isNode ? ["node", "node"] : [provider, modelAt(record, endpoint) ?? "unknown"];
+    const [who, model] = isNode ? ["node", "node"] : [provider, attemptModel(record, endpoint) ?? "unknown"];
     const base = [
-      label(GENAI.operation, operationOf(record.surface)),
-      label(GENAI.provider, providerNameOf(who)),
+      label(GENAI.operation, operationName(record.surface)),
+      label(GENAI.provider, conventionalProviderName(who)),
       label(GENAI.requestModel, model),
     ].join(",");
     const made = {

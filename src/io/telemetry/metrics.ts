@@ -5,202 +5,218 @@ import type { Proof } from "../../domain/catalogue/proofs.ts";
 import { LOG_TARGETS, type LogTarget } from "../../domain/record/outbox.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { memoize } from "../../kit/memoize.ts";
+import type { ExportResult } from "./export-result.ts";
 import { GenAiMetrics } from "./genai-metrics.ts";
-import { type Notice, TURNED_AWAY } from "./notices.ts";
-import { SIGNALS, type Signal } from "./otlp.ts";
-import type { ReadGauge } from "./otlp-metrics.ts";
-import type { Posting } from "./posting.ts";
+import { type OperatorEvent, QUEUE_REJECTION_REASONS } from "./operator-events.ts";
+import { SIGNALS, type Signal } from "./otlp-client.ts";
+import type { GaugeSnapshot } from "./otlp-metrics.ts";
 import { processGauges } from "./process-gauges.ts";
-import { Counts, type ReadSeries, Timings } from "./series.ts";
+import { CounterSeries, HistogramSeries, type SeriesSnapshot } from "./series.ts";
 
-const LOG_RESULTS = ["sent", "lost"] as const;
-type LogResult = (typeof LOG_RESULTS)[number];
-const ALERT_RESULTS = ["delivered", "later", "failed"] as const;
-type AlertResult = (typeof ALERT_RESULTS)[number];
+const LOG_EXPORT_OUTCOMES = ["sent", "lost"] as const;
+type LogExportOutcome = (typeof LOG_EXPORT_OUTCOMES)[number];
+const ALERT_DELIVERY_OUTCOMES = ["delivered", "later", "failed"] as const;
+type AlertDeliveryOutcome = (typeof ALERT_DELIVERY_OUTCOMES)[number];
 
-const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+const DURATION_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
-export type Gauges = {
-  readonly running: () => number;
+export type GaugeSources = {
+  readonly runningRequests: () => number;
   readonly draining: () => number;
   readonly journalPending: () => number;
   readonly journalBroken: () => number;
-  readonly journalSetAside: () => number;
-  readonly queueTaken: () => number;
+  readonly journalDeadLetters: () => number;
+  readonly queueActive: () => number;
   readonly queueWaiting: () => number;
-  readonly endpointsAside: () => number;
+  readonly circuitsOpen: () => number;
   readonly nodesConnected: () => number;
   readonly instances: () => number;
-  readonly leads: () => number;
+  readonly isLeader: () => number;
   readonly sharedStateOpen: () => number;
 };
 
 /** Prometheus metrics. No label is ever a caller's string: routes, providers and codes are closed lists. */
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #http = new Counts("gateway_http_requests_total", "HTTP requests answered, by route and status.");
-  readonly #httpSeconds = new Timings(
+  readonly #http = new CounterSeries("gateway_http_requests_total", "HTTP requests answered, by route and status.");
+  readonly #httpSeconds = new HistogramSeries(
     "gateway_http_request_seconds",
     "Time from a request's arrival to the end of its answer.",
-    SECONDS,
+    DURATION_BOUNDS,
   );
-  readonly #requests = new Counts(
+  readonly #requests = new CounterSeries(
     "gateway_inference_requests_total",
     "Inference requests finished, by surface, serving provider, status and error code.",
   );
-  readonly #tokens = new Counts("gateway_tokens_total", "Tokens used, by provider and kind.");
-  readonly #firstByte = new Timings(
+  readonly #tokens = new CounterSeries("gateway_tokens_total", "Tokens used, by provider and kind.");
+  readonly #firstByte = new HistogramSeries(
     "gateway_first_byte_seconds",
     "Time to the first byte of an inference answer.",
-    SECONDS,
+    DURATION_BOUNDS,
   );
-  readonly #overhead = new Timings(
+  readonly #overhead = new HistogramSeries(
     "gateway_overhead_seconds",
     "Time an inference request spent in the gateway itself.",
     [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 1],
   );
-  readonly #attempts = new Counts("gateway_attempts_total", "Attempts at provider endpoints, by outcome.");
-  readonly #charged = new Counts(
+  readonly #attempts = new CounterSeries("gateway_attempts_total", "Attempts at provider endpoints, by outcome.");
+  readonly #charged = new CounterSeries(
     "gateway_charged_total",
     "What requests were charged, in units of the currency, by provider and currency.",
   );
   readonly #genai = new GenAiMetrics();
-  readonly #logExport = new Counts(
+  readonly #logExport = new CounterSeries(
     "gateway_log_export_records_total",
     "Requests of the log that were sent to a target, or given up, by target and result.",
   );
-  readonly #logExportFailures = new Counts(
+  readonly #logExportFailures = new CounterSeries(
     "gateway_log_export_failures_total",
     "Tries to send the log that failed and are made again, by target.",
   );
-  readonly #telemetry = new Counts(
+  readonly #telemetry = new CounterSeries(
     "gateway_telemetry_messages_total",
     "Tries to send a message of telemetry, by signal and result.",
   );
-  readonly #telemetryDropped = new Counts(
+  readonly #telemetryDropped = new CounterSeries(
     "gateway_telemetry_dropped_total",
     "Requests whose telemetry was dropped, because too many waited or the receiver refused them, by signal.",
   );
 
-  readonly #retries = new Counts(
+  readonly #retries = new CounterSeries(
     "gateway_retries_total",
     "Attempts that were not the first of their request, by provider and whether it was the same endpoint again.",
   );
-  readonly #budgetSpent = new Counts(
+  readonly #retryBudgetExhausted = new CounterSeries(
     "gateway_retry_budget_spent_total",
     "Requests that ended because the retry budget was spent, by the provider that was not asked.",
   );
-  readonly #passedOver = new Counts(
+  readonly #skippedEndpoints = new CounterSeries(
     "gateway_passed_over_total",
     "Endpoints that were passed over, by provider and reason.",
   );
-  readonly #turnedAway = new Counts("gateway_queue_refusals_total", "Requests that found no place, by reason.");
-  readonly #credentials = new Counts(
+  readonly #queueRejections = new CounterSeries(
+    "gateway_queue_refusals_total",
+    "Requests that found no place, by reason.",
+  );
+  readonly #credentialRejections = new CounterSeries(
     "gateway_credential_refusals_total",
     "Refusals of the gateway's own credential, account or deployment, by provider and status.",
   );
-  readonly #figuresReplaced = new Counts(
+  readonly #usageReplaced = new CounterSeries(
     "gateway_figures_replaced_total",
     "Answers charged by the gateway's own count in the place of the provider's figures, by provider and reason.",
   );
 
-  readonly #proofs = new Counts("gateway_proofs_total", "Proofs of endpoints, by surface, provider and result.");
-  readonly #proofTokens = new Counts(
+  readonly #proofs = new CounterSeries("gateway_proofs_total", "Proofs of endpoints, by surface, provider and result.");
+  readonly #proofTokens = new CounterSeries(
     "gateway_proof_tokens_total",
     "Tokens that proofs used, which the operator pays for, by provider and kind.",
   );
-  readonly #peerRefusals = new Counts(
+  readonly #peerRejections = new CounterSeries(
     "gateway_peer_refusals_total",
     "Connections and requests of other instances that were turned away, by reason.",
   );
-  readonly #alerts = new Counts("gateway_alert_deliveries_total", "Tries to deliver an alert, by channel and result.");
+  readonly #alerts = new CounterSeries(
+    "gateway_alert_deliveries_total",
+    "Tries to deliver an alert, by channel and result.",
+  );
 
   /** What alerts ask for any increase of stands at zero, but for what is told by provider: see the rules. */
   constructor() {
-    this.#overhead.begin("");
-    for (const why of TURNED_AWAY) this.#turnedAway.add(ofTurn(why), 0);
+    this.#overhead.initialize("");
+    for (const why of QUEUE_REJECTION_REASONS) this.#queueRejections.add(queueRejectionLabels(why), 0);
     for (const channel of CHANNELS)
-      for (const result of ALERT_RESULTS) this.#alerts.add(ofDelivery(channel, result), 0);
+      for (const result of ALERT_DELIVERY_OUTCOMES) this.#alerts.add(alertLabels(channel, result), 0);
     for (const target of LOG_TARGETS)
-      for (const result of LOG_RESULTS) this.#logExport.add(ofTarget(target, result), 0);
-    for (const signal of SIGNALS) this.#telemetryDropped.add(ofSignal(signal), 0);
+      for (const result of LOG_EXPORT_OUTCOMES) this.#logExport.add(logExportLabels(target, result), 0);
+    for (const signal of SIGNALS) this.#telemetryDropped.add(signalLabels(signal), 0);
   }
 
   /** Figures that are read when somebody asks. */
-  watch(gauges: Gauges): void {
-    gauge(
+  registerGauges(gauges: GaugeSources): void {
+    registerGauge(
       "gateway_running_requests",
       "HTTP requests being worked on now: answered or not, as those of background responses are.",
-      gauges.running,
+      gauges.runningRequests,
       this.#registry,
     );
-    gauge("gateway_draining", "1 while the gateway is stopping.", gauges.draining, this.#registry);
-    gauge(
+    registerGauge("gateway_draining", "1 while the gateway is stopping.", gauges.draining, this.#registry);
+    registerGauge(
       "gateway_journal_pending_records",
       "Journal records not yet in the store.",
       gauges.journalPending,
       this.#registry,
     );
-    gauge(
+    registerGauge(
       "gateway_journal_broken",
       "1 while the journal cannot be written, so that nothing is served.",
       gauges.journalBroken,
       this.#registry,
     );
-    gauge(
+    registerGauge(
       "gateway_journal_set_aside",
       "Records that the store did not take, and damaged segments: a person must look at them.",
-      gauges.journalSetAside,
+      gauges.journalDeadLetters,
       this.#registry,
     );
-    gauge("gateway_instances", "Instances of this gateway that are alive.", gauges.instances, this.#registry);
-    gauge(
+    registerGauge("gateway_instances", "Instances of this gateway that are alive.", gauges.instances, this.#registry);
+    registerGauge(
       "gateway_leads",
       "1 on the instance that does what only one must do, such as removing what has expired.",
-      gauges.leads,
+      gauges.isLeader,
       this.#registry,
     );
-    gauge(
+    registerGauge(
       "gateway_shared_state_open",
       "0 while paid work is refused: Redis does not answer, or the wallets are being filled.",
       gauges.sharedStateOpen,
       this.#registry,
     );
-    gauge("gateway_queue_taken", "Inference requests being served now.", gauges.queueTaken, this.#registry);
-    gauge("gateway_queue_waiting", "Inference requests waiting for a place.", gauges.queueWaiting, this.#registry);
-    gauge(
-      "gateway_endpoints_aside",
-      "Endpoints set aside after failures, so that they are tried last.",
-      gauges.endpointsAside,
+    registerGauge("gateway_queue_taken", "Inference requests being served now.", gauges.queueActive, this.#registry);
+    registerGauge(
+      "gateway_queue_waiting",
+      "Inference requests waiting for a place.",
+      gauges.queueWaiting,
       this.#registry,
     );
-    gauge(
+    registerGauge(
+      "gateway_endpoints_aside",
+      "Endpoints set aside after failures, so that they are tried last.",
+      gauges.circuitsOpen,
+      this.#registry,
+    );
+    registerGauge(
       "gateway_nodes_connected",
       "Nodes of workspaces that are connected now.",
       gauges.nodesConnected,
       this.#registry,
     );
-    this.#watchProcess();
+    this.#registerProcessGauges();
   }
 
-  #watchProcess(): void {
+  #registerProcessGauges(): void {
     const own = processGauges();
-    gauge("gateway_resident_memory_bytes", "Resident memory of the process.", own.residentBytes, this.#registry);
-    gauge("gateway_heap_used_bytes", "Memory that objects of the process take.", own.heapBytes, this.#registry);
-    gauge(
+    registerGauge(
+      "gateway_resident_memory_bytes",
+      "Resident memory of the process.",
+      own.residentBytes,
+      this.#registry,
+    );
+    registerGauge("gateway_heap_used_bytes", "Memory that objects of the process take.", own.heapBytes, this.#registry);
+    registerGauge(
       "gateway_cpu_seconds",
       "Processor time that the process took since its start.",
       own.cpuSeconds,
       this.#registry,
     );
-    gauge("gateway_uptime_seconds", "Time since the process started.", own.uptimeSeconds, this.#registry);
-    gauge(
+    registerGauge("gateway_uptime_seconds", "Time since the process started.", own.uptimeSeconds, this.#registry);
+    registerGauge(
       "gateway_event_loop_delay_seconds",
       "How late the event loop was since the last look: 99 of 100 times it was less.",
       own.eventLoopDelaySeconds,
       this.#registry,
     );
-    gauge(
+    registerGauge(
       "gateway_event_loop_utilization",
       "Share of the time since the last look in which the event loop was busy.",
       own.eventLoopUtilization,
@@ -208,61 +224,65 @@ export class Metrics {
     );
   }
 
-  answered(route: string, status: number, durationMs: number): void {
-    const labels = ofRoute(route);
+  recordHttpResponse(route: string, status: number, durationMs: number): void {
+    const labels = routeLabels(route);
     this.#http.add(labels.with(status), 1);
     this.#httpSeconds.observe(labels.all, durationMs / 1000);
   }
 
-  finished(record: RequestRecord): void {
+  recordRequest(record: RequestRecord): void {
     const { surface, provider, status, errorCode, overheadMs, ttfbMs, attempts, usage, charge } = record;
-    const labels = ofProvider(labelOf(provider ?? "none"));
+    const labels = providerLabels(providerLabel(provider ?? "none"));
     this.#requests.add(labels.ended(surface)(status)(errorCode ?? "none"), 1);
     this.#overhead.observe("", overheadMs / 1000);
     if (ttfbMs !== null) this.#firstByte.observe(labels.all, ttfbMs / 1000);
-    for (const attempt of attempts) this.#attempts.add(ofProvider(labelOf(attempt.provider)).tried(attempt.outcome), 1);
+    for (const attempt of attempts)
+      this.#attempts.add(providerLabels(providerLabel(attempt.provider)).tried(attempt.outcome), 1);
     if (usage !== null) {
       this.#tokens.add(labels.input, usage.inputTokens);
       this.#tokens.add(labels.output, usage.outputTokens);
     }
     if (charge !== null) this.#charged.add(labels.charged(charge.currency), Number(charge.nanos) / 1e9);
-    this.#genai.finished(record);
+    this.#genai.recordRequest(record);
   }
 
-  noticed(notice: Notice): void {
+  recordEvent(notice: OperatorEvent): void {
     switch (notice.is) {
       case "retried":
-        this.#retries.add(`provider="${labelOf(notice.provider)}",at="${notice.at}"`, 1);
+        this.#retries.add(`provider="${providerLabel(notice.provider)}",at="${notice.at}"`, 1);
         break;
       case "budget_spent":
-        this.#budgetSpent.add(`provider="${labelOf(notice.provider)}"`, 1);
+        this.#retryBudgetExhausted.add(`provider="${providerLabel(notice.provider)}"`, 1);
         break;
       case "passed_over":
-        this.#passedOver.add(`provider="${labelOf(notice.provider)}",why="${notice.why}"`, 1);
+        this.#skippedEndpoints.add(`provider="${providerLabel(notice.provider)}",why="${notice.why}"`, 1);
         break;
       case "turned_away":
-        this.#turnedAway.add(ofTurn(notice.why), 1);
+        this.#queueRejections.add(queueRejectionLabels(notice.why), 1);
         break;
       case "credential_refused":
-        this.#credentials.add(`provider="${labelOf(notice.provider)}",status="${notice.status ?? "none"}"`, 1);
+        this.#credentialRejections.add(
+          `provider="${providerLabel(notice.provider)}",status="${notice.status ?? "none"}"`,
+          1,
+        );
         break;
       case "figures_replaced":
-        this.#figuresReplaced.add(`provider="${labelOf(notice.provider)}",why="${notice.why}"`, 1);
+        this.#usageReplaced.add(`provider="${providerLabel(notice.provider)}",why="${notice.why}"`, 1);
         break;
     }
   }
 
   /** Of the request log, on its way to a target. */
-  logExported(target: LogTarget, result: LogResult, count: number): void {
-    this.#logExport.add(ofTarget(target, result), count);
+  recordLogExport(target: LogTarget, result: LogExportOutcome, count: number): void {
+    this.#logExport.add(logExportLabels(target, result), count);
   }
 
-  logExportFailed(target: LogTarget): void {
+  recordLogExportFailure(target: LogTarget): void {
     this.#logExportFailures.add(`target="${target}"`, 1);
   }
 
   /** How long the oldest request waits for each target, in milliseconds. */
-  watchLogExport(lags: () => Iterable<{ readonly target: LogTarget; readonly lagMs: number }>): void {
+  registerLogExportLag(lags: () => Iterable<{ readonly target: LogTarget; readonly lagMs: number }>): void {
     new Gauge({
       name: "gateway_log_export_lag_seconds",
       help: "How long the oldest request waits to be sent to a target of the log.",
@@ -275,37 +295,37 @@ export class Metrics {
   }
 
   /** `handshake` is somebody without a key of this gateway. */
-  peerRefused(why: "handshake" | "path" | "node" | "full"): void {
-    this.#peerRefusals.add(`why="${why}"`, 1);
+  recordPeerRejection(why: "handshake" | "path" | "node" | "full"): void {
+    this.#peerRejections.add(`why="${why}"`, 1);
   }
 
   /** A message of telemetry was sent, or tried to be. */
-  exported(signal: Signal, result: Posting): void {
+  recordTelemetryExport(signal: Signal, result: ExportResult): void {
     this.#telemetry.add(`signal="${signal}",result="${result}"`, 1);
   }
 
-  dropped(signal: Signal, count: number): void {
-    this.#telemetryDropped.add(ofSignal(signal), count);
+  recordTelemetryDrop(signal: Signal, count: number): void {
+    this.#telemetryDropped.add(signalLabels(signal), count);
   }
 
-  alerted(channel: Channel, result: AlertResult): void {
-    this.#alerts.add(ofDelivery(channel, result), 1);
+  recordAlertDelivery(channel: Channel, result: AlertDeliveryOutcome): void {
+    this.#alerts.add(alertLabels(channel, result), 1);
   }
 
-  proved({ surface, result, inputTokens, outputTokens }: Proof, provider: string): void {
+  recordProof({ surface, result, inputTokens, outputTokens }: Proof, provider: string): void {
     const labels = `provider="${provider}"`;
     this.#proofs.add(`surface="${surface}",${labels},result="${result}"`, 1);
     if (inputTokens !== null) this.#proofTokens.add(`${labels},kind="input"`, inputTokens);
     if (outputTokens !== null) this.#proofTokens.add(`${labels},kind="output"`, outputTokens);
   }
 
-  watchProofs(unproven: () => number): void {
+  registerUnprovenGauge(unproven: () => number): void {
     const help = "Connected endpoints that are not proven on a surface, and so not served there.";
-    gauge("gateway_endpoints_unproven", help, unproven, this.#registry);
+    registerGauge("gateway_endpoints_unproven", help, unproven, this.#registry);
   }
 
   /** Everything that is added up with each request. */
-  get #series(): readonly (Counts | Timings)[] {
+  get #series(): readonly (CounterSeries | HistogramSeries)[] {
     return [
       this.#http,
       this.#httpSeconds,
@@ -316,12 +336,12 @@ export class Metrics {
       this.#overhead,
       this.#attempts,
       this.#retries,
-      this.#budgetSpent,
-      this.#passedOver,
-      this.#turnedAway,
-      this.#credentials,
-      this.#figuresReplaced,
-      this.#peerRefusals,
+      this.#retryBudgetExhausted,
+      this.#skippedEndpoints,
+      this.#queueRejections,
+      this.#credentialRejections,
+      this.#usageReplaced,
+      this.#peerRejections,
       this.#alerts,
       this.#proofs,
       this.#proofTokens,
@@ -334,10 +354,10 @@ export class Metrics {
   }
 
   /** All of them, for whoever writes them in another form. */
-  async read(): Promise<{ readonly series: readonly ReadSeries[]; readonly gauges: readonly ReadGauge[] }> {
+  async snapshot(): Promise<{ readonly series: readonly SeriesSnapshot[]; readonly gauges: readonly GaugeSnapshot[] }> {
     const gauges = await this.#registry.getMetricsAsJSON();
     return {
-      series: this.#series.map((one) => one.read()),
+      series: this.#series.map((one) => one.snapshot()),
       gauges: gauges.map(({ name, help, values }) => ({
         name,
         help,
@@ -346,19 +366,19 @@ export class Metrics {
     };
   }
 
-  async text(): Promise<{ readonly contentType: string; readonly body: string }> {
-    const texts = [...this.#series.map((one) => one.text()), await this.#registry.metrics()];
+  async render(): Promise<{ readonly contentType: string; readonly body: string }> {
+    const texts = [...this.#series.map((one) => one.render()), await this.#registry.metrics()];
     return { contentType: this.#registry.contentType, body: texts.join("\n\n") };
   }
 }
 
 /** The texts of labels of the request path: made once, because making them would cost more than the counting. */
-const ofRoute = memoize((route: string) => ({
+const routeLabels = memoize((route: string) => ({
   all: `route="${route}"`,
   with: memoize((status: number) => `route="${route}",status="${status}"`),
 }));
 
-const ofProvider = memoize((provider: string) => {
+const providerLabels = memoize((provider: string) => {
   const all = `provider="${provider}"`;
   return {
     all,
@@ -374,12 +394,12 @@ const ofProvider = memoize((provider: string) => {
   };
 });
 
-const ofTurn = (why: (typeof TURNED_AWAY)[number]) => `why="${why}"`;
-const ofTarget = (target: LogTarget, result: LogResult) => `target="${target}",result="${result}"`;
-const ofDelivery = (channel: Channel, result: AlertResult) => `channel="${channel}",result="${result}"`;
-const ofSignal = (signal: Signal) => `signal="${signal}"`;
+const queueRejectionLabels = (why: (typeof QUEUE_REJECTION_REASONS)[number]) => `why="${why}"`;
+const logExportLabels = (target: LogTarget, result: LogExportOutcome) => `target="${target}",result="${result}"`;
+const alertLabels = (channel: Channel, result: AlertDeliveryOutcome) => `channel="${channel}",result="${result}"`;
+const signalLabels = (signal: Signal) => `signal="${signal}"`;
 
-function gauge(name: string, help: string, read: () => number, registry: Registry): void {
+function registerGauge(name: string, help: string, read: () => number, registry: Registry): void {
   new Gauge({
     name,
     help,
@@ -391,6 +411,6 @@ function gauge(name: string, help: string, read: () => number, registry: Registr
 }
 
 /** Names of nodes are their workspaces' own words, and there may be any number: here they are all one. */
-function labelOf(provider: string): string {
+function providerLabel(provider: string): string {
   return isNodeProvider(provider) ? "node" : provider;
 }

@@ -1,8 +1,8 @@
-import { GENAI, GENAI_METRICS, labelNameOf } from "./genai.ts";
-import { attributesOf, nanosOf, type OtlpAttribute, type OtlpSource } from "./otlp-values.ts";
-import type { ReadSeries } from "./series.ts";
+import { GENAI, GENAI_METRICS, prometheusLabelName } from "./genai-conventions.ts";
+import { type OtlpAttribute, type OtlpSource, otlpAttributes, unixNanos } from "./otlp-values.ts";
+import type { SeriesSnapshot } from "./series.ts";
 
-export type ReadGauge = {
+export type GaugeSnapshot = {
   readonly name: string;
   readonly help: string;
   readonly values: readonly {
@@ -12,56 +12,56 @@ export type ReadGauge = {
 };
 
 /** Since when everything is counted, and when it was looked at. */
-type Span = { readonly sinceMs: number; readonly nowMs: number };
+type CollectionWindow = { readonly sinceMs: number; readonly nowMs: number };
 
 /** Sums since the start, as OTLP numbers that. */
 const CUMULATIVE = 2;
 
-const NAMES: ReadonlyMap<string, { readonly name: string; readonly unit: string }> = new Map(
+const CONVENTION_NAMES: ReadonlyMap<string, { readonly name: string; readonly unit: string }> = new Map(
   Object.values(GENAI_METRICS).map(({ prometheus, name, unit }) => [prometheus, { name, unit }]),
 );
-const ATTRIBUTES: ReadonlyMap<string, string> = new Map(
-  Object.values(GENAI).map((attribute) => [labelNameOf(attribute), attribute]),
+const ATTRIBUTES_BY_LABEL: ReadonlyMap<string, string> = new Map(
+  Object.values(GENAI).map((attribute) => [prometheusLabelName(attribute), attribute]),
 );
 
 /** All metrics as one message. Those of the conventions go by the conventions' names, all others as at /metrics. */
-export function metricsMessage(
+export function encodeMetrics(
   { resource, scope }: OtlpSource,
-  series: readonly ReadSeries[],
-  gauges: readonly ReadGauge[],
-  span: Span,
+  series: readonly SeriesSnapshot[],
+  gauges: readonly GaugeSnapshot[],
+  span: CollectionWindow,
 ): string {
   const metrics = [...series.map((one) => seriesMetric(one, span)), ...gauges.map((one) => gaugeMetric(one, span))];
   return JSON.stringify({ resourceMetrics: [{ resource, scopeMetrics: [{ scope, metrics }] }] });
 }
 
-function seriesMetric(series: ReadSeries, { sinceMs, nowMs }: Span) {
-  const { name, unit } = NAMES.get(series.name) ?? { name: series.name, unit: unitOf(series.name) };
+function seriesMetric(series: SeriesSnapshot, { sinceMs, nowMs }: CollectionWindow) {
+  const { name, unit } = CONVENTION_NAMES.get(series.name) ?? { name: series.name, unit: unitOf(series.name) };
   const named = { name, description: series.help, unit };
-  const at = { startTimeUnixNano: nanosOf(sinceMs), timeUnixNano: nanosOf(nowMs) };
+  const at = { startTimeUnixNano: unixNanos(sinceMs), timeUnixNano: unixNanos(nowMs) };
   if (series.is === "counts") {
     const dataPoints = [...series.values].map(([labels, value]) => ({
-      attributes: attributesFrom(labels),
+      attributes: parseLabels(labels),
       ...at,
       asDouble: value,
     }));
     return { ...named, sum: { dataPoints, aggregationTemporality: CUMULATIVE, isMonotonic: true } };
   }
-  const dataPoints = [...series.timings].map(([labels, { perBucket, sum, count }]) => ({
-    attributes: attributesFrom(labels),
+  const dataPoints = [...series.timings].map(([labels, { bucketCounts, sum, count }]) => ({
+    attributes: parseLabels(labels),
     ...at,
     count: String(count),
     sum,
-    bucketCounts: perBucket.map(String),
+    bucketCounts: bucketCounts.map(String),
     explicitBounds: series.bounds,
   }));
   return { ...named, histogram: { dataPoints, aggregationTemporality: CUMULATIVE } };
 }
 
-function gaugeMetric({ name, help, values }: ReadGauge, { nowMs }: Span) {
+function gaugeMetric({ name, help, values }: GaugeSnapshot, { nowMs }: CollectionWindow) {
   const dataPoints = values.map(({ labels, value }) => ({
-    attributes: attributesOf(labels),
-    timeUnixNano: nanosOf(nowMs),
+    attributes: otlpAttributes(labels),
+    timeUnixNano: unixNanos(nowMs),
     asDouble: value,
   }));
   return { name, description: help, unit: unitOf(name), gauge: { dataPoints } };
@@ -73,10 +73,10 @@ function unitOf(name: string): string {
 }
 
 /** The text of labels, as it is kept: closed lists without anything to escape. */
-function attributesFrom(labels: string): OtlpAttribute[] {
+function parseLabels(labels: string): OtlpAttribute[] {
   const found = [...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = "", value = ""]) => [
-    ATTRIBUTES.get(name) ?? name,
+    ATTRIBUTES_BY_LABEL.get(name) ?? name,
     value,
   ]);
-  return attributesOf(Object.fromEntries(found));
+  return otlpAttributes(Object.fromEntries(found));
 }

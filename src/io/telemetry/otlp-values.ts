@@ -11,7 +11,7 @@ export type OtlpAttribute = { readonly key: string; readonly value: OtlpValue };
 export type AttributeValue = string | number | boolean | readonly string[];
 
 /** What is not known is left out. */
-export function attributesOf(values: Readonly<Record<string, AttributeValue | null | undefined>>): OtlpAttribute[] {
+export function otlpAttributes(values: Readonly<Record<string, AttributeValue | null | undefined>>): OtlpAttribute[] {
   const attributes: OtlpAttribute[] = [];
   for (const [key, value] of Object.entries(values))
     if (value !== null && value !== undefined) attributes.push({ key, value: otlpValue(value) });
@@ -26,7 +26,7 @@ function otlpValue(value: AttributeValue): OtlpValue {
 }
 
 /** Milliseconds with a tenth, as nanoseconds: more than a number can hold. */
-export function nanosOf(ms: number): string {
+export function unixNanos(ms: number): string {
   return (BigInt(Math.round(ms * 10)) * 100_000n).toString();
 }
 

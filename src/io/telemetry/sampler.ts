@@ -18,7 +18,7 @@ const RANDOM_DIGITS = 14;
 const RANDOM_VALUES = 2 ** 56;
 
 /** Whether a trace is kept follows from its id alone, so every process comes to the same end. */
-export function samplerOf(name: SamplerName, ratio: number): Sampler {
+export function createSampler(name: SamplerName, ratio: number): Sampler {
   const root = rootSampler(name, ratio);
   return name.startsWith("parentbased_") ? (traceId, parent) => parent?.isSampled ?? root(traceId) : root;
 }

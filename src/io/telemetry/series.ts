@@ -3,7 +3,7 @@
  * the Prometheus text format when somebody asks: a metrics library would check names and labels with every request.
  * Labels come from closed lists, so they need no escaping.
  */
-export class Counts {
+export class CounterSeries {
   readonly #name: string;
   readonly #help: string;
   /** Each in a place of its own, so that it is looked for once. */
@@ -20,36 +20,36 @@ export class Counts {
     else known.value += amount;
   }
 
-  text(): string {
-    const lines = head(this.#name, this.#help, "counter");
+  render(): string {
+    const lines = headerLines(this.#name, this.#help, "counter");
     for (const [labels, { value }] of this.#values) lines.push(`${this.#name}{${labels}} ${value}`);
     return lines.join("\n");
   }
 
-  read(): ReadCounts {
+  snapshot(): CounterSnapshot {
     const values = new Map(this.#values.entries().map(([labels, { value }]) => [labels, value]));
     return { is: "counts", name: this.#name, help: this.#help, values };
   }
 }
 
-type Timing = { readonly perBucket: number[]; sum: number; count: number };
+type Histogram = { readonly bucketCounts: number[]; sum: number; count: number };
 
-type Named = { readonly name: string; readonly help: string };
-type ReadCounts = Named & { readonly is: "counts"; readonly values: ReadonlyMap<string, number> };
-type ReadTimings = Named & {
+type SeriesDescription = { readonly name: string; readonly help: string };
+type CounterSnapshot = SeriesDescription & { readonly is: "counts"; readonly values: ReadonlyMap<string, number> };
+type HistogramSnapshot = SeriesDescription & {
   readonly is: "timings";
   readonly bounds: readonly number[];
-  readonly timings: ReadonlyMap<string, Readonly<Timing>>;
+  readonly timings: ReadonlyMap<string, Readonly<Histogram>>;
 };
 
 /** What was added up, for whoever writes it in another form. */
-export type ReadSeries = ReadCounts | ReadTimings;
+export type SeriesSnapshot = CounterSnapshot | HistogramSnapshot;
 
-export class Timings {
+export class HistogramSeries {
   readonly #name: string;
   readonly #help: string;
   readonly #bounds: readonly number[];
-  readonly #timings = new Map<string, Timing>();
+  readonly #histograms = new Map<string, Histogram>();
 
   constructor(name: string, help: string, bounds: readonly number[]) {
     this.#name = name;
@@ -58,21 +58,21 @@ export class Timings {
   }
 
   observe(labels: string, seconds: number): void {
-    const timing = this.#timings.get(labels) ?? this.begin(labels);
+    const timing = this.#histograms.get(labels) ?? this.initialize(labels);
     timing.sum += seconds;
     timing.count += 1;
     let place = 0;
     while (seconds > (this.#bounds[place] ?? Number.POSITIVE_INFINITY)) place += 1;
-    timing.perBucket[place] = (timing.perBucket[place] ?? 0) + 1;
+    timing.bucketCounts[place] = (timing.bucketCounts[place] ?? 0) + 1;
   }
 
-  text(): string {
-    const lines = head(this.#name, this.#help, "histogram");
-    for (const [labels, { perBucket, sum, count }] of this.#timings) {
+  render(): string {
+    const lines = headerLines(this.#name, this.#help, "histogram");
+    for (const [labels, { bucketCounts, sum, count }] of this.#histograms) {
       const more = labels === "" ? "" : `,${labels}`;
       let below = 0;
       for (const [place, bound] of this.#bounds.entries()) {
-        below += perBucket[place] ?? 0;
+        below += bucketCounts[place] ?? 0;
         lines.push(`${this.#name}_bucket{le="${bound}"${more}} ${below}`);
       }
       const own = labels === "" ? "" : `{${labels}}`;
@@ -82,18 +82,18 @@ export class Timings {
     return lines.join("\n");
   }
 
-  read(): ReadTimings {
-    return { is: "timings", name: this.#name, help: this.#help, bounds: this.#bounds, timings: this.#timings };
+  snapshot(): HistogramSnapshot {
+    return { is: "timings", name: this.#name, help: this.#help, bounds: this.#bounds, timings: this.#histograms };
   }
 
   /** A series that stands at zero before anything was seen. */
-  begin(labels: string): Timing {
+  initialize(labels: string): Histogram {
     const timing = { perBucket: Array<number>(this.#bounds.length + 1).fill(0), sum: 0, count: 0 };
-    this.#timings.set(labels, timing);
+    this.#histograms.set(labels, timing);
     return timing;
   }
 }
 
-function head(name: string, help: string, type: string): string[] {
+function headerLines(name: string, help: string, type: string): string[] {
   return [`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`];
 }

@@ -2,13 +2,21 @@ import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
 import { hasFailed } from "../../domain/record/failed.ts";
 import type { AttemptRecord, RequestRecord, Surface } from "../../domain/record/record.ts";
 import { parseTraceparent, spanIdOf, type TraceParent, traceIdOf } from "../../kit/trace-context.ts";
-import { errorTypeOf, GENAI, modelAt, OWN, operationOf, providerNameOf, wasAsked } from "./genai.ts";
-import { type AttributeValue, attributesOf, nanosOf, type OtlpAttribute } from "./otlp-values.ts";
+import {
+  attemptModel,
+  conventionalProviderName,
+  errorTypeOf,
+  GATEWAY_ATTRIBUTES,
+  GENAI,
+  operationName,
+  wasSent,
+} from "./genai-conventions.ts";
+import { type AttributeValue, type OtlpAttribute, otlpAttributes, unixNanos } from "./otlp-values.ts";
 
 /** Numbers that OTLP has for them. */
-const SERVER = 2;
-const CLIENT = 3;
-const FAILED = 2;
+const KIND_SERVER = 2;
+const KIND_CLIENT = 3;
+const STATUS_ERROR = 2;
 
 const ROUTES: Readonly<Record<Surface, string>> = {
   chat: "/v1/chat/completions",
@@ -33,22 +41,25 @@ export type OtlpSpan = {
 };
 
 /** Where a provider's endpoint is reached; undefined: not known, or a workspace's own affair. */
-export type ServerOf = (endpoint: string) => { readonly address: string; readonly port: number } | undefined;
+export type ServerAddressLookup = (endpoint: string) => { readonly address: string; readonly port: number } | undefined;
 
 /** The trace a request belongs to: its caller's, or one of its own. */
-export function traceOf({ id, trace }: RequestRecord): { readonly traceId: string; readonly parent?: TraceParent } {
+export function traceContextOf({ id, trace }: RequestRecord): {
+  readonly traceId: string;
+  readonly parent?: TraceParent;
+} {
   const parent = trace === undefined ? undefined : parseTraceparent(trace);
   return parent === undefined ? { traceId: traceIdOf(id) } : { traceId: parent.traceId, parent };
 }
 
 /** One span for the request and one for each attempt. They are made from its record, which never has content. */
-export function spansOf(record: RequestRecord, serverOf: ServerOf): OtlpSpan[] {
-  const { traceId, parent } = traceOf(record);
+export function buildSpans(record: RequestRecord, serverOf: ServerAddressLookup): OtlpSpan[] {
+  const { traceId, parent } = traceContextOf(record);
   const { attempts } = record;
-  const lastAsked = attempts.findLastIndex(wasAsked);
+  const lastAsked = attempts.findLastIndex(wasSent);
   const spans = [requestSpan(record, traceId, parent)];
   for (const [index, attempt] of attempts.entries())
-    if (wasAsked(attempt))
+    if (wasSent(attempt))
       spans.push(attemptSpan({ record, attempt, index, traceId, serverOf, isLast: index === lastAsked }));
   return spans;
 }
@@ -62,63 +73,63 @@ function requestSpan(record: RequestRecord, traceId: string, parent: TraceParent
     spanId: spanIdOf(record.id, 0),
     ...(parent === undefined ? {} : { parentSpanId: parent.spanId }),
     name: `POST ${ROUTES[surface]}`,
-    kind: SERVER,
-    startTimeUnixNano: nanosOf(createdAtMs),
-    endTimeUnixNano: nanosOf(createdAtMs + totalMs),
-    attributes: attributesOf({
+    kind: KIND_SERVER,
+    startTimeUnixNano: unixNanos(createdAtMs),
+    endTimeUnixNano: unixNanos(createdAtMs + totalMs),
+    attributes: otlpAttributes({
       [GENAI.method]: "POST",
       [GENAI.route]: ROUTES[surface],
       [GENAI.status]: status,
       [GENAI.errorType]: errorCode,
-      ...ownAttributes(record),
+      ...gatewayAttributes(record),
     }),
-    status: isOurs && hasFailed(record) ? { code: FAILED } : {},
+    status: isOurs && hasFailed(record) ? { code: STATUS_ERROR } : {},
   };
 }
 
 /** What the gateway itself says of a request; the names of people and keys are not among it, only their ids. */
-export function ownAttributes(record: RequestRecord): Record<string, AttributeValue | null | undefined> {
+export function gatewayAttributes(record: RequestRecord): Record<string, AttributeValue | null | undefined> {
   const { charge, usage, attempts } = record;
   return {
-    [OWN.requestId]: record.id,
-    [OWN.workspaceId]: record.workspaceId,
-    [OWN.keyId]: record.keyId,
-    [OWN.memberId]: record.memberId,
-    [OWN.environment]: record.environment,
-    [OWN.surface]: record.surface,
-    [OWN.modelRequested]: record.modelRequested,
-    [OWN.model]: record.model,
-    [OWN.provider]: record.provider,
-    [OWN.endpoint]: record.endpoint,
-    [OWN.level]: record.level,
-    [OWN.countries]: record.countries,
-    [OWN.router]: record.router,
-    [OWN.cost]: charge === null ? null : Number(charge.nanos) / 1e9,
-    [OWN.currency]: charge?.currency,
-    [OWN.estimated]: usage?.estimated === true ? true : null,
-    [OWN.ownKey]: record.ownKey,
-    [OWN.nodeId]: record.nodeId,
-    [OWN.overheadMs]: record.overheadMs,
-    [OWN.firstByteMs]: record.ttfbMs,
-    [OWN.attempts]: attempts.filter(wasAsked).length,
+    [GATEWAY_ATTRIBUTES.requestId]: record.id,
+    [GATEWAY_ATTRIBUTES.workspaceId]: record.workspaceId,
+    [GATEWAY_ATTRIBUTES.keyId]: record.keyId,
+    [GATEWAY_ATTRIBUTES.memberId]: record.memberId,
+    [GATEWAY_ATTRIBUTES.environment]: record.environment,
+    [GATEWAY_ATTRIBUTES.surface]: record.surface,
+    [GATEWAY_ATTRIBUTES.modelRequested]: record.modelRequested,
+    [GATEWAY_ATTRIBUTES.model]: record.model,
+    [GATEWAY_ATTRIBUTES.provider]: record.provider,
+    [GATEWAY_ATTRIBUTES.endpoint]: record.endpoint,
+    [GATEWAY_ATTRIBUTES.level]: record.level,
+    [GATEWAY_ATTRIBUTES.countries]: record.countries,
+    [GATEWAY_ATTRIBUTES.router]: record.router,
+    [GATEWAY_ATTRIBUTES.cost]: charge === null ? null : Number(charge.nanos) / 1e9,
+    [GATEWAY_ATTRIBUTES.currency]: charge?.currency,
+    [GATEWAY_ATTRIBUTES.estimated]: usage?.estimated === true ? true : null,
+    [GATEWAY_ATTRIBUTES.ownKey]: record.ownKey,
+    [GATEWAY_ATTRIBUTES.nodeId]: record.nodeId,
+    [GATEWAY_ATTRIBUTES.overheadMs]: record.overheadMs,
+    [GATEWAY_ATTRIBUTES.firstByteMs]: record.ttfbMs,
+    [GATEWAY_ATTRIBUTES.attempts]: attempts.filter(wasSent).length,
     [GENAI.requestStream]: record.streaming,
   };
 }
 
-type Attempted = {
+type AttemptSpanInput = {
   readonly record: RequestRecord;
   readonly attempt: AttemptRecord;
   /** Its place among all lines of the record, those that were passed over included. */
   readonly index: number;
   readonly traceId: string;
-  readonly serverOf: ServerOf;
+  readonly serverOf: ServerAddressLookup;
   readonly isLast: boolean;
 };
 
-function attemptSpan({ record, attempt, index, traceId, serverOf, isLast }: Attempted): OtlpSpan {
+function attemptSpan({ record, attempt, index, traceId, serverOf, isLast }: AttemptSpanInput): OtlpSpan {
   const { endpoint, provider, startedAtMs, durationMs, outcome, maybeAccepted, upstreamStatus } = attempt;
-  const operation = operationOf(record.surface);
-  const model = modelAt(record, endpoint);
+  const operation = operationName(record.surface);
+  const model = attemptModel(record, endpoint);
   const server = attempt.ownKey === true || isNodeProvider(provider) ? undefined : serverOf(endpoint);
   const error = errorTypeOf(attempt);
   return {
@@ -126,31 +137,31 @@ function attemptSpan({ record, attempt, index, traceId, serverOf, isLast }: Atte
     spanId: spanIdOf(record.id, index + 1),
     parentSpanId: spanIdOf(record.id, 0),
     name: model === undefined ? operation : `${operation} ${model}`,
-    kind: CLIENT,
-    startTimeUnixNano: nanosOf(startedAtMs),
-    endTimeUnixNano: nanosOf(startedAtMs + durationMs),
-    attributes: attributesOf({
+    kind: KIND_CLIENT,
+    startTimeUnixNano: unixNanos(startedAtMs),
+    endTimeUnixNano: unixNanos(startedAtMs + durationMs),
+    attributes: otlpAttributes({
       [GENAI.operation]: operation,
-      [GENAI.provider]: providerNameOf(provider),
+      [GENAI.provider]: conventionalProviderName(provider),
       [GENAI.requestModel]: model,
       [GENAI.requestStream]: record.streaming,
       [GENAI.serverAddress]: server?.address,
       [GENAI.serverPort]: server?.port,
       [GENAI.errorType]: error,
       [GENAI.status]: upstreamStatus,
-      [OWN.provider]: provider,
-      [OWN.endpoint]: endpoint,
-      [OWN.outcome]: outcome,
-      [OWN.ownKey]: attempt.ownKey,
-      [OWN.maybeAccepted]: maybeAccepted ? true : null,
-      ...(isLast ? answered(record, attempt) : {}),
+      [GATEWAY_ATTRIBUTES.provider]: provider,
+      [GATEWAY_ATTRIBUTES.endpoint]: endpoint,
+      [GATEWAY_ATTRIBUTES.outcome]: outcome,
+      [GATEWAY_ATTRIBUTES.ownKey]: attempt.ownKey,
+      [GATEWAY_ATTRIBUTES.maybeAccepted]: maybeAccepted ? true : null,
+      ...(isLast ? replyAttributes(record, attempt) : {}),
     }),
-    status: error === undefined || outcome === "cancelled" ? {} : { code: FAILED },
+    status: error === undefined || outcome === "cancelled" ? {} : { code: STATUS_ERROR },
   };
 }
 
 /** What came of the attempt that the request ended with. */
-function answered(
+function replyAttributes(
   { model, upstreamId, usage, ttfbMs, createdAtMs, streaming }: RequestRecord,
   { outcome, startedAtMs }: AttemptRecord,
 ): Record<string, AttributeValue | null | undefined> {

@@ -1,10 +1,10 @@
 import type { CoordinationStore } from "../../domain/fleet/coordination-store.ts";
-import type { Primary } from "./primary.ts";
+import type { PrimaryRpcClient } from "./rpc-client.ts";
 
 /** The board that hangs in the primary process, as each worker sees it. */
-export function boardOfPrimary(primary: Primary): CoordinationStore {
+export function primaryCoordinationStore(primary: PrimaryRpcClient): CoordinationStore {
   const listeners = new Map<string, Set<(message: string) => void>>();
-  primary.onNews((news) => {
+  primary.onNotification((news) => {
     if (news.is === "told") for (const listener of listeners.get(news.topic) ?? []) listener(news.message);
   });
   return {
@@ -28,7 +28,7 @@ export function boardOfPrimary(primary: Primary): CoordinationStore {
         async release() {
           if (!isHeld) return;
           isHeld = false;
-          await primary.tell("unlock", number);
+          await primary.callEventually("unlock", number);
         },
       };
     },

@@ -3,13 +3,13 @@ import { expect, test } from "vitest";
 import type { HoldRequest } from "../../domain/admission/shared-state.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { memoryState } from "../state/memory-state.ts";
-import { boardOfPrimary } from "./board.ts";
-import { type Booked, Desk } from "./desk.ts";
-import { memoryBoard } from "./memory-board.ts";
-import { Primary } from "./primary.ts";
-import { Reserved } from "./reserved.ts";
-import { stateOfPrimary } from "./state.ts";
-import { withVersions } from "./versions.ts";
+import { primaryCoordinationStore } from "./board.ts";
+import { memoryCoordinationStore } from "./memory-coordination-store.ts";
+import { ReservationRegistry } from "./reservation-registry.ts";
+import { PrimaryRpcClient } from "./rpc-client.ts";
+import { type RecordedOutcomes, WorkerRpcServer } from "./rpc-server.ts";
+import { primarySharedState } from "./state.ts";
+import { versionedState } from "./versioned-state.ts";
 
 const NOW_MS = Date.UTC(2026, 10, 15, 12);
 const EUR = 1_000_000_000n;
@@ -19,28 +19,28 @@ const clock = { nowMs: () => NOW_MS, monotonicMs: () => 1_000 };
 /** A primary process with workers, all of them in this one. */
 function crew() {
   let word = 0;
-  const state = withVersions(memoryState(clock), () => `v${word++}`);
-  const board = memoryBoard(clock, systemTimers);
-  const reserved = new Reserved<Desk>();
-  const desks: Desk[] = [];
+  const state = versionedState(memoryState(clock), () => `v${word++}`);
+  const board = memoryCoordinationStore(clock, systemTimers);
+  const reservations = new ReservationRegistry<WorkerRpcServer>();
+  const desks: WorkerRpcServer[] = [];
   const worker = () => {
     const [here, there] = duplexPair();
     const refused = () => {
       throw new Error("not asked here");
     };
-    const desk = new Desk(
+    const desk = new WorkerRpcServer(
       there,
-      { state, board, reserved },
+      { state, board, reservations },
       {
         ...{ hello: refused, up: refused, ready: refused, metrics: refused },
-        tell: (topic, message) => {
+        publish: (topic, message) => {
           for (const one of desks) one.tell({ is: "told", topic, message });
         },
       },
     );
     desks.push(desk);
-    const primary = new Primary(here, clock);
-    return { desk, state: stateOfPrimary(primary), board: boardOfPrimary(primary) };
+    const primary = new PrimaryRpcClient(here, clock);
+    return { desk, state: primarySharedState(primary), board: primaryCoordinationStore(primary) };
   };
   return { state, worker };
 }
@@ -114,9 +114,9 @@ test("SCALE-04 BILL-07 what a dead worker held ends as the books say: charged or
   await dead.state.claimIdempotencyKey({ key: "k1", body: "b" }, "charged");
   await dead.state.claimIdempotencyKey({ key: "k2", body: "b" }, "lost");
   const use = { key: "k1", body: "b", workspaceId: "ws", requestId: "charged", status: 200, currency: "EUR" };
-  const booked: Booked = {
+  const booked: RecordedOutcomes = {
     chargedNanos: async (id) => (id === "charged" ? 7n : 0n),
-    used: async (key) => (key === "k1" ? { ...use, nanos: 7n, expiresAtMs: NOW_MS + 1000 } : undefined),
+    keyUse: async (key) => (key === "k1" ? { ...use, nanos: 7n, expiresAtMs: NOW_MS + 1000 } : undefined),
     bookedNanos: async () => 0n,
   };
   await dead.desk.leave();
@@ -146,7 +146,7 @@ test.each(["after it had said so", "while it stood still", "and is not buried be
         await run(alive);
         return 0n;
       },
-      used: async () => undefined,
+      keyUse: async () => undefined,
       bookedNanos: async () => 0n,
     });
     expect(await alive.state.wallet("ws")).toEqual({ balanceNanos: 10n * EUR, heldNanos: EUR });

@@ -1,21 +1,22 @@
 import type { SharedState } from "../../domain/admission/shared-state.ts";
-import type { Primary } from "./primary.ts";
-import { holdVerdict, holdWire, spendState } from "./protocol.ts";
+import type { PrimaryRpcClient } from "./rpc-client.ts";
+import { decodeHoldVerdict, decodeSpend, encodeHold } from "./rpc-protocol.ts";
 
 /** The state that the primary process keeps for all workers, as each of them asks it. */
-export function stateOfPrimary(primary: Primary): SharedState {
+export function primarySharedState(primary: PrimaryRpcClient): SharedState {
   return {
     consumeRateWindow: ({ id, workspaceId }, limit) => primary.ask("window", [id, workspaceId, limit]),
     peekRateWindow: ({ id, workspaceId }, limit) => primary.ask("look", [id, workspaceId, limit]),
     bumpVersion: async (workspaceId) => {
       await primary.ask("touch", workspaceId);
     },
-    hold: async (request) => holdVerdict(await primary.ask("hold", holdWire(request))),
+    hold: async (request) => decodeHoldVerdict(await primary.ask("hold", encodeHold(request))),
     settle: ({ requestId, workspaceId }, chargedNanos) =>
-      primary.tell("settle", [requestId, workspaceId, String(chargedNanos)]),
-    handOver: ({ requestId, workspaceId }) => primary.tell("leave", [requestId, workspaceId]),
-    releaseHold: ({ requestId, workspaceId }) => primary.tell("giveBack", [requestId, workspaceId]),
-    credit: (workspaceId, nanos, booking) => primary.tell("credit", [workspaceId, String(nanos), booking ?? null]),
+      primary.callEventually("settle", [requestId, workspaceId, String(chargedNanos)]),
+    handOver: ({ requestId, workspaceId }) => primary.callEventually("leave", [requestId, workspaceId]),
+    releaseHold: ({ requestId, workspaceId }) => primary.callEventually("giveBack", [requestId, workspaceId]),
+    credit: (workspaceId, nanos, booking) =>
+      primary.callEventually("credit", [workspaceId, String(nanos), booking ?? null]),
     announceBooking: async (id, workspaceId, createdAtMs) => {
       await primary.ask("intend", { id, workspaceId, createdAtMs });
     },
@@ -34,19 +35,19 @@ export function stateOfPrimary(primary: Primary): SharedState {
     },
     spending: async ({ id, workspaceId }, atMs) => {
       const { day, month } = await primary.ask("spending", [id, workspaceId, atMs]);
-      return { day: spendState(day), month: spendState(month) };
+      return { day: decodeSpend(day), month: decodeSpend(month) };
     },
     claimIdempotencyKey: async (use, requestId, run = "first") => {
       const verdict = await primary.ask("claim", [use, requestId]).catch(async (error: unknown) => {
         // The primary may still come to it, and then to this.
-        if (run === "first") await primary.tell("release", [use.key, requestId]);
+        if (run === "first") await primary.callEventually("release", [use.key, requestId]);
         throw error;
       });
       if (verdict.is !== "remembered") return verdict;
       return { is: "remembered", first: { ...verdict.first, nanos: BigInt(verdict.first.nanos) } };
     },
-    recordKeyUse: (use) => primary.tell("remember", { ...use, nanos: String(use.nanos) }),
-    releaseClaim: (key, requestId) => primary.tell("release", [key, requestId]),
+    recordKeyUse: (use) => primary.callEventually("remember", { ...use, nanos: String(use.nanos) }),
+    releaseClaim: (key, requestId) => primary.callEventually("release", [key, requestId]),
     sweepHolds: (maxAgeMs) => primary.ask("sweep", maxAgeMs),
   };
 }

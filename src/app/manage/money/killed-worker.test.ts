@@ -3,12 +3,12 @@ import { describe, expect, test } from "vitest";
 import { payoutOf, type Transaction, topupOf, walletNanosOf } from "../../../domain/billing/ledger.ts";
 import { memoryState } from "../../../io/state/memory-state.ts";
 import { StoreError } from "../../../io/store/sql/store-error.ts";
-import { boardOfPrimary } from "../../../io/workers/board.ts";
-import { type Booked, Desk } from "../../../io/workers/desk.ts";
-import { memoryBoard } from "../../../io/workers/memory-board.ts";
-import { Primary } from "../../../io/workers/primary.ts";
-import { Reserved } from "../../../io/workers/reserved.ts";
-import { stateOfPrimary } from "../../../io/workers/state.ts";
+import { primaryCoordinationStore } from "../../../io/workers/board.ts";
+import { memoryCoordinationStore } from "../../../io/workers/memory-coordination-store.ts";
+import { ReservationRegistry } from "../../../io/workers/reservation-registry.ts";
+import { PrimaryRpcClient } from "../../../io/workers/rpc-client.ts";
+import { type RecordedOutcomes, WorkerRpcServer } from "../../../io/workers/rpc-server.ts";
+import { primarySharedState } from "../../../io/workers/state.ts";
 import { systemClock } from "../../../kit/clock.ts";
 import { systemTimers } from "../../../kit/timers.ts";
 import { Bookings } from "./ledger-poster.ts";
@@ -26,16 +26,16 @@ async function crew() {
     throw new Error("not asked here");
   };
   const place = { hello: refused, up: refused, ready: refused, metrics: refused, tell: refused };
-  const desk = new Desk(
+  const desk = new WorkerRpcServer(
     there,
-    { state, board: memoryBoard(systemClock, systemTimers), reserved: new Reserved() },
+    { state, board: memoryCoordinationStore(systemClock, systemTimers), reservations: new ReservationRegistry() },
     place,
   );
-  const primary = new Primary(here, systemClock);
+  const primary = new PrimaryRpcClient(here, systemClock);
   const books = new Map<string, Transaction>();
-  const booked: Booked = {
+  const booked: RecordedOutcomes = {
     chargedNanos: async () => 0n,
-    used: async () => undefined,
+    keyUse: async () => undefined,
     bookedNanos: async ({ id, createdAtMs }) => {
       const found = books.get(id);
       return found?.createdAtMs === createdAtMs ? walletNanosOf(found) : 0n;
@@ -46,7 +46,7 @@ async function crew() {
     for (let again = 0; again < 2; again += 1) await desk.release(booked);
     return (await state.wallet("ws")).balanceNanos;
   };
-  return { books, bury, worker: { state: stateOfPrimary(primary), board: boardOfPrimary(primary) } };
+  return { books, bury, worker: { state: primarySharedState(primary), board: primaryCoordinationStore(primary) } };
 }
 
 /** Books as management does, and stands still for ever after one step. */

@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import { systemClock } from "../../kit/clock.ts";
-import { Crew, type Hand } from "./crew.ts";
-import type { Up } from "./protocol.ts";
+import type { StartupInfo } from "./rpc-protocol.ts";
+import { type WorkerProcess, WorkerSupervisor } from "./worker-supervisor.ts";
 
-const UP: Up = { origin: "http://127.0.0.1:1", firstKey: null, setupLink: null };
+const UP: StartupInfo = { origin: "http://127.0.0.1:1", firstKey: null, setupLink: null };
 const QUIET = { info: () => undefined, warn: () => undefined, error: () => undefined };
 
-type Made = Hand & {
+type Made = WorkerProcess & {
   serve(): void;
   die(how?: string): void;
   readonly isGone: boolean;
@@ -16,7 +16,7 @@ type Made = Hand & {
 
 /** A worker that serves when it is told to, and ends when it is told to go. */
 function handOf(slot: number): Made {
-  const ready = Promise.withResolvers<Up>();
+  const ready = Promise.withResolvers<StartupInfo>();
   const gone = Promise.withResolvers<string>();
   let isGone = false;
   const end = (how: string) => {
@@ -32,7 +32,7 @@ function handOf(slot: number): Made {
   };
   ready.promise.catch(() => undefined);
   return {
-    ...{ slot, pid: slot, ready: ready.promise, gone: gone.promise, drain, kill: () => die(), die },
+    ...{ slot, pid: slot, ready: ready.promise, exited: gone.promise, drain, kill: () => die(), die },
     serve: () => ready.resolve(UP),
     get isGone() {
       return isGone;
@@ -46,14 +46,14 @@ function handOf(slot: number): Made {
 test("SCALE-04 a worker that dies while its successor starts is replaced once: there are as many as there shall be", async () => {
   const hired: Made[] = [];
   let starts: "at once" | "in its time" = "at once";
-  const hire = (slot: number) => {
+  const spawn = (slot: number) => {
     const hand = handOf(slot);
     hired.push(hand);
     if (starts === "at once") hand.serve();
     return hand;
   };
   const deps = { bury: async () => "booked" as const, clock: systemClock, log: QUIET, endsWithinMs: 60_000 };
-  const crew = new Crew({ ...deps, count: 2, hire });
+  const crew = new WorkerSupervisor({ ...deps, count: 2, spawn });
   await crew.start(() => undefined);
   starts = "in its time";
   const restarted = crew.restart();
@@ -70,7 +70,7 @@ test("SCALE-04 a worker that dies while its successor starts is replaced once: t
 
 test("SCALE-04 a worker is told to go when another serves in its place, one at a time, and once more where that was asked for meanwhile; one that does not start leaves all as it is", async () => {
   const hired: Made[] = [];
-  const hire = (slot: number) => {
+  const spawn = (slot: number) => {
     const hand = handOf(slot);
     hired.push(hand);
     return hand;
@@ -84,7 +84,7 @@ test("SCALE-04 a worker is told to go when another serves in its place, one at a
     hired.at(-1)?.serve();
   };
   const deps = { bury: async () => "booked" as const, clock: systemClock, log: QUIET, endsWithinMs: 60_000 };
-  const crew = new Crew({ ...deps, count: 2, hire });
+  const crew = new WorkerSupervisor({ ...deps, count: 2, spawn });
   const started = crew.start(() => undefined);
   await serves(1, []);
   await serves(2, []);
@@ -111,7 +111,7 @@ test("SCALE-04 OPS-01 a worker that does not end in its time is killed", async (
   const hand = handOf(1);
   hand.serve();
   const deps = { bury: async () => "booked" as const, clock: systemClock, log: QUIET, endsWithinMs: 1 };
-  const crew = new Crew({ ...deps, count: 1, hire: () => ({ ...hand, drain: () => undefined }) });
+  const crew = new WorkerSupervisor({ ...deps, count: 1, spawn: () => ({ ...hand, drain: () => undefined }) });
   await crew.start(() => undefined);
   await crew.stop();
   expect(hand.isGone).toBe(true);
@@ -119,7 +119,7 @@ test("SCALE-04 OPS-01 a worker that does not end in its time is killed", async (
 
 test("SCALE-04 BILL-07 a worker that died is replaced in its slot, also where the first replacement does not start", async () => {
   const hired: Made[] = [];
-  const hire = (slot: number) => {
+  const spawn = (slot: number) => {
     const hand = handOf(slot);
     hired.push(hand);
     if (hired.length === 3) hand.die();
@@ -129,7 +129,7 @@ test("SCALE-04 BILL-07 a worker that died is replaced in its slot, also where th
   let elapsedMs = 0;
   const clock = { ...systemClock, monotonicMs: () => elapsedMs };
   const deps = { bury: async () => "left" as const, clock, log: QUIET, endsWithinMs: 60_000 };
-  const crew = new Crew({ ...deps, count: 2, hire });
+  const crew = new WorkerSupervisor({ ...deps, count: 2, spawn });
   await crew.start(() => undefined);
   // One that dies soon after its start is replaced after a pause.
   elapsedMs = 3_600_000;
@@ -139,15 +139,15 @@ test("SCALE-04 BILL-07 a worker that died is replaced in its slot, also where th
 });
 
 /** Workers that the test lets serve or die; those in the given places of the order they came in do not serve at once. */
-function crewOf(late: readonly number[], backoffFirstMs: number) {
+function crewOf(late: readonly number[], backoffBaseMs: number) {
   const hired: Made[] = [];
-  const hire = (slot: number) => {
+  const spawn = (slot: number) => {
     const hand = handOf(slot);
     if (!late.includes(hired.push(hand))) hand.serve();
     return hand;
   };
   const deps = { bury: async () => "left" as const, clock: systemClock, log: QUIET, endsWithinMs: 60_000 };
-  return { hired, crew: new Crew({ ...deps, count: 2, hire, backoffFirstMs }) };
+  return { hired, crew: new WorkerSupervisor({ ...deps, count: 2, spawn, backoffBaseMs }) };
 }
 
 const slotsOf = (hands: readonly Made[]) => hands.map(({ slot }) => slot);
@@ -219,7 +219,7 @@ test("SCALE-04 OPS-01 where the machine has no process to give, the replacement 
   const lines: object[] = [];
   const hired: Made[] = [];
   let tries = 0;
-  const hire = (slot: number) => {
+  const spawn = (slot: number) => {
     tries += 1;
     if (tries === 3) throw new Error("ENOMEM");
     const hand = handOf(slot);
@@ -229,7 +229,7 @@ test("SCALE-04 OPS-01 where the machine has no process to give, the replacement 
   };
   const log = { ...QUIET, error: (detail: object) => void lines.push(detail) };
   const deps = { bury: async () => "left" as const, clock: systemClock, endsWithinMs: 60_000, backoffFirstMs: 1 };
-  const crew = new Crew({ ...deps, count: 2, hire, log });
+  const crew = new WorkerSupervisor({ ...deps, count: 2, spawn, log });
   await crew.start(() => undefined);
   hired[1]?.die();
   await vi.waitFor(() => expect(slotsOf(hired)).toEqual([1, 2, 2]));
@@ -239,14 +239,14 @@ test("SCALE-04 OPS-01 where the machine has no process to give, the replacement 
 
 test("SCALE-04 nobody is hired for a slot whose folder another is at", async () => {
   const slots: number[] = [];
-  const hire = (slot: number) => {
+  const spawn = (slot: number) => {
     slots.push(slot);
     const hand = handOf(slot);
     hand.serve();
     return hand;
   };
   const deps = { bury: async () => "booked" as const, clock: systemClock, log: QUIET, endsWithinMs: 60_000 };
-  const crew = new Crew({ ...deps, count: 2, hire, isTaken: (slot) => slot === 2 });
+  const crew = new WorkerSupervisor({ ...deps, count: 2, spawn, isSlotReserved: (slot) => slot === 2 });
   await crew.start(() => undefined);
   expect(slots).toEqual([1, 3]);
   await crew.stop();
@@ -259,14 +259,14 @@ test.each([
   "SCALE-03 BILL-07 a worker was killed while it left, and what it had is %s: workers were in %j",
   async (buried, slots) => {
     const hired: Made[] = [];
-    const hire = (slot: number): Hand => {
+    const spawn = (slot: number): WorkerProcess => {
       const hand = handOf(slot);
       hired.push(hand);
       hand.serve();
       return hired.length === 1 ? { ...hand, drain: () => hand.die() } : hand;
     };
     const deps = { bury: async () => buried, clock: systemClock, log: QUIET, endsWithinMs: 60_000 };
-    const crew = new Crew({ ...deps, count: 1, hire });
+    const crew = new WorkerSupervisor({ ...deps, count: 1, spawn });
     await crew.start(() => undefined);
     await crew.restart();
     await vi.waitFor(() => expect(hired.map(({ slot }) => slot)).toEqual(slots));
@@ -283,7 +283,7 @@ test.each(["ends with something left", "does not start"] as const)(
     const lines: [detail: object, message: string][] = [];
     const error = (detail: object, message: string) => void lines.push([detail, message]);
     const hired: Made[] = [];
-    const hire = (slot: number): Hand => {
+    const spawn = (slot: number): WorkerProcess => {
       const hand = handOf(slot);
       const number = hired.push(hand);
       // An end to who comes again and again.
@@ -293,7 +293,7 @@ test.each(["ends with something left", "does not start"] as const)(
       return slot === 1 ? { ...hand, drain: () => hand.die() } : hand;
     };
     const deps = { bury: async () => "left" as const, clock: systemClock, endsWithinMs: 60_000 };
-    const crew = new Crew({ ...deps, count: 1, hire, log: { ...QUIET, error }, backoffFirstMs: 30_000 });
+    const crew = new WorkerSupervisor({ ...deps, count: 1, spawn, log: { ...QUIET, error }, backoffBaseMs: 30_000 });
     await crew.start(() => undefined);
     await crew.restart();
     await vi.waitFor(() => expect(lines).toHaveLength(2));

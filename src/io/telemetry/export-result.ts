@@ -1,11 +1,11 @@
 /** What became of a message. `refused`: what is in it was not taken, and would not be another time. */
-export type Posting = "sent" | "later" | "refused";
+export type ExportResult = "sent" | "later" | "refused";
 
-export type PostedAnswer =
+export type PostResult =
   | { readonly is: "answered"; readonly status: number }
   | { readonly is: "refused" | "failed"; readonly why: string };
 
-export type PostMessage = {
+export type PostRequest = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -13,10 +13,10 @@ export type PostMessage = {
 };
 
 /** What a receiver answers to data that it does not take. Everything else somebody can mend, or passes by itself. */
-const UNFIT: ReadonlySet<number> = new Set([400, 413, 422]);
+const UNRETRYABLE_STATUSES: ReadonlySet<number> = new Set([400, 413, 422]);
 
-export function postingOf(posted: PostedAnswer): Posting {
+export function exportResultOf(posted: PostResult): ExportResult {
   if (posted.is !== "answered") return "later";
   if (posted.status >= 200 && posted.status < 300) return "sent";
-  return UNFIT.has(posted.status) ? "refused" : "later";
+  return UNRETRYABLE_STATUSES.has(posted.status) ? "refused" : "later";
 }

@@ -2,7 +2,7 @@ import type { SharedState } from "../../domain/admission/shared-state.ts";
 import { chain } from "../../kit/maybe-promise.ts";
 
 /** The same state, whose windows tell which version of a workspace is the newest: a new word each time it is touched. */
-export function withVersions(state: SharedState, word: () => string): SharedState {
+export function versionedState(state: SharedState, word: () => string): SharedState {
   /** Of workspaces that nobody touched since the start: whoever started then has read them as they are. */
   const first = word();
   const versions = new Map<string, string>();

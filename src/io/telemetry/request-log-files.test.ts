@@ -3,18 +3,18 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { HOUR_MS } from "../../kit/time.ts";
-import { LogFiles } from "./log-files.ts";
+import { RequestLogFiles } from "./request-log-files.ts";
 
 test("OPS-03 a file is ended by its length or its age, old ones leave, and what others put there stays", async () => {
   const folder = mkdtempSync(path.join(tmpdir(), "gateway-log-files-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   let nowMs = Date.UTC(2026, 10, 15, 9);
-  const files = new LogFiles({
+  const files = new RequestLogFiles({
     folder,
     writer: "abc123",
     fileMaxBytes: 10,
     fileMaxAgeMs: HOUR_MS,
-    keepMs: 24 * HOUR_MS,
+    retentionMs: 24 * HOUR_MS,
     clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
   });
   onTestFinished(() => files.close());
@@ -46,7 +46,7 @@ test("OPS-03 lines whose file was taken away, moved or replaced while it was ope
   let nowMs = Date.UTC(2026, 10, 15, 9);
   const limits = { fileMaxBytes: 1e6, fileMaxAgeMs: HOUR_MS, keepMs: null };
   const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
-  const files = new LogFiles({ folder, writer: "abc123", ...limits, clock });
+  const files = new RequestLogFiles({ folder, writer: "abc123", ...limits, clock });
   onTestFinished(() => files.close());
   const only = () => {
     const names = readdirSync(folder);

@@ -7,9 +7,9 @@ export type Parsed = ReturnType<typeof JSON.parse>;
  * One end of a pipe between two processes of this gateway: lists of messages as lines of JSON. What one turn of the
  * event loop says goes out in one write, so that a busy worker pays for few of them.
  */
-export class Lines {
+export class IpcChannel {
   readonly #pipe: Duplex;
-  #said: unknown[] = [];
+  #outbox: unknown[] = [];
 
   constructor(pipe: Duplex, take: (message: Parsed) => void) {
     this.#pipe = pipe;
@@ -29,16 +29,16 @@ export class Lines {
     pipe.on("error", () => pipe.destroy());
   }
 
-  say(message: unknown): void {
-    this.#said.push(message);
-    if (this.#said.length === 1) setImmediate(() => this.flush());
+  send(message: unknown): void {
+    this.#outbox.push(message);
+    if (this.#outbox.length === 1) setImmediate(() => this.flush());
   }
 
   /** What was said goes out now. */
   flush(): void {
-    const said = this.#said;
+    const said = this.#outbox;
     if (said.length === 0) return;
-    this.#said = [];
+    this.#outbox = [];
     if (!this.#pipe.destroyed) this.#pipe.write(`${JSON.stringify(said)}\n`);
   }
 }

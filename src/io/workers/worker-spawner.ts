@@ -1,51 +1,51 @@
 import cluster, { type Worker } from "node:cluster";
 import { Duplex } from "node:stream";
-import type { Hand } from "./crew.ts";
-import { type Booked, Desk, type Place, type Shared } from "./desk.ts";
-import type { Parsed } from "./lines.ts";
+import type { Parsed } from "./ipc-channel.ts";
 import { MergedMetrics } from "./merged-metrics.ts";
 import { PIPE_FD } from "./pipe.ts";
-import { PROTOCOL, type Up, type Welcome } from "./protocol.ts";
+import { RPC_PROTOCOL_VERSION, type StartupInfo, type WorkerAssignment } from "./rpc-protocol.ts";
+import { type RecordedOutcomes, type SharedResources, type WorkerHandlers, WorkerRpcServer } from "./rpc-server.ts";
+import type { WorkerProcess } from "./worker-supervisor.ts";
 
-export type HandsDeps = {
-  readonly shared: Shared;
-  readonly welcome: (slot: number) => Welcome;
+export type WorkerSpawnerDeps = {
+  readonly shared: SharedResources;
+  readonly assign: (slot: number) => WorkerAssignment;
 };
 
 /**
  * Worker processes that share the port. Connections are handed to them in turn through the channel of node:cluster;
  * what they ask goes through a pipe of its own, so that no answer waits behind a connection.
  */
-export class Hands {
-  readonly #deps: HandsDeps;
-  readonly #desks = new Map<Hand, Desk>();
+export class WorkerSpawner {
+  readonly #deps: WorkerSpawnerDeps;
+  readonly #servers = new Map<WorkerProcess, WorkerRpcServer>();
   /** What workers that have ended had counted. */
-  readonly #past = new MergedMetrics();
+  readonly #exitedMetrics = new MergedMetrics();
 
-  constructor(deps: HandsDeps) {
+  constructor(deps: WorkerSpawnerDeps) {
     this.#deps = deps;
     cluster.setupPrimary({ stdio: ["ignore", "inherit", "inherit", "ipc", "pipe"] });
     cluster.schedulingPolicy = cluster.SCHED_RR;
   }
 
-  hire(slot: number): Hand {
+  spawn(slot: number): WorkerProcess {
     const worker = cluster.fork();
-    const ready = Promise.withResolvers<Up>();
+    const ready = Promise.withResolvers<StartupInfo>();
     // It could not be started at all; `close` follows where it could.
     worker.on("error", (error) => ready.reject(error));
     ready.promise.catch(() => undefined);
-    const { promise: gone, resolve: end } = Promise.withResolvers<string>();
-    const desk = new Desk(pipeOf(worker), this.#deps.shared, this.#place(slot, ready));
-    const hand: Hand = {
+    const { promise: exited, resolve: end } = Promise.withResolvers<string>();
+    const desk = new WorkerRpcServer(pipeTo(worker), this.#deps.shared, this.#workerHandlers(slot, ready));
+    const hand: WorkerProcess = {
       slot,
       pid: worker.process.pid,
       ready: ready.promise,
-      gone,
+      exited,
       drain: (lingering) => desk.tell({ is: "drain", lingering }),
       kill: () => void worker.process.kill("SIGKILL"),
     };
-    this.#desks.set(hand, desk);
-    const untaken = untakenConnections(worker.process);
+    this.#servers.set(hand, desk);
+    const untaken = trackUnacceptedConnections(worker.process);
     // Not "exit": what it said last may still be in the pipe.
     worker.process.once("close", (code: number | null, signal: string | null) => {
       const how = signal ?? `exit code ${code}`;
@@ -57,21 +57,21 @@ export class Hands {
   }
 
   /** What the worker reserved ends as the books say, and its counts are kept. Again is no harm. */
-  async release(hand: Hand, booked: Booked): Promise<void> {
-    const desk = this.#desks.get(hand);
+  async settleReservations(hand: WorkerProcess, booked: RecordedOutcomes): Promise<void> {
+    const desk = this.#servers.get(hand);
     if (desk === undefined) return;
     await desk.release(booked);
-    this.#desks.delete(hand);
-    if (desk.lastMeasure !== undefined) this.#past.add(desk.lastMeasure, "lasting");
+    this.#servers.delete(hand);
+    if (desk.lastMetrics !== undefined) this.#exitedMetrics.add(desk.lastMetrics, "lasting");
   }
 
-  #place(slot: number, ready: PromiseWithResolvers<Up>): Place {
-    let shown: Up | undefined;
+  #workerHandlers(slot: number, ready: PromiseWithResolvers<StartupInfo>): WorkerHandlers {
+    let shown: StartupInfo | undefined;
     return {
       hello: ({ protocol }) => {
-        if (protocol !== PROTOCOL)
+        if (protocol !== RPC_PROTOCOL_VERSION)
           throw new Error("this version is not the one that the gateway was started with: stop it and start it again");
-        return this.#deps.welcome(slot);
+        return this.#deps.assign(slot);
       },
       up: (up) => {
         shown = up;
@@ -81,37 +81,37 @@ export class Hands {
         if (shown !== undefined) ready.resolve(shown);
         return null;
       },
-      metrics: () => this.#measureAll(),
-      tell: (topic, message) => {
-        for (const desk of this.#desks.values()) desk.tell({ is: "told", topic, message });
+      metrics: () => this.#collectAllMetrics(),
+      publish: (topic, message) => {
+        for (const desk of this.#servers.values()) desk.tell({ is: "told", topic, message });
       },
     };
   }
 
-  async #measureAll(): Promise<string> {
-    const texts = await Promise.all([...this.#desks.values()].map((desk) => desk.measure()));
+  async #collectAllMetrics(): Promise<string> {
+    const texts = await Promise.all([...this.#servers.values()].map((desk) => desk.measure()));
     const merged = new MergedMetrics();
     for (const text of texts) if (text !== undefined) merged.add(text);
     // Last, so that the order stays that of a worker.
-    return merged.add(this.#past.text()).text();
+    return merged.add(this.#exitedMetrics.text()).text();
   }
 }
 
-function pipeOf({ process: { stdio } }: Worker): Duplex {
+function pipeTo({ process: { stdio } }: Worker): Duplex {
   // Without any where there are too many open files.
   const pipe = stdio?.[PIPE_FD];
   if (pipe instanceof Duplex) return pipe;
   throw new Error("a worker was started without its pipe");
 }
 
-type Connection = { close(): void };
+type HandedConnection = { close(): void };
 
 /**
  * Connections that were handed to a worker and that it has not taken. node:cluster waits for its word for ever, and keeps
  * them open: were they not closed when it dies, their clients would wait with it.
  */
-function untakenConnections(child: Worker["process"]): () => Iterable<Connection> {
-  const handed = new Map<unknown, Connection>();
+function trackUnacceptedConnections(child: Worker["process"]): () => Iterable<HandedConnection> {
+  const handed = new Map<unknown, HandedConnection>();
   child.send = new Proxy(child.send, {
     apply(send, self, args: Parsed[]) {
       const [message, connection] = args;

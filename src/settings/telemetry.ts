@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { SAMPLERS } from "../io/telemetry/sampler.ts";
-import { duration, integer, logRetention, onOff, setting } from "./kinds.ts";
+import { duration, integer, logRetention, onOff, setting } from "./setting-types.ts";
 
 const url = z
   .url({ protocol: /^https?$/, error: "write an absolute http or https address" })
@@ -8,16 +8,16 @@ const url = z
 
 const exporter = z.enum(["otlp", "none"], { error: "write otlp or none" });
 
-const PAIRS = "write name=value, several separated by commas";
+const PAIRS_HINT = "write name=value, several separated by commas";
 
 /** `name=value` pairs with what is special in them percent-encoded, as OpenTelemetry has them. */
 const pairs: z.ZodType<readonly (readonly [string, string])[]> = z.string().transform((text, context) => {
   const found: [string, string][] = [];
   for (const item of text.split(",").filter((part) => part.trim() !== "")) {
     const at = item.indexOf("=");
-    const [name, value] = [item.slice(0, at).trim(), decoded(item.slice(at + 1).trim())];
+    const [name, value] = [item.slice(0, at).trim(), tryDecodeUri(item.slice(at + 1).trim())];
     if (at < 1 || value === undefined || !/^[\w.!#$%&'*+^`|~-]+$/.test(name) || /[\r\n\0]/.test(value)) {
-      context.addIssue({ code: "custom", message: PAIRS });
+      context.addIssue({ code: "custom", message: PAIRS_HINT });
       return z.NEVER;
     }
     found.push([name, value]);
@@ -25,7 +25,7 @@ const pairs: z.ZodType<readonly (readonly [string, string])[]> = z.string().tran
   return found;
 });
 
-function decoded(text: string): string | undefined {
+function tryDecodeUri(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -49,7 +49,7 @@ const webhookSecrets = z
   );
 
 /** What leaves the gateway about itself: traces, metrics, and the request log. Never content. */
-export const OBSERVE_SETTINGS = {
+export const TELEMETRY_SETTINGS = {
   OTEL_EXPORTER_OTLP_ENDPOINT: setting(
     url.nullable(),
     null,
@@ -156,7 +156,7 @@ export const OBSERVE_SETTINGS = {
 } as const;
 
 /** What belongs together. */
-export function checkObserve(values: Readonly<Record<string, unknown>>, problems: string[]): void {
+export function checkTelemetrySettings(values: Readonly<Record<string, unknown>>, problems: string[]): void {
   if ((values["OTEL_EXPORTER_OTLP_ENDPOINT"] ?? null) !== null && values["OTEL_EXPORTER_OTLP_PROTOCOL"] !== "http/json")
     problems.push("OTEL_EXPORTER_OTLP_PROTOCOL: write http/json, or unset it; this version speaks no other");
   const { OTEL_LOGS_EXPORTER: logs, GATEWAY_LOG_EXPORT_WEBHOOK_SECRETS: secrets } = values;

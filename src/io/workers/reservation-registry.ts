@@ -1,42 +1,42 @@
-type Hold<Worker> = { readonly by: Worker; readonly workspaceId: string };
-type Claim<Worker> = { readonly by: Worker; readonly requestId: string };
+type ReservedHold<Worker> = { readonly by: Worker; readonly workspaceId: string };
+type ReservedClaim<Worker> = { readonly by: Worker; readonly requestId: string };
 
 /**
  * What running requests have reserved, each for the worker that runs it: of those that ran one after the other, the last.
  * One that stood still, or has died, may have had its work taken up.
  */
-export class Reserved<Worker> {
-  readonly #holds = new Map<string, Hold<Worker>>();
+export class ReservationRegistry<Worker> {
+  readonly #holds = new Map<string, ReservedHold<Worker>>();
   /** By key. */
-  readonly #claims = new Map<string, Claim<Worker>>();
+  readonly #claims = new Map<string, ReservedClaim<Worker>>();
 
-  held(by: Worker, requestId: string, workspaceId: string): void {
+  addHold(by: Worker, requestId: string, workspaceId: string): void {
     this.#holds.set(requestId, { by, workspaceId });
   }
 
-  claimed(by: Worker, key: string, requestId: string): void {
+  addClaim(by: Worker, key: string, requestId: string): void {
     this.#claims.set(key, { by, requestId });
   }
 
-  settled(requestId: string): void {
+  removeHold(requestId: string): void {
     this.#holds.delete(requestId);
   }
 
-  unclaimed(key: string, requestId: string): void {
+  removeClaim(key: string, requestId: string): void {
     if (this.#claims.get(key)?.requestId === requestId) this.#claims.delete(key);
   }
 
   /** Another goes on with it. */
-  left(by: Worker, requestId: string): void {
-    if (this.holds(by, requestId)) this.#holds.delete(requestId);
+  handOver(by: Worker, requestId: string): void {
+    if (this.ownsHold(by, requestId)) this.#holds.delete(requestId);
     for (const [key, claimant] of this.claimsOf(by)) if (claimant === requestId) this.#claims.delete(key);
   }
 
-  holds(by: Worker, requestId: string): boolean {
+  ownsHold(by: Worker, requestId: string): boolean {
     return this.#holds.get(requestId)?.by === by;
   }
 
-  claims(by: Worker, key: string): boolean {
+  ownsClaim(by: Worker, key: string): boolean {
     return this.#claims.get(key)?.by === by;
   }
 

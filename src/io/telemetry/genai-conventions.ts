@@ -29,7 +29,7 @@ export const GENAI = {
 } as const;
 
 /** What only this gateway says of a request. */
-export const OWN = {
+export const GATEWAY_ATTRIBUTES = {
   requestId: "gateway.request.id",
   clientRequestId: "gateway.client_request.id",
   workspaceId: "gateway.workspace.id",
@@ -85,7 +85,7 @@ export const FIRST_TOKEN_BOUNDS = [
 ];
 
 /** As the conventions call an attribute, and as a label at /metrics is called. */
-export const labelNameOf = (attribute: string): string => attribute.replaceAll(".", "_");
+export const prometheusLabelName = (attribute: string): string => attribute.replaceAll(".", "_");
 
 /** Where the conventions have a name for it, that one; the others are free. */
 const OPERATIONS: Readonly<Record<Surface, string>> = {
@@ -98,7 +98,7 @@ const OPERATIONS: Readonly<Record<Surface, string>> = {
   decisions: "decision",
 };
 
-export const operationOf = (surface: Surface): string => OPERATIONS[surface];
+export const operationName = (surface: Surface): string => OPERATIONS[surface];
 
 const PROVIDERS: ReadonlyMap<string, string> = new Map([
   ["aws-bedrock", "aws.bedrock"],
@@ -111,10 +111,10 @@ const PROVIDERS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The others are called there as they are called here, or not at all. */
-export const providerNameOf = (provider: string): string => PROVIDERS.get(provider) ?? provider;
+export const conventionalProviderName = (provider: string): string => PROVIDERS.get(provider) ?? provider;
 
 /** Whether the endpoint was asked at all: those whose turn it was and that were passed over have a line, too. */
-export function wasAsked({ durationMs, upstreamStatus, outcome }: AttemptRecord): boolean {
+export function wasSent({ durationMs, upstreamStatus, outcome }: AttemptRecord): boolean {
   return outcome === "served" || outcome === "cancelled" || durationMs > 0 || upstreamStatus !== null;
 }
 
@@ -127,7 +127,10 @@ export function errorTypeOf({ outcome, upstreamStatus }: AttemptRecord): string 
 }
 
 /** The model that an endpoint was asked for. */
-export function modelAt({ model, endpoint: served, decision }: RequestRecord, endpoint: string): string | undefined {
+export function attemptModel(
+  { model, endpoint: served, decision }: RequestRecord,
+  endpoint: string,
+): string | undefined {
   if (endpoint === served && model !== null) return model;
   return decision?.candidates.find((candidate) => candidate.endpoint === endpoint)?.model;
 }

@@ -2,19 +2,19 @@ import type { CoordinationStore, Lock } from "../../domain/fleet/coordination-st
 import type { Clock } from "../../kit/clock.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
 
-type Fact = { readonly value: string; readonly untilMs: number };
-type Turn = (lock: Lock) => void;
+type StoredEntry = { readonly value: string; readonly untilMs: number };
+type LockWaiter = (lock: Lock) => void;
 
 /** Below this many facts it is not worth looking for those that have had their time. */
-const SWEEP_FROM = 256;
+const SWEEP_SIZE_MIN = 256;
 
 /** A board in one process. What its holders do not let go of stays theirs: whoever hands it to others knows who died. */
-export function memoryBoard(clock: Clock, timers: Timers): CoordinationStore {
-  const facts = new Map<string, Fact>();
+export function memoryCoordinationStore(clock: Clock, timers: Timers): CoordinationStore {
+  const facts = new Map<string, StoredEntry>();
   const listeners = new Map<string, Set<(message: string) => void>>();
   /** By name, who waits for a lock that somebody has. */
-  const locks = new Map<string, Set<Turn>>();
-  let sweepAt = SWEEP_FROM;
+  const locks = new Map<string, Set<LockWaiter>>();
+  let sweepAt = SWEEP_SIZE_MIN;
 
   const alive = (name: string): string | undefined => {
     const fact = facts.get(name);
@@ -24,7 +24,7 @@ export function memoryBoard(clock: Clock, timers: Timers): CoordinationStore {
   };
   const sweep = () => {
     for (const name of facts.keys()) alive(name);
-    sweepAt = Math.max(SWEEP_FROM, 2 * facts.size);
+    sweepAt = Math.max(SWEEP_SIZE_MIN, 2 * facts.size);
   };
   const pass = (name: string) => {
     const waiting = locks.get(name);
@@ -73,7 +73,7 @@ export function memoryBoard(clock: Clock, timers: Timers): CoordinationStore {
         waiting.delete(turn);
         resolve(undefined);
       });
-      const turn: Turn = (lock) => {
+      const turn: LockWaiter = (lock) => {
         cancelTimer(timer);
         waiting.delete(turn);
         resolve(lock);

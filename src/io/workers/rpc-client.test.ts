@@ -1,7 +1,7 @@
 import { duplexPair } from "node:stream";
 import { expect, test, vi } from "vitest";
-import { Primary } from "./primary.ts";
-import { stateOfPrimary } from "./state.ts";
+import { PrimaryRpcClient } from "./rpc-client.ts";
+import { primarySharedState } from "./state.ts";
 
 function scene() {
   const [here, there] = duplexPair();
@@ -19,7 +19,7 @@ function scene() {
     looks += 1;
     return nowMs;
   };
-  const primary = new Primary(here, { nowMs: () => nowMs, monotonicMs });
+  const primary = new PrimaryRpcClient(here, { nowMs: () => nowMs, monotonicMs });
   const passing = async (ms: number) => {
     [nowMs, looks] = [nowMs + ms, 0];
     await vi.waitFor(() => expect(looks).toBeGreaterThan(0));
@@ -45,10 +45,10 @@ test("SCALE-04 a worker that stood still takes the answers that wait for it; one
 
 test("SCALE-04 BILL-02 what a worker tells is said once and in order; nobody waits for a primary that has fallen silent", async () => {
   const { primary, there, said, silence } = scene();
-  const first = primary.tell("release", ["k1", "r1"]);
+  const first = primary.callEventually("release", ["k1", "r1"]);
   await silence();
   await first;
-  await primary.tell("release", ["k2", "r2"]);
+  await primary.callEventually("release", ["k2", "r2"]);
   const both = [
     [1, "release", ["k1", "r1"]],
     [2, "release", ["k2", "r2"]],
@@ -56,7 +56,7 @@ test("SCALE-04 BILL-02 what a worker tells is said once and in order; nobody wai
   await vi.waitFor(() => expect(said()).toEqual(both));
   there.write("[[1,null],[2,null]]\n");
   await vi.waitFor(async () => {
-    const waited = primary.tell("release", ["k3", "r3"]);
+    const waited = primary.callEventually("release", ["k3", "r3"]);
     expect(await Promise.race([waited, Promise.resolve("waits")])).toBe("waits");
   });
 });
@@ -64,7 +64,7 @@ test("SCALE-04 BILL-02 what a worker tells is said once and in order; nobody wai
 test("SCALE-04 BILL-02 money that the primary takes late is told to who asked for it, and not lost between the two", async () => {
   const { primary, there, silence } = scene();
   const taking = { workspaceId: "ws", nanos: 5n, isAllOrNothing: true, reserveNanos: 0n } as const;
-  const taken = stateOfPrimary(primary).withdraw(taking);
+  const taken = primarySharedState(primary).withdraw(taking);
   taken.catch(() => undefined);
   await silence();
   there.write('[[1,"5"]]\n');
@@ -80,7 +80,7 @@ test.each([
   "SCALE-04 BILL-09 RESP-05 a claim that the primary does not answer is given up where the request cannot have it from before: %s",
   async (run, expected) => {
     const { primary, said, silence } = scene();
-    const state = stateOfPrimary(primary);
+    const state = primarySharedState(primary);
     const claimed = expect(state.claimIdempotencyKey({ key: "k", body: "b" }, "r", run)).rejects.toMatchObject({
       code: "service_unavailable",
     });

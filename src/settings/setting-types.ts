@@ -19,12 +19,12 @@ export const integer = (min: number, max: number) =>
     .transform(Number)
     .refine((value) => value >= min && value <= max, `write a whole number from ${min} to ${max}`);
 
-const WORKERS = "write a whole number from 1 to 256, or auto";
+const WORKERS_HINT = "write a whole number from 1 to 256, or auto";
 export const workerCount: z.ZodType<number | "auto"> = z
   .string()
-  .regex(/^(auto|\d{1,3})$/, WORKERS)
+  .regex(/^(auto|\d{1,3})$/, WORKERS_HINT)
   .transform((text) => (text === "auto" ? text : Number(text)))
-  .refine((count) => count === "auto" || (count >= 1 && count <= 256), WORKERS);
+  .refine((count) => count === "auto" || (count >= 1 && count <= 256), WORKERS_HINT);
 
 export const duration = z
   .string()
@@ -73,15 +73,15 @@ export const origins = csv.refine(
 );
 
 /** What goes into a header: nobody could send any other token, and no provider be sent any other key. */
-export const isSendable = (text: string) => /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
-export const SENDABLE = "write one line of plain ASCII characters";
+export const isHeaderSafe = (text: string) => /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
+export const HEADER_SAFE_HINT = "write one line of plain ASCII characters";
 
 export const certificates = z
   .string()
   .refine((text) => text.includes("-----BEGIN CERTIFICATE-----"), "write certificates in PEM, or name their file");
 
 export const isMasterKey = (text: string) => parseMasterKey(text) !== undefined;
-export const MASTER_KEY_FORM = "write 32 bytes in base64 or hex";
+export const MASTER_KEY_HINT = "write 32 bytes in base64 or hex";
 
 export const mailServer: z.ZodType<MailServer> = z.string().transform((text, context) => {
   const server = readMailServer(text);
@@ -101,31 +101,31 @@ export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] 
 export type Setting<T> = {
   readonly schema: z.ZodType<T>;
   readonly fallback: T;
-  readonly says: string;
+  readonly description: string;
   readonly secret?: true;
 };
 
-export function setting<T>(schema: z.ZodType<T>, fallback: NoInfer<T>, says: string): Setting<T> {
-  return { schema, fallback, says };
+export function setting<T>(schema: z.ZodType<T>, fallback: NoInfer<T>, description: string): Setting<T> {
+  return { schema, fallback, description };
 }
 
-export function secretSetting(says: string): Setting<string | null> {
-  return { schema: z.string().min(1).nullable(), fallback: null, says, secret: true };
+export function secretSetting(description: string): Setting<string | null> {
+  return { schema: z.string().min(1).nullable(), fallback: null, description, secret: true };
 }
 
 /** What somebody set, and where; of a secret only that it is there. */
-export type GivenSetting = { readonly source: "environment" | "file"; readonly text: string | null };
+export type ConfiguredSetting = { readonly source: "environment" | "file"; readonly text: string | null };
 
 const PROVIDER_SECRET =
   /^(?:PROVIDER_[A-Z0-9_]+_(?:API_KEY|CREDENTIALS)|AWS_(?:ACCESS_KEY_ID|SECRET_ACCESS_KEY|SESSION_TOKEN))$/;
 const PROVIDER_PLAIN = /^PROVIDER_[A-Z0-9_]+_BASE_URL$/;
 
 /** Every setting of the environment that has a value, those of providers included. */
-export function givenSettings(
+export function configuredSettings(
   env: Readonly<Record<string, string | undefined>>,
   known: Readonly<Record<string, { readonly secret?: true }>>,
-): ReadonlyMap<string, GivenSetting> {
-  const given = new Map<string, GivenSetting>();
+): ReadonlyMap<string, ConfiguredSetting> {
+  const given = new Map<string, ConfiguredSetting>();
   for (const [variable, text] of Object.entries(env)) {
     if (text === undefined || text === "") continue;
     const source = variable.endsWith("_FILE") ? "file" : "environment";
@@ -140,7 +140,7 @@ export function givenSettings(
 }
 
 /** A setting, or what is in the file that its twin names. */
-export function readWithFileTwin(
+export function readEnvOrFile(
   env: Readonly<Record<string, string | undefined>>,
   name: string,
   problems: string[],

@@ -1,6 +1,6 @@
 import { isWalletLock } from "../../domain/fleet/coordination-store.ts";
 
-export type Intended = {
+export type IntendedTransaction = {
   /** Of the transaction that is about to be written. */
   readonly id: string;
   readonly workspaceId: string;
@@ -9,16 +9,16 @@ export type Intended = {
 };
 
 /** What a transaction brought into its wallet; nothing, where the books do not have it. */
-export type BookedNanos = (intended: Intended) => Promise<bigint>;
+export type RecordedAmount = (intended: IntendedTransaction) => Promise<bigint>;
 
 /**
  * What one worker does about money while it has a lock on it, and until it knows what came of that: what it means to
  * book, and what it did to live balances. If it dies in between, the books say how far it came, and only the difference
  * is missing.
  */
-export class Moving {
+export class InFlightTransfers {
   readonly #locks = new Set<number>();
-  readonly #intended = new Map<string, Intended>();
+  readonly #intended = new Map<string, IntendedTransaction>();
   /** Names of those that the worker does not know the end of yet. */
   readonly #open = new Set<string>();
   /** By workspace, what came into the live balance. */
@@ -33,7 +33,7 @@ export class Moving {
     this.#forget();
   }
 
-  intend(intended: Intended): void {
+  intend(intended: IntendedTransaction): void {
     if (this.#locks.size === 0) return;
     this.#intended.set(`${intended.createdAtMs} ${intended.id}`, intended);
     this.#open.add(intended.id);
@@ -50,7 +50,7 @@ export class Moving {
   }
 
   /** By workspace, what the books have of this and the live balance has not; negative: it has too much. */
-  async missing(bookedNanos: BookedNanos): Promise<ReadonlyMap<string, bigint>> {
+  async missing(bookedNanos: RecordedAmount): Promise<ReadonlyMap<string, bigint>> {
     const missing = new Map([...this.#moved].map(([workspaceId, nanos]) => [workspaceId, -nanos]));
     for (const intended of this.#intended.values()) {
       const { workspaceId } = intended;

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { receiverStanding } from "./receiver-standing.ts";
+import { exportHealthLog } from "./export-health-log.ts";
 
 test("OPS-03 a receiver that is away is named once, without what is secret in its address, and once when it is back", () => {
   const said: string[] = [];
   const note = (level: string) => (detail: object, message?: string) => {
     said.push(`${level} ${JSON.stringify(detail)} ${message}`);
   };
-  const heard = receiverStanding("http://user:pass@collector:4318/in?token=abc", "traces", {
+  const heard = exportHealthLog("http://user:pass@collector:4318/in?token=abc", "traces", {
     warn: note("warn"),
     info: note("info"),
   });

@@ -2,7 +2,7 @@ import { type Logger, pino } from "pino";
 
 export type { Logger };
 
-const REDACTED = [
+const REDACTED_PATHS = [
   "authorization",
   "*.authorization",
   "token",
@@ -16,9 +16,14 @@ const REDACTED = [
 ];
 
 /** Structured lines on stderr; stdout belongs to the banner and to answers of the CLI. */
-export function openLog(level: string): Logger {
+export function createLogger(level: string): Logger {
   return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, redact: { paths: REDACTED, censor: "[redacted]" } },
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      redact: { paths: REDACTED_PATHS, censor: "[redacted]" },
+    },
     pino.destination({ dest: 2, sync: true }),
   );
 }

@@ -1,31 +1,31 @@
-import { type PostedAnswer, type Posting, type PostMessage, postingOf } from "./posting.ts";
+import { type ExportResult, exportResultOf, type PostRequest, type PostResult } from "./export-result.ts";
 
 export const SIGNALS = ["traces", "metrics", "logs"] as const;
 export type Signal = (typeof SIGNALS)[number];
 
-export type OtlpSettings = {
+export type OtlpClientOptions = {
   /** Without the path of a signal. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly post: (message: PostMessage) => Promise<PostedAnswer>;
+  readonly post: (message: PostRequest) => Promise<PostResult>;
 };
 
 /** Sends to a receiver of OTLP over HTTP, in its JSON form. */
-export class Otlp {
-  readonly #settings: OtlpSettings;
+export class OtlpClient {
+  readonly #options: OtlpClientOptions;
 
-  constructor(settings: OtlpSettings) {
-    this.#settings = settings;
+  constructor(settings: OtlpClientOptions) {
+    this.#options = settings;
   }
 
-  async send(signal: Signal, body: string, abort: AbortSignal): Promise<Posting> {
-    const { endpoint, headers, post } = this.#settings;
+  async send(signal: Signal, body: string, abort: AbortSignal): Promise<ExportResult> {
+    const { endpoint, headers, post } = this.#options;
     const posted = await post({
       url: `${endpoint}/v1/${signal}`,
       headers: { ...headers, "content-type": "application/json", "user-agent": "inference-gateway" },
       body,
       signal: abort,
     });
-    return postingOf(posted);
+    return exportResultOf(posted);
   }
 }

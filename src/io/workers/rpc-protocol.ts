@@ -10,10 +10,10 @@ import type {
 } from "../../domain/admission/shared-state.ts";
 import type { LockOptions } from "../../domain/fleet/coordination-store.ts";
 import type { SpendLimit } from "../../domain/tenancy/limits.ts";
-import type { Intended } from "./moving.ts";
+import type { IntendedTransaction } from "./in-flight-transfers.ts";
 
 /** A worker's exit code where SQL or Redis did not take all that it had: whoever comes into its slot has to. */
-export const EXIT_LEFT = 75;
+export const EXIT_UNFLUSHED = 75;
 
 /**
  * What a worker asks the primary process, and what it is answered. JSON knows no numbers that are large enough for
@@ -21,11 +21,11 @@ export const EXIT_LEFT = 75;
  * `[number, answer]` or `[number, null, why there is none]`; with the number 0 workers are told news, and tell metrics
  * that were asked for.
  */
-export type Asks = {
+export type RpcMethods = {
   /** The first thing a worker says; the answer tells it who it is. */
-  hello: { ask: { readonly protocol: number }; answer: Welcome };
+  hello: { ask: { readonly protocol: number }; answer: WorkerAssignment };
   /** It could serve; the first of all says what the banner shows. */
-  up: { ask: Up; answer: null };
+  up: { ask: StartupInfo; answer: null };
   /** It serves. */
   ready: { ask: null; answer: null };
   /** The metrics of all workers, as one text. */
@@ -34,21 +34,21 @@ export type Asks = {
   window: { ask: readonly [keyId: string, workspaceId: string, limit: number]; answer: RateWindowVerdict };
   look: { ask: readonly [keyId: string, workspaceId: string, limit: number]; answer: RateWindowVerdict };
   touch: { ask: string; answer: null };
-  hold: { ask: HoldWire; answer: HoldVerdictWire };
+  hold: { ask: HoldParams; answer: HoldVerdictResult };
   settle: { ask: readonly [requestId: string, workspaceId: string, nanos: string]; answer: null };
   leave: { ask: readonly [requestId: string, workspaceId: string]; answer: null };
   giveBack: { ask: readonly [requestId: string, workspaceId: string]; answer: null };
   credit: { ask: readonly [workspaceId: string, nanos: string, booking: string | null]; answer: null };
-  intend: { ask: Intended; answer: null };
-  take: { ask: Written<Withdrawal>; answer: string };
+  intend: { ask: IntendedTransaction; answer: null };
+  take: { ask: Stringified<Withdrawal>; answer: string };
   wallet: { ask: string; answer: readonly [balanceNanos: string, heldNanos: string] };
-  restoreSpend: { ask: readonly Written<DailySpend>[]; answer: null };
+  restoreSpend: { ask: readonly Stringified<DailySpend>[]; answer: null };
   spending: {
     ask: readonly [spenderId: string, workspaceId: string, atMs: number];
-    answer: { readonly day: Written<SpendState>; readonly month: Written<SpendState> };
+    answer: { readonly day: Stringified<SpendState>; readonly month: Stringified<SpendState> };
   };
-  claim: { ask: readonly [IdempotencyKeyUse, requestId: string]; answer: ClaimVerdictWire };
-  remember: { ask: Written<ChargedKeyUse>; answer: null };
+  claim: { ask: readonly [IdempotencyKeyUse, requestId: string]; answer: ClaimVerdictResult };
+  remember: { ask: Stringified<ChargedKeyUse>; answer: null };
   release: { ask: readonly [key: string, requestId: string]; answer: null };
   sweep: { ask: number; answer: number };
 
@@ -63,26 +63,26 @@ export type Asks = {
 };
 
 /** Workers of another version of this would misread what they are told. Raised with every change of `Asks` or `News`. */
-export const PROTOCOL = 5;
+export const RPC_PROTOCOL_VERSION = 5;
 
-export type Welcome = {
+export type WorkerAssignment = {
   readonly slot: number;
   /** For what is its own: the journal, uploads. */
   readonly folder: string;
   /** Folders of processes that do not come back: it reads their journals first. */
-  readonly left: readonly string[];
+  readonly orphanedFolders: readonly string[];
   /** Where others serve already: it listens when it can serve too, and not before. Null for the very first worker. */
   readonly origin: string | null;
 };
 
-export type Up = {
+export type StartupInfo = {
   readonly origin: string;
   readonly firstKey: string | null;
   readonly setupLink: string | null;
 };
 
 /** What a worker is told without having asked. */
-export type News =
+export type PrimaryNotification =
   /** Serve no more: finish what runs, and end. `lingering`: others serve on, so idle connections may stay a while. */
   | { readonly is: "drain"; readonly lingering: "no" | "yes" }
   | { readonly is: "told"; readonly topic: string; readonly message: string }
@@ -90,39 +90,39 @@ export type News =
   | { readonly is: "measure"; readonly number: number };
 
 /** The same with every amount as text. */
-type Written<T> = { readonly [Name in keyof T]: T[Name] extends bigint ? string : T[Name] };
+type Stringified<T> = { readonly [Name in keyof T]: T[Name] extends bigint ? string : T[Name] };
 
-export type HoldWire = readonly [
+export type HoldParams = readonly [
   requestId: string,
   workspaceId: string,
   keyId: string,
   memberId: string | null,
   nanos: string,
   atMs: number,
-  limits: readonly Written<SpendLimit>[],
+  limits: readonly Stringified<SpendLimit>[],
 ];
 
-type HoldVerdictWire = Distributed<HoldVerdict>;
-type ClaimVerdictWire =
+type HoldVerdictResult = StringifiedVerdict<HoldVerdict>;
+type ClaimVerdictResult =
   | Exclude<ClaimVerdict, { is: "remembered" }>
-  | { readonly is: "remembered"; readonly first: Written<ChargedKeyUse> };
+  | { readonly is: "remembered"; readonly first: Stringified<ChargedKeyUse> };
 
-type Distributed<T> = T extends { readonly limit: SpendLimit }
-  ? Written<Omit<T, "limit">> & { readonly limit: Written<SpendLimit> }
-  : Written<T>;
+type StringifiedVerdict<T> = T extends { readonly limit: SpendLimit }
+  ? Stringified<Omit<T, "limit">> & { readonly limit: Stringified<SpendLimit> }
+  : Stringified<T>;
 
-export function holdWire(request: HoldRequest): HoldWire {
+export function encodeHold(request: HoldRequest): HoldParams {
   const { requestId, workspaceId, keyId, memberId, nanos, atMs, limits } = request;
   const written = limits.map((limit) => ({ ...limit, nanos: String(limit.nanos) }));
   return [requestId, workspaceId, keyId, memberId, String(nanos), atMs, written];
 }
 
-export function holdRequest([requestId, workspaceId, keyId, memberId, nanos, atMs, limits]: HoldWire): HoldRequest {
+export function decodeHold([requestId, workspaceId, keyId, memberId, nanos, atMs, limits]: HoldParams): HoldRequest {
   const read = limits.map((limit) => ({ ...limit, nanos: BigInt(limit.nanos) }));
   return { requestId, workspaceId, keyId, memberId, nanos: BigInt(nanos), atMs, limits: read };
 }
 
-export function holdVerdictWire(verdict: HoldVerdict): HoldVerdictWire {
+export function encodeHoldVerdict(verdict: HoldVerdict): HoldVerdictResult {
   if (verdict.is === "held") return verdict;
   const neededNanos = String(verdict.neededNanos);
   if (verdict.is === "insufficient_credits")
@@ -132,7 +132,7 @@ export function holdVerdictWire(verdict: HoldVerdict): HoldVerdictWire {
   return { is, limit: { ...limit, nanos: String(limit.nanos) }, neededNanos, resetsAtMs, ...spend };
 }
 
-export function holdVerdict(verdict: HoldVerdictWire): HoldVerdict {
+export function decodeHoldVerdict(verdict: HoldVerdictResult): HoldVerdict {
   if (verdict.is === "held") return verdict;
   const neededNanos = BigInt(verdict.neededNanos);
   if (verdict.is === "insufficient_credits")
@@ -142,14 +142,14 @@ export function holdVerdict(verdict: HoldVerdictWire): HoldVerdict {
   return { is, limit: { ...limit, nanos: BigInt(limit.nanos) }, neededNanos, resetsAtMs, ...spend };
 }
 
-export function spendWire({ spentNanos, heldNanos }: SpendState): Written<SpendState> {
+export function encodeSpend({ spentNanos, heldNanos }: SpendState): Stringified<SpendState> {
   return { spentNanos: String(spentNanos), heldNanos: String(heldNanos) };
 }
 
-export function spendState({ spentNanos, heldNanos }: Written<SpendState>): SpendState {
+export function decodeSpend({ spentNanos, heldNanos }: Stringified<SpendState>): SpendState {
   return { spentNanos: BigInt(spentNanos), heldNanos: BigInt(heldNanos) };
 }
 
-export function keyOf([id, workspaceId]: Asks["window"]["ask"]): KeyRef {
+export function keyRef([id, workspaceId]: RpcMethods["window"]["ask"]): KeyRef {
   return { id, workspaceId };
 }

@@ -1,29 +1,37 @@
 import { expect, test } from "vitest";
 import { Metrics } from "./metrics.ts";
-import { type Notice, Notices } from "./notices.ts";
+import { type OperatorEvent, OperatorEvents } from "./operator-events.ts";
 
-const refused = (endpoint: string): Notice => ({ is: "credential_refused", endpoint, provider: "acme", status: 401 });
+const refused = (endpoint: string): OperatorEvent => ({
+  is: "credential_refused",
+  endpoint,
+  provider: "acme",
+  status: 401,
+});
 
 test("ERR-06 a refused credential is counted each time and logged once a minute for each endpoint", async () => {
   let ms = 1000;
   const lines: unknown[] = [];
   const metrics = new Metrics();
   const log = { warn: (fields: unknown) => void lines.push(fields) };
-  const notices = new Notices((notice) => metrics.noticed(notice), log, { nowMs: () => ms, monotonicMs: () => ms });
-  for (const endpoint of ["acme:a", "acme:a", "acme:b"]) notices.take(refused(endpoint));
+  const notices = new OperatorEvents((notice) => metrics.recordEvent(notice), log, {
+    nowMs: () => ms,
+    monotonicMs: () => ms,
+  });
+  for (const endpoint of ["acme:a", "acme:a", "acme:b"]) notices.record(refused(endpoint));
   ms += 59_999;
-  notices.take(refused("acme:a"));
+  notices.record(refused("acme:a"));
   expect(lines).toEqual([
     { endpoint: "acme:a", provider: "acme", upstreamStatus: 401 },
     { endpoint: "acme:b", provider: "acme", upstreamStatus: 401 },
   ]);
   ms += 1;
-  notices.take(refused("acme:a"));
+  notices.record(refused("acme:a"));
   expect(lines).toHaveLength(3);
-  expect(notices.refusals).toEqual([{ endpoint: "acme:a", provider: "acme", status: 401, atMs: 61_000 }]);
+  expect(notices.recentRejections).toEqual([{ endpoint: "acme:a", provider: "acme", status: 401, atMs: 61_000 }]);
   ms += 3_600_000;
-  expect(notices.refusals).toEqual([]);
-  const { body } = await metrics.text();
+  expect(notices.recentRejections).toEqual([]);
+  const { body } = await metrics.render();
   expect(body).toContain('gateway_credential_refusals_total{provider="acme",status="401"} 5');
 });
 
@@ -32,13 +40,16 @@ test("BILL-02 figures that were replaced are counted each time and logged once a
   const lines: unknown[] = [];
   const metrics = new Metrics();
   const log = { warn: (fields: unknown, text?: string) => void lines.push([fields, text]) };
-  const notices = new Notices((notice) => metrics.noticed(notice), log, { nowMs: () => ms, monotonicMs: () => ms });
+  const notices = new OperatorEvents((notice) => metrics.recordEvent(notice), log, {
+    nowMs: () => ms,
+    monotonicMs: () => ms,
+  });
   const replaced = (why: "impossible" | "none", requestId: string): void =>
-    notices.take({ is: "figures_replaced", endpoint: "acme:a", provider: "acme", why, requestId });
+    notices.record({ is: "figures_replaced", endpoint: "acme:a", provider: "acme", why, requestId });
   replaced("impossible", "first");
   replaced("impossible", "second");
   replaced("none", "third");
-  notices.take(refused("acme:a"));
+  notices.record(refused("acme:a"));
   expect(lines).toEqual([
     [{ endpoint: "acme:a", provider: "acme", requestId: "first" }, expect.stringContaining("cannot be true")],
     [{ endpoint: "acme:a", provider: "acme", requestId: "third" }, expect.stringContaining("no figures")],
@@ -47,7 +58,7 @@ test("BILL-02 figures that were replaced are counted each time and logged once a
   ms += 60_000;
   replaced("impossible", "fourth");
   expect(lines).toHaveLength(4);
-  const { body } = await metrics.text();
+  const { body } = await metrics.render();
   expect(body).toContain('gateway_figures_replaced_total{provider="acme",why="impossible"} 3');
   expect(body).toContain('gateway_figures_replaced_total{provider="acme",why="none"} 1');
 });

@@ -1,12 +1,12 @@
-import type { Logger } from "./log.ts";
-import type { Posting } from "./posting.ts";
+import type { ExportResult } from "./export-result.ts";
+import type { Logger } from "./logger.ts";
 
 /** Says once that a receiver does not take what is sent, and once that it takes it again: tries are many. */
-export function receiverStanding(
+export function exportHealthLog(
   endpoint: string,
   signal: string,
   log: Pick<Logger, "warn" | "info">,
-): (result: Posting) => void {
+): (result: ExportResult) => void {
   // What else stands in an address may be secret.
   const detail = { receiver: new URL(endpoint).origin, signal };
   let isTaking = true;
