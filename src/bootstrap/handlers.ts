@@ -80,7 +80,7 @@ export function surfaceHandlers(
     ...embeddingsHandlers(gateway),
     ...decisionsHandlers(gateway),
     ...speechHandlers(gateway),
-    ...catalogueHandlers({ snapshot, nowMs, margin: margins.usual }),
+    ...catalogueHandlers({ snapshot, nowMs, margin: margins.defaultMargin }),
     ...modelHandlers({
       snapshotOf: (workspaceId) => snapshotFor(gateway, workspaceId),
       connectionsOf: (workspaceId) => connectionsFor(gateway, workspaceId),

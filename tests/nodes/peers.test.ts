@@ -352,7 +352,7 @@ describe("who may ask", () => {
     // Whose it is and where it is known is no matter of the node's server.
     expect(heads.filter((name) => name.startsWith("x-peer-"))).toEqual([]);
     const taken = b.nodes.held(RACK.id);
-    taken?.take();
+    taken?.acquire();
     expect((await carried(links, own)).failure).toMatchObject({
       kind: "busy",
       sent: false,

@@ -45,24 +45,24 @@ export type MarginStore = {
 /** Which margin holds for whom, in memory: what the request path reads. */
 export class MarginRegistry {
   /** Of every workspace that has none of its own. */
-  readonly usual: Margin;
-  readonly #own = new Map<string, Margin>();
+  readonly defaultMargin: Margin;
+  readonly #overrides = new Map<string, Margin>();
 
   constructor(usual: Margin) {
-    this.usual = usual;
+    this.defaultMargin = usual;
   }
 
   set(workspaceId: string, margin: Margin | null): void {
-    if (margin === null) this.#own.delete(workspaceId);
-    else this.#own.set(workspaceId, margin);
+    if (margin === null) this.#overrides.delete(workspaceId);
+    else this.#overrides.set(workspaceId, margin);
   }
 
   /** Undefined where the usual one holds. */
   overrideFor(workspaceId: string): Margin | undefined {
-    return this.#own.get(workspaceId);
+    return this.#overrides.get(workspaceId);
   }
 
   marginFor(workspaceId: string): Margin {
-    return this.#own.size === 0 ? this.usual : (this.#own.get(workspaceId) ?? this.usual);
+    return this.#overrides.size === 0 ? this.defaultMargin : (this.#overrides.get(workspaceId) ?? this.defaultMargin);
   }
 }

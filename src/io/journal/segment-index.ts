@@ -32,7 +32,7 @@ export class SegmentIndex {
     return sum;
   }
 
-  get pending(): number {
+  get pendingRecords(): number {
     let sum = 0;
     for (const segment of this.#segments.values()) sum += segment.pendingRecords;
     return sum;

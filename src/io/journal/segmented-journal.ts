@@ -130,7 +130,7 @@ class SegmentedJournal implements IngestableJournal {
   }
 
   get pending(): number {
-    return this.#segments.pending;
+    return this.#segments.pendingRecords;
   }
 
   append(entry: JournalEntry): Promise<void> {

@@ -52,20 +52,20 @@ export class HeldNode {
   }
 
   /** All its models share its places: they run on one machine. */
-  take(): "taken" | "full" {
+  acquire(): "taken" | "full" {
     if (this.#running >= (this.live?.announcement.capacity ?? Infinity)) return "full";
     this.#running += 1;
     return "taken";
   }
 
   /** One more for a request that has one: half of all places are left to other requests. */
-  takeFurther(): "taken" | "full" {
+  acquireExtra(): "taken" | "full" {
     if (2 * (this.#running + 1) > (this.live?.announcement.capacity ?? Infinity)) return "full";
     this.#running += 1;
     return "taken";
   }
 
-  give(): void {
+  release(): void {
     this.#running -= 1;
   }
 

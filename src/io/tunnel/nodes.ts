@@ -229,10 +229,10 @@ export class Nodes implements NodesHere {
   ask(nodeId: string, workspaceId: string, headers: IncomingHttpHeaders): ClientHttp2Stream | "absent" | "full" {
     const held = this.#held.get(nodeId);
     if (held?.node.workspaceId !== workspaceId) return "absent";
-    if (held.take() === "full") return "full";
+    if (held.acquire() === "full") return "full";
     const stream = this.#hub.open(nodeId, headers);
-    if (stream === undefined) held.give();
-    else stream.once("close", () => held.give());
+    if (stream === undefined) held.release();
+    else stream.once("close", () => held.release());
     return stream ?? "absent";
   }
 

@@ -14,7 +14,7 @@ export function marginHandlers(room: Room): Record<string, Handler> {
       workspace: slug,
       margin: margins.marginFor(id).share,
       own: margins.overrideFor(id)?.share ?? null,
-      usual: margins.usual.share,
+      usual: margins.defaultMargin.share,
     };
   };
   return {
@@ -33,7 +33,7 @@ export function marginHandlers(room: Room): Record<string, Handler> {
         const before = margins.overrideFor(id)?.share ?? null;
         await change(room, async (writers) => {
           await writers.margins.save(id, margin?.share ?? null);
-          const detail = { before, after: margin?.share ?? null, usual: margins.usual.share };
+          const detail = { before, after: margin?.share ?? null, usual: margins.defaultMargin.share };
           return { answer: null, audit: { action: "margin.change", workspaceId: id, target: id, detail } };
         });
         margins.set(id, margin);
