@@ -281,7 +281,7 @@ export class AdmittedRequest {
     try {
       await this.#settle(
         attempt,
-        { usage, outputWeight, units, estimate, uses: extraUses, inputs: promptCount, cutShort: true },
+        { usage, outputWeight, units, estimate, extraUses: extraUses, promptCount: promptCount, isUsagePartial: true },
         GONE,
       );
       // Who only took it too slowly is still there.

@@ -21,17 +21,17 @@ export type Metered = {
   /** What it is billed by where the provider told no figures. */
   readonly estimate?: Usage | undefined;
   /** How many inputs the figures are of, each read by itself; absent: one. */
-  readonly inputs?: number | undefined;
+  readonly promptCount?: number | undefined;
   /** How often the provider may have read all of it; absent: once for each input. */
-  readonly readings?: number | undefined;
+  readonly promptReads?: number | undefined;
   /** The answer or its figures were cut short, so these may be older than what was sent of it. */
-  readonly cutShort?: true | undefined;
+  readonly isUsagePartial?: true | undefined;
   /** How often something was used that is billed apart. */
-  readonly uses?: Readonly<Record<string, number>> | undefined;
+  readonly extraUses?: Readonly<Record<string, number>> | undefined;
   /** The provider would not answer: only what it read is charged. */
   readonly declined?: Fault | undefined;
   /** There were figures that nobody may be billed by. */
-  readonly refuted?: true | undefined;
+  readonly isUsageRejected?: true | undefined;
 };
 
 /** What the end of a request needs of everything the request path is given. */
@@ -44,9 +44,9 @@ export type Settled = { readonly usage: UsageRecord; readonly shown: ReportedCos
 function countedUsage(metered: Metered, inputTokensEstimate: number): UsageRecord {
   const { characters = null, seconds = null } = metered.units ?? {};
   if (metered.usage !== undefined) {
-    const { usage, inputs = 1 } = metered;
-    const told = inputs > 1 ? { ...usage, inputs } : usage;
-    if (metered.cutShort !== true) return { ...told, characters, seconds, estimated: false };
+    const { usage, promptCount = 1 } = metered;
+    const told = promptCount > 1 ? { ...usage, inputs: promptCount } : usage;
+    if (metered.isUsagePartial !== true) return { ...told, characters, seconds, estimated: false };
     const outputTokens = tokensOfWeight(metered.outputWeight);
     // Figures from before the model spoke say next to nothing of the output; those that lag a little are the truth.
     const stale = 2 * told.outputTokens < outputTokens;
@@ -77,18 +77,18 @@ export type Asked = {
 };
 
 function isBelieved(metered: Metered, { endpoint, model }: Attempt, { end = NO_CEILING }: Asked): boolean {
-  const { usage, inputs, readings = inputs } = metered;
+  const { usage, promptCount, promptReads = promptCount } = metered;
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
-  const told = usage && { usage, outputWeight: () => metered.outputWeight, readings };
+  const told = usage && { usage, outputWeight: () => metered.outputWeight, readings: promptReads };
   return told !== undefined && !isImplausibleUsage(told, context, end);
 }
 
 type Replaced = Extract<OperatorEvent, { is: "figures_replaced" }>["why"];
 
 /** Why there were figures of the provider to replace; undefined where they count, or where there need not be any. */
-function replacedFor({ usage, units, cutShort }: Metered, figures: "refuted" | "stand"): Replaced | undefined {
+function replacedFor({ usage, units, isUsagePartial }: Metered, figures: "refuted" | "stand"): Replaced | undefined {
   if (figures === "refuted") return "impossible";
-  return usage === undefined && units === undefined && cutShort !== true ? "none" : undefined;
+  return usage === undefined && units === undefined && isUsagePartial !== true ? "none" : undefined;
 }
 
 type Charged = {
@@ -102,10 +102,10 @@ function charged(trail: Trail, attempt: Attempt, metered: Metered, asked: Asked)
   const { currencies, margin, extras, limited } = trail.terms;
   const { currency } = trail.principal.workspace;
   const believed = isBelieved(metered, attempt, asked);
-  const isRefuted = metered.refuted === true || (metered.usage !== undefined && !believed);
+  const isRefuted = metered.isUsageRejected === true || (metered.usage !== undefined && !believed);
   const replaced = replacedFor(metered, isRefuted ? "refuted" : "stand");
   const tokens = countedUsage(believed ? metered : unmetered(metered), asked.inputTokens);
-  const used = extras === undefined ? undefined : usedExtras(extras, attempt, metered.uses);
+  const used = extras === undefined ? undefined : usedExtras(extras, attempt, metered.extraUses);
   const usage = used === undefined ? tokens : { ...tokens, extras: used };
   const price = metered.declined === undefined ? attempt.price : inputOnlyPrice(attempt.price);
   try {
@@ -120,8 +120,8 @@ function charged(trail: Trail, attempt: Attempt, metered: Metered, asked: Asked)
 }
 
 /** The same without the provider's figures. */
-function unmetered({ outputWeight, units, estimate, uses, declined }: Metered): Metered {
-  return { usage: undefined, outputWeight, units, estimate, uses, declined, refuted: true };
+function unmetered({ outputWeight, units, estimate, extraUses, declined }: Metered): Metered {
+  return { usage: undefined, outputWeight, units, estimate, extraUses, declined, isUsageRejected: true };
 }
 
 /**

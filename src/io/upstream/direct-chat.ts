@@ -18,7 +18,7 @@ import { type InboundChat, type Lane, NOTHING_DROPPED, type Target } from "./lan
 /** Chat to chat: the caller's bytes with named patches, the provider's bytes with our id. */
 export function directChat({ request, call, body }: InboundChat, { endpoint, model, head }: Target): Lane {
   const facts = directFactsOf(endpoint, model);
-  const history = historyPatches(request, body, { quirks: facts.quirks, sealer: sealerOf(model) });
+  const history = historyPatches(request, body, { quirks: facts.quirks, signer: sealerOf(model) });
   return {
     surface: "chat",
     path: "/chat/completions",

@@ -1,7 +1,7 @@
 import type { ErrorEnvelope } from "../../contract/faults.ts";
 import { type JsonObject, tryParseJson } from "../../kit/json.ts";
 import { tokensOfWeight, weightOf } from "../canon/estimate.ts";
-import type { MeteredUnits, Piece, ReplyStream, ReportedCost } from "../canon/reply.ts";
+import type { MeteredUnits, ReplyStream, ReportedCost, StreamPiece } from "../canon/reply.ts";
 import { NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { type Measured, type Shown, secondsHeard, secondsShown } from "./duration.ts";
 import { usageOf } from "./render.ts";
@@ -26,7 +26,7 @@ export class TranscriptStream implements ReplyStream {
     this.#file = file;
   }
 
-  get finished(): boolean {
+  get isFinished(): boolean {
     return this.#done !== undefined;
   }
 
@@ -60,13 +60,13 @@ export class TranscriptStream implements ReplyStream {
 
   /** Not as it was measured, and nobody has said it. */
   get #isGuessed(): boolean {
-    return !this.finished && this.#seconds !== secondsShown(this.#file, { untilSeconds: 0, tokens: 0 });
+    return !this.isFinished && this.#seconds !== secondsShown(this.#file, { untilSeconds: 0, tokens: 0 });
   }
 
-  read({ data }: { readonly data: string }): Piece {
-    if (data === END) return this.finished ? { is: "end", text: "" } : { is: "garbage" };
+  read({ data }: { readonly data: string }): StreamPiece {
+    if (data === END) return this.isFinished ? { is: "end", text: "" } : { is: "garbage" };
     // Who talks on after the last word has nothing to say.
-    if (this.finished) return { is: "figures" };
+    if (this.isFinished) return { is: "figures" };
     const event = this.#wire.event(tryParseJson(data));
     switch (event.is) {
       case "text":

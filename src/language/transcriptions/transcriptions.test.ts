@@ -195,7 +195,7 @@ describe("streams", () => {
       if ("text" in piece) text += piece.text;
       expect(piece.is).not.toBe("garbage");
     }
-    expect(stream.finished).toBe(true);
+    expect(stream.isFinished).toBe(true);
     return text + stream.close(stream.usage ?? NO_TOKENS, { cost: 1, currency: "EUR" });
   }
 

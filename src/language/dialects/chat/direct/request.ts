@@ -30,13 +30,13 @@ const CACHE_CONTROL = "cache_control";
 type HistoryFacts = {
   readonly quirks: readonly Quirk[];
   /** Whose seals on thoughts the model can open: its creator's; null: nobody's. */
-  readonly sealer: string | null;
+  readonly signer: string | null;
 };
 
 type HistoryRules = {
   /** How much of an answer stays here. What another family or another API has sealed is for them alone, so it does always. */
   readonly strips: "besides" | "thoughts" | "seals";
-  readonly signer: HistoryFacts["sealer"];
+  readonly signer: HistoryFacts["signer"];
   readonly developerRole: "known" | "unknown";
   /** What stands beside a tool call, signatures of the model that made it. They are for that model alone. */
   readonly signatures: "wanted" | "foreign";
@@ -96,7 +96,7 @@ function listPatches(
   return from === 0 ? [] : [{ key, json: json + text.slice(from) }];
 }
 
-function historyRules({ quirks, sealer: signer }: HistoryFacts, { text }: ParsedBody): HistoryRules {
+function historyRules({ quirks, signer: signer }: HistoryFacts, { text }: ParsedBody): HistoryRules {
   return {
     strips: stripLevel(quirks),
     signer,

@@ -17,7 +17,7 @@ export function usesAnswerTool({ call, facts }: ReplyContext): boolean {
 }
 
 /** The sequences the provider is told; an empty one is none. */
-export function sequencesOf({ stop }: Call): readonly string[] {
+export function stopSequencesOf({ stop }: Call): readonly string[] {
   return stop.filter((sequence) => sequence !== "");
 }
 
@@ -38,7 +38,7 @@ export class ReplyAssembler {
 
   constructor(asked: ReplyContext | undefined) {
     this.#byTool = asked !== undefined && usesAnswerTool(asked);
-    this.#sequences = asked === undefined ? [] : sequencesOf(asked.call);
+    this.#sequences = asked === undefined ? [] : stopSequencesOf(asked.call);
   }
 
   openTool(index: number, id: string, name: string): ReplyEvent[] {

@@ -4,7 +4,7 @@ import type { Call, ResponseFormat } from "../../../canon/call.ts";
 import { strictSchema } from "../../messages/upstream/schema.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 import { planReasoning, readsClaudeSignatures } from "./reasoning.ts";
-import { sequencesOf } from "./reply-assembler.ts";
+import { stopSequencesOf } from "./reply-assembler.ts";
 import { planTools } from "./tools.ts";
 import { encodeTurns } from "./turns.ts";
 
@@ -61,7 +61,7 @@ function isEmpty(object: JsonObject): boolean {
 
 function inferenceOf(call: Call, maxTokens: number | undefined): JsonObject {
   const { temperature, topP } = call;
-  const stopSequences = sequencesOf(call);
+  const stopSequences = stopSequencesOf(call);
   return {
     ...(maxTokens === undefined ? {} : { maxTokens }),
     ...(temperature === undefined ? {} : { temperature }),
