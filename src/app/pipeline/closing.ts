@@ -3,7 +3,7 @@ import type { Settled, UsedEnd } from "./settle.ts";
 
 /** The end of a stream, written once: `made` before it is settled, for who keeps its answer first, and else `close` after. */
 export function closingOf(
-  stream: Pick<ReplyStream, "close" | "final">,
+  stream: Pick<ReplyStream, "close" | "finalJson">,
   keepFirst: ((final: string) => Promise<void>) | undefined,
 ): { close(settled: Settled): string; readonly made: UsedEnd["made"] } {
   let last: string | undefined;

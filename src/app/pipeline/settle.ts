@@ -79,7 +79,7 @@ export type Asked = {
 function isBelieved(metered: Metered, { endpoint, model }: Attempt, { end = NO_CEILING }: Asked): boolean {
   const { usage, promptCount, promptReads = promptCount } = metered;
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
-  const told = usage && { usage, outputWeight: () => metered.outputWeight, readings: promptReads };
+  const told = usage && { usage, outputWeight: () => metered.outputWeight, promptReads };
   return told !== undefined && !isImplausibleUsage(told, context, end);
 }
 
