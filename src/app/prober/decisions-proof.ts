@@ -1,7 +1,7 @@
 import { decisionsLane } from "../../io/upstream/decisions-lane.ts";
-import type { DecisionAsk } from "../../language/decisions/call.ts";
-import { type DecisionImage, readImage } from "../../language/decisions/image.ts";
-import type { DecisionClient } from "../../language/decisions/render.ts";
+import type { DecisionCall } from "../../language/decisions/call.ts";
+import { type DecisionImage, decodeImage } from "../../language/decisions/image.ts";
+import type { DecisionRenderer } from "../../language/decisions/render.ts";
 import { failedFinding, type ProbeCall, type ProbeFinding, type ProbeTarget, provenFinding } from "./probe.ts";
 import { BLUE_SQUARE, RED_SQUARE } from "./squares.ts";
 
@@ -24,7 +24,7 @@ const coloured = (square: string): Posed => ({
 });
 
 function imageOf(url: string): DecisionImage {
-  const image = readImage(url);
+  const image = decodeImage(url);
   if ("problem" in image) throw new Error(`a square for proofs ${image.problem}`);
   return image;
 }
@@ -74,14 +74,14 @@ async function probabilityOf(
   ask: ProbeCall,
   used: { inputTokens: number; outputTokens: number },
 ): Promise<number | { readonly why: string }> {
-  const posed: DecisionAsk = {
+  const posed: DecisionCall = {
     model: endpoint.model,
     state,
     images,
     questions: [{ key: KEY, id: KEY, type: "noul", instructions }],
   };
   let found: number | undefined;
-  const client: DecisionClient = {
+  const client: DecisionRenderer = {
     refusals: "answered",
     render({ answers }) {
       const answer = answers.get(KEY);

@@ -13,7 +13,7 @@ import {
 import type { Surface } from "../../domain/record/record.ts";
 import { expectedUnitNanos, unitRates } from "../../domain/routing/cost.ts";
 import { divideHalfUp } from "../../kit/money.ts";
-import { transcriptTokens } from "../../language/transcriptions/duration.ts";
+import { expectedTranscriptTokens } from "../../language/transcriptions/duration.ts";
 import type { Bounds, Selection } from "./catalogue-filter.ts";
 import { shownEndpoints, shownModels } from "./public-catalogue.ts";
 
@@ -95,7 +95,7 @@ const MINUTES = [
   {
     surface: "transcriptions",
     inputTokens: 0,
-    units: { characters: 0, seconds: 60, audioTokens: 0, transcript: transcriptTokens(60) },
+    units: { characters: 0, seconds: 60, audioTokens: 0, transcript: expectedTranscriptTokens(60) },
   },
 ] as const;
 

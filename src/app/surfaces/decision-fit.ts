@@ -6,18 +6,18 @@ import { logprobsFactsOf } from "../../io/upstream/decisions-lane.ts";
 import { pluralize } from "../../kit/pluralize.ts";
 import {
   criteriaPath,
-  type DecisionAsk,
+  type DecisionCall,
   type DecisionQuestion,
-  type DecisionSize,
+  type DecisionTokenEstimate,
   stateText,
 } from "../../language/decisions/call.ts";
-import { tilesOf } from "../../language/decisions/image.ts";
-import { readableMax } from "../../language/decisions/logprobs.ts";
+import { imageTiles } from "../../language/decisions/image.ts";
+import { readableLimits } from "../../language/decisions/logprobs.ts";
 
 /** What an endpoint cannot do of a request; undefined when it can do all of it. */
 export function unfitFor(
-  ask: DecisionAsk,
-  size: DecisionSize,
+  ask: DecisionCall,
+  size: DecisionTokenEstimate,
   endpoint: Endpoint,
   model: Model,
 ): Shortcoming | undefined {
@@ -30,33 +30,33 @@ export function unfitFor(
   );
 }
 
-function imagesUnfit(ask: DecisionAsk, endpoint: Endpoint, decisions: DecisionFacts): Shortcoming | undefined {
+function imagesUnfit(ask: DecisionCall, endpoint: Endpoint, decisions: DecisionFacts): Shortcoming | undefined {
   const { images } = ask;
   if (images.length === 0) return undefined;
   if (decisions.images === null)
     return {
       reason: "takes no images",
-      param: ask.field ?? "images",
+      param: ask.inputField ?? "images",
       fault: fault("image_input_not_supported", {
         message: `No endpoint of ${endpoint.model} takes images with decisions. Leave them out, or choose a model with svc_decision_images.`,
-        param: ask.field ?? "images",
+        param: ask.inputField ?? "images",
       }),
     };
   const { imagesMax, imageTilesMax } = decisions;
   if (imagesMax !== null && images.length > imagesMax)
-    return beyond(ask.field ?? "images", `takes at most ${pluralize(imagesMax, "image")}`, endpoint);
-  const large = images.findIndex((image) => (tilesOf(image) ?? 0) > (imageTilesMax ?? Number.POSITIVE_INFINITY));
+    return beyond(ask.inputField ?? "images", `takes at most ${pluralize(imagesMax, "image")}`, endpoint);
+  const large = images.findIndex((image) => (imageTiles(image) ?? 0) > (imageTilesMax ?? Number.POSITIVE_INFINITY));
   if (large < 0) return undefined;
   const pixels = (imageTilesMax ?? 0) * 32 * 32;
-  return beyond(ask.field ?? `images.${large}`, `takes images of about ${pixels} pixels at most`, endpoint);
+  return beyond(ask.inputField ?? `images.${large}`, `takes images of about ${pixels} pixels at most`, endpoint);
 }
 
-function questionsUnfit(ask: DecisionAsk, endpoint: Endpoint, decisions: DecisionFacts): Shortcoming | undefined {
+function questionsUnfit(ask: DecisionCall, endpoint: Endpoint, decisions: DecisionFacts): Shortcoming | undefined {
   const { questionsMax } = decisions;
   if (questionsMax !== null && ask.questions.length > questionsMax)
     return beyond("questions", `takes at most ${pluralize(questionsMax, "question")}`, endpoint);
   const readable =
-    endpoint.decisionsInterface === "logprobs" ? readableMax(logprobsFactsOf(endpoint, decisions)) : UNBOUNDED;
+    endpoint.decisionsInterface === "logprobs" ? readableLimits(logprobsFactsOf(endpoint, decisions)) : UNBOUNDED;
   const options = Math.min(decisions.optionsMax ?? Number.POSITIVE_INFINITY, readable.options);
   const levels = Math.min(decisions.levelsMax ?? Number.POSITIVE_INFINITY, readable.levels);
   for (const question of ask.questions) {
@@ -79,17 +79,23 @@ function hasPlainNames(question: DecisionQuestion): boolean {
   return new Set(names).size === names.length && names.every((name) => !/\p{Cc}|\u2028|\u2029/u.test(name));
 }
 
-function tooLong(ask: DecisionAsk, size: DecisionSize, endpoint: Endpoint, model: Model): Shortcoming | undefined {
+function tooLong(
+  ask: DecisionCall,
+  size: DecisionTokenEstimate,
+  endpoint: Endpoint,
+  model: Model,
+): Shortcoming | undefined {
   const most = endpoint.decisions?.bodyMaxBytes;
-  if (most != null && bytesOf(ask) > most) return beyond(ask.field ?? "state", `reads at most ${most} bytes`, endpoint);
+  if (most != null && bytesOf(ask) > most)
+    return beyond(ask.inputField ?? "state", `reads at most ${most} bytes`, endpoint);
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
   const tokens = requestsFor(size, endpoint).reduce((largest, one) => Math.max(largest, one), 0);
   if (context === null || tokens <= context) return undefined;
   const message = `The state and the questions are too long: ${tokens} tokens > ${context} maximum, by the gateway's estimate for ${endpoint.model}. Shorten them, or choose a model that takes more.`;
   return {
     reason: `takes at most ${context} tokens of context, the request has about ${tokens}`,
-    param: ask.field ?? "state",
-    fault: fault("context_length_exceeded", { message, param: ask.field ?? "state" }),
+    param: ask.inputField ?? "state",
+    fault: fault("context_length_exceeded", { message, param: ask.inputField ?? "state" }),
   };
 }
 
@@ -100,13 +106,16 @@ function beyond(param: string, reason: string, { model }: Endpoint): Shortcoming
 }
 
 /** Tokens of each request that an endpoint is sent: one for all questions, or one for each. */
-export function requestsFor({ stateTokens, questionTokens }: DecisionSize, { decisionsInterface }: Endpoint): number[] {
+export function requestsFor(
+  { stateTokens, questionTokens }: DecisionTokenEstimate,
+  { decisionsInterface }: Endpoint,
+): number[] {
   if (decisionsInterface === "logprobs") return questionTokens.map((tokens) => stateTokens + tokens);
   return [questionTokens.reduce((sum, tokens) => sum + tokens, stateTokens)];
 }
 
 /** The body as it will be, but for a few marks. */
-function bytesOf({ state, questions, images }: DecisionAsk): number {
+function bytesOf({ state, questions, images }: DecisionCall): number {
   const pictures = images.reduce((sum, { base64 }) => sum + base64.length + 64, 0);
   return pictures + Buffer.byteLength(stateText(state)) + Buffer.byteLength(JSON.stringify(questions));
 }

@@ -4,8 +4,12 @@ import type { Demand } from "../../domain/routing/capability.ts";
 import { decisionsLane } from "../../io/upstream/decisions-lane.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { conservativeTextTokens, expectedTextTokens } from "../../language/canon/estimate.ts";
-import { type DecisionAsk, type DecisionSize, sizeOf } from "../../language/decisions/call.ts";
-import type { DecisionClient } from "../../language/decisions/render.ts";
+import {
+  type DecisionCall,
+  type DecisionTokenEstimate,
+  estimateDecisionTokens,
+} from "../../language/decisions/call.ts";
+import type { DecisionRenderer } from "../../language/decisions/render.ts";
 import type { Bound, Errand } from "../pipeline/inference-request.ts";
 import type { Outline } from "../pipeline/plan.ts";
 import type { Way } from "../pipeline/reasoning-choice.ts";
@@ -20,13 +24,13 @@ export class DecisionsErrand implements Errand {
   readonly streaming = false;
   readonly inputTokens: number;
   readonly detail: JsonObject;
-  readonly #ask: DecisionAsk;
-  readonly #client: DecisionClient;
-  #reservedSize: DecisionSize | undefined;
+  readonly #ask: DecisionCall;
+  readonly #client: DecisionRenderer;
+  #reservedSize: DecisionTokenEstimate | undefined;
 
-  constructor(ask: DecisionAsk, client: DecisionClient, unserved?: Demand["unserved"]) {
+  constructor(ask: DecisionCall, client: DecisionRenderer, unserved?: Demand["unserved"]) {
     this.#ask = ask;
-    const size = sizeOf(ask, expectedTextTokens);
+    const size = estimateDecisionTokens(ask, expectedTextTokens);
     this.#client = client;
     this.detail = detailOf(ask);
     this.inputTokens = size.questionTokens.reduce((sum, tokens) => sum + tokens, size.stateTokens);
@@ -53,8 +57,8 @@ export class DecisionsErrand implements Errand {
   }
 
   /** A hold is a bound: what is expected is too little for it. */
-  #reserved(): DecisionSize {
-    this.#reservedSize ??= sizeOf(this.#ask, conservativeTextTokens);
+  #reserved(): DecisionTokenEstimate {
+    this.#reservedSize ??= estimateDecisionTokens(this.#ask, conservativeTextTokens);
     return this.#reservedSize;
   }
 
@@ -67,12 +71,12 @@ export class DecisionsErrand implements Errand {
   }
 }
 
-function readBy(endpoint: Endpoint, size: DecisionSize): number {
+function readBy(endpoint: Endpoint, size: DecisionTokenEstimate): number {
   return requestsFor(size, endpoint).reduce((sum, tokens) => sum + tokens, 0);
 }
 
 /** The number of questions and their types: nothing of what they say. */
-function detailOf({ questions, images }: DecisionAsk): JsonObject {
+function detailOf({ questions, images }: DecisionCall): JsonObject {
   const count = (type: string) => questions.filter((question) => question.type === type).length;
   const types = Object.fromEntries(
     (["noul", "choice", "score"] as const).flatMap((type) => (count(type) === 0 ? [] : [[type, count(type)] as const])),

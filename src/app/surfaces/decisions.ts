@@ -4,10 +4,10 @@ import { OpenaiDecisionRequest } from "../../contract/schemas/openai-decisions.t
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { isJsonObject, type JsonObject, type ParsedBody, parseJsonText } from "../../kit/json.ts";
 import { losslessMember } from "../../kit/lossless-json.ts";
-import type { DecisionAsk } from "../../language/decisions/call.ts";
-import { decodeOpenaiDecision } from "../../language/decisions/openai-request.ts";
-import { type DecisionClient, decisionClient } from "../../language/decisions/render.ts";
-import { decodeDecision } from "../../language/decisions/request.ts";
+import type { DecisionCall } from "../../language/decisions/call.ts";
+import { decodeOpenaiRequest } from "../../language/decisions/openai-request.ts";
+import { type DecisionRenderer, decisionRenderer } from "../../language/decisions/render.ts";
+import { decodeRequest } from "../../language/decisions/request.ts";
 import { type Handler, principalOf, streamed } from "../exchange.ts";
 import type { Decoded } from "../pipeline/decoded.ts";
 import type { Gateway } from "../pipeline/gateway-deps.ts";
@@ -27,7 +27,7 @@ export function decisionsHandlers(gateway: Gateway): Record<string, Handler> {
   return { createDecision: surface(specified), createOpenaiDecision: surface(openai) };
 }
 
-type Asked = { readonly ask: DecisionAsk; readonly client: DecisionClient };
+type Asked = { readonly ask: DecisionCall; readonly client: DecisionRenderer };
 
 function specified(body: ParsedBody, { currency }: Workspace): Asked {
   requireSizes(body.value);
@@ -37,14 +37,14 @@ function specified(body: ParsedBody, { currency }: Workspace): Asked {
   // An object of any shape has nothing to be checked; it is told with the digits that its numbers have.
   const state = isJsonObject(value["state"]) ? losslessMember(body, "state") : undefined;
   const request = decodeWith(DecisionRequest, isJsonObject(state) ? { ...value, state: {} } : value);
-  const ask = decodeDecision(isJsonObject(state) ? { ...request, state } : request);
-  return { ask, client: decisionClient(currency) };
+  const ask = decodeRequest(isJsonObject(state) ? { ...request, state } : request);
+  return { ask, client: decisionRenderer(currency) };
 }
 
 function openai(body: ParsedBody): Asked {
   const { value } = body;
   const exact = { ...value, input: losslessMember(body, "input"), questions: losslessMember(body, "questions") };
-  return decodeOpenaiDecision(decodeWith(OpenaiDecisionRequest, exact));
+  return decodeOpenaiRequest(decodeWith(OpenaiDecisionRequest, exact));
 }
 
 /** What is far too many is refused before all of it is read: that would keep everybody else waiting. */

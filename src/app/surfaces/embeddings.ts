@@ -6,8 +6,8 @@ import type { Shortcoming } from "../../domain/routing/capability.ts";
 import { embeddingsLane } from "../../io/upstream/embeddings-lane.ts";
 import { conservativeTextTokens } from "../../language/canon/estimate.ts";
 import { decodeRoutingHints } from "../../language/canon/routing-hints.ts";
-import type { EmbeddingAsk, EmbeddingInputs } from "../../language/embeddings/call.ts";
-import { readInputs } from "../../language/embeddings/request.ts";
+import type { EmbeddingCall, EmbeddingInputs } from "../../language/embeddings/call.ts";
+import { decodeInputs } from "../../language/embeddings/request.ts";
 import { type Handler, streamed } from "../exchange.ts";
 import type { Decoded } from "../pipeline/decoded.ts";
 import type { Gateway } from "../pipeline/gateway-deps.ts";
@@ -34,7 +34,7 @@ async function decodeEmbeddings(bytes: Buffer, tokens: Gateway["tokens"]): Promi
     errand: new EmbeddingsErrand({
       model: request.model,
       inputs,
-      weights: weightsOf(inputs),
+      inputTokens: weightsOf(inputs),
       dimensions: request.dimensions ?? undefined,
       encoding: request.encoding_format ?? "float",
       user: request.user ?? undefined,
@@ -44,9 +44,9 @@ async function decodeEmbeddings(bytes: Buffer, tokens: Gateway["tokens"]): Promi
 }
 
 async function inputsOf(input: unknown, tokens: Gateway["tokens"]): Promise<EmbeddingInputs> {
-  const given = readInputs(input);
+  const given = decodeInputs(input);
   if (given.is === "texts") return given;
-  const { lists, form } = given;
+  const { lists, shape } = given;
   const words = await tokens.decode(lists);
   if (words.is === "busy")
     throw fault("service_unavailable", {
@@ -54,7 +54,7 @@ async function inputsOf(input: unknown, tokens: Gateway["tokens"]): Promise<Embe
       headers: { "retry-after": "2" },
     });
   if (words.is === "unknown") {
-    const param = form === "one" ? "input" : `input.${words.list}`;
+    const param = shape === "one" ? "input" : `input.${words.list}`;
     throw invalidValue(param, `${words.token} is no token of cl100k_base. Send texts instead`);
   }
   return { is: "tokens", lists, texts: words.texts };
@@ -68,11 +68,11 @@ class EmbeddingsErrand implements Errand {
   readonly outline: Outline;
   readonly streaming = false;
   readonly inputTokens: number;
-  readonly #ask: EmbeddingAsk;
+  readonly #ask: EmbeddingCall;
 
-  constructor(ask: EmbeddingAsk) {
+  constructor(ask: EmbeddingCall) {
     this.#ask = ask;
-    this.inputTokens = ask.weights.reduce((sum, weight) => sum + weight, 0);
+    this.inputTokens = ask.inputTokens.reduce((sum, weight) => sum + weight, 0);
     this.outline = {
       model: ask.model,
       wishes: ask.wishes,
@@ -108,8 +108,8 @@ class EmbeddingsErrand implements Errand {
 /** An input that is estimated at this many times what an endpoint reads is too long for it, however it counts. */
 const ESTIMATE_MARGIN = 2;
 
-function shortcomingOf(endpoint: Endpoint, model: Model, ask: EmbeddingAsk): Shortcoming | undefined {
-  const { dimensions, weights } = ask;
+function shortcomingOf(endpoint: Endpoint, model: Model, ask: EmbeddingCall): Shortcoming | undefined {
+  const { dimensions, inputTokens } = ask;
   // What comes in this length anyway need not be asked for.
   const isUsual = dimensions === undefined || dimensions === model.embeddingDimensions;
   if (!isUsual && endpoint.embeddings?.dimensions !== true)
@@ -117,14 +117,14 @@ function shortcomingOf(endpoint: Endpoint, model: Model, ask: EmbeddingAsk): Sho
   const { limits } = endpoint;
   const most = limits.maxInputTokens ?? limits.contextTokens ?? model.contextTokens;
   if (most === null) return undefined;
-  const at = weights.findIndex((weight) => weight > ESTIMATE_MARGIN * most);
+  const at = inputTokens.findIndex((weight) => weight > ESTIMATE_MARGIN * most);
   return at < 0 ? undefined : tooLong(at, most, ask);
 }
 
 /** Some providers read the beginning of such a text and say nothing: its vector would stand for another text. */
-function tooLong(at: number, most: number, { model, weights }: EmbeddingAsk): Shortcoming {
-  const param = weights.length === 1 ? "input" : `input.${at}`;
-  const message = `Field "${param}" is too long: about ${weights[at]} tokens by the gateway's estimate, and ${model} reads at most ${most} in one input. Cut it into shorter ones.`;
+function tooLong(at: number, most: number, { model, inputTokens }: EmbeddingCall): Shortcoming {
+  const param = inputTokens.length === 1 ? "input" : `input.${at}`;
+  const message = `Field "${param}" is too long: about ${inputTokens[at]} tokens by the gateway's estimate, and ${model} reads at most ${most} in one input. Cut it into shorter ones.`;
   const reason = `reads at most ${most} tokens in one input`;
   return { reason, param, fault: fault("context_length_exceeded", { message, param }) };
 }

@@ -14,15 +14,15 @@ import {
   needsSegments,
   needsWords,
   TRANSCRIPTION_PARAMETERS,
-  type TranscriptionAsk,
+  type TranscriptionCall,
   type TranscriptionParameter,
 } from "../../language/transcriptions/call.ts";
 import {
-  heardTokensAtMost,
-  secondsAtMost,
-  secondsHeld,
-  transcriptTokens,
-  WRITTEN_TOKENS_PER_SECOND,
+  expectedTranscriptTokens,
+  maxAudioInputTokens,
+  maxSeconds,
+  secondsToHold,
+  TEXT_TOKENS_PER_SECOND_MAX,
 } from "../../language/transcriptions/duration.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
 import type { Decoded } from "../pipeline/decoded.ts";
@@ -69,13 +69,13 @@ function decodeTranscription({ fields, file }: ArrivedForm): Decoded {
   return { errand: new TranscriptionErrand(ask, file) };
 }
 
-function askOf(request: TranscriptionRequest): TranscriptionAsk {
+function askOf(request: TranscriptionRequest): TranscriptionCall {
   const format = request.response_format ?? "json";
-  const streaming = request.stream ?? false;
+  const isStreaming = request.stream ?? false;
   const granularities = [...new Set(request.timestamp_granularities ?? [])];
   if (granularities.length > 0 && format !== "verbose_json")
     throw invalidValue("timestamp_granularities", "it needs response_format verbose_json");
-  if (streaming && format !== "json" && format !== "text")
+  if (isStreaming && format !== "json" && format !== "text")
     throw invalidValue("stream", `there are no events for response_format ${format}: use json or text`);
   if (request.include != null && format !== "json") throw invalidValue("include", "it needs response_format json");
   const parameters = Object.fromEntries(
@@ -85,7 +85,7 @@ function askOf(request: TranscriptionRequest): TranscriptionAsk {
     }),
   );
   const wishes = decodeRoutingHints({ provider: request.provider });
-  return { model: request.model, format, streaming, granularities, parameters, wishes };
+  return { model: request.model, format, isStreaming, granularities, parameters, wishes };
 }
 
 /** A value as a form carries it. */
@@ -101,16 +101,16 @@ class TranscriptionErrand implements Errand {
   readonly outline: Outline;
   readonly streaming: boolean;
   readonly inputTokens: number;
-  readonly #ask: TranscriptionAsk;
+  readonly #ask: TranscriptionCall;
   readonly #file: ArrivedFile;
 
-  constructor(ask: TranscriptionAsk, file: ArrivedFile) {
+  constructor(ask: TranscriptionCall, file: ArrivedFile) {
     this.#ask = ask;
     this.#file = file;
-    this.streaming = ask.streaming;
-    const seconds = secondsAtMost(file);
+    this.streaming = ask.isStreaming;
+    const seconds = maxSeconds(file);
     const { prompt } = ask.parameters;
-    this.inputTokens = heardTokensAtMost(seconds) + (typeof prompt === "string" ? conservativeTextTokens(prompt) : 0);
+    this.inputTokens = maxAudioInputTokens(seconds) + (typeof prompt === "string" ? conservativeTextTokens(prompt) : 0);
     this.outline = {
       model: ask.model,
       wishes: ask.wishes,
@@ -119,7 +119,7 @@ class TranscriptionErrand implements Errand {
         parameters: [],
         inputTokens: 0,
         maxOutputTokens: undefined,
-        units: { characters: 0, seconds, audioTokens: 0, transcript: transcriptTokens(seconds) },
+        units: { characters: 0, seconds, audioTokens: 0, transcript: expectedTranscriptTokens(seconds) },
         fits: (endpoint) => shortcomingOf(endpoint, ask, file),
       },
     };
@@ -131,9 +131,9 @@ class TranscriptionErrand implements Errand {
   }
 
   boundAt({ price }: Attempt): Bound {
-    const seconds = secondsHeld(this.#file);
+    const seconds = secondsToHold(this.#file);
     if (price.perMinuteAudio !== null) return { inputTokens: 0, outputTokens: 0, seconds };
-    return { inputTokens: this.inputTokens, outputTokens: seconds * WRITTEN_TOKENS_PER_SECOND };
+    return { inputTokens: this.inputTokens, outputTokens: seconds * TEXT_TOKENS_PER_SECOND_MAX };
   }
 
   wayTo({ endpoint, price }: Attempt): Way {
@@ -151,14 +151,14 @@ class TranscriptionErrand implements Errand {
 
 function shortcomingOf(
   { transcriptions: facts, prices }: Endpoint,
-  ask: TranscriptionAsk,
+  ask: TranscriptionCall,
   file: ArrivedFile,
 ): Shortcoming | undefined {
   if (facts === null) return { reason: "has no interface for transcripts", param: "model" };
   if (needsSegments(ask) && !facts.segments)
     return { reason: `gives no times of segments, which ${ask.format} is made from`, param: "response_format" };
   if (needsWords(ask) && !facts.words) return { reason: "gives no times of words", param: "timestamp_granularities" };
-  if (ask.streaming && !facts.stream)
+  if (ask.isStreaming && !facts.stream)
     return { reason: "does not send transcripts while it makes them", param: "stream" };
   const told = TRANSCRIPTION_PARAMETERS.filter((name) => ask.parameters[name] !== undefined);
   const untold = told.find((name) => !facts.parameters.includes(name));
@@ -169,7 +169,7 @@ function shortcomingOf(
   if (facts.maxBytes !== null && file.bytes > facts.maxBytes) return tooLarge(facts.maxBytes, ask.model);
   const isBySecond = prices.some(({ perMinuteAudio }) => perMinuteAudio !== null);
   // Who leaves a stream before its last event would leave before anybody says how long the file was.
-  const isTold = !ask.streaming && tellsSeconds(facts, ask);
+  const isTold = !ask.isStreaming && tellsSeconds(facts, ask);
   return file.seconds === undefined && isBySecond && !isTold ? unmeasured(ask) : undefined;
 }
 
@@ -183,8 +183,8 @@ function tooLarge(maxBytes: number, model: string): Shortcoming {
 }
 
 /** Billed by the second, by somebody who does not say how many there were, or only at the end of a stream. */
-function unmeasured({ streaming }: TranscriptionAsk): Shortcoming {
-  const whole = streaming ? ". Or send it without stream" : "";
+function unmeasured({ isStreaming }: TranscriptionCall): Shortcoming {
+  const whole = isStreaming ? ". Or send it without stream" : "";
   const problem = `How long this file is could not be measured, and it would be billed by the second. Send it as mp3, flac or ogg, as wav with plain samples, as m4a or mp4 with AAC, or as webm with Opus${whole}`;
   return {
     reason: "is billed by the second and does not say in time how many there were, and the file could not be measured",

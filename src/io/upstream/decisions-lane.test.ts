@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
-import type { DecisionAsk } from "../../language/decisions/call.ts";
-import { readImage } from "../../language/decisions/image.ts";
-import { decisionClient } from "../../language/decisions/render.ts";
+import type { DecisionCall } from "../../language/decisions/call.ts";
+import { decodeImage } from "../../language/decisions/image.ts";
+import { decisionRenderer } from "../../language/decisions/render.ts";
 import { catalogueFiles } from "../catalogue-files.ts";
 import { decisionsLane } from "./decisions-lane.ts";
 import type { Lane } from "./lane.ts";
 
-const PIXEL = readImage(
+const PIXEL = decodeImage(
   `data:image/png;base64,${Buffer.from("89504e470d0a1a0a0000000d4948445200000001000000010802000000", "hex").toString("base64")}`,
 );
 const loaded = await loadCatalogue(
@@ -19,7 +19,7 @@ const loaded = await loadCatalogue(
 if ("problems" in loaded) throw new Error("the catalogue does not load");
 const { snapshot } = loaded;
 
-function asking(endpoint: Endpoint): DecisionAsk {
+function asking(endpoint: Endpoint): DecisionCall {
   if ("problem" in PIXEL) throw new Error(PIXEL.problem);
   return {
     model: endpoint.model,
@@ -36,7 +36,7 @@ function laneTo(id: string): Lane {
   const endpoint = snapshot.endpoints.get(id);
   const model: Model | undefined = snapshot.models.get(endpoint?.model ?? "");
   if (endpoint === undefined || model === undefined) throw new Error(`${id} is not in the catalogue`);
-  return decisionsLane(asking(endpoint), { endpoint, model, client: decisionClient("EUR") });
+  return decisionsLane(asking(endpoint), { endpoint, model, client: decisionRenderer("EUR") });
 }
 
 const bodiesOf = (lane: Lane) =>
@@ -58,8 +58,8 @@ test("DEC-07 what is asked once for each question is written when its turn comes
   };
   const ids = Array.from({ length: 32 }, (_, at) => `q${at}`);
   const questions = ids.map((id) => ({ key: id, id, type: "noul" as const, instructions: "Is it open?" }));
-  const ask: DecisionAsk = { model: endpoint.model, state, images: [], questions };
-  const { parts } = decisionsLane(ask, { endpoint, model, client: decisionClient("EUR") });
+  const ask: DecisionCall = { model: endpoint.model, state, images: [], questions };
+  const { parts } = decisionsLane(ask, { endpoint, model, client: decisionRenderer("EUR") });
   expect([parts?.lanes.length, written]).toEqual([32, 0]);
   parts?.lanes[0]?.encode();
   expect(written).toBe(1);

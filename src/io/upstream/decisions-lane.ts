@@ -8,18 +8,28 @@ import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
 import { isImplausibleUsage } from "../../language/canon/usage-plausibility.ts";
-import { type DecisionAsk, type DecisionQuestion, questionPath, tokensEnd } from "../../language/decisions/call.ts";
+import {
+  type DecisionCall,
+  type DecisionQuestion,
+  implausibleUsage,
+  questionPath,
+} from "../../language/decisions/call.ts";
 import {
   decodeLogprobs,
   encodeLogprobs,
-  type LogprobsFacts,
-  type LogprobsReading,
+  type LogprobsOptions,
+  type LogprobsReply,
   logprobsPath,
   TOP_LOGPROBS,
 } from "../../language/decisions/logprobs.ts";
-import type { DecisionClient } from "../../language/decisions/render.ts";
-import { type Checked, checkReply, wrongAt } from "../../language/decisions/validate.ts";
-import { type DecisionWire, decodeDecisionProblem, isRefusal, pathOf } from "../../language/decisions/wire-format.ts";
+import type { DecisionRenderer } from "../../language/decisions/render.ts";
+import { type DecisionAnswers, unusableQuestion, validateReply } from "../../language/decisions/validate.ts";
+import {
+  type DecisionWireFormat,
+  decodeDecisionProblem,
+  isRefusal,
+  requestPath,
+} from "../../language/decisions/wire-format.ts";
 import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
 import { geminiUpstream } from "../../language/dialects/gemini/upstream/dialect.ts";
 import { DECISION_WIRES } from "./decision-wires.ts";
@@ -30,11 +40,11 @@ import { factsOf } from "./lanes.ts";
 export type DecisionTarget = {
   readonly endpoint: Endpoint;
   readonly model: Model;
-  readonly client: DecisionClient;
+  readonly client: DecisionRenderer;
 };
 
 /** The way to an endpoint that answers typed questions: whole or not at all. */
-export function decisionsLane(ask: DecisionAsk, target: DecisionTarget): Lane {
+export function decisionsLane(ask: DecisionCall, target: DecisionTarget): Lane {
   const { decisions, decisionsInterface } = target.endpoint;
   if (decisions === null || decisionsInterface === null)
     throw new Error(`${target.endpoint.id} has no interface for decisions`);
@@ -48,14 +58,14 @@ type Base = Pick<
   "surface" | "headers" | "streamType" | "keepAlive" | "effort" | "dropped" | "unusable" | "openFrames" | "openStream"
 >;
 
-function baseOf({ advisory = NOTHING_DROPPED }: DecisionAsk): Base {
+function baseOf({ ignoredFields = NOTHING_DROPPED }: DecisionCall): Base {
   return {
     surface: null,
     headers: {},
     streamType: "text/event-stream",
     keepAlive: "",
     effort: undefined,
-    dropped: advisory,
+    dropped: ignoredFields,
     unusable: "upstream_invalid_answer",
     openFrames: (max) => new SseReader(max),
     openStream() {
@@ -64,18 +74,18 @@ function baseOf({ advisory = NOTHING_DROPPED }: DecisionAsk): Base {
   };
 }
 
-function wireLane(ask: DecisionAsk, target: DecisionTarget, decisions: DecisionFacts, wire: DecisionWire): Lane {
+function wireLane(ask: DecisionCall, target: DecisionTarget, decisions: DecisionFacts, wire: DecisionWireFormat): Lane {
   const { upstreamModel } = target.endpoint;
   const facts = { upstreamModel, ...decisions };
   return {
     ...baseOf(ask),
-    path: pathOf(wire, facts),
+    path: requestPath(wire, facts),
     auth: "bearer",
     encode: () => JSON.stringify(wire.encode(ask, facts)),
     decodeWhole(bytes, headers) {
       const reply = wire.decode(tryParseJson(bytes), facts, headers);
       if (reply === undefined) return { unusable: "not an answer of its format" };
-      const answers = checkReply(reply, ask.questions, decisions.decimals);
+      const answers = validateReply(reply, ask.questions, decisions.decimals);
       if ("unusable" in answers) return answers;
       const { usage, upstreamId } = reply;
       return wholeOf({ ask, target, answers, usage: usage && { ...NO_AUDIO, ...usage }, upstreamId, requests: 1 });
@@ -88,9 +98,9 @@ function wireLane(ask: DecisionAsk, target: DecisionTarget, decisions: DecisionF
 const NO_AUDIO = { audioInputTokens: 0, audioOutputTokens: 0 } as const;
 
 type Whole = {
-  readonly ask: DecisionAsk;
+  readonly ask: DecisionCall;
   readonly target: DecisionTarget;
-  readonly answers: Checked;
+  readonly answers: DecisionAnswers;
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
   /** How many requests the figures are of. */
@@ -104,7 +114,7 @@ function wholeOf({ ask, target, answers, usage, upstreamId, requests }: Whole): 
   const context = endpoint.limits.contextTokens ?? model.contextTokens;
   // Some read everything again for each question of a request.
   const promptReads = ask.questions.length;
-  if (isImplausibleUsage({ usage, outputWeight: () => 0, promptReads }, context, tokensEnd(ask)))
+  if (isImplausibleUsage({ usage, outputWeight: () => 0, promptReads }, context, implausibleUsage(ask)))
     return { unusable: "the provider reported more than it can have read" };
   const declined = ask.questions.filter(({ key }) => answers.get(key)?.type === "refusal");
   // Nobody answers without reading; who declines may do that for nothing.
@@ -117,8 +127,8 @@ function wholeOf({ ask, target, answers, usage, upstreamId, requests }: Whole): 
     promptCount: requests,
     promptReads,
     declined: declined.length > 0 && client.refusals === "fault" ? refusedFault(declined, target) : undefined,
-    render: (counted, shown) =>
-      client.render({ model: endpoint.model, questions: ask.questions, answers, counted, shown }),
+    render: (counted, cost) =>
+      client.render({ model: endpoint.model, questions: ask.questions, answers, usage: counted, cost }),
   };
 }
 
@@ -137,8 +147,8 @@ function refusedFault(questions: readonly DecisionQuestion[], { endpoint }: Deci
 }
 
 /** One request for each question, joined to one answer. */
-function logprobsLane(ask: DecisionAsk, target: DecisionTarget, decisions: DecisionFacts): Lane {
-  const readings: LogprobsReading[] = [];
+function logprobsLane(ask: DecisionCall, target: DecisionTarget, decisions: DecisionFacts): Lane {
+  const readings: LogprobsReply[] = [];
   const lanes = ask.questions.map((question, at) =>
     questionLane(ask, { question, place: at + 1 }, target, decisions, (reading) => {
       readings[at] = reading;
@@ -153,11 +163,11 @@ function logprobsLane(ask: DecisionAsk, target: DecisionTarget, decisions: Decis
 const UNROUNDED_DECIMALS = 12;
 
 function questionLane(
-  ask: DecisionAsk,
+  ask: DecisionCall,
   { question, place }: { readonly question: DecisionQuestion; readonly place: number },
   target: DecisionTarget,
   decisions: DecisionFacts,
-  kept: (reading: LogprobsReading) => void,
+  kept: (reading: LogprobsReply) => void,
 ): Lane {
   const { endpoint, model } = target;
   const facts = logprobsFactsOf(endpoint, decisions);
@@ -171,11 +181,11 @@ function questionLane(
     encode: () => encodeLogprobs(ask, question, dialect, modelFacts, facts),
     decodeWhole(bytes: Buffer, _headers: IncomingHttpHeaders) {
       const reading = decodeLogprobs(bytes, question, dialect, facts);
-      if ("unusable" in reading) return wrongAt(place, reading.unusable);
+      if ("unusable" in reading) return unusableQuestion(place, reading.unusable);
       const { answer, usage, upstreamId } = reading;
       const one = [question];
       const reply = { answers: [[question.id, answer] as const], truncated: false };
-      const answers = checkReply(reply, one, UNROUNDED_DECIMALS, place);
+      const answers = validateReply(reply, one, UNROUNDED_DECIMALS, place);
       if ("unusable" in answers) return answers;
       kept(reading);
       return wholeOf({ ask: { ...ask, questions: one }, target, answers, usage, upstreamId, requests: 1 });
@@ -188,23 +198,23 @@ function questionLane(
 export function logprobsFactsOf(
   { dialects: [dialect] }: Pick<Endpoint, "dialects">,
   { topLogprobs, logprobs, thinkingOff }: DecisionFacts,
-): LogprobsFacts {
+): LogprobsOptions {
   const form = dialect === "D3" ? "gemini" : "chat";
-  return { form, askedBy: logprobs, top: topLogprobs ?? TOP_LOGPROBS, thinkingOff };
+  return { form, requestedBy: logprobs, top: topLogprobs ?? TOP_LOGPROBS, thinkingOff };
 }
 
 function joined(
-  ask: DecisionAsk,
+  ask: DecisionCall,
   target: DecisionTarget,
-  readings: readonly LogprobsReading[],
+  readings: readonly LogprobsReply[],
 ): WholeReply | UnusableReply {
-  const answers = checkReply(
+  const answers = validateReply(
     {
       answers: ask.questions.flatMap(({ id }, place) => {
         const reading = readings[place];
         return reading === undefined ? [] : [[id, reading.answer] as const];
       }),
-      truncated: false,
+      isTruncated: false,
     },
     ask.questions,
     UNROUNDED_DECIMALS,

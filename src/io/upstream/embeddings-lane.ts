@@ -6,16 +6,21 @@ import { SseReader } from "../../kit/sse.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { NO_CEILING, PLAUSIBLE_FACTOR, PROVIDER_OVERHEAD_TOKENS } from "../../language/canon/usage-plausibility.ts";
-import { type EmbeddingAsk, type EmbeddingInputs, partsOf, type Room } from "../../language/embeddings/call.ts";
+import {
+  type BatchLimits,
+  type EmbeddingCall,
+  type EmbeddingInputs,
+  splitIntoBatches,
+} from "../../language/embeddings/call.ts";
 import { bedrockCohere, bedrockNova, bedrockTitan, cohereEmbeddings } from "../../language/embeddings/cohere.ts";
 import { geminiEmbeddings, vertexEmbeddings } from "../../language/embeddings/gemini.ts";
 import { mistralEmbeddings, openaiEmbeddings } from "../../language/embeddings/openai.ts";
 import { renderEmbeddings } from "../../language/embeddings/render.ts";
-import { type Writing, type Written, writeVector } from "../../language/embeddings/vector.ts";
-import type { EmbeddingWire, WireAnswer } from "../../language/embeddings/wire-format.ts";
+import { type RenderedVector, renderVector, type VectorFormat } from "../../language/embeddings/vector.ts";
+import type { EmbeddingReply, EmbeddingWireFormat } from "../../language/embeddings/wire-format.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 
-const WIRES: Readonly<Record<EmbeddingFacts["interface"], EmbeddingWire>> = {
+const WIRES: Readonly<Record<EmbeddingFacts["interface"], EmbeddingWireFormat>> = {
   openai: openaiEmbeddings,
   mistral: mistralEmbeddings,
   gemini: geminiEmbeddings,
@@ -28,14 +33,14 @@ const WIRES: Readonly<Record<EmbeddingFacts["interface"], EmbeddingWire>> = {
 
 /** One request for vectors, and the endpoint that is asked for them. */
 export type EmbeddingErrand = {
-  readonly ask: EmbeddingAsk;
+  readonly ask: EmbeddingCall;
   readonly endpoint: Endpoint;
   readonly model: Model;
   readonly facts: EmbeddingFacts;
 };
 
 /** The answer of a part keeps its vectors until all parts are there. */
-type Part = WholeReply & { readonly vectors: readonly Written[]; readonly tokens: Told };
+type Part = WholeReply & { readonly vectors: readonly RenderedVector[]; readonly tokens: Told };
 
 /** What was told of the tokens, if anything. */
 type Told = number | "impossible" | undefined;
@@ -44,7 +49,7 @@ type Told = number | "impossible" | undefined;
 export function embeddingsLane(errand: EmbeddingErrand): Lane {
   const parts: Part[] = [];
   let numbers = 0;
-  const [first, ...others] = partsOf(errand.ask, roomOf(errand)).map((inputs, place) =>
+  const [first, ...others] = splitIntoBatches(errand.ask, roomOf(errand)).map((inputs, place) =>
     partLane(errand, inputs, (part) => {
       numbers += part.vectors.reduce((sum, { dimensions }) => sum + dimensions, 0);
       if (numbers > NUMBERS_MAX) return TOO_LONG;
@@ -73,7 +78,7 @@ const DIMENSIONS_USUAL = 4096;
 /** Tokens are estimated here, and counted there. */
 const ESTIMATE_SHARE = 0.5;
 
-function roomOf({ ask, model, facts }: EmbeddingErrand): Room {
+function roomOf({ ask, model, facts }: EmbeddingErrand): BatchLimits {
   const dimensions = ask.dimensions ?? model.embeddingDimensions ?? DIMENSIONS_USUAL;
   const readable = Math.floor(ANSWER_BYTES / (dimensions * NUMBER_BYTES[encodingOf(ask, facts)]));
   const stated = Math.min(facts.batchMax ?? Infinity, WIRES[facts.interface].batchMax ?? Infinity);
@@ -84,7 +89,7 @@ function roomOf({ ask, model, facts }: EmbeddingErrand): Room {
 }
 
 /** Whoever knows no base64 gives numbers, and they are made into it here. */
-function encodingOf({ encoding }: EmbeddingAsk, { base64 }: EmbeddingFacts): "float" | "base64" {
+function encodingOf({ encoding }: EmbeddingCall, { base64 }: EmbeddingFacts): "float" | "base64" {
   return base64 ? encoding : "float";
 }
 
@@ -130,7 +135,7 @@ function partLane(errand: EmbeddingErrand, inputs: EmbeddingInputs, kept: (part:
 
 /** One vector for each input, all of one length, and of the length that was asked for. */
 function readPart(
-  { vectors: given, tokens, id }: WireAnswer,
+  { vectors: given, tokens, id }: EmbeddingReply,
   inputs: EmbeddingInputs,
   tokensMax: number,
   errand: EmbeddingErrand,
@@ -139,9 +144,9 @@ function readPart(
   if (given.length !== asked)
     return { unusable: `${pluralize(given.length, "vector")} for ${pluralize(asked, "input")}` };
   const writing = writingOf(errand);
-  const vectors: Written[] = [];
+  const vectors: RenderedVector[] = [];
   for (const one of given) {
-    const written = writeVector(one, writing);
+    const written = renderVector(one, writing);
     if (written === undefined) return { unusable: "something that is no vector" };
     vectors.push(written);
   }
@@ -161,18 +166,18 @@ function tokensEnd(inputs: EmbeddingInputs): number {
 const OTHER_LENGTH: UnusableReply = { unusable: "vectors of another length" };
 const TOO_LONG: UnusableReply = { unusable: "more vectors than one answer can hold" };
 
-function writingOf({ ask, facts }: EmbeddingErrand): Writing {
+function writingOf({ ask, facts }: EmbeddingErrand): VectorFormat {
   const isShortened = facts.normalize && ask.dimensions !== undefined;
   return { encoding: ask.encoding, scale: isShortened ? "unit" : "as_given" };
 }
 
-function isEven(vectors: readonly Written[], asked: number | undefined): boolean {
+function isEven(vectors: readonly RenderedVector[], asked: number | undefined): boolean {
   const length = asked ?? vectors[0]?.dimensions;
   return vectors.every(({ dimensions }) => dimensions === length);
 }
 
 function answerOf(
-  vectors: readonly Written[],
+  vectors: readonly RenderedVector[],
   tokens: Told,
   upstreamId: string | null,
   { endpoint }: EmbeddingErrand,

@@ -27,13 +27,13 @@ export type SpeechTarget = {
   readonly endpoint: Pick<Endpoint, "upstreamModel" | "sovereignty">;
   readonly facts: SpeechFacts;
   /** What the endpoint's price is for. */
-  readonly unit: SpeechExpectation["unit"];
+  readonly unit: SpeechExpectation["billingUnit"];
 };
 
 /** The way to an endpoint that speaks. */
-export function speechLane(ask: SpeechCall, { endpoint, facts, unit }: SpeechTarget): Lane {
+export function speechLane(ask: SpeechCall, { endpoint, facts, unit: billingUnit }: SpeechTarget): Lane {
   const wire = WIRES[facts.interface];
-  const wanted = { upstreamModel: endpoint.upstreamModel, streams: facts.stream, figures: unit === "tokens" };
+  const wanted = { upstreamModel: endpoint.upstreamModel, streams: facts.stream, figures: billingUnit === "tokens" };
   const characters = countCodePoints(ask.input);
   return {
     surface: null,
@@ -46,18 +46,18 @@ export function speechLane(ask: SpeechCall, { endpoint, facts, unit }: SpeechTar
     dropped: NOTHING_DROPPED,
     answerHeaders: {
       "content-type": CONTENT_TYPES[ask.format],
-      ...(unit === "characters" ? { "x-svc-input-characters": String(characters) } : {}),
+      ...(billingUnit === "characters" ? { "x-svc-input-characters": String(characters) } : {}),
     },
     encode: () => JSON.stringify(wire.encode(ask, wanted)),
     decodeWhole: () => undefined,
     openAudio: (headers) =>
-      new SpeechStream(wire.unwrap(headers), {
+      new SpeechStream(wire.createExtractor(headers), {
         format: ask.format,
         characters,
         inputTokens: inputTokensOf(ask),
-        unit,
+        billingUnit,
         pcm: facts.pcm,
-        end: { seconds: implausibleSeconds(characters, ask.speed), inputTokens: implausibleInputTokens(ask) },
+        implausible: { seconds: implausibleSeconds(characters, ask.speed), inputTokens: implausibleInputTokens(ask) },
       }),
     openFrames: (max) => new SseReader(max),
     openStream() {

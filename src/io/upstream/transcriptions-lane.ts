@@ -5,37 +5,39 @@ import { SseReader } from "../../kit/sse.ts";
 import { tokensOfWeight, weightOf } from "../../language/canon/estimate.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
-import { needsSegments, needsWords, type TranscriptionAsk } from "../../language/transcriptions/call.ts";
-import { type Measured, secondsHeard, tokensEnd } from "../../language/transcriptions/duration.ts";
+import { needsSegments, needsWords, type TranscriptionCall } from "../../language/transcriptions/call.ts";
+import { billableSeconds, implausibleUsage, type MeasuredAudio } from "../../language/transcriptions/duration.ts";
 import { mistralTranscriptions } from "../../language/transcriptions/mistral.ts";
 import { openaiTranscriptions } from "../../language/transcriptions/openai.ts";
-import { contentTypeOf, renderTranscript, usageOf } from "../../language/transcriptions/render.ts";
+import { renderTranscript, renderUsage, transcriptContentType } from "../../language/transcriptions/render.ts";
 import type { Transcript } from "../../language/transcriptions/reply.ts";
 import { TranscriptStream } from "../../language/transcriptions/stream.ts";
-import type { TranscriptionWire } from "../../language/transcriptions/wire-format.ts";
+import type { TranscriptionWireFormat } from "../../language/transcriptions/wire-format.ts";
 import { type FormFile, outgoingForm } from "./form-data.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 
-const WIRES: Readonly<Record<TranscriptionFacts["interface"], TranscriptionWire>> = {
+const WIRES: Readonly<Record<TranscriptionFacts["interface"], TranscriptionWireFormat>> = {
   openai: openaiTranscriptions,
   mistral: mistralTranscriptions,
 };
 
 /** A parameter that the endpoint cannot be told together with the times that the format is made of. */
-export function excludedByTimes(facts: TranscriptionFacts, ask: TranscriptionAsk): string | undefined {
+export function excludedByTimes(facts: TranscriptionFacts, ask: TranscriptionCall): string | undefined {
   if (!needsSegments(ask)) return undefined;
-  return WIRES[facts.interface].noTimesWith.find((name) => Object.hasOwn(ask.parameters, name));
+  return WIRES[facts.interface].incompatibleWithTimestamps.find((name) => Object.hasOwn(ask.parameters, name));
 }
 
 /** Whether the answer that the endpoint will be asked for says how long the audio was. */
-export function tellsSeconds(facts: TranscriptionFacts, ask: TranscriptionAsk): boolean {
-  return facts.seconds || (WIRES[facts.interface].timesTellSeconds && answerFor(ask, "seconds", facts) === "timed");
+export function tellsSeconds(facts: TranscriptionFacts, ask: TranscriptionCall): boolean {
+  return (
+    facts.seconds || (WIRES[facts.interface].timestampsImplyDuration && answerFor(ask, "seconds", facts) === "timed")
+  );
 }
 
 /** What a transcript is made from, and by what it is billed at this endpoint. */
 export type Transcribing = {
-  readonly ask: TranscriptionAsk;
-  readonly file: FormFile & Measured;
+  readonly ask: TranscriptionCall;
+  readonly file: FormFile & MeasuredAudio;
   readonly billedBy: "seconds" | "tokens";
 };
 
@@ -46,7 +48,7 @@ export function transcriptionsLane(
   facts: TranscriptionFacts,
 ): Lane {
   const wire = WIRES[facts.interface];
-  const { headers, body } = outgoingForm(wire.fields(ask, upstreamModel, answerFor(ask, billedBy, facts)), file);
+  const { headers, body } = outgoingForm(wire.encode(ask, upstreamModel, answerFor(ask, billedBy, facts)), file);
   return {
     surface: null,
     path: wire.path,
@@ -56,7 +58,7 @@ export function transcriptionsLane(
     keepAlive: ": keep-alive\n\n",
     effort: undefined,
     dropped: NOTHING_DROPPED,
-    end: () => tokensEnd(file, String(ask.parameters.prompt ?? "")),
+    end: () => implausibleUsage(file, String(ask.parameters.prompt ?? "")),
     encode: () => body,
     decodeWhole(bytes) {
       const transcript = wire.decode(tryParseJson(bytes));
@@ -70,44 +72,44 @@ export function transcriptionsLane(
 
 /** Timed also where seconds are billed and only an answer with times says how many there were. */
 function answerFor(
-  ask: TranscriptionAsk,
+  ask: TranscriptionCall,
   billedBy: Transcribing["billedBy"],
   facts: TranscriptionFacts,
 ): "plain" | "timed" {
   if (needsSegments(ask)) return "timed";
   const isTold = billedBy === "tokens" || facts.seconds || !facts.segments;
   // Neither a stream nor what is included goes together with times.
-  return isTold || ask.streaming || ask.parameters.include !== undefined ? "plain" : "timed";
+  return isTold || ask.isStreaming || ask.parameters.include !== undefined ? "plain" : "timed";
 }
 
 function answerOf(transcript: Transcript, { ask, file, billedBy }: Transcribing): WholeReply | UnusableReply {
   const missing = missingIn(transcript, ask);
   if (missing !== undefined) return { unusable: missing };
-  const { figures, segments, text } = transcript;
+  const { usage, segments, text } = transcript;
   const weight = weightOf(text);
   const shown = { untilSeconds: segments?.at(-1)?.end ?? 0, tokens: tokensOfWeight(weight) };
-  const seconds = secondsHeard(figures.seconds, file, shown);
+  const seconds = billableSeconds(usage.seconds, file, shown);
   if (billedBy === "seconds" && seconds === undefined) return { unusable: "it does not say how long the audio was" };
   const bySeconds = billedBy === "seconds" && seconds !== undefined;
   return {
-    usage: bySeconds ? NO_TOKENS : figures.tokens,
+    usage: bySeconds ? NO_TOKENS : usage.tokens,
     upstreamId: null,
     outputWeight: bySeconds ? 0 : weight,
     units: bySeconds ? { seconds } : undefined,
     detail: seconds === undefined ? undefined : { seconds },
-    contentType: contentTypeOf(ask.format),
+    contentType: transcriptContentType(ask.format),
     render: (counted, shown) =>
       renderTranscript(
         transcript,
         ask,
         seconds,
-        usageOf(bySeconds ? { by: "seconds", seconds } : { by: "tokens" }, counted, shown),
+        renderUsage(bySeconds ? { by: "seconds", seconds } : { by: "tokens" }, counted, shown),
       ),
   };
 }
 
 /** Times that were asked for and did not come, in words without content. */
-function missingIn({ text, segments, words }: Transcript, ask: TranscriptionAsk): string | undefined {
+function missingIn({ text, segments, words }: Transcript, ask: TranscriptionCall): string | undefined {
   const isSilent = text.trim() === "";
   if (needsWords(ask) && (words === undefined || (words.length === 0 && !isSilent))) return "no times of words";
   const wordsAlone = ask.format === "verbose_json" && needsWords(ask) && !ask.granularities.includes("segment");

@@ -7,7 +7,7 @@ const SAMPLE_RATES_HZ = [
 const AAC_BLOCK_SAMPLES = 1024;
 const HEADER_BYTES = 7;
 
-const adtsFormat: FrameFormat = { headerBytes: HEADER_BYTES, frameAt: adtsFrameAt, isNote: () => false };
+const adtsFormat: FrameFormat = { headerBytes: HEADER_BYTES, frameAt: adtsFrameAt, isMetadataFrame: () => false };
 
 /** Counts frames of AAC in ADTS. Their samples may be fewer than a decoder makes of them, at a lower rate: the time is the same. */
 export function adtsMeter(): AudioMeter {

@@ -20,11 +20,11 @@ for (const byte of [0xff, 0x56, 0x0b, 0x77, 0x7f, 0xfe, 0x1f]) SYNC_FIRST_BYTES[
 export class CodedFrameProbe {
   readonly #scanner = new Scanner((bytes, at) => this.#step(bytes, at));
   /** Counted from one: zero is no place. */
-  #at = 1;
-  #hasBegun = false;
+  #position = 1;
+  #hasStarted = false;
   /** By where a frame should begin, as the one before it tells: the place itself, and how many stand before it. */
-  readonly #places = new Uint32Array(LOOKAHEAD_BYTES);
-  readonly #rows = new Uint8Array(LOOKAHEAD_BYTES);
+  readonly #expectedAt = new Uint32Array(LOOKAHEAD_BYTES);
+  readonly #runLengths = new Uint8Array(LOOKAHEAD_BYTES);
   isFound = false;
 
   push(chunk: Buffer): void {
@@ -32,29 +32,29 @@ export class CodedFrameProbe {
   }
 
   #step(bytes: Buffer, at: number): number | undefined {
-    if (this.isFound || this.#at > PROBE_MAX_BYTES) return SKIP_ALL;
+    if (this.isFound || this.#position > PROBE_MAX_BYTES) return SKIP_ALL;
     const moved = this.#read(bytes, at);
-    this.#at += moved ?? 0;
+    this.#position += moved ?? 0;
     return moved;
   }
 
   #read(bytes: Buffer, at: number): number | undefined {
     if (bytes.length - at < HEADER_BYTES) return undefined;
-    const isFirst = !this.#hasBegun;
+    const isFirst = !this.#hasStarted;
     if (isFirst && bytes[at] === 0) return bytesToNonZero(bytes, at);
-    this.#hasBegun = true;
+    this.#hasStarted = true;
     const frameBytes = codedFrameBytesAt(bytes, at);
-    if (frameBytes !== undefined) this.#note(frameBytes, isFirst ? RUN_MIN_FRAMES - FIRST_RUN_MIN_FRAMES : 0);
+    if (frameBytes !== undefined) this.#recordFrame(frameBytes, isFirst ? RUN_MIN_FRAMES - FIRST_RUN_MIN_FRAMES : 0);
     return bytesToSyncCandidate(bytes, at);
   }
 
-  #note(frameBytes: number, ahead: number): void {
-    const here = this.#at % LOOKAHEAD_BYTES;
-    const row = 1 + (this.#places[here] === this.#at ? (this.#rows[here] ?? 0) : ahead);
-    const next = this.#at + frameBytes;
+  #recordFrame(frameBytes: number, ahead: number): void {
+    const here = this.#position % LOOKAHEAD_BYTES;
+    const row = 1 + (this.#expectedAt[here] === this.#position ? (this.#runLengths[here] ?? 0) : ahead);
+    const next = this.#position + frameBytes;
     const there = next % LOOKAHEAD_BYTES;
-    this.#rows[there] = this.#places[there] === next ? Math.max(row, this.#rows[there] ?? 0) : row;
-    this.#places[there] = next;
+    this.#runLengths[there] = this.#expectedAt[there] === next ? Math.max(row, this.#runLengths[there] ?? 0) : row;
+    this.#expectedAt[there] = next;
     this.isFound = row >= RUN_MIN_FRAMES;
   }
 }

@@ -31,7 +31,7 @@ export function fileMeter(): FileMeter {
       if (bytes.length - at < FILE_MAGIC_BYTES) return undefined;
       const format = detectFileFormat(bytes.subarray(at, at + FILE_MAGIC_BYTES)) ?? (hasTag ? MPEG_FORMAT : undefined);
       mediaType = format?.mediaType;
-      meter = format?.open() ?? UNKNOWN_FORMAT_METER;
+      meter = format?.createMeter() ?? UNKNOWN_FORMAT_METER;
     }
     meteredBytes += bytes.length - at;
     meter.push(bytes.subarray(at));
@@ -48,16 +48,16 @@ export function fileMeter(): FileMeter {
 
 const UNKNOWN_FORMAT_METER: AudioMeter = { push: () => {}, seconds: () => undefined };
 
-type FileFormat = { readonly mediaType: string; open(): AudioMeter };
+type FileFormat = { readonly mediaType: string; createMeter(): AudioMeter };
 
-const MPEG_FORMAT: FileFormat = { mediaType: "audio/mpeg", open: mp3Meter };
+const MPEG_FORMAT: FileFormat = { mediaType: "audio/mpeg", createMeter: mp3Meter };
 
 function detectFileFormat(head: Buffer): FileFormat | undefined {
-  if (matchesAt("fLaC", head, 0) === true) return { mediaType: "audio/flac", open: () => new FlacMeter() };
-  if (matchesAt("OggS", head, 0) === true) return { mediaType: "audio/ogg", open: () => new OggMeter() };
-  if (isWavStart(head)) return { mediaType: "audio/wav", open: () => new WavMeter() };
-  if (isWebmStart(head)) return { mediaType: "audio/webm", open: () => new WebmMeter() };
-  if (isMp4Start(head)) return { mediaType: "audio/mp4", open: () => new Mp4Meter() };
-  if (adtsFrameAt(head, 0) !== undefined) return { mediaType: "audio/aac", open: adtsMeter };
+  if (matchesAt("fLaC", head, 0) === true) return { mediaType: "audio/flac", createMeter: () => new FlacMeter() };
+  if (matchesAt("OggS", head, 0) === true) return { mediaType: "audio/ogg", createMeter: () => new OggMeter() };
+  if (isWavStart(head)) return { mediaType: "audio/wav", createMeter: () => new WavMeter() };
+  if (isWebmStart(head)) return { mediaType: "audio/webm", createMeter: () => new WebmMeter() };
+  if (isMp4Start(head)) return { mediaType: "audio/mp4", createMeter: () => new Mp4Meter() };
+  if (adtsFrameAt(head, 0) !== undefined) return { mediaType: "audio/aac", createMeter: adtsMeter };
   return mpegFrameAt(head, 0) === undefined ? undefined : MPEG_FORMAT;
 }

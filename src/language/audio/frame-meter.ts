@@ -16,7 +16,7 @@ export type FrameFormat = {
   /** The header at `at`, of which all bytes are there; undefined when it is none. */
   frameAt(bytes: Buffer, at: number): AudioFrame | undefined;
   /** A frame that tells of the file and holds no audio; encoders write it first. */
-  isNote(bytes: Buffer, at: number, frame: AudioFrame): boolean;
+  isMetadataFrame(bytes: Buffer, at: number, frame: AudioFrame): boolean;
 };
 
 const SYNC_BYTE = 0xff;
@@ -81,7 +81,7 @@ export class FrameMeter implements AudioMeter {
         return this.#skipToNextHeader(bytes, at);
       }
       this.#runKind = frame.kind;
-      if (this.#format.isNote(bytes, at, frame)) return frame.bytes;
+      if (this.#format.isMetadataFrame(bytes, at, frame)) return frame.bytes;
     }
     this.#duration.add(frame.samples, frame.rateHz);
     this.#lastFrame = frame;

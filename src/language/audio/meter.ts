@@ -22,14 +22,14 @@ export function durationToleranceSeconds(seconds: number): number {
 
 /** Adds samples up in whole numbers for as long as their rate stays, so that a half second is exactly a half. */
 export class SampleDuration {
-  #secondsBefore = 0;
+  #earlierSeconds = 0;
   #samples = 0;
   #rateHz = 1;
 
   add(samples: number, rateHz: number): void {
     if (rateHz <= 0) return;
     if (rateHz !== this.#rateHz) {
-      this.#secondsBefore = this.seconds;
+      this.#earlierSeconds = this.seconds;
       this.#samples = 0;
       this.#rateHz = rateHz;
     }
@@ -37,11 +37,11 @@ export class SampleDuration {
   }
 
   get seconds(): number {
-    return this.#secondsBefore + this.#samples / this.#rateHz;
+    return this.#earlierSeconds + this.#samples / this.#rateHz;
   }
 
   /** Without the last samples, which have not come whole. */
   secondsWithout(samples: number): number {
-    return this.#secondsBefore + (this.#samples - samples) / this.#rateHz;
+    return this.#earlierSeconds + (this.#samples - samples) / this.#rateHz;
   }
 }

@@ -30,7 +30,7 @@ const HEADER_BYTES = 4;
 const INFO_TAG_NAMES = ["Xing", "Info"];
 const VBRI_OFFSET = 36;
 
-const mpegFormat: FrameFormat = { headerBytes: HEADER_BYTES, frameAt: headerAt, isNote: isInfoFrame };
+const mpegFormat: FrameFormat = { headerBytes: HEADER_BYTES, frameAt: headerAt, isMetadataFrame: isInfoFrame };
 
 /** Counts frames of MPEG audio: versions 1, 2 and 2.5, layers I to III, any mix of bit rates. */
 export function mp3Meter(): AudioMeter {

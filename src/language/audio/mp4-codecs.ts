@@ -54,9 +54,9 @@ function descriptorBodyOffset(tag: number, bytes: Buffer, at: number): number {
 
 /** The decoder's own box tells the samples of a frame and their rate. */
 function alacBounds(stsd: Buffer): SampleBounds | undefined {
-  const told = uniqueChildBody("alac", stsd);
-  if (told === undefined || told.length < 28) return undefined;
-  const [samples, rateHz] = [told.readUInt32BE(4), told.readUInt32BE(24)];
+  const config = uniqueChildBody("alac", stsd);
+  if (config === undefined || config.length < 28) return undefined;
+  const [samples, rateHz] = [config.readUInt32BE(4), config.readUInt32BE(24)];
   if (samples === 0 || rateHz === 0) return undefined;
   return { secondsMin: samples / rateHz, bytesMax: samples * LOSSLESS_SAMPLE_MAX_BYTES };
 }

@@ -47,11 +47,11 @@ const BOX_FIELDS_MAX_BYTES = 4_096;
 
 /** Entries of a table that are still to come: how wide one is, and what one means. */
 type PendingTable = {
-  left: number;
+  remaining: number;
   readonly bytes: number;
   /** What stands in the box behind them. */
-  readonly bytesAfter: number;
-  readonly take: (bytes: Buffer, at: number) => void;
+  readonly trailingBytes: number;
+  readonly readEntry: (bytes: Buffer, at: number) => void;
 };
 type Mp4Box = { readonly name: string; readonly headerBytes: number; readonly bodyBytes: number };
 
@@ -75,7 +75,7 @@ export class Mp4Meter implements AudioMeter {
   }
 
   #read(bytes: Buffer, at: number): number | undefined {
-    if (this.#pendingTable !== undefined && this.#pendingTable.left > 0)
+    if (this.#pendingTable !== undefined && this.#pendingTable.remaining > 0)
       return this.#readTableEntry(this.#pendingTable, bytes, at);
     const box = boxAt(bytes, at);
     if (box === "more") return undefined;
@@ -92,9 +92,9 @@ export class Mp4Meter implements AudioMeter {
 
   #readTableEntry(entries: PendingTable, bytes: Buffer, at: number): number | undefined {
     if (bytes.length - at < entries.bytes) return undefined;
-    entries.take(bytes, at);
-    entries.left--;
-    return entries.left > 0 ? entries.bytes : entries.bytes + entries.bytesAfter;
+    entries.readEntry(bytes, at);
+    entries.remaining--;
+    return entries.remaining > 0 ? entries.bytes : entries.bytes + entries.trailingBytes;
   }
 
   /** Reads the fields of a box; how far to go on within it. */
@@ -182,11 +182,20 @@ export class Mp4Meter implements AudioMeter {
   }
 
   /** Goes to the entries of a table. Its count is not believed beyond the end of the box. */
-  #startTable(box: Mp4Box, table: { at: number; count: number; bytes: number }, take: PendingTable["take"]): number {
+  #startTable(
+    box: Mp4Box,
+    table: { at: number; count: number; bytes: number },
+    readEntry: PendingTable["readEntry"],
+  ): number {
     const fitting = Math.floor((box.bodyBytes - table.at) / table.bytes);
-    const left = Math.min(table.count, fitting);
-    if (left <= 0) return box.bodyBytes;
-    this.#pendingTable = { left, bytes: table.bytes, bytesAfter: box.bodyBytes - table.at - left * table.bytes, take };
+    const remaining = Math.min(table.count, fitting);
+    if (remaining <= 0) return box.bodyBytes;
+    this.#pendingTable = {
+      remaining,
+      bytes: table.bytes,
+      trailingBytes: box.bodyBytes - table.at - remaining * table.bytes,
+      readEntry,
+    };
     return table.at;
   }
 }

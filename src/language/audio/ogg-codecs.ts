@@ -4,7 +4,7 @@ import { matchesAt } from "./scanner.ts";
 import { parseVorbisIdHeader, type VorbisPackets } from "./vorbis.ts";
 
 /** How many samples a packet gives: they differ where only the whole packet would tell. */
-export type PacketSamples = { readonly least: number; readonly usual: number; readonly most: number };
+export type PacketSamples = { readonly min: number; readonly typical: number; readonly max: number };
 
 /** What must be known of a codec to tell how long its packets last. */
 export type OggCodec = {
@@ -67,5 +67,5 @@ function flacCodec(first: Buffer): OggCodec | undefined {
 }
 
 function exactly(samples: number): PacketSamples {
-  return { least: samples, usual: samples, most: samples };
+  return { min: samples, typical: samples, max: samples };
 }

@@ -14,8 +14,8 @@ const LACE_MAX = 255;
 const STREAMS_MAX = 16;
 
 /** A packet, or the part of it that is in one page. */
-type PacketPart = { readonly bytes: number; readonly begins: boolean; readonly ends: boolean };
-type OggPage = { readonly granule: number; readonly place: "within" | "last"; readonly pieces: PacketPart[] };
+type PacketPart = { readonly bytes: number; readonly isStart: boolean; readonly isEnd: boolean };
+type OggPage = { readonly granule: number; readonly isLast: "within" | "last"; readonly parts: PacketPart[] };
 
 /** Measures Ogg by its packets: Opus, Vorbis and FLAC, also streams that follow one another in one file. */
 export class OggMeter implements AudioMeter {
@@ -60,31 +60,31 @@ export class OggMeter implements AudioMeter {
   }
 
   #read(bytes: Buffer, at: number): number | undefined {
-    const piece = this.#page?.pieces[0];
+    const piece = this.#page?.parts[0];
     if (this.#page === undefined || piece === undefined || this.#currentStream === undefined)
       return this.#readPageHeader(bytes, at);
     const headBytes = Math.min(piece.bytes, this.#currentStream.codec.headBytes);
     if (bytes.length - at < headBytes) return undefined;
-    this.#isSkippingPacketEnd = piece.ends;
+    this.#isSkippingPacketEnd = piece.isEnd;
     this.#readPart(this.#currentStream, piece, bytes.subarray(at, at + headBytes));
-    this.#page.pieces.shift();
+    this.#page.parts.shift();
     this.#finishPage(this.#currentStream, this.#page);
     return piece.bytes;
   }
 
   #readPart(link: OggStream, piece: PacketPart, head: Buffer): void {
-    if (piece.begins) link.begin(head);
-    if (piece.ends) link.end();
+    if (piece.isStart) link.beginPacket(head);
+    if (piece.isEnd) link.endPacket();
   }
 
   /** Takes pieces without bytes, which no step could stop at, and closes the page behind its last one. */
   #finishPage(link: OggStream, page: OggPage): void {
-    while (page.pieces[0]?.bytes === 0) {
-      this.#readPart(link, page.pieces[0], Buffer.alloc(0));
-      page.pieces.shift();
+    while (page.parts[0]?.bytes === 0) {
+      this.#readPart(link, page.parts[0], Buffer.alloc(0));
+      page.parts.shift();
     }
-    if (page.pieces.length > 0) return;
-    link.endPage(page.granule, page.place);
+    if (page.parts.length > 0) return;
+    link.endPage(page.granule, page.isLast);
     this.#page = undefined;
   }
 
@@ -112,11 +112,11 @@ export class OggMeter implements AudioMeter {
     if (link === undefined) this.#isUnmeasurable = true;
     else if (link !== "silent") {
       this.#currentStream = link;
-      if ((flags & FLAG_CONTINUED) === 0) link.forget();
+      if ((flags & FLAG_CONTINUED) === 0) link.dropOpenPacket();
       this.#page = {
         granule: Number(bytes.readBigInt64LE(at + 6)),
-        place: (flags & FLAG_LAST_PAGE) === 0 ? "within" : "last",
-        pieces: packetParts(laces, flags),
+        isLast: (flags & FLAG_LAST_PAGE) === 0 ? "within" : "last",
+        parts: packetParts(laces, flags),
       };
       this.#finishPage(link, this.#page);
       return headerBytes;
@@ -156,16 +156,16 @@ function bytesToNextPage(bytes: Buffer, at: number): number {
 function packetParts(laces: Buffer, flags: number): PacketPart[] {
   const pieces: PacketPart[] = [];
   let bytes = 0;
-  let begins = (flags & FLAG_CONTINUED) === 0;
+  let isStart = (flags & FLAG_CONTINUED) === 0;
   let isOpen = false;
   for (const lace of laces) {
     bytes += lace;
     isOpen = lace === LACE_MAX;
     if (isOpen) continue;
-    pieces.push({ bytes, begins, ends: true });
+    pieces.push({ bytes, isStart, isEnd: true });
     bytes = 0;
-    begins = true;
+    isStart = true;
   }
-  if (isOpen) pieces.push({ bytes, begins, ends: false });
+  if (isOpen) pieces.push({ bytes, isStart, isEnd: false });
   return pieces;
 }

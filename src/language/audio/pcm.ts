@@ -19,7 +19,7 @@ const PCM_TYPES: ReadonlySet<string> = new Set(["audio/l16", "audio/pcm", "audio
 export function parsePcmMediaType(mediaType: string): PcmFormat | undefined {
   const [type = "", ...parameters] = mediaType.toLowerCase().split(";");
   if (!PCM_TYPES.has(type.trim())) return undefined;
-  const said = (name: string, max: number) => {
+  const parameter = (name: string, max: number) => {
     const found = parameters
       .map((one) => /^\s*([a-z]+)\s*=\s*"?(\d{1,7})"?\s*$/.exec(one))
       .find((one) => one?.[1] === name);
@@ -27,8 +27,8 @@ export function parsePcmMediaType(mediaType: string): PcmFormat | undefined {
     return value >= 1 && value <= max ? value : undefined;
   };
   return {
-    rateHz: said("rate", RATE_MAX_HZ) ?? SPEECH_PCM.rateHz,
-    channels: said("channels", CHANNELS_MAX) ?? SPEECH_PCM.channels,
+    rateHz: parameter("rate", RATE_MAX_HZ) ?? SPEECH_PCM.rateHz,
+    channels: parameter("channels", CHANNELS_MAX) ?? SPEECH_PCM.channels,
   };
 }
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../kit/json.ts";
 import { type TextTokenEstimator, TOKENS_PER_MEDIA } from "../canon/estimate.ts";
 import {
-  PICTURE_TOKENS,
+  IMAGE_TOKENS_MAX,
   PLAUSIBLE_FACTOR,
   PROVIDER_OVERHEAD_TOKENS,
   REASONING_ALLOWANCE_TOKENS,
@@ -29,22 +29,22 @@ export type DecisionQuestion = {
 export type DecisionOption = { readonly name: string; readonly description: string | null };
 
 /** Typed questions about one state, whatever shape they came in. */
-export type DecisionAsk = {
+export type DecisionCall = {
   readonly model: string;
   readonly state: DecisionState;
   readonly questions: readonly DecisionQuestion[];
   readonly images: readonly DecisionImage[];
   /** Fields that change nothing of the answer, and go to no provider. */
-  readonly advisory?: readonly string[];
+  readonly ignoredFields?: readonly string[];
   /** The caller's field for state and images, if it is one for both. */
-  readonly field?: string;
+  readonly inputField?: string;
 };
 
-const KEY_CHARS_SHOWN = 100;
+const KEY_MAX_CHARS = 100;
 
 /** The caller's own name for a question, as errors say it. */
 export function questionPath({ key, path }: DecisionQuestion): string {
-  return path ?? `questions.${key.slice(0, KEY_CHARS_SHOWN)}`;
+  return path ?? `questions.${key.slice(0, KEY_MAX_CHARS)}`;
 }
 
 export function criteriaPath(question: DecisionQuestion): string {
@@ -53,14 +53,14 @@ export function criteriaPath(question: DecisionQuestion): string {
 }
 
 /** What every server takes as the name of a question. */
-const PLAIN_ID = /^[A-Za-z0-9_.-]{1,64}$/;
+const PORTABLE_ID = /^[A-Za-z0-9_.-]{1,64}$/;
 
 /** The caller's own names where every server takes them, others in the place of the rest; no two are the same. */
-export function idsFor(keys: readonly (string | null)[]): string[] {
-  const taken = new Set(keys.filter((key) => key !== null && PLAIN_ID.test(key)));
+export function assignQuestionIds(keys: readonly (string | null)[]): string[] {
+  const taken = new Set(keys.filter((key) => key !== null && PORTABLE_ID.test(key)));
   let count = 0;
   return keys.map((key) => {
-    if (key !== null && PLAIN_ID.test(key)) return key;
+    if (key !== null && PORTABLE_ID.test(key)) return key;
     do count += 1;
     while (taken.has(`q${count}`));
     return `q${count}`;
@@ -82,36 +82,39 @@ const TOKENS_PER_QUESTION = 24;
 const TOKENS_PER_REQUEST = 96;
 
 /** What a request may be counted at: read once, however many endpoints it is held against. */
-export type DecisionSize = {
+export type DecisionTokenEstimate = {
   /** Tokens of what all questions are about. */
   readonly stateTokens: number;
   /** In the order of the questions. */
   readonly questionTokens: readonly number[];
 };
 
-export function sizeOf({ state, images, questions }: DecisionAsk, textTokens: TextTokenEstimator): DecisionSize {
+export function estimateDecisionTokens(
+  { state, images, questions }: DecisionCall,
+  textTokens: TextTokenEstimator,
+): DecisionTokenEstimate {
   return {
     stateTokens: TOKENS_PER_REQUEST + textTokens(stateText(state)) + images.length * TOKENS_PER_MEDIA,
-    questionTokens: questions.map((question) => tokensOf(question, textTokens)),
+    questionTokens: questions.map((question) => questionTokens(question, textTokens)),
   };
 }
 
 /** Where the tokens end that can be of it. Some read everything again for each question, with instructions of their own. */
-export function tokensEnd(ask: DecisionAsk): UsageCeiling {
+export function implausibleUsage(ask: DecisionCall): UsageCeiling {
   const { questions, images } = ask;
-  const { stateTokens: state, questionTokens } = sizeOf(ask, ({ length }) => length);
+  const { stateTokens: state, questionTokens } = estimateDecisionTokens(ask, ({ length }) => length);
   const chars = questionTokens.reduce((sum, question) => sum + state + question, 0);
-  const around = questions.length * (PROVIDER_OVERHEAD_TOKENS + images.length * PICTURE_TOKENS);
+  const around = questions.length * (PROVIDER_OVERHEAD_TOKENS + images.length * IMAGE_TOKENS_MAX);
   const written = questions.length * REASONING_ALLOWANCE_TOKENS;
   return { inputTokens: PLAUSIBLE_FACTOR * chars + around, visibleOutputTokens: written, outputTokens: written };
 }
 
-function tokensOf(question: DecisionQuestion, textTokens: TextTokenEstimator): number {
-  const words = [question.id, question.instructions, ...criteriaWords(question)];
+function questionTokens(question: DecisionQuestion, textTokens: TextTokenEstimator): number {
+  const words = [question.id, question.instructions, ...criteriaTexts(question)];
   return TOKENS_PER_QUESTION + words.reduce((sum, text) => sum + 2 + textTokens(text), 0);
 }
 
-function criteriaWords(question: DecisionQuestion): readonly string[] {
+function criteriaTexts(question: DecisionQuestion): readonly string[] {
   switch (question.type) {
     case "noul":
       return [];

@@ -2,7 +2,7 @@
 export function choiceConfidence(probabilities: readonly number[]): number {
   const even = 1 / probabilities.length;
   if (probabilities.length < 2) return 1;
-  return clamped((Math.max(...probabilities) - even) / (1 - even));
+  return clampToUnit((Math.max(...probabilities) - even) / (1 - even));
 }
 
 /** For ordered levels what counts is how far from the likeliest one the rest lies. */
@@ -13,7 +13,7 @@ export function scoreConfidence(probabilities: readonly number[]): number {
   const spread = probabilities.reduce((sum, p, level) => sum + p * Math.abs(level - mode), 0);
   const middle = (length - 1) / 2;
   const evenSpread = probabilities.reduce((sum, _p, level) => sum + Math.abs(level - middle), 0) / length;
-  return clamped(1 - spread / evenSpread);
+  return clampToUnit(1 - spread / evenSpread);
 }
 
-const clamped = (value: number) => Math.min(1, Math.max(0, value));
+const clampToUnit = (value: number) => Math.min(1, Math.max(0, value));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { imageUrl, readImage, tilesOf } from "./image.ts";
+import { decodeImage, imageTiles, imageUrl } from "./image.ts";
 
 const url = (type: string, bytes: Buffer) => `data:${type};base64,${bytes.toString("base64")}`;
 
@@ -35,12 +35,12 @@ describe("pictures", () => {
     ["image/webp", webp("VP8L", Buffer.from([0x2f, 0x7f, 0xc2, 0x4f, 0x00])), 640, 320],
     ["image/webp", webp("VP8X", Buffer.from("000000007f02003f0100", "hex")), 640, 320],
   ])("DEC-05 %s is known by its bytes, and its size is read", (type, bytes, width, height) => {
-    const image = readImage(url(type, bytes));
+    const image = decodeImage(url(type, bytes));
     expect(image).toMatchObject({ mediaType: type, size: { width, height } });
   });
 
   test("DEC-05 what it says it is counts for nothing", () => {
-    const image = readImage(url("image/png", jpeg));
+    const image = decodeImage(url("image/png", jpeg));
     if ("problem" in image) throw new Error(image.problem);
     expect(image.mediaType).toBe("image/jpeg");
     expect(imageUrl(image)).toBe(url("image/jpeg", jpeg));
@@ -53,7 +53,7 @@ describe("pictures", () => {
       Buffer.from("ffd8ffe0ffff", "hex"),
       webp("VP8 ", Buffer.alloc(0)).subarray(0, 20),
     ]) {
-      const image = readImage(url("image/png", bytes));
+      const image = decodeImage(url("image/png", bytes));
       expect(image).toMatchObject({ size: null });
     }
   });
@@ -61,14 +61,14 @@ describe("pictures", () => {
   test("DEC-05 padding is put where it is missing, and must not be there by half", () => {
     const whole = url("image/png", png(1, 1));
     expect(whole.endsWith("A=")).toBe(true);
-    const image = readImage(whole.slice(0, -1));
+    const image = decodeImage(whole.slice(0, -1));
     expect("problem" in image ? image : imageUrl(image)).toBe(whole);
     for (const broken of [`${whole}=`, whole.replace(/AA=$/, "A="), whole.replace(/A=$/, "=A")])
-      expect(readImage(broken)).toHaveProperty("problem");
+      expect(decodeImage(broken)).toHaveProperty("problem");
   });
 
   test("squares of 32 pixels", () => {
-    const image = readImage(url("image/png", png(640, 320)));
-    expect("problem" in image ? null : tilesOf(image)).toBe(200);
+    const image = decodeImage(url("image/png", png(640, 320)));
+    expect("problem" in image ? null : imageTiles(image)).toBe(200);
   });
 });

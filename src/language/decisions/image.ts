@@ -1,37 +1,38 @@
 /** A picture that was sent along, looked at once: what it is, not what it says it is. */
 export type DecisionImage = {
-  readonly mediaType: ImageType;
+  readonly mediaType: DecisionImageType;
   readonly base64: string;
   /** Null where the file does not say. */
   readonly size: { readonly width: number; readonly height: number } | null;
 };
 
-export type ImageType = "image/png" | "image/jpeg" | "image/webp";
+export type DecisionImageType = "image/png" | "image/jpeg" | "image/webp";
 
-export type ImageProblem = { readonly problem: string };
+export type DecisionImageProblem = { readonly problem: string };
 
 const DATA_URL = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+)(?:;[^;,]*)*;base64,/i;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
-const NAMED: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/jpg", "image/webp"]);
+const DECLARED_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/jpg", "image/webp"]);
 /** A multiple of four: as many whole bytes. */
-const HEAD_CHARS = 512 * 1024;
+const HEADER_CHARS = 512 * 1024;
 const FORMATS = "PNG, JPEG and WebP are taken";
 
 /** A data URL as a picture. The first bytes decide what it is; a name that says otherwise is not believed. */
-export function readImage(url: string): DecisionImage | ImageProblem {
+export function decodeImage(url: string): DecisionImage | DecisionImageProblem {
   const match = DATA_URL.exec(url.slice(0, 256));
   if (match === null)
     return { problem: /^https?:/i.test(url) ? "addresses are not followed: send a data URL" : "must be a data URL" };
-  if (!NAMED.has((match[1] ?? "").toLowerCase())) return { problem: `is not a picture of a known format: ${FORMATS}` };
+  if (!DECLARED_TYPES.has((match[1] ?? "").toLowerCase()))
+    return { problem: `is not a picture of a known format: ${FORMATS}` };
   const base64 = url.slice(match[0].length);
   const isWhole = base64.endsWith("=") ? base64.length % 4 === 0 : base64.length % 4 !== 1;
   if (!BASE64.test(base64) || !isWhole) return { problem: "is not base64" };
   // The beginning says it all; a whole picture is decoded by who looks at it.
-  const bytes = Buffer.from(base64.slice(0, HEAD_CHARS), "base64");
-  const mediaType = typeOf(bytes);
+  const bytes = Buffer.from(base64.slice(0, HEADER_CHARS), "base64");
+  const mediaType = detectImageType(bytes);
   if (mediaType === undefined) return { problem: `its bytes are not those of a picture: ${FORMATS}` };
   const padded = base64.padEnd(Math.ceil(base64.length / 4) * 4, "=");
-  return { mediaType, base64: padded, size: sizeOf(mediaType, bytes) };
+  return { mediaType, base64: padded, size: imageSize(mediaType, bytes) };
 }
 
 export function imageUrl({ mediaType, base64 }: DecisionImage): string {
@@ -40,14 +41,14 @@ export function imageUrl({ mediaType, base64 }: DecisionImage): string {
 
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
-function typeOf(bytes: Buffer): ImageType | undefined {
+function detectImageType(bytes: Buffer): DecisionImageType | undefined {
   if (bytes.subarray(0, 8).equals(PNG)) return "image/png";
   if (bytes[0] === 0xff && bytes[1] === 0xd8 && bytes[2] === 0xff) return "image/jpeg";
   if (bytes.toString("latin1", 0, 4) === "RIFF" && bytes.toString("latin1", 8, 12) === "WEBP") return "image/webp";
   return undefined;
 }
 
-function sizeOf(type: ImageType, bytes: Buffer): DecisionImage["size"] {
+function imageSize(type: DecisionImageType, bytes: Buffer): DecisionImage["size"] {
   switch (type) {
     case "image/png":
       return bytes.length < 24 ? null : { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
@@ -59,7 +60,7 @@ function sizeOf(type: ImageType, bytes: Buffer): DecisionImage["size"] {
 }
 
 /** Markers that begin a frame; the others between C0 and CF are tables. */
-const isFrame = (marker: number) =>
+const isFrameMarker = (marker: number) =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 
 function jpegSize(bytes: Buffer): DecisionImage["size"] {
@@ -68,7 +69,7 @@ function jpegSize(bytes: Buffer): DecisionImage["size"] {
     if (bytes[at] !== 0xff) return null;
     const marker = bytes[at + 1] ?? 0;
     if (marker === 0xff) at += 1;
-    else if (isFrame(marker)) return { width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) };
+    else if (isFrameMarker(marker)) return { width: bytes.readUInt16BE(at + 7), height: bytes.readUInt16BE(at + 5) };
     else at += 2 + bytes.readUInt16BE(at + 2);
   }
   return null;
@@ -91,6 +92,6 @@ function webpSize(bytes: Buffer): DecisionImage["size"] {
 }
 
 /** How many squares of 32 pixels a picture has, as one provider counts them. */
-export function tilesOf({ size }: DecisionImage): number | null {
+export function imageTiles({ size }: DecisionImage): number | null {
   return size === null ? null : Math.round(size.width / 32) * Math.round(size.height / 32);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { idsFor } from "./call.ts";
-import { labelsFor, massesOf } from "./labels.ts";
-import { readableMax } from "./logprobs.ts";
+import { assignQuestionIds } from "./call.ts";
+import { labelDistributionOf, labelsFor } from "./labels.ts";
+import { readableLimits } from "./logprobs.ts";
 
 const told = (figures: Record<string, number>) =>
   Object.entries(figures).map(([token, p]) => ({ token, logprob: p === 0 ? -9999 : Math.log(p) }));
@@ -16,7 +16,7 @@ const letters = labelsFor({
 
 describe("labels", () => {
   test("DEC-07 ways to write a label are added up: spaces, marks of tokenizers, the case of yes and no", () => {
-    const masses = massesOf(
+    const masses = labelDistributionOf(
       told({ Yes: 0.3, " yes": 0.2, "▁yes": 0.1, ĠYES: 0.1, "\nyes": 0.1, No: 0.1, " no": 0.05 }),
       yesNo,
     );
@@ -26,38 +26,42 @@ describe("labels", () => {
   });
 
   test("DEC-07 letters are exact, and quotes and periods are not taken off", () => {
-    const masses = massesOf(told({ A: 0.6, " B": 0.2, a: 0.1, '"A"': 0.05, "B.": 0.04 }), letters);
+    const masses = labelDistributionOf(told({ A: 0.6, " B": 0.2, a: 0.1, '"A"': 0.05, "B.": 0.04 }), letters);
     if (typeof masses === "string") throw new Error(masses);
     expect(masses.labelMass).toBeCloseTo(0.8, 9);
   });
 
   test("DEC-06 a label that is not told must be hardly likely", () => {
-    expect(massesOf(told({ A: 0.99, The: 0.0005 }), letters)).toMatchObject({ shares: [1, 0] });
-    expect(typeof massesOf(told({ A: 0.9, The: 0.002 }), letters)).toBe("string");
-    expect(massesOf(told({ A: 0.9, The: 0.01, B: 0 }), letters)).toMatchObject({ shares: [1, 0] });
+    expect(labelDistributionOf(told({ A: 0.99, The: 0.0005 }), letters)).toMatchObject({ shares: [1, 0] });
+    expect(typeof labelDistributionOf(told({ A: 0.9, The: 0.002 }), letters)).toBe("string");
+    expect(labelDistributionOf(told({ A: 0.9, The: 0.01, B: 0 }), letters)).toMatchObject({ shares: [1, 0] });
   });
 
   test("DEC-06 neither what happened to be said nor a mark for never bounds what is not told", () => {
     const few = told({ A: 0.6, The: 0.2 });
-    expect(typeof massesOf([...few, { token: "Hm", logprob: Math.log(1e-5), beside: true }], letters)).toBe("string");
-    expect(typeof massesOf([{ token: "A", logprob: 0, beside: true }], letters)).toBe("string");
-    expect(typeof massesOf(told({ A: 0.6, The: 0 }), letters)).toBe("string");
+    expect(
+      typeof labelDistributionOf([...few, { token: "Hm", logprob: Math.log(1e-5), isSampledOnly: true }], letters),
+    ).toBe("string");
+    expect(typeof labelDistributionOf([{ token: "A", logprob: 0, isSampledOnly: true }], letters)).toBe("string");
+    expect(typeof labelDistributionOf(told({ A: 0.6, The: 0 }), letters)).toBe("string");
     const rare = { token: "B", logprob: Math.log(1e-5), beside: true as const };
-    expect(massesOf([...told({ A: 0.9, The: 0.05 }), rare], letters)).toMatchObject({ labelMass: 0.9 + 1e-5 });
+    expect(labelDistributionOf([...told({ A: 0.9, The: 0.05 }), rare], letters)).toMatchObject({
+      labelMass: 0.9 + 1e-5,
+    });
   });
 
   test("DEC-06 what is no distribution is not read", () => {
     for (const figures of [{}, { A: 0.9, B: 0.9 }, { A: 7 }, { A: Number.NaN }])
-      expect(typeof massesOf(told(figures), letters)).toBe("string");
+      expect(typeof labelDistributionOf(told(figures), letters)).toBe("string");
   });
 
   test("DEC-07 how many options can be read follows from how many alternatives are told", () => {
-    expect(readableMax({ top: 20 })).toEqual({ options: 20, levels: 10 });
-    expect(readableMax({ top: 5 })).toEqual({ options: 4, levels: 4 });
+    expect(readableLimits({ top: 20 })).toEqual({ options: 20, levels: 10 });
+    expect(readableLimits({ top: 5 })).toEqual({ options: 4, levels: 4 });
   });
 });
 
 test("DEC-13 providers get the caller's names, or others where a server might not take them; no two are the same", () => {
   const long = "x".repeat(65);
-  expect(idsFor(["a", "b.c", long, "q1", null, "ö"])).toEqual(["a", "b.c", "q2", "q1", "q3", "q4"]);
+  expect(assignQuestionIds(["a", "b.c", long, "q1", null, "ö"])).toEqual(["a", "b.c", "q2", "q1", "q3", "q4"]);
 });

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { chatUpstream } from "../dialects/chat/upstream/dialect.ts";
 import type { ModelFacts } from "../dialects/upstream-dialect.ts";
-import type { DecisionAsk, DecisionQuestion } from "./call.ts";
-import { decodeLogprobs, encodeLogprobs, type LogprobsFacts } from "./logprobs.ts";
+import type { DecisionCall, DecisionQuestion } from "./call.ts";
+import { decodeLogprobs, encodeLogprobs, type LogprobsOptions } from "./logprobs.ts";
 
 const FACTS: ModelFacts = {
   model: "m",
@@ -12,10 +12,10 @@ const FACTS: ModelFacts = {
   thinking: null,
   quirks: [],
 };
-const CHAT: LogprobsFacts = { form: "chat", askedBy: "flag", top: 20, thinkingOff: null };
+const CHAT: LogprobsOptions = { form: "chat", requestedBy: "flag", top: 20, thinkingOff: null };
 const question: DecisionQuestion = { key: "q", id: "q", type: "noul", instructions: "Is it?" };
-const ask: DecisionAsk = { model: "m", state: "A state.", questions: [question], images: [] };
-const sent = (facts: Partial<LogprobsFacts>, more: Partial<ModelFacts> = {}) =>
+const ask: DecisionCall = { model: "m", state: "A state.", questions: [question], images: [] };
+const sent = (facts: Partial<LogprobsOptions>, more: Partial<ModelFacts> = {}) =>
   JSON.parse(encodeLogprobs(ask, question, chatUpstream, { ...FACTS, ...more }, { ...CHAT, ...facts }));
 
 test("DEC-07 thinking is switched off in the words that the server knows, and in no others", () => {
@@ -31,8 +31,8 @@ test("DEC-07 thinking is switched off in the words that the server knows, and in
 test("DEC-07 the limit goes by the name the server knows, and sampling is left to models that choose themselves", () => {
   expect(sent({}, { outputLimit: "max_completion_tokens" })).toMatchObject({ max_completion_tokens: 1 });
   expect(sent({}, { sampling: false })).not.toHaveProperty("temperature");
-  expect(sent({ askedBy: "count", top: 5 })).toMatchObject({ logprobs: 5 });
-  expect(sent({ askedBy: "count" })).not.toHaveProperty("top_logprobs");
+  expect(sent({ requestedBy: "count", top: 5 })).toMatchObject({ logprobs: 5 });
+  expect(sent({ requestedBy: "count" })).not.toHaveProperty("top_logprobs");
 });
 
 const reply = (logprobs: unknown) =>

@@ -5,16 +5,22 @@ import type { UnusableReply } from "../canon/reply.ts";
 import type { ReplyEvent } from "../canon/reply-events.ts";
 import type { Usage } from "../canon/usage.ts";
 import type { ModelFacts, UpstreamDialect } from "../dialects/upstream-dialect.ts";
-import { type DecisionAsk, type DecisionQuestion, stateText } from "./call.ts";
-import { type Alternative, answerFrom, LEVELS_MAX, labelsFor, massesOf } from "./labels.ts";
+import { type DecisionCall, type DecisionQuestion, stateText } from "./call.ts";
+import {
+  answerFromLabels,
+  LABELLED_LEVELS_MAX,
+  labelDistributionOf,
+  labelsFor,
+  type TokenAlternative,
+} from "./labels.ts";
 import type { RawAnswer } from "./reply.ts";
 
 /** How a server is asked what else a model might have said. */
-export type LogprobsFacts = {
+export type LogprobsOptions = {
   /** Chat completions, or Gemini's generateContent. */
   readonly form: "chat" | "gemini";
   /** A flag beside a number, or the number alone. */
-  readonly askedBy: "flag" | "count";
+  readonly requestedBy: "flag" | "count";
   /** How many alternatives the server names. */
   readonly top: number;
   /** How a model that thinks is kept from it, where the dialect's usual word does not do. */
@@ -24,30 +30,35 @@ export type LogprobsFacts = {
 export const TOP_LOGPROBS = 20;
 
 /** How many options can be read: with few alternatives one place is left for what is no label. */
-export function readableMax({ top }: Pick<LogprobsFacts, "top">): { options: number; levels: number } {
+export function readableLimits({ top }: Pick<LogprobsOptions, "top">): { options: number; levels: number } {
   const options = top >= TOP_LOGPROBS ? TOP_LOGPROBS : Math.max(top - 1, 0);
-  return { options, levels: Math.min(options, LEVELS_MAX) };
+  return { options, levels: Math.min(options, LABELLED_LEVELS_MAX) };
 }
 
-const MANNER =
+const SYSTEM_PROMPT =
   "You are given a state and one question about it. Judge by the state alone. Reply with one of the labels you are offered, as the first and only word, without quotation marks, markup or explanation.";
 
 /** One question as a call whose first token is the answer. The state comes first, so that a cache can keep it. */
-function callFor(ask: DecisionAsk, question: DecisionQuestion, modelFacts: ModelFacts, facts: LogprobsFacts): Call {
+function chatCallFor(
+  ask: DecisionCall,
+  question: DecisionQuestion,
+  modelFacts: ModelFacts,
+  facts: LogprobsOptions,
+): Call {
   const pictures = ask.images.map(
     ({ mediaType, base64 }): Part => ({ is: "image", source: { is: "inline", mediaType, base64 } }),
   );
-  const toldBy = facts.askedBy === "flag" ? { logprobs: true, top_logprobs: facts.top } : { logprobs: facts.top };
+  const toldBy = facts.requestedBy === "flag" ? { logprobs: true, top_logprobs: facts.top } : { logprobs: facts.top };
   return {
     model: ask.model,
     turns: [
-      { role: "system", parts: [{ is: "text", text: MANNER }] },
+      { role: "system", parts: [{ is: "text", text: SYSTEM_PROMPT }] },
       {
         role: "user",
         parts: [
           { is: "text", text: `State:\n${stateText(ask.state)}` },
           ...pictures,
-          { is: "text", text: labelsFor(question).text },
+          { is: "text", text: labelsFor(question).prompt },
         ],
       },
     ],
@@ -74,36 +85,36 @@ function callFor(ask: DecisionAsk, question: DecisionQuestion, modelFacts: Model
 
 /** Where it is asked: the same for every question, whatever it is about. */
 export function logprobsPath(
-  ask: DecisionAsk,
+  ask: DecisionCall,
   question: DecisionQuestion,
   dialect: UpstreamDialect,
   modelFacts: ModelFacts,
-  facts: LogprobsFacts,
+  facts: LogprobsOptions,
 ): string {
-  return dialect.path(callFor({ ...ask, state: "", images: [] }, question, modelFacts, facts), modelFacts);
+  return dialect.path(chatCallFor({ ...ask, state: "", images: [] }, question, modelFacts, facts), modelFacts);
 }
 
 export function encodeLogprobs(
-  ask: DecisionAsk,
+  ask: DecisionCall,
   question: DecisionQuestion,
   dialect: UpstreamDialect,
   modelFacts: ModelFacts,
-  facts: LogprobsFacts,
+  facts: LogprobsOptions,
 ): string {
-  const encoded = dialect.encodeRequest(callFor(ask, question, modelFacts, facts), modelFacts);
-  const more = moreFields(facts);
+  const encoded = dialect.encodeRequest(chatCallFor(ask, question, modelFacts, facts), modelFacts);
+  const more = extraFields(facts);
   if (more === undefined) return encoded;
   const parsed: unknown = JSON.parse(encoded);
-  return JSON.stringify(joined(isJsonObject(parsed) ? parsed : {}, more));
+  return JSON.stringify(mergeFields(isJsonObject(parsed) ? parsed : {}, more));
 }
 
-function moreFields({ form, top, thinkingOff }: LogprobsFacts): JsonObject | undefined {
+function extraFields({ form, top, thinkingOff }: LogprobsOptions): JsonObject | undefined {
   if (form === "gemini") return { generationConfig: { responseLogprobs: true, logprobs: top } };
   if (thinkingOff === "enable_thinking") return { enable_thinking: false };
   return thinkingOff === null ? undefined : { chat_template_kwargs: { enable_thinking: false } };
 }
 
-function joined(base: JsonObject, more: JsonObject): JsonObject {
+function mergeFields(base: JsonObject, more: JsonObject): JsonObject {
   const merged = Object.entries(more).map(([name, value]) => {
     const own = base[name];
     return [name, isJsonObject(own) && isJsonObject(value) ? { ...own, ...value } : value];
@@ -112,7 +123,7 @@ function joined(base: JsonObject, more: JsonObject): JsonObject {
 }
 
 /** What one request told of its question. */
-export type LogprobsReading = {
+export type LogprobsReply = {
   readonly answer: RawAnswer;
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
@@ -122,66 +133,68 @@ export function decodeLogprobs(
   bytes: Buffer,
   question: DecisionQuestion,
   dialect: UpstreamDialect,
-  { form }: LogprobsFacts,
-): LogprobsReading | UnusableReply {
+  { form }: LogprobsOptions,
+): LogprobsReply | UnusableReply {
   const events = dialect.decodeReply(bytes);
   if (events === undefined || events.some(({ is }) => is === "problem"))
     return { unusable: "not an answer of its dialect" };
-  const told = { usage: usageIn(events), upstreamId: idIn(events) };
-  if (isRefused(events)) return { answer: { type: "refusal" }, ...told };
+  const told = { usage: usageOfEvents(events), upstreamId: upstreamIdOfEvents(events) };
+  if (isRefusalReply(events)) return { answer: { type: "refusal" }, ...told };
   const body: unknown = JSON.parse(bytes.toString("utf8"));
   const alternatives = form === "chat" ? chatAlternatives(body) : geminiAlternatives(body);
-  const masses = massesOf(alternatives, labelsFor(question));
+  const masses = labelDistributionOf(alternatives, labelsFor(question));
   if (typeof masses === "string") return { unusable: masses };
-  return { answer: answerFrom(question, masses), ...told };
+  return { answer: answerFromLabels(question, masses), ...told };
 }
 
-function isRefused(events: readonly ReplyEvent[]): boolean {
+function isRefusalReply(events: readonly ReplyEvent[]): boolean {
   return events.some((event) => event.is === "refusal" || (event.is === "finish" && event.reason === "content_filter"));
 }
 
-function usageIn(events: readonly ReplyEvent[]): Usage | undefined {
+function usageOfEvents(events: readonly ReplyEvent[]): Usage | undefined {
   const figures = events.findLast((event) => event.is === "figures");
   return figures?.is === "figures" ? figures.usage : undefined;
 }
 
-function idIn(events: readonly ReplyEvent[]): string | null {
+function upstreamIdOfEvents(events: readonly ReplyEvent[]): string | null {
   const begin = events.find((event) => event.is === "begin");
   return begin?.is === "begin" ? begin.upstreamId : null;
 }
 
 /** The first token of the answer; with what else it might have been, as a list or, in an older form, by their names. */
-function chatAlternatives(body: unknown): Alternative[] {
-  const { logprobs } = objectAt(listAt(body, "choices")[0]);
-  const [first] = listAt(logprobs, "content");
+function chatAlternatives(body: unknown): TokenAlternative[] {
+  const { logprobs } = asObject(listField(body, "choices")[0]);
+  const [first] = listField(logprobs, "content");
   if (first !== undefined) {
-    const others = listAt(first, "top_logprobs").flatMap((row) => alternativeOf(row, "logprob"));
-    const own = alternativeOf(first, "logprob").filter(({ token }) => !others.some((other) => other.token === token));
+    const others = listField(first, "top_logprobs").flatMap((row) => decodeAlternative(row, "logprob"));
+    const own = decodeAlternative(first, "logprob").filter(
+      ({ token }) => !others.some((other) => other.token === token),
+    );
     return [...others, ...own.map((one) => ({ ...one, beside: true as const }))];
   }
-  const [named] = listAt(logprobs, "top_logprobs");
-  const [said] = listAt(logprobs, "tokens");
-  return Object.entries(objectAt(named)).flatMap(([token, logprob]) =>
+  const [named] = listField(logprobs, "top_logprobs");
+  const [said] = listField(logprobs, "tokens");
+  return Object.entries(asObject(named)).flatMap(([token, logprob]) =>
     typeof logprob === "number" ? [{ token, logprob, ...(token === said ? { beside: true as const } : {}) }] : [],
   );
 }
 
-function geminiAlternatives(body: unknown): Alternative[] {
-  const { logprobsResult } = objectAt(listAt(body, "candidates")[0]);
-  const [first] = listAt(logprobsResult, "topCandidates");
-  return listAt(first, "candidates").flatMap((row) => alternativeOf(row, "logProbability"));
+function geminiAlternatives(body: unknown): TokenAlternative[] {
+  const { logprobsResult } = asObject(listField(body, "candidates")[0]);
+  const [first] = listField(logprobsResult, "topCandidates");
+  return listField(first, "candidates").flatMap((row) => decodeAlternative(row, "logProbability"));
 }
 
-function alternativeOf(row: unknown, name: string): Alternative[] {
-  const { token, [name]: logprob } = objectAt(row);
+function decodeAlternative(row: unknown, name: string): TokenAlternative[] {
+  const { token, [name]: logprob } = asObject(row);
   return typeof token === "string" && typeof logprob === "number" ? [{ token, logprob }] : [];
 }
 
-function objectAt(value: unknown): JsonObject {
+function asObject(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-function listAt(value: unknown, name: string): readonly unknown[] {
-  const list = objectAt(value)[name];
+function listField(value: unknown, name: string): readonly unknown[] {
+  const list = asObject(value)[name];
   return Array.isArray(list) ? list : [];
 }

@@ -1,11 +1,11 @@
 import type { JsonObject } from "../../kit/json.ts";
 import { encodeUsage } from "../dialects/responses/upstream/usage.ts";
 import type { DecisionQuestion } from "./call.ts";
-import type { DecisionClient } from "./render.ts";
+import type { DecisionRenderer } from "./render.ts";
 import type { DecisionAnswer } from "./reply.ts";
 
 /** A question, and the caller's own words for what comes back. */
-export type Asked = {
+export type OpenaiCallerQuestion = {
   readonly question: DecisionQuestion;
   readonly name: string | null;
   /** The values of its choices: a boolean is another thing than the word for it. */
@@ -14,23 +14,23 @@ export type Asked = {
 };
 
 /** OpenAI's shape: answers in the order of the questions, and a declined question is one of them. */
-export function openaiClient(asked: readonly Asked[]): DecisionClient {
+export function openaiRenderer(asked: readonly OpenaiCallerQuestion[]): DecisionRenderer {
   return {
     refusals: "answered",
-    render({ model, answers, counted, shown }) {
+    render({ model, answers, usage, cost }) {
       return JSON.stringify({
         model,
         answers: asked.flatMap((one) => {
           const answer = answers.get(one.question.key);
-          return answer === undefined ? [] : [answerOf(answer, one)];
+          return answer === undefined ? [] : [renderAnswer(answer, one)];
         }),
-        usage: encodeUsage(counted, shown),
+        usage: encodeUsage(usage, cost),
       });
     },
   };
 }
 
-function answerOf(answer: DecisionAnswer, { question, name, values, labels }: Asked): JsonObject {
+function renderAnswer(answer: DecisionAnswer, { question, name, values, labels }: OpenaiCallerQuestion): JsonObject {
   switch (answer.type) {
     case "noul":
       return { type: "predicate", name, probability: answer.noul };

@@ -8,19 +8,19 @@ import type {
   UserPart,
 } from "../../contract/schemas/openai-decisions.ts";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { type DecisionAsk, type DecisionQuestion, type DecisionState, idsFor } from "./call.ts";
+import { assignQuestionIds, type DecisionCall, type DecisionQuestion, type DecisionState } from "./call.ts";
 import type { DecisionImage } from "./image.ts";
-import { type Asked, openaiClient } from "./openai-client.ts";
-import type { DecisionClient } from "./render.ts";
-import { imageAt } from "./request.ts";
+import { type OpenaiCallerQuestion, openaiRenderer } from "./openai-client.ts";
+import type { DecisionRenderer } from "./render.ts";
+import { decodeImageParam } from "./request.ts";
 
 /** The canonical questions behind a request in OpenAI's shape, and who writes its answer. */
-export function decodeOpenaiDecision(request: OpenaiDecisionRequest): { ask: DecisionAsk; client: DecisionClient } {
+export function decodeOpenaiRequest(request: OpenaiDecisionRequest): { ask: DecisionCall; client: DecisionRenderer } {
   const { model, input, questions } = request;
   const names = questions.map(({ name }) => name ?? null);
-  requireUnique(names);
-  const ids = idsFor(names);
-  const asked = questions.map((question, place): Asked => {
+  requireUniqueNames(names);
+  const ids = assignQuestionIds(names);
+  const asked = questions.map((question, place): OpenaiCallerQuestion => {
     const id = ids[place] ?? "";
     return {
       question: decodeQuestion(question, id, `questions.${place}`),
@@ -30,41 +30,44 @@ export function decodeOpenaiDecision(request: OpenaiDecisionRequest): { ask: Dec
     };
   });
   const pictures: DecisionImage[] = [];
-  const state = typeof input === "string" ? input : stateOf(input, pictures);
+  const state = typeof input === "string" ? input : decodeState(input, pictures);
   if (pictures.length > IMAGES_MAX) throw invalidValue("input", `it may have ${IMAGES_MAX} images at most`);
-  if (typeof state === "string" && state.trim() === "" && pictures.length === 0) throw empty("input");
+  if (typeof state === "string" && state.trim() === "" && pictures.length === 0) throw emptyFault("input");
   return {
     ask: {
       model,
       state,
       questions: asked.map(({ question }) => question),
       images: pictures,
-      field: "input",
-      ...advisoryOf(request),
+      inputField: "input",
+      ...ignoredFieldsOf(request),
     },
-    client: openaiClient(asked),
+    client: openaiRenderer(asked),
   };
 }
 
-const ADVISORY = ["safety_identifier", "prompt_cache_key", "prompt_cache_options"] as const;
-const MARK = "prompt_cache_breakpoint";
+const IGNORED_FIELDS = ["safety_identifier", "prompt_cache_key", "prompt_cache_options"] as const;
+const CACHE_BREAKPOINT = "prompt_cache_breakpoint";
 
-function advisoryOf(request: OpenaiDecisionRequest): Pick<DecisionAsk, "advisory"> {
+function ignoredFieldsOf(request: OpenaiDecisionRequest): Pick<DecisionCall, "advisory"> {
   const { input } = request;
-  const isMarked = (part: unknown) => isJsonObject(part) && part[MARK] != null;
+  const isMarked = (part: unknown) => isJsonObject(part) && part[CACHE_BREAKPOINT] != null;
   const hasMarks =
     typeof input !== "string" &&
     input.some((item) => {
       const pieces: unknown = "role" in item ? item.content : "output" in item ? item.output : undefined;
       return Array.isArray(pieces) && pieces.some(isMarked);
     });
-  const advisory = [...ADVISORY.filter((field) => request[field] != null), ...(hasMarks ? [MARK] : [])];
-  return advisory.length === 0 ? {} : { advisory };
+  const ignoredFields = [
+    ...IGNORED_FIELDS.filter((field) => request[field] != null),
+    ...(hasMarks ? [CACHE_BREAKPOINT] : []),
+  ];
+  return ignoredFields.length === 0 ? {} : { ignoredFields };
 }
 
-const empty = (param: string) => invalidValue(param, "must not be empty");
+const emptyFault = (param: string) => invalidValue(param, "must not be empty");
 
-function requireUnique(names: readonly (string | null)[]): void {
+function requireUniqueNames(names: readonly (string | null)[]): void {
   for (const [place, name] of names.entries()) {
     if (name === null || names.indexOf(name) === place) continue;
     throw invalidValue(`questions.${place}.name`, "another question has the same name");
@@ -73,7 +76,7 @@ function requireUnique(names: readonly (string | null)[]): void {
 
 function decodeQuestion(question: OpenaiQuestion, id: string, path: string): DecisionQuestion {
   const instructions = instructionsOf(question.instructions);
-  if (instructions.trim() === "") throw empty(`${path}.instructions`);
+  if (instructions.trim() === "") throw emptyFault(`${path}.instructions`);
   const names = { key: id, id, path, instructions };
   switch (question.type) {
     case "predicate":
@@ -121,7 +124,7 @@ function instructionsOf(instructions: OpenaiInstructions): string {
 }
 
 /** One message is what it says; a conversation is data about who said what. Pictures are taken out of either. */
-function stateOf(items: readonly OpenaiDecisionItem[], pictures: DecisionImage[]): DecisionState {
+function decodeState(items: readonly OpenaiDecisionItem[], pictures: DecisionImage[]): DecisionState {
   const [only] = items;
   if (items.length === 1 && only !== undefined && "role" in only && only.role === "user") {
     const { content } = only;
@@ -130,10 +133,10 @@ function stateOf(items: readonly OpenaiDecisionItem[], pictures: DecisionImage[]
       return part.data;
     return contentText(content, "input.0.content", pictures);
   }
-  return { input: items.map((item, place) => itemOf(item, `input.${place}`, pictures)) };
+  return { input: items.map((item, place) => encodeItem(item, `input.${place}`, pictures)) };
 }
 
-function itemOf(item: OpenaiDecisionItem, path: string, pictures: DecisionImage[]): JsonObject {
+function encodeItem(item: OpenaiDecisionItem, path: string, pictures: DecisionImage[]): JsonObject {
   if ("role" in item) {
     const phase = "phase" in item && item.phase != null ? { phase: item.phase } : {};
     return { role: item.role, ...phase, content: contentText(item.content, `${path}.content`, pictures) };
@@ -141,29 +144,29 @@ function itemOf(item: OpenaiDecisionItem, path: string, pictures: DecisionImage[
   const { type, call_id } = item;
   switch (item.type) {
     case "function_call":
-      return { type, call_id, ...spaceOf(item), name: item.name, arguments: item.arguments };
+      return { type, call_id, ...namespaceOf(item), name: item.name, arguments: item.arguments };
     case "custom_tool_call":
-      return { type, call_id, ...spaceOf(item), name: item.name, input: item.input };
+      return { type, call_id, ...namespaceOf(item), name: item.name, input: item.input };
     default:
       return { type, call_id, output: contentText(item.output, `${path}.output`, pictures) };
   }
 }
 
-function spaceOf({ namespace }: { readonly namespace?: string | null | undefined }): JsonObject {
+function namespaceOf({ namespace }: { readonly namespace?: string | null | undefined }): JsonObject {
   return namespace == null ? {} : { namespace };
 }
 
-type Piece =
+type ContentPart =
   | UserPart
   | { readonly type: "output_text"; readonly text: string }
   | { readonly type: "refusal"; readonly refusal: string };
 
-function contentText(content: string | readonly Piece[], path: string, pictures: DecisionImage[]): string {
+function contentText(content: string | readonly ContentPart[], path: string, pictures: DecisionImage[]): string {
   if (typeof content === "string") return content;
-  return content.flatMap((piece, place) => pieceText(piece, `${path}.${place}`, pictures)).join("\n\n");
+  return content.flatMap((piece, place) => partText(piece, `${path}.${place}`, pictures)).join("\n\n");
 }
 
-function pieceText(piece: Piece, path: string, pictures: DecisionImage[]): string[] {
+function partText(piece: ContentPart, path: string, pictures: DecisionImage[]): string[] {
   switch (piece.type) {
     case "input_text":
     case "output_text":
@@ -173,7 +176,7 @@ function pieceText(piece: Piece, path: string, pictures: DecisionImage[]): strin
     case "input_json":
       return [JSON.stringify(piece.data)];
     case "input_image":
-      pictures.push(imageAt(piece.image_url, `${path}.image_url`));
+      pictures.push(decodeImageParam(piece.image_url, `${path}.image_url`));
       return [];
   }
 }

@@ -1,16 +1,16 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import type { DecisionAsk, DecisionQuestion, DecisionState } from "./call.ts";
+import type { DecisionCall, DecisionQuestion, DecisionState } from "./call.ts";
 import { imageUrl } from "./image.ts";
 import type { RawAnswer } from "./reply.ts";
-import { type DecisionWire, mapOf, modelOf, upstreamIdOf, usageOf } from "./wire-format.ts";
+import { bodyModel, type DecisionWireFormat, decodeUsage, uniqueMap, upstreamIdOf } from "./wire-format.ts";
 
 /** OpenAI's Decisions: a list of questions and a list of answers, each with its name. */
-export const openaiDecisions: DecisionWire = {
+export const openaiDecisions: DecisionWireFormat = {
   path: "/decisions",
   encode: (ask, facts) => ({
-    model: modelOf(facts),
-    input: inputOf(ask),
-    questions: ask.questions.map(questionOf),
+    model: bodyModel(facts),
+    input: encodeInput(ask),
+    questions: ask.questions.map(encodeQuestion),
   }),
   decode(body, _facts, headers) {
     if (!isJsonObject(body) || !Array.isArray(body["answers"])) return undefined;
@@ -18,19 +18,19 @@ export const openaiDecisions: DecisionWire = {
     return {
       answers: answers.map((answer) => {
         const name = isJsonObject(answer) ? answer["name"] : undefined;
-        return [typeof name === "string" ? name : "", answerOf(answer)];
+        return [typeof name === "string" ? name : "", decodeAnswer(answer)];
       }),
-      usage: usageOf(body["usage"], "input_tokens", "output_tokens", "unknown"),
+      usage: decodeUsage(body["usage"], "input_tokens", "output_tokens", "unknown"),
       upstreamId: upstreamIdOf(body, headers),
-      truncated: false,
+      isTruncated: false,
     };
   },
 };
 
-function inputOf({ state, images }: DecisionAsk): unknown {
+function encodeInput({ state, images }: DecisionCall): unknown {
   if (typeof state === "string" && images.length === 0) return state;
   const pictures = images.map((image) => ({ type: "input_image", image_url: imageUrl(image) }));
-  return [{ role: "user", content: [partOf(state), ...pictures] }];
+  return [{ role: "user", content: [encodeState(state), ...pictures] }];
 }
 
 const JSON_DEPTH_MAX = 32;
@@ -38,21 +38,21 @@ const JSON_VALUES_MAX = 10_000;
 const JSON_BYTES_MAX = 256 * 1024;
 
 /** Data of a moderate size has a part of its own; what is larger goes as its text. */
-function partOf(state: DecisionState): JsonObject {
+function encodeState(state: DecisionState): JsonObject {
   if (typeof state === "string") return { type: "input_text", text: state };
   const text = JSON.stringify(state);
-  const fits = Buffer.byteLength(text) <= JSON_BYTES_MAX && valuesWithin(state, JSON_DEPTH_MAX) <= JSON_VALUES_MAX;
+  const fits = Buffer.byteLength(text) <= JSON_BYTES_MAX && countValues(state, JSON_DEPTH_MAX) <= JSON_VALUES_MAX;
   return fits ? { type: "input_json", data: state } : { type: "input_text", text };
 }
 
 /** How many values there are; more than can be where it is nested too deep. */
-function valuesWithin(value: unknown, depthLeft: number): number {
+function countValues(value: unknown, depthLeft: number): number {
   if (typeof value !== "object" || value === null) return 1;
   if (depthLeft === 0) return Number.POSITIVE_INFINITY;
-  return Object.values(value).reduce<number>((sum, inner) => sum + valuesWithin(inner, depthLeft - 1), 1);
+  return Object.values(value).reduce<number>((sum, inner) => sum + countValues(inner, depthLeft - 1), 1);
 }
 
-function questionOf(question: DecisionQuestion): JsonObject {
+function encodeQuestion(question: DecisionQuestion): JsonObject {
   const { id: name, instructions } = question;
   switch (question.type) {
     case "noul":
@@ -77,10 +77,10 @@ function questionOf(question: DecisionQuestion): JsonObject {
   }
 }
 
-function answerOf(answer: unknown): RawAnswer {
+function decodeAnswer(answer: unknown): RawAnswer {
   if (!isJsonObject(answer)) return { type: "other" };
   const { type, confidence, probabilities } = answer;
-  const told = Array.isArray(probabilities) ? mapOf(probabilities.flatMap(pairOf)) : undefined;
+  const told = Array.isArray(probabilities) ? uniqueMap(probabilities.flatMap(probabilityEntry)) : undefined;
   switch (type) {
     case "predicate":
       return { type: "noul", value: answer["probability"] };
@@ -97,6 +97,6 @@ function answerOf(answer: unknown): RawAnswer {
   }
 }
 
-function pairOf(row: unknown): [string, unknown][] {
+function probabilityEntry(row: unknown): [string, unknown][] {
   return isJsonObject(row) ? [[String(row["value"]), row["probability"]]] : [["", undefined]];
 }

@@ -17,7 +17,7 @@ export type DecisionAnswer =
       /** One for each level, lowest first. */
       readonly probabilities: readonly number[];
       /** The provider's own fields, as it sent them; undefined where its interface has other ones than the caller's. */
-      readonly sent: JsonObject | undefined;
+      readonly providerFields: JsonObject | undefined;
     }
   /** The provider would not answer this one. */
   | { readonly type: "refusal" };
@@ -33,20 +33,20 @@ export type RawAnswer = {
   readonly labelMass?: unknown;
   readonly argmaxIsLabel?: unknown;
   /** The fields of a score as they are passed on; absent: they are made of what was read. */
-  readonly sent?: JsonObject;
+  readonly providerFields?: JsonObject;
 };
 
 /** A whole answer as one interface tells it. */
-export type RawReply = {
+export type RawDecisionReply = {
   /** By the ids that were sent; a pair for each answer, so that one given twice is seen. */
   readonly answers: readonly (readonly [id: string, answer: RawAnswer])[];
-  readonly usage: RawUsage | undefined;
+  readonly usage: RawDecisionUsage | undefined;
   readonly upstreamId: string | null;
   /** The provider did not read all of what it was sent. */
-  readonly truncated: boolean;
+  readonly isTruncated: boolean;
 };
 
-export type RawUsage = {
+export type RawDecisionUsage = {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cachedTokens: number;

@@ -1,17 +1,17 @@
 import { invalidValue } from "../../contract/faults.ts";
 import type { DecisionRequest, Question } from "../../contract/schemas/decisions.ts";
-import { type DecisionAsk, type DecisionQuestion, idsFor } from "./call.ts";
-import { type DecisionImage, readImage } from "./image.ts";
+import { assignQuestionIds, type DecisionCall, type DecisionQuestion } from "./call.ts";
+import { type DecisionImage, decodeImage } from "./image.ts";
 
 /** The canonical questions behind a request of the specified shape. */
-export function decodeDecision({ model, state, questions, images }: DecisionRequest): DecisionAsk {
+export function decodeRequest({ model, state, questions, images }: DecisionRequest): DecisionCall {
   const asked = Object.entries(questions);
-  const ids = idsFor(asked.map(([key]) => key));
+  const ids = assignQuestionIds(asked.map(([key]) => key));
   return {
     model,
     state,
     questions: asked.map(([key, question], place) => decodeQuestion(question, { key, id: ids[place] ?? key })),
-    images: (images ?? []).map((url, place) => imageAt(url, `images.${place}`)),
+    images: (images ?? []).map((url, place) => decodeImageParam(url, `images.${place}`)),
   };
 }
 
@@ -29,8 +29,8 @@ function decodeQuestion(question: Question, names: Pick<DecisionQuestion, "key" 
   }
 }
 
-export function imageAt(url: string, param: string): DecisionImage {
-  const image = readImage(url);
+export function decodeImageParam(url: string, param: string): DecisionImage {
+  const image = decodeImage(url);
   if ("problem" in image) throw invalidValue(param, image.problem);
   return image;
 }

@@ -2,29 +2,29 @@ import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { DecisionQuestion } from "./call.ts";
 import { imageUrl } from "./image.ts";
 import type { RawAnswer } from "./reply.ts";
-import { type DecisionWire, mapOf, modelOf, upstreamIdOf, usageOf } from "./wire-format.ts";
+import { bodyModel, type DecisionWireFormat, decodeUsage, uniqueMap, upstreamIdOf } from "./wire-format.ts";
 
 /** SGLang's own: any chat model, read by its labels. It tells no confidence. */
-export const sglangDecisions: DecisionWire = {
+export const sglangDecisions: DecisionWireFormat = {
   path: "/decisions",
   encode: (ask, facts) => ({
-    model: modelOf(facts),
+    model: bodyModel(facts),
     input: ask.state,
-    questions: ask.questions.map(questionOf),
+    questions: ask.questions.map(encodeQuestion),
     ...(ask.images.length === 0 ? {} : { images: ask.images.map((image) => ({ url: imageUrl(image) })) }),
   }),
   decode(body, _facts, headers) {
     if (!isJsonObject(body) || !isJsonObject(body["answers"])) return undefined;
     return {
-      answers: Object.entries(body["answers"]).map(([id, answer]) => [id, answerOf(answer)]),
-      usage: usageOf(body["usage"], "prompt_tokens", "completion_tokens", "zero"),
+      answers: Object.entries(body["answers"]).map(([id, answer]) => [id, decodeAnswer(answer)]),
+      usage: decodeUsage(body["usage"], "prompt_tokens", "completion_tokens", "zero"),
       upstreamId: upstreamIdOf(body, headers),
-      truncated: false,
+      isTruncated: false,
     };
   },
 };
 
-function questionOf(question: DecisionQuestion): JsonObject {
+function encodeQuestion(question: DecisionQuestion): JsonObject {
   const { id, instructions } = question;
   switch (question.type) {
     case "noul":
@@ -41,11 +41,11 @@ function questionOf(question: DecisionQuestion): JsonObject {
   }
 }
 
-function answerOf(answer: unknown): RawAnswer {
+function decodeAnswer(answer: unknown): RawAnswer {
   if (!isJsonObject(answer)) return { type: "other" };
   const { type, label_mass, probabilities: shares } = answer;
   const labelMass = label_mass ?? null;
-  const probabilities = isJsonObject(shares) ? mapOf(Object.entries(shares)) : new Map<string, unknown>();
+  const probabilities = isJsonObject(shares) ? uniqueMap(Object.entries(shares)) : new Map<string, unknown>();
   switch (type) {
     case "yes_no":
       return { type: "noul", value: probabilities.get("yes"), probabilities, labelMass };

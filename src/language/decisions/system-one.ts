@@ -1,20 +1,20 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import type { DecisionAsk, DecisionQuestion } from "./call.ts";
+import type { DecisionCall, DecisionQuestion } from "./call.ts";
 import { imageUrl } from "./image.ts";
 import type { RawAnswer } from "./reply.ts";
-import { type DecisionWire, mapOf, modelOf, upstreamIdOf, usageOf, type WireFacts } from "./wire-format.ts";
+import { bodyModel, type DecisionWireFormat, type DecisionWireOptions, decodeUsage, uniqueMap, upstreamIdOf } from "./wire-format.ts";
 
 /** TypeSafe's System One, and everyone who follows it: questions and answers by name. */
-export const systemOne: DecisionWire = {
+export const systemOne: DecisionWireFormat = {
   path: "/systemone",
   encode: (ask, facts) => ({
-    model: modelOf(facts),
-    state: stateOf(ask, facts),
-    questions: Object.fromEntries(ask.questions.map((question) => [question.id, questionOf(question)])),
-    ...imagesOf(ask, facts),
+    model: bodyModel(facts),
+    state: encodeState(ask, facts),
+    questions: Object.fromEntries(ask.questions.map((question) => [question.id, encodeQuestion(question)])),
+    ...encodeImages(ask, facts),
   }),
   decode(whole, facts, headers) {
-    const body = facts.envelope ? opened(whole) : whole;
+    const body = facts.hasEnvelope ? unwrapEnvelope(whole) : whole;
     if (!isJsonObject(body) || !isJsonObject(body["answers"])) return undefined;
     const { answers, usage, diagnostics } = body;
     // One server has another quantity under this name, and tells that it is that server.
@@ -22,31 +22,31 @@ export const systemOne: DecisionWire = {
     return {
       answers: Object.entries(answers).map(([id, answer]) => {
         const doubts = isJsonObject(diagnostics) && Object.hasOwn(diagnostics, id) ? diagnostics[id] : undefined;
-        return [id, { ...answerOf(answer, confidence), ...doubtsOf(doubts) }];
+        return [id, { ...decodeAnswer(answer, confidence), ...decodeDiagnostics(doubts) }];
       }),
-      usage: usageOf(usage, "input_tokens", "output_tokens", "unknown"),
+      usage: decodeUsage(usage, "input_tokens", "output_tokens", "unknown"),
       upstreamId: upstreamIdOf(body, headers),
-      truncated: isTruncated(usage),
+      isTruncated: isTruncated(usage),
     };
   },
 };
 
-function opened(whole: unknown): unknown {
+function unwrapEnvelope(whole: unknown): unknown {
   return isJsonObject(whole) && whole["success"] === true ? whole["result"] : undefined;
 }
 
-function stateOf({ state, images }: DecisionAsk, facts: WireFacts): unknown {
+function encodeState({ state, images }: DecisionCall, facts: DecisionWireOptions): unknown {
   if (images.length === 0 || facts.images !== "state_items") return state;
   return [state, ...images.map((image) => ({ type: "image_url", image_url: { url: imageUrl(image) } }))];
 }
 
-function imagesOf({ images }: DecisionAsk, facts: WireFacts): JsonObject {
+function encodeImages({ images }: DecisionCall, facts: DecisionWireOptions): JsonObject {
   if (images.length === 0) return {};
   if (facts.images === "images_field") return { images: images.map(imageUrl) };
   return facts.images === "image_objects" ? { images: images.map((image) => ({ url: imageUrl(image) })) } : {};
 }
 
-function questionOf(question: DecisionQuestion): JsonObject {
+function encodeQuestion(question: DecisionQuestion): JsonObject {
   const { type, instructions } = question;
   switch (question.type) {
     case "noul":
@@ -60,19 +60,19 @@ function questionOf(question: DecisionQuestion): JsonObject {
   }
 }
 
-function answerOf(answer: unknown, said: "told" | "unlike"): RawAnswer {
+function decodeAnswer(answer: unknown, said: "told" | "unlike"): RawAnswer {
   if (!isJsonObject(answer)) return { type: "other" };
-  const { type, ...sent } = answer;
-  const { probabilities } = sent;
+  const { type, ...sent: providerFields } = answer;
+  const { probabilities } = providerFields;
   const confidence = said === "told" ? answer["confidence"] : undefined;
-  const told = isJsonObject(probabilities) ? mapOf(Object.entries(probabilities)) : undefined;
+  const told = isJsonObject(probabilities) ? uniqueMap(Object.entries(probabilities)) : undefined;
   switch (type) {
     case "noul":
       return { type, value: answer["noul"] };
     case "choice":
       return { type, value: answer["choice"], probabilities: told, confidence };
     case "score":
-      return { type, value: answer["score"], probabilities: told, confidence, sent };
+      return { type, value: answer["score"], probabilities: told, confidence, providerFields };
     case "refusal":
       return { type };
     default:
@@ -80,7 +80,7 @@ function answerOf(answer: unknown, said: "told" | "unlike"): RawAnswer {
   }
 }
 
-function doubtsOf(diagnostics: unknown): Pick<RawAnswer, "labelMass" | "argmaxIsLabel"> {
+function decodeDiagnostics(diagnostics: unknown): Pick<RawAnswer, "labelMass" | "argmaxIsLabel"> {
   if (!isJsonObject(diagnostics)) return {};
   return { labelMass: diagnostics["label_mass"], argmaxIsLabel: diagnostics["argmax_is_label"] };
 }

@@ -5,10 +5,10 @@ import { choiceConfidence, scoreConfidence } from "./confidence.ts";
 import { openaiDecisions } from "./openai.ts";
 import { sglangDecisions } from "./sglang.ts";
 import { systemOne } from "./system-one.ts";
-import { checkReply } from "./validate.ts";
-import type { DecisionWire, WireFacts } from "./wire-format.ts";
+import { validateReply } from "./validate.ts";
+import type { DecisionWireFormat, DecisionWireOptions } from "./wire-format.ts";
 
-const FACTS: WireFacts = { upstreamModel: "m", path: null, envelope: false, images: null };
+const FACTS: DecisionWireOptions = { upstreamModel: "m", path: null, hasEnvelope: false, images: null };
 
 /** The same numbers for the same seed. */
 function seeded(seed: number): () => number {
@@ -117,9 +117,14 @@ function withProbability(
   return { ...answers, [key]: { ...answers[key], probabilities: Object.fromEntries(pairs) } };
 }
 
-function read(wire: DecisionWire, body: unknown, questions: readonly DecisionQuestion[], decimals: number | null) {
+function read(
+  wire: DecisionWireFormat,
+  body: unknown,
+  questions: readonly DecisionQuestion[],
+  decimals: number | null,
+) {
   const reply = wire.decode(body, FACTS, {});
-  return reply === undefined ? { unusable: "no answer" } : checkReply(reply, questions, decimals);
+  return reply === undefined ? { unusable: "no answer" } : validateReply(reply, questions, decimals);
 }
 
 describe("whole or nothing", () => {

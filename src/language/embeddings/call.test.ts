@@ -1,16 +1,16 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { partsOf } from "./call.ts";
+import { splitIntoBatches } from "./call.ts";
 
 const room = fc.record({ inputs: fc.integer({ min: 1, max: 5 }), tokens: fc.integer({ min: 1, max: 20 }) });
 const weighed = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 30 });
 
 test("EMB-01 parts have all inputs in their order, none empty, and none beyond its room unless it stands alone", () => {
   fc.assert(
-    fc.property(weighed, room, (weights, most) => {
-      const texts = weights.map((weight, at) => `${at} ${weight}`);
-      const lists = weights.map((weight) => [weight]);
-      const parts = partsOf({ inputs: { is: "tokens", texts, lists }, weights }, most);
+    fc.property(weighed, room, (inputTokens, most) => {
+      const texts = inputTokens.map((weight, at) => `${at} ${weight}`);
+      const lists = inputTokens.map((weight) => [weight]);
+      const parts = splitIntoBatches({ inputs: { is: "tokens", texts, lists }, inputTokens }, most);
       expect(parts.flatMap((part) => part.texts)).toEqual(texts);
       expect(parts.flatMap((part) => (part.is === "tokens" ? part.lists : []))).toEqual(lists);
       for (const part of parts) {
@@ -25,5 +25,5 @@ test("EMB-01 parts have all inputs in their order, none empty, and none beyond i
 
 test("EMB-01 what has room is one part", () => {
   const inputs = { is: "texts", texts: ["a", "b"] } as const;
-  expect(partsOf({ inputs, weights: [1, 1] }, { inputs: 2, tokens: 2 })).toEqual([inputs]);
+  expect(splitIntoBatches({ inputs, inputTokens: [1, 1] }, { inputs: 2, tokens: 2 })).toEqual([inputs]);
 });

@@ -1,58 +1,58 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { decodeProblem as decodePlainProblem } from "../dialects/chat/upstream/errors.ts";
+import { decodeProblem as decodeCohereProblem } from "../dialects/chat/upstream/errors.ts";
 import { decodeProblem } from "../dialects/converse/upstream/errors.ts";
-import { countOf, type EmbeddingWire, type WireAnswer, type WireAsk } from "./wire-format.ts";
+import { type EmbeddingBatch, type EmbeddingReply, type EmbeddingWireFormat, tokenCount } from "./wire-format.ts";
 
 /** What is embedded here is compared with more of the same: callers of this surface say nothing else. */
 const INPUT_TYPE = "search_document";
-const TEXTS_MAX = 96;
+const BATCH_MAX_TEXTS = 96;
 
 /** Cohere's own API. */
-export const cohereEmbeddings: EmbeddingWire = {
+export const cohereEmbeddings: EmbeddingWireFormat = {
   auth: "bearer",
-  batchMax: TEXTS_MAX,
+  batchMax: BATCH_MAX_TEXTS,
   path: () => "/embed",
-  encode: (ask) => ({ model: ask.upstreamModel, embedding_types: ["float"], ...textsOf(ask) }),
-  decode: (body) => decodeTyped(body, billedTokens(body)),
-  decodeProblem: decodePlainProblem,
+  encode: (ask) => ({ model: ask.upstreamModel, embedding_types: ["float"], ...encodeTexts(ask) }),
+  decode: (body) => decodeEmbeddings(body, billedTokens(body)),
+  decodeProblem: decodeCohereProblem,
 };
 
-const COUNT_HEADER = "x-amzn-bedrock-input-token-count";
-const invoke = (upstreamModel: string) => `/model/${encodeURIComponent(upstreamModel)}/invoke`;
+const TOKEN_COUNT_HEADER = "x-amzn-bedrock-input-token-count";
+const invokePath = (upstreamModel: string) => `/model/${encodeURIComponent(upstreamModel)}/invoke`;
 
 /** Cohere's models on Bedrock: the count of what was read stands in a header alone. */
-export const bedrockCohere: EmbeddingWire = {
+export const bedrockCohere: EmbeddingWireFormat = {
   auth: "bearer",
-  batchMax: TEXTS_MAX,
-  path: invoke,
-  encode: textsOf,
-  decode: (body, headers) => decodeTyped(body, headerTokens(headers)),
+  batchMax: BATCH_MAX_TEXTS,
+  path: invokePath,
+  encode: encodeTexts,
+  decode: (body, headers) => decodeEmbeddings(body, headerTokens(headers)),
   decodeProblem,
 };
 
 /** Amazon's Titan: one text a request. */
-export const bedrockTitan: EmbeddingWire = {
+export const bedrockTitan: EmbeddingWireFormat = {
   auth: "bearer",
   batchMax: 1,
-  path: invoke,
+  path: invokePath,
   encode: ({ inputs, dimensions }) => ({
     inputText: inputs.texts[0] ?? "",
     ...(dimensions === undefined ? {} : { dimensions }),
   }),
   decode(body, headers) {
     if (!isJsonObject(body)) return undefined;
-    const tokens = countOf(body["inputTextTokenCount"]) ?? headerTokens(headers);
+    const tokens = tokenCount(body["inputTextTokenCount"]) ?? headerTokens(headers);
     return { vectors: [body["embedding"]], tokens, id: null };
   },
   decodeProblem,
 };
 
 /** Amazon's Nova: one text a request, in an envelope of tasks. */
-export const bedrockNova: EmbeddingWire = {
+export const bedrockNova: EmbeddingWireFormat = {
   auth: "bearer",
   batchMax: 1,
-  path: invoke,
+  path: invokePath,
   encode: ({ inputs, dimensions }) => ({
     schemaVersion: "nova-multimodal-embed-v1",
     taskType: "SINGLE_EMBEDDING",
@@ -70,7 +70,7 @@ export const bedrockNova: EmbeddingWire = {
   decodeProblem,
 };
 
-function textsOf({ inputs, dimensions }: WireAsk): JsonObject {
+function encodeTexts({ inputs, dimensions }: EmbeddingBatch): JsonObject {
   return {
     texts: inputs.texts,
     input_type: INPUT_TYPE,
@@ -81,7 +81,7 @@ function textsOf({ inputs, dimensions }: WireAsk): JsonObject {
 }
 
 /** Older models answer with a plain list, newer ones by the type of number. */
-function decodeTyped(body: unknown, tokens: number | undefined): WireAnswer | undefined {
+function decodeEmbeddings(body: unknown, tokens: number | undefined): EmbeddingReply | undefined {
   if (!isJsonObject(body)) return undefined;
   const { embeddings, id } = body;
   const vectors: unknown = isJsonObject(embeddings) ? embeddings["float"] : embeddings;
@@ -91,9 +91,9 @@ function decodeTyped(body: unknown, tokens: number | undefined): WireAnswer | un
 function billedTokens(body: unknown): number | undefined {
   const meta = isJsonObject(body) ? body["meta"] : undefined;
   const billed = isJsonObject(meta) ? meta["billed_units"] : undefined;
-  return isJsonObject(billed) ? countOf(billed["input_tokens"]) : undefined;
+  return isJsonObject(billed) ? tokenCount(billed["input_tokens"]) : undefined;
 }
 
 function headerTokens(headers: IncomingHttpHeaders): number | undefined {
-  return countOf(headers[COUNT_HEADER]);
+  return tokenCount(headers[TOKEN_COUNT_HEADER]);
 }

@@ -1,11 +1,11 @@
 import { isJsonObject } from "../../kit/json.ts";
 import { decodeProblem } from "../dialects/gemini/upstream/errors.ts";
-import { countOf, type EmbeddingWire } from "./wire-format.ts";
+import { type EmbeddingWireFormat, tokenCount } from "./wire-format.ts";
 
-const valuesOf = (row: unknown) => (isJsonObject(row) ? row["values"] : undefined);
+const vectorValues = (row: unknown) => (isJsonObject(row) ? row["values"] : undefined);
 
 /** Gemini's batchEmbedContents: one request for each text, all of one model. */
-export const geminiEmbeddings: EmbeddingWire = {
+export const geminiEmbeddings: EmbeddingWireFormat = {
   auth: "x-goog-api-key",
   batchMax: 100,
   path: (upstreamModel) => `/models/${encodeURIComponent(upstreamModel)}:batchEmbedContents`,
@@ -19,14 +19,14 @@ export const geminiEmbeddings: EmbeddingWire = {
   decode(body) {
     if (!isJsonObject(body) || !Array.isArray(body["embeddings"])) return undefined;
     const { usageMetadata } = body;
-    const tokens = isJsonObject(usageMetadata) ? countOf(usageMetadata["promptTokenCount"]) : undefined;
-    return { vectors: body["embeddings"].map(valuesOf), tokens, id: null };
+    const tokens = isJsonObject(usageMetadata) ? tokenCount(usageMetadata["promptTokenCount"]) : undefined;
+    return { vectors: body["embeddings"].map(vectorValues), tokens, id: null };
   },
   decodeProblem,
 };
 
 /** Vertex: the same models behind `predict`, which counts what it read of each. */
-export const vertexEmbeddings: EmbeddingWire = {
+export const vertexEmbeddings: EmbeddingWireFormat = {
   auth: "x-goog-api-key",
   // Its newer models take one text at a time.
   batchMax: 1,
@@ -41,10 +41,10 @@ export const vertexEmbeddings: EmbeddingWire = {
     let tokens: number | undefined = 0;
     for (const row of rows) {
       const { statistics } = isJsonObject(row) ? row : {};
-      const count = isJsonObject(statistics) ? countOf(statistics["token_count"]) : undefined;
+      const count = isJsonObject(statistics) ? tokenCount(statistics["token_count"]) : undefined;
       tokens = tokens === undefined || count === undefined ? undefined : tokens + count;
     }
-    return { vectors: rows.map(valuesOf), tokens, id: null };
+    return { vectors: rows.map(vectorValues), tokens, id: null };
   },
   decodeProblem,
 };

@@ -1,42 +1,42 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
 import type { EmbeddingInputs } from "./call.ts";
-import { countOf, type EmbeddingWire, type WireAnswer, type WireAsk } from "./wire-format.ts";
+import { type EmbeddingBatch, type EmbeddingReply, type EmbeddingWireFormat, tokenCount } from "./wire-format.ts";
 
 /** OpenAI's format, and that of everyone who follows it. */
-export const openaiEmbeddings: EmbeddingWire = {
+export const openaiEmbeddings: EmbeddingWireFormat = {
   auth: "bearer",
   batchMax: null,
   path: () => "/embeddings",
   encode: ({ upstreamModel, inputs, dimensions, encoding, user }) => ({
     model: upstreamModel,
-    input: inputOf(inputs),
+    input: encodeInput(inputs),
     // Numbers are what every server gives unasked; some know no other word for it.
     ...(encoding === "base64" ? { encoding_format: encoding } : {}),
     ...(dimensions === undefined ? {} : { dimensions }),
     ...(user === undefined ? {} : { user }),
   }),
-  decode: decodeList,
+  decode: decodeEmbeddingList,
   decodeProblem,
 };
 
 /** Mistral's: the same with another name for the length of vectors, and numbers only. */
-export const mistralEmbeddings: EmbeddingWire = {
+export const mistralEmbeddings: EmbeddingWireFormat = {
   ...openaiEmbeddings,
-  encode: ({ upstreamModel, inputs, dimensions }: WireAsk): JsonObject => ({
+  encode: ({ upstreamModel, inputs, dimensions }: EmbeddingBatch): JsonObject => ({
     model: upstreamModel,
     input: inputs.texts,
     ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
   }),
 };
 
-function inputOf(inputs: EmbeddingInputs): unknown {
+function encodeInput(inputs: EmbeddingInputs): unknown {
   const all = inputs.is === "texts" ? inputs.texts : inputs.lists;
   return all.length === 1 ? all[0] : all;
 }
 
 /** Servers may answer in any order: what counts is the index. */
-function decodeList(body: unknown): WireAnswer | undefined {
+function decodeEmbeddingList(body: unknown): EmbeddingReply | undefined {
   if (!isJsonObject(body) || !Array.isArray(body["data"])) return undefined;
   const rows: unknown[] = body["data"];
   const vectors: unknown[] = [];
@@ -48,6 +48,8 @@ function decodeList(body: unknown): WireAnswer | undefined {
     vectors[index] = row["embedding"];
   }
   const { id, usage } = body;
-  const tokens = isJsonObject(usage) ? (countOf(usage["prompt_tokens"]) ?? countOf(usage["total_tokens"])) : undefined;
+  const tokens = isJsonObject(usage)
+    ? (tokenCount(usage["prompt_tokens"]) ?? tokenCount(usage["total_tokens"]))
+    : undefined;
   return { vectors, tokens, id: typeof id === "string" ? id : null };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { EMBEDDING_INPUTS_MAX, EmbeddingsFields, EmbeddingsRequest } from "../../contract/schemas/embeddings.ts";
-import { readInputs } from "./request.ts";
+import { decodeInputs } from "./request.ts";
 
 const many = <T>(length: number, one: T): T[] => Array.from({ length }, () => one);
 
@@ -9,7 +9,7 @@ function isRead(body: object): boolean {
   const fields = EmbeddingsFields.safeParse(body);
   if (!fields.success) return false;
   try {
-    readInputs(fields.data.input);
+    decodeInputs(fields.data.input);
     return true;
   } catch {
     return false;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { writeVector } from "./vector.ts";
+import { renderVector } from "./vector.ts";
 
 const as = { encoding: "base64", scale: "as_given" } as const;
 const plain = { encoding: "float", scale: "as_given" } as const;
@@ -11,29 +11,29 @@ test("EMB-01 32-bit floats survive every way: numbers to base64, base64 to numbe
     fc.property(floats, (vector) => {
       // JSON has no negative zero.
       const numbers = vector.map((value) => value + 0);
-      const coded = JSON.parse(writeVector(numbers, as)?.json ?? "");
+      const coded = JSON.parse(renderVector(numbers, as)?.json ?? "");
       const bytes = Buffer.from(coded, "base64");
       expect([...new Float32Array(new Uint8Array(bytes).buffer)]).toEqual(numbers);
-      expect(JSON.parse(writeVector(coded, plain)?.json ?? "")).toEqual(numbers);
-      expect(JSON.parse(writeVector(coded, as)?.json ?? "")).toBe(coded);
-      expect(writeVector(coded, as)?.dimensions).toBe(numbers.length);
+      expect(JSON.parse(renderVector(coded, plain)?.json ?? "")).toEqual(numbers);
+      expect(JSON.parse(renderVector(coded, as)?.json ?? "")).toBe(coded);
+      expect(renderVector(coded, as)?.dimensions).toBe(numbers.length);
     }),
   );
 });
 
 test("EMB-01 numbers go out with the digits they came in with", () => {
-  expect(writeVector(JSON.parse("[-0.0069292834,1e-8,0.1]"), plain)?.json).toBe("[-0.0069292834,1e-8,0.1]");
+  expect(renderVector(JSON.parse("[-0.0069292834,1e-8,0.1]"), plain)?.json).toBe("[-0.0069292834,1e-8,0.1]");
 });
 
 test("EMB-01 a vector without direction stays as it is when it is to have length one", () => {
-  expect(writeVector([0, 0], { encoding: "float", scale: "unit" })?.json).toBe("[0,0]");
-  expect(writeVector([0, -5], { encoding: "float", scale: "unit" })?.json).toBe("[0,-1]");
+  expect(renderVector([0, 0], { encoding: "float", scale: "unit" })?.json).toBe("[0,0]");
+  expect(renderVector([0, -5], { encoding: "float", scale: "unit" })?.json).toBe("[0,-1]");
 });
 
 test("EMB-01 base64 without its padding is read, and written with it", () => {
-  const [json] = [writeVector("AACAPwAAAEA", plain)?.json];
+  const [json] = [renderVector("AACAPwAAAEA", plain)?.json];
   expect(json).toBe("[1,2]");
-  expect(writeVector("AACAPwAAAEA", as)?.json).toBe('"AACAPwAAAEA="');
+  expect(renderVector("AACAPwAAAEA", as)?.json).toBe('"AACAPwAAAEA="');
 });
 
 test.each([
@@ -49,6 +49,6 @@ test.each([
   ["AA A"],
   ["AADAfw=="],
 ])("EMB-01 %j is no vector", (given) => {
-  expect(writeVector(given, plain)).toBeUndefined();
-  expect(writeVector(given, as)).toBeUndefined();
+  expect(renderVector(given, plain)).toBeUndefined();
+  expect(renderVector(given, as)).toBeUndefined();
 });

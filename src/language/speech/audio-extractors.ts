@@ -18,7 +18,7 @@ export type SpeechEvent =
 
 /** Figures and id come with any event, before or with the last. */
 export type SpeechEventDecoder = {
-  read(event: JsonObject): readonly SpeechEvent[];
+  decode(event: JsonObject): readonly SpeechEvent[];
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
 };
@@ -26,47 +26,47 @@ export type SpeechEventDecoder = {
 /** Audio in server-sent events, each with a piece of it in base64. */
 export class SseAudioExtractor implements AudioExtractor {
   readonly #frames = new SseReader(EVENT_MAX_CHARS);
-  readonly #reading: SpeechEventDecoder;
-  #done = false;
+  readonly #decoder: SpeechEventDecoder;
+  #isDone = false;
   mediaType: string | undefined;
 
   constructor(reading: SpeechEventDecoder) {
-    this.#reading = reading;
+    this.#decoder = reading;
   }
 
   get usage(): Usage | undefined {
-    return this.#reading.usage;
+    return this.#decoder.usage;
   }
 
   get upstreamId(): string | null {
-    return this.#reading.upstreamId;
+    return this.#decoder.upstreamId;
   }
 
   push(chunk: Buffer): AudioPiece {
     try {
-      return this.#take(this.#frames.push(chunk));
+      return this.#readFrames(this.#frames.push(chunk));
     } catch {
       return { is: "garbage", why: "an event over the size limit" };
     }
   }
 
   end(): AudioPiece {
-    const last = this.#take(this.#frames.end());
-    if (last.is !== "audio" || this.#done) return last;
+    const last = this.#readFrames(this.#frames.end());
+    if (last.is !== "audio" || this.#isDone) return last;
     return { is: "garbage", why: "the stream ended without its last event" };
   }
 
-  #take(frames: readonly SseFrame[]): AudioPiece {
+  #readFrames(frames: readonly SseFrame[]): AudioPiece {
     const parts: Buffer[] = [];
     for (const { data } of frames) {
       if (data === "[DONE]") continue;
       const event = tryParseJsonObject(data);
       if (event === undefined) return { is: "garbage", why: "an event that is not of its format" };
-      for (const piece of this.#reading.read(event)) {
+      for (const piece of this.#decoder.decode(event)) {
         if (piece.is === "audio") {
           this.mediaType ??= piece.mediaType;
           parts.push(Buffer.from(piece.base64, "base64"));
-        } else if (piece.is === "done") this.#done = true;
+        } else if (piece.is === "done") this.#isDone = true;
         else if (piece.is !== "nothing") return piece;
       }
     }

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
-import { IMPLAUSIBLE_TOKENS, lastTold, type Usage } from "../canon/usage.ts";
+import { IMPLAUSIBLE_TOKENS, latestUsage, type Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/gemini/upstream/errors.ts";
 import { decodeUsage } from "../dialects/gemini/upstream/usage.ts";
 import { type SpeechEvent, type SpeechEventDecoder, SseAudioExtractor } from "./audio-extractors.ts";
@@ -9,8 +9,8 @@ import { hasContentType, type SpeechWireFormat } from "./wire-format.ts";
 /** Gemini's format: a model that writes audio. The bytes are raw samples, and the media type tells their rate. */
 export const geminiSpeech: SpeechWireFormat = {
   auth: "x-goog-api-key",
-  path: ({ upstreamModel, streams }) =>
-    `/models/${encodeURIComponent(upstreamModel)}:${streams ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+  path: ({ upstreamModel, canStream }) =>
+    `/models/${encodeURIComponent(upstreamModel)}:${canStream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
   encode: ({ input, voice }) => ({
     contents: [{ role: "user", parts: [{ text: input }] }],
     generationConfig: {
@@ -18,8 +18,8 @@ export const geminiSpeech: SpeechWireFormat = {
       speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } },
     },
   }),
-  accept: (_ask, { streams }) => (streams ? "text/event-stream" : "application/json"),
-  unwrap(headers) {
+  accept: (_ask, { canStream }) => (canStream ? "text/event-stream" : "application/json"),
+  createExtractor(headers) {
     const candidates = new GeminiSpeechDecoder();
     if (hasContentType(headers, "text/event-stream")) return new SseAudioExtractor(candidates);
     return new JsonAudioExtractor("data", candidates, lastMediaTypeIn);
@@ -40,9 +40,9 @@ class GeminiSpeechDecoder implements SpeechEventDecoder {
   usage: Usage | undefined;
   upstreamId: string | null = null;
 
-  read(event: JsonObject): readonly SpeechEvent[] {
+  decode(event: JsonObject): readonly SpeechEvent[] {
     if (isJsonObject(event["error"])) return [{ is: "problem", problem: decodeProblem(event, null) }];
-    this.usage = lastTold(this.usage, outputAsAudio(decodeUsage(event["usageMetadata"])));
+    this.usage = latestUsage(this.usage, outputAsAudio(decodeUsage(event["usageMetadata"])));
     if (typeof event["responseId"] === "string") this.upstreamId = event["responseId"];
     const blocked = isJsonObject(event["promptFeedback"]) ? event["promptFeedback"]["blockReason"] : undefined;
     if (typeof blocked === "string") return [garbageEvent(`the provider blocked the text (${blocked})`)];
@@ -70,8 +70,8 @@ function partsOf({ content }: JsonObject): readonly JsonObject[] {
 function audioEvents(part: JsonObject): readonly SpeechEvent[] {
   const inline = part["inlineData"] ?? part["inline_data"];
   if (!isJsonObject(inline) || typeof inline["data"] !== "string") return [];
-  const said = inline["mimeType"] ?? inline["mime_type"];
-  return [{ is: "audio", base64: inline["data"], mediaType: typeof said === "string" ? said : undefined }];
+  const mediaType = inline["mimeType"] ?? inline["mime_type"];
+  return [{ is: "audio", base64: inline["data"], mediaType: typeof mediaType === "string" ? mediaType : undefined }];
 }
 
 /** Servers do not always say of what kind the tokens are; a model that only speaks wrote nothing else. */

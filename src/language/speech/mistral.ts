@@ -10,15 +10,15 @@ const AUDIO_FIELD = "audio_data";
 export const mistralSpeech: SpeechWireFormat = {
   auth: "bearer",
   path: () => "/audio/speech",
-  encode: ({ input, voice, format }, { upstreamModel, streams }) => ({
+  encode: ({ input, voice, format }, { upstreamModel, canStream }) => ({
     model: upstreamModel,
     input,
     voice_id: voice,
     response_format: format,
-    ...(streams ? { stream: true } : {}),
+    ...(canStream ? { stream: true } : {}),
   }),
-  accept: (_ask, { streams }) => (streams ? "text/event-stream" : "application/json"),
-  unwrap(headers) {
+  accept: (_ask, { canStream }) => (canStream ? "text/event-stream" : "application/json"),
+  createExtractor(headers) {
     const events = new SpeechEventStreamDecoder(AUDIO_FIELD);
     return hasContentType(headers, "text/event-stream")
       ? new SseAudioExtractor(events)

@@ -10,17 +10,17 @@ import { hasContentType, type SpeechWireFormat, speechUsage } from "./wire-forma
 export const openaiSpeech: SpeechWireFormat = {
   auth: "bearer",
   path: () => "/audio/speech",
-  encode: ({ input, voice, format, speed, instructions }, { upstreamModel, figures }) => ({
+  encode: ({ input, voice, format, speed, instructions }, { upstreamModel, needsUsage }) => ({
     model: upstreamModel,
     input,
     voice,
     response_format: format,
     ...(speed === undefined ? {} : { speed }),
     ...(instructions === undefined ? {} : { instructions }),
-    ...(figures ? { stream_format: "sse" } : {}),
+    ...(needsUsage ? { stream_format: "sse" } : {}),
   }),
-  accept: ({ format }, { figures }) => (figures ? "text/event-stream" : CONTENT_TYPES[format]),
-  unwrap: (headers) =>
+  accept: ({ format }, { needsUsage }) => (needsUsage ? "text/event-stream" : CONTENT_TYPES[format]),
+  createExtractor: (headers) =>
     hasContentType(headers, "text/event-stream")
       ? new SseAudioExtractor(new SpeechEventStreamDecoder("audio"))
       : new RawAudioExtractor(),
@@ -37,7 +37,7 @@ export class SpeechEventStreamDecoder implements SpeechEventDecoder {
     this.#field = field;
   }
 
-  read(event: JsonObject): readonly SpeechEvent[] {
+  decode(event: JsonObject): readonly SpeechEvent[] {
     const { type, usage, error } = event;
     if (type === "error" || isJsonObject(error)) return [{ is: "problem", problem: decodeProblem(event, null) }];
     if (isJsonObject(usage))

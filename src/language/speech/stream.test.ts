@@ -15,9 +15,9 @@ const expected = (format: AudioFormat, more: Partial<SpeechExpectation> = {}): S
   format,
   characters: 10,
   inputTokens: 5,
-  unit: "characters",
+  billingUnit: "characters",
   pcm: "s16",
-  end: { seconds: 600, inputTokens: 10_000 },
+  implausible: { seconds: 600, inputTokens: 10_000 },
   ...more,
 });
 
@@ -30,7 +30,7 @@ function hear(
   cut: number,
   about: SpeechExpectation,
 ): Heard {
-  const stream = new SpeechStream(wire.unwrap(headers), about);
+  const stream = new SpeechStream(wire.createExtractor(headers), about);
   const parts: Buffer[] = [];
   for (let at = 0; at < body.length; at += cut) {
     const piece = stream.read(body.subarray(at, at + cut));
@@ -124,16 +124,22 @@ describe.each(WAYS)("%s", (_name, wire, headers, body) => {
 
 describe("what is billed", () => {
   test("TTS-07 figures of the provider stand, and without any the audio itself is the estimate", () => {
-    const told = hear(openaiSpeech, EVENTS, Buffer.from(openaiEvents + done), 99, expected("pcm", { unit: "tokens" }));
+    const told = hear(
+      openaiSpeech,
+      EVENTS,
+      Buffer.from(openaiEvents + done),
+      99,
+      expected("pcm", { billingUnit: "tokens" }),
+    );
     expect(told.stream.usage).toMatchObject({ inputTokens: 3, outputTokens: 4, audioOutputTokens: 4 });
-    const untold = hear(openaiSpeech, {}, SAMPLES, 99, expected("pcm", { unit: "tokens" }));
+    const untold = hear(openaiSpeech, {}, SAMPLES, 99, expected("pcm", { billingUnit: "tokens" }));
     expect(untold.stream.usage).toBeUndefined();
     expect(untold.stream.estimate).toMatchObject({ inputTokens: 5, outputTokens: 4, audioOutputTokens: 4 });
   });
 
   test("TTS-07 by another unit nothing is an estimate", () => {
-    for (const unit of ["characters", "seconds"] as const)
-      expect(hear(openaiSpeech, {}, SAMPLES, 99, expected("pcm", { unit })).stream.usage).toMatchObject({
+    for (const billingUnit of ["characters", "seconds"] as const)
+      expect(hear(openaiSpeech, {}, SAMPLES, 99, expected("pcm", { billingUnit })).stream.usage).toMatchObject({
         outputTokens: 0,
       });
   });
@@ -145,7 +151,7 @@ describe("what is billed", () => {
 
   test("TTS-07 audio by the second in which nothing can be measured is not whole", () => {
     const tag = Buffer.concat([Buffer.from("ID3\u0004\u0000\u0000\u0000\u0000\u0000\u0000"), Buffer.alloc(200)]);
-    expect(hear(openaiSpeech, {}, tag, 99, expected("mp3", { unit: "seconds" })).end).toBe("garbage");
+    expect(hear(openaiSpeech, {}, tag, 99, expected("mp3", { billingUnit: "seconds" })).end).toBe("garbage");
     expect(hear(openaiSpeech, {}, tag, 99, expected("mp3")).end).toBe("audio");
   });
 });

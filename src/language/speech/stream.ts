@@ -17,11 +17,11 @@ export type SpeechExpectation = {
   /** The input, estimated. */
   readonly inputTokens: number;
   /** What it is billed by. */
-  readonly unit: "characters" | "seconds" | "tokens";
+  readonly billingUnit: "characters" | "seconds" | "tokens";
   /** Raw samples of this provider, where it does not say itself what they are. */
   readonly pcm: "s16" | "f32";
   /** Longer than this no speech of the text is, nor does anybody read so many tokens in it. */
-  readonly end: { readonly seconds: number; readonly inputTokens: number };
+  readonly implausible: { readonly seconds: number; readonly inputTokens: number };
 };
 
 /** More than a second takes up in any format: two channels of 32-bit samples, 96,000 a second. */
@@ -37,12 +37,12 @@ const FLOAT32_PCM: PcmFormat = { rateHz: SPEECH_PCM.rateHz, channels: 2 };
 type AudioTransform = {
   readonly meter: AudioMeter | undefined;
   /** What the samples are that a header goes before; undefined: nothing goes before it. */
-  readonly headed?: PcmFormat;
-  shape(bytes: Buffer): Buffer | undefined;
+  readonly wavHeaderFormat?: PcmFormat;
+  apply(bytes: Buffer): Buffer | undefined;
 };
 
 /** Samples that wait for the header, which states how many they are. */
-type BufferedSamples = { readonly shape: PcmFormat; readonly parts: Buffer[]; bytes: number };
+type BufferedSamples = { readonly format: PcmFormat; readonly parts: Buffer[]; bytes: number };
 
 /**
  * Speech on its way to the caller: taken out of its wrapping, known as audio of the asked format before its first byte
@@ -51,42 +51,43 @@ type BufferedSamples = { readonly shape: PcmFormat; readonly parts: Buffer[]; by
  */
 export class SpeechStream implements AudioStream {
   readonly #expected: SpeechExpectation;
-  readonly #from: AudioExtractor;
+  readonly #extractor: AudioExtractor;
   #head: Buffer | undefined = Buffer.alloc(0);
-  #shaping: AudioTransform | undefined;
-  #held: BufferedSamples | undefined;
-  #bytes = 0;
+  #transform: AudioTransform | undefined;
+  #buffered: BufferedSamples | undefined;
+  #sentBytes = 0;
   readonly outputWeight = 0;
 
   constructor(from: AudioExtractor, expected: SpeechExpectation) {
-    this.#from = from;
+    this.#extractor = from;
     this.#expected = expected;
   }
 
   read(chunk: Buffer): AudioPiece {
-    const piece = this.#from.push(chunk);
-    return piece.is === "audio" ? this.#take(piece.bytes, SNIFF_BYTES) : piece;
+    const piece = this.#extractor.push(chunk);
+    return piece.is === "audio" ? this.#sniffThenPass(piece.bytes, SNIFF_BYTES) : piece;
   }
 
   end(): AudioPiece {
-    const piece = this.#from.end();
+    const piece = this.#extractor.end();
     if (piece.is !== "audio") return piece;
-    const last = this.#take(piece.bytes, 1);
-    if (last.is !== "audio" || this.#bytes === 0) return last;
+    const last = this.#sniffThenPass(piece.bytes, 1);
+    if (last.is !== "audio" || this.#sentBytes === 0) return last;
     const seconds = this.#seconds;
     if (seconds === 0) return { is: "garbage", why: "audio without a single sample" };
-    if (seconds === undefined && this.#expected.unit === "seconds")
+    if (seconds === undefined && this.#expected.billingUnit === "seconds")
       return { is: "garbage", why: "nothing in the audio can be measured" };
-    return this.#held === undefined ? last : this.#release(this.#held, this.#held.bytes);
+    return this.#buffered === undefined ? last : this.#flushWithHeader(this.#buffered, this.#buffered.bytes);
   }
 
   get usage(): Usage | undefined {
     // By another unit than tokens nothing is estimated: what is counted and measured is exact.
-    const { unit, end } = this.#expected;
-    const { usage } = this.#from;
-    if (usage === undefined) return unit === "tokens" ? undefined : NO_TOKENS;
-    if (usage.inputTokens <= end.inputTokens && usage.outputTokens <= maxAudioTokens(end.seconds)) return usage;
-    return unit === "tokens" ? IMPLAUSIBLE_TOKENS : NO_TOKENS;
+    const { billingUnit, implausible } = this.#expected;
+    const { usage } = this.#extractor;
+    if (usage === undefined) return billingUnit === "tokens" ? undefined : NO_TOKENS;
+    if (usage.inputTokens <= implausible.inputTokens && usage.outputTokens <= maxAudioTokens(implausible.seconds))
+      return usage;
+    return billingUnit === "tokens" ? IMPLAUSIBLE_TOKENS : NO_TOKENS;
   }
 
   /** For a provider that told no figures, or was not heard to its end. */
@@ -97,19 +98,19 @@ export class SpeechStream implements AudioStream {
 
   get units(): MeteredUnits {
     const seconds = this.#seconds;
-    const { characters, unit } = this.#expected;
-    if (seconds === undefined && unit !== "seconds") return { characters };
+    const { characters, billingUnit } = this.#expected;
+    if (seconds === undefined && billingUnit !== "seconds") return { characters };
     // Something was heard, so it lasted for at least what is billed at least.
     return { characters, seconds: billedSeconds(seconds ?? 0) };
   }
 
   get detail(): JsonObject {
     const seconds = this.#seconds;
-    return { seconds: seconds === undefined ? null : Math.round(seconds * 1000) / 1000, bytes: this.#bytes };
+    return { seconds: seconds === undefined ? null : Math.round(seconds * 1000) / 1000, bytes: this.#sentBytes };
   }
 
   get upstreamId(): string | null {
-    return this.#from.upstreamId;
+    return this.#extractor.upstreamId;
   }
 
   close(): string {
@@ -122,50 +123,50 @@ export class SpeechStream implements AudioStream {
   }
 
   get #seconds(): number | undefined {
-    return this.#shaping?.meter?.seconds();
+    return this.#transform?.meter?.seconds();
   }
 
   /** Holds the beginning until `telling` bytes of it are there: then it is audio of the asked format, or no answer. */
-  #take(bytes: Buffer, telling: number): AudioPiece {
+  #sniffThenPass(bytes: Buffer, telling: number): AudioPiece {
     if (this.#head === undefined) return this.#pass(bytes);
     this.#head = this.#head.length === 0 ? bytes : Buffer.concat([this.#head, bytes]);
     const head = this.#head;
     if (head.length < telling) return { is: "audio", bytes: Buffer.alloc(0) };
-    const payload = detectPayload(this.#from.mediaType, this.#expected);
+    const payload = detectPayload(this.#extractor.mediaType, this.#expected);
     if (payload === undefined || !couldBeFormat(payload.format, head))
       return { is: "garbage", why: `not audio of the format ${this.#expected.format}` };
     this.#head = undefined;
-    this.#shaping = transformFor(payload, this.#expected);
-    const { headed } = this.#shaping;
-    if (headed !== undefined) this.#held = { shape: headed, parts: [], bytes: 0 };
+    this.#transform = transformFor(payload, this.#expected);
+    const { wavHeaderFormat } = this.#transform;
+    if (wavHeaderFormat !== undefined) this.#buffered = { format: wavHeaderFormat, parts: [], bytes: 0 };
     return this.#pass(head);
   }
 
   /** The samples that were held, with their header in front; those that follow go out as they come. */
-  #release({ shape, parts }: BufferedSamples, dataBytes?: number): AudioPiece {
-    this.#held = undefined;
-    const header = wavHeader(shape, dataBytes);
-    this.#bytes += header.length;
+  #flushWithHeader({ format, parts }: BufferedSamples, dataBytes?: number): AudioPiece {
+    this.#buffered = undefined;
+    const header = wavHeader(format, dataBytes);
+    this.#sentBytes += header.length;
     return { is: "audio", bytes: Buffer.concat([header, ...parts]) };
   }
 
   #pass(bytes: Buffer): AudioPiece {
-    this.#shaping?.meter?.push(bytes);
-    const shaped = this.#shaping?.shape(bytes);
+    this.#transform?.meter?.push(bytes);
+    const shaped = this.#transform?.apply(bytes);
     if (shaped === undefined) return { is: "garbage", why: `not audio of the format ${this.#expected.format}` };
-    this.#bytes += shaped.length;
-    if (this.#isEndless) return { is: "garbage", why: "audio far longer than the text can take" };
-    const held = this.#held;
+    this.#sentBytes += shaped.length;
+    if (this.#isImplausiblyLong) return { is: "garbage", why: "audio far longer than the text can take" };
+    const held = this.#buffered;
     if (held === undefined) return { is: "audio", bytes: shaped };
     held.parts.push(shaped);
     held.bytes += shaped.length;
-    if (this.#from.isWhole !== true || held.bytes > BUFFER_MAX_BYTES) return this.#release(held);
+    if (this.#extractor.isComplete !== true || held.bytes > BUFFER_MAX_BYTES) return this.#flushWithHeader(held);
     return { is: "audio", bytes: Buffer.alloc(0) };
   }
 
-  get #isEndless(): boolean {
-    const { end } = this.#expected;
-    return (this.#seconds ?? 0) > end.seconds || this.#bytes > end.seconds * BYTES_PER_SECOND_MAX;
+  get #isImplausiblyLong(): boolean {
+    const { implausible } = this.#expected;
+    return (this.#seconds ?? 0) > implausible.seconds || this.#sentBytes > implausible.seconds * BYTES_PER_SECOND_MAX;
   }
 }
 
@@ -186,8 +187,8 @@ function detectPayload(mediaType: string | undefined, { format, pcm }: SpeechExp
 
 function transformFor(payload: AudioPayload, { format }: SpeechExpectation): AudioTransform {
   const meter = payload.format === "aac" ? adtsMeter() : speechMeter(payload.format, payload.pcm);
-  if (payload.format === format) return { meter, shape: (bytes) => bytes };
-  if (format === "wav") return { meter, headed: payload.pcm, shape: (bytes) => bytes };
+  if (payload.format === format) return { meter, apply: (bytes) => bytes };
+  if (format === "wav") return { meter, wavHeaderFormat: payload.pcm, apply: (bytes) => bytes };
   const samples = new WavHeaderStripper();
-  return { meter, shape: (bytes) => samples.push(bytes) };
+  return { meter, apply: (bytes) => samples.push(bytes) };
 }

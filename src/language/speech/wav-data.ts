@@ -4,18 +4,18 @@ const CHUNK_HEADER_BYTES = 8;
 
 /** Lets the samples of a WAV file through, and nothing of its headers. */
 export class WavHeaderStripper {
-  #head: Buffer | undefined = Buffer.alloc(0);
+  #header: Buffer | undefined = Buffer.alloc(0);
 
   /** Undefined when there are no samples where they should be. */
   push(bytes: Buffer): Buffer | undefined {
-    if (this.#head === undefined) return bytes;
-    const head = Buffer.concat([this.#head, bytes]);
+    if (this.#header === undefined) return bytes;
+    const head = Buffer.concat([this.#header, bytes]);
     const at = samplesOffset(head);
     if (at === undefined) {
-      this.#head = head;
+      this.#header = head;
       return head.length > HEADER_MAX_BYTES ? undefined : Buffer.alloc(0);
     }
-    this.#head = undefined;
+    this.#header = undefined;
     return head.subarray(at);
   }
 }

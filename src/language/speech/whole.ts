@@ -2,7 +2,7 @@ import { tryParseJsonObject } from "../../kit/json.ts";
 import type { AudioPiece } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
 import type { SpeechEventDecoder } from "./audio-extractors.ts";
-import { Base64FieldExtractor } from "./base64-field.ts";
+import { Base64FieldExtractor } from "./base64-field-extractor.ts";
 import type { AudioExtractor } from "./wire-format.ts";
 
 /** What a provider says beside the audio itself. */
@@ -11,24 +11,24 @@ const REST_MAX_CHARS = 256 * 1024;
 /** Audio in one JSON object: its bytes are taken out while the object is still coming. */
 export class JsonAudioExtractor implements AudioExtractor {
   readonly #field: Base64FieldExtractor;
-  readonly #reading: SpeechEventDecoder;
+  readonly #decoder: SpeechEventDecoder;
   readonly #mediaTypeIn: (rest: string) => string | undefined;
-  readonly isWhole = true;
+  readonly isComplete = true;
   mediaType: string | undefined;
 
   /** `mediaTypeIn` finds what the audio is in the text that stands before it. */
   constructor(field: string, reading: SpeechEventDecoder, mediaTypeIn: (rest: string) => string | undefined) {
     this.#field = new Base64FieldExtractor(field, REST_MAX_CHARS);
-    this.#reading = reading;
+    this.#decoder = reading;
     this.#mediaTypeIn = mediaTypeIn;
   }
 
   get usage(): Usage | undefined {
-    return this.#reading.usage;
+    return this.#decoder.usage;
   }
 
   get upstreamId(): string | null {
-    return this.#reading.upstreamId;
+    return this.#decoder.upstreamId;
   }
 
   push(chunk: Buffer): AudioPiece {
@@ -42,7 +42,7 @@ export class JsonAudioExtractor implements AudioExtractor {
   end(): AudioPiece {
     const body = tryParseJsonObject(this.#field.rest ?? "");
     if (body === undefined) return { is: "garbage", why: "not one whole JSON object" };
-    for (const piece of this.#reading.read(body)) if (piece.is === "problem" || piece.is === "garbage") return piece;
+    for (const piece of this.#decoder.decode(body)) if (piece.is === "problem" || piece.is === "garbage") return piece;
     return { is: "audio", bytes: Buffer.alloc(0) };
   }
 }

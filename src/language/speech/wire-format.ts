@@ -9,9 +9,9 @@ import type { SpeechCall } from "./call.ts";
 export type SpeechRequestOptions = {
   readonly upstreamModel: string;
   /** The endpoint can send audio while it makes it. */
-  readonly streams: boolean;
+  readonly canStream: boolean;
   /** The tokens are needed: it is billed by them. */
-  readonly figures: boolean;
+  readonly needsUsage: boolean;
 };
 
 /** Takes a provider's audio out of what it is wrapped in. */
@@ -22,7 +22,7 @@ export type AudioExtractor = {
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
   /** The provider had all of the audio before it sent any: there is nothing to be gained by passing it on in pieces. */
-  readonly isWhole?: true;
+  readonly isComplete?: true;
   /** What the wrapping says the bytes are; known with the first of them. Undefined: they are what was asked for. */
   readonly mediaType: string | undefined;
 };
@@ -34,7 +34,7 @@ export type SpeechWireFormat = {
   encode(ask: SpeechCall, wanted: SpeechRequestOptions): JsonObject;
   /** The content type that the answer is expected in. */
   accept(ask: SpeechCall, wanted: SpeechRequestOptions): string;
-  unwrap(headers: IncomingHttpHeaders): AudioExtractor;
+  createExtractor(headers: IncomingHttpHeaders): AudioExtractor;
   decodeProblem(
     body: unknown,
     status: number,

@@ -21,10 +21,10 @@ export type TranscriptionParameter = (typeof TRANSCRIPTION_PARAMETERS)[number];
 export type FormValue = string | readonly string[] | Readonly<Record<string, string>>;
 
 /** A request for a transcript, without its audio. */
-export type TranscriptionAsk = {
+export type TranscriptionCall = {
   readonly model: string;
   readonly format: TranscriptFormat;
-  readonly streaming: boolean;
+  readonly isStreaming: boolean;
   /** Which times were asked for by name; none: what the format needs. */
   readonly granularities: readonly ("segment" | "word")[];
   readonly parameters: Readonly<Partial<Record<TranscriptionParameter, FormValue>>>;
@@ -32,10 +32,10 @@ export type TranscriptionAsk = {
 };
 
 /** Whether the answer cannot be made without the times of segments. */
-export function needsSegments({ format }: Pick<TranscriptionAsk, "format">): boolean {
+export function needsSegments({ format }: Pick<TranscriptionCall, "format">): boolean {
   return format === "srt" || format === "vtt" || format === "verbose_json";
 }
 
-export function needsWords({ granularities }: Pick<TranscriptionAsk, "granularities">): boolean {
+export function needsWords({ granularities }: Pick<TranscriptionCall, "granularities">): boolean {
   return granularities.includes("word");
 }

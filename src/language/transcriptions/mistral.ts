@@ -1,67 +1,74 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
-import { needsSegments, needsWords, type TranscriptionAsk } from "./call.ts";
-import { parameterFields } from "./openai.ts";
-import { type Figures, heardUsage, secondsOf, segmentsOf, type Transcript, wordsOf } from "./reply.ts";
-import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire-format.ts";
+import { needsSegments, needsWords, type TranscriptionCall } from "./call.ts";
+import { encodeParameters } from "./openai.ts";
+import {
+  decodeSeconds,
+  decodeSegments,
+  decodeWords,
+  type Transcript,
+  type TranscriptUsage,
+  transcriptionUsage,
+} from "./reply.ts";
+import type { FormField, TranscriptEvent, TranscriptionWireFormat } from "./wire-format.ts";
 
 /** Mistral's: one JSON for everything, times by name of what they are wanted for, and events of its own. */
-export const mistralTranscriptions: TranscriptionWire = {
+export const mistralTranscriptions: TranscriptionWireFormat = {
   path: "/audio/transcriptions",
-  noTimesWith: ["language"],
-  timesTellSeconds: false,
-  fields: (ask, upstreamModel) => [
+  incompatibleWithTimestamps: ["language"],
+  timestampsImplyDuration: false,
+  encode: (ask, upstreamModel) => [
     ["model", upstreamModel],
-    ...parameterFields(ask),
-    ...timesOf(ask).map((one): FormField => ["timestamp_granularities", one]),
-    ...(ask.streaming ? [["stream", "true"] as const] : []),
+    ...encodeParameters(ask),
+    ...granularitiesOf(ask).map((one): FormField => ["timestamp_granularities", one]),
+    ...(ask.isStreaming ? [["stream", "true"] as const] : []),
   ],
-  decode: transcriptOf,
-  event: eventOf,
+  decode: decodeTranscript,
+  decodeEvent: decodeEvent,
   decodeProblem,
 };
 
-function timesOf(ask: TranscriptionAsk): ("segment" | "word")[] {
+function granularitiesOf(ask: TranscriptionCall): ("segment" | "word")[] {
   if (!needsSegments(ask)) return [];
   return needsWords(ask) ? ["segment", "word"] : ["segment"];
 }
 
-function transcriptOf(body: unknown): Transcript | undefined {
+function decodeTranscript(body: unknown): Transcript | undefined {
   if (!isJsonObject(body) || typeof body["text"] !== "string") return undefined;
   const { text, language, segments, words, usage } = body;
   return {
     text,
     language: typeof language === "string" ? language : undefined,
     duration: undefined,
-    segments: segmentsOf(segments),
-    words: wordsOf(words),
-    figures: figuresOf(usage),
-    also: {},
+    segments: decodeSegments(segments),
+    words: decodeWords(words),
+    usage: decodeUsage(usage),
+    extraFields: {},
   };
 }
 
-function figuresOf(usage: unknown): Figures {
+function decodeUsage(usage: unknown): TranscriptUsage {
   if (!isJsonObject(usage)) return { seconds: undefined, tokens: undefined };
-  return { seconds: secondsOf(usage["prompt_audio_seconds"]), tokens: tokensOf(usage) };
+  return { seconds: decodeSeconds(usage["prompt_audio_seconds"]), tokens: decodeTokens(usage) };
 }
 
 /** Its prompt tokens are without those of the audio; the total is what all of them add up to. */
-function tokensOf(usage: JsonObject): Usage | undefined {
+function decodeTokens(usage: JsonObject): Usage | undefined {
   const { total_tokens: total, completion_tokens: output } = usage;
   const details = isJsonObject(usage["prompt_tokens_details"]) ? usage["prompt_tokens_details"] : {};
   const input = typeof total === "number" && typeof output === "number" ? total - output : undefined;
-  return heardUsage(input, output, details["audio_tokens"]);
+  return transcriptionUsage(input, output, details["audio_tokens"]);
 }
 
-function eventOf(data: unknown): TranscriptEvent {
+function decodeEvent(data: unknown): TranscriptEvent {
   if (!isJsonObject(data)) return { is: "garbage" };
   const { type, text } = data;
   if (type === "transcription.text.delta")
     return typeof text === "string" ? { is: "text", text, said: {} } : { is: "garbage" };
-  if (type === "transcription.segment") return segmentOf(data);
+  if (type === "transcription.segment") return decodeSegmentEvent(data);
   if (type === "transcription.done") {
-    const transcript = transcriptOf(data);
+    const transcript = decodeTranscript(data);
     return transcript === undefined ? { is: "garbage" } : { is: "done", transcript };
   }
   if (type === "error" || data["error"] !== undefined || data["detail"] !== undefined)
@@ -69,8 +76,8 @@ function eventOf(data: unknown): TranscriptEvent {
   return { is: "nothing" };
 }
 
-function segmentOf(data: JsonObject): TranscriptEvent {
-  const [segment] = segmentsOf([data]) ?? [];
+function decodeSegmentEvent(data: JsonObject): TranscriptEvent {
+  const [segment] = decodeSegments([data]) ?? [];
   if (segment === undefined) return { is: "garbage" };
   const { start, end, text } = segment;
   const speaker = data["speaker_id"] ?? data["speaker"];

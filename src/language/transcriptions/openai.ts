@@ -1,33 +1,42 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
-import type { FormValue, TranscriptionAsk } from "./call.ts";
-import { type Figures, heardUsage, secondsOf, segmentsOf, type Transcript, wordsOf } from "./reply.ts";
-import type { FormField, TranscriptEvent, TranscriptionWire } from "./wire-format.ts";
+import type { FormValue, TranscriptionCall } from "./call.ts";
+import {
+  decodeSeconds,
+  decodeSegments,
+  decodeWords,
+  type Transcript,
+  type TranscriptUsage,
+  transcriptionUsage,
+} from "./reply.ts";
+import type { FormField, TranscriptEvent, TranscriptionWireFormat } from "./wire-format.ts";
 
 /** OpenAI's format, and that of everyone who follows it. Figures stand in JSON only, so no other format is asked for. */
-export const openaiTranscriptions: TranscriptionWire = {
+export const openaiTranscriptions: TranscriptionWireFormat = {
   path: "/audio/transcriptions",
-  noTimesWith: [],
-  timesTellSeconds: true,
-  fields: (ask, upstreamModel, answer) => [
+  incompatibleWithTimestamps: [],
+  timestampsImplyDuration: true,
+  encode: (ask, upstreamModel, answer) => [
     ["model", upstreamModel],
     ["response_format", answer === "timed" ? "verbose_json" : "json"],
-    ...parameterFields(ask),
+    ...encodeParameters(ask),
     ...ask.granularities.map((one): FormField => ["timestamp_granularities[]", one]),
-    ...(ask.streaming ? [["stream", "true"] as const] : []),
+    ...(ask.isStreaming ? [["stream", "true"] as const] : []),
   ],
-  decode: transcriptOf,
-  event: eventOf,
+  decode: decodeTranscript,
+  decodeEvent: decodeEvent,
   decodeProblem,
 };
 
 /** Parameters of the ask, under the names that forms have for lists and objects. */
-export function parameterFields({ parameters }: TranscriptionAsk): FormField[] {
-  return Object.entries(parameters).flatMap(([name, value]) => (value === undefined ? [] : fieldsOf(name, value)));
+export function encodeParameters({ parameters }: TranscriptionCall): FormField[] {
+  return Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined ? [] : encodeParameter(name, value),
+  );
 }
 
-function fieldsOf(name: string, value: FormValue): FormField[] {
+function encodeParameter(name: string, value: FormValue): FormField[] {
   if (typeof value === "string") return [[name, value]];
   if (isList(value)) return value.map((one): FormField => [`${name}[]`, one]);
   return Object.entries(value).map(([key, one]): FormField => [`${name}[${key}]`, one]);
@@ -38,38 +47,38 @@ function isList(value: FormValue): value is readonly string[] {
 }
 
 /** What is passed on as it came beside what is read. */
-const ALSO = ["languages", "logprobs"] as const;
+const FORWARDED_FIELDS = ["languages", "logprobs"] as const;
 
-function transcriptOf(body: unknown): Transcript | undefined {
+function decodeTranscript(body: unknown): Transcript | undefined {
   if (!isJsonObject(body) || typeof body["text"] !== "string") return undefined;
   const { text, language, segments, words, duration, usage } = body;
-  const [figures, lasts] = [figuresOf(usage), secondsOf(duration)];
+  const [figures, durationSeconds] = [decodeUsage(usage), decodeSeconds(duration)];
   return {
     text,
     language: typeof language === "string" ? language : undefined,
-    duration: lasts,
-    segments: segmentsOf(segments),
-    words: wordsOf(words),
-    figures: { tokens: figures.tokens, seconds: figures.seconds ?? lasts },
-    also: alsoOf(body),
+    duration: durationSeconds,
+    segments: decodeSegments(segments),
+    words: decodeWords(words),
+    usage: { tokens: figures.tokens, seconds: figures.seconds ?? durationSeconds },
+    extraFields: forwardedFieldsOf(body),
   };
 }
 
-function alsoOf(body: JsonObject): JsonObject {
-  return Object.fromEntries(ALSO.flatMap((name) => (body[name] == null ? [] : [[name, body[name]]])));
+function forwardedFieldsOf(body: JsonObject): JsonObject {
+  return Object.fromEntries(FORWARDED_FIELDS.flatMap((name) => (body[name] == null ? [] : [[name, body[name]]])));
 }
 
-function figuresOf(usage: unknown): Figures {
+function decodeUsage(usage: unknown): TranscriptUsage {
   if (!isJsonObject(usage)) return { seconds: undefined, tokens: undefined };
-  return { seconds: secondsOf(usage["seconds"]), tokens: tokensOf(usage) };
+  return { seconds: decodeSeconds(usage["seconds"]), tokens: decodeTokens(usage) };
 }
 
-function tokensOf(usage: JsonObject): Usage | undefined {
+function decodeTokens(usage: JsonObject): Usage | undefined {
   const details = isJsonObject(usage["input_token_details"]) ? usage["input_token_details"] : {};
-  return heardUsage(usage["input_tokens"], usage["output_tokens"], details["audio_tokens"]);
+  return transcriptionUsage(usage["input_tokens"], usage["output_tokens"], details["audio_tokens"]);
 }
 
-function eventOf(data: unknown): TranscriptEvent {
+function decodeEvent(data: unknown): TranscriptEvent {
   if (!isJsonObject(data)) return { is: "garbage" };
   if (data["error"] !== undefined || data["type"] === "error")
     return { is: "problem", problem: decodeProblem(data, null) };
@@ -79,6 +88,6 @@ function eventOf(data: unknown): TranscriptEvent {
   }
   if (type === "transcript.text.segment") return { is: "segment", event: data };
   if (type !== "transcript.text.done") return { is: "nothing" };
-  const transcript = transcriptOf(data);
+  const transcript = decodeTranscript(data);
   return transcript === undefined ? { is: "garbage" } : { is: "done", transcript };
 }

@@ -1,49 +1,49 @@
 import { describe, expect, test } from "vitest";
 import { SseReader } from "../../kit/sse.ts";
 import { IMPLAUSIBLE_TOKENS, NO_TOKENS } from "../canon/usage.ts";
-import { secondsAtMost, secondsHeard, secondsShown } from "./duration.ts";
+import { billableSeconds, maxSeconds, secondsWithoutReport } from "./duration.ts";
 import { mistralTranscriptions } from "./mistral.ts";
 import { openaiTranscriptions } from "./openai.ts";
 import { renderTranscript } from "./render.ts";
-import { segmentsOf } from "./reply.ts";
+import { decodeSegments } from "./reply.ts";
 import { TranscriptStream } from "./stream.ts";
-import { srtOf, vttOf } from "./subtitles.ts";
+import { renderSrt, renderVtt } from "./subtitles.ts";
 
 const cue = (start: number, end: number, text: string) => ({ start, end, text, said: {} });
 
 describe("subtitles", () => {
   test("STT-01 times go over minutes and hours, and round to the millisecond", () => {
-    expect(srtOf([cue(59.9996, 3661.0004, "a")])).toBe("1\n00:01:00,000 --> 01:01:01,000\na\n\n");
-    expect(vttOf([cue(0, 360_000.5, "a")])).toBe("WEBVTT\n\n00:00:00.000 --> 100:00:00.500\na\n\n");
+    expect(renderSrt([cue(59.9996, 3661.0004, "a")])).toBe("1\n00:01:00,000 --> 01:01:01,000\na\n\n");
+    expect(renderVtt([cue(0, 360_000.5, "a")])).toBe("WEBVTT\n\n00:00:00.000 --> 100:00:00.500\na\n\n");
   });
 
   test("STT-01 nothing in a text ends its cue, begins another or is markup", () => {
     const text = " one\r\n\r\ntwo --> three <b>&\u2028\u2028four ";
-    expect(srtOf([cue(0, 1, text)])).toBe("1\n00:00:00,000 --> 00:00:01,000\none\ntwo -> three <b>&\nfour\n\n");
-    expect(vttOf([cue(0, 1, text)])).toContain("\none\ntwo -&gt; three &lt;b&gt;&amp;\nfour\n\n");
+    expect(renderSrt([cue(0, 1, text)])).toBe("1\n00:00:00,000 --> 00:00:01,000\none\ntwo -> three <b>&\nfour\n\n");
+    expect(renderVtt([cue(0, 1, text)])).toContain("\none\ntwo -&gt; three &lt;b&gt;&amp;\nfour\n\n");
   });
 
   test.each(["-->", "--->", "a ----> b", "-- -->>"])("STT-01 no arrow is left in %s", (text) => {
-    const [, , ...lines] = srtOf([cue(0, 1, text)]).split("\n");
+    const [, , ...lines] = renderSrt([cue(0, 1, text)]).split("\n");
     expect(lines.join("\n")).not.toContain("-->");
-    expect(vttOf([cue(0, 1, text)]).split("-->").length).toBe(2);
+    expect(renderVtt([cue(0, 1, text)]).split("-->").length).toBe(2);
   });
 
   test("STT-01 segments without words are no cues, and the others are counted without them", () => {
-    expect(srtOf([cue(0, 1, " "), cue(1, 2, "a"), cue(2, 3, "\n"), cue(3, 4, "b")])).toBe(
+    expect(renderSrt([cue(0, 1, " "), cue(1, 2, "a"), cue(2, 3, "\n"), cue(3, 4, "b")])).toBe(
       "1\n00:00:01,000 --> 00:00:02,000\na\n\n2\n00:00:03,000 --> 00:00:04,000\nb\n\n",
     );
-    expect(vttOf([cue(0, 1, "")])).toBe("WEBVTT\n\n");
+    expect(renderVtt([cue(0, 1, "")])).toBe("WEBVTT\n\n");
   });
 
   test("STT-01 cues begin one after the other, and each ends after it begins", () => {
-    expect(vttOf([cue(2, 3, "b"), cue(1, 2.5, "a"), cue(4.0001, 4.0002, "c")])).toBe(
+    expect(renderVtt([cue(2, 3, "b"), cue(1, 2.5, "a"), cue(4.0001, 4.0002, "c")])).toBe(
       "WEBVTT\n\n00:00:01.000 --> 00:00:02.500\na\n\n00:00:02.000 --> 00:00:03.000\nb\n\n00:00:04.000 --> 00:00:04.001\nc\n\n",
     );
   });
 
   test("STT-01 silence has no cues", () => {
-    expect([srtOf([]), vttOf([])]).toEqual(["", "WEBVTT\n\n"]);
+    expect([renderSrt([]), renderVtt([])]).toEqual(["", "WEBVTT\n\n"]);
   });
 
   test.each([
@@ -54,7 +54,7 @@ describe("subtitles", () => {
     [[{ start: 0, end: 1e300, text: "a" }]],
     ["none"],
   ])("STT-01 segments that cannot be are not read: %j", (value) => {
-    expect(segmentsOf(value)).toBeUndefined();
+    expect(decodeSegments(value)).toBeUndefined();
   });
 });
 
@@ -94,7 +94,7 @@ describe("how long it was", () => {
     ["one that the size makes impossible", 3600, unmeasured, 10],
     ["nothing at all", undefined, unmeasured, undefined],
   ] as const)("STT-01 %s", (_what, reported, file, seconds) => {
-    expect(secondsHeard(reported, file, { untilSeconds: 0, tokens: 0 })).toBe(seconds);
+    expect(billableSeconds(reported, file, { endSeconds: 0, tokens: 0 })).toBe(seconds);
   });
 
   test.each([
@@ -106,7 +106,7 @@ describe("how long it was", () => {
     ["all of it within what was measured", { untilSeconds: 9, tokens: 80 }, byItsClock, 10],
     ["more, of a file in which there is no more", { untilSeconds: 11, tokens: 240 }, measured, 10],
   ])("STT-01 BILL-02 a report in milliseconds, and none: the transcript tells, by %s", (_, shown, file, seconds) => {
-    expect([secondsHeard(10_400, file, shown), secondsShown(file, shown)]).toEqual([seconds, seconds]);
+    expect([billableSeconds(10_400, file, shown), secondsWithoutReport(file, shown)]).toEqual([seconds, seconds]);
   });
 
   test("STT-01 BILL-02 no report makes a transcript cheaper than it shows, where the file may have more in it", () => {
@@ -118,14 +118,14 @@ describe("how long it was", () => {
     ] as const) {
       const file = { bytes, seconds, passedBytes: bytes };
       for (let reported = 40; reported < 60_000; reported += 7)
-        expect(secondsHeard(reported, file, shown), `${reported}`).toBeGreaterThanOrEqual(Math.max(40, seconds));
+        expect(billableSeconds(reported, file, shown), `${reported}`).toBeGreaterThanOrEqual(Math.max(40, seconds));
     }
     const padded = { bytes: 1_510_000, seconds: 49, passedBytes: 1_510_000 };
-    expect(secondsHeard(3_100, padded, { untilSeconds: 3_100, tokens: 2_250 })).toBeGreaterThan(3_000);
+    expect(billableSeconds(3_100, padded, { endSeconds: 3_100, tokens: 2_250 })).toBeGreaterThan(3_000);
   });
 
   test("STT-01 without a measure the size is the bound", () => {
-    expect([secondsAtMost(measured), secondsAtMost(unmeasured)]).toEqual([10, 10]);
+    expect([maxSeconds(measured), maxSeconds(unmeasured)]).toEqual([10, 10]);
   });
 });
 
@@ -135,7 +135,7 @@ describe("tokens", () => {
       text: "",
       usage: { type: "tokens", input_tokens: 40, input_token_details: { audio_tokens: 37 }, output_tokens: 12 },
     });
-    expect(openai?.figures.tokens).toEqual({ ...NO_TOKENS, inputTokens: 40, audioInputTokens: 37, outputTokens: 12 });
+    expect(openai?.usage.tokens).toEqual({ ...NO_TOKENS, inputTokens: 40, audioInputTokens: 37, outputTokens: 12 });
     const mistral = mistralTranscriptions.decode({
       text: "",
       usage: {
@@ -145,7 +145,7 @@ describe("tokens", () => {
         prompt_tokens_details: { audio_tokens: 375 },
       },
     });
-    expect(mistral?.figures.tokens).toEqual({
+    expect(mistral?.usage.tokens).toEqual({
       ...NO_TOKENS,
       inputTokens: 378,
       audioInputTokens: 375,
@@ -161,12 +161,12 @@ describe("tokens", () => {
     [{ input_tokens: 1.5, output_tokens: 2 }, IMPLAUSIBLE_TOKENS],
     [{ input_tokens: 1, output_tokens: 2, input_token_details: { audio_tokens: -1 } }, IMPLAUSIBLE_TOKENS],
   ])("STT-01 figures that cannot be read are none, and those that cannot be are known: %j", (usage, expected) => {
-    expect(openaiTranscriptions.decode({ text: "a", usage })?.figures.tokens).toBe(expected);
+    expect(openaiTranscriptions.decode({ text: "a", usage })?.usage.tokens).toBe(expected);
   });
 
   test("STT-01 a total that is less than what was written cannot be", () => {
     const usage = { total_tokens: 3, completion_tokens: 5 };
-    expect(mistralTranscriptions.decode({ text: "a", usage })?.figures.tokens).toBe(IMPLAUSIBLE_TOKENS);
+    expect(mistralTranscriptions.decode({ text: "a", usage })?.usage.tokens).toBe(IMPLAUSIBLE_TOKENS);
   });
 });
 
@@ -185,7 +185,7 @@ describe("streams", () => {
     const stream = new TranscriptStream(openaiTranscriptions, "tokens", {
       bytes: 1,
       seconds: undefined,
-      passedBytes: 1,
+      skippedBytes: 1,
     });
     const reader = new SseReader(10_000);
     const frames = [...reader.push(bytes.subarray(0, cut)), ...reader.push(bytes.subarray(cut)), ...reader.end()];
@@ -215,14 +215,14 @@ describe("streams", () => {
     const stream = new TranscriptStream(openaiTranscriptions, "tokens", {
       bytes: 1,
       seconds: undefined,
-      passedBytes: 1,
+      skippedBytes: 1,
     });
     expect(stream.read({ data })).toEqual({ is: "garbage" });
   });
 
   test("STT-01 an error inside a stream is a problem in both formats", () => {
     for (const wire of [openaiTranscriptions, mistralTranscriptions]) {
-      const stream = new TranscriptStream(wire, "tokens", { bytes: 1, seconds: undefined, passedBytes: 1 });
+      const stream = new TranscriptStream(wire, "tokens", { bytes: 1, seconds: undefined, skippedBytes: 1 });
       expect(stream.read({ data: '{"type":"error","error":{"message":"overloaded"}}' })).toMatchObject({
         is: "problem",
         problem: { message: "overloaded" },
@@ -234,7 +234,7 @@ describe("streams", () => {
     const stream = new TranscriptStream(openaiTranscriptions, "seconds", {
       bytes: 1,
       seconds: undefined,
-      passedBytes: 1,
+      skippedBytes: 1,
     });
     expect(stream.read({ data: '{"type":"transcript.text.done","text":"a"}' })).toEqual({ is: "garbage" });
   });

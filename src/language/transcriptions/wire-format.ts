@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
-import type { TranscriptionAsk } from "./call.ts";
+import type { TranscriptionCall } from "./call.ts";
 import type { Transcript } from "./reply.ts";
 
 /** A field of a form, in the order in which it is sent. */
@@ -18,16 +18,16 @@ export type TranscriptEvent =
   | { readonly is: "garbage" };
 
 /** One wire format for transcripts. */
-export type TranscriptionWire = {
+export type TranscriptionWireFormat = {
   readonly path: string;
   /** A parameter that cannot be sent together with a wish for times. */
-  readonly noTimesWith: readonly string[];
+  readonly incompatibleWithTimestamps: readonly string[];
   /** Whether an answer with times says how long the audio was, also of who does not say it else. */
-  readonly timesTellSeconds: boolean;
+  readonly timestampsImplyDuration: boolean;
   /** Everything but the file. Timed: with the times of segments, and what is said beside them. */
-  fields(ask: TranscriptionAsk, upstreamModel: string, answer: "plain" | "timed"): FormField[];
+  encode(ask: TranscriptionCall, upstreamModel: string, answer: "plain" | "timed"): FormField[];
   /** Undefined when it is no transcript. */
   decode(body: unknown): Transcript | undefined;
-  event(data: unknown): TranscriptEvent;
+  decodeEvent(data: unknown): TranscriptEvent;
   decodeProblem(body: unknown, status: number | null): UpstreamProblem;
 };

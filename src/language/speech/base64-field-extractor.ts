@@ -1,17 +1,17 @@
 /** Decodes base64 that comes in pieces, cut anywhere. */
 class Base64Decoder {
-  #left = "";
+  #remainder = "";
 
   push(text: string): Buffer {
-    const all = this.#left + text;
+    const all = this.#remainder + text;
     const whole = all.length - (all.length % 4);
-    this.#left = all.slice(whole);
+    this.#remainder = all.slice(whole);
     return Buffer.from(all.slice(0, whole), "base64");
   }
 
   end(): Buffer {
-    const last = Buffer.from(this.#left, "base64");
-    this.#left = "";
+    const last = Buffer.from(this.#remainder, "base64");
+    this.#remainder = "";
     return last;
   }
 }
@@ -29,11 +29,11 @@ const WHITESPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 export class Base64FieldExtractor {
   readonly #field: string;
   readonly #restMax: number;
-  readonly #pieces = new Base64Decoder();
-  #at: "between" | "word" | "value" = "between";
+  readonly #decoder = new Base64Decoder();
+  #state: "between" | "word" | "value" = "between";
   #escape: string | undefined;
-  #word = "";
-  #isNamed = false;
+  #string = "";
+  #isTargetValueNext = false;
   #rest = "";
 
   constructor(field: string, restMax: number) {
@@ -51,7 +51,7 @@ export class Base64FieldExtractor {
     const decoded: Buffer[] = [];
     let at = 0;
     while (at < chunk.length)
-      at = this.#at === "value" ? this.#readValue(chunk, at, decoded) : this.#readRest(chunk, at);
+      at = this.#state === "value" ? this.#readValue(chunk, at, decoded) : this.#readRest(chunk, at);
     const [only] = decoded;
     return decoded.length === 1 && only !== undefined ? only : Buffer.concat(decoded);
   }
@@ -59,23 +59,23 @@ export class Base64FieldExtractor {
   #readRest(chunk: Buffer, at: number): number {
     const byte = chunk[at] ?? 0;
     if (this.#rest.length <= this.#restMax) this.#rest += String.fromCharCode(byte);
-    if (this.#at === "word") this.#readWord(byte);
+    if (this.#state === "word") this.#readString(byte);
     else if (byte === QUOTE) {
-      this.#at = this.#isNamed ? "value" : "word";
-      this.#isNamed = false;
-      this.#word = "";
-    } else if (!WHITESPACE.has(byte)) this.#isNamed = byte === COLON && this.#word === this.#field;
+      this.#state = this.#isTargetValueNext ? "value" : "word";
+      this.#isTargetValueNext = false;
+      this.#string = "";
+    } else if (!WHITESPACE.has(byte)) this.#isTargetValueNext = byte === COLON && this.#string === this.#field;
     return at + 1;
   }
 
-  #readWord(byte: number): void {
+  #readString(byte: number): void {
     if (this.#escape !== undefined) this.#escape = undefined;
     else if (byte === BACKSLASH) this.#escape = "";
     else if (byte === QUOTE) {
-      this.#at = "between";
+      this.#state = "between";
       return;
     }
-    if (this.#word.length < NAME_MAX_CHARS) this.#word += String.fromCharCode(byte);
+    if (this.#string.length < NAME_MAX_CHARS) this.#string += String.fromCharCode(byte);
   }
 
   #readValue(chunk: Buffer, from: number, decoded: Buffer[]): number {
@@ -84,15 +84,15 @@ export class Base64FieldExtractor {
     const end = quote < 0 ? chunk.length : quote;
     const slash = chunk.subarray(from, end).indexOf(BACKSLASH);
     const to = slash < 0 ? end : from + slash;
-    if (to > from) decoded.push(this.#pieces.push(chunk.toString("latin1", from, to)));
+    if (to > from) decoded.push(this.#decoder.push(chunk.toString("latin1", from, to)));
     if (slash >= 0) {
       this.#escape = "";
       return to + 1;
     }
     if (quote < 0) return to;
-    decoded.push(this.#pieces.end());
-    this.#at = "between";
-    this.#word = "";
+    decoded.push(this.#decoder.end());
+    this.#state = "between";
+    this.#string = "";
     this.#rest += '"';
     return to + 1;
   }
@@ -104,7 +104,7 @@ export class Base64FieldExtractor {
     this.#escape = isOver ? undefined : text;
     if (!isOver) return at + 1;
     const sign = text === "/" ? "/" : String.fromCharCode(Number.parseInt(text.slice(1), 16));
-    if (/[\w+/=-]/.test(sign) && (text === "/" || text.length === 5)) decoded.push(this.#pieces.push(sign));
+    if (/[\w+/=-]/.test(sign) && (text === "/" || text.length === 5)) decoded.push(this.#decoder.push(sign));
     return at + 1;
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { Base64FieldExtractor } from "./base64-field.ts";
+import { Base64FieldExtractor } from "./base64-field-extractor.ts";
 
 const AUDIO = Buffer.from(Array.from({ length: 301 }, (_, at) => (at * 89) % 256));
 const REST_MAX = 10_000;
