@@ -53,7 +53,7 @@ describe("what a node says of its answer", () => {
   });
 
   test("NODE-03 a node that announces nothing is held against what it was told", () => {
-    const ended = { ...EASY, end: () => ({ inputTokens: 900, writtenTokens: 50, outputTokens: 70 }) };
+    const ended = { ...EASY, end: () => ({ inputTokens: 900, visibleOutputTokens: 50, outputTokens: 70 }) };
     const judge = (usage: object) => judged(said("Hi.", usage), null, ended);
     expect(judge({ prompt_tokens: 900, completion_tokens: 70 })).toBeUndefined();
     expect(judge({ prompt_tokens: 901 })).toContain("901 tokens of input");

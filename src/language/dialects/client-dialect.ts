@@ -74,7 +74,7 @@ export class TranslatedStream implements ReplyStream {
     return this.#meter.upstreamId;
   }
 
-  get finished(): boolean {
+  get isFinished(): boolean {
     return this.#finish !== undefined;
   }
 

@@ -49,8 +49,8 @@ function toolNamesIn({ turns, tools, toolChoice, openAiParameters }: Call): stri
   return [...tools.map(({ name }) => name), ...demanded, ...allowedToolNames(openAiParameters), ...called];
 }
 
-function allowedToolNames(chatOnly: Call["openAiParameters"]): string[] {
-  const allowed = chatOnly?.allowed_tools;
+function allowedToolNames(parameters: Call["openAiParameters"]): string[] {
+  const allowed = parameters?.allowed_tools;
   return Array.isArray(allowed) ? allowed.map(String) : [];
 }
 

@@ -430,7 +430,7 @@ test("frames like the one before are read the same as if each stood alone", () =
   }
   expect(whole.outputWeight).toBe(chars);
   expect(whole.read(frame(finishing)).is).toBe("content");
-  expect(whole.finished).toBe(true);
+  expect(whole.isFinished).toBe(true);
 });
 
 test("CHAT-06 who did not ask for usage sees no empty place for it, in frames read slowly and quickly alike", () => {

@@ -119,7 +119,7 @@ const PASSED_PARAMETERS = [
   "user",
 ] as const satisfies readonly Parameter[];
 
-function passedParameters(request: ChatRequest): Pick<Call, "chatOnly"> {
+function passedParameters(request: ChatRequest): Pick<Call, "openAiParameters"> {
   const allowed = allowedTools(request);
   if (allowed === undefined && !PASSED_PARAMETERS.some((row) => request[row] != null)) return NOTHING;
   const openAiParameters: Partial<Record<Parameter, unknown>> = allowed === undefined ? {} : { allowed_tools: allowed };

@@ -96,7 +96,7 @@ function listPatches(
   return from === 0 ? [] : [{ key, json: json + text.slice(from) }];
 }
 
-function historyRules({ quirks, signer: signer }: HistoryFacts, { text }: ParsedBody): HistoryRules {
+function historyRules({ quirks, signer }: HistoryFacts, { text }: ParsedBody): HistoryRules {
   return {
     strips: stripLevel(quirks),
     signer,

@@ -45,7 +45,7 @@ export class DirectChatStream implements ReplyStream {
   }
 
   /** The model said why it stopped: with it a stream is whole even where a server forgets its end marker. */
-  get finished(): boolean {
+  get isFinished(): boolean {
     return this.#finished;
   }
 

@@ -142,7 +142,7 @@ test("a finish reason that is an empty text is none: the stream is not whole yet
   const stream = new DirectChatStream("ours", false);
   const piece = stream.read(frame(chunk({ content: "half" }, "")));
   expect(piece.is === "content" && piece.text).toContain('"finish_reason":null');
-  expect(stream.finished).toBe(false);
+  expect(stream.isFinished).toBe(false);
 });
 
 test.each(["error", "network_error", "insufficient_system_resource"])(

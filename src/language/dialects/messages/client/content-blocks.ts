@@ -50,7 +50,7 @@ export class BlockQueue {
   /** Reasoning that was shown and not yet confirmed as a whole block. */
   #shown = "";
 
-  constructor({ openAiParameters }: Pick<Call, "chatOnly">) {
+  constructor({ openAiParameters }: Pick<Call, "openAiParameters">) {
     this.#takes = openAiParameters?.parallel_tool_calls === false ? "one" : "many";
   }
 

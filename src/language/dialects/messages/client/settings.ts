@@ -182,11 +182,11 @@ function requiresAllProperties(schema: JsonObject, properties: JsonObject): bool
 /** Where a request does not say when a conversation is to be shortened. */
 const COMPACTION_DEFAULT_TOKENS = 150_000;
 
-export function decodeCompaction(management: unknown): { readonly compactsFrom?: number } {
+export function decodeCompaction(management: unknown): { readonly compactionThresholdTokens?: number } {
   const edits = isJsonObject(management) ? management["edits"] : undefined;
   if (!Array.isArray(edits)) return {};
   const edit = edits.find((one) => isJsonObject(one) && String(one["type"]).startsWith("compact_"));
   if (!isJsonObject(edit)) return {};
   const value = isJsonObject(edit["trigger"]) ? edit["trigger"]["value"] : undefined;
-  return { compactsFrom: typeof value === "number" ? value : COMPACTION_DEFAULT_TOKENS };
+  return { compactionThresholdTokens: typeof value === "number" ? value : COMPACTION_DEFAULT_TOKENS };
 }

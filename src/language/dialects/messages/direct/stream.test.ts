@@ -149,14 +149,14 @@ describe("a stream that is handed on", () => {
       expect(stream.usage).toMatchObject({ inputTokens: 10, outputTokens: 1 });
       stream.read(event({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens } }));
       expect(stream.usage).toBe(IMPLAUSIBLE_TOKENS);
-      expect(stream.cutShort).toBeUndefined();
+      expect(stream.isUsagePartial).toBeUndefined();
     }
   });
 
   test("a server that forgets its last event is helped out; a broken stream ends with an error event", () => {
     const stream = new DirectMessagesStream(OWN);
     stream.read(event({ type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } }));
-    expect(stream.finished).toBe(true);
+    expect(stream.isFinished).toBe(true);
     expect(stream.close()).toBe(messageEvent({ type: "message_stop" }));
     const error = { message: "m", type: "upstream_error", code: "upstream_error", request_id: OWN.id } as const;
     expect(stream.fail({ error })).toBe(

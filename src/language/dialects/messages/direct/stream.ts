@@ -57,11 +57,11 @@ export class DirectMessagesStream implements ReplyStream {
     return this.#usage;
   }
 
-  get uses(): ExtraUses | undefined {
+  get extraUses(): ExtraUses | undefined {
     return this.#figured ? this.#uses : maxExtraUses(this.#uses, this.#begun);
   }
 
-  get inputs(): number {
+  get promptCount(): number {
     return this.#inputs;
   }
 
@@ -69,7 +69,7 @@ export class DirectMessagesStream implements ReplyStream {
     return this.#outputWeight;
   }
 
-  get cutShort(): true | undefined {
+  get isUsagePartial(): true | undefined {
     return this.#figured ? undefined : true;
   }
 
@@ -77,7 +77,7 @@ export class DirectMessagesStream implements ReplyStream {
     return this.#upstreamId;
   }
 
-  get finished(): boolean {
+  get isFinished(): boolean {
     return this.#finished;
   }
 

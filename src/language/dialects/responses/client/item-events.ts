@@ -159,7 +159,7 @@ export class ItemEventEncoder {
     const where = itemLocation(draft, index);
     const { name, text } = draft;
     // Callers parse the arguments: those of a call without any are an empty object.
-    const none = { text: "{}", fresh: "{}" };
+    const none = { text: "{}", unsent: "{}" };
     const told = text === "" ? this.#delta("response.function_call_arguments", none, where, {}) : "";
     const whole = text === "" ? none.text : text;
     return told + this.encode("response.function_call_arguments.done", { ...where, name, arguments: whole });

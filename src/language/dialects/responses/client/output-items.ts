@@ -149,7 +149,7 @@ export class OutputItems {
     return this.#newReasoning({ isComplete: false, isMessageSignature: false });
   }
 
-  #newReasoning(more: Pick<ReasoningItem, "whole" | "isBehind">): ReasoningItem {
+  #newReasoning(more: Pick<ReasoningItem, "isComplete" | "isMessageSignature">): ReasoningItem {
     const draft: ReasoningItem = {
       is: "reasoning",
       id: this.#id("reasoning"),

@@ -52,7 +52,7 @@ export function decodeRequest(request: ResponsesRequest, items: readonly JsonObj
       ...(choice === undefined ? [] : (["tool_choice"] as const)),
     ],
     parameterNames: PARAMETER_NAMES,
-    openAiParameters: settings.chatOnly,
+    openAiParameters: settings.openAiParameters,
     native: [...settings.native, ...nativeTools, ...said.native],
     advisory: [...settings.advisory, ...leftOutTools, ...said.advisory],
     ...extrasIn(asked, named),

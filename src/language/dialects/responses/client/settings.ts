@@ -6,7 +6,7 @@ import { ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
 type RequestSettings = {
   /** Rows of the parameter table that decide who can be asked, with the caller's names for them. */
   readonly parameters: readonly Parameter[];
-  readonly chatOnly: Readonly<Partial<Record<Parameter, unknown>>>;
+  readonly openAiParameters: Readonly<Partial<Record<Parameter, unknown>>>;
   readonly native: readonly string[];
   readonly advisory: readonly string[];
 };
@@ -82,10 +82,10 @@ const STANDARD_TIERS: readonly unknown[] = ["auto", "default"];
 
 export function decodeSettings(request: ResponsesRequest): RequestSettings {
   const parameters: Parameter[] = [];
-  const chatOnly: Partial<Record<Parameter, unknown>> = {};
+  const openAiParameters: Partial<Record<Parameter, unknown>> = {};
   const native = nativeFields(request);
   const advisory = Object.keys(request).filter((field) => ADVISORY_FIELDS.has(field) && isSent(request[field]));
-  for (const field of OPENAI_HINTS) if (isSent(request[field])) chatOnly[field] = request[field];
+  for (const field of OPENAI_HINTS) if (isSent(request[field])) openAiParameters[field] = request[field];
   if (isSent(request.max_output_tokens)) parameters.push("max_tokens");
   if (isSent(request.reasoning?.effort)) parameters.push("reasoning_effort");
   if (request.top_logprobs) parameters.push("top_logprobs");
@@ -94,15 +94,15 @@ export function decodeSettings(request: ResponsesRequest): RequestSettings {
   if (format && format.type !== "text") parameters.push("response_format");
   if (verbosity && verbosity !== "medium") {
     parameters.push("verbosity");
-    chatOnly.verbosity = verbosity;
+    openAiParameters.verbosity = verbosity;
   }
   if (isSent(request.service_tier) && !STANDARD_TIERS.includes(request.service_tier)) {
     parameters.push("service_tier");
-    chatOnly.service_tier = request.service_tier;
+    openAiParameters.service_tier = request.service_tier;
   }
   // Told where it can be told; the writer of the answer holds to it everywhere.
-  if (request.parallel_tool_calls === false && request.tools?.length) chatOnly.parallel_tool_calls = false;
-  return { parameters, chatOnly, native, advisory };
+  if (request.parallel_tool_calls === false && request.tools?.length) openAiParameters.parallel_tool_calls = false;
+  return { parameters, openAiParameters, native, advisory };
 }
 
 /** A name that a caller invents may be of any length, and refusals and records repeat it. */

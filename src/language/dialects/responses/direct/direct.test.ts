@@ -115,7 +115,7 @@ describe("the request to a provider of the same dialect", () => {
   });
 
   test("RESP-05 thoughts are asked for where the answer is kept and the provider gives them out", () => {
-    const facts = { sealsThoughts: true };
+    const facts = { encryptsReasoning: true };
     const asked = ["reasoning.encrypted_content"];
     expect(sent({ input: "x" }, [], { store: true }, facts).value.include).toEqual(asked);
     expect(sent({ input: "x", include: ["a"] }, [], { store: true }, facts).value.include).toEqual(["a", ...asked]);
@@ -209,7 +209,7 @@ describe("the stream of a provider of the same dialect", () => {
   test("what is kept is the last response as it was shown", () => {
     const { stream } = readAll(responseFrames(["Hi"]), 1 << 20);
     const last: Json = JSON.parse(stream.close(COUNTED, SHOWN).split("data: ")[1] ?? "");
-    expect(JSON.parse(stream.final ?? "")).toEqual(last.response);
+    expect(JSON.parse(stream.finalJson ?? "")).toEqual(last.response);
     expect(last.response).toMatchObject({ id: "resp_own", store: true, usage: { cost: 0.5, currency: "EUR" } });
   });
 
@@ -231,7 +231,7 @@ describe("the stream of a provider of the same dialect", () => {
       expect(error).toMatchObject({ type: "error", code: "upstream_error", error: { request_id: "resp_own" } });
       expect(failed.response).toMatchObject({ id: "resp_own", status: "failed", error: { code: "server_error" } });
       if (id !== undefined) expect(failed.response.previous_response_id).toBe(id);
-      expect(JSON.parse(stream.final ?? "")).toEqual(failed.response);
+      expect(JSON.parse(stream.finalJson ?? "")).toEqual(failed.response);
     }
   });
 

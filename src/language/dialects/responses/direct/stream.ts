@@ -52,11 +52,11 @@ export class DirectResponsesStream implements ReplyStream {
     this.#ownership = ownership;
   }
 
-  get uses(): ExtraUses | undefined {
+  get extraUses(): ExtraUses | undefined {
     return this.#held === undefined ? extraUsesInResponse([...this.#items.values()]) : this.#uses;
   }
 
-  get inputs(): number {
+  get promptCount(): number {
     return this.#inputs;
   }
 
@@ -72,11 +72,11 @@ export class DirectResponsesStream implements ReplyStream {
     return this.#upstreamId;
   }
 
-  get finished(): boolean {
+  get isFinished(): boolean {
     return this.#held !== undefined;
   }
 
-  get final(): string | undefined {
+  get finalJson(): string | undefined {
     return this.#final;
   }
 
