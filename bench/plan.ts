@@ -2,8 +2,8 @@
  * How long a plan takes: `node bench/plan.ts`. Five hundred endpoints of a hundred models that can all be called, which
  * is more than the catalogue has, under policies and wishes as requests bring them.
  */
-import { EndpointBreakers } from "../src/domain/routing/breakers.ts";
-import { type PlanRequest, planAttempts, type World } from "../src/domain/routing/plan.ts";
+import { CircuitBreakers } from "../src/domain/routing/circuit-breakers.ts";
+import { type PlanningContext, type PlanRequest, planAttempts } from "../src/domain/routing/plan.ts";
 import { systemClock } from "../src/kit/clock.ts";
 import { autoRoute, endpointOf, modelOf, qualityOf, requestOf, worldOf } from "../tests/support/routing.ts";
 
@@ -17,7 +17,7 @@ type PlanFigure = { readonly name: string; readonly averageMicros: number };
 
 const LEVELS = ["L0", "L1", "L2", "L3", "UNCLASSIFIED"] as const;
 
-function fullWorld(): World {
+function fullWorld(): PlanningContext {
   const models = Array.from({ length: MODELS }, (_, at) =>
     modelOf(`acme/m${at}`, { quality: at % 7 === 0 ? null : qualityOf(((at * 37) % 100) / 100) }),
   );
@@ -34,18 +34,18 @@ function fullWorld(): World {
   for (const [at, { id }] of endpoints.entries())
     if (at % 3 !== 0)
       world.health.served(id, { firstByteMs: 100 + at, totalMs: 2_000 + at, outputTokens: 100 }, world.nowMs);
-  const breakers = new EndpointBreakers(systemClock);
+  const breakers = new CircuitBreakers(systemClock);
   for (let times = 0; times < 5; times += 1) breakers.failed("p7:r0:acme/m7", undefined);
   return { ...world, breakers };
 }
 
 const AUTO = autoRoute();
 const CASES: readonly (readonly [string, PlanRequest])[] = [
-  ["auto, no policy", requestOf({ route: AUTO })],
+  ["auto, no policy", requestOf({ target: AUTO })],
   [
     "auto under a floor, countries and demands",
     requestOf({
-      route: AUTO,
+      target: AUTO,
       policy: {
         floor: "L1",
         countries: ["FR", "DE"],
@@ -59,9 +59,9 @@ const CASES: readonly (readonly [string, PlanRequest])[] = [
   [
     "auto with a session, a cost tier and preferences",
     requestOf({
-      route: AUTO,
+      target: AUTO,
       session: { endpoint: "p3:r1:acme/m3", seenTokens: 500 },
-      wishes: {
+      hints: {
         sessionId: "s",
         costTier: "low",
         remainingTurns: 3,

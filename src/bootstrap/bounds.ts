@@ -2,7 +2,7 @@ import type { Gateway } from "../app/pipeline/gateway-deps.ts";
 import { AdmissionQueue } from "../domain/admission/admission-queue.ts";
 import { ConcurrencyLimiter } from "../domain/admission/concurrency-limiter.ts";
 import { RetryBudget } from "../domain/admission/retry-budget.ts";
-import { type BreakerRules, EndpointBreakers } from "../domain/routing/breakers.ts";
+import { type CircuitBreakerRules, CircuitBreakers } from "../domain/routing/circuit-breakers.ts";
 import { systemClock } from "../kit/clock.ts";
 import { DeadlineQueue } from "../kit/deadline-queue.ts";
 import { cancelTimer, systemTimers } from "../kit/timers.ts";
@@ -45,14 +45,14 @@ export function limitsOf(config: Config): Gateway["limits"] {
 export function breakerRulesOf({
   GATEWAY_ASIDE_FAILURES: failuresInARow,
   GATEWAY_ASIDE_MS: asideMs,
-}: Config): BreakerRules {
+}: Config): CircuitBreakerRules {
   return { failuresInARow, asideMs, asideMsMax: ASIDE_TIMES_MAX * asideMs };
 }
 
 /** What keeps a crowd, or a provider that fails, from taking everybody else with it. */
 export function boundsOf(config: Config) {
   return {
-    breakers: new EndpointBreakers(systemClock, breakerRulesOf(config)),
+    breakers: new CircuitBreakers(systemClock, breakerRulesOf(config)),
     queue: new AdmissionQueue(
       {
         slots: config.GATEWAY_QUEUE_CONCURRENCY,

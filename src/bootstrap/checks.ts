@@ -3,7 +3,7 @@ import type { Check, CheckResult } from "../app/manage/deps.ts";
 import { masterKeyCheck } from "../app/manage/operation/master-key.ts";
 import type { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
 import type { Prober } from "../app/prober/prober.ts";
-import type { EndpointBreakers } from "../domain/routing/breakers.ts";
+import type { CircuitBreakers } from "../domain/routing/circuit-breakers.ts";
 import type { DiskSpace } from "../io/disk-space.ts";
 import type { DeadLetterCount } from "../io/journal/dead-letters.ts";
 import type { IngestPipeline } from "../io/journal/ingest-pipeline.ts";
@@ -18,7 +18,7 @@ import { nodeCheck } from "./nodes.ts";
 import { type LogExporting, logExportCheck } from "./observe.ts";
 import { proofCheck } from "./proofs.ts";
 
-function checksOf(config: Config, store: Store, books: IngestPipeline, breakers: EndpointBreakers): Check[] {
+function checksOf(config: Config, store: Store, books: IngestPipeline, breakers: CircuitBreakers): Check[] {
   return [
     {
       name: "store",

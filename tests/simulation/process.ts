@@ -5,11 +5,11 @@ import { RetryBudget } from "../../src/domain/admission/retry-budget.ts";
 import type { SharedState } from "../../src/domain/admission/shared-state.ts";
 import { MarginRegistry, NO_MARGIN } from "../../src/domain/billing/margin.ts";
 import type { Connections, Credential } from "../../src/domain/catalogue/catalogue.ts";
-import { BREAKER_RULES, EndpointBreakers } from "../../src/domain/routing/breakers.ts";
-import { Health } from "../../src/domain/routing/health.ts";
-import { Learned } from "../../src/domain/routing/learned.ts";
-import { Reach } from "../../src/domain/routing/reach.ts";
-import { Sessions } from "../../src/domain/routing/session.ts";
+import { CIRCUIT_BREAKER_RULES, CircuitBreakers } from "../../src/domain/routing/circuit-breakers.ts";
+import { LatencyTracker } from "../../src/domain/routing/latency-tracker.ts";
+import { Reachability } from "../../src/domain/routing/reachability.ts";
+import { SessionAffinity } from "../../src/domain/routing/session-affinity.ts";
+import { TrafficStats } from "../../src/domain/routing/traffic-stats.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { recheckKey } from "../../src/edge/authenticate.ts";
 import { memoryState } from "../../src/io/state/memory-state.ts";
@@ -37,7 +37,7 @@ export class Process {
   readonly gateway: Gateway;
   readonly #world: World;
   #isAlive = true;
-  #reach: Reach;
+  #reach: Reachability;
   #connections: Connections;
 
   constructor(world: World) {
@@ -61,7 +61,7 @@ export class Process {
     this.state = watched(memoryState(scheduler), world, () => this.#isAlive);
     for (const id of all.workspaces.keys()) void this.state.credit(id, disk.balanceOf(id));
     this.#connections = connectionsOf(world, () => this.#isAlive);
-    this.#reach = new Reach(() => world.catalogue.snapshot, this.#connections, isSpoken, ALL_PROVEN);
+    this.#reach = new Reachability(() => world.catalogue.snapshot, this.#connections, isSpoken, ALL_PROVEN);
     const timers = this.#timers();
     this.queue = new AdmissionQueue(shape.queue, (ms, then) => {
       const timer = timers.after(ms, then);
@@ -84,7 +84,7 @@ export class Process {
   /** The catalogue or the connections are others now. */
   reread(): void {
     this.#connections = connectionsOf(this.#world, () => this.#isAlive);
-    this.#reach = new Reach(() => this.#world.catalogue.snapshot, this.#connections, isSpoken, ALL_PROVEN);
+    this.#reach = new Reachability(() => this.#world.catalogue.snapshot, this.#connections, isSpoken, ALL_PROVEN);
   }
 
   #timers(): Timers {
@@ -126,10 +126,10 @@ export class Process {
         servedCall: async () => undefined,
         sweep: async () => undefined,
       },
-      health: new Health(),
-      learned: new Learned(),
-      sessions: new Sessions(),
-      breakers: new EndpointBreakers(scheduler, BREAKER_RULES),
+      health: new LatencyTracker(),
+      learned: new TrafficStats(),
+      sessions: new SessionAffinity(),
+      breakers: new CircuitBreakers(scheduler, CIRCUIT_BREAKER_RULES),
       queue: this.queue,
       budget: new RetryBudget(),
       places: new ConcurrencyLimiter(shape.placesAtEndpoint),

@@ -17,12 +17,12 @@ import { MarginRegistry, NO_MARGIN } from "../../src/domain/billing/margin.ts";
 import type { Connections, Snapshot } from "../../src/domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
 import { RateBook } from "../../src/domain/catalogue/rates.ts";
-import { BREAKER_RULES, EndpointBreakers } from "../../src/domain/routing/breakers.ts";
-import { Health } from "../../src/domain/routing/health.ts";
-import { Learned } from "../../src/domain/routing/learned.ts";
-import { Reach } from "../../src/domain/routing/reach.ts";
-import { Sessions } from "../../src/domain/routing/session.ts";
-import { ALL_IN } from "../../src/domain/routing/standing.ts";
+import { CIRCUIT_BREAKER_RULES, CircuitBreakers } from "../../src/domain/routing/circuit-breakers.ts";
+import { ALL_CLOSED } from "../../src/domain/routing/circuit-state.ts";
+import { LatencyTracker } from "../../src/domain/routing/latency-tracker.ts";
+import { Reachability } from "../../src/domain/routing/reachability.ts";
+import { SessionAffinity } from "../../src/domain/routing/session-affinity.ts";
+import { TrafficStats } from "../../src/domain/routing/traffic-stats.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { catalogueFiles } from "../../src/io/catalogue-files.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
@@ -47,19 +47,19 @@ const CATALOGUE = [path.join(ROOT, "catalogue"), path.join(ROOT, "src/sandbox/ca
 
 export type Said = { params?: Record<string, string>; query?: string; body?: unknown };
 
-function reachOf(snapshot: Snapshot, connections: Connections): Reach {
+function reachOf(snapshot: Snapshot, connections: Connections): Reachability {
   const speaks = () => true;
-  return new Reach(() => snapshot, connections, speaks, ALL_PROVEN);
+  return new Reachability(() => snapshot, connections, speaks, ALL_PROVEN);
 }
 
 /** A room in which nobody has a key of their own. */
-function noOwnKeys(snapshot: Snapshot, reach: Reach, clock: Clock): OwnKeyRoom {
+function noOwnKeys(snapshot: Snapshot, reach: Reachability, clock: Clock): OwnKeyRoom {
   const held = new OwnKeys({
     snapshot: () => snapshot,
     platform: () => ({ addresses: () => undefined, reach, proofs: ALL_PROVEN }),
     transport: { release: () => undefined },
     clock,
-    breakerRules: BREAKER_RULES,
+    breakerRules: CIRCUIT_BREAKER_RULES,
   });
   return {
     held,
@@ -79,7 +79,7 @@ function noNodes(snapshot: Snapshot, clock: Clock): ManageDeps["nodes"] {
     pingTimeoutMs: 60_000,
     announceEveryMs: 60_000,
     calls: { firstByteTimeoutMs: 60_000, idleTimeoutMs: 60_000 },
-    breakers: BREAKER_RULES,
+    breakers: CIRCUIT_BREAKER_RULES,
     aside: { firstMs: 60_000, mostMs: 60_000 },
     seenEveryMs: 60_000,
   };
@@ -136,7 +136,7 @@ function ratesOf(store: Store, snapshot: Snapshot, clock: Clock): RateRoom {
 type PlanningParts = {
   readonly snapshot: Snapshot;
   readonly connections: Connections;
-  readonly reach: Reach;
+  readonly reach: Reachability;
   readonly ownKeys: OwnKeyRoom;
   readonly directory: Directory;
   readonly clock: Clock;
@@ -149,10 +149,10 @@ function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }:
     snapshot: () => snapshot,
     connections,
     reach,
-    health: new Health(),
-    learned: new Learned(),
-    sessions: new Sessions(),
-    breakers: ALL_IN,
+    health: new LatencyTracker(),
+    learned: new TrafficStats(),
+    sessions: new SessionAffinity(),
+    breakers: ALL_CLOSED,
     ownKeys: ownKeys.held,
     nodes: { layerOf: () => undefined, absent: () => undefined },
     margins: new MarginRegistry(NO_MARGIN),
@@ -206,7 +206,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     planning,
     endpoints: {
       health: planning.health,
-      breakers: new EndpointBreakers(clock),
+      breakers: new CircuitBreakers(clock),
       places: new ConcurrencyLimiter(0),
     },
     inForce: { settings: [], warnings: [], version: "test", startedAtMs: nowMs },

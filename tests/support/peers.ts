@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { onTestFinished } from "vitest";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
 import type { CoordinationStore } from "../../src/domain/fleet/coordination-store.ts";
-import { BREAKER_RULES } from "../../src/domain/routing/breakers.ts";
+import { CIRCUIT_BREAKER_RULES } from "../../src/domain/routing/circuit-breakers.ts";
 import type { WorkspaceNode } from "../../src/domain/tenancy/node.ts";
 import { MasterKeys } from "../../src/io/master-keys.ts";
 import { Nodes } from "../../src/io/tunnel/nodes.ts";
@@ -54,7 +54,7 @@ export const RULES = {
   connectTimeoutMs: 5_000,
   seenEveryMs: 100,
   calls: { firstByteTimeoutMs: 60_000, idleTimeoutMs: 60_000 },
-  breakers: BREAKER_RULES,
+  breakers: CIRCUIT_BREAKER_RULES,
   aside: { firstMs: 60_000, mostMs: 60_000 },
 };
 

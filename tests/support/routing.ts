@@ -1,11 +1,11 @@
 import type { Fault } from "../../src/contract/faults.ts";
 import type { Endpoint, Model, Price, Snapshot, Sovereignty } from "../../src/domain/catalogue/catalogue.ts";
-import { Health, type Sample } from "../../src/domain/routing/health.ts";
-import { Learned } from "../../src/domain/routing/learned.ts";
-import { type Plan, type PlanRequest, planAttempts, type World } from "../../src/domain/routing/plan.ts";
-import type { Route } from "../../src/domain/routing/pool.ts";
-import { Reach } from "../../src/domain/routing/reach.ts";
-import type { Standing } from "../../src/domain/routing/standing.ts";
+import type { CircuitState } from "../../src/domain/routing/circuit-state.ts";
+import { type LatencySample, LatencyTracker } from "../../src/domain/routing/latency-tracker.ts";
+import { type Plan, type PlanningContext, type PlanRequest, planAttempts } from "../../src/domain/routing/plan.ts";
+import { Reachability } from "../../src/domain/routing/reachability.ts";
+import type { RoutingTarget } from "../../src/domain/routing/routing-target.ts";
+import { TrafficStats } from "../../src/domain/routing/traffic-stats.ts";
 import { OPEN_POLICY, type Policy } from "../../src/domain/tenancy/policy.ts";
 import { EVEN_WEIGHTS, type RouterSpec } from "../../src/domain/tenancy/router.ts";
 import { parseDecimal } from "../../src/kit/money.ts";
@@ -152,12 +152,16 @@ export type WorldDraft = {
   simulated?: boolean;
   connected?: boolean;
   attemptsMax?: number;
-  standings?: Readonly<Record<string, Standing>>;
+  standings?: Readonly<Record<string, CircuitState>>;
   /** US dollars for a euro. */
   usd?: string;
 };
 
-export type TestWorld = World & { health: Health; learned: Learned; measured(provider: string, sample: Sample): void };
+export type TestWorld = PlanningContext & {
+  health: LatencyTracker;
+  learned: TrafficStats;
+  measured(provider: string, sample: LatencySample): void;
+};
 
 /** Everything a plan is made from, with the models that the endpoints name. */
 export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}): TestWorld {
@@ -189,20 +193,20 @@ export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}):
   };
   const credential = () => (connected ? ({ kind: "none" } as const) : undefined);
   const connections = { credential, baseUrl: ({ baseUrl }: Endpoint) => baseUrl ?? undefined, anyReal: !simulated };
-  const reach = new Reach(
+  const reach = new Reachability(
     () => snapshot,
     connections,
     () => true,
     ALL_PROVEN,
   );
-  const health = new Health();
+  const health = new LatencyTracker();
   return {
     snapshot,
     anyReal: !simulated,
     reach: (model) => reach.of(model, "chat", "EUR", NOW_MS),
     pool: () => reach.pool("chat", "EUR", NOW_MS),
     health,
-    learned: new Learned(),
+    learned: new TrafficStats(),
     breakers: { standingOf: (id) => standings[id.split(":")[0] ?? ""] ?? "in" },
     support: {
       isNative: () => false,
@@ -219,7 +223,7 @@ export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}):
   };
 }
 
-export const autoRoute = (spec?: Partial<RouterSpec>): Route => ({
+export const autoRoute = (spec?: Partial<RouterSpec>): RoutingTarget => ({
   is: "router",
   name: "auto",
   router:
@@ -228,14 +232,14 @@ export const autoRoute = (spec?: Partial<RouterSpec>): Route => ({
       : { workspaceId: "ws_1", slug: "auto", version: 3, createdAtMs: 0, spec: { ...OPEN_ROUTER, ...spec } },
 });
 
-export const modelRoute = (modelId: string): Route => ({ is: "model", modelId });
+export const modelRoute = (modelId: string): RoutingTarget => ({ is: "model", modelId });
 
 export function requestOf(more: Partial<PlanRequest> = {}): PlanRequest {
   return {
-    route: modelRoute("acme/one"),
+    target: modelRoute("acme/one"),
     surface: "chat",
     policy: OPEN_POLICY,
-    demand: { needs: [], parameters: [], inputTokens: 1000, maxOutputTokens: undefined },
+    requirements: { needs: [], parameters: [], inputTokens: 1000, maxOutputTokens: undefined },
     ...more,
   };
 }
@@ -243,13 +247,13 @@ export function requestOf(more: Partial<PlanRequest> = {}): PlanRequest {
 export const withPolicy = (policy: Partial<Policy>, more: Partial<PlanRequest> = {}) =>
   requestOf({ policy: { ...OPEN_POLICY, ...policy }, ...more });
 
-export function planned(request: PlanRequest, world: World): Plan {
+export function planned(request: PlanRequest, world: PlanningContext): Plan {
   const plan = planAttempts(request, world);
   if (plan.is === "refused") throw plan.fault;
   return plan;
 }
 
-export function refusal(request: PlanRequest, world: World): Fault {
+export function refusal(request: PlanRequest, world: PlanningContext): Fault {
   const plan = planAttempts(request, world);
   if (plan.is === "planned") throw new Error("it was not refused");
   return plan.fault;

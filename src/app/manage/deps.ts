@@ -12,8 +12,8 @@ import type { EvidenceStore } from "../../domain/record/evidence.ts";
 import type { LogStore, Surface } from "../../domain/record/record.ts";
 import type { RollupStore } from "../../domain/record/rollup.ts";
 import type { ResponseSummary } from "../../domain/responses/response-store.ts";
-import type { EndpointBreakers } from "../../domain/routing/breakers.ts";
-import type { Health } from "../../domain/routing/health.ts";
+import type { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
+import type { LatencyTracker } from "../../domain/routing/latency-tracker.ts";
 import type { Directory, TenancyStore } from "../../domain/tenancy/directory.ts";
 import type { ApiKey } from "../../domain/tenancy/key.ts";
 import type { PeopleStore } from "../../domain/tenancy/person.ts";
@@ -86,8 +86,8 @@ export type ManageDeps = TenancyDeps & {
   readonly readers: Readers;
   /** How endpoints are doing, as the request path knows it. */
   readonly endpoints: {
-    readonly breakers: Pick<EndpointBreakers, "stateOf">;
-    readonly health: Pick<Health, "of" | "recent">;
+    readonly breakers: Pick<CircuitBreakers, "stateOf">;
+    readonly health: Pick<LatencyTracker, "of" | "recent">;
     readonly places: Pick<ConcurrencyLimiter, "inUse">;
   };
   readonly inForce: InForce;

@@ -1,5 +1,5 @@
 import type { Transaction } from "../../domain/billing/ledger.ts";
-import type { AttemptRecord, DecisionRecord, DemandRecord, RequestRecord } from "../../domain/record/record.ts";
+import type { AttemptRecord, DecisionRecord, RequestRecord, RequirementsRecord } from "../../domain/record/record.ts";
 import type { KeyUse } from "../../domain/record/rollup.ts";
 import type { ResponseSummary } from "../../domain/responses/response-store.ts";
 import type { Directory } from "../../domain/tenancy/directory.ts";
@@ -246,7 +246,7 @@ function decisionView({ demand, ...decision }: DecisionRecord) {
   return demand === undefined ? decision : { ...decision, demand: demandView(demand) };
 }
 
-function demandView({ needs = [], parameters = [], native, maxOutputTokens, wishes }: DemandRecord) {
+function demandView({ needs = [], parameters = [], native, maxOutputTokens, wishes }: RequirementsRecord) {
   const { provider, costTier, remainingTurns } = wishes ?? {};
   return {
     needs,

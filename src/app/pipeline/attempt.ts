@@ -253,7 +253,7 @@ function dispatch(
   if (row === undefined) return { is: "failed", verdict: goneNow(gateway, attempt), upstreamStatus: null };
   // The policy was tightened since the plan was made, or the catalogue knows better: it falls out before any byte leaves.
   const router = otherRouter();
-  const refused = plan.refusedNow(row, policy) ?? (router && plan.unroutedNow(attempt, router));
+  const refused = plan.recheckPolicy(row, policy) ?? (router && plan.recheckRouter(attempt, router));
   if (refused !== undefined)
     return { is: "failed", verdict: classifyExcluded(refused.why, refused.fault), upstreamStatus: null };
   const own = ownInstead(gateway, trail, attempt);

@@ -1,7 +1,7 @@
 import { Fault } from "../../contract/faults.ts";
 import type { DecisionRecord } from "../../domain/record/record.ts";
-import { routeOf } from "../../domain/routing/pool.ts";
-import { policyOfWishes } from "../../domain/routing/preferences.ts";
+import { policyFromHints } from "../../domain/routing/preferences.ts";
+import { resolveTarget } from "../../domain/routing/routing-target.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import { type PolicyLayer, type PolicyRuleSource, policyRuleSources } from "../../domain/tenancy/policy-sources.ts";
 import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
@@ -49,7 +49,7 @@ export function explain(
   let planned: Planned;
   let router: Router | undefined;
   try {
-    const route = routeOf(outline.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
+    const route = resolveTarget(outline.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
     router = route.is === "router" ? route.router : undefined;
     planned = planOutline(planning, asked);
   } catch (error) {
@@ -60,7 +60,7 @@ export function explain(
   const { plan, policyNow } = planned;
   const policy = policyNow() ?? own;
   layers.push({ from: "router", policy: router === undefined ? null : policyOfRouter(router.spec) });
-  layers.push({ from: "request", policy: policyOfWishes(outline.wishes) });
+  layers.push({ from: "request", policy: policyFromHints(outline.wishes) });
   const found = {
     decision: plan.decision(),
     router,

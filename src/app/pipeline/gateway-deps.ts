@@ -8,11 +8,11 @@ import type { MarginRegistry } from "../../domain/billing/margin.ts";
 import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { ResponseCompleteness } from "../../domain/responses/response-store.ts";
-import type { EndpointBreakers } from "../../domain/routing/breakers.ts";
-import type { Health } from "../../domain/routing/health.ts";
-import type { Learned } from "../../domain/routing/learned.ts";
-import type { Reach } from "../../domain/routing/reach.ts";
-import type { Sessions } from "../../domain/routing/session.ts";
+import type { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
+import type { LatencyTracker } from "../../domain/routing/latency-tracker.ts";
+import type { Reachability } from "../../domain/routing/reachability.ts";
+import type { SessionAffinity } from "../../domain/routing/session-affinity.ts";
+import type { TrafficStats } from "../../domain/routing/traffic-stats.ts";
 import type { SpendScope } from "../../domain/tenancy/directory.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
@@ -40,16 +40,16 @@ export type Gateway = {
   readonly signsOfLife: DeadlineQueue;
   readonly snapshot: () => Snapshot;
   readonly connections: Connections;
-  readonly reach: Reach;
+  readonly reach: Reachability;
   /** Workspaces' own keys at providers. */
   readonly ownKeys: Pick<OwnKeys, "of">;
   /** Workspaces' own machines. */
   readonly nodes: Pick<Nodes, "layerOf" | "held" | "lied" | "absent">;
-  readonly health: Health;
-  readonly learned: Learned;
-  readonly sessions: Sessions;
+  readonly health: LatencyTracker;
+  readonly learned: TrafficStats;
+  readonly sessions: SessionAffinity;
   /** Who is set aside; told of every attempt. */
-  readonly breakers: EndpointBreakers;
+  readonly breakers: CircuitBreakers;
   /** The bound of requests at once, and the wait before it. */
   readonly queue: AdmissionQueue;
   /** The bound of attempts that are not a request's first. */

@@ -1,11 +1,11 @@
 import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import type { Surface } from "../../domain/record/record.ts";
-import type { Demand } from "../../domain/routing/capability.ts";
-import { exchange } from "../../domain/routing/cost.ts";
-import { type NoPlan, type Plan, planAttempts, type World } from "../../domain/routing/plan.ts";
-import { type Route, routeOf } from "../../domain/routing/pool.ts";
-import { policyOfWishes } from "../../domain/routing/preferences.ts";
-import type { Breakers } from "../../domain/routing/standing.ts";
+import type { Requirements } from "../../domain/routing/capability.ts";
+import type { CircuitStateReader } from "../../domain/routing/circuit-state.ts";
+import { exchangeRate } from "../../domain/routing/cost.ts";
+import { type Plan, type PlanningContext, type PlanRefusal, planAttempts } from "../../domain/routing/plan.ts";
+import { policyFromHints } from "../../domain/routing/preferences.ts";
+import { type RoutingTarget, resolveTarget } from "../../domain/routing/routing-target.ts";
 import { type Policy, tightenPolicy } from "../../domain/tenancy/policy.ts";
 import { AUTO_ROUTER, policyOfRouter, type RouterSpec } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
@@ -29,7 +29,7 @@ export type Planning = Pick<
   | "ownKeys"
   | "margins"
 > & {
-  readonly breakers: Breakers;
+  readonly breakers: CircuitStateReader;
   readonly nodes: Pick<Gateway["nodes"], "layerOf" | "absent">;
   readonly limits: Pick<Gateway["limits"], "attemptsMax">;
 };
@@ -45,14 +45,14 @@ type From = {
 /** What planning has to know of a call: nothing of its content. */
 export type Outline = {
   readonly model: string;
-  readonly demand: Omit<Demand, "modelBy" | "limitIs">;
+  readonly demand: Omit<Requirements, "modelBy" | "limitIs">;
   readonly wishes?: RoutingHints | undefined;
 };
 
 export type AskedOutline = From & { readonly outline: Outline };
 
 export type Planned = {
-  readonly plan: Plan | NoPlan;
+  readonly plan: Plan | PlanRefusal;
   /** The policy of workspace, key, router and request at this moment; undefined when the workspace is gone. */
   readonly policyNow: () => Policy | undefined;
   /** The router of this moment, where it is another than the plan was made by. */
@@ -62,36 +62,35 @@ export type Planned = {
 /** Who may serve a request, and in which order. Throws only for a router that is not there. */
 export function planOutline(planning: Planning, asked: AskedOutline): Planned {
   const { workspace, surface, outline } = asked;
-  const { wishes } = outline;
-  const route = routeOf(outline.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
-  const policyNow = () => policyInForce(planning, asked, route);
+  const { wishes: hints } = outline;
+  const target = resolveTarget(outline.model, workspace.slug, (slug) => planning.routerOf(workspace.id, slug));
+  const policyNow = () => policyInForce(planning, asked, target);
   const nowMs = planning.clock.nowMs();
   const plan = planAttempts(
     {
-      route,
+      target,
       surface,
-      policy: policyNow() ?? combined(workspace.policy, route, wishes),
-      demand: {
+      policy: policyNow() ?? combined(workspace.policy, target, hints),
+      requirements: {
         ...outline.demand,
-        modelBy: route.is === "router" ? "router" : "caller",
+        modelBy: target.is === "router" ? "router" : "caller",
         // The messages dialect demands a limit of everyone, so there it is a bound: a model that writes less will do.
         limitIs: surface === "messages" ? "bound" : "wanted",
       },
-      wishes,
-      session:
-        wishes?.sessionId === undefined ? undefined : planning.sessions.of(workspace.id, wishes.sessionId, nowMs),
+      hints,
+      session: hints?.sessionId === undefined ? undefined : planning.sessions.of(workspace.id, hints.sessionId, nowMs),
     },
     worldOf(planning, asked, nowMs),
   );
-  return { plan, policyNow, otherRouter: () => otherRouter(planning, asked, route) };
+  return { plan, policyNow, otherRouter: () => otherRouter(planning, asked, target) };
 }
 
 /** Whether a request would perhaps be served if it were shorter than its estimate. */
-export function isTooLong(plan: Plan | NoPlan): boolean {
+export function isTooLong(plan: Plan | PlanRefusal): boolean {
   return plan.is === "refused" && plan.tooLong;
 }
 
-function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutline, nowMs: number): World {
+function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutline, nowMs: number): PlanningContext {
   const { currency } = workspace;
   const own = planning.ownKeys.of(workspace.id);
   const nodes = planning.nodes.layerOf(workspace.id);
@@ -114,7 +113,7 @@ function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutli
     ownBreakers: own === undefined ? undefined : (provider) => own.keys.get(provider)?.breakers,
     support: dialectSupport(surface),
     walletPerUsd:
-      outline.wishes?.provider?.maxPrice === undefined ? undefined : exchange(snapshot.currencies, "USD", currency),
+      outline.wishes?.provider?.maxPrice === undefined ? undefined : exchangeRate(snapshot.currencies, "USD", currency),
     priceTimes: priceTimesOf(planning.margins.marginFor(workspace.id)),
     nowMs,
     attemptsMax: planning.limits.attemptsMax,
@@ -125,7 +124,7 @@ function priceTimesOf(margin: Margin): number {
   return margin === NO_MARGIN ? 1 : Number(margin.numerator) / Number(margin.denominator);
 }
 
-function policyInForce(planning: Planning, asked: AskedOutline, route: Route): Policy | undefined {
+function policyInForce(planning: Planning, asked: AskedOutline, route: RoutingTarget): Policy | undefined {
   const { workspace, keyId, outline } = asked;
   const own = planning.policyOf(workspace.id, keyId);
   if (own === undefined) return undefined;
@@ -136,14 +135,14 @@ function policyInForce(planning: Planning, asked: AskedOutline, route: Route): P
 }
 
 /** The router may be another since the plan was made, or the first. */
-function otherRouter(planning: Planning, { workspace }: AskedOutline, route: Route): RouterSpec | undefined {
+function otherRouter(planning: Planning, { workspace }: AskedOutline, route: RoutingTarget): RouterSpec | undefined {
   if (route.is === "model") return undefined;
   const now = planning.routerOf(workspace.id, route.router?.slug ?? AUTO_ROUTER);
   return now === route.router ? undefined : now?.spec;
 }
 
-function combined(own: Policy, route: Route, wishes: RoutingHints | undefined): Policy {
+function combined(own: Policy, route: RoutingTarget, wishes: RoutingHints | undefined): Policy {
   const router = route.is === "router" ? route.router : undefined;
   const routed = router === undefined ? own : tightenPolicy(own, policyOfRouter(router.spec));
-  return wishes === undefined ? routed : tightenPolicy(routed, policyOfWishes(wishes));
+  return wishes === undefined ? routed : tightenPolicy(routed, policyFromHints(wishes));
 }

@@ -1,6 +1,6 @@
 import { Fault } from "../../contract/faults.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import { takesEffort } from "../../domain/routing/capability.ts";
+import { acceptsEffort } from "../../domain/routing/capability.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Inbound, Lane, Target } from "../../io/upstream/lane.ts";
 import { dialectSupport, isEffortInTheWay, laneFor } from "../../io/upstream/lanes.ts";
@@ -23,7 +23,7 @@ export function thinkingFor(inbound: Inbound, plan: Plan, attempt: Attempt): Thi
   const wish = { effort, withTools: call.tools.length > 0, sampled: setsSampling(call) };
   const target = { ...attempt, leftOut: leftOutOf(call.extras, attempt) };
   const told =
-    takesEffort(attempt, wish, dialectSupport(dialect)) && !isEffortInTheWay(atEffort(inbound, effort), target);
+    acceptsEffort(attempt, wish, dialectSupport(dialect)) && !isEffortInTheWay(atEffort(inbound, effort), target);
   return told ? { by: "router", effort } : { by: "provider_default" };
 }
 

@@ -2,9 +2,9 @@ import { Fault } from "../../contract/faults.ts";
 import { chargeFor, ImpossibleUsage } from "../../domain/billing/charge.ts";
 import type { RequestRecord, Surface } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import { demandAgain } from "../../domain/routing/demand-record.ts";
-import { expectedMs } from "../../domain/routing/health.ts";
-import { ALL_IN } from "../../domain/routing/standing.ts";
+import { ALL_CLOSED } from "../../domain/routing/circuit-state.ts";
+import { expectedLatencyMs } from "../../domain/routing/latency-tracker.ts";
+import { fromRequirementsRecord } from "../../domain/routing/requirements-record.ts";
 import type { Router } from "../../domain/tenancy/router.ts";
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { type Outline, type Planning, planOutline } from "./plan.ts";
@@ -37,7 +37,7 @@ const NO_OWN_KEYS: Planning["ownKeys"] = { of: () => undefined };
 export function planningWith(planning: Planning, slug: string, router: Router | undefined): Planning {
   return {
     ...planning,
-    breakers: ALL_IN,
+    breakers: ALL_CLOSED,
     // What was paid elsewhere cannot be compared: the replay is about the platform's endpoints.
     ownKeys: NO_OWN_KEYS,
     routerOf: (workspaceId, asked) => (asked === slug ? router : planning.routerOf(workspaceId, asked)),
@@ -98,12 +98,12 @@ function leftOut(reason: string): Replayed {
 function outlineOf(model: string, { decision }: RequestRecord, inputTokens: number): Outline | string {
   const kept = decision?.demand;
   if (kept === undefined) return "the log does not say what it needed";
-  const again = demandAgain(kept, inputTokens);
+  const again = fromRequirementsRecord(kept, inputTokens);
   return again === undefined ? "its preferences were too long to keep" : { model, ...again };
 }
 
 function measuredMs(planning: Planning, { endpoint, node }: Attempt, outputTokens: number): number | null {
   const held = node === undefined ? undefined : planning.nodes.layerOf(node.workspaceId)?.held(endpoint.id);
   const measured = (held?.health ?? planning.health).of(endpoint.id, planning.clock.nowMs());
-  return measured === undefined ? null : expectedMs(measured, outputTokens);
+  return measured === undefined ? null : expectedLatencyMs(measured, outputTokens);
 }

@@ -9,7 +9,7 @@ import { knownCountries, type Sovereignty } from "../../domain/catalogue/catalog
 import { clientName } from "../../domain/record/client-name.ts";
 import { type AttemptRecord, KEPT_OUT, type RequestRecord, type Surface } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import type { NoPlan, Plan } from "../../domain/routing/plan.ts";
+import type { Plan, PlanRefusal } from "../../domain/routing/plan.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -44,7 +44,7 @@ export class Trail {
   readonly #attempts: AttemptRecord[] = [];
   modelRequested: string | null = null;
   streaming = false;
-  plan: Plan | NoPlan | undefined;
+  plan: Plan | PlanRefusal | undefined;
   served: Attempt | undefined;
   upstreamId: string | null = null;
   /** What its surface says of it, for the log: never content. */

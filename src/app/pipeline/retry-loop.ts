@@ -1,7 +1,7 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { ConcurrencyLimiter } from "../../domain/admission/concurrency-limiter.ts";
 import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
-import { EndpointBreakers } from "../../domain/routing/breakers.ts";
+import { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { OperatorEvent } from "../../io/telemetry/operator-events.ts";
 import { endedBy, type Told, type Verdict } from "../../io/upstream/classify.ts";
@@ -169,7 +169,7 @@ export class Tries {
   }
 
   /** How an endpoint does with one key says nothing of how it does with another; nor one node of another. */
-  #breakersOf({ own, node, endpoint }: Attempt): EndpointBreakers {
+  #breakersOf({ own, node, endpoint }: Attempt): CircuitBreakers {
     const { breakers, ownKeys, nodes, clock } = this.#parts.gateway;
     if (own === undefined && node === undefined) return breakers;
     const kept =
@@ -177,7 +177,7 @@ export class Tries {
         ? ownKeys.of(own?.workspaceId ?? "")?.keys.get(endpoint.provider)?.breakers
         : nodes.held(node.id)?.breakers;
     // A key or a node that was taken away while its request ran is told to nobody.
-    return kept ?? new EndpointBreakers(clock);
+    return kept ?? new CircuitBreakers(clock);
   }
 
   /**

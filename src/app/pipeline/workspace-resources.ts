@@ -1,8 +1,8 @@
 import type { Connections, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
-import type { Health } from "../../domain/routing/health.ts";
-import type { Reaching } from "../../domain/routing/node-reach.ts";
-import { ALL_IN, type Breakers } from "../../domain/routing/standing.ts";
+import { ALL_CLOSED, type CircuitStateReader } from "../../domain/routing/circuit-state.ts";
+import type { LatencyTracker } from "../../domain/routing/latency-tracker.ts";
+import type { ReachabilitySource } from "../../domain/routing/node-reachability.ts";
 import type { OwnKey, OwnKeyUse } from "../../domain/tenancy/own-key.ts";
 import type { NodeLayer } from "../../io/tunnel/node-layer.ts";
 import { connectionsWith } from "../../io/upstream/own-keys.ts";
@@ -18,7 +18,10 @@ export function snapshotFor({ snapshot, nodes }: Layered<"snapshot">, workspaceI
 }
 
 /** What a workspace can call. */
-export function reachFor({ reach, ownKeys, nodes }: Layered<"reach" | "ownKeys">, workspaceId: string): Reaching {
+export function reachFor(
+  { reach, ownKeys, nodes }: Layered<"reach" | "ownKeys">,
+  workspaceId: string,
+): ReachabilitySource {
   const base = ownKeys.of(workspaceId)?.reach ?? reach;
   return nodes.layerOf(workspaceId)?.reachOver(base) ?? base;
 }
@@ -79,13 +82,13 @@ export function rowOfAttempt(
 }
 
 /** Nodes of two workspaces may have the same name: how one does is kept with the node itself. */
-export function healthOver(health: Pick<Health, "of">, nodes: NodeLayer): Pick<Health, "of"> {
+export function healthOver(health: Pick<LatencyTracker, "of">, nodes: NodeLayer): Pick<LatencyTracker, "of"> {
   return { of: (endpoint, nowMs) => (nodes.held(endpoint)?.health ?? health).of(endpoint, nowMs) };
 }
 
-export function breakersOver(breakers: Breakers, nodes: NodeLayer): Breakers {
+export function breakersOver(breakers: CircuitStateReader, nodes: NodeLayer): CircuitStateReader {
   // Who asks for everybody asks for nodes, too.
-  if (breakers === ALL_IN) return breakers;
+  if (breakers === ALL_CLOSED) return breakers;
   return { standingOf: (endpoint) => (nodes.held(endpoint)?.breakers ?? breakers).standingOf(endpoint) };
 }
 

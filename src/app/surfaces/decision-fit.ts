@@ -1,7 +1,7 @@
 import { fault } from "../../contract/faults.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { DecisionFacts } from "../../domain/catalogue/facts-decisions.ts";
-import type { Shortcoming } from "../../domain/routing/capability.ts";
+import type { MissingCapability } from "../../domain/routing/capability.ts";
 import { logprobsFactsOf } from "../../io/upstream/decisions-lane.ts";
 import { pluralize } from "../../kit/pluralize.ts";
 import {
@@ -20,7 +20,7 @@ export function unfitFor(
   size: DecisionTokenEstimate,
   endpoint: Endpoint,
   model: Model,
-): Shortcoming | undefined {
+): MissingCapability | undefined {
   const { decisions } = endpoint;
   if (decisions === null) return { reason: "has no decisions interface", param: "model" };
   return (
@@ -30,7 +30,7 @@ export function unfitFor(
   );
 }
 
-function imagesUnfit(ask: DecisionCall, endpoint: Endpoint, decisions: DecisionFacts): Shortcoming | undefined {
+function imagesUnfit(ask: DecisionCall, endpoint: Endpoint, decisions: DecisionFacts): MissingCapability | undefined {
   const { images } = ask;
   if (images.length === 0) return undefined;
   if (decisions.images === null)
@@ -51,7 +51,11 @@ function imagesUnfit(ask: DecisionCall, endpoint: Endpoint, decisions: DecisionF
   return beyond(ask.inputField ?? `images.${large}`, `takes images of about ${pixels} pixels at most`, endpoint);
 }
 
-function questionsUnfit(ask: DecisionCall, endpoint: Endpoint, decisions: DecisionFacts): Shortcoming | undefined {
+function questionsUnfit(
+  ask: DecisionCall,
+  endpoint: Endpoint,
+  decisions: DecisionFacts,
+): MissingCapability | undefined {
   const { questionsMax } = decisions;
   if (questionsMax !== null && ask.questions.length > questionsMax)
     return beyond("questions", `takes at most ${pluralize(questionsMax, "question")}`, endpoint);
@@ -84,7 +88,7 @@ function tooLong(
   size: DecisionTokenEstimate,
   endpoint: Endpoint,
   model: Model,
-): Shortcoming | undefined {
+): MissingCapability | undefined {
   const most = endpoint.decisions?.bodyMaxBytes;
   if (most != null && bytesOf(ask) > most)
     return beyond(ask.inputField ?? "state", `reads at most ${most} bytes`, endpoint);
@@ -100,7 +104,7 @@ function tooLong(
 }
 
 /** The sentence goes into the log, which keeps no names of questions: the field stands beside it. */
-function beyond(param: string, reason: string, { model }: Endpoint): Shortcoming {
+function beyond(param: string, reason: string, { model }: Endpoint): MissingCapability {
   const message = `${model} ${reason}. Send less, or choose another model.`;
   return { reason, param, fault: fault("invalid_value", { message, param }) };
 }

@@ -1,6 +1,6 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import type { Demand } from "../../domain/routing/capability.ts";
+import type { Requirements } from "../../domain/routing/capability.ts";
 import { decisionsLane } from "../../io/upstream/decisions-lane.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import { conservativeTextTokens, expectedTextTokens } from "../../language/canon/estimate.ts";
@@ -28,7 +28,7 @@ export class DecisionsErrand implements Errand {
   readonly #client: DecisionRenderer;
   #reservedSize: DecisionTokenEstimate | undefined;
 
-  constructor(ask: DecisionCall, client: DecisionRenderer, unserved?: Demand["unserved"]) {
+  constructor(ask: DecisionCall, client: DecisionRenderer, unserved?: Requirements["unserved"]) {
     this.#ask = ask;
     const size = estimateDecisionTokens(ask, expectedTextTokens);
     this.#client = client;

@@ -2,7 +2,7 @@ import { fault, invalidValue } from "../../contract/faults.ts";
 import { EmbeddingsFields } from "../../contract/schemas/embeddings.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import type { Shortcoming } from "../../domain/routing/capability.ts";
+import type { MissingCapability } from "../../domain/routing/capability.ts";
 import { embeddingsLane } from "../../io/upstream/embeddings-lane.ts";
 import { conservativeTextTokens } from "../../language/canon/estimate.ts";
 import { decodeRoutingHints } from "../../language/canon/routing-hints.ts";
@@ -108,7 +108,7 @@ class EmbeddingsErrand implements Errand {
 /** An input that is estimated at this many times what an endpoint reads is too long for it, however it counts. */
 const ESTIMATE_MARGIN = 2;
 
-function shortcomingOf(endpoint: Endpoint, model: Model, ask: EmbeddingCall): Shortcoming | undefined {
+function shortcomingOf(endpoint: Endpoint, model: Model, ask: EmbeddingCall): MissingCapability | undefined {
   const { dimensions, inputTokens } = ask;
   // What comes in this length anyway need not be asked for.
   const isUsual = dimensions === undefined || dimensions === model.embeddingDimensions;
@@ -122,7 +122,7 @@ function shortcomingOf(endpoint: Endpoint, model: Model, ask: EmbeddingCall): Sh
 }
 
 /** Some providers read the beginning of such a text and say nothing: its vector would stand for another text. */
-function tooLong(at: number, most: number, { model, inputTokens }: EmbeddingCall): Shortcoming {
+function tooLong(at: number, most: number, { model, inputTokens }: EmbeddingCall): MissingCapability {
   const param = inputTokens.length === 1 ? "input" : `input.${at}`;
   const message = `Field "${param}" is too long: about ${inputTokens[at]} tokens by the gateway's estimate, and ${model} reads at most ${most} in one input. Cut it into shorter ones.`;
   const reason = `reads at most ${most} tokens in one input`;

@@ -2,7 +2,7 @@ import { type Fault, fault } from "../../contract/faults.ts";
 import { speechFormats } from "../../domain/billing/speech-price.ts";
 import { type Endpoint, priceAt } from "../../domain/catalogue/catalogue.ts";
 import { AUDIO_FORMATS, type AudioFormat, type SpeechFacts } from "../../domain/catalogue/facts-speech.ts";
-import type { Shortcoming } from "../../domain/routing/capability.ts";
+import type { MissingCapability } from "../../domain/routing/capability.ts";
 import type { SpeechCall } from "../../language/speech/call.ts";
 
 /** What is asked of an endpoint that speaks. */
@@ -30,7 +30,7 @@ export function speakerOf(endpoint: Endpoint, nowMs: number): Speaker | undefine
 }
 
 /** The first thing of a speech that an endpoint cannot do, with what a caller hears when none of the model's can. */
-export function speechShortcoming(endpoint: Endpoint, wanted: SpeechWanted): Shortcoming | undefined {
+export function speechShortcoming(endpoint: Endpoint, wanted: SpeechWanted): MissingCapability | undefined {
   const { nowMs, callable } = wanted;
   const speaker = speakerOf(endpoint, nowMs);
   if (speaker === undefined) return { reason: "does not speak", param: "model" };

@@ -3,7 +3,7 @@ import { fault, invalidValue } from "../../contract/faults.ts";
 import { TranscriptionRequest } from "../../contract/schemas/transcriptions.ts";
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import type { Shortcoming } from "../../domain/routing/capability.ts";
+import type { MissingCapability } from "../../domain/routing/capability.ts";
 import type { ArrivedFile, ArrivedForm } from "../../io/uploads/form.ts";
 import type { Uploads } from "../../io/uploads/uploads.ts";
 import { excludedByTimes, tellsSeconds, transcriptionsLane } from "../../io/upstream/transcriptions-lane.ts";
@@ -153,7 +153,7 @@ function shortcomingOf(
   { transcriptions: facts, prices }: Endpoint,
   ask: TranscriptionCall,
   file: ArrivedFile,
-): Shortcoming | undefined {
+): MissingCapability | undefined {
   if (facts === null) return { reason: "has no interface for transcripts", param: "model" };
   if (needsSegments(ask) && !facts.segments)
     return { reason: `gives no times of segments, which ${ask.format} is made from`, param: "response_format" };
@@ -173,7 +173,7 @@ function shortcomingOf(
   return file.seconds === undefined && isBySecond && !isTold ? unmeasured(ask) : undefined;
 }
 
-function tooLarge(maxBytes: number, model: string): Shortcoming {
+function tooLarge(maxBytes: number, model: string): MissingCapability {
   const message = `The file is larger than the ${maxBytes} bytes that ${model} takes. Cut it, or send it in a denser format.`;
   return {
     reason: `takes files of at most ${maxBytes} bytes`,
@@ -183,7 +183,7 @@ function tooLarge(maxBytes: number, model: string): Shortcoming {
 }
 
 /** Billed by the second, by somebody who does not say how many there were, or only at the end of a stream. */
-function unmeasured({ isStreaming }: TranscriptionCall): Shortcoming {
+function unmeasured({ isStreaming }: TranscriptionCall): MissingCapability {
   const whole = isStreaming ? ". Or send it without stream" : "";
   const problem = `How long this file is could not be measured, and it would be billed by the second. Send it as mp3, flac or ogg, as wav with plain samples, as m4a or mp4 with AAC, or as webm with Opus${whole}`;
   return {

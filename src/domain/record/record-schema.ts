@@ -9,8 +9,8 @@ import {
   type CandidateRecord,
   type ChargeRecord,
   type DecisionRecord,
-  type DemandRecord,
   type RequestRecord,
+  type RequirementsRecord,
   SURFACES,
   type UsageRecord,
 } from "./record.ts";
@@ -91,7 +91,7 @@ const preferences: z.ZodType<ProviderPreferences> = z.object({
 /** A row that the table no longer has asks nothing of anyone. */
 const parameters = names.transform((list) => list.filter(isParameter));
 
-const demand: z.ZodType<DemandRecord> = z.object({
+const demand: z.ZodType<RequirementsRecord> = z.object({
   needs: z.array(z.enum(NEEDS)).exactOptional(),
   parameters: parameters.exactOptional(),
   usual: parameters.exactOptional(),

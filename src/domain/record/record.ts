@@ -62,7 +62,7 @@ export type CandidateRecord = {
 };
 
 /** What a call needed of an endpoint, so that it can be planned again. What is empty is left out. */
-export type DemandRecord = {
+export type RequirementsRecord = {
   readonly needs?: readonly Need[];
   readonly parameters?: readonly Parameter[];
   /** Those of them that were sent with their default values. */
@@ -70,11 +70,11 @@ export type DemandRecord = {
   /** A field that only the caller's own dialect has. */
   readonly native?: string;
   readonly maxOutputTokens?: number;
-  readonly wishes?: KeptWishes;
+  readonly wishes?: StoredHints;
 };
 
 /** A session is not kept: its name may be anything. Preferences that are long are not kept either. */
-export type KeptWishes = Omit<RoutingHints, "sessionId" | "provider"> & {
+export type StoredHints = Omit<RoutingHints, "sessionId" | "provider"> & {
   readonly provider?: NonNullable<RoutingHints["provider"]> | "too long to keep";
 };
 
@@ -84,7 +84,7 @@ export type DecisionRecord = {
   readonly order: readonly string[];
   /** One line for people. */
   readonly reason?: string;
-  readonly demand?: DemandRecord;
+  readonly demand?: RequirementsRecord;
   /** The workspace's own router that decided. */
   readonly router?: { readonly slug: string; readonly version: number };
   /** What the router wants of the workspace's own nodes; absent: nothing in particular. */

@@ -7,10 +7,10 @@ import { ONE_SAMPLING, SAMPLING_OR_THINKING } from "../../language/canon/samplin
 import { type Endpoint, hearsEffort, isExtraPriced, type Model } from "../catalogue/catalogue.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import { type Attempt, isOwnResource } from "./attempt.ts";
-import type { UnitsExpected } from "./cost.ts";
+import type { ExpectedUnits } from "./cost.ts";
 
 /** What a request needs of an endpoint, with the field that asks for it. */
-export type Demand = {
+export type Requirements = {
   readonly needs: readonly NeedSource[];
   /** Rows of the parameter table that were sent. */
   readonly parameters: readonly Parameter[];
@@ -30,14 +30,14 @@ export type Demand = {
   /** What that limit is: something an endpoint must be able to write, or a bound, so that less will do. */
   readonly limitIs?: "wanted" | "bound";
   /** On surfaces that are billed by more than text: what the request is expected to take. No text is written there. */
-  readonly units?: UnitsExpected | undefined;
+  readonly units?: ExpectedUnits | undefined;
   /** What a caller is told when nobody serves the model on this surface; undefined: that it cannot be called here. */
   readonly unserved?: (() => Fault | undefined) | undefined;
   /** On surfaces beside chat: what such an endpoint cannot do of this request. */
-  readonly fits?: (endpoint: Endpoint, model: Model) => Shortcoming | undefined;
+  readonly fits?: (endpoint: Endpoint, model: Model) => MissingCapability | undefined;
 };
 
-export type Shortcoming = {
+export type MissingCapability = {
   readonly reason: string;
   readonly param: string;
   /** What a caller is told when every endpoint falls short; absent: that the field cannot be honoured. */
@@ -55,19 +55,19 @@ export type DialectSupport = {
   /** It is sent what the caller wrote, and no word of anyone else. */
   isVerbatim(endpoint: Endpoint): boolean;
   /** What else is asked for decides on the format where an endpoint has two; some take default values and no others. */
-  takesParameter(endpoint: Endpoint, parameter: Parameter, asked: Pick<Demand, "needs" | "usual">): boolean;
-  takesNeed(endpoint: Endpoint, need: NeedSource["need"], asked: Pick<Demand, "needs">): boolean;
+  takesParameter(endpoint: Endpoint, parameter: Parameter, asked: Pick<Requirements, "needs" | "usual">): boolean;
+  takesNeed(endpoint: Endpoint, need: NeedSource["need"], asked: Pick<Requirements, "needs">): boolean;
 };
 
 /** An endpoint with its model and what holds of the two together. Null: no limit is known. */
-export type Able = {
+export type EndpointWithLimits = {
   readonly endpoint: Endpoint;
   readonly model: Model;
   readonly contextTokens: number | null;
   readonly maxOutputTokens: number | null;
 };
 
-export function ableOf(endpoint: Endpoint, model: Model): Able {
+export function withLimits(endpoint: Endpoint, model: Model): EndpointWithLimits {
   return {
     endpoint,
     model,
@@ -77,7 +77,7 @@ export function ableOf(endpoint: Endpoint, model: Model): Able {
 }
 
 /** Needs whose names tell a caller nothing. */
-const WITHOUT: Readonly<Partial<Record<NeedSource["need"], string>>> = {
+const NEED_DESCRIPTIONS: Readonly<Partial<Record<NeedSource["need"], string>>> = {
   remote_url: "takes media inside the request only (a base64 data URL), not by address",
   uploaded_file: "takes files inside the request only, not by an id",
   forced_tools: "lets the model itself choose whether it calls a tool",
@@ -89,15 +89,19 @@ const WITHOUT: Readonly<Partial<Record<NeedSource["need"], string>>> = {
 };
 
 /** The first thing the endpoint cannot do, or undefined when it can do all of it. */
-export function shortcomingOf(able: Able, demand: Demand, support: DialectSupport): Shortcoming | undefined {
+export function findMissingCapability(
+  able: EndpointWithLimits,
+  demand: Requirements,
+  support: DialectSupport,
+): MissingCapability | undefined {
   const { endpoint, model } = able;
   if (demand.fits !== undefined) return demand.fits(endpoint, model);
   const native = support.isNative(endpoint);
-  const untold = native ? undefined : untoldOf(endpoint, demand, support);
+  const untold = native ? undefined : findUnencodable(endpoint, demand, support);
   if (untold !== undefined) return untold;
   for (const { need, param } of demand.needs) {
-    if ((!native && !support.takesNeed(endpoint, need, demand)) || !canDo(endpoint, model, need))
-      return { reason: WITHOUT[need] ?? `does not offer ${need}`, param };
+    if ((!native && !support.takesNeed(endpoint, need, demand)) || !supportsNeed(endpoint, model, need))
+      return { reason: NEED_DESCRIPTIONS[need] ?? `does not offer ${need}`, param };
   }
   // A provider that is asked for one model in its own dialect says itself what is too much, in words its clients know.
   if (native && demand.modelBy === "caller") return undefined;
@@ -123,11 +127,11 @@ export function shortcomingOf(able: Able, demand: Demand, support: DialectSuppor
  * that would be given away. What is only offered is left out instead, and what is never dearer than usual is served at
  * the usual price; with the workspace's own key nothing is charged.
  */
-export function unpricedExtra(
+export function findUnpricedExtra(
   { endpoint, price, own }: Attempt,
-  { extras }: Demand,
+  { extras }: Requirements,
   support: DialectSupport,
-): Shortcoming | undefined {
+): MissingCapability | undefined {
   if (extras === undefined || own !== undefined) return undefined;
   for (const { name, field, forwarding, isCheaper, toolIndex } of extras) {
     if (toolIndex !== undefined || isCheaper || isExtraPriced(price, name)) continue;
@@ -143,7 +147,7 @@ export function unpricedExtra(
  * A file or another thing that a provider keeps: nobody puts one there through the gateway, so in the operator's account
  * it is somebody else's. With the workspace's own key, or on its own machine, it is the workspace's.
  */
-export function foreignFile(attempt: Attempt, { needs }: Demand): Shortcoming | undefined {
+export function findInaccessibleFile(attempt: Attempt, { needs }: Requirements): MissingCapability | undefined {
   if (isOwnResource(attempt)) return undefined;
   const named = needs.find(({ need }) => need === "uploaded_file");
   if (named === undefined) return undefined;
@@ -156,12 +160,12 @@ export function foreignFile(attempt: Attempt, { needs }: Demand): Shortcoming | 
  * What would have the provider itself ask other models, whoever's key it is: where policy names the models that may be
  * asked, those were not let in.
  */
-export function unnamedModels(
+export function findUnpermittedModels(
   endpoint: Endpoint,
-  { extras }: Demand,
+  { extras }: Requirements,
   { allowedModels }: Policy,
   support: DialectSupport,
-): (Shortcoming & { readonly fault: Fault }) | undefined {
+): (MissingCapability & { readonly fault: Fault }) | undefined {
   if (extras === undefined || allowedModels === null) return undefined;
   const asking = extras.find(({ name }) => name === "other_models");
   if (asking === undefined || !support.isNative(endpoint)) return undefined;
@@ -172,10 +176,14 @@ export function unnamedModels(
 }
 
 /** What of the call has no words in the dialect of the endpoint. */
-function untoldOf(endpoint: Endpoint, demand: Demand, support: DialectSupport): Shortcoming | undefined {
+function findUnencodable(
+  endpoint: Endpoint,
+  demand: Requirements,
+  support: DialectSupport,
+): MissingCapability | undefined {
   const foreign = demand.native?.[0];
   if (foreign !== undefined) return { reason: `speaks another dialect, which has no ${foreign}`, param: foreign };
-  if (demand.maxOutputTokens === 0) return noAnswer(endpoint);
+  if (demand.maxOutputTokens === 0) return emptyOutputUnsupported(endpoint);
   for (const parameter of demand.parameters) {
     if (support.takesParameter(endpoint, parameter, demand)) continue;
     const param = demand.parameterNames?.[parameter] ?? parameter;
@@ -185,32 +193,32 @@ function untoldOf(endpoint: Endpoint, demand: Demand, support: DialectSupport): 
 }
 
 /** To warm a cache, the messages dialect can ask for no answer at all. */
-function noAnswer({ model }: Endpoint): Shortcoming {
+function emptyOutputUnsupported({ model }: Endpoint): MissingCapability {
   const param = "max_tokens";
   const problem = `${model} writes an answer, and must be allowed one token at least. Send 1 or more`;
   return { reason: "always writes an answer", param, fault: invalidValue(param, problem) };
 }
 
 /** What a router wants of a call that says nothing of thinking, and what the call asks for that may exclude it. */
-type RoutersWish = { readonly effort: Effort; readonly withTools: boolean; readonly sampled: boolean };
+type RouterEffort = { readonly effort: Effort; readonly withTools: boolean; readonly sampled: boolean };
 
 /** Whether a router's wish for an effort can be said to the endpoint; a wish of the caller is a demand instead. */
-export function takesEffort(
+export function acceptsEffort(
   { endpoint, model }: Pick<Attempt, "endpoint" | "model">,
-  { effort, withTools, sampled }: RoutersWish,
+  { effort, withTools, sampled }: RouterEffort,
   support: DialectSupport,
 ): boolean {
-  const asked = withTools ? THINKING_WITH_TOOLS : NOTHING_ELSE;
+  const asked = withTools ? THINKING_WITH_TOOLS : NO_NEEDS;
   if (support.isVerbatim(endpoint) || !support.takesParameter(endpoint, "reasoning_effort", asked)) return false;
   if (!hearsEffort(endpoint, model)) return false;
-  if (effort === "none") return canDo(endpoint, model, "reasoning_off");
+  if (effort === "none") return supportsNeed(endpoint, model, "reasoning_off");
   if (sampled && endpoint.quirks?.includes(SAMPLING_OR_THINKING)) return false;
   return !withTools || support.takesNeed(endpoint, "thinking_with_tools", asked);
 }
 
 /** Whether the rest can be said beside an effort shows when the request is written. */
-const NOTHING_ELSE: Pick<Demand, "needs"> = { needs: [] };
-const THINKING_WITH_TOOLS: Pick<Demand, "needs"> = {
+const NO_NEEDS: Pick<Requirements, "needs"> = { needs: [] };
+const THINKING_WITH_TOOLS: Pick<Requirements, "needs"> = {
   needs: [
     { need: "tools", param: "tools" },
     { need: "thinking_with_tools", param: "reasoning_effort" },
@@ -218,7 +226,7 @@ const THINKING_WITH_TOOLS: Pick<Demand, "needs"> = {
 };
 
 /** A stated fact decides. Where none is stated, text features are tried and media needs the model's own word. */
-function canDo(endpoint: Endpoint, model: Model, need: NeedSource["need"]): boolean {
+function supportsNeed(endpoint: Endpoint, model: Model, need: NeedSource["need"]): boolean {
   switch (need) {
     case "tools":
       return endpoint.features.tools ?? true;

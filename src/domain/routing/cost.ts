@@ -20,7 +20,7 @@ export type UnitRates = TokenRates & {
 };
 
 /** What a request is expected to take beside text, on surfaces that are billed by it. */
-export type UnitsExpected = {
+export type ExpectedUnits = {
   readonly characters: number;
   readonly seconds: number;
   /** Where it is audio that the model writes. */
@@ -36,25 +36,25 @@ const NANOS_PER_UNIT = 1e9;
 const PER_MILLION = 1e6;
 const SECONDS_PER_MINUTE = 60;
 
-function numberOf({ digits, scale }: Decimal): number {
+function decimalToNumber({ digits, scale }: Decimal): number {
   return Number(digits) / 10 ** scale;
 }
 
 /** Units of one currency for one unit of another; undefined when there is no rate. */
-export function exchange(currencies: Snapshot["currencies"], from: string, to: string): number | undefined {
+export function exchangeRate(currencies: Snapshot["currencies"], from: string, to: string): number | undefined {
   if (from === to) return 1;
   const source = currencies.get(from)?.perEur;
   const target = currencies.get(to)?.perEur;
   if (source === undefined || target === undefined) return undefined;
-  return numberOf(target) / numberOf(source);
+  return decimalToNumber(target) / decimalToNumber(source);
 }
 
 /** Undefined where there is no exchange rate: such an endpoint cannot be called from this wallet. */
 export function unitRates(price: Price, currencies: Snapshot["currencies"], wallet: string): UnitRates | undefined {
-  const rate = exchange(currencies, price.currency, wallet);
+  const rate = exchangeRate(currencies, price.currency, wallet);
   if (rate === undefined) return undefined;
   const perToken = (value: Decimal | null) =>
-    value === null ? undefined : (numberOf(value) * rate * NANOS_PER_UNIT) / PER_MILLION;
+    value === null ? undefined : (decimalToNumber(value) * rate * NANOS_PER_UNIT) / PER_MILLION;
   const input = perToken(price.inputPer1mTokens) ?? 0;
   const output = perToken(price.outputPer1mTokens) ?? 0;
   const cachedRead = perToken(price.cachedReadPer1mTokens);
@@ -73,18 +73,18 @@ export function unitRates(price: Price, currencies: Snapshot["currencies"], wall
     input,
     cachedRead: cachedRead ?? input,
     output,
-    perRequest: price.perRequest === null ? 0 : numberOf(price.perRequest) * rate * NANOS_PER_UNIT,
+    perRequest: price.perRequest === null ? 0 : decimalToNumber(price.perRequest) * rate * NANOS_PER_UNIT,
     tiers,
-    ...besideText(price, rate * NANOS_PER_UNIT),
+    ...nonTextRates(price, rate * NANOS_PER_UNIT),
   };
 }
 
-function besideText(price: Price, nanosPerUnit: number): Pick<UnitRates, "units"> {
+function nonTextRates(price: Price, nanosPerUnit: number): Pick<UnitRates, "units"> {
   const { per1mCharacters, perMinuteAudio, audioInputPer1mTokens, audioOutputPer1mTokens } = price;
   if ([per1mCharacters, perMinuteAudio, audioInputPer1mTokens, audioOutputPer1mTokens].every((one) => one === null))
     return {};
   const nanos = (value: Decimal | null, times: number) =>
-    value === null ? 0 : (numberOf(value) * nanosPerUnit) / times;
+    value === null ? 0 : (decimalToNumber(value) * nanosPerUnit) / times;
   const perCharacter = nanos(per1mCharacters, PER_MILLION);
   const perSecond = perMinuteAudio === null ? null : nanos(perMinuteAudio, SECONDS_PER_MINUTE);
   const perAudioToken = nanos(audioOutputPer1mTokens ?? price.outputPer1mTokens, PER_MILLION);
@@ -93,7 +93,7 @@ function besideText(price: Price, nanosPerUnit: number): Pick<UnitRates, "units"
 }
 
 /** What a request costs beside its text. */
-export function expectedUnitNanos(rates: UnitRates, expected: UnitsExpected): number {
+export function expectedUnitNanos(rates: UnitRates, expected: ExpectedUnits): number {
   const { units } = rates;
   const { characters, seconds, audioTokens, transcript } = expected;
   const listening = transcript === undefined ? 0 : transcriptNanos(rates, transcript);
@@ -104,7 +104,7 @@ export function expectedUnitNanos(rates: UnitRates, expected: UnitsExpected): nu
 
 function transcriptNanos(
   { units, input, output }: UnitRates,
-  { heardTokens, writtenTokens }: NonNullable<UnitsExpected["transcript"]>,
+  { heardTokens, writtenTokens }: NonNullable<ExpectedUnits["transcript"]>,
 ): number {
   if (units !== undefined && units.perSecond !== null) return 0;
   return heardTokens * (units?.perHeardToken ?? input) + writtenTokens * output;

@@ -35,7 +35,7 @@ test("ROUTE-08 a plain model tries its endpoints by expected cost, then measured
 
 test("ERR-11 an unknown model and a model without a connected provider are told apart", () => {
   const world = worldOf([endpointOf({ provider: "a" })]);
-  const unknown = refusal(requestOf({ route: modelRoute("acme/none") }), world);
+  const unknown = refusal(requestOf({ target: modelRoute("acme/none") }), world);
   expect([unknown.code, unknown.message]).toEqual(["model_not_found", expect.stringContaining("There is no model")]);
   const problem = refusal(requestOf(), worldOf([endpointOf({ provider: "a" })], { connected: false }));
   expect(problem.code).toBe("model_not_found");
@@ -50,14 +50,14 @@ test.each([
   ["two", undefined],
   ["acme/", undefined],
 ])("ERR-11 an unknown model %j: what was meant is said, if anything is: %s", (asked, meant) => {
-  const { message } = refusal(requestOf({ route: modelRoute(asked) }), worldOf([endpointOf({ provider: "a" })]));
+  const { message } = refusal(requestOf({ target: modelRoute(asked) }), worldOf([endpointOf({ provider: "a" })]));
   expect(/Did you mean "(.*?)"/.exec(message)?.[1]).toBe(meant);
 });
 
 test("a parameter that only some endpoints take narrows; one that none takes is refused by name and model", () => {
   const world = worldOf([endpointOf({ provider: "a", features: { tools: false } }), endpointOf({ provider: "b" })]);
   const tools = requestOf({
-    demand: {
+    requirements: {
       needs: [{ need: "tools", param: "tools" }],
       parameters: ["tools"],
       inputTokens: 1,
@@ -66,7 +66,7 @@ test("a parameter that only some endpoints take narrows; one that none takes is 
   });
   expect(providersOf(planned(tools, world))).toEqual(["b"]);
   const problem = refusal(
-    requestOf({ demand: { needs: [], parameters: ["top_k"], inputTokens: 1, maxOutputTokens: undefined } }),
+    requestOf({ requirements: { needs: [], parameters: ["top_k"], inputTokens: 1, maxOutputTokens: undefined } }),
     world,
   );
   expect(problem).toMatchObject({ code: "unsupported_parameter", param: "top_k" });
@@ -80,7 +80,7 @@ test("PARAM-03 fields that are taken, but by no endpoint together, are refused b
     { need: "audio_input", param: "messages.0.content.0" },
   ] as const;
   const problem = refusal(
-    requestOf({ demand: { needs, parameters: ["tools"], inputTokens: 1, maxOutputTokens: undefined } }),
+    requestOf({ requirements: { needs, parameters: ["tools"], inputTokens: 1, maxOutputTokens: undefined } }),
     world,
   );
   expect(problem).toMatchObject({ code: "unsupported_parameter", param: "tools" });
@@ -91,7 +91,7 @@ test("ERR-08 a demand of the request itself is told apart from the workspace's p
   const world = worldOf([endpointOf({ provider: "a", sovereignty: { zeroDataRetention: "no" } })]);
   const asked = withPolicy({ zeroDataRetention: true });
   expect(refusal(asked, world).message).not.toContain("The request itself");
-  const own = refusal({ ...asked, wishes: { provider: { zeroDataRetention: true } } }, world);
+  const own = refusal({ ...asked, hints: { provider: { zeroDataRetention: true } } }, world);
   expect(own).toMatchObject({ code: "zero_data_retention_required" });
   expect(own.message).toContain("The request itself demands it with provider.zdr.");
 });
@@ -141,7 +141,7 @@ test("AUTH-09 a model outside the allowed ones is refused, and auto never picks 
     "model_not_permitted",
     expect.stringContaining("Allowed for this request: acme/two."),
   ]);
-  expect(modelsOf(planned({ ...request, route: autoRoute() }, world))).toEqual(["acme/two"]);
+  expect(modelsOf(planned({ ...request, target: autoRoute() }, world))).toEqual(["acme/two"]);
   // More names than are looked through one by one.
   const long = Array.from({ length: 20 }, (_, index) => `acme/x${index}`);
   expect(refusal(withPolicy({ allowedModels: long }), world).code).toBe("model_not_permitted");
@@ -156,7 +156,7 @@ test("ROUTE-09 auto never picks a simulated model once a real provider is connec
   ];
   const endpoints = models.map(({ id }) => endpointOf({ provider: "a", model: id }));
   const picked = (simulated: boolean, spec = {}) =>
-    modelsOf(planned(requestOf({ route: autoRoute(spec) }), worldOf(endpoints, { models, simulated }))).sort();
+    modelsOf(planned(requestOf({ target: autoRoute(spec) }), worldOf(endpoints, { models, simulated }))).sort();
   expect(picked(false)).toEqual(["acme/one"]);
   expect(picked(true)).toEqual(["acme/one", "sandbox/chat"]);
   // A router that names one means it.
@@ -169,7 +169,7 @@ test("ROUTE-02 ROUTE-03 auto weighs quality, cost and latency, and keeps the sco
     [endpointOf({ provider: "a", model: "acme/good" }), endpointOf({ provider: "a", model: "acme/bad" })],
     { models },
   );
-  const plan = planned(requestOf({ route: autoRoute() }), world);
+  const plan = planned(requestOf({ target: autoRoute() }), world);
   expect(plan.router).toBe("auto");
   expect(plan.attempts[0]?.model.id).toBe("acme/good");
   expect(plan.decision().candidates[0]?.scores).toMatchObject({ quality: 1 });
@@ -179,7 +179,7 @@ test("ROUTE-02 context and output limits are respected, and reached without bein
   const limits = { contextTokens: 1000, maxInputTokens: null, maxOutputTokens: 100 };
   const world = worldOf([endpointOf({ provider: "a", more: { limits } })]);
   const asking = (inputTokens: number, maxOutputTokens: number | undefined) =>
-    requestOf({ demand: { needs: [], parameters: [], inputTokens, maxOutputTokens } });
+    requestOf({ requirements: { needs: [], parameters: [], inputTokens, maxOutputTokens } });
   expect(providersOf(planned(asking(1000, 100), world))).toEqual(["a"]);
   const problem = refusal(asking(1001, undefined), world);
   expect(problem).toMatchObject({ code: "context_length_exceeded", status: 400, param: "messages" });
@@ -214,16 +214,16 @@ test("POL-02 whatever the catalogue and the policy, no planned endpoint is one t
       fc.constantFrom(autoRoute(), modelRoute("acme/one"), autoRoute({ models: [], fallback: ["acme/one"] })),
       fc.constantFrom<Partial<PlanRequest>>(
         {},
-        { wishes: { provider: { order: ["p1", "p0"] } } },
+        { hints: { provider: { order: ["p1", "p0"] } } },
         { session: { endpoint: "p0:eu:acme/one", seenTokens: 10 } },
-        { wishes: { provider: { only: ["p0"] } } },
+        { hints: { provider: { only: ["p0"] } } },
       ),
-      (rows, rules, route, prefer) => {
+      (rows, rules, target, prefer) => {
         const world = worldOf(rows.map((row, index) => endpointOf({ provider: `p${index}`, sovereignty: row })));
-        const plan = planAttempts(requestOf({ route, policy: rules, ...prefer }), world);
+        const plan = planAttempts(requestOf({ target, policy: rules, ...prefer }), world);
         const tried: readonly Endpoint[] = plan.is === "planned" ? plan.attempts.map(({ endpoint }) => endpoint) : [];
         for (const endpoint of tried)
-          if (plan.is === "planned") expect(plan.refusedNow(endpoint, rules)).toBeUndefined();
+          if (plan.is === "planned") expect(plan.recheckPolicy(endpoint, rules)).toBeUndefined();
         for (const { provider, sovereignty: facts } of tried) {
           if (rules.floor !== null)
             expect(LEVELS.indexOf(facts.level === "UNCLASSIFIED" ? "L0" : facts.level)).toBeGreaterThanOrEqual(
@@ -286,18 +286,18 @@ describe("what a refusal says", () => {
 
   test("ERR-08 it names the endpoint that the policy allows and the request keeps out, and what of the request does", () => {
     const plain = endpointOf({ provider: "plain", features: { tools: false } });
-    const demand = {
+    const requirements = {
       needs: [{ need: "tools", param: "tools" } as const],
       parameters: ["tools"] as const,
       inputTokens: 1,
       maxOutputTokens: undefined,
     };
     const world = worldOf([us("acme/one"), plain]);
-    const { code, message } = refusal({ ...withPolicy({ floor: "L2" }), demand }, world);
+    const { code, message } = refusal({ ...withPolicy({ floor: "L2" }), requirements }, world);
     expect(code).toBe("sovereignty_floor_not_met");
     expect(message).toMatch(/Not excluded, but not able: plain:eu:acme\/one \(tools: .+\)\./);
-    const wishes = { provider: { only: ["plain"] } };
-    const unwanted = refusal({ ...requestOf({ demand }), wishes }, world);
+    const hints = { provider: { only: ["plain"] } };
+    const unwanted = refusal({ ...requestOf({ requirements }), hints }, world);
     expect(unwanted).toMatchObject({ code: "no_eligible_endpoint", param: "provider.only" });
     expect(unwanted.message).toContain("Not excluded, but not able: plain:eu:acme/one (tools: ");
   });
@@ -312,7 +312,7 @@ describe("what a refusal says", () => {
   });
 
   test("ERR-11 a router none of whose models is allowed says so", () => {
-    const request = withPolicy({ allowedModels: ["acme/two"] }, { route: autoRoute({ models: ["acme/one"] }) });
+    const request = withPolicy({ allowedModels: ["acme/two"] }, { target: autoRoute({ models: ["acme/one"] }) });
     const problem = refusal(request, worldOf([fr("acme/one"), fr("acme/two")]));
     expect([problem.code, problem.message]).toEqual(["model_not_permitted", expect.stringContaining("acme/one")]);
   });
@@ -321,27 +321,27 @@ describe("what a refusal says", () => {
     const plan = planned(requestOf(), worldOf([us("acme/one"), fr("acme/two")]));
     const [first] = plan.attempts;
     if (first === undefined) throw new Error("nothing was planned");
-    expect(plan.refusedNow(first.endpoint, OPEN_POLICY)).toBeUndefined();
-    const raised = plan.refusedNow(first.endpoint, { ...OPEN_POLICY, floor: "L1" });
+    expect(plan.recheckPolicy(first.endpoint, OPEN_POLICY)).toBeUndefined();
+    const raised = plan.recheckPolicy(first.endpoint, { ...OPEN_POLICY, floor: "L1" });
     expect(raised?.fault).toMatchObject({ code: "sovereignty_floor_not_met" });
     expect(raised?.fault.message).toContain("Allowed for this request: acme/two.");
-    expect(plan.refusedNow(first.endpoint, { ...OPEN_POLICY, allowedModels: [] })?.fault.code).toBe(
+    expect(plan.recheckPolicy(first.endpoint, { ...OPEN_POLICY, allowedModels: [] })?.fault.code).toBe(
       "model_not_permitted",
     );
   });
 
   test("POL-02 ROUTE-02 and by the router of the moment, which says what it wants", () => {
-    const plan = planned(requestOf({ route: autoRoute() }), worldOf([fr("acme/one")]));
+    const plan = planned(requestOf({ target: autoRoute() }), worldOf([fr("acme/one")]));
     const [first] = plan.attempts;
     if (first === undefined) throw new Error("nothing was planned");
-    expect(plan.unroutedNow(first, OPEN_ROUTER)).toBeUndefined();
-    expect(plan.unroutedNow(first, { ...OPEN_ROUTER, nodes: "only" })?.fault).toMatchObject({
+    expect(plan.recheckRouter(first, OPEN_ROUTER)).toBeUndefined();
+    expect(plan.recheckRouter(first, { ...OPEN_ROUTER, nodes: "only" })?.fault).toMatchObject({
       code: "no_eligible_endpoint",
       message: expect.stringMatching(
         /^The router auto was changed .*: the router wants the workspace's own nodes only\. /,
       ),
     });
-    expect(plan.unroutedNow(first, { ...OPEN_ROUTER, qualityFloor: 0.5 })?.why).toContain("the floor is 0.5");
+    expect(plan.recheckRouter(first, { ...OPEN_ROUTER, qualityFloor: 0.5 })?.why).toContain("the floor is 0.5");
   });
 });
 

@@ -5,22 +5,22 @@ import type { DecisionRecord } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import { EVEN_WEIGHTS, type RouterSpec } from "../tenancy/router.ts";
 import type { Attempt } from "./attempt.ts";
-import { type Considered, decisionOf, reasonFor, refusedDecision } from "./explain.ts";
-import { rank } from "./rank.ts";
-import { type Refused, refusalFor, refusedNow, unroutedNow } from "./refusal.ts";
-import { figuresOf, scoresOf, weightsFor } from "./score.ts";
+import { type PlanInputs, planReason, toDecisionRecord, toRefusedDecision } from "./decision-record.ts";
 import {
-  emptySieve,
-  type Judge,
-  judgeOf,
+  type EligibilityCheck,
+  eligibilityCheckFor,
+  emptyFilterResult,
+  type FilterResult,
+  filterCandidates,
+  filterModel,
+  type PlanningContext,
   type PlanRequest,
-  type Sifted,
-  sift,
-  siftModel,
-  type World,
-} from "./sieve.ts";
+} from "./filter.ts";
+import { faultForNoCandidates, type RecheckRefusal, recheckPolicy, recheckRouter } from "./plan-refusal.ts";
+import { rank } from "./rank.ts";
+import { measureCandidates, scoreCandidates, weightsFor } from "./score.ts";
 
-export type { PlanRequest, World } from "./sieve.ts";
+export type { PlanningContext, PlanRequest } from "./filter.ts";
 
 export type Plan = {
   readonly is: "planned";
@@ -35,13 +35,13 @@ export type Plan = {
   /** Every candidate, why it is out or where it stands, and by which figures. Worked out when it is asked for. */
   decision(): DecisionRecord;
   /** Asked right before a connection is used: what the policy of that moment says of a planned endpoint. */
-  refusedNow(endpoint: Endpoint, policy: Policy): Refused | undefined;
+  recheckPolicy(endpoint: Endpoint, policy: Policy): RecheckRefusal | undefined;
   /** The same of the router of that moment, where it is another than the plan was made by. */
-  unroutedNow(attempt: Attempt, spec: RouterSpec): Refused | undefined;
+  recheckRouter(attempt: Attempt, spec: RouterSpec): RecheckRefusal | undefined;
 };
 
 /** Nobody can be asked: the fault that answers, and what was looked at. */
-export type NoPlan = {
+export type PlanRefusal = {
   readonly is: "refused";
   readonly fault: Fault;
   readonly router: string | null;
@@ -51,20 +51,21 @@ export type NoPlan = {
 };
 
 /** Hard filters, then the order of attempts. Pure: the same request in the same world gives the same plan. */
-export function planAttempts(request: PlanRequest, world: World): Plan | NoPlan {
-  const judge = judgeOf(request, world);
-  const { route, wishes } = request;
-  if (route.is === "model" && !world.snapshot.models.has(route.modelId)) return withoutModel(judge, route.modelId);
-  const sifted = sift(judge);
-  if (sifted.rows.length === 0) return refused(judge, sifted, refusalFor(judge, sifted));
-  const spec = route.is === "router" ? route.router?.spec : undefined;
-  const figures = figuresOf(sifted, request, world);
+export function planAttempts(request: PlanRequest, world: PlanningContext): Plan | PlanRefusal {
+  const judge = eligibilityCheckFor(request, world);
+  const { target, hints } = request;
+  if (target.is === "model" && !world.snapshot.models.has(target.modelId))
+    return planForAbsentModel(judge, target.modelId);
+  const sifted = filterCandidates(judge);
+  if (sifted.rows.length === 0) return refusePlan(judge, sifted, faultForNoCandidates(judge, sifted));
+  const spec = target.is === "router" ? target.router?.spec : undefined;
+  const figures = measureCandidates(sifted, request, world);
   const scores =
-    route.is === "router"
-      ? scoresOf(figures, sifted.pooled, weightsFor(spec?.weights ?? EVEN_WEIGHTS, wishes?.costTier))
+    target.is === "router"
+      ? scoreCandidates(figures, sifted.pooled, weightsFor(spec?.weights ?? EVEN_WEIGHTS, hints?.costTier))
       : undefined;
   const ranking = rank(sifted, figures, scores, request, world);
-  const onlyFirst = wishes?.provider?.allowFallbacks === false;
+  const onlyFirst = hints?.provider?.allowFallbacks === false;
   const attempts: Attempt[] = [];
   for (const place of ranking.shortlist) {
     const row = sifted.rows[place];
@@ -72,9 +73,9 @@ export function planAttempts(request: PlanRequest, world: World): Plan | NoPlan 
     if (onlyFirst) break;
   }
   const [first] = attempts;
-  if (first === undefined) return refused(judge, sifted, refusalFor(judge, sifted));
-  const reason = reasonFor(first.endpoint, ranking, sifted);
-  const considered: Considered = { request, sifted, figures, scores, ranking, reason, onlyFirst };
+  if (first === undefined) return refusePlan(judge, sifted, faultForNoCandidates(judge, sifted));
+  const reason = planReason(first.endpoint, ranking, sifted);
+  const considered: PlanInputs = { request, sifted, figures, scores, ranking, reason, onlyFirst };
   let written: DecisionRecord | undefined;
   return {
     is: "planned",
@@ -83,44 +84,44 @@ export function planAttempts(request: PlanRequest, world: World): Plan | NoPlan 
     router: routerName(request),
     effort: spec?.reasoningEffort ?? null,
     decision: () => {
-      written ??= decisionOf(considered);
+      written ??= toDecisionRecord(considered);
       return written;
     },
-    refusedNow: (endpoint, policy) => refusedNow(judge, endpoint, policy),
-    unroutedNow: (attempt, spec) => unroutedNow(judge, attempt, spec),
+    recheckPolicy: (endpoint, policy) => recheckPolicy(judge, endpoint, policy),
+    recheckRouter: (attempt, spec) => recheckRouter(judge, attempt, spec),
   };
 }
 
 /** A prompt that is estimated at more than so many windows is beyond one, whoever counts. */
-const ESTIMATE_TIMES = 4;
+const ESTIMATE_ERROR_FACTOR = 4;
 
-function refused({ request }: Judge, sifted: Sifted, problem: Fault): NoPlan {
-  const decision = () => refusedDecision(request, sifted, problem.message);
-  const most = request.demand.inputTokens / ESTIMATE_TIMES;
+function refusePlan({ request }: EligibilityCheck, sifted: FilterResult, problem: Fault): PlanRefusal {
+  const decision = () => toRefusedDecision(request, sifted, problem.message);
+  const most = request.requirements.inputTokens / ESTIMATE_ERROR_FACTOR;
   const tooLong = sifted.causes.some(({ contextTokens }) => contextTokens !== undefined && contextTokens >= most);
   return { is: "refused", fault: problem, router: routerName(request), tooLong, decision };
 }
 
-function routerName({ route }: PlanRequest): string | null {
-  return route.is === "router" ? route.name : null;
+function routerName({ target }: PlanRequest): string | null {
+  return target.is === "router" ? target.name : null;
 }
 
 /** A model that nobody has now. Of one that is expected back the rules are told first, and then that it may be asked again. */
-function withoutModel(judge: Judge, modelId: string): NoPlan {
-  const sifted = emptySieve();
+function planForAbsentModel(judge: EligibilityCheck, modelId: string): PlanRefusal {
+  const sifted = emptyFilterResult();
   const absent = judge.world.absent?.(modelId);
-  if (absent === undefined) return refused(judge, sifted, unknownModel(modelId, judge.world));
-  siftModel(modelId, absent.reached, judge, sifted);
+  if (absent === undefined) return refusePlan(judge, sifted, unknownModelFault(modelId, judge.world));
+  filterModel(modelId, absent.reached, judge, sifted);
   const isEligible = sifted.passed > 0;
-  return refused(
+  return refusePlan(
     judge,
     sifted,
-    isEligible ? fault("upstream_error", { message: absent.why }) : refusalFor(judge, sifted),
+    isEligible ? fault("upstream_error", { message: absent.why }) : faultForNoCandidates(judge, sifted),
   );
 }
 
-function unknownModel(modelId: string, world: World): Fault {
-  const meant = likelyMeant(modelId, world);
+function unknownModelFault(modelId: string, world: PlanningContext): Fault {
+  const meant = suggestModel(modelId, world);
   return fault("model_not_found", {
     message: `There is no model "${modelId.slice(0, 128)}".${meant === undefined ? "" : ` Did you mean "${meant}"?`} GET /v1/models lists the models this key may use.`,
     param: "model",
@@ -128,7 +129,7 @@ function unknownModel(modelId: string, world: World): Fault {
 }
 
 /** Clients that come from a provider leave out who made the model; people write capitals. */
-function likelyMeant(modelId: string, { snapshot }: World): string | undefined {
+function suggestModel(modelId: string, { snapshot }: PlanningContext): string | undefined {
   const asked = modelId.trim().toLowerCase();
   if (asked === "auto" || snapshot.models.has(asked)) return asked;
   const name = asked.slice(asked.lastIndexOf("/") + 1);

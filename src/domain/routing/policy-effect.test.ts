@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { endpointOf, modelOf } from "../../../tests/support/routing.ts";
 import { OPEN_POLICY, type Policy } from "../tenancy/policy.ts";
 import { excludedByPolicy, permitsModel } from "./policy.ts";
-import { type Offered, policyEffect } from "./policy-effect.ts";
+import { type ModelOffer, policyEffect } from "./policy-effect.ts";
 
 const FR = endpointOf({ provider: "fr", model: "acme/one" });
 const US = endpointOf({
@@ -11,7 +11,7 @@ const US = endpointOf({
   sovereignty: { level: "L0", countries: ["US"], zeroDataRetention: "no" },
 });
 const ONLY_US = endpointOf({ provider: "us", model: "acme/two", sovereignty: { level: "L0", countries: ["US"] } });
-const OFFERS: readonly Offered[] = [
+const OFFERS: readonly ModelOffer[] = [
   { model: modelOf("acme/one"), endpoints: [FR, US] },
   { model: modelOf("acme/two"), endpoints: [ONLY_US] },
 ];
@@ -61,7 +61,7 @@ test("PORTAL-06 each rule says what falls by it and what would be back without i
     { models: 2, endpoints: 3 },
     { models: 1, endpoints: 1 },
   ]);
-  expect(policyEffect(OFFERS, OPEN_POLICY, policy({ floor: "L2" })).rules[0]?.back).toEqual({
+  expect(policyEffect(OFFERS, OPEN_POLICY, policy({ floor: "L2" })).rules[0]?.regained).toEqual({
     models: 1,
     endpoints: 2,
   });

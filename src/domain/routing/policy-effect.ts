@@ -1,48 +1,48 @@
 import type { FaultCode } from "../../contract/faults.ts";
 import type { Endpoint, Model } from "../catalogue/catalogue.ts";
 import { OPEN_POLICY, type Policy } from "../tenancy/policy.ts";
-import { type Exclusion, excludedByPolicy, permitsModel } from "./policy.ts";
+import { excludedByPolicy, type PolicyExclusion, permitsModel } from "./policy.ts";
 
 /** A model with the endpoints that are looked at. */
-export type Offered = { readonly model: Model; readonly endpoints: readonly Endpoint[] };
+export type ModelOffer = { readonly model: Model; readonly endpoints: readonly Endpoint[] };
 
 /** Why a policy keeps an endpoint out: by a rule on endpoints, or because its model is not allowed. */
-type Verdict = { readonly rule: keyof Policy; readonly code: FaultCode; readonly reason: string };
+type PolicyVerdict = { readonly rule: keyof Policy; readonly code: FaultCode; readonly reason: string };
 
-export type JudgedEndpoint = {
+export type EndpointEffect = {
   readonly endpoint: Endpoint;
-  readonly before: Verdict | undefined;
-  readonly after: Verdict | undefined;
+  readonly before: PolicyVerdict | undefined;
+  readonly after: PolicyVerdict | undefined;
 };
 
 /** What becomes of a model: it can be reached under both policies, under one of them, or under neither. */
-export type Fate = "stays" | "gained" | "lost" | "out";
+export type ModelFate = "stays" | "gained" | "lost" | "out";
 
-export type JudgedModel = {
+export type ModelEffect = {
   readonly model: Model;
-  readonly fate: Fate;
-  readonly endpoints: readonly JudgedEndpoint[];
+  readonly fate: ModelFate;
+  readonly endpoints: readonly EndpointEffect[];
 };
 
-export type Size = { models: number; endpoints: number };
+export type EffectCounts = { models: number; endpoints: number };
 
 /** What one rule does. */
-export type RuleEffect = Pick<Verdict, "rule" | "code"> & {
+export type RuleEffect = Pick<PolicyVerdict, "rule" | "code"> & {
   /** Endpoints that fall by it first, and models that have nothing left and fell at least once by it. */
-  readonly out: Size;
+  readonly excluded: EffectCounts;
   /** What would be there again if this rule alone were lifted. */
-  readonly back: Size;
+  readonly regained: EffectCounts;
 };
 
 export type PolicyEffect = {
-  readonly models: readonly JudgedModel[];
-  readonly all: Size;
-  readonly before: Size;
-  readonly after: Size;
+  readonly models: readonly ModelEffect[];
+  readonly all: EffectCounts;
+  readonly before: EffectCounts;
+  readonly after: EffectCounts;
   readonly rules: readonly RuleEffect[];
 };
 
-const RULE_OF: Readonly<Record<Exclusion["rule"], keyof Policy>> = {
+const POLICY_FIELDS: Readonly<Record<PolicyExclusion["rule"], keyof Policy>> = {
   sovereignty_floor_not_met: "floor",
   compute_country_not_allowed: "countries",
   zero_data_retention_required: "zeroDataRetention",
@@ -51,7 +51,7 @@ const RULE_OF: Readonly<Record<Exclusion["rule"], keyof Policy>> = {
 };
 
 /** In the words of the one place that judges. */
-function verdictOn(model: Model, endpoint: Endpoint, policy: Policy): Verdict | undefined {
+function policyVerdictFor(model: Model, endpoint: Endpoint, policy: Policy): PolicyVerdict | undefined {
   if (!permitsModel(model.id, policy))
     return {
       rule: "allowedModels",
@@ -61,37 +61,37 @@ function verdictOn(model: Model, endpoint: Endpoint, policy: Policy): Verdict | 
   const excluded = excludedByPolicy(endpoint, policy);
   return excluded === undefined
     ? undefined
-    : { rule: RULE_OF[excluded.rule], code: excluded.rule, reason: excluded.reason };
+    : { rule: POLICY_FIELDS[excluded.rule], code: excluded.rule, reason: excluded.reason };
 }
 
 /** What a policy would let through of what there is, beside what the one in force lets through. Pure. */
-export function policyEffect(offers: readonly Offered[], before: Policy, after: Policy): PolicyEffect {
-  const models = offers.map(({ model, endpoints }): JudgedModel => {
+export function policyEffect(offers: readonly ModelOffer[], before: Policy, after: Policy): PolicyEffect {
+  const models = offers.map(({ model, endpoints }): ModelEffect => {
     const judged = endpoints.map((endpoint) => ({
       endpoint,
-      before: verdictOn(model, endpoint, before),
-      after: verdictOn(model, endpoint, after),
+      before: policyVerdictFor(model, endpoint, before),
+      after: policyVerdictFor(model, endpoint, after),
     }));
     return { model, fate: fateOf(judged), endpoints: judged };
   });
   return {
     models,
-    all: sizeOf(models, () => true),
-    before: sizeOf(models, (one) => one.before === undefined),
-    after: sizeOf(models, (one) => one.after === undefined),
-    rules: rulesOf(models, after),
+    all: countMatching(models, () => true),
+    before: countMatching(models, (one) => one.before === undefined),
+    after: countMatching(models, (one) => one.after === undefined),
+    rules: effectsByRule(models, after),
   };
 }
 
-function fateOf(endpoints: readonly JudgedEndpoint[]): Fate {
+function fateOf(endpoints: readonly EndpointEffect[]): ModelFate {
   const was = endpoints.some((one) => one.before === undefined);
   const is = endpoints.some((one) => one.after === undefined);
   if (was) return is ? "stays" : "lost";
   return is ? "gained" : "out";
 }
 
-function sizeOf(models: readonly JudgedModel[], counts: (endpoint: JudgedEndpoint) => boolean): Size {
-  const size: Size = { models: 0, endpoints: 0 };
+function countMatching(models: readonly ModelEffect[], counts: (endpoint: EndpointEffect) => boolean): EffectCounts {
+  const size: EffectCounts = { models: 0, endpoints: 0 };
   for (const { endpoints } of models) {
     const count = endpoints.filter(counts).length;
     size.endpoints += count;
@@ -101,8 +101,8 @@ function sizeOf(models: readonly JudgedModel[], counts: (endpoint: JudgedEndpoin
 }
 
 /** Every rule that keeps something out, the one that keeps out most first. */
-function rulesOf(models: readonly JudgedModel[], policy: Policy): RuleEffect[] {
-  const known = new Map<keyof Policy, { code: FaultCode; out: Size }>();
+function effectsByRule(models: readonly ModelEffect[], policy: Policy): RuleEffect[] {
+  const known = new Map<keyof Policy, { code: FaultCode; out: EffectCounts }>();
   for (const { endpoints } of models) {
     const isLeft = endpoints.some(({ after }) => after === undefined);
     const counted = new Set<keyof Policy>();
@@ -116,16 +116,16 @@ function rulesOf(models: readonly JudgedModel[], policy: Policy): RuleEffect[] {
     }
   }
   return [...known]
-    .map(([rule, { code, out }]) => ({ rule, code, out, back: backWithout(models, policy, rule) }))
+    .map(([rule, { code, out }]) => ({ rule, code, out, back: regainedWithout(models, policy, rule) }))
     .toSorted((a, b) => b.out.endpoints - a.out.endpoints);
 }
 
-function backWithout(models: readonly JudgedModel[], policy: Policy, rule: keyof Policy): Size {
+function regainedWithout(models: readonly ModelEffect[], policy: Policy, rule: keyof Policy): EffectCounts {
   const looser: Policy = { ...policy, [rule]: OPEN_POLICY[rule] };
-  const back: Size = { models: 0, endpoints: 0 };
+  const back: EffectCounts = { models: 0, endpoints: 0 };
   for (const { model, endpoints } of models) {
     const fallen = endpoints.filter(({ after }) => after !== undefined);
-    const returned = fallen.filter(({ endpoint }) => verdictOn(model, endpoint, looser) === undefined).length;
+    const returned = fallen.filter(({ endpoint }) => policyVerdictFor(model, endpoint, looser) === undefined).length;
     back.endpoints += returned;
     if (returned > 0 && fallen.length === endpoints.length) back.models += 1;
   }

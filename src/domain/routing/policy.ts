@@ -3,7 +3,7 @@ import type { Endpoint, Sovereignty } from "../catalogue/catalogue.ts";
 import { levelRank, type Policy } from "../tenancy/policy.ts";
 
 /** Which rule keeps an endpoint out, and why, in words for the caller. */
-export type Exclusion = { readonly rule: PolicyRule; readonly reason: string };
+export type PolicyExclusion = { readonly rule: PolicyRule; readonly reason: string };
 
 const POLICY_RULES = [
   "sovereignty_floor_not_met",
@@ -19,7 +19,7 @@ export function isPolicyRule(rule: string): rule is PolicyRule {
 }
 
 /** Everything that policy may look at of an endpoint: two that are the same in all of it are the same to any policy. */
-export type Conduct = {
+export type PolicyFacts = {
   readonly provider: Endpoint["provider"];
   readonly sovereignty: Pick<
     Sovereignty,
@@ -31,7 +31,7 @@ export type Conduct = {
  * The one place that decides whether traffic under a policy may reach an endpoint. It is asked when a request is
  * planned and again right before a connection is used. What is unknown counts as the worst.
  */
-export function excludedByPolicy(endpoint: Conduct, policy: Policy): Exclusion | undefined {
+export function excludedByPolicy(endpoint: PolicyFacts, policy: Policy): PolicyExclusion | undefined {
   const { sovereignty } = endpoint;
   if (policy.floor !== null && levelRank(sovereignty.level) < levelRank(policy.floor)) {
     return {
@@ -66,15 +66,15 @@ export function excludedByPolicy(endpoint: Conduct, policy: Policy): Exclusion |
 }
 
 /** Endpoints that are the same to any policy: each of them has the same kind. */
-export type Kind = { readonly number: number; readonly conduct: Conduct };
+export type PolicyClass = { readonly number: number; readonly conduct: PolicyFacts };
 
 /** The kinds there are, numbered from 0. They hold nothing but what makes them different. */
-export class Kinds {
-  readonly #known = new Map<string, Kind>();
+export class PolicyClasses {
+  readonly #known = new Map<string, PolicyClass>();
 
-  of({ provider, sovereignty }: Conduct): Kind {
+  of({ provider, sovereignty }: PolicyFacts): PolicyClass {
     const { level, countries, countriesKind, zeroDataRetention, trainsOnData } = sovereignty;
-    const conduct: Conduct = {
+    const conduct: PolicyFacts = {
       provider,
       sovereignty: { level, countries, countriesKind, zeroDataRetention, trainsOnData },
     };
@@ -87,15 +87,17 @@ export class Kinds {
 
 export function permitsModel(modelId: string, { allowedModels }: Policy): boolean {
   if (allowedModels === null) return true;
-  return allowedModels.length <= SHORT_LIST ? allowedModels.includes(modelId) : namesIn(allowedModels).has(modelId);
+  return allowedModels.length <= LINEAR_SEARCH_MAX
+    ? allowedModels.includes(modelId)
+    : modelSetOf(allowedModels).has(modelId);
 }
 
-const SHORT_LIST = 8;
+const LINEAR_SEARCH_MAX = 8;
 // Lists are never changed in place, so the names of one stay right as long as it lives.
-const names = new WeakMap<readonly string[], ReadonlySet<string>>();
+const modelSets = new WeakMap<readonly string[], ReadonlySet<string>>();
 
-function namesIn(list: readonly string[]): ReadonlySet<string> {
-  const known = names.get(list) ?? new Set(list);
-  names.set(list, known);
+function modelSetOf(list: readonly string[]): ReadonlySet<string> {
+  const known = modelSets.get(list) ?? new Set(list);
+  modelSets.set(list, known);
   return known;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { endpointOf, planned, providersOf, refusal, requestOf, worldOf } from "../../../tests/support/routing.ts";
 import type { ProviderPreferences } from "../../language/canon/routing-hints.ts";
-import { policyOfWishes } from "./preferences.ts";
+import { policyFromHints } from "./preferences.ts";
 
 const world = () =>
   worldOf([
@@ -12,7 +12,7 @@ const world = () =>
   ]);
 
 const tried = (provider: ProviderPreferences) =>
-  planned(requestOf({ wishes: { provider } }), world()).attempts.map(
+  planned(requestOf({ hints: { provider } }), world()).attempts.map(
     ({ endpoint }) => `${endpoint.provider}/${endpoint.region}`,
   );
 
@@ -28,7 +28,7 @@ describe("PARAM-05 preferences narrow and order what is eligible", () => {
 
   test("PARAM-05 order goes first, the rest follows in its usual order", () => {
     expect(tried({ order: ["c", "unheard-of", "b/fr"] })).toEqual(["c/eu", "b/fr", "a/eu", "b/de"]);
-    const plan = planned(requestOf({ wishes: { provider: { order: ["c"] } } }), world());
+    const plan = planned(requestOf({ hints: { provider: { order: ["c"] } } }), world());
     expect(plan.reason).toContain("first of the caller's order");
   });
 
@@ -37,12 +37,12 @@ describe("PARAM-05 preferences narrow and order what is eligible", () => {
     expect(tried({ allowFallbacks: true })).toHaveLength(4);
     expect(tried({ order: ["c", "b"], allowFallbacks: false })).toEqual(["c/eu"]);
     const problem = refusal(
-      requestOf({ wishes: { provider: { order: ["unheard-of"], allowFallbacks: false } } }),
+      requestOf({ hints: { provider: { order: ["unheard-of"], allowFallbacks: false } } }),
       world(),
     );
     expect([problem.code, problem.param]).toEqual(["no_eligible_endpoint", "provider.order"]);
     const { candidates, order } = planned(
-      requestOf({ wishes: { provider: { allowFallbacks: false } } }),
+      requestOf({ hints: { provider: { allowFallbacks: false } } }),
       world(),
     ).decision();
     expect(order).toEqual(["a:eu:acme/one"]);
@@ -55,7 +55,7 @@ describe("PARAM-05 preferences narrow and order what is eligible", () => {
     fast.measured("b", { firstByteMs: 300, totalMs: 2300, outputTokens: 100 });
     fast.measured("c", { firstByteMs: 100, totalMs: 1100, outputTokens: 100 });
     const by = (sort: NonNullable<ProviderPreferences["sort"]>) =>
-      providersOf(planned(requestOf({ wishes: { provider: { sort } } }), fast));
+      providersOf(planned(requestOf({ hints: { provider: { sort } } }), fast));
     expect(by("price")).toEqual(["a", "b", "b", "c"]);
     expect(by("throughput")).toEqual(["a", "c", "b", "b"]);
     expect(by("latency")).toEqual(["c", "b", "b", "a"]);
@@ -67,42 +67,42 @@ describe("PARAM-05 preferences narrow and order what is eligible", () => {
     expect(tried({ maxPrice: { completion: 1.25 } })).toEqual(["a/eu"]);
     expect(tried({ maxPrice: { prompt: 4, completion: 2.6 } })).toEqual(["a/eu", "b/de"]);
     expect(tried({ maxPrice: { image: 0, request: 0 } })).toHaveLength(4);
-    const problem = refusal(requestOf({ wishes: { provider: { maxPrice: { prompt: 1.2 } } } }), world());
+    const problem = refusal(requestOf({ hints: { provider: { maxPrice: { prompt: 1.2 } } } }), world());
     expect([problem.code, problem.param]).toEqual(["no_eligible_endpoint", "provider.max_price"]);
     expect(problem.message).toContain("a:eu:acme/one (provider.max_price: its prompt price is 1.25 USD)");
     const perRequest = worldOf([
       endpointOf({ provider: "a", price: { input: "1", perRequest: "0.01" } }),
       endpointOf({ provider: "b", price: "2" }),
     ]);
-    const wishes = { provider: { maxPrice: { request: 0.0124 } } };
-    expect(providersOf(planned(requestOf({ wishes }), perRequest))).toEqual(["b"]);
+    const hints = { provider: { maxPrice: { request: 0.0124 } } };
+    expect(providersOf(planned(requestOf({ hints }), perRequest))).toEqual(["b"]);
     const rateless = { ...world(), walletPerUsd: undefined };
-    expect(refusal(requestOf({ wishes: { provider: { maxPrice: { prompt: 9 } } } }), rateless).message).toContain(
+    expect(refusal(requestOf({ hints: { provider: { maxPrice: { prompt: 9 } } } }), rateless).message).toContain(
       "no exchange rate to US dollars",
     );
   });
 
   test("PARAM-05 zdr and data_collection are demands like those of a policy; allowing loosens nothing", () => {
-    expect(policyOfWishes({ provider: { zeroDataRetention: true } })).toEqual({
+    expect(policyFromHints({ provider: { zeroDataRetention: true } })).toEqual({
       zeroDataRetention: true,
       noTraining: false,
     });
-    expect(policyOfWishes({ provider: { dataCollection: "deny" } })).toEqual({
+    expect(policyFromHints({ provider: { dataCollection: "deny" } })).toEqual({
       zeroDataRetention: false,
       noTraining: true,
     });
     for (const provider of [{}, { dataCollection: "allow" }, { zeroDataRetention: false }] as const)
-      expect(policyOfWishes({ provider })).toBe(null);
-    expect(policyOfWishes(undefined)).toBe(null);
+      expect(policyFromHints({ provider })).toBe(null);
+    expect(policyFromHints(undefined)).toBe(null);
   });
 
   test("PARAM-05 what policy keeps out no preference lets in", () => {
     const policy = { ...requestOf().policy, blockedProviders: ["a"] };
     for (const provider of [{ order: ["a"] }, { only: ["a", "c"] }, { sort: "price" }] as const) {
-      const plan = planned(requestOf({ policy, wishes: { provider } }), world());
+      const plan = planned(requestOf({ policy, hints: { provider } }), world());
       expect(providersOf(plan)).not.toContain("a");
     }
-    const problem = refusal(requestOf({ policy, wishes: { provider: { only: ["a"] } } }), world());
+    const problem = refusal(requestOf({ policy, hints: { provider: { only: ["a"] } } }), world());
     expect(problem.code).toBe("no_eligible_endpoint");
     expect(problem.message).toContain("provider_blocked");
     expect(problem.message).toContain("provider.only");
@@ -111,7 +111,7 @@ describe("PARAM-05 preferences narrow and order what is eligible", () => {
   test("PARAM-05 a session stays where it was under a sort, and an order of the caller's goes before it", () => {
     const session = { endpoint: "c:eu:acme/one", seenTokens: 0 };
     const first = (provider: ProviderPreferences) =>
-      providersOf(planned(requestOf({ session, wishes: { sessionId: "s", provider } }), world()))[0];
+      providersOf(planned(requestOf({ session, hints: { sessionId: "s", provider } }), world()))[0];
     expect(first({ sort: "price" })).toBe("c");
     expect(first({ order: ["b"] })).toBe("b");
     expect(first({ only: ["a", "c"] })).toBe("c");

@@ -17,7 +17,7 @@ import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { OwnKey } from "../tenancy/own-key.ts";
 import type { RouterSpec } from "../tenancy/router.ts";
 import type { Attempt } from "./attempt.ts";
-import { planAttempts, type World } from "./plan.ts";
+import { type PlanningContext, planAttempts } from "./plan.ts";
 
 /** Three models: one good and dear, one poor and cheap, one in between and fast. */
 function threeModels() {
@@ -40,8 +40,8 @@ function threeModels() {
   return world;
 }
 
-const choose = (spec: Partial<RouterSpec>, wishes?: RoutingHints) =>
-  providersOf(planned(requestOf({ route: autoRoute(spec), wishes }), threeModels()));
+const choose = (spec: Partial<RouterSpec>, hints?: RoutingHints) =>
+  providersOf(planned(requestOf({ target: autoRoute(spec), hints }), threeModels()));
 
 describe("scores", () => {
   test("ROUTE-02 the workspace's weights decide which of quality, cost and latency wins", () => {
@@ -52,7 +52,7 @@ describe("scores", () => {
   });
 
   test("ROUTE-02 parts go from 0 for the worst of the pool to 1 for the best, and the figures behind them are kept", () => {
-    const request = requestOf({ route: autoRoute({ weights: { quality: 2, cost: 1, latency: 1 } }) });
+    const request = requestOf({ target: autoRoute({ weights: { quality: 2, cost: 1, latency: 1 } }) });
     const { candidates, weights, router } = planned(request, threeModels()).decision();
     const good = candidates.find(({ provider }) => provider === "good")?.scores;
     expect(good).toEqual({
@@ -79,7 +79,7 @@ describe("scores", () => {
     expect(choose({ weights }, { costTier: "low" })[0]).toBe("cheap");
     expect(choose({ weights }, { costTier: "high" })[0]).toBe("good");
     const request = (costTier: "low" | "medium" | "high") =>
-      planned(requestOf({ route: autoRoute({ weights }), wishes: { costTier } }), threeModels()).decision().weights;
+      planned(requestOf({ target: autoRoute({ weights }), hints: { costTier } }), threeModels()).decision().weights;
     expect(request("low")).toEqual({ quality: 0.5, cost: 3, latency: 0 });
     expect(request("medium")).toEqual(weights);
     expect(request("high")).toEqual({ quality: 3, cost: 0.5, latency: 0 });
@@ -96,7 +96,7 @@ describe("scores", () => {
       { models },
     );
     const quality = (spec: Partial<RouterSpec>) =>
-      planned(requestOf({ route: autoRoute(spec) }), world)
+      planned(requestOf({ target: autoRoute(spec) }), world)
         .decision()
         .candidates.find(({ model }) => model === "acme/unknown");
     // The third of eight, between 0.1 and 0.8.
@@ -106,9 +106,9 @@ describe("scores", () => {
       outcome: "excluded",
       reason: "quality_floor: its quality is not known, the floor is 0",
     });
-    const kept = planned(requestOf({ route: autoRoute({ qualityFloor: 0.6 }) }), world);
+    const kept = planned(requestOf({ target: autoRoute({ qualityFloor: 0.6 }) }), world);
     expect(modelsOf(kept).sort()).toEqual(["acme/q0.6", "acme/q0.7", "acme/q0.8"]);
-    const nothing = refusal(requestOf({ route: autoRoute({ qualityFloor: 0.9 }) }), world);
+    const nothing = refusal(requestOf({ target: autoRoute({ qualityFloor: 0.9 }) }), world);
     expect([nothing.code, nothing.message]).toEqual([
       "no_eligible_endpoint",
       expect.stringContaining("quality floor of the router"),
@@ -124,7 +124,7 @@ describe("scores", () => {
     ] as const)
       world.measured(provider, { firstByteMs: 0, totalMs, outputTokens: 512 });
     const weights = { quality: 0, cost: 0, latency: 1 };
-    const plan = planned(requestOf({ route: autoRoute({ weights }) }), world);
+    const plan = planned(requestOf({ target: autoRoute({ weights }) }), world);
     expect(providersOf(plan)).toEqual(["a", "b", "new", "c"]);
     const unmeasured = plan.decision().candidates.find(({ provider }) => provider === "new")?.scores;
     expect(unmeasured?.["latency"]).toBe(0.75);
@@ -139,8 +139,8 @@ describe("scores", () => {
     ]);
     const cost = { weights: { quality: 0, cost: 1, latency: 0 } };
     const first = (maxOutputTokens?: number) => {
-      const demand = { needs: [], parameters: [], inputTokens: 1000, maxOutputTokens };
-      return providersOf(planned(requestOf({ route: autoRoute(cost), demand }), world))[0];
+      const requirements = { needs: [], parameters: [], inputTokens: 1000, maxOutputTokens };
+      return providersOf(planned(requestOf({ target: autoRoute(cost), requirements }), world))[0];
     };
     expect(first()).toBe("writer");
     expect(first(10)).toBe("reader");
@@ -149,7 +149,7 @@ describe("scores", () => {
   });
 
   test("the same request in the same world gives the same plan", () => {
-    const request = requestOf({ route: autoRoute() });
+    const request = requestOf({ target: autoRoute() });
     const world = threeModels();
     expect(planned(request, world).decision()).toEqual(planned(request, world).decision());
   });
@@ -162,7 +162,7 @@ describe("scores", () => {
       models.map(({ id }) => endpointOf({ provider: "a", model: id })),
       { models },
     );
-    const plan = planned(requestOf({ route: autoRoute({ weights: { quality: 1, cost: 0, latency: 0 } }) }), world);
+    const plan = planned(requestOf({ target: autoRoute({ weights: { quality: 1, cost: 0, latency: 0 } }) }), world);
     const byQuality = models.toSorted((a, b) => (b.quality?.score ?? 0) - (a.quality?.score ?? 0)).map(({ id }) => id);
     expect(modelsOf(plan)).toEqual(byQuality.slice(0, 16));
     expect(plan.decision().candidates.map(({ model }) => model)).toEqual(byQuality);
@@ -183,8 +183,8 @@ describe("a router's fallbacks", () => {
     );
 
   test("ROUTE-01 they come after the pool, in their own order, through the same filters, and within the attempts", () => {
-    const route = autoRoute({ models: ["acme/one"], fallback: ["acme/second", "acme/last"], floor: "L2" });
-    const request = { ...requestOf({ route }), policy: { ...requestOf().policy, floor: "L2" as const } };
+    const target = autoRoute({ models: ["acme/one"], fallback: ["acme/second", "acme/last"], floor: "L2" });
+    const request = { ...requestOf({ target }), policy: { ...requestOf().policy, floor: "L2" as const } };
     const plan = planned(request, world());
     // Each of the two has one of five attempts, although the pool could use them all.
     expect(providersOf(plan)).toEqual(["a", "b", "c", "x", "y", "d", "e", "f"]);
@@ -201,7 +201,7 @@ describe("a router's fallbacks", () => {
     const models = fallbacks.map((count, at) => endpointsOf("xyzuvw".charAt(at), count));
     const all = worldOf([...endpointsOf("a", choice), ...models.flat()], { attemptsMax: 5 });
     const fallback = models.flatMap(([first]) => (first === undefined ? [] : [first.model]));
-    return providersOf(planned(requestOf({ route: autoRoute({ models: ["acme/a"], fallback }) }), all)).slice(0, 5);
+    return providersOf(planned(requestOf({ target: autoRoute({ models: ["acme/a"], fallback }) }), all)).slice(0, 5);
   };
 
   test.each([
@@ -217,24 +217,24 @@ describe("a router's fallbacks", () => {
 
   test("ROUTE-01 ROUTE-06 a conversation that stays at a fallback leaves the choice and the others theirs", () => {
     const all = worldOf([...endpointsOf("a", 9), ...endpointsOf("x", 2), ...endpointsOf("y", 2)], { attemptsMax: 5 });
-    const route = autoRoute({ models: ["acme/a"], fallback: ["acme/x", "acme/y"] });
+    const target = autoRoute({ models: ["acme/a"], fallback: ["acme/x", "acme/y"] });
     const session = { endpoint: "x1:eu:acme/x", seenTokens: 10 };
-    const plan = planned(requestOf({ route, session, wishes: { sessionId: "s" } }), all);
+    const plan = planned(requestOf({ target, session, hints: { sessionId: "s" } }), all);
     expect(providersOf(plan).slice(0, 5)).toEqual(["x1", "a0", "a1", "a2", "y0"]);
   });
 
   test("ROUTE-01 a fallback is not part of the pool, unless the router names it there too", () => {
     const cost = { weights: { quality: 0, cost: 1, latency: 0 } };
-    const free = planned(requestOf({ route: autoRoute({ ...cost, fallback: ["acme/last"] }) }), world());
+    const free = planned(requestOf({ target: autoRoute({ ...cost, fallback: ["acme/last"] }) }), world());
     expect(providersOf(free).indexOf("us")).toBeGreaterThan(1);
     const both = autoRoute({ ...cost, models: ["acme/one", "acme/last"], fallback: ["acme/last"] });
-    expect(providersOf(planned(requestOf({ route: both }), world()))[0]).toBe("us");
+    expect(providersOf(planned(requestOf({ target: both }), world()))[0]).toBe("us");
   });
 
   test("ROUTE-01 when nothing of the pool is left they are what is tried", () => {
-    const route = autoRoute({ models: ["acme/one"], fallback: ["acme/second"] });
+    const target = autoRoute({ models: ["acme/one"], fallback: ["acme/second"] });
     const request = requestOf({
-      route,
+      target,
       policy: { ...requestOf().policy, blockedProviders: ["a", "b", "c", "d", "e", "f"] },
     });
     const plan = planned(request, world());
@@ -248,7 +248,11 @@ describe("what is the workspace's own and a fallback", () => {
   const spec = { models: ["acme/one"], fallback: ["acme/x", "acme/y"] };
 
   /** The own key or the node of providers that have one. */
-  function owned(endpoints: readonly Endpoint[], of: Record<string, Partial<Attempt>>, draft: WorldDraft = {}): World {
+  function owned(
+    endpoints: readonly Endpoint[],
+    of: Record<string, Partial<Attempt>>,
+    draft: WorldDraft = {},
+  ): PlanningContext {
     const world = worldOf(endpoints, draft);
     const reach = (modelId: string) => {
       const reached = world.reach(modelId);
@@ -285,20 +289,20 @@ describe("what is the workspace's own and a fallback", () => {
 
   test("BILL-08 a router's fallbacks go before it, and both are within the attempts", () => {
     const plan = (more: Partial<RouterSpec>, of: Partial<Attempt>) => {
-      const request = requestOf({ route: autoRoute({ ...spec, ...more }) });
+      const request = requestOf({ target: autoRoute({ ...spec, ...more }) });
       return providersOf(planned(request, owned([...endpoints, ...fallen], { own: of })));
     };
     expect(plan({ fallback: ["acme/x"] }, KEY).slice(0, 5)).toEqual(["a", "b", "c", "x", "own"]);
     expect(plan({}, KEY)).toEqual(["a", "b", "x", "y", "own", "c", "d", "e", "f"]);
     expect(plan({ nodes: "fallback" }, NODE)).toEqual(["a", "b", "x", "y", "own", "c", "d", "e", "f"]);
     const few = owned([...endpoints.slice(-2), ...fallen], { own: KEY });
-    expect(providersOf(planned(requestOf({ route: autoRoute(spec) }), few))).toEqual(["f", "x", "y", "own"]);
+    expect(providersOf(planned(requestOf({ target: autoRoute(spec) }), few))).toEqual(["f", "x", "y", "own"]);
   });
 
   test("BILL-08 nodes that are a fallback have one of the attempts, however many models they serve", () => {
     const models = ["acme/one", "acme/two", "acme/three"];
     const nodes = models.map((model) => endpointOf({ provider: "own", model }));
-    const request = requestOf({ route: autoRoute({ models, fallback: ["acme/x"], nodes: "fallback" }) });
+    const request = requestOf({ target: autoRoute({ models, fallback: ["acme/x"], nodes: "fallback" }) });
     const plan = planned(request, owned([...endpoints.slice(0, -1), ...fallen, ...nodes], { own: NODE }));
     expect(providersOf(plan).slice(0, 5)).toEqual(["a", "b", "c", "x", "own"]);
   });
@@ -306,7 +310,7 @@ describe("what is the workspace's own and a fallback", () => {
   test("BILL-08 no plan is so long that what is free falls out of it", () => {
     const many = Array.from({ length: 40 }, (_, at) => endpointOf({ provider: `p${at}` }));
     const dear = endpointOf({ provider: "own", price: "9" });
-    const request = requestOf({ wishes: { provider: { sort: "price" } } });
+    const request = requestOf({ hints: { provider: { sort: "price" } } });
     const plan = planned(request, owned([...many, dear], { own: keyFor("first") }));
     expect([providersOf(plan).length, providersOf(plan).at(-1)]).toEqual([17, "own"]);
     expect(plan.decision().candidates[16]?.reason).toContain("choice 17, with the workspace's own key");
@@ -322,7 +326,7 @@ describe("sessions", () => {
   const session = { endpoint: "dear:eu:acme/one", seenTokens: 10_000 };
 
   test("ROUTE-06 a conversation goes to the endpoint that served it, and the decision says so", () => {
-    const plan = planned(requestOf({ session, wishes: { sessionId: "s" } }), twoPrices());
+    const plan = planned(requestOf({ session, hints: { sessionId: "s" } }), twoPrices());
     expect(providersOf(plan)).toEqual(["dear", "cheap"]);
     expect(plan.reason).toContain("where its session was served before");
     expect(plan.decision().session).toEqual({ endpoint: "dear:eu:acme/one", tokens: 10_000, use: "first" });
@@ -339,18 +343,18 @@ describe("sessions", () => {
 
   test("ROUTE-06 with no turn left only the cheaper cached input counts", () => {
     // 1000 tokens of input, 10 of output: cached they cost 0.1 a token at the dear one, fresh 1 at the cheap one.
-    const demand = { needs: [], parameters: [], inputTokens: 1000, maxOutputTokens: 10 };
+    const requirements = { needs: [], parameters: [], inputTokens: 1000, maxOutputTokens: 10 };
     const last = { sessionId: "s", remainingTurns: 0 };
-    expect(providersOf(planned(requestOf({ session, demand, wishes: last }), twoPrices()))[0]).toBe("dear");
+    expect(providersOf(planned(requestOf({ session, requirements, hints: last }), twoPrices()))[0]).toBe("dear");
     const forgotten = { ...session, seenTokens: 0 };
-    const plan = planned(requestOf({ session: forgotten, demand, wishes: last }), twoPrices());
+    const plan = planned(requestOf({ session: forgotten, requirements, hints: last }), twoPrices());
     expect([providersOf(plan)[0], plan.decision().session?.use]).toEqual(["cheap", "weighed"]);
   });
 
   test("ROUTE-06 remaining_turns adds their cost, so that an endpoint with a cheap cache wins a long conversation", () => {
     const first = (remainingTurns?: number) =>
       providersOf(
-        planned(requestOf({ wishes: remainingTurns === undefined ? {} : { remainingTurns } }), twoPrices()),
+        planned(requestOf({ hints: remainingTurns === undefined ? {} : { remainingTurns } }), twoPrices()),
       )[0];
     expect(first()).toBe("cheap");
     expect(first(0)).toBe("cheap");
@@ -380,8 +384,8 @@ describe("endpoints that are set aside", () => {
     const world = worldOf([endpointOf({ provider: "a" }), endpointOf({ provider: "x", model: "acme/second" })], {
       standings: { a: "aside" },
     });
-    const route = autoRoute({ models: ["acme/one"], fallback: ["acme/second"] });
-    expect(providersOf(planned(requestOf({ route }), world))).toEqual(["x", "a"]);
+    const target = autoRoute({ models: ["acme/one"], fallback: ["acme/second"] });
+    expect(providersOf(planned(requestOf({ target }), world))).toEqual(["x", "a"]);
   });
 
   test("ROUTE-05 ROUTE-01 a fallback has no attempt kept while it is aside, unless the choice is aside as well", () => {
@@ -390,9 +394,9 @@ describe("endpoints that are set aside", () => {
     const fallback = endpointOf({ provider: "x", model: "acme/second" });
     const tried = (aside: readonly string[]) => {
       const standings = Object.fromEntries(aside.map((provider) => [provider, "aside" as const]));
-      const route = autoRoute({ models: ["acme/one"], fallback: ["acme/second"] });
+      const target = autoRoute({ models: ["acme/one"], fallback: ["acme/second"] });
       const world = worldOf([...endpoints, fallback], { standings, attemptsMax: 5 });
-      return providersOf(planned(requestOf({ route }), world)).slice(0, 5);
+      return providersOf(planned(requestOf({ target }), world)).slice(0, 5);
     };
     expect(tried(["x"])).toEqual(["a", "b", "c", "d", "e"]);
     expect(tried(["a", "b", "c", "x"])).toEqual(["d", "e", "f", "a", "x"]);
@@ -401,8 +405,8 @@ describe("endpoints that are set aside", () => {
 });
 
 test("X-Svc-Route-Reason is one line that a header can carry", () => {
-  for (const route of [autoRoute(), requestOf().route]) {
-    const plan = planAttempts(requestOf({ route }), worldOf([endpointOf({ provider: "a" })]));
+  for (const target of [autoRoute(), requestOf().target]) {
+    const plan = planAttempts(requestOf({ target }), worldOf([endpointOf({ provider: "a" })]));
     if (plan.is === "planned") expect(plan.reason).toMatch(/^[\x20-\x7e]{1,200}$/);
   }
 });

@@ -1,13 +1,21 @@
 import type { ProviderSort } from "../../language/canon/routing-hints.ts";
 import type { NodeUse } from "../tenancy/router.ts";
 import { isOwnResource } from "./attempt.ts";
-import { placeIn } from "./preferences.ts";
-import { endpointAt, type Figures, fill, MEDIAN, type Scores } from "./score.ts";
-import type { PlanRequest, Sifted, World } from "./sieve.ts";
-import type { Standing } from "./standing.ts";
+import type { CircuitState } from "./circuit-state.ts";
+import type { FilterResult, PlanningContext, PlanRequest } from "./filter.ts";
+import { indexInList } from "./preferences.ts";
+import { type CandidateMetrics, type CandidateScores, endpointAt, fillMissing, MEDIAN } from "./score.ts";
 
 /** Why the first one is first. */
-export type Basis = "cost" | "own_key" | "nodes_first" | "score" | "session" | "order" | "fallback" | ProviderSort;
+export type RankingBasis =
+  | "cost"
+  | "own_key"
+  | "nodes_first"
+  | "score"
+  | "session"
+  | "order"
+  | "fallback"
+  | ProviderSort;
 
 /** Places of rows, best first. */
 export type Ranking = {
@@ -16,107 +24,112 @@ export type Ranking = {
    * that costs, what is the workspace's own is among them.
    */
   readonly shortlist: readonly number[];
-  readonly basis: Basis;
+  readonly basis: RankingBasis;
   /** Of the rows that are not simply in; undefined when all are. */
-  readonly standings: ReadonlyMap<number, Standing> | undefined;
+  readonly circuitStates: ReadonlyMap<number, CircuitState> | undefined;
   /** Sorts any places in the same way; only the record of a decision needs them all in order. */
-  readonly sorted: (places: readonly number[]) => number[];
+  readonly sortIndices: (places: readonly number[]) => number[];
 };
 
 /** More than any request tries, so that some may be passed over. */
 const SHORTLIST_MAX = 16;
 
 export function rank(
-  sifted: Sifted,
-  figures: Figures,
-  scores: Scores | undefined,
+  sifted: FilterResult,
+  figures: CandidateMetrics,
+  scores: CandidateScores | undefined,
   request: PlanRequest,
-  world: World,
+  world: PlanningContext,
 ): Ranking {
   const { rows, pooled } = sifted;
-  const standings = standingsOf(sifted, world);
+  const circuitStates = nonClosedCircuits(sifted, world);
   const keys = world.ownBreakers === undefined ? "platform" : "own";
-  const nodes = request.route.is === "router" ? (request.route.router?.spec.nodes ?? null) : null;
-  const tiers = tiersOf(sifted, request, figures.sessionPlace, standings, keys, nodes);
-  const { primary, best, secondary } = measuresOf(sifted, figures, scores, request);
+  const nodes = request.target.is === "router" ? (request.target.router?.spec.nodes ?? null) : null;
+  const tiers = tiersOf(sifted, request, figures.sessionPlace, circuitStates, keys, nodes);
+  const { primary, best, secondary } = sortMetricsFor(sifted, figures, scores, request);
   const order = { rows, tiers, primary, best, secondary };
-  const compare = (a: number, b: number) => compared(a, b, order);
-  const choices = listed(0, pooled, order);
+  const compare = (a: number, b: number) => compareIndices(a, b, order);
+  const choices = bestWithOwnResources(0, pooled, order);
   const isNodeBehind = (place: number) => nodes === "fallback" && rows[place]?.node !== undefined;
   const isPoolAll = rows.length === pooled;
-  const firsts = isPoolAll ? [] : firstOfEach(pooled, order, isNodeBehind).slice(0, world.attemptsMax);
-  const fallbacks = isPoolAll ? [] : [...new Set([...listed(pooled, rows.length, order), ...firsts])].sort(compare);
-  const isAside = (place: number) => standings?.get(place) === "aside";
+  const firsts = isPoolAll ? [] : bestOfEachFallback(pooled, order, isNodeBehind).slice(0, world.attemptsMax);
+  const fallbacks = isPoolAll
+    ? []
+    : [...new Set([...bestWithOwnResources(pooled, rows.length, order), ...firsts])].sort(compare);
+  const isAside = (place: number) => circuitStates?.get(place) === "aside";
   // A conversation that a fallback has served stays there too.
-  const stays = fallbacks.findIndex((place) => tiers?.[place] === SESSION_FIRST);
+  const stays = fallbacks.findIndex((place) => tiers?.[place] === SESSION_TIER);
   const [ahead, behind] = stays < 0 ? [choices, fallbacks] : [[...fallbacks.splice(stays, 1), ...choices], fallbacks];
   const isLast = (place: number) => rows[place]?.own?.use === "fallback";
   const isKept = (place: number) => isLast(place) || isNodeBehind(place);
   const isChoice = (place: number) => place < pooled;
-  const shortlist = joined(ahead, behind, firsts, { isAside, isLast, isKept, isChoice }, world.attemptsMax);
+  const shortlist = assembleShortlist(ahead, behind, firsts, { isAside, isLast, isKept, isChoice }, world.attemptsMax);
   return {
     shortlist,
     basis: basisOf(shortlist[0], tiers, request, sifted),
-    standings,
-    sorted: (places) => [...places].sort(compare),
+    circuitStates,
+    sortIndices: (places) => [...places].sort(compare),
   };
 }
 
-function standingsOf({ rows }: Sifted, { breakers, ownBreakers }: World): ReadonlyMap<number, Standing> | undefined {
-  let standings: Map<number, Standing> | undefined;
+function nonClosedCircuits(
+  { rows }: FilterResult,
+  { breakers, ownBreakers }: PlanningContext,
+): ReadonlyMap<number, CircuitState> | undefined {
+  let standings: Map<number, CircuitState> | undefined;
   for (let place = 0; place < rows.length; place += 1) {
     const row = rows[place];
     const judges = row?.own === undefined ? breakers : ownBreakers?.(row.endpoint.provider);
     const standing = judges?.standingOf(row?.endpoint.id ?? "") ?? "in";
-    if (standing !== "in") standings = (standings ?? new Map<number, Standing>()).set(place, standing);
+    if (standing !== "in") standings = (standings ?? new Map<number, CircuitState>()).set(place, standing);
   }
   return standings;
 }
 
-const SESSION_FIRST = -1;
+const SESSION_TIER = -1;
 /** Before everybody else, whoever served before and whatever order the caller would like. */
 const NODES_FIRST_TIER = -1_000;
 /** Behind the router's own fallbacks. */
 const NODES_LAST_TIER = 5_000;
 /** Above every place in an order. */
 const FALLBACK_TIER = 1_000;
-const ASIDE_TIER = 1_000_000;
+const OPEN_CIRCUIT_TIER = 1_000_000;
 /** Nodes and own keys that are to be used first stand before their equals, keys that are a fallback behind all others. */
 const OWN_FIRST_STEP = 0.5;
 const OWN_LAST_TIER = 10_000;
 
 /** Who goes before whom whatever the figures say; undefined when only figures count. */
 function tiersOf(
-  { rows, pooled }: Sifted,
-  { wishes, route }: PlanRequest,
+  { rows, pooled }: FilterResult,
+  { hints, target }: PlanRequest,
   sessionPlace: number,
-  standings: ReadonlyMap<number, Standing> | undefined,
+  standings: ReadonlyMap<number, CircuitState> | undefined,
   keys: "own" | "platform",
   nodes: NodeUse | null,
 ): number[] | undefined {
-  const order = wishes?.provider?.order;
+  const order = hints?.provider?.order;
   // With no turn left to come the cache is worth its price once, and the price is in the cost already.
-  const kept = order === undefined && wishes?.remainingTurns !== 0 ? endpointAt(rows, sessionPlace) : undefined;
+  const kept = order === undefined && hints?.remainingTurns !== 0 ? endpointAt(rows, sessionPlace) : undefined;
   const byFigures = order === undefined && kept === undefined && standings === undefined && pooled === rows.length;
   const inFront = nodes === "first";
   if (byFigures && keys === "platform" && !inFront) return undefined;
   // Who chooses between models, or asks for an order of their own, is not led astray by who is paid how.
-  const firstStep = route.is === "model" && wishes?.provider?.sort === undefined ? OWN_FIRST_STEP : 0;
-  const fallback = route.is === "router" ? (route.router?.spec.fallback ?? []) : [];
+  const firstStep = target.is === "model" && hints?.provider?.sort === undefined ? OWN_FIRST_STEP : 0;
+  const fallback = target.is === "router" ? (target.router?.spec.fallback ?? []) : [];
   const tiers = new Array<number>(rows.length).fill(0);
   // Without an order the pool is one tier, and its session's endpoint is there once.
   const isOneTier = order === undefined && keys === "platform" && !inFront;
-  if (isOneTier && kept !== undefined) tiers[sessionPlace] = SESSION_FIRST;
+  if (isOneTier && kept !== undefined) tiers[sessionPlace] = SESSION_TIER;
   for (let place = isOneTier ? pooled : 0; place < rows.length; place += 1) {
     const endpoint = rows[place]?.endpoint;
     if (endpoint === undefined) continue;
     const isNode = rows[place]?.node !== undefined;
     if (inFront && isNode && place < pooled) tiers[place] = NODES_FIRST_TIER;
-    else if (endpoint === kept) tiers[place] = SESSION_FIRST;
+    else if (endpoint === kept) tiers[place] = SESSION_TIER;
     else if (place >= pooled && nodes === "fallback" && isNode) tiers[place] = NODES_LAST_TIER;
     else if (place >= pooled) tiers[place] = FALLBACK_TIER + fallback.indexOf(endpoint.model);
     else if (order !== undefined) {
-      const named = placeIn(order, endpoint);
+      const named = indexInList(order, endpoint);
       tiers[place] = named < 0 ? order.length : named;
     }
     const use = rows[place]?.own?.use;
@@ -124,11 +137,11 @@ function tiersOf(
     else if (use !== undefined || isNode) tiers[place] = (tiers[place] ?? 0) - firstStep;
   }
   for (const [place, standing] of standings ?? [])
-    if (standing === "aside") tiers[place] = ASIDE_TIER + (tiers[place] ?? 0);
+    if (standing === "aside") tiers[place] = OPEN_CIRCUIT_TIER + (tiers[place] ?? 0);
   return tiers;
 }
 
-type Measures = {
+type SortMetrics = {
   readonly primary: Float64Array;
   /** Which end of it is best. */
   readonly best: "least" | "most";
@@ -137,15 +150,15 @@ type Measures = {
 };
 
 /** What places are compared by. */
-type Order = Measures & { readonly rows: Sifted["rows"]; readonly tiers: readonly number[] | undefined };
+type SortOrder = SortMetrics & { readonly rows: FilterResult["rows"]; readonly tiers: readonly number[] | undefined };
 
-function measuresOf(
-  { pooled }: Sifted,
-  figures: Figures,
-  scores: Scores | undefined,
-  { wishes }: PlanRequest,
-): Measures {
-  const sort = wishes?.provider?.sort;
+function sortMetricsFor(
+  { pooled }: FilterResult,
+  figures: CandidateMetrics,
+  scores: CandidateScores | undefined,
+  { hints }: PlanRequest,
+): SortMetrics {
+  const sort = hints?.provider?.sort;
   switch (sort) {
     case "price":
       return { primary: figures.costNanos, best: "least", secondary: figures.latencyMs };
@@ -159,15 +172,15 @@ function measuresOf(
         : { primary: scores.total, best: "most", secondary: figures.costNanos };
   }
 
-  function speeds(of: (speed: NonNullable<Figures["measured"][number]>) => number): Float64Array {
+  function speeds(of: (speed: NonNullable<CandidateMetrics["measured"][number]>) => number): Float64Array {
     const values = Float64Array.from(figures.measured, (speed) => (speed === undefined ? Number.NaN : of(speed)));
-    fill(values, MEDIAN, pooled);
+    fillMissing(values, MEDIAN, pooled);
     return values;
   }
 }
 
 /** Below 0: the first place goes before the second. No two are the same. */
-function compared(a: number, b: number, { rows, tiers, primary, best, secondary }: Order): number {
+function compareIndices(a: number, b: number, { rows, tiers, primary, best, secondary }: SortOrder): number {
   if (tiers !== undefined && tiers[a] !== tiers[b]) return (tiers[a] ?? 0) - (tiers[b] ?? 0);
   const first = (primary[a] ?? 0) - (primary[b] ?? 0);
   if (first !== 0) return best === "most" ? -first : first;
@@ -179,7 +192,7 @@ function compared(a: number, b: number, { rows, tiers, primary, best, secondary 
 }
 
 /** The best of a stretch of rows in order, with what is the workspace's own behind them: that costs nothing. */
-function listed(from: number, to: number, order: Order): number[] {
+function bestWithOwnResources(from: number, to: number, order: SortOrder): number[] {
   const best = bestOf(from, to, order, "all");
   if (best.length === to - from) return best;
   const own = bestOf(from, to, order, "own").filter((place) => !best.includes(place));
@@ -187,18 +200,18 @@ function listed(from: number, to: number, order: Order): number[] {
 }
 
 /** As many as a shortlist takes, without sorting the rest. */
-function bestOf(from: number, to: number, order: Order, of: "all" | "own"): number[] {
+function bestOf(from: number, to: number, order: SortOrder, of: "all" | "own"): number[] {
   const found: number[] = [];
   for (let place = from; place < to; place += 1) {
-    if (of === "own" && !isOwn(order.rows[place])) continue;
+    if (of === "own" && !isOwnRow(order.rows[place])) continue;
     let at = found.length;
     if (at === SHORTLIST_MAX) {
       at -= 1;
-      if (compared(place, found[at] ?? 0, order) > 0) continue;
+      if (compareIndices(place, found[at] ?? 0, order) > 0) continue;
     }
     for (; at > 0; at -= 1) {
       const before = found[at - 1] ?? 0;
-      if (compared(before, place, order) < 0) break;
+      if (compareIndices(before, place, order) < 0) break;
       found[at] = before;
     }
     found[at] = place;
@@ -207,21 +220,21 @@ function bestOf(from: number, to: number, order: Order, of: "all" | "own"): numb
 }
 
 /** The best of each of the router's fallback models, in order. */
-function firstOfEach(pooled: number, order: Order, isNodeBehind: (place: number) => boolean): number[] {
+function bestOfEachFallback(pooled: number, order: SortOrder, isNodeBehind: (place: number) => boolean): number[] {
   const firsts = new Map<string, number>();
   for (let place = pooled; place < order.rows.length; place += 1) {
     if (isNodeBehind(place)) continue;
     const model = order.rows[place]?.endpoint.model ?? "";
     const first = firsts.get(model);
-    if (first === undefined || compared(place, first, order) < 0) firsts.set(model, place);
+    if (first === undefined || compareIndices(place, first, order) < 0) firsts.set(model, place);
   }
-  return [...firsts.values()].sort((a, b) => compared(a, b, order));
+  return [...firsts.values()].sort((a, b) => compareIndices(a, b, order));
 }
 
-const isOwn = (row: Sifted["rows"][number] | undefined) => row !== undefined && isOwnResource(row);
+const isOwnRow = (row: FilterResult["rows"][number] | undefined) => row !== undefined && isOwnResource(row);
 
 /** What decides where a place stands when lists are joined. */
-type Stands = {
+type ShortlistPredicates = {
   readonly isAside: (place: number) => boolean;
   /** Own keys that are a fallback: behind the router's fallbacks too. */
   readonly isLast: (place: number) => boolean;
@@ -234,11 +247,11 @@ type Stands = {
  * The pool, the fallbacks, own keys that are a fallback; whoever is set aside is last. As far as the attempts reach, the
  * choice has one, and so has each fallback model: whoever would use those up stands behind them.
  */
-function joined(
+function assembleShortlist(
   best: readonly number[],
   fallbacks: readonly number[],
   firsts: readonly number[],
-  { isAside, isLast, isKept, isChoice }: Stands,
+  { isAside, isLast, isKept, isChoice }: ShortlistPredicates,
   attemptsMax: number,
 ): readonly number[] {
   if (fallbacks.length === 0 && !best.some(isLast)) return best;
@@ -246,12 +259,16 @@ function joined(
   const ready = all.filter((place) => !isAside(place));
   const inTurn = [...ready.filter((place) => !isLast(place)), ...ready.filter(isLast)];
   const others = [inTurn.find(isKept), inTurn.find(isChoice), ...firsts];
-  const planned = within(attemptsMax, others, inTurn);
-  return [...planned, ...within(attemptsMax - planned.length, firsts, all.filter(isAside))];
+  const planned = reserveAttempts(attemptsMax, others, inTurn);
+  return [...planned, ...reserveAttempts(attemptsMax - planned.length, firsts, all.filter(isAside))];
 }
 
 /** The same in the same order, but among the first so many are the very first and, as far as they fit, these others. */
-function within(count: number, others: readonly (number | undefined)[], places: readonly number[]): readonly number[] {
+function reserveAttempts(
+  count: number,
+  others: readonly (number | undefined)[],
+  places: readonly number[],
+): readonly number[] {
   if (count <= 0 || places.length <= count) return places;
   const wanted = new Set([...places.slice(0, 1), ...others, ...places]);
   const first = new Set([...wanted].filter((place) => place !== undefined && places.includes(place)).slice(0, count));
@@ -261,15 +278,15 @@ function within(count: number, others: readonly (number | undefined)[], places: 
 function basisOf(
   first: number | undefined,
   tiers: readonly number[] | undefined,
-  { wishes, route }: PlanRequest,
-  { rows, pooled }: Sifted,
-): Basis {
+  { hints, target }: PlanRequest,
+  { rows, pooled }: FilterResult,
+): RankingBasis {
   const tier = first === undefined ? 0 : (tiers?.[first] ?? 0);
   if (tier === NODES_FIRST_TIER) return "nodes_first";
-  if (tier <= SESSION_FIRST) return "session";
+  if (tier <= SESSION_TIER) return "session";
   if (first !== undefined && first >= pooled) return "fallback";
-  const preferences = wishes?.provider;
+  const preferences = hints?.provider;
   if (preferences?.order !== undefined && Math.ceil(tier) < preferences.order.length) return "order";
-  if (tier < ASIDE_TIER && !Number.isInteger(tier) && rows[first ?? -1]?.own !== undefined) return "own_key";
-  return preferences?.sort ?? (route.is === "router" ? "score" : "cost");
+  if (tier < OPEN_CIRCUIT_TIER && !Number.isInteger(tier) && rows[first ?? -1]?.own !== undefined) return "own_key";
+  return preferences?.sort ?? (target.is === "router" ? "score" : "cost");
 }

@@ -3,17 +3,17 @@ import type { CostTier } from "../../language/canon/routing-hints.ts";
 import type { Endpoint, Model } from "../catalogue/catalogue.ts";
 import { EVEN_WEIGHTS, type Weights } from "../tenancy/router.ts";
 import { expectedNanos, expectedUnitNanos } from "./cost.ts";
-import { expectedMs, type Measured } from "./health.ts";
-import type { Reachable } from "./reach.ts";
-import type { PlanRequest, Sifted, World } from "./sieve.ts";
+import type { FilterResult, PlanningContext, PlanRequest } from "./filter.ts";
+import { expectedLatencyMs, type LatencyEstimate } from "./latency-tracker.ts";
+import type { ReachableEndpoint } from "./reachability.ts";
 
 /** Raw figures of every row, one list for each figure. */
-export type Figures = {
+export type CandidateMetrics = {
   /** What an answer is expected to have. */
   readonly outputTokens: Float64Array;
   readonly costNanos: Float64Array;
   /** Undefined: never measured. */
-  readonly measured: readonly (Measured | undefined)[];
+  readonly measured: readonly (LatencyEstimate | undefined)[];
   /** Expected for this request; what was never measured counts as the pool's median. */
   readonly latencyMs: Float64Array;
   /** What is not known counts as the pool's lower quartile. */
@@ -23,17 +23,21 @@ export type Figures = {
 };
 
 /** Beyond this many turns the cost of a conversation says nothing new. */
-const FURTHER_TURNS_MAX = 100;
+const EXPECTED_TURNS_MAX = 100;
 
-export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanRequest, world: World): Figures {
+export function measureCandidates(
+  sifted: FilterResult,
+  { requirements, session, hints }: PlanRequest,
+  world: PlanningContext,
+): CandidateMetrics {
   const { rows, pooled } = sifted;
-  const furtherTurns = Math.min(wishes?.remainingTurns ?? 0, FURTHER_TURNS_MAX);
-  const { inputTokens, maxOutputTokens, units } = demand;
+  const furtherTurns = Math.min(hints?.remainingTurns ?? 0, EXPECTED_TURNS_MAX);
+  const { inputTokens, maxOutputTokens, units } = requirements;
   const { priceTimes = 1 } = world;
-  const sessionPlace = session === undefined ? -1 : rowOf(session.endpoint, rows);
+  const sessionPlace = session === undefined ? -1 : indexOfEndpoint(session.endpoint, rows);
   const seenBy = endpointAt(rows, sessionPlace);
-  const [costNanos, latencyMs, quality, outputTokens] = lists(rows.length);
-  const measured = new Array<Measured | undefined>(rows.length);
+  const [costNanos, latencyMs, quality, outputTokens] = allocateColumns(rows.length);
+  const measured = new Array<LatencyEstimate | undefined>(rows.length);
   let told: Model | undefined;
   let output = 0;
   for (let at = 0; at < rows.length; at += 1) {
@@ -49,27 +53,33 @@ export function figuresOf(sifted: Sifted, { demand, session, wishes }: PlanReque
     const cachedTokens = endpoint === seenBy ? Math.min(session?.seenTokens ?? 0, inputTokens) : 0;
     const nanos =
       units === undefined
-        ? expectedNanos(rates, demand.inputTokensAt?.(endpoint) ?? inputTokens, cachedTokens, output, furtherTurns)
+        ? expectedNanos(
+            rates,
+            requirements.inputTokensAt?.(endpoint) ?? inputTokens,
+            cachedTokens,
+            output,
+            furtherTurns,
+          )
         : expectedNanos(rates, inputTokens, 0, 0, 0) + expectedUnitNanos(rates, units);
     // With a key of its own the workspace pays the provider, who adds nothing for the gateway.
     costNanos[at] = priceTimes === 1 || row.own !== undefined ? nanos : nanos * priceTimes;
     const speed = world.health.of(endpoint.id, world.nowMs);
     measured[at] = speed;
-    latencyMs[at] = speed === undefined ? Number.NaN : expectedMs(speed, output);
+    latencyMs[at] = speed === undefined ? Number.NaN : expectedLatencyMs(speed, output);
     quality[at] = model.quality === null ? Number.NaN : model.quality.score;
   }
-  fill(latencyMs, MEDIAN, pooled);
-  fill(quality, LOWER_QUARTILE, pooled);
+  fillMissing(latencyMs, MEDIAN, pooled);
+  fillMissing(quality, LOWER_QUARTILE, pooled);
   return { outputTokens, costNanos, measured, latencyMs, quality, sessionPlace };
 }
 
 /** A list that is asked for a place below its first looks for a property of that name, which takes a while. */
-export function endpointAt(rows: readonly Reachable[], place: number): Endpoint | undefined {
+export function endpointAt(rows: readonly ReachableEndpoint[], place: number): Endpoint | undefined {
   return place < 0 ? undefined : rows[place]?.endpoint;
 }
 
 /** Most ids differ in their length already, which is seen without reading them. */
-function rowOf(id: string, rows: readonly Reachable[]): number {
+function indexOfEndpoint(id: string, rows: readonly ReachableEndpoint[]): number {
   for (let at = 0; at < rows.length; at += 1) {
     const here = rows[at]?.endpoint.id ?? "";
     if (here.length === id.length && here === id) return at;
@@ -78,11 +88,11 @@ function rowOf(id: string, rows: readonly Reachable[]): number {
 }
 
 /** So many numbers fit into the object of a list itself; more of them are memory of their own, which costs more to get. */
-const SMALL = 8;
+const INLINE_LENGTH_MAX = 8;
 
 /** Four lists: one piece of memory where they are long. */
-function lists(count: number): readonly [Float64Array, Float64Array, Float64Array, Float64Array] {
-  if (count <= SMALL) {
+function allocateColumns(count: number): readonly [Float64Array, Float64Array, Float64Array, Float64Array] {
+  if (count <= INLINE_LENGTH_MAX) {
     const small = () => new Float64Array(count);
     return [small(), small(), small(), small()];
   }
@@ -99,7 +109,7 @@ let known = new Float64Array(64);
 let missing = new Int32Array(64);
 
 /** Puts the value that stands at a share of the pool's known ones in the place of those that are not known. */
-export function fill(values: Float64Array, share: number, pooled: number): void {
+export function fillMissing(values: Float64Array, share: number, pooled: number): void {
   if (known.length < values.length) {
     known = new Float64Array(2 * values.length);
     missing = new Int32Array(2 * values.length);
@@ -121,14 +131,18 @@ export function fill(values: Float64Array, share: number, pooled: number): void 
 }
 
 /** 0 (worst of the pool) … 1 (best): each part, and all of them weighed together. */
-export type Scores = {
+export type CandidateScores = {
   readonly weights: Weights;
   readonly total: Float64Array;
   at(place: number): { readonly quality: number; readonly cost: number; readonly latency: number };
 };
 
 /** Only what is compared is worked out for all; the parts are there for whoever asks. */
-export function scoresOf({ quality, costNanos, latencyMs }: Figures, pooled: number, weights: Weights): Scores {
+export function scoreCandidates(
+  { quality, costNanos, latencyMs }: CandidateMetrics,
+  pooled: number,
+  weights: Weights,
+): CandidateScores {
   const ofQuality = rangeOf(quality, pooled);
   const ofCost = rangeOf(costNanos, pooled);
   const ofLatency = rangeOf(latencyMs, pooled);
@@ -136,24 +150,24 @@ export function scoresOf({ quality, costNanos, latencyMs }: Figures, pooled: num
   const total = new Float64Array(quality.length);
   for (let at = 0; at < pooled; at += 1) {
     const weighed =
-      weights.quality * (1 - fromBest(quality[at] ?? 0, ofQuality.most, ofQuality.span)) +
-      weights.cost * (1 - fromBest(costNanos[at] ?? 0, ofCost.least, ofCost.span)) +
-      weights.latency * (1 - fromBest(latencyMs[at] ?? 0, ofLatency.least, ofLatency.span));
+      weights.quality * (1 - distanceFromBest(quality[at] ?? 0, ofQuality.most, ofQuality.span)) +
+      weights.cost * (1 - distanceFromBest(costNanos[at] ?? 0, ofCost.least, ofCost.span)) +
+      weights.latency * (1 - distanceFromBest(latencyMs[at] ?? 0, ofLatency.least, ofLatency.span));
     total[at] = sum === 0 ? 0 : weighed / sum;
   }
   return {
     weights,
     total,
     at: (place) => ({
-      quality: 1 - fromBest(quality[place] ?? 0, ofQuality.most, ofQuality.span),
-      cost: 1 - fromBest(costNanos[place] ?? 0, ofCost.least, ofCost.span),
-      latency: 1 - fromBest(latencyMs[place] ?? 0, ofLatency.least, ofLatency.span),
+      quality: 1 - distanceFromBest(quality[place] ?? 0, ofQuality.most, ofQuality.span),
+      cost: 1 - distanceFromBest(costNanos[place] ?? 0, ofCost.least, ofCost.span),
+      latency: 1 - distanceFromBest(latencyMs[place] ?? 0, ofLatency.least, ofLatency.span),
     }),
   };
 }
 
 /** How far from the best of the pool, as a share of its span; where all are the same nobody is worse. */
-function fromBest(value: number, best: number, span: number): number {
+function distanceFromBest(value: number, best: number, span: number): number {
   return span === 0 ? 0 : Math.abs(value - best) / span;
 }
 
@@ -168,7 +182,7 @@ function rangeOf(values: Float64Array, count: number) {
   return { least, most, span: most - least };
 }
 
-const TIERS: Readonly<Record<CostTier, Weights>> = {
+const COST_TIER_WEIGHTS: Readonly<Record<CostTier, Weights>> = {
   low: { quality: 0.5, cost: 3, latency: 1 },
   medium: EVEN_WEIGHTS,
   high: { quality: 3, cost: 0.5, latency: 1 },
@@ -177,7 +191,7 @@ const TIERS: Readonly<Record<CostTier, Weights>> = {
 /** The router's weights, bent towards what the caller says it is ready to pay. */
 export function weightsFor(weights: Weights, costTier: CostTier | undefined): Weights {
   if (costTier === undefined || costTier === "medium") return weights;
-  const tier = TIERS[costTier];
+  const tier = COST_TIER_WEIGHTS[costTier];
   return {
     quality: weights.quality * tier.quality,
     cost: weights.cost * tier.cost,

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { endpointOf } from "../../../tests/support/routing.ts";
 import type { Endpoint, Sovereignty } from "../catalogue/catalogue.ts";
 import { OPEN_POLICY, type Policy } from "../tenancy/policy.ts";
-import { excludedByPolicy, Kinds } from "./policy.ts";
-import { PolicyVerdicts } from "./verdicts.ts";
+import { excludedByPolicy, PolicyClasses } from "./policy.ts";
+import { PolicyVerdictCache } from "./verdicts.ts";
 
 const SOVEREIGNTIES: readonly Partial<Sovereignty>[] = [
   {},
@@ -32,8 +32,8 @@ const POLICIES: readonly Partial<Policy>[] = [
 
 test.each(POLICIES)("POL-02 endpoints of a kind are told what each of them would be told alone: %o", (rules) => {
   const policy = { ...OPEN_POLICY, ...rules };
-  const kinds = new Kinds();
-  const verdicts = new PolicyVerdicts(policy);
+  const kinds = new PolicyClasses();
+  const verdicts = new PolicyVerdictCache(policy);
   for (const endpoint of [...ENDPOINTS, ...ENDPOINTS]) {
     const cause = verdicts.causeFor(kinds.of(endpoint));
     const alone = excludedByPolicy(endpoint, policy);
@@ -42,14 +42,14 @@ test.each(POLICIES)("POL-02 endpoints of a kind are told what each of them would
 });
 
 test("endpoints are of one kind only when policy can see no difference between them", () => {
-  const kinds = new Kinds();
+  const kinds = new PolicyClasses();
   const found = new Set(ENDPOINTS.map((endpoint) => kinds.of(endpoint)));
   expect(found.size).toBe(2 * SOVEREIGNTIES.length);
 });
 
 test("kinds of another catalogue that have the same number are not mistaken for each other", () => {
-  const verdicts = new PolicyVerdicts({ ...OPEN_POLICY, blockedProviders: ["b"] });
+  const verdicts = new PolicyVerdictCache({ ...OPEN_POLICY, blockedProviders: ["b"] });
   const [a, b] = [endpointOf({ provider: "a" }), endpointOf({ provider: "b" })];
-  expect(verdicts.causeFor(new Kinds().of(a))).toBeUndefined();
-  expect(verdicts.causeFor(new Kinds().of(b))?.rule).toBe("provider_blocked");
+  expect(verdicts.causeFor(new PolicyClasses().of(a))).toBeUndefined();
+  expect(verdicts.causeFor(new PolicyClasses().of(b))?.rule).toBe("provider_blocked");
 });

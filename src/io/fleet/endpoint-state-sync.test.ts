@@ -2,9 +2,9 @@ import { duplexPair } from "node:stream";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { hasRedis, redisState, startRedis } from "../../../tests/support/redis.ts";
 import type { CoordinationStore } from "../../domain/fleet/coordination-store.ts";
-import { EndpointBreakers } from "../../domain/routing/breakers.ts";
-import { Health } from "../../domain/routing/health.ts";
-import { Learned } from "../../domain/routing/learned.ts";
+import { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
+import { LatencyTracker } from "../../domain/routing/latency-tracker.ts";
+import { TrafficStats } from "../../domain/routing/traffic-stats.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { memoryState } from "../state/memory-state.ts";
@@ -21,9 +21,9 @@ const KNOWN: ReadonlySet<string> = new Set(["a", "b"]);
 
 /** One instance, as far as its endpoints are concerned. */
 async function instance(id: string, store: CoordinationStore, ids: readonly string[] = ["one", "two"]) {
-  const breakers = new EndpointBreakers(systemClock);
-  const health = new Health();
-  const learned = new Learned();
+  const breakers = new CircuitBreakers(systemClock);
+  const health = new LatencyTracker();
+  const learned = new TrafficStats();
   const instanceIds = async () => ids;
   const shared = new EndpointStateSync({
     ...{ fleet: { id, instanceIds }, store, breakers, health, learned, clock: systemClock, timers: systemTimers },
@@ -104,9 +104,9 @@ test("SCALE-02 SCALE-03 an instance that is started again knows what it knew; wh
   const clock = { nowMs: () => ms, monotonicMs: () => ms };
   const store = memoryCoordinationStore(clock, systemTimers);
   const begin = async (id: string) => {
-    const breakers = new EndpointBreakers(clock);
-    const health = new Health();
-    const learned = new Learned();
+    const breakers = new CircuitBreakers(clock);
+    const health = new LatencyTracker();
+    const learned = new TrafficStats();
     const rings: (() => void)[] = [];
     const after = (_: number, ring: () => void) => {
       rings.push(ring);

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { CoordinationStore } from "../../domain/fleet/coordination-store.ts";
 import type { Fleet } from "../../domain/fleet/fleet.ts";
-import type { EndpointBreakers } from "../../domain/routing/breakers.ts";
-import type { Health } from "../../domain/routing/health.ts";
-import type { Said, Turn } from "../../domain/routing/heard-aside.ts";
-import type { Learned } from "../../domain/routing/learned.ts";
+import type { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
+import type { LatencyTracker } from "../../domain/routing/latency-tracker.ts";
+import type { CircuitReport, ProbeOrder } from "../../domain/routing/remote-circuit-state.ts";
+import type { TrafficStats } from "../../domain/routing/traffic-stats.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { cancelTimer, type Timer, type Timers } from "../../kit/timers.ts";
@@ -14,9 +14,9 @@ export type EndpointStateSyncDeps = {
   readonly fleet: Pick<Fleet, "id" | "instanceIds">;
   readonly store: CoordinationStore;
   /** Of the operator's credentials alone: what a workspace's own key or node is like is no matter of others. */
-  readonly breakers: EndpointBreakers;
-  readonly health: Health;
-  readonly learned: Learned;
+  readonly breakers: CircuitBreakers;
+  readonly health: LatencyTracker;
+  readonly learned: TrafficStats;
   /** Whether the catalogue here has an endpoint. */
   hasEndpoint(endpointId: string): boolean;
   readonly clock: Clock;
@@ -57,7 +57,10 @@ const Measured = z.object({
   output: z.array(z.tuple([Name, Figure])).max(TOLD_MAX),
 });
 
-type Measured = { readonly speeds: ReturnType<Health["said"]>; readonly output: ReturnType<Learned["said"]> };
+type Measured = {
+  readonly speeds: ReturnType<LatencyTracker["said"]>;
+  readonly output: ReturnType<TrafficStats["said"]>;
+};
 
 /**
  * Which endpoints instances have set aside, and how fast they found them, on the board. Requests only read what is in
@@ -160,7 +163,7 @@ export class EndpointStateSync {
 
   async #hearAside(): Promise<void> {
     const { store, breakers, fleet, hasEndpoint } = this.#parts;
-    const said: Said[] = [];
+    const said: CircuitReport[] = [];
     for (const [id, text] of await store.list(ASIDE)) {
       const told = id === fleet.id && this.#hasSpoken ? undefined : Aside.safeParse(tryParseJson(text)).data;
       if (told === undefined) continue;
@@ -175,7 +178,7 @@ export class EndpointStateSync {
   }
 
   /** Everybody has the same order of all. */
-  async #turn(): Promise<Turn> {
+  async #turn(): Promise<ProbeOrder> {
     const { fleet } = this.#parts;
     const ids = (await fleet.instanceIds()).toSorted();
     return { place: Math.max(0, ids.indexOf(fleet.id)), of: Math.max(1, ids.length) };

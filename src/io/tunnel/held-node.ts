@@ -1,5 +1,5 @@
-import { type BreakerRules, EndpointBreakers } from "../../domain/routing/breakers.ts";
-import { Health } from "../../domain/routing/health.ts";
+import { type CircuitBreakerRules, CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
+import { LatencyTracker } from "../../domain/routing/latency-tracker.ts";
 import type { AnnouncedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
 import { exponentialBackoffMs } from "../../kit/backoff.ts";
 import type { Clock } from "../../kit/clock.ts";
@@ -31,20 +31,20 @@ export class HeldNode {
   lastError: NodeTrouble | null = null;
   lastSeenAtMs: number | null;
   /** How its endpoints do says nothing of anybody else's, who may have the same names in another workspace. */
-  breakers: EndpointBreakers;
-  readonly health = new Health();
+  breakers: CircuitBreakers;
+  readonly health = new LatencyTracker();
   readonly #clock: Clock;
-  readonly #breakerRules: BreakerRules;
+  readonly #breakerRules: CircuitBreakerRules;
   #running = 0;
   #timesAside = 0;
   #back: Timer | undefined;
 
-  constructor(node: WorkspaceNode, clock: Clock, breakerRules: BreakerRules) {
+  constructor(node: WorkspaceNode, clock: Clock, breakerRules: CircuitBreakerRules) {
     this.node = node;
     this.lastSeenAtMs = node.lastSeenAtMs;
     this.#clock = clock;
     this.#breakerRules = breakerRules;
-    this.breakers = new EndpointBreakers(clock, breakerRules);
+    this.breakers = new CircuitBreakers(clock, breakerRules);
   }
 
   get running(): number {
@@ -101,7 +101,7 @@ export class HeldNode {
     // Who connects again has begun again.
     const now = this.live;
     if (now === undefined || (now.connectedAtMs === before?.connectedAtMs && now.instance === before.instance)) return;
-    this.breakers = new EndpointBreakers(this.#clock, this.#breakerRules);
+    this.breakers = new CircuitBreakers(this.#clock, this.#breakerRules);
   }
 
   failed(message: string): void {

@@ -3,8 +3,8 @@ import { isNodeProvider, nodeRows, providerOf } from "../../domain/catalogue/nod
 import { type Overlaid, overlaid } from "../../domain/catalogue/overlay.ts";
 import type { Proven } from "../../domain/catalogue/proofs.ts";
 import type { NodeRef } from "../../domain/routing/attempt.ts";
-import { NodeReach, type Reaching } from "../../domain/routing/node-reach.ts";
-import { Reach } from "../../domain/routing/reach.ts";
+import { NodeReachability, type ReachabilitySource } from "../../domain/routing/node-reachability.ts";
+import { Reachability } from "../../domain/routing/reachability.ts";
 import type { AnnouncedModel } from "../../domain/tenancy/node.ts";
 import type { HeldNode } from "./held-node.ts";
 
@@ -17,7 +17,7 @@ export type NodeLayer = {
   readonly snapshot: Snapshot;
   /** Of nodes alone. */
   readonly connections: Connections;
-  reachOver(base: Reaching): Reaching;
+  reachOver(base: ReachabilitySource): ReachabilitySource;
   /** The node behind an endpoint; undefined when it is nobody's here. */
   held(endpointId: string): HeldNode | undefined;
 };
@@ -32,9 +32,9 @@ export class Layer implements NodeLayer {
   readonly #serving: readonly HeldNode[];
   readonly #servedBy: (held: HeldNode) => readonly AnnouncedModel[];
   readonly #byProvider: ReadonlyMap<string, HeldNode>;
-  readonly #reach: Reach;
+  readonly #reach: Reachability;
   #seen: { readonly base: Snapshot; readonly overlaid: Overlaid } | undefined;
-  #joined: { readonly base: Reaching; readonly reach: Reaching } | undefined;
+  #joined: { readonly base: ReachabilitySource; readonly reach: ReachabilitySource } | undefined;
 
   constructor(
     serving: readonly HeldNode[],
@@ -50,7 +50,7 @@ export class Layer implements NodeLayer {
       baseUrl: ({ provider, baseUrl }) => (this.#byProvider.has(provider) ? (baseUrl ?? undefined) : undefined),
       anyReal: true,
     };
-    this.#reach = new Reach(
+    this.#reach = new Reachability(
       () => this.#rows.alone,
       this.connections,
       () => true,
@@ -62,9 +62,9 @@ export class Layer implements NodeLayer {
     return this.#rows.together;
   }
 
-  reachOver(base: Reaching): Reaching {
+  reachOver(base: ReachabilitySource): ReachabilitySource {
     if (this.#joined?.base === base) return this.#joined.reach;
-    const reach = new NodeReach(base, this.#reach, (provider) => refOf(this.#byProvider.get(provider)));
+    const reach = new NodeReachability(base, this.#reach, (provider) => refOf(this.#byProvider.get(provider)));
     this.#joined = { base, reach };
     return reach;
   }

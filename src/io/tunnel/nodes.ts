@@ -3,8 +3,8 @@ import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import type { Duplex } from "node:stream";
 import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { ownModelId } from "../../domain/catalogue/node-rows.ts";
-import type { BreakerRules } from "../../domain/routing/breakers.ts";
-import type { Reaching } from "../../domain/routing/node-reach.ts";
+import type { CircuitBreakerRules } from "../../domain/routing/circuit-breakers.ts";
+import type { ReachabilitySource } from "../../domain/routing/node-reachability.ts";
 import type { AnnouncedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { cancelTimer, type Timer } from "../../kit/timers.ts";
@@ -18,7 +18,7 @@ import type { NodeElsewhere } from "./presence.ts";
 
 type NodeRules = Omit<HubRules, "clock"> & {
   readonly clock: Clock;
-  readonly breakers: BreakerRules;
+  readonly breakers: CircuitBreakerRules;
   readonly aside: AsideRules;
   /** How often it is told which are still there: after a crash that is all that anyone knows. */
   readonly seenEveryMs: number;
@@ -59,7 +59,7 @@ const OFFLINE: NodeState = {
 };
 
 /** A model that would be served: why it is not, and what could be called of it. */
-export type AbsentModel = { readonly why: string; readonly reach: Reaching };
+export type AbsentModel = { readonly why: string; readonly reach: ReachabilitySource };
 
 /** What is not known of a node that is away is not held against it. */
 const ANYTHING: Omit<AnnouncedModel, "id"> = {
@@ -72,7 +72,7 @@ const ANYTHING: Omit<AnnouncedModel, "id"> = {
   reasoning: null,
 };
 
-const NOBODY_ELSE: Reaching = { of: () => ({ endpoints: [], obstacles: [] }), pool: () => [] };
+const NOBODY_ELSE: ReachabilitySource = { of: () => ({ endpoints: [], obstacles: [] }), pool: () => [] };
 
 /** The book of all nodes: who they are, which are there, and what their workspaces can call because of them. */
 export class Nodes implements NodesHere {

@@ -4,7 +4,7 @@ import { inspect } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
-import { BREAKER_RULES, EndpointBreakers } from "../../domain/routing/breakers.ts";
+import { CIRCUIT_BREAKER_RULES, CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
 import { createHttpClient } from "../../http1/client/http-client.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
@@ -109,7 +109,7 @@ describe("a workspace's own key", () => {
       result: "accepted",
       testedAtMs: 1,
     } as const;
-    const held = new HeldKey(key, read.credential, new EndpointBreakers(systemClock, BREAKER_RULES));
+    const held = new HeldKey(key, read.credential, new CircuitBreakers(systemClock, CIRCUIT_BREAKER_RULES));
     expect(held.credential).toEqual({ kind: "bearer", token: "sk-canary-0123456789" });
     expect(inspect(held, { depth: 9, showHidden: true }) + JSON.stringify(held)).not.toContain("canary");
   });

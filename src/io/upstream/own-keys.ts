@@ -1,8 +1,8 @@
 import type { Connections, Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
 import type { Proven } from "../../domain/catalogue/proofs.ts";
-import { type BreakerRules, EndpointBreakers } from "../../domain/routing/breakers.ts";
-import { OwnReach } from "../../domain/routing/own-reach.ts";
-import { Reach } from "../../domain/routing/reach.ts";
+import { type CircuitBreakerRules, CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
+import { OwnKeyReachability } from "../../domain/routing/own-key-reachability.ts";
+import { Reachability } from "../../domain/routing/reachability.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { secretsIn } from "./authorize.ts";
@@ -14,10 +14,10 @@ import type { Transport } from "./transport.ts";
 export class HeldKey {
   readonly key: OwnKey;
   /** Who fails with this key says nothing of the endpoint to those who call it with another. */
-  readonly breakers: EndpointBreakers;
+  readonly breakers: CircuitBreakers;
   readonly #credential: Credential;
 
-  constructor(key: OwnKey, credential: Credential, breakers: EndpointBreakers) {
+  constructor(key: OwnKey, credential: Credential, breakers: CircuitBreakers) {
     this.key = key;
     this.breakers = breakers;
     this.#credential = credential;
@@ -43,16 +43,16 @@ export type OwnLayer = {
   /** By provider. */
   readonly keys: ReadonlyMap<string, HeldKey>;
   readonly connections: Connections;
-  readonly reach: OwnReach;
+  readonly reach: OwnKeyReachability;
 };
 
 export type OwnKeyParts = {
   readonly snapshot: () => Snapshot;
   /** Where endpoints are, what the platform reaches, and what is proven: asked when there is a first key. */
-  readonly platform: () => { readonly addresses: Addresses; readonly reach: Reach; readonly proofs: Proven };
+  readonly platform: () => { readonly addresses: Addresses; readonly reach: Reachability; readonly proofs: Proven };
   readonly transport: Pick<Transport, "release">;
   readonly clock: Clock;
-  readonly breakerRules: BreakerRules;
+  readonly breakerRules: CircuitBreakerRules;
 };
 
 /** The keys that workspaces have at providers, opened, in the memory that the next request reads. */
@@ -77,7 +77,7 @@ export class OwnKeys {
   put(key: OwnKey, credential: Credential): void {
     const { clock, breakerRules } = this.#parts;
     this.#change(key.workspaceId, (keys) =>
-      keys.set(key.provider, new HeldKey(key, credential, new EndpointBreakers(clock, breakerRules))),
+      keys.set(key.provider, new HeldKey(key, credential, new CircuitBreakers(clock, breakerRules))),
     );
     // Nothing of the old key's connections is used for the new one.
     this.#parts.transport.release(key.workspaceId);
@@ -106,9 +106,9 @@ export class OwnKeys {
     const { addresses, reach: platform, proofs } = this.#parts.platform();
     const credentials = new Map([...keys].map(([provider, held]) => [provider, held.credential]));
     const connections = connectionsOf(credentials, snapshot(), addresses);
-    const own = new Reach(snapshot, connections, isSpoken, proofs);
+    const own = new Reachability(snapshot, connections, isSpoken, proofs);
     const shown = new Map([...keys].map(([provider, { key }]) => [provider, key]));
-    return { workspaceId, keys, connections, reach: new OwnReach(platform, own, shown) };
+    return { workspaceId, keys, connections, reach: new OwnKeyReachability(platform, own, shown) };
   }
 }
 

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { type EndpointList, EndpointQuery } from "../../../contract/schemas/manage-operator.ts";
 import type { Endpoint } from "../../../domain/catalogue/catalogue.ts";
-import type { Spread } from "../../../domain/routing/health.ts";
+import type { LatencyPercentiles } from "../../../domain/routing/latency-tracker.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
 import type { Room } from "../deps.ts";
@@ -45,7 +45,7 @@ function viewOf(
   };
 }
 
-function spreadView(spread: Spread | null) {
+function spreadView(spread: LatencyPercentiles | null) {
   return spread === null ? null : { p50_ms: tenths(spread.p50Ms), p95_ms: tenths(spread.p95Ms) };
 }
 

@@ -5,8 +5,8 @@ import { isChatLike, servesSurface } from "../../../domain/catalogue/callable.ts
 import { type Endpoint, knownCountries } from "../../../domain/catalogue/catalogue.ts";
 import { SURFACES, type Surface } from "../../../domain/record/record.ts";
 import {
-  type JudgedModel,
-  type Offered,
+  type ModelEffect,
+  type ModelOffer,
   policyEffect,
   type RuleEffect,
 } from "../../../domain/routing/policy-effect.ts";
@@ -32,7 +32,7 @@ const ROWS_MAX = 100_000;
 const REACHED_SURFACES: readonly Surface[] = SURFACES.filter((surface) => surface === "chat" || !isChatLike(surface));
 
 /** What there is to judge. Simulated models count only where they can be called; hidden ones never. */
-function offersOf(room: Room, workspace: Workspace, scope: Scope): Offered[] {
+function offersOf(room: Room, workspace: Workspace, scope: Scope): ModelOffer[] {
   const { models, endpointsByModel } = snapshotFor(room.planning, workspace.id);
   const visible = [...models.values()].filter(({ hidden }) => !hidden).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   return visible.flatMap((model) => {
@@ -73,7 +73,7 @@ async function recentUse(room: Room, { id }: Workspace, exchange: Exchange, from
   return used;
 }
 
-function modelView({ model, fate, endpoints }: JudgedModel, requests: number) {
+function modelView({ model, fate, endpoints }: ModelEffect, requests: number) {
   return {
     id: model.id,
     name: model.name,
@@ -92,8 +92,8 @@ function modelView({ model, fate, endpoints }: JudgedModel, requests: number) {
   };
 }
 
-function ruleView({ rule, code, out, back }: RuleEffect) {
-  return { rule: RULE_NAMES[rule], code, out, back };
+function ruleView({ rule, code, excluded, regained }: RuleEffect) {
+  return { rule: RULE_NAMES[rule], code, out: excluded, back: regained };
 }
 
 async function preview(room: Room, workspace: Workspace, policy: Policy, scope: Scope, exchange: Exchange) {

@@ -1,12 +1,12 @@
-const WEIGHT_OF_NEW = 0.1;
+const NEW_SAMPLE_WEIGHT = 0.1;
 /** How long an answer is taken to be until the model has given many. */
-const OUTPUT_TOKENS_ASSUMED = 512;
+const DEFAULT_OUTPUT_TOKENS = 512;
 
 /** What one instance has learned, by model. */
-type Output = readonly (readonly [modelId: string, outputTokens: number])[];
+type OutputTokensByModel = readonly (readonly [modelId: string, outputTokens: number])[];
 
 /** How much models write, learned from the traffic: a decayed average for each model. */
-export class Learned {
+export class TrafficStats {
   readonly #output = new Map<string, number>();
   /** What other instances have learned: the assumption for a model that has not answered here. */
   #elsewhere: ReadonlyMap<string, number> = new Map();
@@ -20,7 +20,7 @@ export class Learned {
     // Models are catalogue rows, so the map is bounded by the catalogue.
     const before = this.#known(modelId);
     if (outputLimit !== undefined && outputTokens >= outputLimit && outputTokens < before) return;
-    this.#output.set(modelId, before + WEIGHT_OF_NEW * (outputTokens - before));
+    this.#output.set(modelId, before + NEW_SAMPLE_WEIGHT * (outputTokens - before));
   }
 
   /** What an answer of the model is expected to have, never more than the request allows. */
@@ -30,17 +30,17 @@ export class Learned {
   }
 
   /** What was learned here, for other instances. */
-  said(max: number): Output {
+  said(max: number): OutputTokensByModel {
     return [...this.#output].slice(0, max);
   }
 
   /** What this instance had learned before it was started anew. */
-  restore(said: Output): void {
+  restore(said: OutputTokensByModel): void {
     for (const [modelId, outputTokens] of said) if (!this.#output.has(modelId)) this.#output.set(modelId, outputTokens);
   }
 
   /** What every other instance has learned up to now, in place of what they said before. */
-  hear(said: readonly Output[]): void {
+  hear(said: readonly OutputTokensByModel[]): void {
     const sums = new Map<string, { tokens: number; instances: number }>();
     for (const [modelId, outputTokens] of said.flat()) {
       const { tokens, instances } = sums.get(modelId) ?? { tokens: 0, instances: 0 };
@@ -50,6 +50,6 @@ export class Learned {
   }
 
   #known(modelId: string): number {
-    return this.#output.get(modelId) ?? this.#elsewhere.get(modelId) ?? OUTPUT_TOKENS_ASSUMED;
+    return this.#output.get(modelId) ?? this.#elsewhere.get(modelId) ?? DEFAULT_OUTPUT_TOKENS;
   }
 }

@@ -6,45 +6,48 @@ import type { Connections, Endpoint, Model, Snapshot } from "../catalogue/catalo
 import { asProven, type Proven } from "../catalogue/proofs.ts";
 import type { Surface } from "../record/record.ts";
 import type { Attempt } from "./attempt.ts";
-import { type Able, ableOf } from "./capability.ts";
+import { type EndpointWithLimits, withLimits } from "./capability.ts";
 import { type UnitRates, unitRates } from "./cost.ts";
-import { type Kind, Kinds } from "./policy.ts";
+import { type PolicyClass, PolicyClasses } from "./policy.ts";
 
 /** An endpoint that can be called now, with what every plan asks of it. */
-export type Reachable = Able &
+export type ReachableEndpoint = EndpointWithLimits &
   Attempt & {
     /** Its price in the wallet's money. */
     readonly rates: UnitRates;
     /** What it is to policy. */
-    readonly kind: Kind;
+    readonly kind: PolicyClass;
   };
 
 /** What can be called of one model, and why the rest cannot. */
-export type Reached = { readonly endpoints: readonly Reachable[]; readonly obstacles: readonly string[] };
+export type ModelReachability = {
+  readonly endpoints: readonly ReachableEndpoint[];
+  readonly obstacles: readonly string[];
+};
 
 /** A model of which something can be called. */
-export type ReachedModel = { readonly model: Model; readonly endpoints: readonly Reachable[] };
+export type ReachableModel = { readonly model: Model; readonly endpoints: readonly ReachableEndpoint[] };
 
-const NOTHING: Reached = { endpoints: [], obstacles: [] };
+const UNREACHABLE: ModelReachability = { endpoints: [], obstacles: [] };
 
 /** By surface, currency and model: a key of all three would have to be made for every request. */
-const knownSoFar = () =>
-  memoize((_surface: Surface) => memoize((_walletCurrency: string) => new Map<string, Reached>()));
+const emptyCache = () =>
+  memoize((_surface: Surface) => memoize((_walletCurrency: string) => new Map<string, ModelReachability>()));
 
 /**
  * Which endpoints of a model can be called, on a surface and from a wallet. It depends on the catalogue, on the
  * connections, on the day (prices have dates) and on what is proven, none of which changes from request to request, so
  * it is worked out once a day, and after a change of exchange rates, proofs or credentials, for each model that is asked for.
  */
-export class Reach {
+export class Reachability {
   readonly #snapshot: () => Snapshot;
   readonly #connections: Connections;
   readonly #speaks: (endpoint: Endpoint) => boolean;
   readonly #proofs: Proven;
-  #known = knownSoFar();
-  readonly #pools = new Map<string, readonly ReachedModel[]>();
+  #known = emptyCache();
+  readonly #pools = new Map<string, readonly ReachableModel[]>();
   /** Those of the snapshot, which outlive the day. */
-  readonly #kinds = new Kinds();
+  readonly #kinds = new PolicyClasses();
   #day = -1;
   #seen: Snapshot | undefined;
   #proven = -1;
@@ -63,25 +66,25 @@ export class Reach {
   }
 
   /** The key is bounded: models and currencies are catalogue rows, surfaces a closed list. */
-  of(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): Reached {
+  of(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): ModelReachability {
     this.#turnTo(nowMs);
     const reachedBefore = this.#known(surface)(walletCurrency);
     const known = reachedBefore.get(modelId);
     if (known !== undefined) return known;
     const model = this.#snapshot().models.get(modelId);
-    if (model === undefined) return NOTHING;
+    if (model === undefined) return UNREACHABLE;
     const reached = this.#workOut(model, surface, walletCurrency, nowMs);
     reachedBefore.set(modelId, reached);
     return reached;
   }
 
   /** Everything that a router may choose from: hidden models are only ever called by their name. */
-  pool(surface: Surface, walletCurrency: string, nowMs: number): readonly ReachedModel[] {
+  pool(surface: Surface, walletCurrency: string, nowMs: number): readonly ReachableModel[] {
     this.#turnTo(nowMs);
     const key = `${surface} ${walletCurrency}`;
     const known = this.#pools.get(key);
     if (known !== undefined) return known;
-    const pool: ReachedModel[] = [];
+    const pool: ReachableModel[] = [];
     for (const model of this.#snapshot().models.values()) {
       if (model.hidden || !servesSurface(model.surfaces, surface)) continue;
       const { endpoints } = this.of(model.id, surface, walletCurrency, nowMs);
@@ -98,7 +101,7 @@ export class Reach {
     const connected = this.#connections.version;
     if (day === this.#day && snapshot === this.#seen && proven === this.#proven && connected === this.#connected)
       return;
-    this.#known = knownSoFar();
+    this.#known = emptyCache();
     this.#pools.clear();
     this.#day = day;
     this.#seen = snapshot;
@@ -106,8 +109,8 @@ export class Reach {
     this.#connected = connected;
   }
 
-  #workOut(model: Model, surface: Surface, walletCurrency: string, nowMs: number): Reached {
-    const endpoints: Reachable[] = [];
+  #workOut(model: Model, surface: Surface, walletCurrency: string, nowMs: number): ModelReachability {
+    const endpoints: ReachableEndpoint[] = [];
     const obstacles: string[] = [];
     const snapshot = this.#snapshot();
     const context = { snapshot, connections: this.#connections, proofs: this.#proofs, walletCurrency, nowMs };
@@ -126,7 +129,7 @@ export class Reach {
         obstacles.push(`${endpoint.id} speaks a dialect the gateway does not`);
       else {
         const served = surface === "decisions" ? asProven(endpoint, this.#proofs, nowMs) : endpoint;
-        endpoints.push({ ...ableOf(served, model), price, baseUrl, rates, kind: this.#kinds.of(endpoint) });
+        endpoints.push({ ...withLimits(served, model), price, baseUrl, rates, kind: this.#kinds.of(endpoint) });
       }
     }
     return { endpoints, obstacles };

@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import { parseRecord } from "../record/record-schema.ts";
-import type { Demand } from "./capability.ts";
-import { demandAgain, demandRecordOf } from "./demand-record.ts";
+import type { Requirements } from "./capability.ts";
+import { fromRequirementsRecord, toRequirementsRecord } from "./requirements-record.ts";
 
-const PLAIN: Demand = { needs: [], parameters: [], inputTokens: 10, maxOutputTokens: undefined };
-const FULL: Demand = {
+const PLAIN: Requirements = { needs: [], parameters: [], inputTokens: 10, maxOutputTokens: undefined };
+const FULL: Requirements = {
   needs: [
     { need: "tools", param: "tools" },
     { need: "image_input", param: "messages.0.content.1" },
@@ -26,20 +26,20 @@ const WISHES: RoutingHints = {
 };
 
 /** As it comes back from a file. */
-function kept(demand: Demand, wishes: RoutingHints | undefined) {
+function kept(demand: Requirements, wishes: RoutingHints | undefined) {
   const record = finishedRecord("r", {
-    decision: { candidates: [], order: [], demand: demandRecordOf(demand, wishes) },
+    decision: { candidates: [], order: [], demand: toRequirementsRecord(demand, wishes) },
   });
   return parseRecord(JSON.stringify(record)).decision?.demand ?? {};
 }
 
 test("a plain call leaves next to nothing in its record", () => {
-  expect(demandRecordOf(PLAIN, undefined)).toEqual({});
-  expect(demandRecordOf(PLAIN, { sessionId: "x" })).toEqual({});
+  expect(toRequirementsRecord(PLAIN, undefined)).toEqual({});
+  expect(toRequirementsRecord(PLAIN, { sessionId: "x" })).toEqual({});
 });
 
 test("ROUTE-07 what was needed is needed again after the log, with the tokens that were counted", () => {
-  const again = demandAgain(kept(FULL, WISHES), 77);
+  const again = fromRequirementsRecord(kept(FULL, WISHES), 77);
   expect(again?.demand).toMatchObject({
     parameters: FULL.parameters,
     usual: FULL.usual,
@@ -53,8 +53,8 @@ test("ROUTE-07 what was needed is needed again after the log, with the tokens th
 });
 
 test("the name of a session and long lists are not kept; what cannot be planned again says so", () => {
-  expect(JSON.stringify(demandRecordOf(FULL, WISHES))).not.toContain("private");
+  expect(JSON.stringify(toRequirementsRecord(FULL, WISHES))).not.toContain("private");
   const long: RoutingHints = { provider: { only: Array.from({ length: 100 }, (_, at) => `provider-${at}`) } };
-  expect(JSON.stringify(demandRecordOf(PLAIN, long)).length).toBeLessThan(100);
-  expect(demandAgain(kept(PLAIN, long), 1)).toBeUndefined();
+  expect(JSON.stringify(toRequirementsRecord(PLAIN, long)).length).toBeLessThan(100);
+  expect(fromRequirementsRecord(kept(PLAIN, long), 1)).toBeUndefined();
 });

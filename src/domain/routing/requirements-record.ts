@@ -1,17 +1,17 @@
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
-import type { DemandRecord, KeptWishes } from "../record/record.ts";
-import type { Demand } from "./capability.ts";
+import type { RequirementsRecord, StoredHints } from "../record/record.ts";
+import type { Requirements } from "./capability.ts";
 
 /** Lists of providers can be long, and a record is written for every request. */
 const PREFERENCES_CHARS_MAX = 500;
 const FIELD_CHARS_MAX = 100;
 
 /** What the log keeps of a demand: names of needs and parameters, no values and no content. */
-export function demandRecordOf(demand: Demand, wishes: RoutingHints | undefined): DemandRecord {
+export function toRequirementsRecord(demand: Requirements, wishes: RoutingHints | undefined): RequirementsRecord {
   const { needs, parameters, usual, native, maxOutputTokens } = demand;
-  const kept = wishes === undefined ? undefined : keptWishes(wishes);
+  const kept = wishes === undefined ? undefined : toStoredHints(wishes);
   const field = native?.[0];
-  const record: { -readonly [Member in keyof DemandRecord]: DemandRecord[Member] } = {};
+  const record: { -readonly [Member in keyof RequirementsRecord]: RequirementsRecord[Member] } = {};
   if (needs.length > 0) record.needs = [...new Set(needs.map(({ need }) => need))];
   if (parameters.length > 0) record.parameters = parameters;
   if (usual !== undefined) record.usual = usual;
@@ -21,7 +21,7 @@ export function demandRecordOf(demand: Demand, wishes: RoutingHints | undefined)
   return record;
 }
 
-function keptWishes({ provider, costTier, remainingTurns }: RoutingHints): KeptWishes | undefined {
+function toStoredHints({ provider, costTier, remainingTurns }: RoutingHints): StoredHints | undefined {
   if (provider === undefined && costTier === undefined && remainingTurns === undefined) return undefined;
   const long = provider !== undefined && JSON.stringify(provider).length > PREFERENCES_CHARS_MAX;
   return {
@@ -32,10 +32,10 @@ function keptWishes({ provider, costTier, remainingTurns }: RoutingHints): KeptW
 }
 
 /** A demand as it was, for planning it again; undefined when not all of it was kept. */
-export function demandAgain(
-  { needs = [], parameters = [], usual, native, maxOutputTokens, wishes = {} }: DemandRecord,
+export function fromRequirementsRecord(
+  { needs = [], parameters = [], usual, native, maxOutputTokens, wishes = {} }: RequirementsRecord,
   inputTokens: number,
-): { demand: Demand; wishes: RoutingHints | undefined } | undefined {
+): { demand: Requirements; wishes: RoutingHints | undefined } | undefined {
   const { provider, ...rest } = wishes;
   if (provider === "too long to keep") return undefined;
   return {

@@ -1,14 +1,14 @@
 import type { Clock } from "../../kit/clock.ts";
 
 /** What one instance says to the others of endpoints, by the clock that all of them have. */
-export type Said = {
+export type CircuitReport = {
   /** Those that it has set aside, or probes. */
-  readonly aside: readonly SetAside[];
+  readonly aside: readonly OpenCircuitReport[];
   /** Those that served it although another one had set them aside: when that was. */
   readonly served: readonly { readonly endpoint: string; readonly sinceMs: number }[];
 };
 
-export type SetAside = {
+export type OpenCircuitReport = {
   readonly endpoint: string;
   readonly sinceMs: number;
   readonly untilMs: number;
@@ -17,7 +17,7 @@ export type SetAside = {
 };
 
 /** What others say of an endpoint, all of them together. */
-export type Heard = {
+export type RemoteCircuit = {
   readonly sinceMs: number;
   readonly untilMs: number;
   /** By the clock that never jumps. */
@@ -29,40 +29,43 @@ export type Heard = {
 };
 
 /** The place of an instance among all, by their names. */
-export type Turn = { readonly place: number; readonly of: number };
+export type ProbeOrder = { readonly place: number; readonly of: number };
 
 /** How long each lets the one before it go first: what that one found out is known to all by then. */
-const TURN_MS = 1_000;
-const TURNS_WAITED_MAX = 5;
+const PROBE_STAGGER_MS = 1_000;
+const PROBE_STAGGER_STEPS_MAX = 5;
 
 /**
  * When the time aside is over, instances may probe one after the other, and another one is the first each time: one that
  * cannot reach an endpoint by a fault of its own does not keep it from all of them.
  */
-export function waitMs({ place, of }: Turn, times: number): number {
+export function probeDelayMs({ place, of }: ProbeOrder, times: number): number {
   const before = (((place - times) % of) + of) % of;
-  return Math.min(before, TURNS_WAITED_MAX) * TURN_MS;
+  return Math.min(before, PROBE_STAGGER_STEPS_MAX) * PROBE_STAGGER_MS;
 }
 
 /** By endpoint: whatever was set aside up to then has served since. */
-export function refutedBy(said: readonly Said[]): ReadonlyMap<string, number> {
+export function refutationsIn(said: readonly CircuitReport[]): ReadonlyMap<string, number> {
   const refuted = new Map<string, number>();
   for (const { served } of said)
     for (const { endpoint, sinceMs } of served) refuted.set(endpoint, Math.max(sinceMs, refuted.get(endpoint) ?? 0));
   return refuted;
 }
 
-type Hearing = {
+type MergeContext = {
   readonly refuted: ReadonlyMap<string, number>;
-  readonly before: ReadonlyMap<string, Heard>;
+  readonly before: ReadonlyMap<string, RemoteCircuit>;
   readonly clock: Clock;
   readonly maxMs: number;
 };
 
 /** What is set aside by any of them and has served none. */
-export function heardFrom(said: readonly Said[], { refuted, before, clock, maxMs }: Hearing): Map<string, Heard> {
+export function mergeReports(
+  said: readonly CircuitReport[],
+  { refuted, before, clock, maxMs }: MergeContext,
+): Map<string, RemoteCircuit> {
   const [nowMs, elapsedMs] = [clock.nowMs(), clock.monotonicMs()];
-  const heard = new Map<string, Heard>();
+  const heard = new Map<string, RemoteCircuit>();
   for (const { aside } of said)
     for (const { endpoint, sinceMs, untilMs, times } of aside) {
       if (sinceMs <= (refuted.get(endpoint) ?? 0)) continue;

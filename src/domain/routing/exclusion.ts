@@ -1,18 +1,18 @@
 import type { Fault, FaultCode } from "../../contract/faults.ts";
 import type { Endpoint } from "../catalogue/catalogue.ts";
-import type { Reachable } from "./reach.ts";
+import type { ReachableEndpoint } from "./reachability.ts";
 
 /** The filters in the order in which they answer when one of them leaves nothing (ERR-10). */
-export type Stage = "capability" | "policy" | "wish" | "quality" | "nodes";
+export type FilterStage = "capability" | "policy" | "wish" | "quality" | "nodes";
 
 /** Why a row is out: as it is, or put into words only when someone reads it, which is rarer than planning. */
-export type Why = string | ((row: Reachable) => string);
+export type ExclusionReason = string | ((row: ReachableEndpoint) => string);
 
 /** At which filter, by which rule or field, and why. Rows that fall for the same cause share one. */
-export type Cause = {
-  readonly stage: Stage;
+export type ExclusionCause = {
+  readonly stage: FilterStage;
   readonly rule: string;
-  readonly reason: Why;
+  readonly reason: ExclusionReason;
   /** The prompt alone is beyond what the endpoint takes. */
   readonly contextTokens?: number | undefined;
   /** What a caller is told when every endpoint falls short, or only by which code. */
@@ -21,13 +21,19 @@ export type Cause = {
 };
 
 /** An endpoint that fell out, in words. */
-export type Fallen = Omit<Cause, "reason"> & { readonly endpoint: Endpoint; readonly reason: string };
+export type ExcludedEndpoint = Omit<ExclusionCause, "reason"> & {
+  readonly endpoint: Endpoint;
+  readonly reason: string;
+};
 
 /** Everything that fell out, with the cause of each at the same place of a second list. */
-export type FallenRows = { readonly fallen: readonly Reachable[]; readonly causes: readonly Cause[] };
+export type ExcludedRows = {
+  readonly fallen: readonly ReachableEndpoint[];
+  readonly causes: readonly ExclusionCause[];
+};
 
-export function toldOf({ fallen, causes }: FallenRows): Fallen[] {
-  const told: Fallen[] = [];
+export function describeExclusions({ fallen, causes }: ExcludedRows): ExcludedEndpoint[] {
+  const told: ExcludedEndpoint[] = [];
   for (const [at, cause] of causes.entries()) {
     const row = fallen[at];
     if (row === undefined) continue;

@@ -2,60 +2,60 @@
  * How fast an endpoint answers, measured from the traffic itself: the time to the first byte, and the time each token
  * of output takes after it.
  */
-export type Measured = { readonly firstByteMs: number; readonly perTokenMs: number; readonly atMs: number };
+export type LatencyEstimate = { readonly firstByteMs: number; readonly perTokenMs: number; readonly atMs: number };
 
 /** What one instance measured; `answers` is how many that is an average of, the older ones counting less. */
-export type Speed = Measured & { readonly answers: number };
+export type LatencyReport = LatencyEstimate & { readonly answers: number };
 
 /** One answer. `firstByteMs` is null for an answer that came whole: nobody saw where its first byte was. */
-export type Sample = {
+export type LatencySample = {
   readonly firstByteMs: number | null;
   readonly totalMs: number;
   readonly outputTokens: number;
 };
 
 /** What the last answers took, in the middle and at the slow end. */
-export type Spread = { readonly p50Ms: number; readonly p95Ms: number };
+export type LatencyPercentiles = { readonly p50Ms: number; readonly p95Ms: number };
 
-type Recent = {
+type RecentLatency = {
   readonly answers: number;
-  readonly total: Spread;
+  readonly total: LatencyPercentiles;
   /** Of streams alone: null where there was none. */
-  readonly firstByte: Spread | null;
+  readonly firstByte: LatencyPercentiles | null;
 };
 
 /** Enough for a slow end that means something. */
-const RECENT_MAX = 128;
+const RECENT_SAMPLES_MAX = 128;
 
-const WEIGHT_OF_NEW = 0.2;
+const NEW_SAMPLE_WEIGHT = 0.2;
 /** After this time what was known weighs half as much against what is new. */
 const HALF_LIFE_MS = 10 * 60_000;
 /** What was measured longer ago says nothing of today. */
-const FORGOTTEN_AFTER_MS = 24 * 3_600_000;
+const EXPIRES_AFTER_MS = 24 * 3_600_000;
 /** Where another instance has measured since, what one knows weighs half as much after this time. */
-const OUTDATED_HALF_LIFE_MS = 30_000;
+const STALE_REPORT_HALF_LIFE_MS = 30_000;
 /** Until a stream has shown it. */
-const PER_TOKEN_MS_ASSUMED = 15;
+const DEFAULT_PER_TOKEN_MS = 15;
 /** The most of a whole answer's time that is put down to its tokens. */
-const WRITING_SHARE_MAX = 0.9;
+const GENERATION_SHARE_MAX = 0.9;
 
 /** How fast endpoints are, as this instance measured it and, where there are others, as all of them did together. */
-export class Health {
-  readonly #own = new Map<string, Speed>();
-  #others: ReadonlyMap<string, readonly Speed[]> = new Map();
+export class LatencyTracker {
+  readonly #own = new Map<string, LatencyReport>();
+  #others: ReadonlyMap<string, readonly LatencyReport[]> = new Map();
   /** What requests are planned by; undefined where nobody else has measured anything. */
-  #together: Map<string, Measured> | undefined;
-  readonly #recent = new Map<string, { readonly totals: Ring; readonly firstBytes: Ring }>();
+  #together: Map<string, LatencyEstimate> | undefined;
+  readonly #recent = new Map<string, { readonly totals: SampleRing; readonly firstBytes: SampleRing }>();
 
   /** Endpoints are catalogue rows, so the map is bounded by the catalogue. */
-  served(endpoint: string, sample: Sample, nowMs: number): void {
+  served(endpoint: string, sample: LatencySample, nowMs: number): void {
     this.#remember(endpoint, sample);
-    const own = current(this.#own.get(endpoint), nowMs);
+    const own = unlessExpired(this.#own.get(endpoint), nowMs);
     const known = this.#together === undefined ? own : this.of(endpoint, nowMs);
-    const seen = split(sample, known?.perTokenMs ?? PER_TOKEN_MS_ASSUMED);
+    const seen = splitLatency(sample, known?.perTokenMs ?? DEFAULT_PER_TOKEN_MS);
     if (own === undefined) this.#own.set(endpoint, { ...seen, atMs: nowMs, answers: 1 });
     else {
-      const kept = (1 - WEIGHT_OF_NEW) * 2 ** (-Math.max(0, nowMs - own.atMs) / HALF_LIFE_MS);
+      const kept = (1 - NEW_SAMPLE_WEIGHT) * 2 ** (-Math.max(0, nowMs - own.atMs) / HALF_LIFE_MS);
       this.#own.set(endpoint, {
         firstByteMs: kept * own.firstByteMs + (1 - kept) * seen.firstByteMs,
         perTokenMs: kept * own.perTokenMs + (1 - kept) * seen.perTokenMs,
@@ -66,25 +66,25 @@ export class Health {
     if (this.#together !== undefined) this.#join(endpoint, this.#together);
   }
 
-  of(endpoint: string, nowMs: number): Measured | undefined {
-    return current((this.#together ?? this.#own).get(endpoint), nowMs);
+  of(endpoint: string, nowMs: number): LatencyEstimate | undefined {
+    return unlessExpired((this.#together ?? this.#own).get(endpoint), nowMs);
   }
 
   /** What this instance measured, for the others: the newest of it. */
-  said(nowMs: number, max: number): readonly (readonly [endpoint: string, speed: Speed])[] {
-    const fresh = [...this.#own].filter(([, speed]) => current(speed, nowMs) !== undefined);
+  said(nowMs: number, max: number): readonly (readonly [endpoint: string, speed: LatencyReport])[] {
+    const fresh = [...this.#own].filter(([, speed]) => unlessExpired(speed, nowMs) !== undefined);
     return fresh.toSorted(([, a], [, b]) => b.atMs - a.atMs).slice(0, max);
   }
 
   /** What this instance had measured before it was started anew. */
-  restore(said: ReturnType<Health["said"]>, nowMs: number): void {
+  restore(said: ReturnType<LatencyTracker["said"]>, nowMs: number): void {
     for (const [endpoint, speed] of said)
       if (!this.#own.has(endpoint)) this.#own.set(endpoint, { ...speed, atMs: Math.min(speed.atMs, nowMs) });
   }
 
   /** What every other instance has measured up to now, in place of what they said before. */
-  hear(said: readonly ReturnType<Health["said"]>[], nowMs: number): void {
-    const others = new Map<string, Speed[]>();
+  hear(said: readonly ReturnType<LatencyTracker["said"]>[], nowMs: number): void {
+    const others = new Map<string, LatencyReport[]>();
     for (const [endpoint, speed] of said.flat()) {
       const known = others.get(endpoint) ?? [];
       // A clock that is ahead of this one makes nothing newer than now.
@@ -94,45 +94,45 @@ export class Health {
     this.#others = others;
     this.#together = undefined;
     if (others.size === 0) return;
-    const together = new Map<string, Measured>();
+    const together = new Map<string, LatencyEstimate>();
     for (const endpoint of new Set([...this.#own.keys(), ...others.keys()])) this.#join(endpoint, together);
     this.#together = together;
   }
 
-  #join(endpoint: string, together: Map<string, Measured>): void {
+  #join(endpoint: string, together: Map<string, LatencyEstimate>): void {
     const own = this.#own.get(endpoint);
     const others = this.#others.get(endpoint) ?? [];
-    const joined = joinedOf(own === undefined ? others : [own, ...others]);
+    const joined = mergeEstimates(own === undefined ? others : [own, ...others]);
     if (joined !== undefined) together.set(endpoint, joined);
   }
 
-  recent(endpoint: string): Recent | undefined {
+  recent(endpoint: string): RecentLatency | undefined {
     const kept = this.#recent.get(endpoint);
     const total = kept?.totals.spread();
     if (kept === undefined || total === undefined) return undefined;
     return { answers: kept.totals.size, total, firstByte: kept.firstBytes.spread() ?? null };
   }
 
-  #remember(endpoint: string, { totalMs, firstByteMs }: Sample): void {
-    const kept = this.#recent.get(endpoint) ?? { totals: new Ring(), firstBytes: new Ring() };
+  #remember(endpoint: string, { totalMs, firstByteMs }: LatencySample): void {
+    const kept = this.#recent.get(endpoint) ?? { totals: new SampleRing(), firstBytes: new SampleRing() };
     this.#recent.set(endpoint, kept);
     kept.totals.add(totalMs);
     if (firstByteMs !== null) kept.firstBytes.add(firstByteMs);
   }
 }
 
-function current<T extends Measured>(measured: T | undefined, nowMs: number): T | undefined {
-  return measured === undefined || nowMs - measured.atMs > FORGOTTEN_AFTER_MS ? undefined : measured;
+function unlessExpired<T extends LatencyEstimate>(measured: T | undefined, nowMs: number): T | undefined {
+  return measured === undefined || nowMs - measured.atMs > EXPIRES_AFTER_MS ? undefined : measured;
 }
 
 /** Each weighs by how much it is an average of, and less where another one has measured since. */
-function joinedOf(speeds: readonly Speed[]): Measured | undefined {
+function mergeEstimates(speeds: readonly LatencyReport[]): LatencyEstimate | undefined {
   const [first] = speeds;
   if (first === undefined || speeds.length === 1) return first;
   const atMs = Math.max(...speeds.map((speed) => speed.atMs));
   let [firstByteMs, perTokenMs, all] = [0, 0, 0];
   for (const speed of speeds) {
-    const weight = speed.answers * 2 ** ((speed.atMs - atMs) / OUTDATED_HALF_LIFE_MS);
+    const weight = speed.answers * 2 ** ((speed.atMs - atMs) / STALE_REPORT_HALF_LIFE_MS);
     firstByteMs += weight * speed.firstByteMs;
     perTokenMs += weight * speed.perTokenMs;
     all += weight;
@@ -141,7 +141,7 @@ function joinedOf(speeds: readonly Speed[]): Measured | undefined {
 }
 
 /** The last so many values. */
-class Ring {
+class SampleRing {
   readonly #values: number[] = [];
   #next = 0;
 
@@ -151,10 +151,10 @@ class Ring {
 
   add(value: number): void {
     this.#values[this.#next] = value;
-    this.#next = (this.#next + 1) % RECENT_MAX;
+    this.#next = (this.#next + 1) % RECENT_SAMPLES_MAX;
   }
 
-  spread(): Spread | undefined {
+  spread(): LatencyPercentiles | undefined {
     const sorted = this.#values.toSorted((a, b) => a - b);
     const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1];
     const [p50Ms, p95Ms] = [at(0.5), at(0.95)];
@@ -163,13 +163,13 @@ class Ring {
 }
 
 /** A whole answer shows only its sum: its tokens take what they are known to take, the rest was waiting. */
-function split({ firstByteMs, totalMs, outputTokens }: Sample, perTokenMs: number) {
+function splitLatency({ firstByteMs, totalMs, outputTokens }: LatencySample, perTokenMs: number) {
   if (outputTokens <= 0) return { firstByteMs: firstByteMs ?? totalMs, perTokenMs };
   if (firstByteMs !== null) return { firstByteMs, perTokenMs: Math.max(0, totalMs - firstByteMs) / outputTokens };
-  const writingMs = Math.min(WRITING_SHARE_MAX * totalMs, perTokenMs * outputTokens);
+  const writingMs = Math.min(GENERATION_SHARE_MAX * totalMs, perTokenMs * outputTokens);
   return { firstByteMs: totalMs - writingMs, perTokenMs: writingMs / outputTokens };
 }
 
-export function expectedMs({ firstByteMs, perTokenMs }: Measured, outputTokens: number): number {
+export function expectedLatencyMs({ firstByteMs, perTokenMs }: LatencyEstimate, outputTokens: number): number {
   return firstByteMs + perTokenMs * outputTokens;
 }

@@ -1,28 +1,28 @@
 import type { Surface } from "../record/record.ts";
 import type { OwnKey } from "../tenancy/own-key.ts";
-import type { Reach, Reachable, Reached, ReachedModel } from "./reach.ts";
+import type { ModelReachability, Reachability, ReachableEndpoint, ReachableModel } from "./reachability.ts";
 
-type Layered<T> = { readonly platform: T; readonly own: T; readonly both: T };
+type OwnKeyLayered<T> = { readonly platform: T; readonly own: T; readonly both: T };
 
 /**
  * What a workspace with keys of its own can call: everything of the platform's but where it wants only its own key, and
  * what its own keys reach. An endpoint that both reach stands there twice, once with each key.
  */
-export class OwnReach {
-  readonly #platform: Reach;
-  readonly #own: Reach;
+export class OwnKeyReachability {
+  readonly #platform: Reachability;
+  readonly #own: Reachability;
   readonly #keys: ReadonlyMap<string, OwnKey>;
-  readonly #known = new Map<string, Layered<Reached>>();
-  readonly #pools = new Map<string, Layered<readonly ReachedModel[]>>();
+  readonly #known = new Map<string, OwnKeyLayered<ModelReachability>>();
+  readonly #pools = new Map<string, OwnKeyLayered<readonly ReachableModel[]>>();
 
   /** `own` knows the workspace's connections alone; `keys` are by provider. */
-  constructor(platform: Reach, own: Reach, keys: ReadonlyMap<string, OwnKey>) {
+  constructor(platform: Reachability, own: Reachability, keys: ReadonlyMap<string, OwnKey>) {
     this.#platform = platform;
     this.#own = own;
     this.#keys = keys;
   }
 
-  of(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): Reached {
+  of(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): ModelReachability {
     const platform = this.#platform.of(modelId, surface, walletCurrency, nowMs);
     const own = this.#own.of(modelId, surface, walletCurrency, nowMs);
     const key = `${surface} ${walletCurrency} ${modelId}`;
@@ -34,7 +34,7 @@ export class OwnReach {
     return both;
   }
 
-  pool(surface: Surface, walletCurrency: string, nowMs: number): readonly ReachedModel[] {
+  pool(surface: Surface, walletCurrency: string, nowMs: number): readonly ReachableModel[] {
     const platform = this.#platform.pool(surface, walletCurrency, nowMs);
     const own = this.#own.pool(surface, walletCurrency, nowMs);
     const key = `${surface} ${walletCurrency}`;
@@ -48,9 +48,9 @@ export class OwnReach {
     return both;
   }
 
-  #together(platform: Reached, own: Reached): Reached {
+  #together(platform: ModelReachability, own: ModelReachability): ModelReachability {
     const withOwn = new Map(own.endpoints.map((row) => [row.endpoint.id, this.#owned(row)]));
-    const endpoints: Reachable[] = [];
+    const endpoints: ReachableEndpoint[] = [];
     for (const row of platform.endpoints) {
       const owned = withOwn.get(row.endpoint.id);
       if (owned !== undefined) endpoints.push(owned);
@@ -61,7 +61,7 @@ export class OwnReach {
     return { endpoints, obstacles: platform.obstacles.length === 0 ? own.obstacles : platform.obstacles };
   }
 
-  #owned(row: Reachable): Reachable {
+  #owned(row: ReachableEndpoint): ReachableEndpoint {
     return { ...row, own: this.#keys.get(row.endpoint.provider) };
   }
 }

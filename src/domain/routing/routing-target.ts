@@ -2,24 +2,28 @@ import { type Fault, fault } from "../../contract/faults.ts";
 import { AUTO_ROUTER, type Router } from "../tenancy/router.ts";
 
 /** What the field `model` asks for: one model, or a choice. */
-export type Route =
+export type RoutingTarget =
   | { readonly is: "model"; readonly modelId: string }
   /** `name` is what the caller wrote; `auto` needs no router of the workspace's own. */
   | { readonly is: "router"; readonly name: string; readonly router: Router | undefined };
 
-const NAMED = /^@([^/]+)\/([^/]+)$/;
+const WORKSPACE_ROUTER = /^@([^/]+)\/([^/]+)$/;
 
 /** Another workspace's router and one that does not exist are told the same way. */
-export function routeOf(asked: string, workspaceSlug: string, find: (slug: string) => Router | undefined): Route {
+export function resolveTarget(
+  asked: string,
+  workspaceSlug: string,
+  find: (slug: string) => Router | undefined,
+): RoutingTarget {
   if (asked === AUTO_ROUTER) return { is: "router", name: asked, router: find(AUTO_ROUTER) };
   if (!asked.startsWith("@")) return { is: "model", modelId: asked };
-  const [, workspace, slug] = NAMED.exec(asked) ?? [];
+  const [, workspace, slug] = WORKSPACE_ROUTER.exec(asked) ?? [];
   const router = workspace === workspaceSlug && slug !== undefined ? find(slug) : undefined;
-  if (router === undefined) throw noRouter(asked);
+  if (router === undefined) throw routerNotFound(asked);
   return { is: "router", name: asked, router };
 }
 
-function noRouter(asked: string): Fault {
+function routerNotFound(asked: string): Fault {
   return fault("router_not_found", {
     message: `There is no router "${asked.slice(0, 128)}" in this workspace. Send a model id or "auto".`,
     param: "model",

@@ -1,27 +1,27 @@
 import type { Surface } from "../record/record.ts";
 import type { NodeRef } from "./attempt.ts";
-import type { Reach, Reachable, Reached, ReachedModel } from "./reach.ts";
+import type { ModelReachability, Reachability, ReachableEndpoint, ReachableModel } from "./reachability.ts";
 
 /** Whoever knows what can be called: the platform, a workspace with keys of its own, one with nodes. */
-export type Reaching = Pick<Reach, "of" | "pool">;
+export type ReachabilitySource = Pick<Reachability, "of" | "pool">;
 
-type Joined<T> = { readonly base: T; readonly nodes: T; readonly both: T };
+type NodeLayered<T> = { readonly base: T; readonly nodes: T; readonly both: T };
 
 /** What a workspace with nodes can call: everything that it could without them, and what they serve now. */
-export class NodeReach implements Reaching {
-  readonly #base: Reaching;
-  readonly #nodes: Reaching;
+export class NodeReachability implements ReachabilitySource {
+  readonly #base: ReachabilitySource;
+  readonly #nodes: ReachabilitySource;
   readonly #nodeOf: (provider: string) => NodeRef | undefined;
-  readonly #known = new Map<string, Joined<Reached>>();
-  readonly #pools = new Map<string, Joined<readonly ReachedModel[]>>();
+  readonly #known = new Map<string, NodeLayered<ModelReachability>>();
+  readonly #pools = new Map<string, NodeLayered<readonly ReachableModel[]>>();
 
-  constructor(base: Reaching, nodes: Reaching, nodeOf: (provider: string) => NodeRef | undefined) {
+  constructor(base: ReachabilitySource, nodes: ReachabilitySource, nodeOf: (provider: string) => NodeRef | undefined) {
     this.#base = base;
     this.#nodes = nodes;
     this.#nodeOf = nodeOf;
   }
 
-  of(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): Reached {
+  of(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): ModelReachability {
     const base = this.#base.of(modelId, surface, walletCurrency, nowMs);
     const nodes = this.#nodes.of(modelId, surface, walletCurrency, nowMs);
     if (nodes.endpoints.length === 0 && nodes.obstacles.length === 0) return base;
@@ -29,13 +29,15 @@ export class NodeReach implements Reaching {
     const known = this.#known.get(key);
     // Both are worked out anew when the day or a rate changes; what was put together from them then is, too.
     if (known?.base === base && known.nodes === nodes) return known.both;
-    const own = nodes.endpoints.map((row): Reachable => ({ ...row, node: this.#nodeOf(row.endpoint.provider) }));
+    const own = nodes.endpoints.map(
+      (row): ReachableEndpoint => ({ ...row, node: this.#nodeOf(row.endpoint.provider) }),
+    );
     const both = { endpoints: [...base.endpoints, ...own], obstacles: [...base.obstacles, ...nodes.obstacles] };
     this.#known.set(key, { base, nodes, both });
     return both;
   }
 
-  pool(surface: Surface, walletCurrency: string, nowMs: number): readonly ReachedModel[] {
+  pool(surface: Surface, walletCurrency: string, nowMs: number): readonly ReachableModel[] {
     const base = this.#base.pool(surface, walletCurrency, nowMs);
     const nodes = this.#nodes.pool(surface, walletCurrency, nowMs);
     const key = `${surface} ${walletCurrency}`;

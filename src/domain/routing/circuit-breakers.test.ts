@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { EndpointBreakers } from "./breakers.ts";
+import { CircuitBreakers } from "./circuit-breakers.ts";
 
 function ward() {
   let ms = 1000;
-  const breakers = new EndpointBreakers({ nowMs: () => ms, monotonicMs: () => ms });
+  const breakers = new CircuitBreakers({ nowMs: () => ms, monotonicMs: () => ms });
   return {
     breakers,
     pass: (more: number) => {
@@ -93,7 +93,7 @@ test("failures of those who are tried last while set aside do not make it longer
 
 test("ROUTE-05 switched off, nobody is set aside, whatever happens", () => {
   const clock = { nowMs: () => 0, monotonicMs: () => 0 };
-  const breakers = new EndpointBreakers(clock, { failuresInARow: 0, asideMs: 30_000, asideMsMax: 300_000 });
+  const breakers = new CircuitBreakers(clock, { failuresInARow: 0, asideMs: 30_000, asideMsMax: 300_000 });
   for (let at = 0; at < 20; at += 1) breakers.failed("a", at);
   expect(breakers.standingOf("a")).toBe("in");
 });
@@ -153,7 +153,7 @@ function wards(count: number) {
   // What is the same for all is the time of day; each has been running for another while.
   const all = Array.from(
     { length: count },
-    (_, at) => new EndpointBreakers({ nowMs: () => 1e12 + ms, monotonicMs: () => ms + at * 77 }),
+    (_, at) => new CircuitBreakers({ nowMs: () => 1e12 + ms, monotonicMs: () => ms + at * 77 }),
   );
   return {
     all,
@@ -169,7 +169,7 @@ function wards(count: number) {
           { place, of: count },
         );
     },
-    fail: (one: EndpointBreakers | undefined, times: number) => {
+    fail: (one: CircuitBreakers | undefined, times: number) => {
       for (let at = 0; at < times; at += 1) one?.failed("a", undefined);
     },
   };
@@ -331,7 +331,7 @@ test("SCALE-02 ROUTE-05 switched off, nobody is set aside by the word of others 
   const { all, fail } = wards(1);
   fail(all[0], 5);
   const clock = { nowMs: () => 1e12, monotonicMs: () => 1 };
-  const off = new EndpointBreakers(clock, { failuresInARow: 0, asideMs: 30_000, asideMsMax: 300_000 });
+  const off = new CircuitBreakers(clock, { failuresInARow: 0, asideMs: 30_000, asideMsMax: 300_000 });
   off.hear(
     all.map((one) => one.said()),
     { place: 0, of: 2 },

@@ -1,24 +1,24 @@
 import type { Endpoint } from "../catalogue/catalogue.ts";
 import type { CandidateRecord, DecisionRecord } from "../record/record.ts";
-import { demandRecordOf } from "./demand-record.ts";
-import { type Fallen, toldOf } from "./fallen.ts";
-import type { Basis, Ranking } from "./rank.ts";
-import type { Figures, Scores } from "./score.ts";
-import type { PlanRequest, Sifted } from "./sieve.ts";
+import { describeExclusions, type ExcludedEndpoint } from "./exclusion.ts";
+import type { FilterResult, PlanRequest } from "./filter.ts";
+import type { Ranking, RankingBasis } from "./rank.ts";
+import { toRequirementsRecord } from "./requirements-record.ts";
+import type { CandidateMetrics, CandidateScores } from "./score.ts";
 
 /** Everything a decision was made from. The record of it is only written when someone keeps it. */
-export type Considered = {
+export type PlanInputs = {
   readonly request: PlanRequest;
-  readonly sifted: Sifted;
-  readonly figures: Figures;
-  readonly scores: Scores | undefined;
+  readonly sifted: FilterResult;
+  readonly figures: CandidateMetrics;
+  readonly scores: CandidateScores | undefined;
   readonly ranking: Ranking;
   readonly reason: string;
   /** Only the first choice is tried. */
   readonly onlyFirst: boolean;
 };
 
-const HOW: Readonly<Record<Basis, string>> = {
+const BASIS_TEXT: Readonly<Record<RankingBasis, string>> = {
   cost: "lowest expected cost of",
   own_key: "called with the workspace's own key, of",
   nodes_first: "the workspace's own node, which the router puts first, of",
@@ -31,40 +31,43 @@ const HOW: Readonly<Record<Basis, string>> = {
   latency: "lowest latency, as the caller asked, of",
 };
 
-type Grounds = {
-  readonly basis: Basis;
+type ReasonFacts = {
+  readonly basis: RankingBasis;
   readonly eligible: number;
   readonly kept: number;
   readonly isAside: boolean;
 };
 
 /** What was said of an endpoint the last time: it is mostly chosen for the same reason again. */
-const lastSaid = new WeakMap<Endpoint, Grounds & { readonly text: string }>();
+const lastReasons = new WeakMap<Endpoint, ReasonFacts & { readonly text: string }>();
 
 /** One line for people. */
-export function reasonFor(first: Endpoint, ranking: Ranking, { rows, causes }: Sifted): string {
+export function planReason(first: Endpoint, ranking: Ranking, { rows, causes }: FilterResult): string {
   let kept = 0;
   for (const { stage } of causes) if (stage === "policy") kept += 1;
-  const { basis, shortlist, standings } = ranking;
-  const isAside = standings?.get(shortlist[0] ?? 0) === "aside";
-  const eligible = endpointsIn(rows);
-  const last = lastSaid.get(first);
+  const { basis, shortlist, circuitStates } = ranking;
+  const isAside = circuitStates?.get(shortlist[0] ?? 0) === "aside";
+  const eligible = countEndpoints(rows);
+  const last = lastReasons.get(first);
   if (last?.basis === basis && last.eligible === eligible && last.kept === kept && last.isAside === isAside)
     return last.text;
   const said = { basis, eligible, kept, isAside };
-  const text = inOnePiece(lineFor(first, said));
-  lastSaid.set(first, { ...said, text });
+  const text = flattenString(formatReason(first, said));
+  lastReasons.set(first, { ...said, text });
   return text;
 }
 
-function lineFor({ provider, region, sovereignty }: Endpoint, { basis, eligible, kept, isAside }: Grounds): string {
+function formatReason(
+  { provider, region, sovereignty }: Endpoint,
+  { basis, eligible, kept, isAside }: ReasonFacts,
+): string {
   const aside = isAside ? "; all of them are set aside after failures" : "";
   const policy = kept === 0 ? "" : `; policy kept out ${kept}`;
-  return `${provider} ${region} (${sovereignty.level}): ${HOW[basis]} ${eligible} eligible${aside}${policy}`;
+  return `${provider} ${region} (${sovereignty.level}): ${BASIS_TEXT[basis]} ${eligible} eligible${aside}${policy}`;
 }
 
 /** One that can be called with two keys is one endpoint. */
-function endpointsIn(rows: Sifted["rows"]): number {
+function countEndpoints(rows: FilterResult["rows"]): number {
   if (rows.every(({ own }) => own === undefined)) return rows.length;
   return new Set(rows.map(({ endpoint }) => endpoint)).size;
 }
@@ -73,53 +76,57 @@ function endpointsIn(rows: Sifted["rows"]): number {
  * The same text, for a record. Inside, a text that was put together is a chain of its pieces, and a single one of those
  * takes JSON.stringify off its fast path for the whole record.
  */
-function inOnePiece(text: string): string {
+function flattenString(text: string): string {
   return [text.charAt(0), text.slice(1)].join("");
 }
 
-export function decisionOf(considered: Considered): DecisionRecord {
+export function toDecisionRecord(considered: PlanInputs): DecisionRecord {
   const { request, sifted, ranking, reason, onlyFirst } = considered;
   const { rows } = sifted;
-  const planned = placesOf(ranking, rows.length).map((place, index) => candidate(place, index, considered));
+  const planned = rankedIndices(ranking, rows.length).map((place, index) => candidate(place, index, considered));
   const order = onlyFirst ? ranking.shortlist.slice(0, 1) : ranking.shortlist;
   return {
-    candidates: sifted.fell === 0 ? planned : [...planned, ...toldOf(sifted).map(fallenCandidate)],
+    candidates: sifted.fell === 0 ? planned : [...planned, ...describeExclusions(sifted).map(excludedCandidate)],
     order: order.map((place) => rows[place]?.endpoint.id ?? ""),
     reason,
-    demand: demandRecordOf(request.demand, request.wishes),
-    ...ofRouter(request),
+    demand: toRequirementsRecord(request.requirements, request.hints),
+    ...routerFields(request),
     ...(considered.scores === undefined ? {} : { weights: { ...considered.scores.weights } }),
-    ...ofSession(request, ranking, sifted),
+    ...sessionFields(request, ranking, sifted),
   };
 }
 
 /** All that passed, best first: the shortlist has each place at most once. */
-function placesOf({ shortlist, sorted }: Ranking, count: number): readonly number[] {
+function rankedIndices({ shortlist, sortIndices }: Ranking, count: number): readonly number[] {
   if (shortlist.length === count) return shortlist;
   const listed = new Set(shortlist);
   const rest = Array.from({ length: count }, (_, place) => place).filter((place) => !listed.has(place));
-  return [...shortlist, ...sorted(rest)];
+  return [...shortlist, ...sortIndices(rest)];
 }
 
 /** What was looked at when nothing was left. */
-export function refusedDecision(request: PlanRequest, sifted: Sifted, reason: string): DecisionRecord {
-  return { candidates: toldOf(sifted).map(fallenCandidate), order: [], reason, ...ofRouter(request) };
+export function toRefusedDecision(request: PlanRequest, sifted: FilterResult, reason: string): DecisionRecord {
+  return { candidates: describeExclusions(sifted).map(excludedCandidate), order: [], reason, ...routerFields(request) };
 }
 
-function ofRouter({ route }: PlanRequest): Pick<DecisionRecord, "router" | "nodes"> {
-  if (route.is !== "router" || route.router === undefined) return {};
-  const { slug, version, spec } = route.router;
+function routerFields({ target }: PlanRequest): Pick<DecisionRecord, "router" | "nodes"> {
+  if (target.is !== "router" || target.router === undefined) return {};
+  const { slug, version, spec } = target.router;
   return { router: { slug, version }, ...(spec.nodes === null ? {} : { nodes: spec.nodes }) };
 }
 
-function ofSession({ session }: PlanRequest, { basis }: Ranking, { rows }: Sifted): Pick<DecisionRecord, "session"> {
+function sessionFields(
+  { session }: PlanRequest,
+  { basis }: Ranking,
+  { rows }: FilterResult,
+): Pick<DecisionRecord, "session"> {
   if (session === undefined) return {};
   const eligible = rows.some(({ endpoint }) => endpoint.id === session.endpoint);
   const use = basis === "session" ? "first" : eligible ? "weighed" : "not_eligible";
   return { session: { endpoint: session.endpoint, tokens: session.seenTokens, use } };
 }
 
-function candidate(place: number, index: number, considered: Considered): CandidateRecord {
+function candidate(place: number, index: number, considered: PlanInputs): CandidateRecord {
   const { sifted, ranking, onlyFirst } = considered;
   const row = sifted.rows[place];
   if (row === undefined) throw new Error("a ranking has a place that no row has");
@@ -128,12 +135,16 @@ function candidate(place: number, index: number, considered: Considered): Candid
   const scores = scoresAt(place, considered);
   if (onlyFirst && index > 0)
     return { ...head, outcome: "excluded", reason: "provider.allow_fallbacks: only the first is tried", scores };
-  const note = noteOn(place, ranking, sifted);
-  const reason = note === "" ? `choice ${index + 1}` : inOnePiece(`choice ${index + 1}${note}`);
+  const note = candidateNotes(place, ranking, sifted);
+  const reason = note === "" ? `choice ${index + 1}` : flattenString(`choice ${index + 1}${note}`);
   return { ...head, outcome: "planned", reason, scores };
 }
 
-function noteOn(place: number, { standings, shortlist, basis }: Ranking, { rows, pooled }: Sifted): string {
+function candidateNotes(
+  place: number,
+  { circuitStates, shortlist, basis }: Ranking,
+  { rows, pooled }: FilterResult,
+): string {
   const notes: string[] = [];
   if (rows[place]?.own !== undefined) notes.push("with the workspace's own key");
   const node = rows[place]?.node;
@@ -141,13 +152,13 @@ function noteOn(place: number, { standings, shortlist, basis }: Ranking, { rows,
   if (node?.isElsewhere === true) notes.push("through another instance");
   if (place >= pooled) notes.push("fallback");
   if (basis === "session" && shortlist[0] === place) notes.push("its session's endpoint");
-  if (standings?.get(place) === "aside") notes.push("set aside after failures");
-  if (standings?.get(place) === "probe") notes.push("may be probed");
+  if (circuitStates?.get(place) === "aside") notes.push("set aside after failures");
+  if (circuitStates?.get(place) === "probe") notes.push("may be probed");
   return notes.length === 0 ? "" : `, ${notes.join(", ")}`;
 }
 
 /** By part, with the figures behind it. What is not known is left out. */
-function scoresAt(place: number, { sifted, figures, scores, request }: Considered): Record<string, number> {
+function scoresAt(place: number, { sifted, figures, scores, request }: PlanInputs): Record<string, number> {
   const found: Record<string, number> = {};
   if (scores !== undefined && place < sifted.pooled) {
     const parts = scores.at(place);
@@ -162,15 +173,15 @@ function scoresAt(place: number, { sifted, figures, scores, request }: Considere
   if (figures.measured[place] !== undefined)
     found["expected_latency_ms"] = Math.round(10 * (figures.latencyMs[place] ?? 0)) / 10;
   found["expected_output_tokens"] = Math.round(figures.outputTokens[place] ?? 0);
-  const { session, demand } = request;
+  const { session, requirements } = request;
   if (session !== undefined && session.endpoint === sifted.rows[place]?.endpoint.id)
-    found["cached_tokens"] = Math.min(session.seenTokens, demand.inputTokens);
+    found["cached_tokens"] = Math.min(session.seenTokens, requirements.inputTokens);
   return found;
 }
 
 const rounded = (share: number | undefined) => Math.round(10_000 * (share ?? 0)) / 10_000;
 
-function fallenCandidate({ endpoint, stage, rule, reason }: Fallen): CandidateRecord {
+function excludedCandidate({ endpoint, stage, rule, reason }: ExcludedEndpoint): CandidateRecord {
   return {
     endpoint: endpoint.id,
     model: endpoint.model,
@@ -178,7 +189,7 @@ function fallenCandidate({ endpoint, stage, rule, reason }: Fallen): CandidateRe
     level: endpoint.sovereignty.level,
     outcome: "excluded",
     // A field of the request is named by its own words; a rule is named as callers know it.
-    reason: inOnePiece(stage === "capability" ? reason : `${rule}: ${reason}`),
+    reason: flattenString(stage === "capability" ? reason : `${rule}: ${reason}`),
     scores: null,
   };
 }

@@ -5,18 +5,18 @@ import { nthSmallest } from "../../kit/nth-smallest.ts";
 import { HOUR_MS, MINUTE_MS } from "../../kit/time.ts";
 import type { Price } from "../catalogue/catalogue.ts";
 import { expectedNanos, expectedUnitNanos, unitRates } from "./cost.ts";
-import { expectedMs, Health } from "./health.ts";
-import { Learned } from "./learned.ts";
-import { Sessions } from "./session.ts";
+import { expectedLatencyMs, LatencyTracker } from "./latency-tracker.ts";
+import { SessionAffinity } from "./session-affinity.ts";
+import { TrafficStats } from "./traffic-stats.ts";
 
 describe("latency", () => {
-  const of = (health: Health, nowMs: number, outputTokens: number) => {
+  const of = (health: LatencyTracker, nowMs: number, outputTokens: number) => {
     const measured = health.of("e", nowMs);
-    return measured === undefined ? undefined : Math.round(expectedMs(measured, outputTokens));
+    return measured === undefined ? undefined : Math.round(expectedLatencyMs(measured, outputTokens));
   };
 
   test("ROUTE-02 a stream shows its first byte and the time of each token, and both make up what is expected", () => {
-    const health = new Health();
+    const health = new LatencyTracker();
     expect(health.of("e", 0)).toBeUndefined();
     health.served("e", { firstByteMs: 200, totalMs: 1200, outputTokens: 100 }, 0);
     expect(of(health, 0, 100)).toBe(1200);
@@ -30,12 +30,12 @@ describe("latency", () => {
       [30_000, 512],
       [50, 0],
     ] as const) {
-      const health = new Health();
+      const health = new LatencyTracker();
       health.served("e", { firstByteMs: null, totalMs, outputTokens }, 0);
       expect(of(health, 0, outputTokens)).toBe(totalMs);
     }
     // A short one that took long waited; it does not say that every token takes so long.
-    const health = new Health();
+    const health = new LatencyTracker();
     health.served("e", { firstByteMs: null, totalMs: 1000, outputTokens: 2 }, 0);
     expect(of(health, 0, 512)).toBeLessThan(10_000);
   });
@@ -44,7 +44,7 @@ describe("latency", () => {
     const slow = { firstByteMs: 1000, totalMs: 1000, outputTokens: 0 };
     const fast = { firstByteMs: 0, totalMs: 0, outputTokens: 0 };
     const left = (gapMs: number) => {
-      const health = new Health();
+      const health = new LatencyTracker();
       health.served("e", slow, 0);
       health.served("e", fast, gapMs);
       return of(health, gapMs, 0) ?? Number.NaN;
@@ -52,7 +52,7 @@ describe("latency", () => {
     expect(left(0)).toBe(800);
     expect(left(10 * MINUTE_MS)).toBe(400);
     expect(left(5 * HOUR_MS)).toBe(0);
-    const health = new Health();
+    const health = new LatencyTracker();
     health.served("e", slow, 0);
     expect(of(health, 23 * HOUR_MS, 0)).toBe(1000);
     expect(of(health, 25 * HOUR_MS, 0)).toBeUndefined();
@@ -62,7 +62,7 @@ describe("latency", () => {
 describe("latency that several instances measure", () => {
   const MAX = 256;
   const stream = (firstByteMs: number) => ({ firstByteMs, totalMs: firstByteMs, outputTokens: 0 });
-  const meet = (all: readonly Health[], nowMs: number) => {
+  const meet = (all: readonly LatencyTracker[], nowMs: number) => {
     const said = all.map((one) => one.said(nowMs, MAX));
     for (const [place, one] of all.entries())
       one.hear(
@@ -70,23 +70,23 @@ describe("latency that several instances measure", () => {
         nowMs,
       );
   };
-  const seen = (one: Health, nowMs: number) => Math.round(one.of("e", nowMs)?.firstByteMs ?? Number.NaN);
+  const seen = (one: LatencyTracker, nowMs: number) => Math.round(one.of("e", nowMs)?.firstByteMs ?? Number.NaN);
 
   test("SCALE-02 ROUTE-02 all of them plan by the same numbers, whoever measured, also one that has just begun", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.nat(2), fc.constantFrom("e", "f"), fc.nat(5000), fc.nat(MINUTE_MS)), { maxLength: 60 }),
         (answers) => {
-          const all = [new Health(), new Health(), new Health()];
+          const all = [new LatencyTracker(), new LatencyTracker(), new LatencyTracker()];
           let nowMs = HOUR_MS;
           for (const [at, endpoint, firstByteMs, passedMs] of answers) {
             nowMs += passedMs;
             all[at]?.served(endpoint, stream(firstByteMs), nowMs);
             if (passedMs % 2 === 0) meet(all, nowMs);
           }
-          const fresh = new Health();
+          const fresh = new LatencyTracker();
           meet([...all, fresh], nowMs);
-          const figures = (one: Health, endpoint: string) => {
+          const figures = (one: LatencyTracker, endpoint: string) => {
             const { firstByteMs, atMs } = one.of(endpoint, nowMs) ?? {};
             return firstByteMs === undefined ? undefined : [Math.round(firstByteMs * 1000), atMs];
           };
@@ -103,7 +103,7 @@ describe("latency that several instances measure", () => {
   });
 
   test("SCALE-02 ROUTE-02 what was measured by more answers weighs more, and little once another has measured since", () => {
-    const [one, other] = [new Health(), new Health()];
+    const [one, other] = [new LatencyTracker(), new LatencyTracker()];
     for (let at = 0; at < 50; at += 1) one.served("e", stream(1000), 0);
     other.served("e", stream(100), 0);
     meet([one, other], 0);
@@ -120,7 +120,7 @@ describe("latency that several instances measure", () => {
   });
 
   test("SCALE-02 ROUTE-02 one whose word is gone is forgotten, and a clock that is ahead makes nothing newer than now", () => {
-    const [one, other] = [new Health(), new Health()];
+    const [one, other] = [new LatencyTracker(), new LatencyTracker()];
     one.served("e", stream(100), 0);
     other.served("e", stream(900), HOUR_MS);
     one.hear([other.said(HOUR_MS, MAX)], 0);
@@ -134,7 +134,7 @@ describe("latency that several instances measure", () => {
 });
 
 test("ROUTE-02 the expected output follows the traffic of each model and never exceeds the request's limit", () => {
-  const learned = new Learned();
+  const learned = new TrafficStats();
   expect(learned.outputTokens("m", undefined)).toBe(512);
   expect(learned.outputTokens("m", 100)).toBe(100);
   learned.answered("m", 1512, undefined);
@@ -145,7 +145,7 @@ test("ROUTE-02 the expected output follows the traffic of each model and never e
 });
 
 test("ROUTE-02 answers that were cut at their caller's limit do not make a model look cheap to others", () => {
-  const learned = new Learned();
+  const learned = new TrafficStats();
   for (let answers = 0; answers < 100; answers += 1) learned.answered("m", 1, 1);
   expect(learned.outputTokens("m", undefined)).toBe(512);
   // It wrote at least so much.
@@ -154,7 +154,7 @@ test("ROUTE-02 answers that were cut at their caller's limit do not make a model
 });
 
 test("ROUTE-06 sessions are kept apart by workspace, for a while, and their cache for a shorter one", () => {
-  const sessions = new Sessions();
+  const sessions = new SessionAffinity();
   sessions.served("ws_1", "s", { endpoint: "e", seenTokens: 700 }, 0);
   expect(sessions.of("ws_1", "s", 4 * MINUTE_MS)).toEqual({ endpoint: "e", seenTokens: 700 });
   expect(sessions.of("ws_1", "s", 6 * MINUTE_MS)).toEqual({ endpoint: "e", seenTokens: 0 });
@@ -228,7 +228,7 @@ test("the value at a place is the one that sorting would put there", () => {
 });
 
 test("PORTAL-10 an operator sees the middle and the slow end of the last answers, and of streams when they began", () => {
-  const health = new Health();
+  const health = new LatencyTracker();
   expect(health.recent("a")).toBeUndefined();
   for (let ms = 1; ms <= 100; ms += 1) health.served("a", { firstByteMs: null, totalMs: ms, outputTokens: 1 }, 0);
   expect(health.recent("a")).toEqual({ answers: 100, total: { p50Ms: 50, p95Ms: 95 }, firstByte: null });

@@ -1,8 +1,16 @@
 import type { Clock } from "../../kit/clock.ts";
-import { type Heard, heardFrom, refutedBy, type Said, type SetAside, type Turn, waitMs } from "./heard-aside.ts";
-import type { Breakers, Standing } from "./standing.ts";
+import type { CircuitState, CircuitStateReader } from "./circuit-state.ts";
+import {
+  type CircuitReport,
+  mergeReports,
+  type OpenCircuitReport,
+  type ProbeOrder,
+  probeDelayMs,
+  type RemoteCircuit,
+  refutationsIn,
+} from "./remote-circuit-state.ts";
 
-export type BreakerRules = {
+export type CircuitBreakerRules = {
   /** So many failures in a row set an endpoint aside; 0: nobody is ever set aside. */
   readonly failuresInARow: number;
   /** For how long the first time; each further time adds as much again. */
@@ -10,9 +18,9 @@ export type BreakerRules = {
   readonly asideMsMax: number;
 };
 
-export const BREAKER_RULES: BreakerRules = { failuresInARow: 5, asideMs: 30_000, asideMsMax: 300_000 };
+export const CIRCUIT_BREAKER_RULES: CircuitBreakerRules = { failuresInARow: 5, asideMs: 30_000, asideMsMax: 300_000 };
 
-type State = {
+type LocalCircuit = {
   failures: number;
   /** How often it was set aside without having served since. */
   times: number;
@@ -26,18 +34,18 @@ type State = {
 };
 
 /** What became of an endpoint's attempts since the process began. */
-type Book = { served: number; failed: number; timesAside: number; lastFailedAtMs: number | null };
+type AttemptCounts = { served: number; failed: number; timesAside: number; lastFailedAtMs: number | null };
 
 /** Others stay away from an endpoint that is being probed for as long as this is said again. */
 const PROBE_LEASE_MS = 5_000;
 
-const FIRST: Turn = { place: 0, of: 1 };
+const ONLY_INSTANCE: ProbeOrder = { place: 0, of: 1 };
 
-const NOTHING_YET: Readonly<Book> = { served: 0, failed: 0, timesAside: 0, lastFailedAtMs: null };
+const NO_ATTEMPTS: Readonly<AttemptCounts> = { served: 0, failed: 0, timesAside: 0, lastFailedAtMs: null };
 
 /** How an endpoint stands, for who looks after the gateway. */
-type EndpointState = Readonly<Book> & {
-  readonly standing: Standing;
+type CircuitStatus = Readonly<AttemptCounts> & {
+  readonly standing: CircuitState;
   readonly failuresInARow: number;
   /** How long it is left alone from now on; null: it is not. */
   readonly asideForMs: number | null;
@@ -48,33 +56,33 @@ type EndpointState = Readonly<Book> & {
  * of a pool: who is set aside is tried last, so a pool in which everyone fails still has someone to try. What other
  * instances have set aside counts here as well, until one of them, or this one, was served.
  */
-export class EndpointBreakers implements Breakers {
+export class CircuitBreakers implements CircuitStateReader {
   readonly #clock: Clock;
-  readonly #rules: BreakerRules;
+  readonly #rules: CircuitBreakerRules;
   /** Only endpoints that failed since they last served: bounded by the catalogue, and mostly empty. */
-  readonly #troubled = new Map<string, State>();
+  readonly #troubled = new Map<string, LocalCircuit>();
   /** Endpoints that were ever asked; bounded by the catalogue. */
-  readonly #books = new Map<string, Book>();
+  readonly #books = new Map<string, AttemptCounts>();
   /** What other instances have set aside; empty where there are none. */
-  #heard = new Map<string, Heard>();
+  #heard = new Map<string, RemoteCircuit>();
   /** Endpoints that served although another instance had set them aside: when it had. */
   readonly #refuted = new Map<string, number>();
-  #turn = FIRST;
+  #turn = ONLY_INSTANCE;
   #changed: () => void = () => undefined;
 
-  constructor(clock: Clock, rules: BreakerRules = BREAKER_RULES) {
+  constructor(clock: Clock, rules: CircuitBreakerRules = CIRCUIT_BREAKER_RULES) {
     this.#clock = clock;
     this.#rules = rules;
   }
 
-  standingOf(endpointId: string): Standing {
+  standingOf(endpointId: string): CircuitState {
     if (this.#isQuiet) return "in";
     const state = this.#troubled.get(endpointId);
     const heard = this.#heard.get(endpointId);
-    const asideUntilMs = laterOf(state, heard);
+    const asideUntilMs = latestOpenUntil(state, heard);
     if (asideUntilMs === 0) return "in";
     if (state?.probing === "yes" || heard?.probing === "yes") return "aside";
-    const turnMs = waitMs(this.#turn, timesOf(state, heard));
+    const turnMs = probeDelayMs(this.#turn, highestOpenCount(state, heard));
     return this.#clock.monotonicMs() < asideUntilMs + turnMs ? "aside" : "probe";
   }
 
@@ -123,12 +131,12 @@ export class EndpointBreakers implements Breakers {
     book.lastFailedAtMs = this.#clock.nowMs();
     if (this.#rules.failuresInARow === 0) return;
     const heard = this.#heard.get(endpointId);
-    const state = this.#troubled.get(endpointId) ?? { ...UNTROUBLED };
+    const state = this.#troubled.get(endpointId) ?? { ...CLOSED_CIRCUIT };
     this.#troubled.set(endpointId, state);
     const { failuresInARow, asideMs, asideMsMax } = this.#rules;
     const nowMs = this.#clock.monotonicMs();
     const isProbe = state.probing === "yes" || heard?.probing === "yes";
-    const wasAside = nowMs < laterOf(state, heard);
+    const wasAside = nowMs < latestOpenUntil(state, heard);
     state.failures += 1;
     const asideBefore = state.asideUntilMs;
     if (retryAfterMs !== undefined) {
@@ -136,7 +144,7 @@ export class EndpointBreakers implements Breakers {
       // It did answer, and its word is for all.
       state.isDoubted = false;
     } else if (isProbe || (state.failures >= failuresInARow && !wasAside)) {
-      state.times = timesOf(state, heard) + 1;
+      state.times = highestOpenCount(state, heard) + 1;
       state.failures = 0;
       state.asideUntilMs = nowMs + Math.min(state.times * asideMs, asideMsMax);
     }
@@ -157,9 +165,9 @@ export class EndpointBreakers implements Breakers {
   }
 
   /** What this instance found out by itself, for the others. */
-  said(): Said {
+  said(): CircuitReport {
     const leaseMs = this.#clock.nowMs() + PROBE_LEASE_MS;
-    const aside: SetAside[] = [];
+    const aside: OpenCircuitReport[] = [];
     for (const [endpoint, { asideUntilMs, sinceMs, untilMs, times, probing, isDoubted }] of this.#troubled)
       if (asideUntilMs > 0 && !isDoubted)
         aside.push({ endpoint, sinceMs, untilMs: probing === "yes" ? leaseMs : untilMs, times });
@@ -169,24 +177,29 @@ export class EndpointBreakers implements Breakers {
   }
 
   /** What every other instance says now, in place of what they said before. */
-  hear(said: readonly Said[], turn: Turn): void {
+  hear(said: readonly CircuitReport[], turn: ProbeOrder): void {
     if (this.#rules.failuresInARow === 0) return;
     this.#turn = turn;
-    const byOthers = refutedBy(said);
+    const byOthers = refutationsIn(said);
     for (const [endpoint, state] of this.#troubled)
       if (state.asideUntilMs > 0 && state.sinceMs <= (byOthers.get(endpoint) ?? 0)) state.isDoubted = true;
     const spokenOf = new Set(said.flatMap(({ aside }) => aside.map(({ endpoint }) => endpoint)));
     for (const endpoint of this.#refuted.keys()) if (!spokenOf.has(endpoint)) this.#refuted.delete(endpoint);
-    const refuted = refutedBy([...said, this.said()]);
-    this.#heard = heardFrom(said, { refuted, before: this.#heard, clock: this.#clock, maxMs: this.#rules.asideMsMax });
+    const refuted = refutationsIn([...said, this.said()]);
+    this.#heard = mergeReports(said, {
+      refuted,
+      before: this.#heard,
+      clock: this.#clock,
+      maxMs: this.#rules.asideMsMax,
+    });
   }
 
-  stateOf(endpointId: string): EndpointState {
+  stateOf(endpointId: string): CircuitStatus {
     const state = this.#troubled.get(endpointId);
-    const asideUntilMs = laterOf(state, this.#heard.get(endpointId));
+    const asideUntilMs = latestOpenUntil(state, this.#heard.get(endpointId));
     const leftMs = asideUntilMs - this.#clock.monotonicMs();
     return {
-      ...(this.#books.get(endpointId) ?? NOTHING_YET),
+      ...(this.#books.get(endpointId) ?? NO_ATTEMPTS),
       standing: this.standingOf(endpointId),
       failuresInARow: state?.failures ?? 0,
       asideForMs: asideUntilMs === 0 || leftMs <= 0 ? null : leftMs,
@@ -204,16 +217,16 @@ export class EndpointBreakers implements Breakers {
     return this.#troubled.size === 0 && this.#heard.size === 0;
   }
 
-  #bookOf(endpointId: string): Book {
+  #bookOf(endpointId: string): AttemptCounts {
     const known = this.#books.get(endpointId);
     if (known !== undefined) return known;
-    const book = { ...NOTHING_YET };
+    const book = { ...NO_ATTEMPTS };
     this.#books.set(endpointId, book);
     return book;
   }
 }
 
-const UNTROUBLED: Readonly<State> = {
+const CLOSED_CIRCUIT: Readonly<LocalCircuit> = {
   failures: 0,
   times: 0,
   asideUntilMs: 0,
@@ -223,10 +236,10 @@ const UNTROUBLED: Readonly<State> = {
   isDoubted: false,
 };
 
-function laterOf(state: State | undefined, heard: Heard | undefined): number {
+function latestOpenUntil(state: LocalCircuit | undefined, heard: RemoteCircuit | undefined): number {
   return Math.max(state?.asideUntilMs ?? 0, heard?.asideUntilMs ?? 0);
 }
 
-function timesOf(state: State | undefined, heard: Heard | undefined): number {
+function highestOpenCount(state: LocalCircuit | undefined, heard: RemoteCircuit | undefined): number {
   return Math.max(state?.times ?? 0, heard?.times ?? 0);
 }
