@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { stateWithAlerts } from "./app/alerts/state-with-alerts.ts";
-import type { ManageDeps, Readers, TenancyDeps } from "./app/manage/deps.ts";
+import type { ManageDeps, RequestDecoders, TenancyDeps } from "./app/manage/deps.ts";
 import { turnsOfCallers } from "./app/manage/membership.ts";
-import { Bookings } from "./app/manage/money/ledger-poster.ts";
-import { fleetTurns } from "./app/manage/mutation-lock.ts";
+import { LedgerPoster } from "./app/manage/money/ledger-poster.ts";
+import { fleetMutationLock } from "./app/manage/mutation-lock.ts";
 import type { Captures } from "./app/pipeline/content-captures.ts";
 import type { Gateway } from "./app/pipeline/gateway-deps.ts";
 import { overseenResponses } from "./app/responses/end-work.ts";
@@ -104,7 +104,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: WorkerCo
   const sharing = await openSharing(config, { place, ids, log, joined });
   const { fleet } = sharing;
   const state = stateWithAlerts(sharing.state, monitor);
-  const turns = fleetTurns(fleet);
+  const turns = fleetMutationLock(fleet);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
   const personOf: Managers["personOf"] = (headers) => people.personOf(headers);
   const edge = openEdge({ ...ground, config, clock, state, fleet, adminToken, personOf });
@@ -137,8 +137,8 @@ export async function start(config: Config, prepare?: Prepare, joined?: WorkerCo
   });
   const bounds = boundsOf(config);
   metrics.registerGauges(gaugesOf(edge, books, { ...bounds, nodes, sharing }));
-  const captured = store.captures(vault);
-  const captures = await openCaptures(config, captured, directory, log);
+  const captureStore = store.captures(vault);
+  const captures = await openCaptures(config, captureStore, directory, log);
   const gateway: Gateway = {
     ...{ ...TIME, snapshot, connections, ...routing, ownKeys: held, nodes, ...bounds, state, transport, captures },
     journal: books.journal,
@@ -153,20 +153,40 @@ export async function start(config: Config, prepare?: Prepare, joined?: WorkerCo
   };
   const disk = await watchDiskSpace(place.dataDir, config.GATEWAY_DISK_FREE_MIN_BYTES);
   const responses = await openKept({ config, store, vault, directory, disk, sharing, ids, log }, gateway);
-  const bookings = new Bookings({ state, ledger: store.ledger, clock, filling: () => sharing.filling });
-  const tenancy: TenancyDeps = { store, directory, state, bookings, captures, clock, ids, snapshot };
+  const ledgerPoster = new LedgerPoster({
+    state,
+    ledger: store.ledger,
+    clock,
+    walletGeneration: () => sharing.filling,
+  });
+  const tenancy: TenancyDeps = { store, directory, state, ledgerPoster, captures, clock, ids, snapshot };
   // What ends at its date is asked of nobody, also where a caller's change has set the clock for it.
-  const money = await openPayments(config, { ...tenancy, store, inTurn: turns, caughtUp: caughtUp.all }, log);
-  const inTurn = turnsOfCallers({ directory, clock, store }, turns);
-  const rates = openRates(config, { tenancy, store: store.rates, book: rateBook, inTurn, fleet, log, transport });
+  const money = await openPayments(config, { ...tenancy, store, mutationLock: turns, caughtUp: caughtUp.all }, log);
+  const mutationLock = turnsOfCallers({ directory, clock, store }, turns);
+  const rates = openRates(config, {
+    tenancy,
+    store: store.rates,
+    rateBook: rateBook,
+    mutationLock,
+    fleet,
+    log,
+    transport,
+  });
   const copies = reloading({ ...gateway, ...ground, store, ownKeys, captures, prober, reloadKeys });
-  const people = openPeopleRoom(config, { ...ground, store, vault, copies, origin, inTurn, adminToken });
+  const people = openPeopleRoom(config, { ...ground, store, vault, copies, origin, inTurn: mutationLock, adminToken });
   const standing = { ready: false };
   const manage: ManageDeps = {
     ...manageSettings(config),
     ...{ ...tenancy, store, connections, responses: overseenResponses(responses), ownKeys, rates, prober },
-    ...{ captured, alerts, caughtUp: caughtUp.soon, planning: gateway, endpoints: gateway, payments: money.payments },
-    nodes: { held: nodes, max: config.GATEWAY_NODES_MAX, instance: fleet.id },
+    ...{
+      captureStore,
+      alerts,
+      awaitIngest: caughtUp.soon,
+      planning: gateway,
+      endpoints: gateway,
+      payments: money.payments,
+    },
+    nodes: { registry: nodes, max: config.GATEWAY_NODES_MAX, instance: fleet.id },
     ...{ masterKey: { rotation, timers: systemTimers }, timers: systemTimers },
     checks: checksNow(config, { ...ground, store, books, bounds, disk, rotation, alerts, prober, sharing, logExport }),
   };
@@ -176,7 +196,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: WorkerCo
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
     ...transcriptionHandlers(gateway, await uploadsOf(config, place.dataDir, disk)),
     ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: caughtUp.soon }),
-    ...managementHandlers(manage, people, inTurn),
+    ...managementHandlers(manage, people, mutationLock),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsOf(edge, standing, { metrics, joined, adminToken }),
   });
@@ -327,7 +347,7 @@ async function closeAll(parts: readonly ({ close(): unknown } | undefined)[]): R
 }
 
 /** How requests are read when it is asked what would become of them. */
-const READERS: Readers = {
+const READERS: RequestDecoders = {
   chat: decodeChat,
   messages: (bytes) => decodeMessage(bytes, { headers: {} }),
   responses: decodeResponse,

@@ -52,7 +52,7 @@ export function alertCheck(alerts: Alerts): Check {
   return {
     name: "alerts",
     run: async () => {
-      const rules = alerts.watch.allRules();
+      const rules = alerts.monitor.allRules();
       const mailed = rules.filter((one) => alerts.recipientsOf(one).length > 0);
       const deaf = rules.filter((one) => one.webhook === null && !mailed.includes(one));
       const detail = [`workspaces with rules: ${rules.length}`];

@@ -1,4 +1,4 @@
-import type { People } from "../app/accounts/accounts.ts";
+import type { Accounts } from "../app/accounts/accounts.ts";
 import type { TenancyDeps } from "../app/manage/deps.ts";
 import { firstStart } from "../app/manage/tenancy/first-start.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
@@ -6,7 +6,7 @@ import type { Store } from "../io/store/sql/store.ts";
 
 const FIRST_START = "first_start";
 
-type First = { readonly store: Store; readonly tenancy: TenancyDeps; readonly fleet: Fleet; readonly people: People };
+type First = { readonly store: Store; readonly tenancy: TenancyDeps; readonly fleet: Fleet; readonly people: Accounts };
 type FirstWords = { readonly firstKey?: string | undefined; readonly setupLink?: string | undefined };
 
 /** What the first start shows, once. */

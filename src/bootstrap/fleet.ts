@@ -1,5 +1,5 @@
-import type { Check, OwnKeyRoom } from "../app/manage/deps.ts";
-import { spentBefore } from "../app/manage/money/spend-history.ts";
+import type { Check, OwnKeyManagement } from "../app/manage/deps.ts";
+import { recentSpend } from "../app/manage/money/spend-history.ts";
 import type { Captures } from "../app/pipeline/content-captures.ts";
 import type { Prober } from "../app/prober/prober.ts";
 import type { SharedState } from "../domain/admission/shared-state.ts";
@@ -135,7 +135,7 @@ async function onRedis(config: Config, url: string, parts: InstanceParts): Promi
         instanceIds: () => fleet.knownInstanceIds(),
         flushJournal: () => books.flush(),
         balances: () => store.ledger.wallets(),
-        dailySpends: () => spentBefore(store.rollups, directory, systemClock.nowMs()),
+        dailySpends: () => recentSpend(store.rollups, directory, systemClock.nowMs()),
         uses: () => usesIn(store, config.GATEWAY_IDEMPOTENCY_KEYS_MAX),
         get discoveryMs() {
           return fleet.discoveryMs;
@@ -234,7 +234,7 @@ async function usesIn(store: Store, keysMax: number) {
 export type Copies = {
   readonly store: Store;
   readonly directory: Directory;
-  readonly ownKeys: Pick<OwnKeyRoom, "reload">;
+  readonly ownKeys: Pick<OwnKeyManagement, "reload">;
   readonly nodes: Nodes;
   readonly watch: AlertMonitor;
   readonly captures: Captures;

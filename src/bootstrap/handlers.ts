@@ -1,8 +1,8 @@
 import path from "node:path";
-import type { People } from "../app/accounts/accounts.ts";
+import type { Accounts } from "../app/accounts/accounts.ts";
 import type { Handler } from "../app/exchange.ts";
-import type { InTurn, ManageDeps } from "../app/manage/deps.ts";
-import { guarded } from "../app/manage/guard.ts";
+import type { ManageDeps, MutationLock } from "../app/manage/deps.ts";
+import { guardRoutes } from "../app/manage/guard.ts";
 import { manageHandlers } from "../app/manage/handlers.ts";
 import { paymentHandlers } from "../app/manage/money/payments.ts";
 import type { Gateway } from "../app/pipeline/gateway-deps.ts";
@@ -33,8 +33,8 @@ import type { WorkerContext } from "../io/workers/worker-context.ts";
 import { PROJECT_ROOT } from "../settings/config.ts";
 
 /** What people and operators call, and payment providers. */
-export function managementHandlers(deps: ManageDeps, people: People, inTurn: InTurn): Record<string, Handler> {
-  const ofPeople = { ...people.openHandlers, ...guarded(deps, PEOPLE_ROUTES, people.managedHandlers) };
+export function managementHandlers(deps: ManageDeps, people: Accounts, inTurn: MutationLock): Record<string, Handler> {
+  const ofPeople = { ...people.openHandlers, ...guardRoutes(deps, PEOPLE_ROUTES, people.managedHandlers) };
   const room = { ...deps, inTurn };
   return { ...manageHandlers(room), ...paymentHandlers(room), ...ofPeople };
 }

@@ -1,5 +1,5 @@
-import type { People } from "../app/accounts/accounts.ts";
-import type { Money } from "../app/manage/money/money-jobs.ts";
+import type { Accounts } from "../app/accounts/accounts.ts";
+import type { MoneyJobs } from "../app/manage/money/money-jobs.ts";
 import type { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
 import { LogRetention } from "../app/manage/records/log-retention.ts";
 import type { Captures } from "../app/pipeline/content-captures.ts";
@@ -23,8 +23,8 @@ type Swept = {
   readonly responses: SweptResponses & { readonly gateway: { readonly idempotency: Pick<IdempotencyLookup, "sweep"> } };
   readonly rotation: Pick<MasterKeyRotation, "finish" | "retry" | "stop">;
   readonly retention: Pick<LogRetention, "run" | "stop">;
-  readonly money: Pick<Money, "run" | "stop">;
-  readonly people: Pick<People, "sweep">;
+  readonly money: Pick<MoneyJobs, "run" | "stop">;
+  readonly people: Pick<Accounts, "sweep">;
   readonly fleet: Pick<Fleet, "isLeader">;
 };
 

@@ -1,7 +1,7 @@
 import path from "node:path";
 import { exportLine } from "../app/log-export/export-line.ts";
 import { LogExport, type SendRecords } from "../app/log-export/log-export.ts";
-import { queuedOnTheWay } from "../app/log-export/queueing-sink.ts";
+import { withExportQueue } from "../app/log-export/queueing-sink.ts";
 import { webhookTarget } from "../app/log-export/webhook-target.ts";
 import type { Check } from "../app/manage/deps.ts";
 import type { Gateway } from "../app/pipeline/gateway-deps.ts";
@@ -213,7 +213,7 @@ function openLogExport(config: Config, parts: LogExportParts): LogExporting {
     sink:
       names.length === 0
         ? store
-        : queuedOnTheWay(store, { outbox: store.logOutbox, log: store.log, targets: names, clock: systemClock, lost }),
+        : withExportQueue(store, { outbox: store.logOutbox, log: store.log, targets: names, clock: systemClock, lost }),
     start: () => logExport.start(),
     get statuses() {
       return logExport.statuses;
@@ -234,7 +234,7 @@ export function queueingSink(config: Config, store: Store, log: Logger): RecordS
       { err: error, records: count },
       "requests cannot be queued for the export of the log; they are in the log alone",
     );
-  return queuedOnTheWay(store, { outbox: store.logOutbox, log: store.log, targets, clock: systemClock, lost });
+  return withExportQueue(store, { outbox: store.logOutbox, log: store.log, targets, clock: systemClock, lost });
 }
 
 /** Where the operator wants the request log. */

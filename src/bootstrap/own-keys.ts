@@ -1,4 +1,4 @@
-import type { OwnKeyRoom } from "../app/manage/deps.ts";
+import type { OwnKeyManagement } from "../app/manage/deps.ts";
 import type { Endpoint, Snapshot } from "../domain/catalogue/catalogue.ts";
 import { type OwnKey, ownKeyEncryptionContext, type SealedOwnKey } from "../domain/tenancy/own-key.ts";
 import { platformKeyEncryptionContext } from "../domain/tenancy/platform-key.ts";
@@ -35,14 +35,14 @@ type OwnKeyDeps = {
 };
 
 /** What is done with keys at providers: read, sealed, and tried there. Those that are kept are opened. */
-export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKeyRoom> {
-  const { held, vault, transport, addresses, accountsAlone } = deps;
+export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKeyManagement> {
+  const { held: registry, vault, transport, addresses, accountsAlone } = deps;
   const snapshot = deps.snapshot();
   const ways = { transport, clock: systemClock, timers: systemTimers };
   const reading = { ...ways, snapshot, tokenUris: GOOGLE_TOKEN_URIS, accountsAlone };
-  const room: OwnKeyRoom = {
-    held,
-    read: (text, provider) => readOwnKey(text, provider, reading),
+  const room: OwnKeyManagement = {
+    registry,
+    parse: (text, provider) => readOwnKey(text, provider, reading),
     seal: (slot, secret) => vault.seal(slot, secret),
     reload: (workspaceId) =>
       workspaceId === null ? reloadPlatformKeys(store, room, deps) : reloadOwnKeys(store, room, deps, workspaceId),
@@ -61,7 +61,7 @@ export async function openOwnKeys(store: Store, deps: OwnKeyDeps): Promise<OwnKe
 }
 
 /** The platform's credentials as the store has them now, in the place of those that were known. */
-async function reloadPlatformKeys(store: Store, room: OwnKeyRoom, deps: OwnKeyDeps) {
+async function reloadPlatformKeys(store: Store, room: OwnKeyManagement, deps: OwnKeyDeps) {
   const { connections } = deps;
   const now = await store.platformKeys.all();
   for (const provider of connections.keptProviders)
@@ -78,7 +78,7 @@ async function reloadPlatformKeys(store: Store, room: OwnKeyRoom, deps: OwnKeyDe
 }
 
 /** A workspace's own keys as the store has them now, in the place of those that were known. */
-async function reloadOwnKeys(store: Store, room: OwnKeyRoom, deps: OwnKeyDeps, workspaceId: string) {
+async function reloadOwnKeys(store: Store, room: OwnKeyManagement, deps: OwnKeyDeps, workspaceId: string) {
   const { held } = deps;
   const now = await store.ownKeys.all(workspaceId);
   const before = held.of(workspaceId)?.keys;
@@ -97,7 +97,7 @@ function isDescribed(known: OwnKey, now: OwnKey): boolean {
   return isAsChanged && known.testedAtMs === now.testedAtMs;
 }
 
-async function openOwnKey({ key, sealed }: SealedOwnKey, room: OwnKeyRoom, deps: OwnKeyDeps) {
+async function openOwnKey({ key, sealed }: SealedOwnKey, room: OwnKeyManagement, deps: OwnKeyDeps) {
   const { provider } = key;
   const read = await opened(
     { slot: ownKeyEncryptionContext(key), sealed, provider, whose: "a workspace's own" },
@@ -117,13 +117,13 @@ type Sealed = {
 };
 
 /** Undefined, and told, where it does not open or is of no use any more. Throws where SQL is away: that says nothing of it. */
-async function opened({ slot, sealed, provider, whose }: Sealed, room: OwnKeyRoom, { vault, log }: OwnKeyDeps) {
+async function opened({ slot, sealed, provider, whose }: Sealed, room: OwnKeyManagement, { vault, log }: OwnKeyDeps) {
   const about = { workspace: slot.workspaceId, provider };
   const secret = await vault.open(slot, sealed).catch((error: unknown) => {
     if (error instanceof StoreError) throw error;
     return undefined;
   });
-  const read = secret === undefined ? undefined : room.read(secret, provider);
+  const read = secret === undefined ? undefined : room.parse(secret, provider);
   if (read === undefined) log.warn(about, `${whose} provider key does not open: connect it again`);
   else if ("problem" in read) log.warn(about, `${whose} provider key is of no use: ${read.problem}`);
   else return read;

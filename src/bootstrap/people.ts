@@ -1,7 +1,7 @@
-import { openPeople, type People } from "../app/accounts/accounts.ts";
-import type { Oidc, PeopleDeps } from "../app/accounts/accounts-deps.ts";
-import { Tries } from "../app/accounts/login-throttle.ts";
-import type { InTurn } from "../app/manage/deps.ts";
+import { type Accounts, openAccounts } from "../app/accounts/accounts.ts";
+import type { AccountsDeps, OidcProvider } from "../app/accounts/accounts-deps.ts";
+import { LoginThrottle } from "../app/accounts/login-throttle.ts";
+import type { MutationLock } from "../app/manage/deps.ts";
 import type { CacheReloader } from "../domain/fleet/fleet.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { type EncryptionContext, GATEWAY_DATA_KEY, type Vault } from "../domain/tenancy/vault.ts";
@@ -32,25 +32,25 @@ type Parts = {
   readonly ids: IdGenerator;
   readonly log: Logger;
   readonly origin: string;
-  readonly inTurn: InTurn;
+  readonly inTurn: MutationLock;
   readonly transport: Transport;
   readonly adminToken: string;
 };
 
-export function openPeopleRoom(config: Config, parts: Parts): People {
-  const { store, vault, directory, copies, ids, log, origin, inTurn, adminToken } = parts;
-  return openPeople({
+export function openPeopleRoom(config: Config, parts: Parts): Accounts {
+  const { store, vault, directory, copies: cacheReloader, ids, log, origin, inTurn: mutationLock, adminToken } = parts;
+  return openAccounts({
     store,
     directory,
-    copies,
+    cacheReloader,
     ids,
     origin,
-    inTurn,
+    mutationLock,
     adminToken,
     clock: systemClock,
     makeToken: () => randomToken(TOKEN_BYTES),
     hasher: passwordHasher(),
-    tries: new Tries(
+    loginThrottle: new LoginThrottle(
       {
         perAddress: config.GATEWAY_SIGN_IN_ADDRESS_TRIES,
         perAccount: config.GATEWAY_SIGN_IN_ACCOUNT_TRIES,
@@ -86,7 +86,7 @@ function keptSecret(meta: MetaStore, vault: Vault): () => Promise<string> {
   };
 }
 
-function oidcOf(config: Config, transport: Transport): Oidc | null {
+function oidcOf(config: Config, transport: Transport): OidcProvider | null {
   const { GATEWAY_OIDC_ISSUER: issuer, GATEWAY_OIDC_CLIENT_ID: clientId } = config;
   const { GATEWAY_OIDC_CLIENT_SECRET: clientSecret, GATEWAY_OIDC_NAME: name } = config;
   return issuer === null || clientId === null || clientSecret === null
@@ -95,7 +95,7 @@ function oidcOf(config: Config, transport: Transport): Oidc | null {
 }
 
 /** Mails about accounts leave beside the call; one that did not is in the log, without what was in it. */
-function mailOf(config: Config, ids: IdGenerator, log: Logger): PeopleDeps["mail"] {
+function mailOf(config: Config, ids: IdGenerator, log: Logger): AccountsDeps["mail"] {
   const { GATEWAY_SMTP_URL: server, GATEWAY_MAIL_FROM: from } = config;
   if (server === null || from === null) return null;
   const mailer = smtpMailer(server, from, MAIL_TIMEOUT_MS);

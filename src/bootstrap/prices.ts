@@ -1,6 +1,6 @@
-import { type RateParts, RateRoom } from "../app/manage/money/exchange-rate-updater.ts";
-import { type Money, openMoney } from "../app/manage/money/money-jobs.ts";
-import type { ExpiryDeps } from "../app/manage/money/promotions.ts";
+import { ExchangeRateUpdater, type ExchangeRateUpdaterDeps } from "../app/manage/money/exchange-rate-updater.ts";
+import { type MoneyJobs, openMoneyJobs } from "../app/manage/money/money-jobs.ts";
+import type { PromotionExpiryDeps } from "../app/manage/money/promotions.ts";
 import { MarginRegistry, NO_MARGIN, parseMargin } from "../domain/billing/margin.ts";
 import { type RateBook, type RateRow, seedRates } from "../domain/catalogue/rates.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
@@ -43,22 +43,22 @@ export async function openPrices(
   return margins;
 }
 
-type RateDeps = Pick<RateParts, "tenancy" | "store" | "book" | "inTurn"> & {
+type RateDeps = Pick<ExchangeRateUpdaterDeps, "tenancy" | "store" | "book" | "inTurn"> & {
   readonly fleet: Pick<Fleet, "isLeader">;
   readonly log: Logger;
   readonly transport: Transport;
 };
 
 /** Exchange rates while the gateway runs; they are fetched where the operator has named an address. */
-export function openRates(config: Config, { fleet, log, transport, ...parts }: RateDeps): RateRoom {
+export function openRates(config: Config, { fleet, log, transport, ...parts }: RateDeps): ExchangeRateUpdater {
   const { GATEWAY_RATES_URL: address, GATEWAY_RATES_EVERY: every, GATEWAY_RATES_STALE_DAYS: staleDays } = config;
-  const rates = new RateRoom({
+  const rates = new ExchangeRateUpdater({
     ...parts,
     source: address === null ? undefined : ecbSource(address, transport, systemTimers),
     everyMs: parseDurationMs(every) ?? 0,
     staleDays,
     timers: systemTimers,
-    leads: () => fleet.isLeader,
+    isLeader: () => fleet.isLeader,
     warn: (detail, message) => log.warn(detail, message),
   });
   rates.start();
@@ -68,17 +68,17 @@ export function openRates(config: Config, { fleet, log, transport, ...parts }: R
 /** Money that moves by hand, by date or from outside. */
 export function openPayments(
   config: Config,
-  deps: Omit<ExpiryDeps, "timers" | "requestMaxMs" | "lateMaxMs" | "warn">,
+  deps: Omit<PromotionExpiryDeps, "timers" | "requestMaxMs" | "lateMaxMs" | "warn">,
   log: Logger,
-): Promise<Money> {
+): Promise<MoneyJobs> {
   const secretsOf = {
     webhook: config.GATEWAY_PAYMENT_WEBHOOK_SECRETS,
     stripe: config.GATEWAY_PAYMENT_STRIPE_SECRETS,
   };
   const secrets = new Map(config.GATEWAY_PAYMENTS.map((name) => [name, secretsOf[name]]));
-  return openMoney({
+  return openMoneyJobs({
     ...deps,
-    pages: new Map([
+    checkoutUrls: new Map([
       ["webhook", config.GATEWAY_PAYMENT_WEBHOOK_PAGE],
       ["stripe", config.GATEWAY_PAYMENT_STRIPE_PAGE],
     ]),
@@ -87,7 +87,7 @@ export function openPayments(
     timers: systemTimers,
     requestMaxMs: holdMaxMs(config),
     // Background work whose instance was killed is done once more by another.
-    lateMaxMs: ARRIVING_MAX_MS + 2 * holdMaxMs(config),
+    lateChargeMaxMs: ARRIVING_MAX_MS + 2 * holdMaxMs(config),
     warn: (detail, message) => log.warn(detail, message),
   });
 }

@@ -1,9 +1,9 @@
-import type { InForce, SettingInForce } from "../app/manage/operation/effective-settings.ts";
+import type { EffectiveSetting, EffectiveSettings } from "../app/manage/operation/effective-settings.ts";
 import { type Config, SETTINGS } from "../settings/config.ts";
 import type { ConfiguredSetting, Setting } from "../settings/setting-types.ts";
 
 /** The configuration in force, for who runs the gateway. A secret is left out here, before anybody could show it. */
-export function inForceOf(config: Config, version: string, startedAtMs: number): InForce {
+export function inForceOf(config: Config, version: string, startedAtMs: number): EffectiveSettings {
   const own = Object.entries<Setting<unknown>>(SETTINGS).map(([name, setting]) =>
     ownSetting(name, setting, config.configured.get(name), Reflect.get(config, name)),
   );
@@ -19,7 +19,7 @@ function ownSetting(
   { fallback, secret, description }: Setting<unknown>,
   given: ConfiguredSetting | undefined,
   value: unknown,
-): SettingInForce {
+): EffectiveSetting {
   const isSecret = secret === true;
   // In force; where that has no form of its own, as somebody wrote it.
   const shown = discreet(textOf(value) ?? given?.text ?? null);
@@ -34,7 +34,7 @@ function ownSetting(
   };
 }
 
-function providerSetting(name: string, { source, text }: ConfiguredSetting): SettingInForce {
+function providerSetting(name: string, { source, text }: ConfiguredSetting): EffectiveSetting {
   const isSecret = !name.endsWith("_BASE_URL");
   const says = isSecret
     ? "Credential of the operator at a provider."

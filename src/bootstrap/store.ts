@@ -1,4 +1,4 @@
-import { spentBefore } from "../app/manage/money/spend-history.ts";
+import { recentSpend } from "../app/manage/money/spend-history.ts";
 import { MasterKeyRotation } from "../app/manage/operation/master-key-rotation.ts";
 import { chargedUses, rememberUses } from "../app/pipeline/idempotency-lookup.ts";
 import type { SharedState } from "../domain/admission/shared-state.ts";
@@ -97,7 +97,7 @@ export async function loadTenants(store: Store, directory: Directory): Promise<v
 export async function fillState(config: Config, store: Store, directory: Directory, state: SharedState): Promise<void> {
   for (const { workspaceId, balanceNanos } of await store.ledger.wallets())
     await state.credit(workspaceId, balanceNanos);
-  await state.restoreSpend(await spentBefore(store.rollups, directory, systemClock.nowMs()));
+  await state.restoreSpend(await recentSpend(store.rollups, directory, systemClock.nowMs()));
   const keysMax = config.GATEWAY_IDEMPOTENCY_KEYS_MAX;
   await rememberUses({ store: store.idempotency, state, clock: systemClock, keysMax });
 }

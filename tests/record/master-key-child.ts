@@ -27,7 +27,7 @@ const vault = openVault(keys, store.dataKeys);
 const rotation = new MasterKeyRotation({
   keys,
   file,
-  leaving: undefined,
+  retiringKeyId: undefined,
   store: {
     dataKeys: store.dataKeys,
     // Before, inside and after each of its transactions.

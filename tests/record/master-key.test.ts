@@ -52,8 +52,8 @@ async function takenUp(dataDir: string, sealed: readonly Uint8Array[]): Promise<
     const kept = await file.open();
     const keys = new MasterKeys(kept.current, kept.previous);
     await checkMasterKeys(keys, store.dataKeys);
-    const [leaving] = kept.previous.map((bytes) => masterKeyOf(bytes).id);
-    const { vault, rotation } = roomWith(store, keys, { file, leaving });
+    const [retiringKeyId] = kept.previous.map((bytes) => masterKeyOf(bytes).id);
+    const { vault, rotation } = roomWith(store, keys, { file, retiringKeyId });
     const opened = () => Promise.all(sealed.map((bytes, at) => vault.open(slotOf(at), bytes)));
     expect(await opened()).toEqual(sealed.map((_, at) => `secret ${at}`));
     await rotation.finish();

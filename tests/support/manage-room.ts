@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { noUpload, type Reply } from "../../src/app/exchange.ts";
-import { type Check, type ManageDeps, makeTurns, type OwnKeyRoom } from "../../src/app/manage/deps.ts";
+import { type Check, createMutationLock, type ManageDeps, type OwnKeyManagement } from "../../src/app/manage/deps.ts";
 import { manageHandlers } from "../../src/app/manage/handlers.ts";
-import { RateRoom } from "../../src/app/manage/money/exchange-rate-updater.ts";
-import { Bookings } from "../../src/app/manage/money/ledger-poster.ts";
+import { ExchangeRateUpdater } from "../../src/app/manage/money/exchange-rate-updater.ts";
+import { LedgerPoster } from "../../src/app/manage/money/ledger-poster.ts";
 import { MasterKeyRotation } from "../../src/app/manage/operation/master-key-rotation.ts";
 import { Captures } from "../../src/app/pipeline/content-captures.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
@@ -53,8 +53,8 @@ function reachOf(snapshot: Snapshot, connections: Connections): Reachability {
 }
 
 /** A room in which nobody has a key of their own. */
-function noOwnKeys(snapshot: Snapshot, reach: Reachability, clock: Clock): OwnKeyRoom {
-  const held = new OwnKeys({
+function noOwnKeys(snapshot: Snapshot, reach: Reachability, clock: Clock): OwnKeyManagement {
+  const registry = new OwnKeys({
     snapshot: () => snapshot,
     platform: () => ({ addresses: () => undefined, reach, proofs: ALL_PROVEN }),
     transport: { release: () => undefined },
@@ -62,8 +62,8 @@ function noOwnKeys(snapshot: Snapshot, reach: Reachability, clock: Clock): OwnKe
     breakerRules: CIRCUIT_BREAKER_RULES,
   });
   return {
-    held,
-    read: () => ({ problem: "no key is read here" }),
+    registry,
+    parse: () => ({ problem: "no key is read here" }),
     seal: async () => new Uint8Array(),
     reload: async () => undefined,
     probe: async () => ({ result: "unclear", status: null, detail: "nobody is asked here" }),
@@ -83,7 +83,7 @@ function noNodes(snapshot: Snapshot, clock: Clock): ManageDeps["nodes"] {
     aside: { firstMs: 60_000, mostMs: 60_000 },
     seenEveryMs: 60_000,
   };
-  return { held: new Nodes(rules, () => snapshot, { seen() {}, setAside() {} }), max: 100, instance: "ins_1" };
+  return { registry: new Nodes(rules, () => snapshot, { seen() {}, setAside() {} }), max: 100, instance: "ins_1" };
 }
 
 function sealedParts(store: Store, clock: Clock) {
@@ -114,11 +114,11 @@ function moneyParts(store: Store, state: SharedState, clock: Clock) {
     refused: () => undefined,
     granted: async () => {},
   };
-  return { bookings: new Bookings({ state, ledger: store.ledger, clock }), payments };
+  return { bookings: new LedgerPoster({ state, ledger: store.ledger, clock }), payments };
 }
 
 /** Rates that are only given by hand. */
-function ratesOf(store: Store, snapshot: Snapshot, clock: Clock): RateRoom {
+function ratesOf(store: Store, snapshot: Snapshot, clock: Clock): ExchangeRateUpdater {
   const tenancy = { store, clock, ids: createIdGenerator(clock.nowMs) };
   const parts = {
     tenancy,
@@ -128,16 +128,16 @@ function ratesOf(store: Store, snapshot: Snapshot, clock: Clock): RateRoom {
     everyMs: 1,
     staleDays: 14,
     leads: () => true,
-    inTurn: makeTurns(),
+    inTurn: createMutationLock(),
   };
-  return new RateRoom({ ...parts, timers: systemTimers, warn: () => {} });
+  return new ExchangeRateUpdater({ ...parts, timers: systemTimers, warn: () => {} });
 }
 
 type PlanningParts = {
   readonly snapshot: Snapshot;
   readonly connections: Connections;
   readonly reach: Reachability;
-  readonly ownKeys: OwnKeyRoom;
+  readonly ownKeys: OwnKeyManagement;
   readonly directory: Directory;
   readonly clock: Clock;
 };
@@ -153,7 +153,7 @@ function planningOf({ snapshot, connections, reach, ownKeys, directory, clock }:
     learned: new TrafficStats(),
     sessions: new SessionAffinity(),
     breakers: ALL_CLOSED,
-    ownKeys: ownKeys.held,
+    ownKeys: ownKeys.registry,
     nodes: { layerOf: () => undefined, absent: () => undefined },
     margins: new MarginRegistry(NO_MARGIN),
     policyOf: (workspaceId: string, keyId: string | null) => directory.policyOf(workspaceId, keyId),
@@ -209,18 +209,18 @@ export async function openRoom(checks: readonly Check[] = []) {
       breakers: new CircuitBreakers(clock),
       places: new ConcurrencyLimiter(0),
     },
-    inForce: { settings: [], warnings: [], version: "test", startedAtMs: nowMs },
-    readers: { chat: decodeChat },
+    effectiveSettings: { settings: [], warnings: [], version: "test", startedAtMs: nowMs },
+    decoders: { chat: decodeChat },
     responses: NO_RESPONSES,
     ...sealedParts(store, clock),
-    alerts: quietAlerts({ store, directory, state, ownKeys: ownKeys.held, clock }),
-    peopleCreateWorkspaces: false,
+    alerts: quietAlerts({ store, directory, state, ownKeys: ownKeys.registry, clock }),
+    usersMayCreateWorkspaces: false,
     responseRetention: "30d",
     ownKeys,
     nodes: noNodes(snapshot, clock),
     checks,
-    inTurn: makeTurns(),
-    caughtUp: async () => {},
+    inTurn: createMutationLock(),
+    awaitIngest: async () => {},
   });
 
   const call = async (id: string, said: Said = {}): Promise<Reply> => {

@@ -22,7 +22,7 @@ export function roomWith(
 ) {
   const vault = openVault(keys, store.dataKeys);
   const rotation = new MasterKeyRotation({
-    ...{ keys, file: null, leaving: undefined, store, vault, warn: () => undefined, clock: systemClock },
+    ...{ keys, file: null, retiringKeyId: undefined, store, vault, warn: () => undefined, clock: systemClock },
     ...{ ids: createIdGenerator(() => systemClock.nowMs()), timers: systemTimers },
     ...more,
   });
@@ -65,7 +65,7 @@ export function masterKeyTests(store: () => Store, change: (...statements: strin
     await finished;
     const late = await other.vault.seal(slotOf(1000), "late");
     expect(rotation.state).toMatchObject({ state: "idle", rewrapped: 230 });
-    expect(await rotation.standings()).toEqual([
+    expect(await rotation.usage()).toEqual([
       { id: idOf(NEW), role: "current", dataKeys: 230 },
       { id: idOf(OLD), role: "previous", dataKeys: 1 },
     ]);
@@ -89,7 +89,7 @@ export function masterKeyTests(store: () => Store, change: (...statements: strin
     const says = `does not open with the master keys of this gateway (${idOf(OLD)}): it is wrapped by ${idOf(NEW)}`;
     await expect(checkMasterKeys(new MasterKeys(OLD), store().dataKeys)).rejects.toThrow(says);
     await expect(behind.vault.open(slotOf(1), sealed[1] ?? new Uint8Array())).rejects.toThrow(says);
-    expect(await behind.rotation.standings()).toEqual([
+    expect(await behind.rotation.usage()).toEqual([
       { id: idOf(OLD), role: "current", dataKeys: 0 },
       { id: idOf(NEW), role: "missing", dataKeys: 2 },
     ]);
@@ -105,7 +105,7 @@ export function masterKeyTests(store: () => Store, change: (...statements: strin
     await expect(checkMasterKeys(new MasterKeys(NEW), store().dataKeys)).rejects.toThrow("GATEWAY_MASTER_KEY");
     await opensAll(store(), new MasterKeys(NEW, [OLD]), sealed);
     const { rotation } = roomWith(store(), new MasterKeys(NEW, [OLD]));
-    expect((await rotation.standings()).at(-1)).toEqual({ id: null, role: "unknown", dataKeys: 3 });
+    expect((await rotation.usage()).at(-1)).toEqual({ id: null, role: "unknown", dataKeys: 3 });
     await rotation.finish();
     expect(await store().dataKeys.counts()).toEqual([{ masterKey: idOf(NEW), dataKeys: 3 }]);
     await opensAll(store(), new MasterKeys(NEW), sealed);
@@ -148,7 +148,7 @@ function ownFileTests(store: () => Store, change: (...statements: string[]) => P
     if (before === undefined) throw new Error("the data key has gone");
     const after = new MasterKeys(OLD).wrap("ws_moved", Buffer.alloc(32));
     await store().change(async ({ dataKeys }) => ({ answer: await dataKeys.rewrap([{ before, after }]), audit: null }));
-    const again = roomWith(store(), keys, { file, leaving: idOf(OLD) }).rotation;
+    const again = roomWith(store(), keys, { file, retiringKeyId: idOf(OLD) }).rotation;
     await again.rotate();
     expect([keys.current.id, keys.previous, done]).toEqual([idOf(NEW), [], ["finish"]]);
   });

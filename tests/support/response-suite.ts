@@ -180,7 +180,7 @@ function workTests(current: () => Store): void {
     const { response } = storedResponse("resp_1");
     const answer = { response, servedBy: { "x-svc-model": "vendor/model" } };
     await responses.startRun("resp_1");
-    await responses.made({ workspaceId: "ws_1", id: "resp_1" }, answer);
+    await responses.saveCompleted({ workspaceId: "ws_1", id: "resp_1" }, answer);
     // Heard of late, that it had begun takes nothing back.
     await responses.markAnswering("resp_1");
     const [made, other] = (await responses.unfinished()).toSorted((one, two) => one.id.localeCompare(two.id));
@@ -190,7 +190,7 @@ function workTests(current: () => Store): void {
     for (const id of ["resp_1", "resp_2"])
       await responses.finish({ id, workspaceId: "ws_1", status: "failed", response: { output: [] }, events: [] });
     const size = responses.bytesOf("ws_1");
-    await responses.made({ workspaceId: "ws_1", id: "resp_2" }, answer);
+    await responses.saveCompleted({ workspaceId: "ws_1", id: "resp_2" }, answer);
     expect(await responses.find("ws_1", "resp_2", NOW)).toMatchObject({ status: "failed", response: { output: [] } });
     expect(responses.bytesOf("ws_1")).toBe(size);
     await responses.count();

@@ -4,8 +4,8 @@ import { isErased, type PeopleWriter, type PersonRecord, type PersonSummary } fr
 import type { Member } from "../../domain/tenancy/workspace.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { actorName } from "../manage/acting.ts";
-import { change } from "../manage/deps.ts";
-import { demandFresh } from "../manage/fresh-sign-in.ts";
+import { commitWithAudit } from "../manage/deps.ts";
+import { requireFreshSignIn } from "../manage/fresh-sign-in.ts";
 import { removeToken } from "../manage/tenancy/tokens.ts";
 import { isoTime } from "../manage/views.ts";
 import { short } from "../printable.ts";
@@ -50,7 +50,7 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
         async demand({ id, twoFactor, email }) {
           refuseOwn(exchange, id);
           if (!twoFactor) throw fault("conflict", { message: `${email} has no second factor.` });
-          demandFresh(room, exchange);
+          requireFreshSignIn(room, exchange);
         },
         write: (people, { id }) => people.dropSecondFactor(id, clock.nowMs()),
         stays: () => true,
@@ -58,8 +58,8 @@ export function peopleHandlers(room: PeopleRoom): Record<string, Handler> {
     ),
     peopleEndAllSessions: whole(async (exchange) => {
       const { id, email } = await findPerson(room, exchange);
-      if (isOwn(exchange, id)) demandFresh(room, exchange);
-      const ended = await change(room, async ({ people }) => {
+      if (isOwn(exchange, id)) requireFreshSignIn(room, exchange);
+      const ended = await commitWithAudit(room, async ({ people }) => {
         const answer = await people.endSessions(id);
         const audit = {
           action: "person.end_sessions",
@@ -93,7 +93,7 @@ type PersonChange = {
 
 async function changed(room: PeopleRoom, exchange: Exchange, said: PersonChange): Promise<Reply> {
   const { action, demand, write, stays } = said;
-  return room.inTurn(async () => {
+  return room.mutationLock(async () => {
     const person = await findPerson(room, exchange);
     await demand(person);
     // Before it: when this breaks off, the account is as it was, and the same again ends the rest. New ones wait for
@@ -102,7 +102,7 @@ async function changed(room: PeopleRoom, exchange: Exchange, said: PersonChange)
       const seat = room.directory.activeMember(token.workspaceId, person.email);
       if (!stays(seat)) await removeToken(room, token, { of: person.email });
     }
-    await change(room, async ({ people }) => {
+    await commitWithAudit(room, async ({ people }) => {
       await write(people, person);
       const detail = { email: person.email };
       return { answer: null, audit: { action, workspaceId: null, target: person.id, detail } };
@@ -141,13 +141,13 @@ export function refuseErased(person: PersonRecord): void {
 
 async function demandReturn(room: PeopleRoom, exchange: Exchange, person: PersonSummary): Promise<void> {
   refuseErased(person);
-  demandFresh(room, exchange);
+  requireFreshSignIn(room, exchange);
 }
 
 /** A session that was stolen must not shut out its owner: others are shut out without a fresh sign-in. */
 async function demandLeave(room: PeopleRoom, exchange: Exchange, person: PersonSummary): Promise<void> {
   await demandAnotherOperator(room, person);
-  if (isOwn(exchange, person.id)) demandFresh(room, exchange);
+  if (isOwn(exchange, person.id)) requireFreshSignIn(room, exchange);
 }
 
 /** Without an operator who can sign in, nobody could make another. */

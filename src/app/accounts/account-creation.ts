@@ -54,7 +54,7 @@ export async function makeAccount(
     createdAtMs: now,
   };
   const { session, token } = sessions.begin(person, exchange);
-  const joined = await room.inTurn(async () => {
+  const joined = await room.mutationLock(async () => {
     await made.demand();
     if ((await room.store.people.personByEmail(email)) !== undefined) throw taken(email);
     const member = made.seat === undefined ? undefined : joining(room, made.seat, email, now);
@@ -81,7 +81,7 @@ export async function takeSeat(
 ) {
   const { ids, clock } = room;
   const now = clock.nowMs();
-  return room.inTurn(async () => {
+  return room.mutationLock(async () => {
     await demand();
     if ((await makerOf(room, link)) === "nobody") throw noLink();
     const joined = joining(room, seat, email, now);

@@ -7,11 +7,11 @@ import type { Clock } from "../../kit/clock.ts";
 import type { IdGenerator } from "../../kit/id-generator.ts";
 import type { Log } from "../../kit/log.ts";
 import type { PasswordHasher } from "../../kit/password-hasher.ts";
-import type { InTurn } from "../manage/deps.ts";
-import type { Tries } from "./login-throttle.ts";
+import type { MutationLock } from "../manage/deps.ts";
+import type { LoginThrottle } from "./login-throttle.ts";
 
 /** A provider of single sign-on, by the operator's settings. */
-export type Oidc = {
+export type OidcProvider = {
   readonly name: string;
   readonly issuer: string;
   readonly clientId: string;
@@ -21,12 +21,12 @@ export type Oidc = {
 };
 
 /** A mail about an account; it leaves beside the call that asked for it. */
-export type PersonMail = { readonly to: string; readonly subject: string; readonly text: string };
+export type AccountMail = { readonly to: string; readonly subject: string; readonly text: string };
 
 /** Who may make an account: whoever was invited, or whoever can prove an address. */
-export type SignUp = "invited" | "open";
+export type SignUpMode = "invited" | "open";
 
-export type PeopleDeps = {
+export type AccountsDeps = {
   readonly store: {
     readonly people: PeopleStore;
     readonly audit: Pick<AuditStore, "append" | "list">;
@@ -35,15 +35,15 @@ export type PeopleDeps = {
   };
   readonly directory: Directory;
   /** Loads again what is in memory of a workspace too, such as its nodes and provider keys. */
-  readonly copies: Pick<CacheReloader, "reloadWorkspace">;
+  readonly cacheReloader: Pick<CacheReloader, "reloadWorkspace">;
   /** Changes of tenants, one after the other. */
-  readonly inTurn: InTurn;
+  readonly mutationLock: MutationLock;
   readonly clock: Clock;
   readonly ids: IdGenerator;
   /** A secret that nobody guesses, for links and sessions. */
   makeToken(): string;
   readonly hasher: PasswordHasher;
-  readonly tries: Tries;
+  readonly loginThrottle: LoginThrottle;
   /** The secret of the library of sign-in: cookies are signed with it, second factors sealed. Made when it is first needed. */
   secret(): Promise<string>;
   /** The operator's: links made with it are good as long as it is. */
@@ -51,11 +51,12 @@ export type PeopleDeps = {
   /** As the operator set it; null: the gateway is reached at `origin`. */
   readonly publicUrl: string | null;
   readonly origin: string;
-  readonly signUp: SignUp;
-  readonly oidc: Oidc | null;
+  readonly signUp: SignUpMode;
+  readonly oidc: OidcProvider | null;
   /** Null: no mail leaves this gateway. */
-  readonly mail: ((mail: PersonMail) => void) | null;
+  readonly mail: ((mail: AccountMail) => void) | null;
   readonly warn: Log["warn"];
 };
 
-export const baseOf = ({ publicUrl, origin }: Pick<PeopleDeps, "publicUrl" | "origin">): string => publicUrl ?? origin;
+export const publicBaseUrl = ({ publicUrl, origin }: Pick<AccountsDeps, "publicUrl" | "origin">): string =>
+  publicUrl ?? origin;

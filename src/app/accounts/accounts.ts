@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { Person } from "../../domain/tenancy/actor.ts";
 import type { Handler } from "../exchange.ts";
 import { peopleHandlers } from "./account-admin.ts";
-import type { PeopleDeps } from "./accounts-deps.ts";
+import type { AccountsDeps } from "./accounts-deps.ts";
 import { Library } from "./auth-library.ts";
 import { erasingHandlers } from "./erasing.ts";
 import { acceptanceHandlers, invitationHandlers } from "./invitations.ts";
@@ -16,7 +16,7 @@ import { authHandlers } from "./sign-in.ts";
 import { PeopleAudit } from "./sign-in-audit.ts";
 import { signUpHandlers } from "./sign-up.ts";
 
-export type People = {
+export type Accounts = {
   /** Who calls, by the session in a cookie or as a bearer. */
   personOf(headers: IncomingHttpHeaders): Promise<Person | undefined>;
   /** The link of a start at which nobody runs the gateway yet; each start makes another. */
@@ -29,7 +29,7 @@ export type People = {
   sweep(): Promise<void>;
 };
 
-export function openPeople(deps: PeopleDeps): People {
+export function openAccounts(deps: AccountsDeps): Accounts {
   const sessions = new Sessions(deps);
   const audit = new PeopleAudit(deps);
   const library = new Library(deps);
@@ -55,7 +55,7 @@ export function openPeople(deps: PeopleDeps): People {
   };
 }
 
-async function sweep({ store, clock, warn }: PeopleDeps): Promise<void> {
+async function sweep({ store, clock, warn }: AccountsDeps): Promise<void> {
   try {
     await store.people.sweep(clock.nowMs());
   } catch (error) {

@@ -3,9 +3,9 @@ import { Fault, fault } from "../../contract/faults.ts";
 import type { PeopleWriter } from "../../domain/tenancy/person.ts";
 import { trustedOrigins } from "../../domain/tenancy/trusted-origins.ts";
 import { HashingBusyError } from "../../kit/password-hasher.ts";
-import { change } from "../manage/deps.ts";
+import { commitWithAudit } from "../manage/deps.ts";
 import { FRESH_MS } from "../manage/fresh-sign-in.ts";
-import { baseOf, type Oidc, type PeopleDeps } from "./accounts-deps.ts";
+import { type AccountsDeps, type OidcProvider, publicBaseUrl } from "./accounts-deps.ts";
 import { SIGN_IN_AGAIN } from "./auth-errors.ts";
 import { startOver } from "./credential-reset.ts";
 import { PASSWORD_CHARS_MAX, PASSWORD_CHARS_MIN } from "./password-policy.ts";
@@ -46,11 +46,11 @@ export type Opened = {
  * provider that is gone keeps nobody from signing in with a password.
  */
 export class Library {
-  readonly #deps: PeopleDeps;
+  readonly #deps: AccountsDeps;
   #plain: Promise<Opened> | undefined;
   #single: Promise<Opened> | undefined;
 
-  constructor(deps: PeopleDeps) {
+  constructor(deps: AccountsDeps) {
     this.#deps = deps;
   }
 
@@ -83,7 +83,7 @@ export class Library {
     }
   }
 
-  async #openSingle(oidc: Oidc): Promise<Opened> {
+  async #openSingle(oidc: OidcProvider): Promise<Opened> {
     const discoveryUrl = `${oidc.issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`;
     const plugin = await singleSignOn(this.#deps, oidc, discoveryUrl);
     const [opened, prompts] = await Promise.all([this.#open([plugin]), this.#promptsOf(oidc, discoveryUrl)]);
@@ -91,7 +91,7 @@ export class Library {
   }
 
   /** The library has read the document; whoever cannot read it a second time can still sign people in. */
-  async #promptsOf(oidc: Oidc, discoveryUrl: string): Promise<readonly string[]> {
+  async #promptsOf(oidc: OidcProvider, discoveryUrl: string): Promise<readonly string[]> {
     return oidc.prompts(discoveryUrl).catch((error: unknown) => {
       const message = "the provider of single sign-on is not told to ask again who it knows, until the next start";
       this.#deps.warn({ err: error, issuer: oidc.issuer }, message);
@@ -119,7 +119,7 @@ function within<T>(ms: number, work: Promise<T>): Promise<T> {
   ]);
 }
 
-async function optionsOf(deps: PeopleDeps, plugins: BetterAuthPlugin[]): Promise<BetterAuthOptions> {
+async function optionsOf(deps: AccountsDeps, plugins: BetterAuthPlugin[]): Promise<BetterAuthOptions> {
   const { publicUrl, ids, store, hasher, warn } = deps;
   const { APIError } = await import("better-auth/api");
   const late = (): never => {
@@ -133,7 +133,7 @@ async function optionsOf(deps: PeopleDeps, plugins: BetterAuthPlugin[]): Promise
   };
   return {
     appName: NAME,
-    baseURL: new URL(baseOf(deps)).origin,
+    baseURL: new URL(publicBaseUrl(deps)).origin,
     basePath: AUTH_PATH,
     secret: await deps.secret(),
     database: await store.peopleDatabase({
@@ -147,7 +147,7 @@ async function optionsOf(deps: PeopleDeps, plugins: BetterAuthPlugin[]): Promise
     telemetry: { enabled: false },
     logger: { level: "error", log: (_level, message) => warn({ said: message.slice(0, 300) }, "sign-in") },
     onAPIError: {
-      errorURL: `${baseOf(deps)}/app/sign-in`,
+      errorURL: `${publicBaseUrl(deps)}/app/sign-in`,
       // What a caller did wrong is told to the caller.
       onError: (error) => {
         if (!(error instanceof APIError) || error.statusCode >= 500)
@@ -203,7 +203,7 @@ async function optionsOf(deps: PeopleDeps, plugins: BetterAuthPlugin[]): Promise
   };
 }
 
-function resetMail(deps: PeopleDeps): Pick<NonNullable<BetterAuthOptions["emailAndPassword"]>, "sendResetPassword"> {
+function resetMail(deps: AccountsDeps): Pick<NonNullable<BetterAuthOptions["emailAndPassword"]>, "sendResetPassword"> {
   const { mail } = deps;
   if (mail === null) return {};
   return {
@@ -213,15 +213,18 @@ function resetMail(deps: PeopleDeps): Pick<NonNullable<BetterAuthOptions["emailA
         to: user.email,
         subject: "A new password",
         text: [
-          `Somebody asked for a new password for ${user.email} at ${baseOf(deps)}.`,
-          `Set it here, within an hour:\n${baseOf(deps)}/app/reset-password?token=${token}`,
+          `Somebody asked for a new password for ${user.email} at ${publicBaseUrl(deps)}.`,
+          `Set it here, within an hour:\n${publicBaseUrl(deps)}/app/reset-password?token=${token}`,
           "If it was not you, do nothing: the old password stays.",
         ].join("\n\n"),
       }),
   };
 }
 
-async function hooksOf(deps: PeopleDeps, late: () => never): Promise<NonNullable<BetterAuthOptions["databaseHooks"]>> {
+async function hooksOf(
+  deps: AccountsDeps,
+  late: () => never,
+): Promise<NonNullable<BetterAuthOptions["databaseHooks"]>> {
   const { store, clock } = deps;
   const { APIError } = await import("better-auth/api");
   const changeWay = wayChanger(deps, late);
@@ -290,13 +293,13 @@ type ChangeWay = (
 ) => Promise<number | undefined>;
 
 /** Changes how somebody signs in, all of it at once and with its audit line, while the session is there that asks for it. */
-function wayChanger(deps: PeopleDeps, late: () => never) {
+function wayChanger(deps: AccountsDeps, late: () => never) {
   return async (context: GenericEndpointContext | null, action: string, write: ChangeWay): Promise<void> => {
     const [call, own] = [callNow(), context?.context.session];
     if (own == null) return late();
     const { id, email: actor } = own.user;
     const detail = { address: context?.headers?.get(ADDRESS_HEADER) };
-    const epoch = await change(deps, async ({ people }) => {
+    const epoch = await commitWithAudit(deps, async ({ people }) => {
       const isThere = await people.lockSession(id, own.session.id, call.epoch);
       const answer = isThere ? await write(people, { id, epoch: call.epoch }) : undefined;
       return { answer, audit: answer === undefined ? null : { actor, action, workspaceId: null, target: id, detail } };
@@ -305,7 +308,7 @@ function wayChanger(deps: PeopleDeps, late: () => never) {
   };
 }
 
-async function pluginsOf(deps: PeopleDeps): Promise<BetterAuthPlugin[]> {
+async function pluginsOf(deps: AccountsDeps): Promise<BetterAuthPlugin[]> {
   const [{ twoFactor }, { deviceAuthorization }, { passkey }, { APIError }] = await Promise.all([
     import("better-auth/plugins/two-factor"),
     import("better-auth/plugins/device-authorization"),
@@ -317,7 +320,7 @@ async function pluginsOf(deps: PeopleDeps): Promise<BetterAuthPlugin[]> {
     deviceAuthorization({
       expiresIn: "10m",
       interval: "2s",
-      verificationUri: `${baseOf(deps)}/device`,
+      verificationUri: `${publicBaseUrl(deps)}/device`,
       validateClient: (id) => id === DEVICE_CLIENT,
     }),
     passkey({
@@ -335,7 +338,7 @@ async function pluginsOf(deps: PeopleDeps): Promise<BetterAuthPlugin[]> {
   ];
 }
 
-async function singleSignOn(deps: PeopleDeps, { name, clientId, clientSecret }: Oidc, discoveryUrl: string) {
+async function singleSignOn(deps: AccountsDeps, { name, clientId, clientSecret }: OidcProvider, discoveryUrl: string) {
   const { genericOAuth } = await import("better-auth/plugins/generic-oauth");
   return genericOAuth({
     config: [
@@ -348,7 +351,7 @@ async function singleSignOn(deps: PeopleDeps, { name, clientId, clientSecret }: 
         clientSecret,
         scopes: ["openid", "email", "profile"],
         pkce: true,
-        redirectURI: `${baseOf(deps)}${AUTH_PATH}/callback/${OIDC_PROVIDER}`,
+        redirectURI: `${publicBaseUrl(deps)}${AUTH_PATH}/callback/${OIDC_PROVIDER}`,
       },
     ],
   });

@@ -1,9 +1,9 @@
 import type { PersonSummary } from "../../domain/tenancy/person.ts";
 import type { Member } from "../../domain/tenancy/workspace.ts";
 import { type Exchange, type Handler, whole } from "../exchange.ts";
-import { change } from "../manage/deps.ts";
-import { demandFresh } from "../manage/fresh-sign-in.ts";
-import { demandRemovable, removeMember } from "../manage/tenancy/members.ts";
+import { commitWithAudit } from "../manage/deps.ts";
+import { requireFreshSignIn } from "../manage/fresh-sign-in.ts";
+import { removeMember, requireRemovable } from "../manage/tenancy/members.ts";
 import { removeToken } from "../manage/tenancy/tokens.ts";
 import { demandAnotherOperator, findPerson, personView, refuseOwn } from "./account-admin.ts";
 import type { PeopleRoom } from "./room.ts";
@@ -12,7 +12,7 @@ import type { PeopleRoom } from "./room.ts";
 export function erasingHandlers(room: PeopleRoom): Record<string, Handler> {
   return {
     peopleErase: whole((exchange) =>
-      room.inTurn(async () => {
+      room.mutationLock(async () => {
         const person = await findPerson(room, exchange);
         const members = membershipsOf(room, person);
         await demandErasable(room, exchange, person, members);
@@ -38,8 +38,8 @@ async function demandErasable(
 ): Promise<void> {
   refuseOwn(exchange, person.id);
   await demandAnotherOperator(room, person);
-  for (const member of members) demandRemovable(room, member);
-  demandFresh(room, exchange);
+  for (const member of members) requireRemovable(room, member);
+  requireFreshSignIn(room, exchange);
 }
 
 /**
@@ -47,24 +47,24 @@ async function demandErasable(
  * is found by the address, and the same again ends the rest. Each step is a change that every instance hears of.
  */
 async function erase(room: PeopleRoom, person: PersonSummary, members: readonly Member[]): Promise<void> {
-  const { store, directory, clock, copies } = room;
+  const { store, directory, clock, cacheReloader } = room;
   const { id, email } = person;
   const erased = (workspaceId: string | null) => ({ action: "person.erase", workspaceId, target: id });
   if (!person.disabled)
-    await change(room, async ({ people }) => {
+    await commitWithAudit(room, async ({ people }) => {
       await people.setDisabled(id, true, clock.nowMs());
       return { answer: null, audit: { action: "person.disable", workspaceId: null, target: id, detail: { email } } };
     });
   for (const member of members) await removeMember(room, member);
   for (const token of directory.tokens.createdBy(email)) await removeToken(room, token, { of: email });
   for (const workspaceId of await store.people.workspacesReferencing(email)) {
-    await change(room, async ({ people }) => ({
+    await commitWithAudit(room, async ({ people }) => ({
       answer: await people.eraseReferences(workspaceId, person),
       audit: erased(workspaceId),
     }));
-    await copies.reloadWorkspace(workspaceId);
+    await cacheReloader.reloadWorkspace(workspaceId);
   }
-  await change(room, async ({ people }) => ({
+  await commitWithAudit(room, async ({ people }) => ({
     answer: await people.erase(person, clock.nowMs()),
     audit: erased(null),
   }));

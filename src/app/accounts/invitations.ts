@@ -6,16 +6,16 @@ import type { Role, Workspace } from "../../domain/tenancy/workspace.ts";
 import { sha256Hex } from "../../kit/secret.ts";
 import { DAY_MS } from "../../kit/time.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
-import { change, findWorkspace } from "../manage/deps.ts";
-import { demandFresh, demandFreshToGive } from "../manage/fresh-sign-in.ts";
-import { demandRank } from "../manage/membership.ts";
+import { commitWithAudit, findWorkspace } from "../manage/deps.ts";
+import { requireFreshSignIn, requireFreshSignInForRole } from "../manage/fresh-sign-in.ts";
+import { requireRoleAtLeast } from "../manage/membership.ts";
 import { isoTime } from "../manage/views.ts";
 import { short } from "../printable.ts";
 import { readBody, readOptionalBody } from "../request-input.ts";
 import { goodLink, makeAccount, noLink, takeSeat } from "./account-creation.ts";
 import { makerName, makerOf, makerShown } from "./account-links.ts";
-import { baseOf } from "./accounts-deps.ts";
-import type { Try } from "./login-throttle.ts";
+import { publicBaseUrl } from "./accounts-deps.ts";
+import type { LoginAttempt } from "./login-throttle.ts";
 import { seatsOf } from "./me.ts";
 import { beginRead, refuseForeign } from "./origin-check.ts";
 import type { PeopleRoom } from "./room.ts";
@@ -39,18 +39,18 @@ export function invitationHandlers(room: PeopleRoom): Record<string, Handler> {
     peopleInvite: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { email, role } = await readBody(exchange, InvitationBody);
-      demandRank(exchange, role ?? "member");
+      requireRoleAtLeast(exchange, role ?? "member");
       const address = email.trim().toLowerCase();
-      return room.inTurn(async () => {
+      return room.mutationLock(async () => {
         // Whoever has the link makes the account, and with it takes the seat that waits for the address.
         const waiting = room.directory.members(workspace.id).find((member) => member.email === address);
-        if (waiting !== undefined) demandRank(exchange, waiting.role);
+        if (waiting !== undefined) requireRoleAtLeast(exchange, waiting.role);
         if (exchange.membership !== undefined) await demandPatience(room, workspace, address);
         // It stays as it is: the invitation says so.
         const given = waiting?.role ?? role ?? "member";
         // The operator's link is believed: it takes what waits for the address elsewhere, too, now or later.
-        if (exchange.membership === undefined) demandFresh(room, exchange);
-        else demandFreshToGive(room, exchange, given);
+        if (exchange.membership === undefined) requireFreshSignIn(room, exchange);
+        else requireFreshSignInForRole(room, exchange, given);
         return invite(room, workspace, address, given);
       });
     }),
@@ -65,8 +65,8 @@ export function invitationHandlers(room: PeopleRoom): Record<string, Handler> {
         target: id,
         detail: { email: link.email },
       };
-      await room.inTurn(() =>
-        change(room, async ({ people }) => {
+      await room.mutationLock(() =>
+        commitWithAudit(room, async ({ people }) => {
           if (!(await people.revokeLink(id, room.clock.nowMs()))) throw notOpen();
           return { answer: null, audit };
         }),
@@ -111,13 +111,13 @@ async function invite(room: PeopleRoom, workspace: Workspace, email: string, rol
     usedAtMs: null,
     revokedAtMs: null,
   };
-  await change(room, async ({ people }) => {
+  await commitWithAudit(room, async ({ people }) => {
     await people.revokeLinks("invitation", email, workspace.id, now);
     await people.addLink(link);
     const detail = { email, role };
     return { answer: null, audit: { action: "invitation.create", workspaceId: workspace.id, target: link.id, detail } };
   });
-  const address = `${baseOf(room)}/app/invite?token=${token}`;
+  const address = `${publicBaseUrl(room)}/app/invite?token=${token}`;
   mail?.({ to: email, subject: `An invitation to ${workspace.name}`, text: invitationText(workspace, role, address) });
   const { created_at, expires_at } = invitationView(room, link);
   const json = { id: link.id, email, role, created_at, expires_at, link: address, mailed: mail !== null };
@@ -174,7 +174,7 @@ export function acceptanceHandlers(room: PeopleRoom): Record<string, Handler> {
     peopleAcceptInvitation: whole(async (exchange) => {
       refuseForeign(exchange.headers, room.publicUrl);
       const said = await readOptionalBody(exchange, InvitationAccept);
-      const trying = room.tries.begin(exchange.clientAddress);
+      const trying = room.loginThrottle.begin(exchange.clientAddress);
       const { link, email, workspace, role } = await invitationOf(room, exchange, trying);
       if ((await room.store.people.personByEmail(email)) !== undefined) {
         const demand = () => demandSame(room, exchange, email);
@@ -196,12 +196,12 @@ export function acceptanceHandlers(room: PeopleRoom): Record<string, Handler> {
 }
 
 /** The invitation behind the token in the path. Tokens that are not good count like wrong passwords. */
-async function invitationOf(room: PeopleRoom, { params }: Exchange, trying: Try) {
+async function invitationOf(room: PeopleRoom, { params }: Exchange, trying: LoginAttempt) {
   const link = await goodLink(room, "invitation", params["token"] ?? "");
   const workspace = link?.membership == null ? undefined : room.directory.workspace(link.membership.workspaceId);
   if (link?.membership == null || link.email === null || workspace === undefined) throw noLink();
   if ((await makerOf(room, link)) === "nobody") throw noLink();
-  trying.right();
+  trying.succeed();
   return { link, email: link.email, workspace, role: link.membership.role };
 }
 

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { Fault } from "../../contract/faults.ts";
-import { Tries } from "./login-throttle.ts";
+import { LoginThrottle } from "./login-throttle.ts";
 
 function room() {
   const now = { ms: 0 };
   const clock = { nowMs: () => now.ms, monotonicMs: () => now.ms };
-  return { now, tries: new Tries({ perAddress: 3, perAccount: 2, windowMs: 60_000 }, clock) };
+  return { now, tries: new LoginThrottle({ perAddress: 3, perAccount: 2, windowMs: 60_000 }, clock) };
 }
 
 const refusal = (work: () => unknown): Fault => {
@@ -38,9 +38,9 @@ test("PORTAL-11 an address has so many tries, and a whole IPv6 network is one ad
 
 test("what was right uses no try up; what is under way does", () => {
   const { tries } = room();
-  for (let round = 0; round < 10; round += 1) tries.begin("203.0.113.1", "ada@example.eu").right();
+  for (let round = 0; round < 10; round += 1) tries.begin("203.0.113.1", "ada@example.eu").succeed();
   const [first] = [tries.begin("203.0.113.1", "ada@example.eu"), tries.begin("203.0.113.1", "ada@example.eu")];
   expect(refusal(() => tries.begin("203.0.113.2", "ada@example.eu")).code).toBe("rate_limit_exceeded");
-  first.right();
+  first.succeed();
   tries.begin("203.0.113.2", "ada@example.eu");
 });

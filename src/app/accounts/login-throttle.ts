@@ -5,7 +5,7 @@ import { LruMap } from "../../kit/lru-map.ts";
 import { pluralize } from "../../kit/pluralize.ts";
 
 /** How often somebody may try, within `windowMs`. */
-export type TryLimits = {
+export type LoginThrottleLimits = {
   readonly perAddress: number;
   readonly perAccount: number;
   readonly windowMs: number;
@@ -26,18 +26,18 @@ type Counted = [key: string, max: number];
 type Taken = { readonly count: Count } | { readonly waitMs: number };
 
 /** A try that is under way: it counts until it turns out to be right. */
-export type Try = { right(): void };
+export type LoginAttempt = { succeed(): void };
 
 /**
  * Keeps passwords, codes and links from being guessed: by address, and by account or session. A try counts before it is
  * looked at, so that many at once are no way around it.
  */
-export class Tries {
-  readonly #limits: TryLimits;
+export class LoginThrottle {
+  readonly #limits: LoginThrottleLimits;
   readonly #clock: Clock;
   readonly #counts = new LruMap<string, Count>(REMEMBERED_MAX);
 
-  constructor(limits: TryLimits, clock: Clock) {
+  constructor(limits: LoginThrottleLimits, clock: Clock) {
     this.#limits = limits;
     this.#clock = clock;
   }
@@ -46,7 +46,7 @@ export class Tries {
    * Throws when it is one too many; the refusal says when to come back. `session`: whose person the account is. It has a
    * count of its own, which strangers cannot use up.
    */
-  begin(address: string, account?: string, session?: string): Try {
+  begin(address: string, account?: string, session?: string): LoginAttempt {
     return tryOf([
       this.#take(`address ${rateLimitBucket(address)}`, this.#limits.perAddress),
       ...this.#takeInTurn(this.#countedBy(account, session)),
@@ -57,7 +57,7 @@ export class Tries {
    * The same for what only reads. By address, what does not say who asked is counted beside that which does, and uses up
    * no other try; by session both are counted together, or whoever says nothing would read twice as often.
    */
-  beginRead(address: string, isSaid: boolean, account?: string, session?: string): Try {
+  beginRead(address: string, isSaid: boolean, account?: string, session?: string): LoginAttempt {
     const own = this.#countedBy(account, session);
     const reads = own.map(([key, max]): Counted => [`read by ${key}`, max]);
     return tryOf([
@@ -99,11 +99,11 @@ export class Tries {
   }
 }
 
-function tryOf(taken: readonly Taken[]): Try {
+function tryOf(taken: readonly Taken[]): LoginAttempt {
   const waits = taken.flatMap((one) => ("waitMs" in one ? [one.waitMs] : []));
   if (waits.length > 0) throw tooMany(Math.ceil(Math.max(...waits) / 1000));
   return {
-    right() {
+    succeed() {
       for (const one of taken) if ("count" in one) one.count.tries -= 1;
     },
   };

@@ -1,7 +1,7 @@
 import type { PersonSummary, SessionWithPerson } from "../../domain/tenancy/person.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { isFresh } from "../manage/fresh-sign-in.ts";
-import { hasCreated } from "../manage/tenancy/workspaces.ts";
+import { hasCreatedWorkspace } from "../manage/tenancy/workspaces.ts";
 import { isoTime } from "../manage/views.ts";
 import type { PeopleRoom } from "./room.ts";
 import { isSetupNeeded } from "./setup-link.ts";
@@ -39,7 +39,7 @@ export async function showMe(room: PeopleRoom, exchange: Exchange): Promise<Repl
 }
 
 async function mayCreate({ signUp, store }: PeopleRoom, { operator, email }: PersonSummary): Promise<boolean> {
-  return operator || (signUp === "open" && !(await hasCreated(store, email)));
+  return operator || (signUp === "open" && !(await hasCreatedWorkspace(store, email)));
 }
 
 function personalView(room: PeopleRoom, person: PersonSummary, { session }: SessionWithPerson) {

@@ -3,8 +3,8 @@ import { type Fault, fault } from "../../contract/faults.ts";
 import type { SessionWithPerson } from "../../domain/tenancy/person.ts";
 import { trustedOrigins } from "../../domain/tenancy/trusted-origins.ts";
 import type { Exchange } from "../exchange.ts";
-import type { PeopleDeps } from "./accounts-deps.ts";
-import type { Try } from "./login-throttle.ts";
+import type { AccountsDeps } from "./accounts-deps.ts";
+import type { LoginAttempt } from "./login-throttle.ts";
 
 /** Pages of other addresses cannot send it: browsers ask for leave first, and get none. */
 const PORTAL_HEADER = "x-svc-portal";
@@ -20,14 +20,14 @@ export function refuseForeign(headers: IncomingHttpHeaders, publicUrl: string | 
  * has a count of its own, or a picture of a foreign page would use up the tries of whoever looks at it.
  */
 export function beginRead(
-  { tries, publicUrl }: Pick<PeopleDeps, "tries" | "publicUrl">,
+  { loginThrottle, publicUrl }: Pick<AccountsDeps, "tries" | "publicUrl">,
   { headers, clientAddress }: Exchange,
   held?: SessionWithPerson,
-): Try {
+): LoginAttempt {
   if (isForeign(headers, publicUrl)) throw foreign(publicUrl);
   const isOurs =
     headers.origin !== undefined || headers["sec-fetch-site"] === "same-origin" || headers[PORTAL_HEADER] !== undefined;
-  return tries.beginRead(clientAddress, isOurs, held?.person.id, held?.session.id);
+  return loginThrottle.beginRead(clientAddress, isOurs, held?.person.id, held?.session.id);
 }
 
 function isForeign(headers: IncomingHttpHeaders, publicUrl: string | null): boolean {

@@ -3,8 +3,8 @@ import { MeChange } from "../../contract/schemas/people.ts";
 import type { Person } from "../../domain/tenancy/actor.ts";
 import type { PeopleWriter, PersonSession } from "../../domain/tenancy/person.ts";
 import { type Exchange, type Handler, whole } from "../exchange.ts";
-import { change } from "../manage/deps.ts";
-import { refuseStale } from "../manage/fresh-sign-in.ts";
+import { commitWithAudit } from "../manage/deps.ts";
+import { requireFreshSession } from "../manage/fresh-sign-in.ts";
 import { isoTime } from "../manage/views.ts";
 import { short } from "../printable.ts";
 import { readBody } from "../request-input.ts";
@@ -20,7 +20,7 @@ export function ownAccountHandlers(room: PeopleRoom): Record<string, Handler> {
       const person = personIn(exchange);
       const { userId } = person;
       const { name } = await readBody(exchange, MeChange);
-      await change(room, async ({ people }) => {
+      await commitWithAudit(room, async ({ people }) => {
         await demandSession(people, person);
         await people.rename(userId, name, clock.nowMs());
         return { answer: null, audit: about("person.rename", userId, { name }) };
@@ -35,10 +35,10 @@ export function ownAccountHandlers(room: PeopleRoom): Record<string, Handler> {
     peopleEndOtherSessions: whole(async (exchange) => {
       const person = personIn(exchange);
       const { userId, sessionId } = person;
-      const ended = await change(room, async ({ people }) => {
+      const ended = await commitWithAudit(room, async ({ people }) => {
         await demandSession(people, person);
         const { sessions, codes } = await people.startedAfter(userId, sessionId, clock.nowMs());
-        if (sessions.length + codes.length > 0) refuseStale(room, person.signedInAtMs);
+        if (sessions.length + codes.length > 0) requireFreshSession(room, person.signedInAtMs);
         const answer = await people.endOtherSessions(userId, sessionId);
         return { answer, audit: about("person.end_sessions", userId, { ended: answer }) };
       });
@@ -48,12 +48,13 @@ export function ownAccountHandlers(room: PeopleRoom): Record<string, Handler> {
       const person = personIn(exchange);
       const { userId, sessionId } = person;
       const id = exchange.params["id"] ?? "";
-      await change(room, async ({ people }) => {
+      await commitWithAudit(room, async ({ people }) => {
         await demandSession(people, person);
         const { sessions, codes } = await people.startedAfter(userId, sessionId, clock.nowMs());
         // A session that was stolen must not end those that its owner begins after it, again and again, nor with each older
         // one a sign-in of theirs that waits for its code.
-        if (sessions.includes(id) || (codes.length > 0 && id !== sessionId)) refuseStale(room, person.signedInAtMs);
+        if (sessions.includes(id) || (codes.length > 0 && id !== sessionId))
+          requireFreshSession(room, person.signedInAtMs);
         if (!(await people.endSession(userId, id)))
           throw fault("not_found", { message: `You have no session "${short(id)}".` });
         return { answer: null, audit: about("person.end_session", userId, { session: id }) };

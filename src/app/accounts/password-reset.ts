@@ -4,14 +4,14 @@ import type { AccountLink, PersonRecord } from "../../domain/tenancy/person.ts";
 import { HashingBusyError } from "../../kit/password-hasher.ts";
 import { sha256Hex } from "../../kit/secret.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
-import { change, findWorkspace } from "../manage/deps.ts";
-import { demandFresh } from "../manage/fresh-sign-in.ts";
-import { demandRank } from "../manage/membership.ts";
+import { commitWithAudit, findWorkspace } from "../manage/deps.ts";
+import { requireFreshSignIn } from "../manage/fresh-sign-in.ts";
+import { requireRoleAtLeast } from "../manage/membership.ts";
 import { isoTime } from "../manage/views.ts";
 import { short } from "../printable.ts";
 import { findPerson, refuseErased, refuseOwn } from "./account-admin.ts";
 import { makerName, makerOf } from "./account-links.ts";
-import { baseOf } from "./accounts-deps.ts";
+import { publicBaseUrl } from "./accounts-deps.ts";
 import { tooBusy } from "./auth-errors.ts";
 import { seatsOf } from "./me.ts";
 import { keptOf } from "./reset-token.ts";
@@ -27,7 +27,7 @@ const INVITATIONS_MAX = 10_000;
 export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
   return {
     peopleReset: whole((exchange) =>
-      room.inTurn(async () => {
+      room.mutationLock(async () => {
         const person = await findPerson(room, exchange);
         refuseOwn(exchange, person.id);
         refuseErased(person);
@@ -35,7 +35,7 @@ export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
       }),
     ),
     peopleResetMember: whole((exchange) =>
-      room.inTurn(async () => {
+      room.mutationLock(async () => {
         const workspace = findWorkspace(room, exchange.params["workspace"]);
         const email = (exchange.params["email"] ?? "").trim().toLowerCase();
         const member = room.directory.activeMember(workspace.id, email);
@@ -43,7 +43,7 @@ export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
         if (member === undefined || person === undefined)
           throw fault("not_found", { message: `${short(email)} has no account in ${workspace.slug}. Invite them.` });
         refuseOwn(exchange, person.id);
-        demandRank(exchange, member.role);
+        requireRoleAtLeast(exchange, member.role);
         const seat = { workspaceId: workspace.id, role: member.role };
         // Who sets the password of an account is that person everywhere.
         if (exchange.membership !== undefined && isMore(room, person, seat))
@@ -95,7 +95,7 @@ export async function resetPassword(
     const person = id === undefined ? undefined : await store.people.person(id);
     if (person === undefined) throw noReset();
     const isDoubtful = link !== undefined && (await isOfAdmin(room, link, person));
-    await change(room, async ({ people }) => {
+    await commitWithAudit(room, async ({ people }) => {
       const now = clock.nowMs();
       if (!(await people.resetPassword(person.id, identifier, hash, now))) throw noReset();
       if (link !== undefined && !(await people.consumeLink(link.id, now))) throw noReset();
@@ -107,7 +107,7 @@ export async function resetPassword(
     return { status: 200, json: { status: true } };
   };
   // What a link is good for that somebody has made hangs on seats, theirs and the person's. A mailed one hangs on nothing.
-  return link === undefined ? write() : room.inTurn(write);
+  return link === undefined ? write() : room.mutationLock(write);
 }
 
 /**
@@ -130,12 +130,12 @@ async function makeReset(
   person: PersonRecord,
   membership: AccountLink["membership"],
 ): Promise<Reply> {
-  demandFresh(room, exchange);
+  requireFreshSignIn(room, exchange);
   const { clock, makeToken, ids } = room;
   const [token, now] = [makeToken(), clock.nowMs()];
   const expiresAtMs = now + RESET_MS;
   const issuedBy = await makerName(room);
-  await change(room, async ({ people }) => {
+  await commitWithAudit(room, async ({ people }) => {
     const { email } = person;
     await people.addLink({
       id: ids.next("lnk_"),
@@ -153,6 +153,6 @@ async function makeReset(
     const audit = { action: "person.reset_link", workspaceId: membership?.workspaceId ?? null, target: person.id };
     return { answer: null, audit: { ...audit, detail: { email } } };
   });
-  const link = `${baseOf(room)}/app/reset-password?token=${token}`;
+  const link = `${publicBaseUrl(room)}/app/reset-password?token=${token}`;
   return { status: 201, json: { link, expires_at: isoTime(expiresAtMs) } };
 }

@@ -11,7 +11,7 @@ import { parseBearerToken } from "../../kit/bearer-token.ts";
 import { secretsEqual, sha256Hex } from "../../kit/secret.ts";
 import { DAY_MS } from "../../kit/time.ts";
 import type { Exchange } from "../exchange.ts";
-import type { PeopleDeps } from "./accounts-deps.ts";
+import type { AccountsDeps } from "./accounts-deps.ts";
 
 /** A session ends this long after it was last used. */
 export const SESSION_MS = 7 * DAY_MS;
@@ -34,11 +34,11 @@ export function isSecure(publicUrl: string | null): boolean {
 type Presented = { readonly token: string; readonly via: Person["via"] };
 
 export class Sessions {
-  readonly #deps: Pick<PeopleDeps, "store" | "clock" | "ids" | "makeToken" | "secret" | "publicUrl">;
+  readonly #deps: Pick<AccountsDeps, "store" | "clock" | "ids" | "makeToken" | "secret" | "publicUrl">;
   readonly #cookieName: string;
   readonly #challengeName: string;
 
-  constructor(deps: Pick<PeopleDeps, "store" | "clock" | "ids" | "makeToken" | "secret" | "publicUrl">) {
+  constructor(deps: Pick<AccountsDeps, "store" | "clock" | "ids" | "makeToken" | "secret" | "publicUrl">) {
     this.#deps = deps;
     this.#cookieName = `${cookiePrefix(deps.publicUrl)}.session_token`;
     this.#challengeName = `${cookiePrefix(deps.publicUrl)}.two_factor`;

@@ -4,7 +4,7 @@ import { sha256Hex } from "../../kit/secret.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { readBody, readQuery } from "../request-input.ts";
 import { goodLink, makeAccount, noLink } from "./account-creation.ts";
-import { baseOf, type PeopleDeps } from "./accounts-deps.ts";
+import { type AccountsDeps, publicBaseUrl } from "./accounts-deps.ts";
 import { beginRead, refuseForeign } from "./origin-check.ts";
 import type { PeopleRoom } from "./room.ts";
 
@@ -12,9 +12,9 @@ const SETUP_MS = 30 * 86_400_000;
 /** The workspace of the first start; who sets the gateway up owns it. */
 const FIRST_WORKSPACE = "demo";
 
-type Linking = Pick<PeopleDeps, "store" | "ids" | "clock" | "makeToken" | "publicUrl" | "origin">;
+type Linking = Pick<AccountsDeps, "store" | "ids" | "clock" | "makeToken" | "publicUrl" | "origin">;
 
-export async function isSetupNeeded({ store }: Pick<PeopleDeps, "store">): Promise<boolean> {
+export async function isSetupNeeded({ store }: Pick<AccountsDeps, "store">): Promise<boolean> {
   return (await store.people.countOperators()) === 0;
 }
 
@@ -40,7 +40,7 @@ export async function makeSetupLink(deps: Linking, issuedBy: string): Promise<{ 
     const line = { id: ids.next("aud_"), atMs: now, actor: issuedBy, action: "setup_link.create", workspaceId: null };
     return { answer: null, audit: { ...line, target: link.id, detail: {} } };
   });
-  return { link: `${baseOf(deps)}/app/setup?token=${token}`, expiresAtMs: link.expiresAtMs };
+  return { link: `${publicBaseUrl(deps)}/app/setup?token=${token}`, expiresAtMs: link.expiresAtMs };
 }
 
 export function setupHandlers(room: PeopleRoom): Record<string, Handler> {
@@ -50,20 +50,20 @@ export function setupHandlers(room: PeopleRoom): Record<string, Handler> {
       const trying = beginRead(room, exchange);
       const needed = await isSetupNeeded(room);
       const good = needed && (await goodLink(room, "setup", token)) !== undefined;
-      if (good) trying.right();
+      if (good) trying.succeed();
       return { status: 200, json: { good, needed } };
     }),
     peopleSetup: whole(async (exchange) => {
       refuseForeign(exchange.headers, room.publicUrl);
       const { token, ...account } = await readBody(exchange, SetupBody);
-      const trying = room.tries.begin(exchange.clientAddress);
+      const trying = room.loginThrottle.begin(exchange.clientAddress);
       const demand = async () => {
         if (!(await isSetupNeeded(room))) throw noLink();
       };
       await demand();
       const link = await goodLink(room, "setup", token);
       if (link === undefined) throw noLink();
-      trying.right();
+      trying.succeed();
       const workspace = room.directory.workspace(FIRST_WORKSPACE);
       const seat = workspace === undefined ? undefined : { workspace, role: "owner" as const };
       const made = { link, operator: true, proven: true, seat, action: "person.setup", demand };

@@ -1,6 +1,6 @@
 import { LruMap } from "../../kit/lru-map.ts";
 import { HOUR_MS } from "../../kit/time.ts";
-import type { PeopleDeps } from "./accounts-deps.ts";
+import type { AccountsDeps } from "./accounts-deps.ts";
 
 type Line = {
   readonly actor: string;
@@ -18,11 +18,11 @@ const ACCOUNT_CHARS_MAX = 254;
 
 /** What is written down of people who sign in. Never a secret, never a code. */
 export class PeopleAudit {
-  readonly #deps: Pick<PeopleDeps, "store" | "ids" | "clock" | "warn">;
+  readonly #deps: Pick<AccountsDeps, "store" | "ids" | "clock" | "warn">;
   readonly #failed = new LruMap<string, number>(REMEMBERED_MAX);
   #hour = { sinceMs: 0, lines: 0 };
 
-  constructor(deps: Pick<PeopleDeps, "store" | "ids" | "clock" | "warn">) {
+  constructor(deps: Pick<AccountsDeps, "store" | "ids" | "clock" | "warn">) {
     this.#deps = deps;
   }
 

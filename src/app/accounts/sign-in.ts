@@ -4,12 +4,12 @@ import type { SessionWithPerson } from "../../domain/tenancy/person.ts";
 import type { Needed } from "../../io/store/sql/people-adapter.ts";
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
-import { refuseStale } from "../manage/fresh-sign-in.ts";
+import { requireFreshSession } from "../manage/fresh-sign-in.ts";
 import { parseJson } from "../request-input.ts";
-import { baseOf } from "./accounts-deps.ts";
+import { publicBaseUrl } from "./accounts-deps.ts";
 import { faultOf, SIGN_IN_AGAIN } from "./auth-errors.ts";
 import { AUTH_PATH, OIDC_PROVIDER } from "./auth-library.ts";
-import type { Try } from "./login-throttle.ts";
+import type { LoginAttempt } from "./login-throttle.ts";
 import { beginRead, refuseForeign } from "./origin-check.ts";
 import { passwordFault } from "./password-policy.ts";
 import { resetPassword } from "./password-reset.ts";
@@ -189,24 +189,24 @@ async function through(room: PeopleRoom, exchange: Exchange, path: string, door:
   const library = door.single === true ? await room.library.single() : await room.library.plain();
   const isAsked = path === "sign-in/social" && before !== undefined && library.asksAgain;
   const sent = { fields: isAsked ? { ...fields, ...ASKED_AGAIN } : fields, cookie };
-  const request = requestOf(exchange, `${AUTH_PATH}/${path}`, new URL(baseOf(room)).origin, sent);
+  const request = requestOf(exchange, `${AUTH_PATH}/${path}`, new URL(publicBaseUrl(room)).origin, sent);
   const reply = await replyOf(await library.handle(request));
   // Whatever the library made of it. Who comes back from the provider is sent to the page of signing in.
   if (call.isLate && door.single !== true) {
     // A password had to be right to come that far; of a code that is wrong something is written, too.
-    if (door.follows !== true && door.makes !== true) trying?.right();
+    if (door.follows !== true && door.makes !== true) trying?.succeed();
     throw fault("not_signed_in", { message: SIGN_IN_AGAIN });
   }
   const begun = door.signsIn === undefined ? undefined : await begunIn(room, reply, before?.held);
   if (reply.status >= 400) {
     if (reply.status === 401 && door.signsIn !== undefined)
       await room.audit.failed(textOf(fields, "email"), exchange.clientAddress, door.signsIn);
-    if (reply.status >= 500) trying?.right();
+    if (reply.status >= 500) trying?.succeed();
     if (door.plain === true) return reply;
     throw faultOf(room, reply.status, reply.bytes, path === "change-password" ? "currentPassword" : undefined);
   }
   if (door.once === true) await refuseUsed(room, begun, textOf(fields, "code"));
-  if (door.makes !== true) trying?.right();
+  if (door.makes !== true) trying?.succeed();
   await writeDown(room, door, exchange, begun, before?.held);
   if (door.plain === true) return reply;
   const isSame = isAddressOf(before?.held, textOf(fields, "email"));
@@ -214,13 +214,18 @@ async function through(room: PeopleRoom, exchange: Exchange, path: string, door:
 }
 
 /** Only a link that is not good counts as a wrong try. */
-async function reset(room: PeopleRoom, exchange: Exchange, fields: unknown, trying: Try | undefined): Promise<Reply> {
+async function reset(
+  room: PeopleRoom,
+  exchange: Exchange,
+  fields: unknown,
+  trying: LoginAttempt | undefined,
+): Promise<Reply> {
   try {
     const reply = await resetPassword(room, exchange, textOf(fields, "token"), textOf(fields, "newPassword"));
-    trying?.right();
+    trying?.succeed();
     return reply;
   } catch (error) {
-    if (!(error instanceof Fault && error.code === "invalid_value")) trying?.right();
+    if (!(error instanceof Fault && error.code === "invalid_value")) trying?.succeed();
     throw error;
   }
 }
@@ -264,16 +269,16 @@ function begin(
   exchange: Exchange,
   fields: unknown,
   held: SessionWithPerson | undefined,
-): Try | undefined {
+): LoginAttempt | undefined {
   if (tried === undefined) return undefined;
   if (method === "GET") return beginRead(room, exchange, held);
-  const [{ tries }, { clientAddress }] = [room, exchange];
+  const [{ loginThrottle }, { clientAddress }] = [room, exchange];
   const account = tried.account === undefined ? undefined : textOf(fields, tried.account);
   const isOwn = account === undefined || (makes !== true && isAddressOf(held, account));
   if (held !== undefined && tried.lookedUp === true)
-    return tries.beginRead(clientAddress, true, held.person.id, held.session.id);
-  if (held !== undefined && isOwn) return tries.begin(clientAddress, held.person.id, held.session.id);
-  return tries.begin(clientAddress, account === "" ? undefined : account);
+    return loginThrottle.beginRead(clientAddress, true, held.person.id, held.session.id);
+  if (held !== undefined && isOwn) return loginThrottle.begin(clientAddress, held.person.id, held.session.id);
+  return loginThrottle.begin(clientAddress, account === "" ? undefined : account);
 }
 
 function isAddressOf(held: SessionWithPerson | undefined, said: string): boolean {
@@ -290,7 +295,7 @@ function neededBy({ needs }: Door, fields: unknown, held: SessionWithPerson | un
 function demandFreshSession(room: PeopleRoom, held: SessionWithPerson | undefined): void {
   if (held === undefined)
     throw fault("not_signed_in", { message: "The session is over, or there was none. Sign in again." });
-  refuseStale(room, held.session.createdAtMs);
+  requireFreshSession(room, held.session.createdAtMs);
 }
 
 function refuseWeak({ newPassword }: Door, fields: unknown, email: string | undefined): void {

@@ -5,7 +5,7 @@ import { sha256Hex } from "../../kit/secret.ts";
 import { type Handler, whole } from "../exchange.ts";
 import { readBody, readQuery } from "../request-input.ts";
 import { goodLink, makeAccount, noLink } from "./account-creation.ts";
-import { baseOf, type PersonMail } from "./accounts-deps.ts";
+import { type AccountMail, publicBaseUrl } from "./accounts-deps.ts";
 import { beginRead, refuseForeign } from "./origin-check.ts";
 import type { PeopleRoom } from "./room.ts";
 
@@ -19,7 +19,7 @@ export function signUpHandlers(room: PeopleRoom): Record<string, Handler> {
       const mail = demandOpen(room);
       const email = (await readBody(exchange, SignUpBody)).email.trim().toLowerCase();
       // Each counts, whatever becomes of it: it sends a mail to somebody.
-      room.tries.begin(exchange.clientAddress, email);
+      room.loginThrottle.begin(exchange.clientAddress, email);
       const isKnown = (await room.store.people.personByEmail(email)) !== undefined;
       mail(isKnown ? knownMail(room, email) : await signUpMail(room, email));
       return { status: 202, json: { asked: true } };
@@ -29,17 +29,17 @@ export function signUpHandlers(room: PeopleRoom): Record<string, Handler> {
       const { token } = readQuery(exchange, TokenQuery);
       const trying = beginRead(room, exchange);
       const link = await goodLink(room, "sign_up", token);
-      if (link !== undefined) trying.right();
+      if (link !== undefined) trying.succeed();
       return { status: 200, json: { good: link !== undefined, email: link?.email ?? null } };
     }),
     peopleSignUpFinish: whole(async (exchange) => {
       refuseForeign(exchange.headers, room.publicUrl);
       demandOpen(room);
       const { token, name, password } = await readBody(exchange, SignUpFinish);
-      const trying = room.tries.begin(exchange.clientAddress);
+      const trying = room.loginThrottle.begin(exchange.clientAddress);
       const link = await goodLink(room, "sign_up", token);
       if (link === undefined || link.email === null) throw noLink();
-      trying.right();
+      trying.succeed();
       const demand = async () => undefined;
       const made = { link, operator: false, proven: true, seat: undefined, action: "person.sign_up", demand };
       const { cookie } = await makeAccount(room, exchange, { email: link.email, name, password }, made);
@@ -48,14 +48,14 @@ export function signUpHandlers(room: PeopleRoom): Record<string, Handler> {
   };
 }
 
-function demandOpen({ signUp, mail }: PeopleRoom): (mail: PersonMail) => void {
+function demandOpen({ signUp, mail }: PeopleRoom): (mail: AccountMail) => void {
   if (signUp === "open" && mail !== null) return mail;
   throw fault("not_allowed", {
     message: "Accounts are made by invitation here. Ask an admin of your workspace for one.",
   });
 }
 
-async function signUpMail(room: PeopleRoom, email: string): Promise<PersonMail> {
+async function signUpMail(room: PeopleRoom, email: string): Promise<AccountMail> {
   const { ids, clock, makeToken, store } = room;
   const [token, now] = [makeToken(), clock.nowMs()];
   const link: AccountLink = {
@@ -76,17 +76,17 @@ async function signUpMail(room: PeopleRoom, email: string): Promise<PersonMail> 
     return { answer: null, audit: null };
   });
   const text = [
-    `Somebody, hopefully you, wants an account at ${baseOf(room)} with this address.`,
-    `Go on here, within a day:\n${baseOf(room)}/app/sign-up?token=${token}`,
+    `Somebody, hopefully you, wants an account at ${publicBaseUrl(room)} with this address.`,
+    `Go on here, within a day:\n${publicBaseUrl(room)}/app/sign-up?token=${token}`,
     "If it was not you, do nothing.",
   ].join("\n\n");
   return { to: email, subject: "Your account", text };
 }
 
-function knownMail(room: PeopleRoom, email: string): PersonMail {
+function knownMail(room: PeopleRoom, email: string): AccountMail {
   const text = [
-    `Somebody, hopefully you, wants an account at ${baseOf(room)} with this address. You have one already.`,
-    `Sign in here:\n${baseOf(room)}/app/sign-in`,
+    `Somebody, hopefully you, wants an account at ${publicBaseUrl(room)} with this address. You have one already.`,
+    `Sign in here:\n${publicBaseUrl(room)}/app/sign-in`,
   ].join("\n\n");
   return { to: email, subject: "Your account", text };
 }

@@ -13,7 +13,7 @@ export type TestDelivery = Receiver & { readonly ok: boolean; readonly detail: s
 
 /** Alerts of a running gateway: looked for and sent beside the requests, and what the management API asks of them. */
 export class Alerts {
-  readonly watch: AlertMonitor;
+  readonly monitor: AlertMonitor;
   readonly #deps: AlertDeps;
   readonly #evaluationTicker: Ticker;
   readonly #deliveryTicker: Ticker;
@@ -22,7 +22,7 @@ export class Alerts {
   constructor(deps: AlertDeps) {
     const { monitor, everyMs: intervalMs, timers, warn } = deps;
     this.#deps = deps;
-    this.watch = monitor;
+    this.monitor = monitor;
     const onError = (error: unknown) => warn({ err: error }, "alerts could not be worked on; they are later");
     this.#deliveryTicker = new Ticker({
       intervalMs,
@@ -42,7 +42,7 @@ export class Alerts {
 
   /** With the rules that are kept. Every workspace that has some is looked at: it may have changed before the last end. */
   async start(): Promise<void> {
-    for (const rules of await this.#deps.store.rules.all()) this.watch.putRules(rules);
+    for (const rules of await this.#deps.store.rules.all()) this.monitor.putRules(rules);
     this.#evaluationTicker.run();
     this.#deliveryTicker.run();
   }

@@ -41,7 +41,7 @@ const failed = (detail: string, again: "later" | "never"): SendResult => ({ is: 
 async function sendMail(deps: AlertDeps, message: OutgoingAlert, signal: AbortSignal): Promise<SendResult> {
   const { mail, monitor, directory } = deps;
   const { id, target, payload, workspaceId } = message;
-  const rules = monitor.of(workspaceId);
+  const rules = monitor.rulesOf(workspaceId);
   if (rules === undefined || !recipientsOf(rules, directory).includes(target))
     return failed("this address gets no alerts of the workspace any more", "never");
   if (mail === undefined) return failed("no mail server is set: set GATEWAY_SMTP_URL", "never");
@@ -66,7 +66,7 @@ export async function openSecrets({ vault }: Pick<AlertDeps, "vault">, workspace
 /** To the address in the rules as they are now: what was removed meanwhile gets nothing. */
 async function sendWebhook(deps: AlertDeps, message: OutgoingAlert, signal: AbortSignal): Promise<SendResult> {
   const { alertId, workspaceId, payload } = message;
-  const webhook = deps.monitor.of(workspaceId)?.webhook ?? null;
+  const webhook = deps.monitor.rulesOf(workspaceId)?.webhook ?? null;
   if (webhook === null) return failed("the workspace has no webhook any more", "never");
   const { current, previous } = await openSecrets(deps, workspaceId, webhook.sealed);
   const nowMs = deps.clock.nowMs();

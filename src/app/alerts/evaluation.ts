@@ -31,7 +31,7 @@ async function evaluateWorkspace(
   touched: AlertSignals,
 ): Promise<"told" | "nothing"> {
   const { monitor, directory, store, clock } = deps;
-  const rules = monitor.of(workspaceId);
+  const rules = monitor.rulesOf(workspaceId);
   const workspace = directory.workspace(workspaceId);
   if (rules === undefined || workspace === undefined) return "nothing";
   // Without a receiver nothing counts as told: whoever is named later learns of it then.

@@ -17,7 +17,8 @@ export async function factsOf(
   const { state, directory } = sources;
   const { balanceNanos } = await state.wallet(workspaceId);
   const limits: LimitUsage[] = [];
-  for (const set of directory.limits.all(workspaceId)) limits.push(...(await limitFacts(sources, set, touched, nowMs)));
+  for (const set of directory.limits.inWorkspace(workspaceId))
+    limits.push(...(await limitFacts(sources, set, touched, nowMs)));
   return { balanceNanos, limits, keys: keyFacts(sources, workspaceId, touched) };
 }
 

@@ -4,7 +4,7 @@ import { chargedRecord, finishedRecord } from "../../../tests/support/records.ts
 import { batchOf } from "../../domain/record/ingest.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../kit/clock.ts";
-import { queuedOnTheWay } from "./queueing-sink.ts";
+import { withExportQueue } from "./queueing-sink.ts";
 
 test("LOG-01 a request that is in the log is not sent once more as interrupted, when a replay finds its begin alone", async () => {
   const folder = tempFolder("gateway-queueing-");
@@ -14,7 +14,7 @@ test("LOG-01 a request that is in the log is not sent once more as interrupted, 
     folder.remove();
   });
   const { logOutbox: outbox, log } = store;
-  const sink = queuedOnTheWay(store, { outbox, log, targets: ["files"], clock: systemClock, lost: () => undefined });
+  const sink = withExportQueue(store, { outbox, log, targets: ["files"], clock: systemClock, lost: () => undefined });
   await sink.ingestBatch(batchOf([JSON.stringify(chargedRecord("ended", 3n))]));
   await outbox.done("files", await outbox.next("files", 10));
   const begun = (id: string) => JSON.stringify({ ...finishedRecord(id), errorCode: "interrupted", charge: null });

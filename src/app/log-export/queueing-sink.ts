@@ -25,7 +25,7 @@ const told = z.object({
  * The way of records into SQL, with a stop on it: what is to be sent is queued before it is in the log. The other way
  * around a process that dies in between would have it in the log and nowhere else.
  */
-export function queuedOnTheWay(sink: RecordSink, { outbox, log, targets, clock, lost }: QueueingSinkDeps): RecordSink {
+export function withExportQueue(sink: RecordSink, { outbox, log, targets, clock, lost }: QueueingSinkDeps): RecordSink {
   return {
     async ingestBatch(batch) {
       const queuedAtMs = clock.nowMs();

@@ -37,8 +37,8 @@ import type { Planning } from "../pipeline/plan.ts";
 import { short } from "../printable.ts";
 import type { Prober } from "../prober/prober.ts";
 import { actorName } from "./acting.ts";
-import type { Bookings } from "./money/ledger-poster.ts";
-import type { InForce } from "./operation/effective-settings.ts";
+import type { LedgerPoster } from "./money/ledger-poster.ts";
+import type { EffectiveSettings } from "./operation/effective-settings.ts";
 import type { MasterKeyDeps } from "./operation/master-key-rotation.ts";
 
 /** One line of `gateway doctor`: not ok only for something broken, advice is ok with a detail. */
@@ -48,7 +48,7 @@ export type Check = { readonly name: string; run(): Promise<CheckResult> };
 export type ExplainedSurface = Extract<Surface, "chat" | "messages" | "responses">;
 
 /** Reads the body of a request as the surface it is meant for does. */
-export type Readers = Readonly<Partial<Record<ExplainedSurface, (bytes: Buffer) => MaybePromise<DecodedChat>>>>;
+export type RequestDecoders = Readonly<Partial<Record<ExplainedSurface, (bytes: Buffer) => MaybePromise<DecodedChat>>>>;
 
 /** What the use cases that change tenants need; the first start uses them as well. */
 export type TenancyDeps = {
@@ -62,7 +62,7 @@ export type TenancyDeps = {
   readonly directory: Directory;
   readonly state: SharedState;
   /** Money that is moved by hand or from outside, in SQL and in the live balance. */
-  readonly bookings: Bookings;
+  readonly ledgerPoster: LedgerPoster;
   /** Capture windows as the request path knows them. */
   readonly captures: Pick<Captures, "opened" | "closed" | "settled" | "skipped">;
   readonly clock: Clock;
@@ -79,73 +79,73 @@ export type ManageDeps = TenancyDeps & {
     readonly payments: Omit<PaymentStore, "addOrder" | "markPaid">;
     readonly people: Pick<PeopleStore, "withEmails">;
   };
-  readonly payments: PaymentRoom;
+  readonly payments: PaymentDeps;
   readonly connections: PlatformConnections;
   /** What requests are planned by. */
   readonly planning: Planning & { readonly tokens: TokenCounter };
-  readonly readers: Readers;
+  readonly decoders: RequestDecoders;
   /** How endpoints are doing, as the request path knows it. */
   readonly endpoints: {
     readonly breakers: Pick<CircuitBreakers, "stateOf">;
     readonly health: Pick<LatencyTracker, "of" | "recent">;
     readonly places: Pick<ConcurrencyLimiter, "inUse">;
   };
-  readonly inForce: InForce;
-  readonly responses: OverseenResponses;
+  readonly effectiveSettings: EffectiveSettings;
+  readonly responses: StoredResponseAdmin;
   /** Workspaces' own keys at providers. */
-  readonly ownKeys: OwnKeyRoom;
-  readonly nodes: NodeRoom;
+  readonly ownKeys: OwnKeyManagement;
+  readonly nodes: NodeManagement;
   readonly masterKey: MasterKeyDeps;
   readonly timers: Timers;
   /** Exchange rates while the gateway runs. */
-  readonly rates: GivenRates;
+  readonly rates: ExchangeRates;
   /** Whether endpoints do what the catalogue says. */
   readonly prober: Pick<Prober, "all" | "prove" | "history" | "maxAgeMs">;
   readonly alerts: Pick<
     Alerts,
     "watch" | "sendsMail" | "recipientsOf" | "deliveries" | "addressProblem" | "seal" | "open" | "test"
   >;
-  readonly captured: CaptureStore;
+  readonly captureStore: CaptureStore;
   /** Whether a person who signed in may create a workspace of their own. */
-  readonly peopleCreateWorkspaces: boolean;
+  readonly usersMayCreateWorkspaces: boolean;
   /** How long a stored response is kept, as the operator set it. */
   readonly responseRetention: string;
   /** Checks of the parts the use cases do not see: store, journal, settings. */
   readonly checks: readonly Check[];
   /** Resolves when everything the journal held at the call can be read from the log and the ledger. */
-  caughtUp(): Promise<void>;
+  awaitIngest(): Promise<void>;
 };
 
 /** What the use cases around payments need beside the store. */
-export type PaymentRoom = {
+export type PaymentDeps = {
   /** By name; none: nothing can be paid from outside. */
   readonly adapters: ReadonlyMap<string, PaymentAdapter>;
   /** Where people pay orders of an adapter, with places for what an order is; null: nowhere we know of. */
-  readonly pages: ReadonlyMap<string, string | null>;
+  readonly checkoutUrls: ReadonlyMap<string, string | null>;
   /** Where workspaces ask the operator; null: nothing is said. */
   readonly contact: string | null;
   /** Told of every message that moved no money although it wanted to, without what was in it. */
-  refused(detail: object, message: string): void;
+  onRejected(detail: object, message: string): void;
   /** There is new credit with a date. */
-  granted(): Promise<void>;
+  onPromotionGranted(): Promise<void>;
 };
 
 /** Exchange rates as they are given, fetched and looked up. */
-export type GivenRates = {
+export type ExchangeRates = {
   readonly store: Pick<RateStore, "latest" | "history">;
   /** From how many days on a rate is old. */
   readonly staleDays: number;
   /** Undefined where nothing can be fetched. */
   readonly source: string | undefined;
-  take(offer: RateOffer, jumps: Judging["jumps"]): Promise<Offered>;
-  ask(): Promise<Offered | { readonly problem: string }>;
+  submit(offer: RateOffer, jumps: Judging["jumps"]): Promise<Offered>;
+  fetch(): Promise<Offered | { readonly problem: string }>;
 };
 
 /** What the use cases around keys at providers need beside the store. */
-export type OwnKeyRoom = {
-  readonly held: OwnKeys;
+export type OwnKeyManagement = {
+  readonly registry: OwnKeys;
   /** The credential in a text, or what is wrong with it. */
-  read(text: string, provider: string): ReadKey | { readonly problem: string };
+  parse(text: string, provider: string): ReadKey | { readonly problem: string };
   seal(slot: EncryptionContext, secret: string): Promise<Uint8Array>;
   /** Those of a workspace, null: of the platform, as they are kept now, in the place of those that were known. */
   reload(workspaceId: string | null): Promise<void>;
@@ -154,16 +154,16 @@ export type OwnKeyRoom = {
 };
 
 /** Machines of workspaces' own, as the tunnel knows them. */
-export type NodeRoom = {
+export type NodeManagement = {
   /** The one that asks: connections of its own are held by it. */
   readonly instance: string;
-  readonly held: Pick<Nodes, "put" | "drop" | "of" | "find" | "state">;
+  readonly registry: Pick<Nodes, "put" | "drop" | "of" | "find" | "state">;
   /** Of one workspace. */
   readonly max: number;
 };
 
 /** Stored responses as an operator sees them. */
-export type OverseenResponses = {
+export type StoredResponseAdmin = {
   list(
     workspaceId: string,
     limit: number,
@@ -176,9 +176,9 @@ export type OverseenResponses = {
 };
 
 /** Runs changes one after the other, so that two of them never build on the same old state. */
-export type InTurn = <T>(change: () => Promise<T>) => Promise<T>;
+export type MutationLock = <T>(change: () => Promise<T>) => Promise<T>;
 
-export function makeTurns(): InTurn {
+export function createMutationLock(): MutationLock {
   let last: Promise<unknown> = Promise.resolve();
   return (change) => {
     const mine = last.then(change);
@@ -188,9 +188,9 @@ export function makeTurns(): InTurn {
   };
 }
 
-export type Room = ManageDeps & { readonly inTurn: InTurn };
+export type ManageContext = ManageDeps & { readonly inTurn: MutationLock };
 
-export type Change = {
+export type AuditDetails = {
   /** Absent: in whose name the call is made. */
   readonly actor?: string;
   readonly action: string;
@@ -200,23 +200,23 @@ export type Change = {
 };
 
 /** What a change needs to be written down. */
-export type Changing = Pick<TenancyDeps, "clock" | "ids"> & { readonly store: Pick<TenancyDeps["store"], "change"> };
+export type ChangeDeps = Pick<TenancyDeps, "clock" | "ids"> & { readonly store: Pick<TenancyDeps["store"], "change"> };
 
 /** What a change answers, and what is written down of it; nothing where nothing was changed. */
-export type Done<T> = { readonly answer: T; readonly audit: Change | null };
+export type ChangeResult<T> = { readonly answer: T; readonly audit: AuditDetails | null };
 
 /**
  * Writes to SQL together with the line of the audit log about it: both are there, or neither. Inside, only the given
  * writers may be used: the stores wait for the transaction to end. Memory is changed afterwards.
  */
-export function change<T>(deps: Changing, work: (writers: Writers) => Promise<Done<T>>): Promise<T> {
+export function commitWithAudit<T>(deps: ChangeDeps, work: (writers: Writers) => Promise<ChangeResult<T>>): Promise<T> {
   return deps.store.change(async (writers) => {
     const { answer, audit } = await work(writers);
-    return { answer, audit: audit === null ? null : lineOf(deps, audit) };
+    return { answer, audit: audit === null ? null : toAuditEntry(deps, audit) };
   });
 }
 
-function lineOf({ ids, clock }: Changing, said: Change): AuditEntry {
+function toAuditEntry({ ids, clock }: ChangeDeps, said: AuditDetails): AuditEntry {
   const { actor = actorName(), action, workspaceId, target, detail = {} } = said;
   return { id: ids.next("aud_"), atMs: clock.nowMs(), actor, action, workspaceId, target, detail };
 }
@@ -224,10 +224,10 @@ function lineOf({ ids, clock }: Changing, said: Change): AuditEntry {
 export function findWorkspace(deps: Pick<TenancyDeps, "directory">, slugOrId: string | undefined): Workspace {
   const workspace = slugOrId === undefined ? undefined : deps.directory.workspace(slugOrId);
   if (workspace !== undefined) return workspace;
-  throw noWorkspace(slugOrId);
+  throw workspaceNotFound(slugOrId);
 }
 
-export function noWorkspace(slugOrId: string | undefined): Fault {
+export function workspaceNotFound(slugOrId: string | undefined): Fault {
   return fault("not_found", {
     message: `There is no workspace "${short(slugOrId)}": take one of the list (gateway workspace list).`,
   });
@@ -236,9 +236,9 @@ export function noWorkspace(slugOrId: string | undefined): Fault {
 export function findKey(deps: Pick<TenancyDeps, "directory">, id: string | undefined): ApiKey {
   const key = id === undefined ? undefined : deps.directory.key(id);
   if (key !== undefined) return key;
-  throw noKey(id);
+  throw keyNotFound(id);
 }
 
-export function noKey(id: string | undefined): Fault {
+export function keyNotFound(id: string | undefined): Fault {
   return fault("not_found", { message: `There is no key with the id "${short(id)}". List the keys of its workspace.` });
 }

@@ -7,28 +7,28 @@ import type { Exchange } from "../exchange.ts";
 /** What decides who can sign in, or who has power here, asks for a sign-in that is at most this old. */
 export const FRESH_MS = 15 * 60_000;
 
-type Timed = { readonly clock: Clock };
+type FreshnessDeps = { readonly clock: Clock };
 
-export function isFresh({ clock }: Timed, signedInAtMs: number): boolean {
+export function isFresh({ clock }: FreshnessDeps, signedInAtMs: number): boolean {
   return clock.nowMs() - signedInAtMs < FRESH_MS;
 }
 
-export function refuseStale(room: Timed, signedInAtMs: number): void {
+export function requireFreshSession(room: FreshnessDeps, signedInAtMs: number): void {
   if (isFresh(room, signedInAtMs)) return;
   throw fault("fresh_sign_in_needed", { message: "Sign in again first, then repeat this." });
 }
 
 /** An old session may be in other hands: it must not make itself a way back. Tokens are no sign-in. */
-export function demandFresh(room: Timed, { actor }: Pick<Exchange, "actor">): void {
-  if (actor?.is === "person") refuseStale(room, actor.person.signedInAtMs);
+export function requireFreshSignIn(room: FreshnessDeps, { actor }: Pick<Exchange, "actor">): void {
+  if (actor?.is === "person") requireFreshSession(room, actor.person.signedInAtMs);
 }
 
 /** A role that is above a plain member's, and above the one that they have. */
-export function demandFreshToGive(
-  room: Timed,
+export function requireFreshSignInForRole(
+  room: FreshnessDeps,
   exchange: Pick<Exchange, "actor">,
   role: Role,
   had: Role = "member",
 ): void {
-  if (!isAtLeast(had, role)) demandFresh(room, exchange);
+  if (!isAtLeast(had, role)) requireFreshSignIn(room, exchange);
 }

@@ -1,12 +1,12 @@
 import { MANAGE_ROUTES } from "../../contract/routes/manage.ts";
 import type { Handler } from "../exchange.ts";
-import type { Room } from "./deps.ts";
-import { guarded } from "./guard.ts";
+import type { ManageContext } from "./deps.ts";
+import { guardRoutes } from "./guard.ts";
 import { limitHandlers } from "./money/limits.ts";
 import { marginHandlers } from "./money/margins.ts";
 import { rateHandlers } from "./money/rates.ts";
 import { walletChangeHandlers } from "./money/wallet-changes.ts";
-import { walletReadingHandlers } from "./money/wallet-entries.ts";
+import { walletEntryHandlers } from "./money/wallet-entries.ts";
 import { walletOrderHandlers } from "./money/wallet-orders.ts";
 import { walletHandlers } from "./money/wallets.ts";
 import { alertHandlers } from "./operation/alerts.ts";
@@ -35,8 +35,8 @@ import { tokenHandlers } from "./tenancy/tokens.ts";
 import { workspaceHandlers } from "./tenancy/workspaces.ts";
 
 /** Every management route by its id, behind the one guard. */
-export function manageHandlers(room: Room): Record<string, Handler> {
-  return guarded(room, MANAGE_ROUTES, {
+export function manageHandlers(room: ManageContext): Record<string, Handler> {
+  return guardRoutes(room, MANAGE_ROUTES, {
     ...workspaceHandlers(room),
     ...memberHandlers(room),
     ...keyHandlers(room),
@@ -49,7 +49,7 @@ export function manageHandlers(room: Room): Record<string, Handler> {
     ...walletHandlers(room),
     ...walletChangeHandlers(room),
     ...walletOrderHandlers(room),
-    ...walletReadingHandlers(room),
+    ...walletEntryHandlers(room),
     ...limitHandlers(room),
     ...rateHandlers(room),
     ...marginHandlers(room),

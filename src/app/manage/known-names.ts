@@ -2,25 +2,25 @@ import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
 import { ownModelId, providerOf } from "../../domain/catalogue/node-rows.ts";
 import type { Nodes } from "../../io/tunnel/nodes.ts";
 
-type Known = Pick<ReadonlySet<string>, "has">;
+type NameSet = Pick<ReadonlySet<string>, "has">;
 
 /** What rules and routers may name. */
-export type Names = { readonly models: Known; readonly providers: Known };
+export type KnownNames = { readonly models: NameSet; readonly providers: NameSet };
 
-type Naming = { snapshot(): Snapshot; readonly nodes: { readonly held: Pick<Nodes, "of"> } };
+type KnownNamesDeps = { snapshot(): Snapshot; readonly nodes: { readonly held: Pick<Nodes, "of"> } };
 
 /** The catalogue's names, and those of a workspace's own nodes: rules about them hold before they connect. */
-export function namesFor(room: Naming, workspaceId: string): Names {
+export function knownNamesFor(room: KnownNamesDeps, workspaceId: string): KnownNames {
   const { models, providers } = room.snapshot();
   const nodes = room.nodes.held.of(workspaceId);
   if (nodes.length === 0) return { models, providers };
   return {
-    models: { has: (id) => models.has(id) || nodes.some((node) => isModelOf(node, id)) },
+    models: { has: (id) => models.has(id) || nodes.some((node) => isNodeModel(node, id)) },
     providers: { has: (slug) => providers.has(slug) || nodes.some((node) => providerOf(node) === slug) },
   };
 }
 
-function isModelOf(node: { readonly name: string }, id: string): boolean {
+function isNodeModel(node: { readonly name: string }, id: string): boolean {
   const stem = ownModelId(node, "");
   return id.length > stem.length && id.startsWith(stem);
 }

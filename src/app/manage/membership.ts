@@ -4,10 +4,14 @@ import type { PeopleStore } from "../../domain/tenancy/person.ts";
 import type { Role } from "../../domain/tenancy/workspace.ts";
 import type { Exchange } from "../exchange.ts";
 import { type Caller, caller } from "./acting.ts";
-import type { InTurn, Room } from "./deps.ts";
+import type { ManageContext, MutationLock } from "./deps.ts";
 
 /** The seat of an actor in a workspace, if there is one. */
-export function seatOf(room: Pick<Room, "directory">, actor: Actor, workspaceId: string): Membership | undefined {
+export function membershipOf(
+  room: Pick<ManageContext, "directory">,
+  actor: Actor,
+  workspaceId: string,
+): Membership | undefined {
   switch (actor.is) {
     case "operator":
       return undefined;
@@ -21,12 +25,12 @@ export function seatOf(room: Pick<Room, "directory">, actor: Actor, workspaceId:
 }
 
 /** Whether an actor has the seat that a call began with. */
-export function isStillSeated(room: Pick<Room, "directory">, actor: Actor, seat: Membership): boolean {
-  const now = seatOf(room, actor, seat.workspaceId);
+export function isMembershipUnchanged(room: Pick<ManageContext, "directory">, actor: Actor, seat: Membership): boolean {
+  const now = membershipOf(room, actor, seat.workspaceId);
   return now?.role === seat.role && now.memberId === seat.memberId;
 }
 
-type Asking = Pick<Room, "directory" | "clock"> & {
+type Asking = Pick<ManageContext, "directory" | "clock"> & {
   readonly store: { readonly people: Pick<PeopleStore, "person" | "sessions"> };
 };
 
@@ -34,7 +38,7 @@ type Asking = Pick<Room, "directory" | "clock"> & {
  * Turns for what callers change: a change may have waited behind the one that took away the seat, the account, the
  * session or the token that it goes by. What nobody has called for is not asked.
  */
-export function turnsOfCallers(room: Asking, inTurn: InTurn): InTurn {
+export function turnsOfCallers(room: Asking, inTurn: MutationLock): MutationLock {
   return (change) => {
     const asked = caller();
     return inTurn(async () => {
@@ -57,7 +61,7 @@ async function demandStill(room: Asking, { actor, seat }: Caller): Promise<void>
       const { people } = room.store;
       const now = await people.person(userId);
       const isSame = now !== undefined && !now.disabled && now.operator === operator;
-      if (!isSame || (seat !== undefined && !isStillSeated(room, actor, seat)))
+      if (!isSame || (seat !== undefined && !isMembershipUnchanged(room, actor, seat)))
         throw fault("insufficient_role", {
           message: "What you may do was changed while this was waiting. Load the page again.",
         });
@@ -70,12 +74,12 @@ async function demandStill(room: Asking, { actor, seat }: Caller): Promise<void>
 }
 
 /** The membership that a caller is bound to: what is not theirs they do not see. Undefined: they see all of it. */
-export function ownOnly({ membership }: Pick<Exchange, "seat">): string | undefined {
+export function ownMemberId({ membership }: Pick<Exchange, "seat">): string | undefined {
   return membership?.role === "member" ? (membership.memberId ?? "") : undefined;
 }
 
 /** Nobody gives or takes a role that is above their own. */
-export function demandRank({ membership }: Pick<Exchange, "seat">, role: Role): void {
+export function requireRoleAtLeast({ membership }: Pick<Exchange, "seat">, role: Role): void {
   if (membership === undefined || isAtLeast(membership.role, role)) return;
   throw fault("insufficient_role", {
     message: `Your role in this workspace is ${membership.role}: only an owner decides who is ${role === "owner" ? "an owner" : `an ${role}`}.`,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pageOf } from "./page.ts";
+import { paginate } from "./page.ts";
 
 const items = [3, 1, 2, 2, 5].map((createdAtMs, index) => ({ id: `id_${index}`, createdAtMs }));
 
@@ -7,7 +7,7 @@ test("pages are newest first, and together they hold every row once", () => {
   const seen: string[] = [];
   let cursor: string | undefined;
   do {
-    const page = pageOf(items, 2, cursor);
+    const page = paginate(items, 2, cursor);
     seen.push(...page.rows.map((row) => row.id));
     cursor = page.next ?? undefined;
   } while (cursor !== undefined);
@@ -15,13 +15,13 @@ test("pages are newest first, and together they hold every row once", () => {
 });
 
 test("a cursor holds although its row has gone", () => {
-  const { next } = pageOf(items, 2, undefined);
+  const { next } = paginate(items, 2, undefined);
   const rest = items.filter((item) => item.id !== "id_0");
-  expect(pageOf(rest, 9, next ?? "").rows.map((row) => row.id)).toEqual(["id_3", "id_2", "id_1"]);
+  expect(paginate(rest, 9, next ?? "").rows.map((row) => row.id)).toEqual(["id_3", "id_2", "id_1"]);
 });
 
 test("the last page has no next, and an invented cursor is refused by name", () => {
-  expect(pageOf(items, 5, undefined).next).toBeNull();
-  expect(pageOf([], 5, undefined)).toEqual({ rows: [], next: null });
-  expect(() => pageOf(items, 5, "nonsense")).toThrowError(expect.objectContaining({ param: "cursor" }));
+  expect(paginate(items, 5, undefined).next).toBeNull();
+  expect(paginate([], 5, undefined)).toEqual({ rows: [], next: null });
+  expect(() => paginate(items, 5, "nonsense")).toThrowError(expect.objectContaining({ param: "cursor" }));
 });

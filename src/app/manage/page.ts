@@ -1,19 +1,23 @@
 import { cutPage, decodeCursor, type Place } from "../../io/store/sql/page.ts";
 
-type Dated = { readonly id: string; readonly createdAtMs: number };
+type PageRow = { readonly id: string; readonly createdAtMs: number };
 
-export type Page<T> = { readonly rows: readonly T[]; readonly next: string | null };
+export type ResultPage<T> = { readonly rows: readonly T[]; readonly next: string | null };
 
 /** Newest first; the cursor is the place of the last row, so it holds although rows come and go. */
-export function pageOf<T extends Dated>(items: readonly T[], limit: number, cursor: string | undefined): Page<T> {
-  const sorted = items.toSorted((a, b) => newestFirst(placeOf(a), placeOf(b)));
+export function paginate<T extends PageRow>(
+  items: readonly T[],
+  limit: number,
+  cursor: string | undefined,
+): ResultPage<T> {
+  const sorted = items.toSorted((a, b) => newestFirst(positionOf(a), positionOf(b)));
   const after = cursor === undefined ? undefined : decodeCursor(cursor);
-  const rest = after === undefined ? sorted : sorted.filter((item) => newestFirst(placeOf(item), after) > 0);
-  const { page, next } = cutPage(rest, limit, placeOf);
+  const rest = after === undefined ? sorted : sorted.filter((item) => newestFirst(positionOf(item), after) > 0);
+  const { page, next } = cutPage(rest, limit, positionOf);
   return { rows: page, next };
 }
 
-function placeOf({ createdAtMs, id }: Dated): Place {
+function positionOf({ createdAtMs, id }: PageRow): Place {
   return { atMs: createdAtMs, id };
 }
 

@@ -60,7 +60,7 @@ export function memberListedView(member: Member, person: PersonSummary | undefin
 }
 
 /** What a key is at this moment: time moves it to expired without anyone writing that down. */
-export function stateNow(key: ApiKey, nowMs: number): KeyState | "expired" {
+export function keyStateAt(key: ApiKey, nowMs: number): KeyState | "expired" {
   return keyValidityOf(key, nowMs) === "expired" ? "expired" : key.state;
 }
 
@@ -72,7 +72,7 @@ export function keySettingsView(key: ApiKey) {
     ip_allowlist: key.ipAllowlist,
     expires_at: isoTimeOrNull(key.expiresAtMs),
     rpm: key.rpm,
-    policy: keysPolicyView(key),
+    policy: optionalPolicyView(key),
   };
 }
 
@@ -85,13 +85,13 @@ export function keyView(key: ApiKey, directory: Directory, nowMs: number) {
     kind: key.kind,
     member: memberName(directory, key.memberId),
     environment: key.environment,
-    state: stateNow(key, nowMs),
+    state: keyStateAt(key, nowMs),
     scopes: key.scopes,
     ip_allowlist: key.ipAllowlist,
     expires_at: isoTimeOrNull(key.expiresAtMs),
     grace_until: isoTimeOrNull(key.graceUntilMs),
     rpm: key.rpm,
-    policy: keysPolicyView(key),
+    policy: optionalPolicyView(key),
     created_at: isoTime(key.createdAtMs),
     rotated_from: key.rotatedFrom,
   };
@@ -109,12 +109,12 @@ export function keyListedView(key: ApiKey, use: KeyUse | undefined, directory: D
 }
 
 /** What a key demands on top of its workspace; null: nothing more. */
-function keysPolicyView({ policy }: ApiKey) {
+function optionalPolicyView({ policy }: ApiKey) {
   return policy === null ? null : policyView({ ...OPEN_POLICY, ...policy });
 }
 
 /** The one answer that carries a key itself. */
-export function issuedView(key: ApiKey, secret: string) {
+export function issuedKeyView(key: ApiKey, secret: string) {
   return {
     id: key.id,
     key: secret,

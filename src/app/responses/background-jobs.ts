@@ -284,7 +284,7 @@ class Work {
       await this.#writing;
       this.#flush();
       await this.#writing;
-      await store.made(stored, { response, servedBy });
+      await store.saveCompleted(stored, { response, servedBy });
     } catch (error) {
       warn(
         { err: error, requestId: stored.id },

@@ -32,7 +32,7 @@ export class AlertMonitor {
     return this.#rules.size === 0;
   }
 
-  of(workspaceId: string): AlertRules | undefined {
+  rulesOf(workspaceId: string): AlertRules | undefined {
     return this.#rules.get(workspaceId);
   }
 

@@ -124,7 +124,7 @@ export type ResponseStore = {
    * Its whole answer, before it is charged: whoever finds the charge, and nobody who works on it, ends it by that. Nobody
    * is shown it until then, and the request that it could have been run again by goes. What is over stays as it is.
    */
-  made(place: Pick<ResponseRun, "workspaceId" | "id">, answer: CompletedResponse): Promise<void>;
+  saveCompleted(place: Pick<ResponseRun, "workspaceId" | "id">, answer: CompletedResponse): Promise<void>;
   /** Nobody wants it any more: whoever works on it is to stop, and nobody takes it up. */
   cancel(workspaceId: string, id: string): Promise<void>;
   /**

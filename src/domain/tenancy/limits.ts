@@ -43,7 +43,7 @@ export class SpendLimitRegistry {
 
   /** All limits of a workspace, in the place of those it had. */
   replace(workspaceId: string, all: readonly SpendLimits[]): void {
-    for (const { spenderId } of this.all(workspaceId)) this.#limits.delete(spenderId);
+    for (const { spenderId } of this.inWorkspace(workspaceId)) this.#limits.delete(spenderId);
     for (const limits of all) this.put(limits);
   }
 
@@ -51,7 +51,7 @@ export class SpendLimitRegistry {
     return this.#limits.get(spenderId);
   }
 
-  all(workspaceId: string): SpendLimits[] {
+  inWorkspace(workspaceId: string): SpendLimits[] {
     return [...this.#limits.values()].filter((limits) => limits.workspaceId === workspaceId);
   }
 

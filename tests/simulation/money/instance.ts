@@ -1,4 +1,4 @@
-import { spentBefore } from "../../../src/app/manage/money/spend-history.ts";
+import { recentSpend } from "../../../src/app/manage/money/spend-history.ts";
 import type { Admitting } from "../../../src/app/pipeline/admit.ts";
 import type { Settling } from "../../../src/app/pipeline/settle.ts";
 import { type RecordSink, textsOf } from "../../../src/domain/record/ingest.ts";
@@ -138,7 +138,7 @@ export class Life {
   async #fill(till: Till): Promise<void> {
     if (till.isFilled) return;
     const wallets = await this.store.ledger.wallets();
-    const spends = await spentBefore(this.store.rollups, this.directory, this.#world.scheduler.nowMs());
+    const spends = await recentSpend(this.store.rollups, this.directory, this.#world.scheduler.nowMs());
     if (!this.#isAlive || till.isFilled) return;
     for (const { workspaceId, balanceNanos } of wallets) till.credit(workspaceId, balanceNanos);
     till.restoreSpend(spends);

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
 import { RateBook } from "../../../domain/catalogue/rates.ts";
 import { createIdGenerator } from "../../../kit/id-generator.ts";
-import { makeTurns } from "../deps.ts";
-import { RateRoom } from "./exchange-rate-updater.ts";
+import { createMutationLock } from "../deps.ts";
+import { ExchangeRateUpdater } from "./exchange-rate-updater.ts";
 
 let room: ManageRoom;
 beforeAll(async () => {
@@ -16,10 +16,10 @@ test("BILL-06 SCALE-02 of several instances the one that leads asks the source, 
   let asks = 0;
   let isLeading = false;
   const turns: (() => void)[] = [];
-  const rates = new RateRoom({
+  const rates = new ExchangeRateUpdater({
     tenancy: { store, clock: { nowMs, monotonicMs: nowMs }, ids: createIdGenerator(nowMs) },
     store: store.rates,
-    book: new RateBook(snapshot),
+    rateBook: new RateBook(snapshot),
     source: {
       name: "a test",
       ask: async () => {
@@ -35,8 +35,8 @@ test("BILL-06 SCALE-02 of several instances the one that leads asks the source, 
         return { refresh: () => undefined, [Symbol.dispose]: () => undefined };
       },
     },
-    leads: () => isLeading,
-    inTurn: makeTurns(),
+    isLeader: () => isLeading,
+    mutationLock: createMutationLock(),
     warn: () => undefined,
   });
   rates.start();

@@ -11,7 +11,7 @@ import { type RecordedOutcomes, WorkerRpcServer } from "../../../io/workers/rpc-
 import { primarySharedState } from "../../../io/workers/state.ts";
 import { systemClock } from "../../../kit/clock.ts";
 import { systemTimers } from "../../../kit/timers.ts";
-import { Bookings } from "./ledger-poster.ts";
+import { LedgerPoster } from "./ledger-poster.ts";
 
 const BEFORE = 10n;
 const STEPS = ["taken", "intended", "written", "credited", "unlocked"] as const;
@@ -57,7 +57,7 @@ async function bookUntil(last: Step, transaction: Transaction, { books, worker }
     resolve();
     await new Promise(() => undefined);
   };
-  const bookings = new Bookings({
+  const bookings = new LedgerPoster({
     clock: systemClock,
     ledger: { find: async (id) => books.get(id) },
     state: {
@@ -77,7 +77,7 @@ async function bookUntil(last: Step, transaction: Transaction, { books, worker }
     const taking = { workspaceId: "ws", nanos, isAllOrNothing: true, reserveNanos: 0n } as const;
     const taken = nanos > 0n ? await worker.state.withdraw(taking) : 0n;
     await did("taken");
-    await bookings.book(transaction, taken, async () => {
+    await bookings.post(transaction, taken, async () => {
       const isNew = !books.has(transaction.id);
       if (isNew) books.set(transaction.id, transaction);
       await did("written");
@@ -97,12 +97,12 @@ async function bookInDoubt(
 ) {
   let nowMs = 0;
   const clock = { nowMs: () => nowMs, monotonicMs: () => nowMs };
-  const bookings = new Bookings({ clock, ledger: { find: async (id) => books.get(id) }, state: worker.state });
+  const bookings = new LedgerPoster({ clock, ledger: { find: async (id) => books.get(id) }, state: worker.state });
   const lock = await worker.board.acquireLock("workspace:management", { ttlMs: 1000, waitMs: 0 });
   const nanos = -walletNanosOf(made);
   const taking = { workspaceId: "ws", nanos, isAllOrNothing: true, reserveNanos: 0n } as const;
   const taken = nanos > 0n ? await worker.state.withdraw(taking) : 0n;
-  const booked = bookings.book(made, taken, async () => {
+  const booked = bookings.post(made, taken, async () => {
     if (lost === "after") books.set(made.id, made);
     throw new StoreError("unavailable", "cut");
   });
@@ -110,7 +110,7 @@ async function bookInDoubt(
   await lock?.release();
   return async () => {
     nowMs += 60_000;
-    expect(await bookings.settle()).toBe(0);
+    expect(await bookings.resolveUncertain()).toBe(0);
   };
 }
 

@@ -4,7 +4,7 @@ import { payoutOf, type Transaction, topupOf, walletNanosOf } from "../../../dom
 import { ChangeNotPropagated } from "../../../domain/fleet/fleet.ts";
 import { memoryState } from "../../../io/state/memory-state.ts";
 import { StoreError } from "../../../io/store/sql/store-error.ts";
-import { Bookings } from "./ledger-poster.ts";
+import { LedgerPoster } from "./ledger-poster.ts";
 
 /** A store that can lose its answer before or after it has written. */
 function open() {
@@ -18,7 +18,7 @@ function open() {
     return written.get(id);
   };
   let filling = "first";
-  const make = () => new Bookings({ state, ledger: { find }, clock, filling: () => filling });
+  const make = () => new LedgerPoster({ state, ledger: { find }, clock, walletGeneration: () => filling });
   const bookings = make();
   /** Live balances are what the books say. */
   const fill = async () => {
@@ -52,23 +52,26 @@ const take = { workspaceId: "ws", nanos: 4n, isAllOrNothing: true, reserveNanos:
 test("BILL-01 a credit whose answer was lost is in the live balance once, when it is sent again or looked up", async () => {
   for (const lost of ["before", "after"] as const) {
     const again = open();
-    await expect(again.bookings.book(topup, 0n, again.post(topup, lost))).rejects.toThrow(
+    await expect(again.bookings.post(topup, 0n, again.post(topup, lost))).rejects.toThrow(
       "not known whether it was booked",
     );
     expect(await again.balance()).toBe(0n);
-    expect(await again.bookings.book(topup, 0n, again.post(topup))).toBe(lost === "before");
-    expect(await again.bookings.book(topup, 0n, again.post(topup))).toBe(false);
+    expect(await again.bookings.post(topup, 0n, again.post(topup))).toBe(lost === "before");
+    expect(await again.bookings.post(topup, 0n, again.post(topup))).toBe(false);
     expect(await again.balance()).toBe(10n);
     again.wait(60_000);
-    expect([await again.bookings.settle(), await again.balance()]).toEqual([0, 10n]);
+    expect([await again.bookings.resolveUncertain(), await again.balance()]).toEqual([0, 10n]);
 
     const looked = open();
-    await expect(looked.bookings.book(topup, 0n, looked.post(topup, lost))).rejects.toThrow(
+    await expect(looked.bookings.post(topup, 0n, looked.post(topup, lost))).rejects.toThrow(
       "not known whether it was booked",
     );
-    expect(await looked.bookings.settle()).toBe(1);
+    expect(await looked.bookings.resolveUncertain()).toBe(1);
     looked.wait(60_000);
-    expect([await looked.bookings.settle(), await looked.balance()]).toEqual([0, lost === "before" ? 0n : 10n]);
+    expect([await looked.bookings.resolveUncertain(), await looked.balance()]).toEqual([
+      0,
+      lost === "before" ? 0n : 10n,
+    ]);
   }
 });
 
@@ -78,10 +81,10 @@ test("BILL-01 a credit that an earlier process booked is not credited again when
     await post(topup)();
     // As a start does it: everything that the books say.
     await state.credit("ws", 10n);
-    await expect(bookings.book(topup, 0n, post(topup, lost))).rejects.toThrow("not known whether it was booked");
-    expect(await bookings.book(topup, 0n, post(topup))).toBe(false);
+    await expect(bookings.post(topup, 0n, post(topup, lost))).rejects.toThrow("not known whether it was booked");
+    expect(await bookings.post(topup, 0n, post(topup))).toBe(false);
     wait(60_000);
-    expect([await bookings.settle(), await balance()]).toEqual([0, 10n]);
+    expect([await bookings.resolveUncertain(), await balance()]).toEqual([0, 10n]);
   }
 });
 
@@ -90,28 +93,28 @@ test("BILL-01 a store that is away before anything was written leaves no doubt: 
   await post(topup)();
   await state.credit("ws", 10n);
   away("away");
-  await expect(bookings.book(topup, 0n, post(topup))).rejects.toThrow("away");
-  await expect(bookings.book(payout, await state.withdraw(take), post(payout))).rejects.toThrow("away");
+  await expect(bookings.post(topup, 0n, post(topup))).rejects.toThrow("away");
+  await expect(bookings.post(payout, await state.withdraw(take), post(payout))).rejects.toThrow("away");
   expect(await balance()).toBe(10n);
   away("back");
   wait(60_000);
-  expect([await bookings.settle(), await balance()]).toEqual([0, 10n]);
+  expect([await bookings.resolveUncertain(), await balance()]).toEqual([0, 10n]);
 });
 
 test("BILL-01 money that was taken for a booking comes back when the booking is not there, and only then", async () => {
   for (const lost of ["before", "after"] as const) {
     const { bookings, state, post, balance, wait } = open();
     await state.credit("ws", 10n);
-    await expect(bookings.book(payout, await state.withdraw(take), post(payout, lost))).rejects.toThrow(
+    await expect(bookings.post(payout, await state.withdraw(take), post(payout, lost))).rejects.toThrow(
       "not known whether it was booked",
     );
     expect(await balance()).toBe(6n);
-    await expect(bookings.book(payout, await state.withdraw(take), post(payout, "before"))).rejects.toThrow(
+    await expect(bookings.post(payout, await state.withdraw(take), post(payout, "before"))).rejects.toThrow(
       "not known whether it was booked",
     );
     expect(await balance()).toBe(2n);
     wait(60_000);
-    await bookings.settle();
+    await bookings.resolveUncertain();
     expect(await balance()).toBe(lost === "before" ? 10n : 6n);
   }
 });
@@ -122,14 +125,14 @@ test("BILL-01 a booking that is refused or was there before gives back what was 
   const refuse = async () => {
     throw fault("conflict", { message: "no" });
   };
-  await expect(bookings.book(payout, await state.withdraw(take), refuse)).rejects.toThrow("no");
+  await expect(bookings.post(payout, await state.withdraw(take), refuse)).rejects.toThrow("no");
   expect(await balance()).toBe(10n);
   const taken = await Promise.all([state.withdraw(take), state.withdraw(take)]);
-  const both = await Promise.all(taken.map((nanos) => bookings.book(payout, nanos, post(payout))));
+  const both = await Promise.all(taken.map((nanos) => bookings.post(payout, nanos, post(payout))));
   expect([both.toSorted(), await balance()]).toEqual([[false, true], 6n]);
-  await expect(bookings.book(payout, 0n, post(payout, "after"))).rejects.toThrow("not known whether it was booked");
+  await expect(bookings.post(payout, 0n, post(payout, "after"))).rejects.toThrow("not known whether it was booked");
   wait(60_000);
-  await bookings.settle();
+  await bookings.resolveUncertain();
   expect(await balance()).toBe(6n);
 });
 
@@ -140,61 +143,61 @@ test("BILL-01 SCALE-02 a booking that is saved and that others could not be told
     throw new ChangeNotPropagated();
   };
   // Whoever is told to send it again, and gave it no name, pays in twice.
-  await expect(bookings.book(topup, 0n, untold(topup))).rejects.toMatchObject({
+  await expect(bookings.post(topup, 0n, untold(topup))).rejects.toMatchObject({
     message: expect.stringContaining(`It is booked, as ${topup.id}`),
     headers: { "retry-after": "5", "x-should-retry": "false" },
   });
   expect(await balance()).toBe(10n);
-  await expect(bookings.book(payout, await state.withdraw(take), untold(payout))).rejects.toThrow(
+  await expect(bookings.post(payout, await state.withdraw(take), untold(payout))).rejects.toThrow(
     "Do not send it again",
   );
-  expect(await bookings.book(topup, 0n, post(topup))).toBe(false);
+  expect(await bookings.post(topup, 0n, post(topup))).toBe(false);
   wait(60_000);
-  expect([await bookings.settle(), await balance()]).toEqual([0, 6n]);
+  expect([await bookings.resolveUncertain(), await balance()]).toEqual([0, 6n]);
 });
 
 test("BILL-01 SCALE-02 what is in doubt here and was booked by another instance meanwhile is credited there alone", async () => {
   const { bookings, other, state, post, balance, wait } = open();
-  await bookings.book(topup, 0n, post(topup));
-  await expect(bookings.book(payout, await state.withdraw(take), post(payout, "before"))).rejects.toThrow(
+  await bookings.post(topup, 0n, post(topup));
+  await expect(bookings.post(payout, await state.withdraw(take), post(payout, "before"))).rejects.toThrow(
     "not known whether it was booked",
   );
   const again = { ...payout, createdAtMs: 2 };
-  expect(await other.book(again, await state.withdraw(take), post(again))).toBe(true);
+  expect(await other.post(again, await state.withdraw(take), post(again))).toBe(true);
   const second = topupOf(posting("second", 5n));
-  await expect(bookings.book(second, 0n, post(second, "before"))).rejects.toThrow("not known whether it was booked");
+  await expect(bookings.post(second, 0n, post(second, "before"))).rejects.toThrow("not known whether it was booked");
   const sentAgain = { ...second, createdAtMs: 2 };
-  expect(await other.book(sentAgain, 0n, post(sentAgain))).toBe(true);
+  expect(await other.post(sentAgain, 0n, post(sentAgain))).toBe(true);
   wait(60_000);
-  expect([await bookings.settle(), await balance()]).toEqual([0, 11n]);
+  expect([await bookings.resolveUncertain(), await balance()]).toEqual([0, 11n]);
 });
 
 test("BILL-01 SCALE-03 live balances that were filled from the books again have what was in doubt before", async () => {
   for (const lost of ["before", "after"] as const) {
     const { bookings, state, post, balance, wait, fill } = open();
-    await bookings.book(topup, 0n, post(topup));
-    await expect(bookings.book(payout, await state.withdraw(take), post(payout, lost))).rejects.toThrow(
+    await bookings.post(topup, 0n, post(topup));
+    await expect(bookings.post(payout, await state.withdraw(take), post(payout, lost))).rejects.toThrow(
       "not known whether it was booked",
     );
     const second = topupOf(posting("second", 5n));
-    await expect(bookings.book(second, 0n, post(second, lost))).rejects.toThrow("not known whether it was booked");
+    await expect(bookings.post(second, 0n, post(second, lost))).rejects.toThrow("not known whether it was booked");
     await fill();
     wait(60_000);
-    expect([await bookings.settle(), await balance()]).toEqual([0, lost === "before" ? 10n : 11n]);
+    expect([await bookings.resolveUncertain(), await balance()]).toEqual([0, lost === "before" ? 10n : 11n]);
   }
 });
 
 test("BILL-01 SCALE-03 what was taken for a booking before live balances were filled again is not given back with what was taken since", async () => {
   const { bookings, state, post, balance, wait, fill } = open();
-  await bookings.book(topup, 0n, post(topup));
+  await bookings.post(topup, 0n, post(topup));
   const doubted = async () =>
-    expect(bookings.book(payout, await state.withdraw(take), post(payout, "before"))).rejects.toThrow("not known");
+    expect(bookings.post(payout, await state.withdraw(take), post(payout, "before"))).rejects.toThrow("not known");
   await doubted();
   await fill();
   await doubted();
   expect(await balance()).toBe(6n);
   wait(60_000);
-  expect([await bookings.settle(), await balance()]).toEqual([0, 10n]);
+  expect([await bookings.resolveUncertain(), await balance()]).toEqual([0, 10n]);
 });
 
 test("BILL-01 a booking that the store rejects is certainly not written: what was taken is back at once", async () => {
@@ -204,24 +207,24 @@ test("BILL-01 a booking that the store rejects is certainly not written: what wa
     const reject = async () => {
       throw new StoreError(failure, "it cannot be kept");
     };
-    await expect(bookings.book(payout, await state.withdraw(take), reject)).rejects.toThrow("it cannot be kept");
-    expect([await bookings.settle(), await balance()]).toEqual([0, 10n]);
+    await expect(bookings.post(payout, await state.withdraw(take), reject)).rejects.toThrow("it cannot be kept");
+    expect([await bookings.resolveUncertain(), await balance()]).toEqual([0, 10n]);
   }
 });
 
 test("BILL-01 a doubt is looked up once its statement must be over, thirty seconds later and not before", async () => {
   const { bookings, post, balance, wait } = open();
-  await expect(bookings.book(topup, 0n, post(topup, "after"))).rejects.toThrow("not known");
+  await expect(bookings.post(topup, 0n, post(topup, "after"))).rejects.toThrow("not known");
   wait(29_999);
-  expect([await bookings.settle(), await balance()]).toEqual([1, 0n]);
+  expect([await bookings.resolveUncertain(), await balance()]).toEqual([1, 0n]);
   wait(1);
-  expect([await bookings.settle(), await balance()]).toEqual([0, 10n]);
+  expect([await bookings.resolveUncertain(), await balance()]).toEqual([0, 10n]);
 });
 
 test("BILL-01 SCALE-03 a refused repetition does not end a booking whose first try is in doubt: others still watch over it", async () => {
   let nowMs = 0;
   const ended: (string | undefined)[] = [];
-  const bookings = new Bookings({
+  const bookings = new LedgerPoster({
     state: {
       credit: async (_workspaceId, _nanos, booking) => {
         ended.push(booking);
@@ -231,11 +234,11 @@ test("BILL-01 SCALE-03 a refused repetition does not end a booking whose first t
     clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
   });
   const failing = (error: Error) => () => Promise.reject(error);
-  await expect(bookings.book(payout, 4n, failing(new StoreError("unavailable", "cut")))).rejects.toThrow("not known");
+  await expect(bookings.post(payout, 4n, failing(new StoreError("unavailable", "cut")))).rejects.toThrow("not known");
   const refused = fault("conflict", { message: "no" });
-  await expect(bookings.book(payout, 4n, failing(refused))).rejects.toThrow("no");
+  await expect(bookings.post(payout, 4n, failing(refused))).rejects.toThrow("no");
   expect(ended).toEqual([undefined]);
   nowMs = 60_000;
-  await bookings.settle();
+  await bookings.resolveUncertain();
   expect(ended).toEqual([undefined, payout.id]);
 });

@@ -6,80 +6,81 @@ import { StoreError } from "../../../io/store/sql/store-error.ts";
 import type { Clock } from "../../../kit/clock.ts";
 
 /** A statement whose connection was cut is over by then, one way or the other. */
-const DOUBT_MS = 30_000;
+const UNCERTAIN_MS = 30_000;
 
 /** Ids this process knows to be in the live balance; older ones are not sent again. */
-const KNOWN_MAX = 10_000;
+const REMEMBERED_MAX = 10_000;
 
 /** A booking of which nobody knows whether it is in SQL, and what was taken from the live balance for it already. */
-type Doubt = {
+type UncertainPosting = {
   readonly workspaceId: string;
   readonly takenNanos: bigint;
   readonly sinceMs: number;
   /** When it was tried here. A booking of another time was made by another instance, which has credited it. */
-  readonly triedAtMs: ReadonlySet<number>;
+  readonly attemptedAtMs: ReadonlySet<number>;
   /** Of the live balance that it was taken from. */
-  readonly filling: string | undefined;
+  readonly generation: string | undefined;
 };
 
-type Deps = {
+type LedgerPosterDeps = {
   readonly state: Pick<SharedState, "credit" | "announceBooking">;
   readonly ledger: Pick<LedgerStore, "find">;
   readonly clock: Clock;
   /** Another name each time live balances were filled from SQL again, so that they have what SQL has; none: never. */
-  readonly filling?: () => string | undefined;
+  readonly walletGeneration?: () => string | undefined;
 };
 
 /**
  * Money moves in SQL and in the live balance, and SQL says what is true. Where its answer got lost the live balance
  * waits until it is known: the same booking sent again, or `settle`, finds out.
  */
-export class Bookings {
-  readonly #deps: Deps;
-  readonly #running = new Map<string, Promise<unknown>>();
-  readonly #doubts = new Map<string, Doubt>();
-  readonly #known = new Set<string>();
+export class LedgerPoster {
+  readonly #deps: LedgerPosterDeps;
+  readonly #inFlight = new Map<string, Promise<unknown>>();
+  readonly #uncertain = new Map<string, UncertainPosting>();
+  readonly #posted = new Set<string>();
 
-  constructor(deps: Deps) {
+  constructor(deps: LedgerPosterDeps) {
     this.#deps = deps;
   }
 
   /** `write` posts the transaction and answers whether it is new; `takenNanos` left the live balance before. */
-  book(transaction: Transaction, takenNanos: bigint, write: () => Promise<boolean>): Promise<boolean> {
-    return this.#alone(transaction.id, () => this.#book(transaction, takenNanos, write));
+  post(transaction: Transaction, takenNanos: bigint, write: () => Promise<boolean>): Promise<boolean> {
+    return this.#serialized(transaction.id, () => this.#post(transaction, takenNanos, write));
   }
 
   /** Looks up what is in doubt; answers how much still is. */
-  async settle(): Promise<number> {
-    const longAgoMs = this.#deps.clock.monotonicMs() - DOUBT_MS;
-    for (const [id, { sinceMs }] of this.#doubts)
-      if (sinceMs <= longAgoMs) await this.#alone(id, async () => this.#resolve(id, await this.#deps.ledger.find(id)));
-    return this.#doubts.size;
+  async resolveUncertain(): Promise<number> {
+    const longAgoMs = this.#deps.clock.monotonicMs() - UNCERTAIN_MS;
+    for (const [id, { sinceMs }] of this.#uncertain)
+      if (sinceMs <= longAgoMs)
+        await this.#serialized(id, async () => this.#resolve(id, await this.#deps.ledger.find(id)));
+    return this.#uncertain.size;
   }
 
   /** Two of the same name run one after the other, so that only one of them can be the first. */
-  async #alone<T>(id: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#running.get(id);
+  async #serialized<T>(id: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#inFlight.get(id);
     const mine = before === undefined ? work() : before.then(work);
     const ended = mine.then(
       () => undefined,
       () => undefined,
     );
-    this.#running.set(id, ended);
+    this.#inFlight.set(id, ended);
     try {
       return await mine;
     } finally {
-      if (this.#running.get(id) === ended) this.#running.delete(id);
+      if (this.#inFlight.get(id) === ended) this.#inFlight.delete(id);
     }
   }
 
-  async #book(transaction: Transaction, takenNanos: bigint, write: () => Promise<boolean>): Promise<boolean> {
+  async #post(transaction: Transaction, takenNanos: bigint, write: () => Promise<boolean>): Promise<boolean> {
     const { id, workspaceId, createdAtMs } = transaction;
     const { state, ledger } = this.#deps;
     const giveBack = () => this.#credit(transaction, takenNanos);
     try {
-      await this.#recall(id);
-      if (!this.#known.has(id)) await state.announceBooking?.(id, workspaceId, createdAtMs);
+      await this.#recallPosted(id);
+      if (!this.#posted.has(id)) await state.announceBooking?.(id, workspaceId, createdAtMs);
     } catch (error) {
       // Nothing was written yet, so there is nothing to be in doubt of.
       await giveBack();
@@ -91,97 +92,97 @@ export class Bookings {
     } catch (error) {
       // It is written for certain, and new: nothing else is told to others.
       if (error instanceof ChangeNotPropagated) {
-        await this.#booked(transaction, takenNanos);
-        throw bookedFault(id, "the other instances could not be told of it yet: they learn of it within some seconds");
+        await this.#recordPosted(transaction, takenNanos);
+        throw postedFault(id, "the other instances could not be told of it yet: they learn of it within some seconds");
       }
-      if (isUndone(error)) {
+      if (isCertainlyNotWritten(error)) {
         await giveBack();
         throw error;
       }
-      this.#doubt(transaction, takenNanos);
-      throw error instanceof StoreError ? doubtFault(id, error) : error;
+      this.#markUncertain(transaction, takenNanos);
+      throw error instanceof StoreError ? uncertainFault(id, error) : error;
     }
     if (isNew) {
-      await this.#booked(transaction, takenNanos);
+      await this.#recordPosted(transaction, takenNanos);
       return true;
     }
     await giveBack();
-    if (this.#doubts.has(id)) await this.#resolve(id, await ledger.find(id));
+    if (this.#uncertain.has(id)) await this.#resolve(id, await ledger.find(id));
     return false;
   }
 
-  async #booked(transaction: Transaction, takenNanos: bigint): Promise<void> {
+  async #recordPosted(transaction: Transaction, takenNanos: bigint): Promise<void> {
     const { id } = transaction;
     await this.#resolve(id, undefined);
     await this.#credit(transaction, walletNanosOf(transaction) + takenNanos);
-    this.#know(id);
+    this.#remember(id);
   }
 
   /** The booking is over with this, unless an earlier try of it is still in doubt. */
   #credit({ id, workspaceId }: Transaction, nanos: bigint): Promise<void> {
-    return this.#deps.state.credit(workspaceId, nanos, this.#doubts.has(id) ? undefined : id);
+    return this.#deps.state.credit(workspaceId, nanos, this.#uncertain.has(id) ? undefined : id);
   }
 
   /**
    * What the books had before anything was written here came into the live balance with them, at the start: a doubt
    * about its repetition must not bring it in again.
    */
-  async #recall(id: string): Promise<void> {
-    if (this.#known.has(id) || this.#doubts.has(id)) return;
-    if ((await this.#deps.ledger.find(id)) !== undefined) this.#know(id);
+  async #recallPosted(id: string): Promise<void> {
+    if (this.#posted.has(id) || this.#uncertain.has(id)) return;
+    if ((await this.#deps.ledger.find(id)) !== undefined) this.#remember(id);
   }
 
-  #doubt({ id, workspaceId, createdAtMs }: Transaction, takenNanos: bigint): void {
-    const { clock, filling } = this.#deps;
-    const now = filling?.();
-    const known = this.#doubts.get(id);
+  #markUncertain({ id, workspaceId, createdAtMs }: Transaction, takenNanos: bigint): void {
+    const { clock, walletGeneration } = this.#deps;
+    const now = walletGeneration?.();
+    const known = this.#uncertain.get(id);
     // A balance that was filled again since then has what came of it.
-    const before = known?.filling === now ? known : undefined;
-    this.#doubts.set(id, {
+    const before = known?.generation === now ? known : undefined;
+    this.#uncertain.set(id, {
       workspaceId,
       takenNanos: (before?.takenNanos ?? 0n) + takenNanos,
       sinceMs: clock.monotonicMs(),
-      triedAtMs: new Set([...(before?.triedAtMs ?? []), createdAtMs]),
-      filling: now,
+      attemptedAtMs: new Set([...(before?.attemptedAtMs ?? []), createdAtMs]),
+      generation: now,
     });
   }
 
   /** The doubt ends: what was booked is in the live balance from here on, what was not is given back. */
   async #resolve(id: string, booked: Transaction | undefined): Promise<void> {
-    const doubt = this.#doubts.get(id);
+    const doubt = this.#uncertain.get(id);
     if (doubt === undefined) return;
-    this.#doubts.delete(id);
-    const isOurs = booked !== undefined && doubt.triedAtMs.has(booked.createdAtMs) && !this.#known.has(id);
+    this.#uncertain.delete(id);
+    const isOurs = booked !== undefined && doubt.attemptedAtMs.has(booked.createdAtMs) && !this.#posted.has(id);
     const missed = isOurs ? walletNanosOf(booked) : 0n;
-    if (booked !== undefined) this.#know(id);
-    const isFilledAgain = doubt.filling !== this.#deps.filling?.();
+    if (booked !== undefined) this.#remember(id);
+    const isFilledAgain = doubt.generation !== this.#deps.walletGeneration?.();
     await this.#deps.state.credit(doubt.workspaceId, isFilledAgain ? 0n : missed + doubt.takenNanos, id);
   }
 
-  #know(id: string): void {
-    this.#known.add(id);
-    if (this.#known.size <= KNOWN_MAX) return;
-    for (const oldest of this.#known) {
-      this.#known.delete(oldest);
+  #remember(id: string): void {
+    this.#posted.add(id);
+    if (this.#posted.size <= REMEMBERED_MAX) return;
+    for (const oldest of this.#posted) {
+      this.#posted.delete(oldest);
       return;
     }
   }
 }
 
 /** Refused by ourselves or by the store: certainly not written. */
-function isUndone(error: unknown): boolean {
+function isCertainlyNotWritten(error: unknown): boolean {
   return error instanceof Fault || (error instanceof StoreError && error.failure !== "unavailable");
 }
 
 /** Nobody may take it for a refusal: what is sent again without a name of its own is booked twice. */
-export function bookedFault(id: string, but: string): Fault {
+export function postedFault(id: string, but: string): Fault {
   return fault("service_unavailable", {
     message: `It is booked, as ${id}, but ${but}. Do not send it again; the entries of the wallet have it.`,
     headers: { "retry-after": "5", "x-should-retry": "false" },
   });
 }
 
-function doubtFault(id: string, { message: cause }: StoreError): Fault {
+function uncertainFault(id: string, { message: cause }: StoreError): Fault {
   return fault("service_unavailable", {
     message: `The store of the gateway does not answer right now, and it is not known whether it was booked, as ${id}. Look at the entries of the wallet before you send it again, unless it has a name of your own.`,
     headers: { "retry-after": "5", "x-should-retry": "false" },

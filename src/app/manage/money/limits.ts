@@ -10,9 +10,9 @@ import { formatNanos, parseNanos } from "../../../kit/money.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import { change, findKey, findWorkspace, noKey, type Room, type TenancyDeps } from "../deps.ts";
-import { ownOnly } from "../membership.ts";
-import { pageOf } from "../page.ts";
+import { commitWithAudit, findKey, findWorkspace, keyNotFound, type ManageContext, type TenancyDeps } from "../deps.ts";
+import { ownMemberId } from "../membership.ts";
+import { paginate } from "../page.ts";
 import { memberByEmail } from "../tenancy/members.ts";
 import { isoTime } from "../views.ts";
 
@@ -20,7 +20,7 @@ import { isoTime } from "../views.ts";
 const LIMIT_NANOS_MAX = 1_000_000_000n * 1_000_000_000n;
 
 /** Whose limits: what they are kept by, and the names that people know. */
-type Spender = {
+type LimitSubject = {
   readonly of: SpenderKind;
   readonly spenderId: string;
   readonly workspace: Workspace;
@@ -28,16 +28,16 @@ type Spender = {
   readonly key: ApiKey | undefined;
 };
 
-type Named = { readonly key?: string | null | undefined; readonly member?: string | null | undefined };
+type LimitSelector = { readonly key?: string | null | undefined; readonly member?: string | null | undefined };
 
-function spenderNamed(deps: Pick<TenancyDeps, "directory">, workspace: Workspace, named: Named): Spender {
+function selectSubject(deps: Pick<TenancyDeps, "directory">, workspace: Workspace, named: LimitSelector): LimitSubject {
   const keyId = named.key ?? undefined;
   const email = named.member ?? undefined;
   if (keyId !== undefined && email !== undefined)
     throw invalidValue("member", "name a key or a member, not both: each has limits of its own");
   if (keyId !== undefined) {
     const key = findKey(deps, keyId);
-    if (key.workspaceId !== workspace.id) throw noKey(keyId);
+    if (key.workspaceId !== workspace.id) throw keyNotFound(keyId);
     return { of: "key", spenderId: deps.directory.rotationRootOf(key.id), workspace, member: undefined, key };
   }
   if (email !== undefined) {
@@ -50,7 +50,11 @@ function spenderNamed(deps: Pick<TenancyDeps, "directory">, workspace: Workspace
 }
 
 /** Of a line of keys the newest is shown: the older ones were rotated into it. */
-function spenderOf({ directory }: Pick<TenancyDeps, "directory">, workspace: Workspace, limits: SpendLimits): Spender {
+function subjectOf(
+  { directory }: Pick<TenancyDeps, "directory">,
+  workspace: Workspace,
+  limits: SpendLimits,
+): LimitSubject {
   const { of, spenderId } = limits;
   const line =
     of === "key" ? directory.keys(workspace.id).filter((key) => directory.rotationRootOf(key.id) === spenderId) : [];
@@ -58,7 +62,7 @@ function spenderOf({ directory }: Pick<TenancyDeps, "directory">, workspace: Wor
   return { of, spenderId, workspace, member, key: line.at(-1) };
 }
 
-async function limitsView(deps: TenancyDeps, { of, spenderId, workspace, member, key }: Spender) {
+async function limitsView(deps: TenancyDeps, { of, spenderId, workspace, member, key }: LimitSubject) {
   const limits = deps.directory.limits.of(spenderId);
   const nowMs = deps.clock.nowMs();
   const spending = await deps.state.spending({ id: spenderId, workspaceId: workspace.id }, nowMs);
@@ -85,21 +89,21 @@ function periodView(unit: CalendarUnit, nowMs: number, limit: bigint | null, { s
   };
 }
 
-type Change = { readonly dayNanos?: bigint | null; readonly monthNanos?: bigint | null };
+type LimitChange = { readonly dayNanos?: bigint | null; readonly monthNanos?: bigint | null };
 
-async function changeLimits(deps: TenancyDeps, spender: Spender, said: Change): Promise<void> {
+async function changeLimits(deps: TenancyDeps, spender: LimitSubject, said: LimitChange): Promise<void> {
   const { of, spenderId, workspace, key, member } = spender;
   const before = deps.directory.limits.of(spenderId) ?? noSpendLimits(workspace.id, of, spenderId);
   const after: SpendLimits = { ...before, ...said };
-  await change(deps, async ({ limits }) => {
+  await commitWithAudit(deps, async ({ limits }) => {
     await limits.save(after);
     const detail = {
       of,
       ...(key === undefined ? {} : { key: key.id }),
       ...(member === undefined ? {} : { member: member.email }),
       currency: workspace.currency,
-      before: amounts(before),
-      after: amounts(after),
+      before: limitAmounts(before),
+      after: limitAmounts(after),
     };
     const target = key?.id ?? member?.id ?? workspace.id;
     return { answer: null, audit: { action: "limits.change", workspaceId: workspace.id, target, detail } };
@@ -107,12 +111,12 @@ async function changeLimits(deps: TenancyDeps, spender: Spender, said: Change): 
   deps.directory.limits.put(after);
 }
 
-function amounts({ dayNanos, monthNanos }: SpendLimits) {
+function limitAmounts({ dayNanos, monthNanos }: SpendLimits) {
   const said = (nanos: bigint | null) => (nanos === null ? null : formatNanos(nanos));
   return { day: said(dayNanos), month: said(monthNanos) };
 }
 
-function limitOf(param: string, text: string | null): bigint | null {
+function parseLimit(param: string, text: string | null): bigint | null {
   if (text === null) return null;
   const nanos = parseNanos(text);
   if (nanos === undefined || nanos < 0n || nanos > LIMIT_NANOS_MAX)
@@ -121,23 +125,23 @@ function limitOf(param: string, text: string | null): bigint | null {
 }
 
 /** A member sees what they may spend themselves, and each of their keys. */
-function demandOwn(exchange: Exchange, { of, member, key }: Spender): void {
-  const own = ownOnly(exchange);
+function requireOwnLimits(exchange: Exchange, { of, member, key }: LimitSubject): void {
+  const own = ownMemberId(exchange);
   if (own === undefined || (of !== "workspace" && (member?.id ?? key?.memberId) === own)) return;
   // Keys of others are not there for a member; who else is a member they know.
-  if (key !== undefined) throw noKey(key.id);
+  if (key !== undefined) throw keyNotFound(key.id);
   throw fault("insufficient_role", {
     message: "As a member you see your own limits: name yourself as `member`, or one of your keys as `key`.",
     param: of === "workspace" ? "member" : of,
   });
 }
 
-export function limitHandlers(room: Room): Record<string, Handler> {
+export function limitHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageShowLimits: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
-      const spender = spenderNamed(room, workspace, readQuery(exchange, LimitsQuery));
-      demandOwn(exchange, spender);
+      const spender = selectSubject(room, workspace, readQuery(exchange, LimitsQuery));
+      requireOwnLimits(exchange, spender);
       return { status: 200, json: await limitsView(room, spender) };
     }),
     managePutLimits: whole(async (exchange) => {
@@ -145,14 +149,14 @@ export function limitHandlers(room: Room): Record<string, Handler> {
       const { day, month, ...named } = await readBody(exchange, LimitsPut);
       if (day === undefined && month === undefined)
         throw invalidValue("day", "write a limit for the day or the month, or null to lift it");
-      const said: Change = {
-        ...(day === undefined ? {} : { dayNanos: limitOf("day", day) }),
-        ...(month === undefined ? {} : { monthNanos: limitOf("month", month) }),
+      const said: LimitChange = {
+        ...(day === undefined ? {} : { dayNanos: parseLimit("day", day) }),
+        ...(month === undefined ? {} : { monthNanos: parseLimit("month", month) }),
       };
       return room.inTurn(async () => {
-        const spender = spenderNamed(room, findWorkspace(room, id), named);
+        const spender = selectSubject(room, findWorkspace(room, id), named);
         await changeLimits(room, spender, said);
-        room.alerts.watch.markDirty(id);
+        room.alerts.monitor.markDirty(id);
         return { status: 200, json: await limitsView(room, spender) };
       });
     }),
@@ -160,13 +164,13 @@ export function limitHandlers(room: Room): Record<string, Handler> {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
       // The page goes by two marks of each row: here by whose limits they are, and by the age of that.
-      const ranked = room.directory.limits.all(workspace.id).map((limits) => ({
+      const ranked = room.directory.limits.inWorkspace(workspace.id).map((limits) => ({
         limits,
         id: limits.spenderId,
         createdAtMs: SPENDER_KINDS.length - SPENDER_KINDS.indexOf(limits.of),
       }));
-      const { rows, next } = pageOf(ranked, limit, cursor);
-      const data = await Promise.all(rows.map(({ limits }) => limitsView(room, spenderOf(room, workspace, limits))));
+      const { rows, next } = paginate(ranked, limit, cursor);
+      const data = await Promise.all(rows.map(({ limits }) => limitsView(room, subjectOf(room, workspace, limits))));
       return { status: 200, json: { data, next } };
     }),
   };

@@ -4,10 +4,10 @@ import { MARGIN_FORMAT_HINT, parseMargin } from "../../../domain/billing/margin.
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { readBody } from "../../request-input.ts";
-import { change, findWorkspace, type Room } from "../deps.ts";
+import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
 
 /** What the operator adds to providers' prices for one workspace. */
-export function marginHandlers(room: Room): Record<string, Handler> {
+export function marginHandlers(room: ManageContext): Record<string, Handler> {
   const view = ({ id, slug }: Workspace) => {
     const { margins } = room.planning;
     return {
@@ -31,7 +31,7 @@ export function marginHandlers(room: Room): Record<string, Handler> {
         const workspace = findWorkspace(room, id);
         const { margins } = room.planning;
         const before = margins.overrideFor(id)?.share ?? null;
-        await change(room, async (writers) => {
+        await commitWithAudit(room, async (writers) => {
           await writers.margins.save(id, margin?.share ?? null);
           const detail = { before, after: margin?.share ?? null, usual: margins.defaultMargin.share };
           return { answer: null, audit: { action: "margin.change", workspaceId: id, target: id, detail } };

@@ -1,31 +1,31 @@
-import type { PaymentRoom } from "../deps.ts";
-import { type ExpiryDeps, PromotionExpiry } from "./promotions.ts";
+import type { PaymentDeps } from "../deps.ts";
+import { PromotionExpiry, type PromotionExpiryDeps } from "./promotions.ts";
 
 /** What is done about money besides requests: payments taken, credit ended in time, doubts cleared up. */
-export type Money = {
-  readonly payments: PaymentRoom;
+export type MoneyJobs = {
+  readonly payments: PaymentDeps;
   /** Now and again. */
   run(): Promise<void>;
   stop(): Promise<void>;
 };
 
-type MoneyDeps = ExpiryDeps & Pick<PaymentRoom, "adapters" | "pages" | "contact">;
+type MoneyJobsDeps = PromotionExpiryDeps & Pick<PaymentDeps, "adapters" | "pages" | "contact">;
 
 /** Credit whose date passed while nothing ran is gone before anyone can spend it. */
-export async function openMoney(deps: MoneyDeps) {
-  const { adapters, pages, contact, bookings, warn } = deps;
+export async function openMoneyJobs(deps: MoneyJobsDeps) {
+  const { adapters, checkoutUrls, contact, ledgerPoster, warn } = deps;
   const expiry = new PromotionExpiry(deps);
   await expiry.run();
   const settleDoubts = async () => {
     try {
-      const open = await bookings.settle();
+      const open = await ledgerPoster.resolveUncertain();
       if (open > 0) warn({ open }, "it is not known yet whether some bookings were written");
     } catch (error) {
       warn({ err: error }, "bookings could not be looked up yet");
     }
   };
-  const money: Money = {
-    payments: { adapters, pages, contact, refused: warn, granted: () => expiry.aim() },
+  const money: MoneyJobs = {
+    payments: { adapters, checkoutUrls, contact, onRejected: warn, onPromotionGranted: () => expiry.scheduleNext() },
     run: async () => {
       await settleDoubts();
       await expiry.run();

@@ -11,13 +11,13 @@ import type { PaymentEvent, PaymentOrder } from "../../../domain/billing/payment
 import { formatNanos, minNanos } from "../../../kit/money.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
-import { change, type ManageDeps, type Room } from "../deps.ts";
+import { commitWithAudit, type ManageContext, type ManageDeps } from "../deps.ts";
 import { unsignedMessages } from "./unsigned.ts";
 
-type Outcome = "credited" | "taken_back" | "repeated" | "ignored";
+type PaymentOutcome = "credited" | "taken_back" | "repeated" | "ignored";
 
 /** What a message wants that cannot be: said to the sender and to the operator. */
-class Refusal extends Error {
+class PaymentRejection extends Error {
   readonly fault: Fault;
   readonly orderId: string | undefined;
 
@@ -32,8 +32,8 @@ const paymentIdOf = (order: PaymentOrder): string => `payment:${order.id}`;
 
 const NO_MONEY = "a payment message moved no money";
 
-export function paymentHandlers(room: Room): Record<string, Handler> {
-  const unsigned = unsignedMessages(room.clock, (detail) => room.payments.refused(detail, NO_MONEY));
+export function paymentHandlers(room: ManageContext): Record<string, Handler> {
+  const unsigned = unsignedMessages(room.clock, (detail) => room.payments.onRejected(detail, NO_MONEY));
   return {
     receivePayment: whole(async (exchange) => {
       const outcome = await receive(room, exchange, unsigned);
@@ -42,7 +42,11 @@ export function paymentHandlers(room: Room): Record<string, Handler> {
   };
 }
 
-async function receive(room: Room, exchange: Exchange, unsigned: (detail: object) => void): Promise<Outcome> {
+async function receive(
+  room: ManageContext,
+  exchange: Exchange,
+  unsigned: (detail: object) => void,
+): Promise<PaymentOutcome> {
   const name = exchange.params["adapter"] ?? "";
   const adapter = room.payments.adapters.get(name);
   if (adapter === undefined)
@@ -50,7 +54,7 @@ async function receive(room: Room, exchange: Exchange, unsigned: (detail: object
   const { requestId, clientAddress } = exchange;
   const about = (reason: string) => ({ adapter: name, requestId, clientAddress, reason });
   const refused = (problem: Fault, orderId?: string): Fault => {
-    room.payments.refused({ ...about(problem.message), order: orderId }, NO_MONEY);
+    room.payments.onRejected({ ...about(problem.message), order: orderId }, NO_MONEY);
     return problem;
   };
   const body = await exchange.body();
@@ -68,7 +72,7 @@ async function receive(room: Room, exchange: Exchange, unsigned: (detail: object
       return event.kind === "paid" ? credit(room, order, event) : takeBack(room, order, event);
     });
   } catch (error) {
-    throw error instanceof Refusal ? refused(error.fault, error.orderId) : error;
+    throw error instanceof PaymentRejection ? refused(error.fault, error.orderId) : error;
   }
 }
 
@@ -77,7 +81,7 @@ async function orderOf({ store, directory }: ManageDeps, adapter: string, event:
   const { by, id } = event.order;
   const found = by === "id" ? await store.payments.order(id) : await store.payments.orderByPayment(adapter, id);
   if (found?.adapter !== adapter)
-    throw new Refusal(fault("not_found", { message: `There is no order for "${short(id)}" here.` }));
+    throw new PaymentRejection(fault("not_found", { message: `There is no order for "${short(id)}" here.` }));
   if (directory.workspace(found.workspaceId) === undefined)
     throw conflict(found, "The workspace of this order does not exist any more.");
   if (event.currency !== found.currency)
@@ -85,15 +89,15 @@ async function orderOf({ store, directory }: ManageDeps, adapter: string, event:
   return found;
 }
 
-function conflict(order: PaymentOrder, message: string): Refusal {
-  return new Refusal(fault("conflict", { message }), order.id);
+function conflict(order: PaymentOrder, message: string): PaymentRejection {
+  return new PaymentRejection(fault("conflict", { message }), order.id);
 }
 
-async function credit(room: ManageDeps, order: PaymentOrder, event: PaymentEvent): Promise<Outcome> {
+async function credit(room: ManageDeps, order: PaymentOrder, event: PaymentEvent): Promise<PaymentOutcome> {
   const { nanos, paymentId } = event;
   if (nanos !== order.nanos)
     throw conflict(order, `The order is over ${formatNanos(order.nanos)}, the message over ${formatNanos(nanos)}.`);
-  if (order.state === "paid") return repeated(order, paymentId);
+  if (order.state === "paid") return repeatedPayment(order, paymentId);
   const other = paymentId === null ? undefined : await room.store.payments.orderByPayment(order.adapter, paymentId);
   if (other !== undefined && other.id !== order.id)
     throw conflict(order, "This payment has fulfilled another order already.");
@@ -107,8 +111,8 @@ async function credit(room: ManageDeps, order: PaymentOrder, event: PaymentEvent
     note: order.reference,
     detail: { order: order.id, adapter, event: event.id, payment: paymentId },
   });
-  const isNew = await room.bookings.book(transaction, 0n, () =>
-    change(room, async ({ ledger, payments }) => {
+  const isNew = await room.ledgerPoster.post(transaction, 0n, () =>
+    commitWithAudit(room, async ({ ledger, payments }) => {
       if (!(await payments.markPaid(order.id, transaction.createdAtMs, paymentId)))
         return { answer: false, audit: null };
       if (!(await ledger.post(transaction)))
@@ -118,21 +122,21 @@ async function credit(room: ManageDeps, order: PaymentOrder, event: PaymentEvent
   );
   if (isNew) return "credited";
   const now = await room.store.payments.order(order.id);
-  return repeated(now ?? order, paymentId);
+  return repeatedPayment(now ?? order, paymentId);
 }
 
 /** The same payment again is nothing new; another one for the same order is money that somebody must send back. */
-function repeated(order: PaymentOrder, paymentId: string | null): Outcome {
+function repeatedPayment(order: PaymentOrder, paymentId: string | null): PaymentOutcome {
   if (paymentId === null || order.paymentId === null || paymentId === order.paymentId) return "repeated";
   throw conflict(order, "The order was paid already, by another payment: send this one back to its payer.");
 }
 
-async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEvent): Promise<Outcome> {
+async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEvent): Promise<PaymentOutcome> {
   if (order.paidAtMs === null) throw conflict(order, "The order is not paid yet. Send this again later.");
   const { workspaceId, currency, adapter } = order;
   const source = { id: paymentIdOf(order), workspaceId, createdAtMs: order.paidAtMs };
   const before = await room.store.ledger.returned(workspaceId, source.id);
-  const wanted = event.amountIs === "of_this" ? event.nanos : event.nanos - (await paidOutOf(room, source));
+  const wanted = event.amountIs === "of_this" ? event.nanos : event.nanos - (await refundedSoFar(room, source));
   // What is taken back is never more than what came.
   const nanos = minNanos(wanted, order.nanos - before);
   const make = event.kind === "refunded" ? payoutOf : chargebackOf;
@@ -145,9 +149,9 @@ async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEve
     note: order.reference,
     detail: { source: source.id, order: order.id, adapter, event: event.id, dispute: event.disputeId },
   });
-  if (nanos <= 0n || (await isBooked(room, transaction.id, source, event))) return "repeated";
-  const isNew = await room.bookings.book(transaction, 0n, () =>
-    change(room, async ({ ledger }) => {
+  if (nanos <= 0n || (await isAlreadyPosted(room, transaction.id, source, event))) return "repeated";
+  const isNew = await room.ledgerPoster.post(transaction, 0n, () =>
+    commitWithAudit(room, async ({ ledger }) => {
       if (!(await ledger.post(transaction))) return { answer: false, audit: null };
       if ((await ledger.recordReturn(transaction.id, source)) !== before + nanos)
         throw fault("service_unavailable", {
@@ -160,7 +164,7 @@ async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEve
 }
 
 /** A chargeback that names no dispute was booked under one of its messages: it is known by its order and amount. */
-async function isBooked(
+async function isAlreadyPosted(
   { store }: ManageDeps,
   id: string,
   source: ReturnSource,
@@ -173,7 +177,7 @@ async function isBooked(
 }
 
 /** What was refunded in all says nothing of what a bank has taken besides. */
-function paidOutOf({ store }: ManageDeps, { workspaceId, id }: ReturnSource): Promise<bigint> {
+function refundedSoFar({ store }: ManageDeps, { workspaceId, id }: ReturnSource): Promise<bigint> {
   return store.ledger.returned(workspaceId, id, "payout");
 }
 

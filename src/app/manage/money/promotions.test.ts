@@ -13,8 +13,8 @@ import { memoryState } from "../../../io/state/memory-state.ts";
 import { openSqlite } from "../../../io/store/sql/sqlite/open.ts";
 import type { Store } from "../../../io/store/sql/store.ts";
 import { createIdGenerator } from "../../../kit/id-generator.ts";
-import { makeTurns } from "../deps.ts";
-import { Bookings } from "./ledger-poster.ts";
+import { createMutationLock } from "../deps.ts";
+import { LedgerPoster } from "./ledger-poster.ts";
 import { PromotionExpiry, promotionsOf } from "./promotions.ts";
 
 const REQUEST_MAX_MS = 1_000_000;
@@ -36,7 +36,7 @@ class World {
   readonly store: Store;
   readonly #clock = { nowMs: () => this.nowMs, monotonicMs: () => this.nowMs };
   readonly state = memoryState(this.#clock);
-  readonly inTurn = makeTurns();
+  readonly inTurn = createMutationLock();
   readonly expiry: PromotionExpiry;
   /** As a process does that finds what an earlier one left. */
   readonly startAgain: () => PromotionExpiry;
@@ -76,7 +76,7 @@ class World {
         ...this.reading,
         state: this.state,
         directory,
-        bookings: new Bookings({ state: this.state, ledger: store.ledger, clock: this.#clock }),
+        ledgerPoster: new LedgerPoster({ state: this.state, ledger: store.ledger, clock: this.#clock }),
         clock: this.#clock,
         ids: createIdGenerator(() => 1),
         captures: { opened() {}, closed() {}, settled: async () => {}, skipped: () => 0 },
@@ -84,9 +84,9 @@ class World {
           throw new Error("nobody asks for models here");
         },
         timers: { after: () => ({ refresh() {}, [Symbol.dispose]() {} }) },
-        inTurn: this.inTurn,
+        mutationLock: this.inTurn,
         requestMaxMs: REQUEST_MAX_MS,
-        lateMaxMs: LATE_MAX_MS,
+        lateChargeMaxMs: LATE_MAX_MS,
         warn: (detail) => this.warned.push(detail),
       });
     this.expiry = this.startAgain();
@@ -262,7 +262,7 @@ describe("promotional credit", () => {
     await one.do({ is: "grant", nanos: 10, forMs: 100 });
     await one.do({ is: "begin", hold: 30 });
     await one.do({ is: "end", share: 0.5 });
-    const left = async () => (await promotionsOf(one.reading, one.id)).map(({ leftNanos }) => leftNanos);
+    const left = async () => (await promotionsOf(one.reading, one.id)).map(({ remainingNanos }) => remainingNanos);
     expect(await left()).toEqual([45n, 0n]);
     await one.do({ is: "wait", ms: 1000 });
     await one.expiry.run();

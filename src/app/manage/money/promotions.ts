@@ -9,27 +9,31 @@ import {
 import type { Log } from "../../../kit/log.ts";
 import { formatNanos, minNanos } from "../../../kit/money.ts";
 import { cancelTimer, type Timer, type Timers } from "../../../kit/timers.ts";
-import { change, type InTurn, type TenancyDeps } from "../deps.ts";
+import { commitWithAudit, type MutationLock, type TenancyDeps } from "../deps.ts";
 
 /** Who ends credit whose time is over. */
-const GATEWAY = "gateway";
+const GATEWAY_ACTOR = "gateway";
 
 /** A date that is further away is found at a later run. */
-const AIM_MS = 120_000;
+const SCHEDULE_HORIZON_MS = 120_000;
 
-type Reading = {
+type PromotionReadDeps = {
   readonly store: { readonly ledger: Pick<LedgerStore, "spent">; readonly promotions: Pick<PromotionStore, "list"> };
   caughtUp(): Promise<void>;
 };
 
 /** What requests cost while the promotions of a workspace run, span by span. */
-function chargedIn({ store }: Reading, workspaceId: string, promotions: readonly Promotion[]): Promise<bigint[]> {
+function chargesDuring(
+  { store }: PromotionReadDeps,
+  workspaceId: string,
+  promotions: readonly Promotion[],
+): Promise<bigint[]> {
   return store.ledger.spent(workspaceId, "charges", promotionSpans(promotions).spans);
 }
 
 /** What is left of those that are not settled, by their ids. */
 async function leftNow(
-  { store }: Reading,
+  { store }: PromotionReadDeps,
   workspaceId: string,
   promotions: readonly Promotion[],
   charged: readonly bigint[],
@@ -40,13 +44,13 @@ async function leftNow(
   return remainingCredit(together, spans, spent);
 }
 
-export type PromotionLeft = Promotion & { readonly leftNanos: bigint };
+export type PromotionWithRemaining = Promotion & { readonly remainingNanos: bigint };
 
 /** Oldest first, with everything in it that the journal held. */
-export async function promotionsOf(deps: Reading, workspaceId: string): Promise<PromotionLeft[]> {
+export async function promotionsOf(deps: PromotionReadDeps, workspaceId: string): Promise<PromotionWithRemaining[]> {
   await deps.caughtUp();
   const promotions = await deps.store.promotions.list(workspaceId);
-  const charged = await chargedIn(deps, workspaceId, promotions);
+  const charged = await chargesDuring(deps, workspaceId, promotions);
   const left = await leftNow(deps, workspaceId, promotions, charged);
   return promotions.map((one) => {
     const nanos = one.closedAtMs === null ? (left.get(one.id) ?? 0n) - one.expiredNanos : 0n;
@@ -54,18 +58,18 @@ export async function promotionsOf(deps: Reading, workspaceId: string): Promise<
   });
 }
 
-export type ExpiryDeps = TenancyDeps &
-  Reading & {
+export type PromotionExpiryDeps = TenancyDeps &
+  PromotionReadDeps & {
     readonly store: TenancyDeps["store"] & {
       readonly promotions: Pick<PromotionStore, "list" | "due" | "nextExpiryMs">;
     };
     readonly timers: Timers;
     /** Money that is taken out is not beside other changes of it, and not while wallets are being opened. */
-    readonly inTurn: InTurn;
+    readonly mutationLock: MutationLock;
     /** How long a request can run and hold money. */
     readonly requestMaxMs: number;
     /** How long after it arrived, or after a restart, a request can still be charged. */
-    readonly lateMaxMs: number;
+    readonly lateChargeMaxMs: number;
     readonly warn: Log["warn"];
   };
 
@@ -76,15 +80,15 @@ export type ExpiryDeps = TenancyDeps &
  * passed while nothing ran is made up for at the start.
  */
 export class PromotionExpiry {
-  readonly #deps: ExpiryDeps;
+  readonly #deps: PromotionExpiryDeps;
   readonly #startedAtMs: number;
   /** Credit that has left, by its id: it is looked at once more, when it can be settled. */
-  #left = new Set<string>();
+  #withdrawn = new Set<string>();
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
   #isStopped = false;
 
-  constructor(deps: ExpiryDeps) {
+  constructor(deps: PromotionExpiryDeps) {
     this.#deps = deps;
     this.#startedAtMs = deps.clock.nowMs();
   }
@@ -98,13 +102,13 @@ export class PromotionExpiry {
   }
 
   /** Sets the clock for the next date. */
-  async aim(): Promise<void> {
+  async scheduleNext(): Promise<void> {
     const { store, clock, timers } = this.#deps;
     const nowMs = clock.nowMs();
     const nextMs = await store.promotions.nextExpiryMs(nowMs);
     cancelTimer(this.#timer);
     this.#timer = undefined;
-    if (nextMs === undefined || nextMs - nowMs > AIM_MS || this.#isStopped) return;
+    if (nextMs === undefined || nextMs - nowMs > SCHEDULE_HORIZON_MS || this.#isStopped) return;
     this.#timer = timers.after(nextMs - nowMs, () => void this.run());
   }
 
@@ -119,44 +123,46 @@ export class PromotionExpiry {
     try {
       const nowMs = clock.nowMs();
       const open = await store.promotions.due(nowMs);
-      this.#left = this.#left.intersection(new Set(open.map(({ id }) => id)));
-      const due = open.filter((one) => !this.#left.has(one.id) || this.#isOver(one, nowMs));
+      this.#withdrawn = this.#withdrawn.intersection(new Set(open.map(({ id }) => id)));
+      const due = open.filter((one) => !this.#withdrawn.has(one.id) || this.#isFinal(one, nowMs));
       // Before any turn is taken: whoever is slow to write their books down holds up no change of others.
       if (due.length > 0) await this.#deps.caughtUp();
-      for (const workspaceId of new Set(due.map((one) => one.workspaceId))) await this.#expireOrTell(workspaceId);
+      for (const workspaceId of new Set(due.map((one) => one.workspaceId))) await this.#expireOrWarn(workspaceId);
     } catch (error) {
       warn({ err: error }, "promotional credit could not be ended yet");
     }
-    await this.aim().catch((error: unknown) => warn({ err: error }, "the next end of promotional credit is not known"));
+    await this.scheduleNext().catch((error: unknown) =>
+      warn({ err: error }, "the next end of promotional credit is not known"),
+    );
   }
 
   /** One wallet that cannot be moved keeps no other from being looked at. */
-  async #expireOrTell(workspaceId: string): Promise<void> {
+  async #expireOrWarn(workspaceId: string): Promise<void> {
     try {
-      const seen = await this.#look(workspaceId);
-      await this.#deps.inTurn(() => this.#expire(workspaceId, seen));
+      const seen = await this.#observe(workspaceId);
+      await this.#deps.mutationLock(() => this.#expire(workspaceId, seen));
     } catch (error) {
       this.#deps.warn({ err: error, workspaceId }, "promotional credit of a workspace could not be ended yet");
     }
   }
 
   /** What takes time is done before the turn: whatever costs something later began after `atMs`, or is held. */
-  async #look(workspaceId: string): Promise<Seen> {
+  async #observe(workspaceId: string): Promise<WalletObservation> {
     const { store, state, clock } = this.#deps;
     const atMs = clock.nowMs();
     // First what is held, then what was charged: a request that ends in between is counted twice, never not at all.
     const { heldNanos } = await state.wallet(workspaceId);
     await this.#deps.caughtUp();
     const promotions = await store.promotions.list(workspaceId);
-    return { atMs, heldNanos, promotions, charged: await chargedIn(this.#deps, workspaceId, promotions) };
+    return { atMs, heldNanos, promotions, charged: await chargesDuring(this.#deps, workspaceId, promotions) };
   }
 
   /** Whether no request that began before its date can be charged any more. */
-  #isOver({ expiresAtMs }: Pick<Promotion, "expiresAtMs">, nowMs: number): boolean {
-    return nowMs >= Math.max(expiresAtMs, this.#startedAtMs) + this.#deps.lateMaxMs;
+  #isFinal({ expiresAtMs }: Pick<Promotion, "expiresAtMs">, nowMs: number): boolean {
+    return nowMs >= Math.max(expiresAtMs, this.#startedAtMs) + this.#deps.lateChargeMaxMs;
   }
 
-  async #expire(workspaceId: string, { atMs, heldNanos, promotions, charged }: Seen): Promise<void> {
+  async #expire(workspaceId: string, { atMs, heldNanos, promotions, charged }: WalletObservation): Promise<void> {
     const { store, requestMaxMs } = this.#deps;
     // Another instance may have ended it, or there is more of it: what is left to do is done at the next run.
     if (!isDeepStrictEqual(await store.promotions.list(workspaceId), promotions)) return;
@@ -168,17 +174,18 @@ export class PromotionExpiry {
       const unused = (left.get(promotion.id) ?? 0n) - promotion.expiredNanos;
       const kept = isHeld && unused > 0n ? minNanos(reserved, unused) : 0n;
       reserved -= kept;
-      const isOver = this.#isOver(promotion, atMs);
+      const isOver = this.#isFinal(promotion, atMs);
       await this.#move(promotion, unused - kept, isOver ? "close" : "leave");
-      if (!isHeld) this.#left.add(promotion.id);
+      if (!isHeld) this.#withdrawn.add(promotion.id);
     }
   }
 
   /** Out of the wallet; what is below zero goes back into it, because more was taken than was unused in the end. */
   async #move(promotion: Promotion, nanos: bigint, then: "close" | "leave"): Promise<void> {
-    const { state, bookings, clock, directory } = this.#deps;
+    const { state, ledgerPoster, clock, directory } = this.#deps;
     const { id, workspaceId, grantedAtMs, expiryParts } = promotion;
-    const taken = nanos <= 0n ? nanos : await state.withdraw({ workspaceId, nanos, isAllOrNothing: false, reserveNanos: 0n });
+    const taken =
+      nanos <= 0n ? nanos : await state.withdraw({ workspaceId, nanos, isAllOrNothing: false, reserveNanos: 0n });
     const atMs = clock.nowMs();
     if (taken === 0n) {
       if (then === "close") await this.#close(id, atMs);
@@ -192,8 +199,8 @@ export class PromotionExpiry {
       createdAtMs: atMs,
       detail: { promotion: id },
     });
-    await bookings.book(transaction, taken > 0n ? taken : 0n, () =>
-      change(this.#deps, async ({ ledger, promotions }) => {
+    await ledgerPoster.post(transaction, taken > 0n ? taken : 0n, () =>
+      commitWithAudit(this.#deps, async ({ ledger, promotions }) => {
         if (!(await ledger.post(transaction))) return { answer: false, audit: null };
         await ledger.recordReturn(transaction.id, { id, workspaceId, createdAtMs: grantedAtMs });
         await promotions.recordExpiry(id, taken);
@@ -201,14 +208,14 @@ export class PromotionExpiry {
         const detail = { amount: formatNanos(taken), promotion: id };
         return {
           answer: true,
-          audit: { actor: GATEWAY, action: "wallet.expire", workspaceId, target: transaction.id, detail },
+          audit: { actor: GATEWAY_ACTOR, action: "wallet.expire", workspaceId, target: transaction.id, detail },
         };
       }),
     );
   }
 
   async #close(id: string, atMs: number): Promise<void> {
-    await change(this.#deps, async ({ promotions }) => {
+    await commitWithAudit(this.#deps, async ({ promotions }) => {
       await promotions.close(id, atMs);
       return { answer: null, audit: null };
     });
@@ -216,7 +223,7 @@ export class PromotionExpiry {
 }
 
 /** A workspace as it was at a moment. */
-type Seen = {
+type WalletObservation = {
   readonly atMs: number;
   readonly heldNanos: bigint;
   readonly promotions: readonly Promotion[];

@@ -9,10 +9,10 @@ import { formatDecimal } from "../../../kit/money.ts";
 import { pluralize } from "../../../kit/pluralize.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import type { Check, Room, TenancyDeps } from "../deps.ts";
+import type { Check, ManageContext, TenancyDeps } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
-export function rateHandlers(room: Room): Record<string, Handler> {
+export function rateHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageListRates: whole(async () => {
       const rows = new Map((await room.rates.store.latest()).map((row) => [row.code, row]));
@@ -34,7 +34,7 @@ export function rateHandlers(room: Room): Record<string, Handler> {
     }),
     managePostRates: whole(async (exchange) => {
       const { accept_jumps, ...said } = await readBody(exchange, RatesPost);
-      const offered = await room.rates.take(offerOf(room, said), accept_jumps === true ? "accepted" : "refused");
+      const offered = await room.rates.submit(parseOffer(room, said), accept_jumps === true ? "accepted" : "refused");
       return { status: 200, json: offeredView(offered) };
     }),
     manageFetchRates: whole(async () => {
@@ -43,7 +43,7 @@ export function rateHandlers(room: Room): Record<string, Handler> {
           message:
             "No source of exchange rates is set, and nothing goes out unasked. Set GATEWAY_RATES_URL to the address of the ECB's eurofxref-daily.xml or of a copy of it, or give the rates yourself (gateway rates set).",
         });
-      const fetched = await room.rates.ask();
+      const fetched = await room.rates.fetch();
       if ("problem" in fetched)
         throw fault("upstream_error", {
           message: `The exchange rates could not be fetched: ${fetched.problem}. Those in force stay.`,
@@ -53,9 +53,9 @@ export function rateHandlers(room: Room): Record<string, Handler> {
   };
 }
 
-type Said = Omit<z.infer<typeof RatesPost>, "accept_jumps">;
+type RatesInput = Omit<z.infer<typeof RatesPost>, "accept_jumps">;
 
-function offerOf({ clock }: Pick<TenancyDeps, "clock">, { rates, document, date, source }: Said): RateOffer {
+function parseOffer({ clock }: Pick<TenancyDeps, "clock">, { rates, document, date, source }: RatesInput): RateOffer {
   if ((rates === undefined) === (document === undefined))
     throw invalidValue("rates", "send rates, or the text of a file with them as document, one of the two");
   if (document !== undefined) {

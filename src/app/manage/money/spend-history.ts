@@ -7,7 +7,7 @@ import { dayName, spanOf } from "../../../kit/calendar.ts";
  * What SQL says was spent, by the lines of keys that live counters are kept by. It reaches back to the month before this
  * one: work that began in it may be taken up again after a restart.
  */
-export async function spentBefore(
+export async function recentSpend(
   rollups: Pick<RollupStore, "spentSince">,
   directory: Directory,
   nowMs: number,

@@ -21,11 +21,11 @@ import { formatNanos } from "../../../kit/money.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
 import { readBody } from "../../request-input.ts";
-import { change, findWorkspace, type Room } from "../deps.ts";
-import { timeOf } from "../tenancy/key-settings.ts";
+import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
+import { parseTime } from "../tenancy/key-settings.ts";
 import { isoTime, transactionView } from "../views.ts";
-import { type PromotionLeft, promotionsOf } from "./promotions.ts";
-import { amountOf, bookedBefore, walletAfter } from "./wallets.ts";
+import { type PromotionWithRemaining, promotionsOf } from "./promotions.ts";
+import { findEarlierPosting, parseAmount, walletViewAfterPosting } from "./wallets.ts";
 
 /** How far the time in a request's id may be from the time it was counted at: both are taken as it arrives. */
 const ID_TIME_MS = 600_000;
@@ -33,18 +33,21 @@ const ID_TIME_MS = 600_000;
 const PROMOTION_MAX_MS = 10 * 366 * 86_400_000;
 
 /** What is booked, and what is checked or written with it in the same transaction. */
-type Booking = {
+type PostingRequest = {
   readonly transaction: Transaction;
   readonly action: string;
   /** Left the live balance already. */
   readonly takenNanos?: bigint;
-  with?(writers: Writers): Promise<void>;
+  alsoWrite?(writers: Writers): Promise<void>;
 };
 
-async function book(room: Room, { transaction, action, takenNanos = 0n, with: also }: Booking) {
+async function postTransaction(
+  room: ManageContext,
+  { transaction, action, takenNanos = 0n, alsoWrite: also }: PostingRequest,
+) {
   const { id, workspaceId, note, detail } = transaction;
-  const isNew = await room.bookings.book(transaction, takenNanos, () =>
-    change(room, async (writers) => {
+  const isNew = await room.ledgerPoster.post(transaction, takenNanos, () =>
+    commitWithAudit(room, async (writers) => {
       if (!(await writers.ledger.post(transaction))) return { answer: false, audit: null };
       await also?.(writers);
       const said = { amount: formatNanos(walletNanosOf(transaction)), reason: note, ...detail };
@@ -53,16 +56,20 @@ async function book(room: Room, { transaction, action, takenNanos = 0n, with: al
   );
   return isNew
     ? { transaction, repeated: false }
-    : { transaction: await bookedBefore(room, transaction), repeated: true };
+    : { transaction: await findEarlierPosting(room, transaction), repeated: true };
 }
 
-async function bookedView(room: Room, workspace: Workspace, booked: { transaction: Transaction; repeated: boolean }) {
+async function postingView(
+  room: ManageContext,
+  workspace: Workspace,
+  booked: { transaction: Transaction; repeated: boolean },
+) {
   const { id, kind, amount, currency, note, created_at } = transactionView(booked.transaction, workspace.currency);
-  const wallet = await walletAfter(room, workspace, booked.transaction);
+  const wallet = await walletViewAfterPosting(room, workspace, booked.transaction);
   return { id, kind, amount, currency, note, created_at, repeated: booked.repeated, wallet };
 }
 
-type GivenBack = {
+type ReturnRequest = {
   readonly source: Transaction;
   readonly nanos: bigint;
   readonly reference: string;
@@ -70,29 +77,29 @@ type GivenBack = {
 };
 
 /** All that is given back of a thing is at most the thing, whoever else is giving back at this moment. */
-function givingBack(transaction: Transaction, source: Transaction): NonNullable<Booking["with"]> {
+function enforceReturnLimit(transaction: Transaction, source: Transaction): NonNullable<PostingRequest["alsoWrite"]> {
   return async ({ ledger }) => {
     const given = await ledger.recordReturn(transaction.id, sourceOf(source));
-    const whole = magnitude(source);
-    if (given > whole) throw moreThanThereIs(whole - (given - magnitude(transaction)), source);
+    const whole = absoluteNanos(source);
+    if (given > whole) throw exceedsRemaining(whole - (given - absoluteNanos(transaction)), source);
   };
 }
 
 const sourceOf = ({ id, workspaceId, createdAtMs }: Transaction): ReturnSource => ({ id, workspaceId, createdAtMs });
 
-function magnitude(transaction: Transaction): bigint {
+function absoluteNanos(transaction: Transaction): bigint {
   const nanos = walletNanosOf(transaction);
   return nanos < 0n ? -nanos : nanos;
 }
 
-function moreThanThereIs(leftNanos: bigint, { entries }: Transaction) {
+function exceedsRemaining(leftNanos: bigint, { entries }: Transaction) {
   return fault("conflict", {
     message: `Of this only ${formatNanos(leftNanos)} ${entries[0]?.currency ?? ""} can still be given back: send at most that.`,
     param: "amount",
   });
 }
 
-function refundRequest(room: Room, workspace: Workspace, given: GivenBack) {
+function refundRequest(room: ManageContext, workspace: Workspace, given: ReturnRequest) {
   const { source, nanos, reference, reason } = given;
   const transaction = refundOf({
     id: `refund:${workspace.id}:${reference}`,
@@ -103,10 +110,14 @@ function refundRequest(room: Room, workspace: Workspace, given: GivenBack) {
     note: reason,
     detail: { source: source.id },
   });
-  return book(room, { transaction, action: "wallet.refund", with: givingBack(transaction, source) });
+  return postTransaction(room, {
+    transaction,
+    action: "wallet.refund",
+    alsoWrite: enforceReturnLimit(transaction, source),
+  });
 }
 
-async function payOut(room: Room, workspace: Workspace, given: GivenBack) {
+async function payOut(room: ManageContext, workspace: Workspace, given: ReturnRequest) {
   const { source, nanos, reference, reason } = given;
   const transaction = payoutOf({
     id: `payout:${workspace.id}:${reference}`,
@@ -118,12 +129,25 @@ async function payOut(room: Room, workspace: Workspace, given: GivenBack) {
     detail: { source: source.id },
   });
   // Given away, so it is no money that could be paid back.
-  const leavingNanos = (await promotionsOf(room, workspace.id)).reduce((sum, { leftNanos }) => sum + leftNanos, 0n);
-  const takenNanos = await takeWhole(room, workspace, nanos, leavingNanos);
-  return book(room, { transaction, action: "wallet.payout", takenNanos, with: givingBack(transaction, source) });
+  const leavingNanos = (await promotionsOf(room, workspace.id)).reduce(
+    (sum, { remainingNanos }) => sum + remainingNanos,
+    0n,
+  );
+  const takenNanos = await debitExactly(room, workspace, nanos, leavingNanos);
+  return postTransaction(room, {
+    transaction,
+    action: "wallet.payout",
+    takenNanos,
+    alsoWrite: enforceReturnLimit(transaction, source),
+  });
 }
 
-async function takeWhole(room: Room, workspace: Workspace, nanos: bigint, reserveNanos: bigint): Promise<bigint> {
+async function debitExactly(
+  room: ManageContext,
+  workspace: Workspace,
+  nanos: bigint,
+  reserveNanos: bigint,
+): Promise<bigint> {
   const taken = await room.state.withdraw({ workspaceId: workspace.id, nanos, isAllOrNothing: true, reserveNanos });
   if (taken > 0n) return taken;
   const { balanceNanos, heldNanos } = await room.state.wallet(workspace.id);
@@ -134,8 +158,8 @@ async function takeWhole(room: Room, workspace: Workspace, nanos: bigint, reserv
   });
 }
 
-async function chargeOfRequest(room: Room, workspace: Workspace, requestId: string): Promise<Transaction> {
-  await room.caughtUp();
+async function chargeOfRequest(room: ManageContext, workspace: Workspace, requestId: string): Promise<Transaction> {
+  await room.awaitIngest();
   const record = await room.store.log.find(requestId);
   // The log forgets requests after a time, the ledger does not.
   const atMs = record?.createdAtMs ?? idTimestampMs(requestId);
@@ -148,14 +172,18 @@ async function chargeOfRequest(room: Room, workspace: Workspace, requestId: stri
   });
 }
 
-async function topupNamed(room: Room, workspace: Workspace, id: string): Promise<Transaction> {
+async function findTopup(room: ManageContext, workspace: Workspace, id: string): Promise<Transaction> {
   const found = await room.store.ledger.find(id);
   if (found?.kind === "topup" && found.workspaceId === workspace.id) return found;
   throw fault("not_found", { message: `The ledger of this workspace has no top-up "${short(id)}".`, param: "topup" });
 }
 
 /** A booking under this reference, if it gave back the same thing. */
-async function givenBefore(room: Room, id: string, source: Transaction): Promise<Transaction | undefined> {
+async function findEarlierReturn(
+  room: ManageContext,
+  id: string,
+  source: Transaction,
+): Promise<Transaction | undefined> {
   const found = await room.store.ledger.find(id);
   if (found === undefined || found.detail?.["source"] === source.id) return found;
   throw fault("conflict", {
@@ -164,26 +192,26 @@ async function givenBefore(room: Room, id: string, source: Transaction): Promise
   });
 }
 
-async function refund(room: Room, workspace: Workspace, said: Refund) {
+async function refund(room: ManageContext, workspace: Workspace, said: RefundInput) {
   const { request, topup, reference, reason } = said;
   if ((request === undefined) === (topup === undefined))
     throw invalidValue(request === undefined ? "request" : "topup", "name either a request or a top-up");
   const source =
     request === undefined
-      ? await topupNamed(room, workspace, topup ?? "")
+      ? await findTopup(room, workspace, topup ?? "")
       : await chargeOfRequest(room, workspace, request);
   const kind = request === undefined ? "payout" : "refund";
-  const before = await givenBefore(room, `${kind}:${workspace.id}:${reference}`, source);
+  const before = await findEarlierReturn(room, `${kind}:${workspace.id}:${reference}`, source);
   if (before !== undefined && said.amount === undefined) return { transaction: before, repeated: true };
-  const left = magnitude(source) - (await room.store.ledger.returned(workspace.id, source.id));
-  const nanos = said.amount === undefined ? left : amountOf(said.amount);
-  if (before !== undefined && magnitude(before) === nanos) return { transaction: before, repeated: true };
-  if (nanos > left || nanos === 0n) throw moreThanThereIs(left, source);
+  const left = absoluteNanos(source) - (await room.store.ledger.returned(workspace.id, source.id));
+  const nanos = said.amount === undefined ? left : parseAmount(said.amount);
+  if (before !== undefined && absoluteNanos(before) === nanos) return { transaction: before, repeated: true };
+  if (nanos > left || nanos === 0n) throw exceedsRemaining(left, source);
   const given = { source, nanos, reference, reason };
   return kind === "refund" ? refundRequest(room, workspace, given) : payOut(room, workspace, given);
 }
 
-type Refund = {
+type RefundInput = {
   readonly request?: string | undefined;
   readonly topup?: string | undefined;
   readonly amount?: string | undefined;
@@ -191,15 +219,19 @@ type Refund = {
   readonly reason: string;
 };
 
-type Adjustment = {
+type AdjustmentInput = {
   readonly direction: "up" | "down";
   readonly amount: string;
   readonly reference: string;
   readonly reason: string;
 };
 
-async function adjust(room: Room, workspace: Workspace, { direction, amount, reference, reason }: Adjustment) {
-  const nanos = amountOf(amount);
+async function adjust(
+  room: ManageContext,
+  workspace: Workspace,
+  { direction, amount, reference, reason }: AdjustmentInput,
+) {
+  const nanos = parseAmount(amount);
   const transaction = adjustmentOf(direction, {
     id: `adjustment:${workspace.id}:${reference}`,
     workspaceId: workspace.id,
@@ -209,19 +241,23 @@ async function adjust(room: Room, workspace: Workspace, { direction, amount, ref
     note: reason,
   });
   const isDone = (await room.store.ledger.find(transaction.id)) !== undefined;
-  if (isDone) return { transaction: await bookedBefore(room, transaction), repeated: true };
-  const takenNanos = direction === "down" ? await takeWhole(room, workspace, nanos, 0n) : 0n;
-  return book(room, { transaction, action: "wallet.adjust", takenNanos });
+  if (isDone) return { transaction: await findEarlierPosting(room, transaction), repeated: true };
+  const takenNanos = direction === "down" ? await debitExactly(room, workspace, nanos, 0n) : 0n;
+  return postTransaction(room, { transaction, action: "wallet.adjust", takenNanos });
 }
 
-type Grant = {
+type PromotionGrant = {
   readonly nanos: bigint;
   readonly expiresAtMs: number;
   readonly reference: string;
   readonly note: string | null;
 };
 
-async function grant(room: Room, workspace: Workspace, { nanos, expiresAtMs, reference, note }: Grant) {
+async function grantPromotion(
+  room: ManageContext,
+  workspace: Workspace,
+  { nanos, expiresAtMs, reference, note }: PromotionGrant,
+) {
   const grantedAtMs = room.clock.nowMs();
   const transaction = promotionOf({
     id: `promotion:${workspace.id}:${reference}`,
@@ -235,7 +271,7 @@ async function grant(room: Room, workspace: Workspace, { nanos, expiresAtMs, ref
   const before = await room.store.ledger.find(transaction.id);
   if (before !== undefined) {
     if (before.detail?.["expires_at"] === isoTime(expiresAtMs))
-      return { transaction: await bookedBefore(room, transaction), repeated: true };
+      return { transaction: await findEarlierPosting(room, transaction), repeated: true };
     throw fault("conflict", {
       message: `Under this reference credit until ${String(before.detail?.["expires_at"])} was given: send another one.`,
       param: "reference",
@@ -243,20 +279,20 @@ async function grant(room: Room, workspace: Workspace, { nanos, expiresAtMs, ref
   }
   if (expiresAtMs <= grantedAtMs || expiresAtMs > grantedAtMs + PROMOTION_MAX_MS)
     throw invalidValue("expires_at", "write a time in the future, at most ten years from now");
-  return book(room, {
+  return postTransaction(room, {
     transaction,
     action: "wallet.promote",
-    with: ({ promotions }) =>
+    alsoWrite: ({ promotions }) =>
       promotions.add({ id: transaction.id, workspaceId: workspace.id, nanos, grantedAtMs, expiresAtMs }),
   });
 }
 
-function promotionView(promotion: PromotionLeft, currency: string, nowMs: number) {
-  const { id, nanos, leftNanos, expiredNanos, grantedAtMs, expiresAtMs, closedAtMs } = promotion;
+function promotionView(promotion: PromotionWithRemaining, currency: string, nowMs: number) {
+  const { id, nanos, remainingNanos, expiredNanos, grantedAtMs, expiresAtMs, closedAtMs } = promotion;
   return PromotionView.parse({
     id,
     amount: formatNanos(nanos),
-    left: formatNanos(leftNanos),
+    left: formatNanos(remainingNanos),
     expired: formatNanos(expiredNanos),
     currency,
     granted_at: isoTime(grantedAtMs),
@@ -265,11 +301,11 @@ function promotionView(promotion: PromotionLeft, currency: string, nowMs: number
   });
 }
 
-export function walletChangeHandlers(room: Room): Record<string, Handler> {
+export function walletChangeHandlers(room: ManageContext): Record<string, Handler> {
   const booked = async (
     workspace: Workspace,
     work: () => Promise<{ transaction: Transaction; repeated: boolean }>,
-  ) => ({ status: 201, json: await bookedView(room, workspace, await room.inTurn(work)) });
+  ) => ({ status: 201, json: await postingView(room, workspace, await room.inTurn(work)) });
   return {
     manageRefund: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
@@ -284,10 +320,10 @@ export function walletChangeHandlers(room: Room): Record<string, Handler> {
     manageGrantPromotion: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { amount, expires_at, reference, note = null } = await readBody(exchange, WalletPromotion);
-      const expiresAtMs = timeOf("expires_at", expires_at) ?? 0;
-      const given = { nanos: amountOf(amount), expiresAtMs, reference, note };
-      const answer = await booked(workspace, () => grant(room, workspace, given));
-      await room.payments.granted();
+      const expiresAtMs = parseTime("expires_at", expires_at) ?? 0;
+      const given = { nanos: parseAmount(amount), expiresAtMs, reference, note };
+      const answer = await booked(workspace, () => grantPromotion(room, workspace, given));
+      await room.payments.onPromotionGranted();
       return answer;
     }),
     manageListPromotions: whole(async (exchange) => {

@@ -11,9 +11,9 @@ import { csvLine } from "../../../kit/csv.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import { type Exchange, type Handler, type Sink, streamed, whole } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
-import { findWorkspace, type Room } from "../deps.ts";
+import { findWorkspace, type ManageContext } from "../deps.ts";
 import { sendPages } from "../records/log-export.ts";
-import { timeOf } from "../tenancy/key-settings.ts";
+import { parseTime } from "../tenancy/key-settings.ts";
 import { isoTime, transactionView } from "../views.ts";
 
 type EntryView = ReturnType<typeof entryView>;
@@ -22,32 +22,32 @@ function entryView(transaction: Transaction, { currency }: Workspace) {
   return { ...transactionView(transaction, currency), request: requestIdOf(transaction) };
 }
 
-type Asked = {
+type EntryFilterInput = {
   readonly kind?: string | undefined;
   readonly since?: string | undefined;
   readonly until?: string | undefined;
 };
 
-function filterOf({ kind, since, until }: Asked): LedgerFilter {
-  const sinceMs = timeOf("since", since ?? null);
-  const untilMs = timeOf("until", until ?? null);
+function parseEntryFilter({ kind, since, until }: EntryFilterInput): LedgerFilter {
+  const sinceMs = parseTime("since", since ?? null);
+  const untilMs = parseTime("until", until ?? null);
   return {
-    ...(kind === undefined ? {} : { kinds: kind.split(",").map(kindOf) }),
+    ...(kind === undefined ? {} : { kinds: kind.split(",").map(parseKind) }),
     ...(sinceMs === null ? {} : { sinceMs }),
     ...(untilMs === null ? {} : { untilMs }),
   };
 }
 
-function kindOf(text: string) {
+function parseKind(text: string) {
   const kind = WalletKind.safeParse(text.trim());
   if (kind.success) return kind.data;
   throw invalidValue("kind", `write one or several of ${WalletKind.options.join(", ")}, separated by commas`);
 }
 
-type AskedPage = { readonly limit: number; readonly cursor: string | null; readonly filter: LedgerFilter };
+type EntryPage = { readonly limit: number; readonly cursor: string | null; readonly filter: LedgerFilter };
 
 /** With the balance after each, unless kinds are left out: what is between two entries is then not known. */
-async function entriesView({ store }: Room, workspace: Workspace, { limit, cursor, filter }: AskedPage) {
+async function entriesView({ store }: ManageContext, workspace: Workspace, { limit, cursor, filter }: EntryPage) {
   if (filter.kinds !== undefined) {
     const { rows, next } = await store.ledger.entries(workspace.id, limit, cursor, filter);
     return { data: rows.map((row) => ({ ...entryView(row, workspace), balance_after: null })), next };
@@ -63,23 +63,23 @@ async function entriesView({ store }: Room, workspace: Workspace, { limit, curso
 const COLUMNS = ["id", "kind", "created_at", "in", "out", "currency", "note"] as const;
 
 /** In and out apart: a minus at the beginning of a cell is a formula to a spreadsheet. */
-function csvOf({ id, kind, created_at, amount, currency, note }: EntryView): string {
+function entryCsv({ id, kind, created_at, amount, currency, note }: EntryView): string {
   const isOut = amount.startsWith("-");
   return csvLine([id, kind, created_at, isOut ? "" : amount, isOut ? amount.slice(1) : "", currency, note]);
 }
 
 const FORMATS = {
-  csv: { type: "text/csv; charset=utf-8; header=present", head: csvLine(COLUMNS), line: csvOf },
+  csv: { type: "text/csv; charset=utf-8; header=present", head: csvLine(COLUMNS), line: entryCsv },
   jsonl: { type: "application/x-ndjson", head: "", line: (row: EntryView) => `${JSON.stringify(row)}\n` },
 } as const;
 
 const PAGE_ROWS = 500;
 
-async function exportEntries(room: Room, exchange: Exchange, sink: Sink): Promise<void> {
+async function exportEntries(room: ManageContext, exchange: Exchange, sink: Sink): Promise<void> {
   const workspace = findWorkspace(room, exchange.params["workspace"]);
   const { format, ...asked } = readQuery(exchange, EntryExportQuery);
-  const filter = filterOf(asked);
-  await room.caughtUp();
+  const filter = parseEntryFilter(asked);
+  await room.awaitIngest();
   const { line, ...form } = FORMATS[format];
   await sendPages(exchange, sink, {
     ...form,
@@ -127,13 +127,13 @@ function monthOf(month: string): readonly [fromMs: number, toMs: number] {
   return [Date.UTC(year ?? 0, (number ?? 1) - 1), Date.UTC(year ?? 0, number ?? 1)];
 }
 
-export function walletReadingHandlers(room: Room): Record<string, Handler> {
+export function walletEntryHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageListWalletEntries: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { limit, cursor, ...asked } = readQuery(exchange, EntryQuery);
-      const filter = filterOf(asked);
-      await room.caughtUp();
+      const filter = parseEntryFilter(asked);
+      await room.awaitIngest();
       return { status: 200, json: await entriesView(room, workspace, { limit, cursor: cursor ?? null, filter }) };
     }),
     manageExportWalletEntries: streamed((exchange, sink) => exportEntries(room, exchange, sink)),
@@ -141,7 +141,7 @@ export function walletReadingHandlers(room: Room): Record<string, Handler> {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { month } = readQuery(exchange, StatementQuery);
       const [fromMs, toMs] = monthOf(month);
-      await room.caughtUp();
+      await room.awaitIngest();
       const sums = await room.store.ledger.statement(workspace.id, { fromMs, toMs });
       return { status: 200, json: statementView(workspace, month, sums) };
     }),

@@ -12,12 +12,12 @@ import { formatNanos } from "../../../kit/money.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import { change, findWorkspace, type Room } from "../deps.ts";
+import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
 import { isoTime } from "../views.ts";
-import { amountOf } from "./wallets.ts";
+import { parseAmount } from "./wallets.ts";
 
-function orderView({ payments }: Room, order: PaymentOrder) {
-  const page = payments.adapters.has(order.adapter) ? (payments.pages.get(order.adapter) ?? null) : null;
+function orderView({ payments }: ManageContext, order: PaymentOrder) {
+  const page = payments.adapters.has(order.adapter) ? (payments.checkoutUrls.get(order.adapter) ?? null) : null;
   return {
     id: order.id,
     adapter: order.adapter,
@@ -32,7 +32,7 @@ function orderView({ payments }: Room, order: PaymentOrder) {
   };
 }
 
-function adapterNamed({ payments }: Room, name: string | undefined): PaymentAdapter {
+function selectAdapter({ payments }: ManageContext, name: string | undefined): PaymentAdapter {
   const names = [...payments.adapters.keys()];
   if (names.length === 0)
     throw fault("conflict", { message: "No payment adapter is set up: set GATEWAY_PAYMENTS and start again." });
@@ -43,7 +43,7 @@ function adapterNamed({ payments }: Room, name: string | undefined): PaymentAdap
 
 type NewOrder = { readonly adapter: PaymentAdapter; readonly nanos: bigint; readonly reference: string };
 
-async function createOrder(room: Room, workspace: Workspace, { adapter, nanos, reference }: NewOrder) {
+async function createOrder(room: ManageContext, workspace: Workspace, { adapter, nanos, reference }: NewOrder) {
   const order: PaymentOrder = {
     id: room.ids.next(ORDER_PREFIX),
     workspaceId: workspace.id,
@@ -56,7 +56,7 @@ async function createOrder(room: Room, workspace: Workspace, { adapter, nanos, r
     paidAtMs: null,
     paymentId: null,
   };
-  const isNew = await change(room, async ({ payments }) => {
+  const isNew = await commitWithAudit(room, async ({ payments }) => {
     if (!(await payments.addOrder(order))) return { answer: false, audit: null };
     const detail = { amount: formatNanos(nanos), currency: order.currency, adapter: order.adapter, reference };
     const audit = { action: "wallet.order", workspaceId: workspace.id, target: order.id, detail };
@@ -71,24 +71,24 @@ async function createOrder(room: Room, workspace: Workspace, { adapter, nanos, r
   });
 }
 
-export function walletOrderHandlers(room: Room): Record<string, Handler> {
+export function walletOrderHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageShowTopUp: whole(async (exchange) => {
       const { currency } = findWorkspace(room, exchange.params["workspace"]);
-      const { adapters, pages, contact } = room.payments;
+      const { adapters, checkoutUrls, contact } = room.payments;
       const ways = [...adapters.keys()].map((adapter) => ({
         adapter,
-        has_page: (pages.get(adapter) ?? null) !== null,
+        has_page: (checkoutUrls.get(adapter) ?? null) !== null,
       }));
       return { status: 200, json: { currency, ways, contact } };
     }),
     manageCreateOrder: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { amount, currency, reference, adapter: name } = await readBody(exchange, OrderCreate);
-      const adapter = adapterNamed(room, name);
+      const adapter = selectAdapter(room, name);
       if (currency !== workspace.currency)
         throw invalidValue("currency", `the wallet is in ${workspace.currency}: write that`);
-      const nanos = amountOf(amount);
+      const nanos = parseAmount(amount);
       const problem = adapter.unpayableReason({ currency, nanos });
       if (problem !== undefined) throw invalidValue("amount", problem);
       const { order, repeated } = await room.inTurn(() => createOrder(room, workspace, { adapter, nanos, reference }));

@@ -3,7 +3,7 @@ import { plainWorkspace } from "../../../../tests/support/workspaces.ts";
 import { fault } from "../../../contract/faults.ts";
 import { memoryState } from "../../../io/state/memory-state.ts";
 import { systemClock } from "../../../kit/clock.ts";
-import { walletAfter } from "./wallets.ts";
+import { walletViewAfterPosting } from "./wallets.ts";
 
 const WORKSPACE = plainWorkspace("ws_1");
 
@@ -21,12 +21,14 @@ async function stateAway(times: number) {
 }
 
 test("BILL-02 SCALE-03 what is booked is answered as booked, also where the live state is away for a moment", async () => {
-  const view = await walletAfter({ state: await stateAway(2), clock: systemClock }, WORKSPACE, { id: "credit_1" });
+  const view = await walletViewAfterPosting({ state: await stateAway(2), clock: systemClock }, WORKSPACE, {
+    id: "credit_1",
+  });
   expect(view).toEqual({ balance: "5.00", held: "0.00", currency: "EUR" });
   // Where it stays away nobody is told to send it again.
   let nowMs = 0;
   const clock = { nowMs: () => nowMs, monotonicMs: () => (nowMs += 4_000) };
-  const away = walletAfter({ state: await stateAway(1000), clock }, WORKSPACE, { id: "credit_1" });
+  const away = walletViewAfterPosting({ state: await stateAway(1000), clock }, WORKSPACE, { id: "credit_1" });
   await expect(away).rejects.toMatchObject({
     code: "service_unavailable",
     message: expect.stringContaining("It is booked, as credit_1"),

@@ -6,23 +6,27 @@ import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { formatNanos, parseNanos } from "../../../kit/money.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { readBody } from "../../request-input.ts";
-import { change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
+import { commitWithAudit, findWorkspace, type ManageContext, type TenancyDeps } from "../deps.ts";
 import { transactionView } from "../views.ts";
-import { bookedFault } from "./ledger-poster.ts";
+import { postedFault } from "./ledger-poster.ts";
 
 /** Largest single credit: far from where the store's 64-bit integers end. */
 const CREDIT_NANOS_MAX = 1_000_000_000n * 1_000_000_000n;
 
-export type Credit = {
+export type WalletCreditInput = {
   readonly nanos: bigint;
   readonly note: string | null;
   /** The caller's own name for the credit: given twice, it is booked once. */
   readonly name: string | null;
 };
 
-export type Credited = { readonly transaction: Transaction; readonly repeated: boolean };
+export type WalletCreditResult = { readonly transaction: Transaction; readonly repeated: boolean };
 
-export async function creditWallet(deps: TenancyDeps, workspace: Workspace, credit: Credit): Promise<Credited> {
+export async function creditWallet(
+  deps: TenancyDeps,
+  workspace: Workspace,
+  credit: WalletCreditInput,
+): Promise<WalletCreditResult> {
   const transaction = topupOf({
     id: credit.name === null ? deps.ids.next("credit_") : `credit:${workspace.id}:${credit.name}`,
     workspaceId: workspace.id,
@@ -31,20 +35,20 @@ export async function creditWallet(deps: TenancyDeps, workspace: Workspace, cred
     createdAtMs: deps.clock.nowMs(),
     note: credit.note,
   });
-  const isNew = await deps.bookings.book(transaction, 0n, () =>
-    change(deps, async ({ ledger }) => {
+  const isNew = await deps.ledgerPoster.post(transaction, 0n, () =>
+    commitWithAudit(deps, async ({ ledger }) => {
       if (!(await ledger.post(transaction))) return { answer: false, audit: null };
       const detail = { amount: formatNanos(credit.nanos), currency: workspace.currency, note: credit.note };
       const audit = { action: "wallet.credit", workspaceId: workspace.id, target: transaction.id, detail };
       return { answer: true, audit };
     }),
   );
-  if (!isNew) return { transaction: await bookedBefore(deps, transaction), repeated: true };
+  if (!isNew) return { transaction: await findEarlierPosting(deps, transaction), repeated: true };
   return { transaction, repeated: false };
 }
 
 /** The same name for another amount is a mistake that must not look like a success. */
-export async function bookedBefore(deps: TenancyDeps, transaction: Transaction): Promise<Transaction> {
+export async function findEarlierPosting(deps: TenancyDeps, transaction: Transaction): Promise<Transaction> {
   const found = await deps.store.ledger.find(transaction.id);
   if (found === undefined) throw fault("internal_error", { message: "The earlier booking could not be read back." });
   if (found.kind === transaction.kind && walletNanosOf(found) === walletNanosOf(transaction)) return found;
@@ -60,34 +64,34 @@ export async function walletView(deps: Pick<TenancyDeps, "state">, workspace: Wo
   return { balance: formatNanos(balanceNanos), held: formatNanos(heldNanos), currency: workspace.currency };
 }
 
-const SHOW_MS_MAX = 5_000;
-const SHOW_AGAIN_MS = 100;
+const READ_TIMEOUT_MS = 5_000;
+const READ_RETRY_MS = 100;
 
 /** The same once something was booked: a moment in which the live state does not answer is waited for. */
-export async function walletAfter(
+export async function walletViewAfterPosting(
   deps: Pick<TenancyDeps, "state" | "clock">,
   workspace: Workspace,
   booked: Pick<Transaction, "id">,
 ) {
-  const untilMs = deps.clock.monotonicMs() + SHOW_MS_MAX;
+  const untilMs = deps.clock.monotonicMs() + READ_TIMEOUT_MS;
   for (;;)
     try {
       return await walletView(deps, workspace);
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== "service_unavailable") throw error;
-      if (deps.clock.monotonicMs() >= untilMs) throw bookedFault(booked.id, "the wallet cannot be read at the moment");
-      await sleep(SHOW_AGAIN_MS);
+      if (deps.clock.monotonicMs() >= untilMs) throw postedFault(booked.id, "the wallet cannot be read at the moment");
+      await sleep(READ_RETRY_MS);
     }
 }
 
-export function amountOf(text: string): bigint {
+export function parseAmount(text: string): bigint {
   const nanos = parseNanos(text);
   if (nanos === undefined || nanos <= 0n || nanos > CREDIT_NANOS_MAX)
     throw invalidValue("amount", "write a decimal above 0 and at most 1000000000, with at most 9 places");
   return nanos;
 }
 
-export function walletHandlers(room: Room): Record<string, Handler> {
+export function walletHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageShowWallet: whole(async (exchange) => ({
       status: 200,
@@ -96,7 +100,7 @@ export function walletHandlers(room: Room): Record<string, Handler> {
     manageCreditWallet: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { amount, note, id } = await readBody(exchange, WalletCredit);
-      const nanos = amountOf(amount);
+      const nanos = parseAmount(amount);
       const { transaction, repeated } = await room.inTurn(() =>
         creditWallet(room, workspace, { nanos, note: note ?? null, name: id ?? null }),
       );
@@ -110,7 +114,7 @@ export function walletHandlers(room: Room): Record<string, Handler> {
           note: booked.note,
           created_at: booked.created_at,
           repeated,
-          wallet: await walletAfter(room, workspace, transaction),
+          wallet: await walletViewAfterPosting(room, workspace, transaction),
         },
       };
     }),

@@ -9,7 +9,7 @@ export const ALERT_TESTS_PER_HOUR = 10;
 const WORKSPACES_MAX = 10_000;
 
 /** Test alerts of a workspace within the last hour: a test goes to addresses that nobody has confirmed. */
-export class AlertTests {
+export class AlertTestThrottle {
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #times = new LruMap<string, readonly number[]>(WORKSPACES_MAX);
 
@@ -18,7 +18,7 @@ export class AlertTests {
   }
 
   /** Counts one more, or refuses it with the time at which there is room again. */
-  demand(workspaceId: string): void {
+  take(workspaceId: string): void {
     const nowMs = this.#clock.monotonicMs();
     const recent = (this.#times.get(workspaceId) ?? []).filter((atMs) => nowMs - atMs < HOUR_MS);
     const [first = nowMs] = recent;

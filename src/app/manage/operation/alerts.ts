@@ -10,9 +10,9 @@ import { formatNanos, parseNanos } from "../../../kit/money.ts";
 import { randomToken } from "../../../kit/secret.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import { change, findWorkspace, type Room } from "../deps.ts";
+import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
 import { isoTime } from "../views.ts";
-import { AlertTests } from "./alert-tests.ts";
+import { AlertTestThrottle } from "./alert-tests.ts";
 
 const SECRET_BYTES = 32;
 /** How long a receiver has for learning a new secret. */
@@ -22,7 +22,7 @@ const AMOUNT_NANOS_MAX = 1_000_000_000n * 1_000_000_000n;
 
 const makeSecret = () => `whsec_${randomToken(SECRET_BYTES)}`;
 
-function rulesView({ alerts }: Room, { slug, currency }: Workspace, rules: AlertRules | undefined) {
+function rulesView({ alerts }: ManageContext, { slug, currency }: Workspace, rules: AlertRules | undefined) {
   const { lowBalanceNanos = null, webhook = null } = rules ?? {};
   return {
     workspace: slug,
@@ -40,7 +40,7 @@ function rulesView({ alerts }: Room, { slug, currency }: Workspace, rules: Alert
 }
 
 /** What the audit log keeps of rules: of the webhook only its origin, because the rest of an address may be secret. */
-function audited({ lowBalanceNanos, limitPercents, credentialRefused, mailTo, webhook }: AlertRules) {
+function auditedRules({ lowBalanceNanos, limitPercents, credentialRefused, mailTo, webhook }: AlertRules) {
   return {
     low_balance: lowBalanceNanos === null ? null : formatNanos(lowBalanceNanos),
     limit_percents: limitPercents,
@@ -50,9 +50,9 @@ function audited({ lowBalanceNanos, limitPercents, credentialRefused, mailTo, we
   };
 }
 
-type Said = z.infer<typeof AlertRulesPut>;
+type AlertRulesInput = z.infer<typeof AlertRulesPut>;
 
-function amountOf(text: string | null): bigint | null {
+function parseThreshold(text: string | null): bigint | null {
   if (text === null) return null;
   const nanos = parseNanos(text);
   if (nanos === undefined || nanos <= 0n || nanos > AMOUNT_NANOS_MAX)
@@ -60,12 +60,17 @@ function amountOf(text: string | null): bigint | null {
   return nanos;
 }
 
-function changedRules(before: AlertRules, said: Said, webhook: AlertWebhook | null, nowMs: number): AlertRules {
+function changedRules(
+  before: AlertRules,
+  said: AlertRulesInput,
+  webhook: AlertWebhook | null,
+  nowMs: number,
+): AlertRules {
   const { low_balance, limit_percents, credential_refused, mail_to } = said;
   const unique = <T>(list: readonly T[]) => [...new Set(list)];
   return {
     workspaceId: before.workspaceId,
-    lowBalanceNanos: low_balance === undefined ? before.lowBalanceNanos : amountOf(low_balance),
+    lowBalanceNanos: low_balance === undefined ? before.lowBalanceNanos : parseThreshold(low_balance),
     limitPercents:
       limit_percents === undefined ? before.limitPercents : unique(limit_percents ?? []).toSorted((a, b) => a - b),
     credentialRefused: credential_refused ?? before.credentialRefused,
@@ -78,7 +83,7 @@ function changedRules(before: AlertRules, said: Said, webhook: AlertWebhook | nu
 const lowerCased = (address: string) => address.toLowerCase();
 
 /** Another address keeps the secret: it is never sent anywhere, and who had it has it still. */
-async function webhookOf(room: Room, before: AlertRules, url: string | null | undefined) {
+async function webhookOf(room: ManageContext, before: AlertRules, url: string | null | undefined) {
   if (url === null) return { webhook: null, secret: null };
   if (url === undefined || (before.webhook !== null && url === before.webhook.url))
     return { webhook: before.webhook, secret: null };
@@ -88,34 +93,34 @@ async function webhookOf(room: Room, before: AlertRules, url: string | null | un
   return { webhook: { url, sealed, secretChangedAtMs: room.clock.nowMs() }, secret };
 }
 
-async function putRules(room: Room, workspace: Workspace, said: Said) {
+async function putRules(room: ManageContext, workspace: Workspace, said: AlertRulesInput) {
   const nowMs = room.clock.nowMs();
-  const known = room.alerts.watch.of(workspace.id);
+  const known = room.alerts.monitor.rulesOf(workspace.id);
   const before = known ?? defaultAlertRules(workspace.id, nowMs);
   const { webhook, secret } = await webhookOf(room, before, said.webhook_url);
   const rules = changedRules(before, said, webhook, nowMs);
-  await change(room, async ({ alertRules }) => {
+  await commitWithAudit(room, async ({ alertRules }) => {
     await alertRules.save(rules);
-    const detail = { before: known === undefined ? null : audited(known), after: audited(rules) };
+    const detail = { before: known === undefined ? null : auditedRules(known), after: auditedRules(rules) };
     return {
       answer: null,
       audit: { action: "alerts.change", workspaceId: workspace.id, target: workspace.id, detail },
     };
   });
-  room.alerts.watch.putRules(rules);
+  room.alerts.monitor.putRules(rules);
   return { ...rulesView(room, workspace, rules), webhook_secret: secret };
 }
 
-function demandRules(room: Room, workspace: Workspace): AlertRules {
-  const rules = room.alerts.watch.of(workspace.id);
+function requireRules(room: ManageContext, workspace: Workspace): AlertRules {
+  const rules = room.alerts.monitor.rulesOf(workspace.id);
   if (rules !== undefined) return rules;
   throw fault("conflict", {
     message: `Workspace ${workspace.slug} has no alerts. Set them first (gateway alert set ${workspace.slug} --webhook URL).`,
   });
 }
 
-async function rotateSecret(room: Room, workspace: Workspace) {
-  const rules = demandRules(room, workspace);
+async function rotateSecret(room: ManageContext, workspace: Workspace) {
+  const rules = requireRules(room, workspace);
   if (rules.webhook === null)
     throw fault("conflict", {
       message: `The alerts of workspace ${workspace.slug} have no webhook. Give it an address first (webhook_url, --webhook).`,
@@ -126,39 +131,39 @@ async function rotateSecret(room: Room, workspace: Workspace) {
   const untilMs = nowMs + ROTATION_MS;
   const sealed = await room.alerts.seal(workspace.id, { current: secret, previous: { secret: current, untilMs } });
   const rotated: AlertRules = { ...rules, webhook: { ...rules.webhook, sealed, secretChangedAtMs: nowMs } };
-  await change(room, async ({ alertRules }) => {
+  await commitWithAudit(room, async ({ alertRules }) => {
     await alertRules.save(rotated);
     const detail = { previous_until: isoTime(untilMs) };
     const audit = { action: "alerts.rotate_secret", workspaceId: workspace.id, target: workspace.id, detail };
     return { answer: null, audit };
   });
-  room.alerts.watch.putRules(rotated);
+  room.alerts.monitor.putRules(rotated);
   return { workspace: workspace.slug, webhook_secret: secret, previous_until: isoTime(untilMs) };
 }
 
-async function removeRules(room: Room, workspace: Workspace): Promise<void> {
-  const rules = demandRules(room, workspace);
-  await change(room, async ({ alertRules }) => {
+async function removeRules(room: ManageContext, workspace: Workspace): Promise<void> {
+  const rules = requireRules(room, workspace);
+  await commitWithAudit(room, async ({ alertRules }) => {
     await alertRules.remove(workspace.id);
-    const detail = { before: audited(rules) };
+    const detail = { before: auditedRules(rules) };
     return {
       answer: null,
       audit: { action: "alerts.remove", workspaceId: workspace.id, target: workspace.id, detail },
     };
   });
-  room.alerts.watch.removeRules(workspace.id);
+  room.alerts.monitor.removeRules(workspace.id);
 }
 
-async function testRules(room: Room, workspace: Workspace, tests: AlertTests) {
-  const rules = demandRules(room, workspace);
-  tests.demand(workspace.id);
+async function testRules(room: ManageContext, workspace: Workspace, tests: AlertTestThrottle) {
+  const rules = requireRules(room, workspace);
+  tests.take(workspace.id);
   const channels = await room.alerts.test(rules, workspace);
   if (channels.length === 0)
     throw fault("conflict", {
       message: `The alerts of workspace ${workspace.slug} reach nobody. Give a webhook (webhook_url, --webhook) or addresses of mail (mail_to, --mail), or add an owner or admin to the workspace.`,
     });
   const ok = channels.every((one) => one.ok);
-  await change(room, async () => ({
+  await commitWithAudit(room, async () => ({
     answer: null,
     audit: {
       action: "alerts.test",
@@ -188,13 +193,13 @@ function deliveryView(delivery: Delivery) {
   };
 }
 
-export function alertHandlers(room: Room): Record<string, Handler> {
+export function alertHandlers(room: ManageContext): Record<string, Handler> {
   const named = (params: Readonly<Record<string, string>>) => findWorkspace(room, params["workspace"]);
-  const tests = new AlertTests(room.clock);
+  const tests = new AlertTestThrottle(room.clock);
   return {
     manageShowAlerts: whole(async ({ params }) => {
       const workspace = named(params);
-      return { status: 200, json: rulesView(room, workspace, room.alerts.watch.of(workspace.id)) };
+      return { status: 200, json: rulesView(room, workspace, room.alerts.monitor.rulesOf(workspace.id)) };
     }),
     managePutAlerts: whole(async (exchange) => {
       const { id } = named(exchange.params);

@@ -2,7 +2,7 @@ import { type Handler, whole } from "../../exchange.ts";
 import { isoTime } from "../views.ts";
 
 /** A setting as it is in force; a secret has no value here, so that none can leave. */
-export type SettingInForce = {
+export type EffectiveSetting = {
   readonly name: string;
   readonly value: string | null;
   readonly secret: boolean;
@@ -13,14 +13,14 @@ export type SettingInForce = {
 };
 
 /** What the process was started with. */
-export type InForce = {
-  readonly settings: readonly SettingInForce[];
+export type EffectiveSettings = {
+  readonly settings: readonly EffectiveSetting[];
   readonly warnings: readonly string[];
   readonly version: string;
   readonly startedAtMs: number;
 };
 
-export function settingHandlers({ inForce }: { readonly inForce: InForce }): Record<string, Handler> {
+export function settingHandlers({ inForce }: { readonly inForce: EffectiveSettings }): Record<string, Handler> {
   return {
     manageListSettings: whole(async () => ({
       status: 200,

@@ -4,17 +4,17 @@ import type { Endpoint } from "../../../domain/catalogue/catalogue.ts";
 import type { LatencyPercentiles } from "../../../domain/routing/latency-tracker.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
-import type { Room } from "../deps.ts";
+import type { ManageContext } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
-type View = z.infer<typeof EndpointList>["data"][number];
-type Query = z.infer<typeof EndpointQuery>;
+type EndpointView = z.infer<typeof EndpointList>["data"][number];
+type EndpointFilter = z.infer<typeof EndpointQuery>;
 
-function viewOf(
-  { endpoints: { breakers, health, places }, connections }: Room,
+function endpointView(
+  { endpoints: { breakers, health, places }, connections }: ManageContext,
   endpoint: Endpoint,
   nowMs: number,
-): View {
+): EndpointView {
   const { id, provider, region, model, surfaces, status } = endpoint;
   const book = breakers.stateOf(id);
   const recent = health.recent(id);
@@ -53,7 +53,7 @@ function tenths(ms: number): number {
   return Math.round(ms * 10) / 10;
 }
 
-function isAsked({ provider, model, state, used }: Query, view: View): boolean {
+function matchesFilter({ provider, model, state, used }: EndpointFilter, view: EndpointView): boolean {
   const wasUsed = view.served + view.failed + view.in_flight > 0;
   return (
     (provider ?? view.provider) === view.provider &&
@@ -63,13 +63,13 @@ function isAsked({ provider, model, state, used }: Query, view: View): boolean {
   );
 }
 
-export function endpointHandlers(room: Room): Record<string, Handler> {
+export function endpointHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageListEndpoints: whole(async (exchange) => {
       const query = readQuery(exchange, EndpointQuery);
       const nowMs = room.clock.nowMs();
-      const views = [...room.snapshot().endpoints.values()].map((endpoint) => viewOf(room, endpoint, nowMs));
-      const data = views.filter((view) => isAsked(query, view)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
+      const views = [...room.snapshot().endpoints.values()].map((endpoint) => endpointView(room, endpoint, nowMs));
+      const data = views.filter((view) => matchesFilter(query, view)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
       return { status: 200, json: { data, next: null, at: isoTime(nowMs) } };
     }),
   };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { StoreError } from "../../../io/store/sql/store-error.ts";
-import { bookCheck } from "./ledger-check.ts";
+import { ledgerCheck } from "./ledger-check.ts";
 
 /** Books that are read as long as a test wants. */
 function room() {
@@ -12,7 +12,7 @@ function room() {
     audits.push(one);
     return one.promise;
   };
-  const check = bookCheck({
+  const check = ledgerCheck({
     store: { ledger: { audit } },
     clock: { nowMs: () => nowMs++, monotonicMs: () => nowMs },
     timers: {

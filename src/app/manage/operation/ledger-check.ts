@@ -10,32 +10,36 @@ const WAIT_MS = 50_000;
 
 const NAMED_MAX = 10;
 
-type Books = Pick<LedgerStore, "audit">;
-type BookDeps = { readonly store: { readonly ledger: Books }; readonly clock: Clock; readonly timers: Timers };
-type Proof = { readonly begunAt: string; readonly result: Promise<CheckResult> };
+type LedgerAudit = Pick<LedgerStore, "audit">;
+type LedgerCheckDeps = {
+  readonly store: { readonly ledger: LedgerAudit };
+  readonly clock: Clock;
+  readonly timers: Timers;
+};
+type RunningAudit = { readonly startedAt: string; readonly result: Promise<CheckResult> };
 
 /**
  * Whether the books balance. Every row of them is read for that, so a process has one proof at a time, whoever asks it;
  * others have their own. One that takes longer than an answer may goes on, and what came of it is told to who asks next.
  */
-export function bookCheck({ store, clock, timers }: BookDeps): Check {
-  let proof: Proof | undefined;
+export function ledgerCheck({ store, clock, timers }: LedgerCheckDeps): Check {
+  let proof: RunningAudit | undefined;
   return {
     name: "ledger",
     async run() {
       const earlier = proof;
-      const asked = earlier ?? { begunAt: isoTime(clock.nowMs()), result: prove(store.ledger) };
+      const asked = earlier ?? { startedAt: isoTime(clock.nowMs()), result: auditLedger(store.ledger) };
       proof = asked;
-      const result = await soon(asked.result, timers);
+      const result = await withTimeout(asked.result, timers);
       if (result === "late")
-        return { ok: true, detail: `not known yet, the books are large: checked since ${asked.begunAt}, ask again` };
+        return { ok: true, detail: `not known yet, the books are large: checked since ${asked.startedAt}, ask again` };
       if (proof === asked) proof = undefined;
-      return earlier === undefined ? result : { ...result, detail: `${result.detail} (as of ${asked.begunAt})` };
+      return earlier === undefined ? result : { ...result, detail: `${result.detail} (as of ${asked.startedAt})` };
     },
   };
 }
 
-async function prove(books: Books): Promise<CheckResult> {
+async function auditLedger(books: LedgerAudit): Promise<CheckResult> {
   try {
     const broken = await books.audit();
     if (broken.length === 0) return { ok: true, detail: "the books balance" };
@@ -49,7 +53,7 @@ async function prove(books: Books): Promise<CheckResult> {
   }
 }
 
-async function soon(result: Promise<CheckResult>, timers: Timers): Promise<CheckResult | "late"> {
+async function withTimeout(result: Promise<CheckResult>, timers: Timers): Promise<CheckResult | "late"> {
   const { promise: late, resolve } = Promise.withResolvers<"late">();
   const timer = timers.after(WAIT_MS, () => resolve("late"));
   const first = await Promise.race([result, late]);

@@ -4,25 +4,25 @@ import type { Directory } from "../../../domain/tenancy/directory.ts";
 import { dayName, spanOf } from "../../../kit/calendar.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import type { Check, CheckResult, TenancyDeps } from "../deps.ts";
-import { spentBefore } from "../money/spend-history.ts";
+import { recentSpend } from "../money/spend-history.ts";
 
 /** Amounts by what they are of, in words for the operator. */
-type Figures = ReadonlyMap<string, bigint>;
+type AmountsByName = ReadonlyMap<string, bigint>;
 
-const LOOKS_MAX = 4;
+const COMPARISONS_MAX = 4;
 const NAMED_MAX = 10;
 
-type LiveDeps = Pick<TenancyDeps, "state" | "directory" | "clock"> & {
+type LiveCheckDeps = Pick<TenancyDeps, "state" | "directory" | "clock"> & {
   readonly store: Pick<TenancyDeps["store"], "ledger"> & { readonly rollups: Pick<RollupStore, "spentSince"> };
   caughtUp(): Promise<void>;
 };
 
 /** What requests are admitted by is kept in memory: here it is held against the books it must follow from. */
-export function liveChecks(deps: LiveDeps): Check[] {
+export function liveChecks(deps: LiveCheckDeps): Check[] {
   return [
     {
       name: "wallets",
-      run: () => agree(deps, "wallets", { live: () => liveBalances(deps), stored: () => storedBalances(deps) }),
+      run: () => compare(deps, "wallets", { live: () => liveBalances(deps), stored: () => storedBalances(deps) }),
     },
     {
       name: "limits",
@@ -30,10 +30,10 @@ export function liveChecks(deps: LiveDeps): Check[] {
         // One moment for both sides: midnight may come between them.
         const nowMs = deps.clock.nowMs();
         const stored = async () => {
-          const spends = await spentBefore(deps.store.rollups, deps.directory, nowMs);
+          const spends = await recentSpend(deps.store.rollups, deps.directory, nowMs);
           return storedSpending(spends, nowMs);
         };
-        return agree(deps, "counters of spending", { live: () => liveSpending(deps, nowMs), stored });
+        return compare(deps, "counters of spending", { live: () => liveSpending(deps, nowMs), stored });
       },
     },
   ];
@@ -43,18 +43,18 @@ export function liveChecks(deps: LiveDeps): Check[] {
 const ADVICE =
   "Where an instance was killed, start it again on its DATA_DIR: its journal has what the books lack. Otherwise a restart fills memory from the books again; of several instances, stop all, empty Redis, and start them.";
 
-type Sides = { live(): Promise<Figures>; stored(): Promise<Figures> };
+type ComparedSources = { live(): Promise<AmountsByName>; stored(): Promise<AmountsByName> };
 
 /**
  * Requests end while this looks. A figure that was the same before and after SQL was read, with all in it that the
  * journal held, must be what SQL says. One that differs is looked at again, because money may be on its way from SQL
  * to memory; a real difference stays.
  */
-async function agree(deps: LiveDeps, what: string, { live, stored }: Sides): Promise<CheckResult> {
+async function compare(deps: LiveCheckDeps, what: string, { live, stored }: ComparedSources): Promise<CheckResult> {
   let open: readonly string[] = [];
   let wrong: readonly string[] = [];
   let count = 0;
-  for (let look = 0; look < LOOKS_MAX; look += 1) {
+  for (let look = 0; look < COMPARISONS_MAX; look += 1) {
     const before = await live();
     await deps.caughtUp();
     const kept = await stored();
@@ -81,14 +81,14 @@ async function agree(deps: LiveDeps, what: string, { live, stored }: Sides): Pro
 
 const walletName = (slug: string) => `the wallet of ${slug}`;
 
-async function liveBalances({ directory, state }: LiveDeps): Promise<Figures> {
+async function liveBalances({ directory, state }: LiveCheckDeps): Promise<AmountsByName> {
   const figures = new Map<string, bigint>();
   for (const { id, slug } of directory.workspaces())
     figures.set(walletName(slug), (await state.wallet(id)).balanceNanos);
   return figures;
 }
 
-async function storedBalances({ directory, store }: LiveDeps): Promise<Figures> {
+async function storedBalances({ directory, store }: LiveCheckDeps): Promise<AmountsByName> {
   const wallets = await store.ledger.wallets();
   return new Map(
     wallets.map(({ workspaceId, balanceNanos }) => [
@@ -113,7 +113,7 @@ function spendersOf(directory: Directory): SpenderRef[] {
 const spentName = (unit: "day" | "month", spenderId: string, nowMs: number) =>
   `what ${spenderId} spent in the ${unit} of ${dayName(spanOf("day", nowMs).firstDay)}`;
 
-async function liveSpending({ directory, state }: LiveDeps, nowMs: number): Promise<Figures> {
+async function liveSpending({ directory, state }: LiveCheckDeps, nowMs: number): Promise<AmountsByName> {
   const figures = new Map<string, bigint>();
   for (const spender of spendersOf(directory)) {
     const { day, month } = await state.spending(spender, nowMs);
@@ -123,7 +123,7 @@ async function liveSpending({ directory, state }: LiveDeps, nowMs: number): Prom
   return figures;
 }
 
-function storedSpending(spends: readonly DailySpend[], nowMs: number): Figures {
+function storedSpending(spends: readonly DailySpend[], nowMs: number): AmountsByName {
   const figures = new Map<string, bigint>();
   for (const unit of ["day", "month"] as const) {
     const { firstDay, endDay } = spanOf(unit, nowMs);

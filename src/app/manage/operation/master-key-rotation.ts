@@ -23,7 +23,7 @@ export type RotationDeps = {
   /** Null when the master key is a setting: then the operator makes new ones. */
   readonly file: Pick<MasterKeyFile, "stageNext" | "discardNext" | "promoteNext"> | null;
   /** The id of the key that the file holds beside the current one: a change was begun and did not end. */
-  readonly leaving: string | undefined;
+  readonly retiringKeyId: string | undefined;
   /** Where other processes have the same file. */
   readonly shared?: SharedMasterKeys | undefined;
   readonly store: { readonly dataKeys: DataKeyStore; change: Store["change"] };
@@ -43,7 +43,7 @@ export type RotationState = {
   readonly problem: string | null;
 };
 
-export type KeyStanding = {
+export type MasterKeyUsage = {
   /** Null: wrapped before ids were kept. */
   readonly id: string | null;
   readonly role: "current" | "previous" | "missing" | "unknown";
@@ -58,11 +58,11 @@ export class MasterKeyRotation {
   #rotating: Promise<void> | undefined;
   #stopped = false;
   /** The key that the file still holds beside the current one. */
-  #leaving: string | undefined;
+  #retiringKeyId: string | undefined;
 
   constructor(deps: RotationDeps) {
     this.#deps = deps;
-    this.#leaving = deps.leaving;
+    this.#retiringKeyId = deps.retiringKeyId;
   }
 
   get source(): "file" | "setting" {
@@ -73,25 +73,28 @@ export class MasterKeyRotation {
     return this.#state;
   }
 
-  async standings(): Promise<KeyStanding[]> {
+  async usage(): Promise<MasterKeyUsage[]> {
     const { keys, store, shared } = this.#deps;
     await shared?.reload();
     const counts = await store.dataKeys.counts();
     const countOf = (id: string) => counts.find(({ masterKey }) => masterKey === id)?.dataKeys ?? 0;
-    const own: KeyStanding[] = [keys.current, ...keys.previous].map(({ id }) => ({
+    const own: MasterKeyUsage[] = [keys.current, ...keys.previous].map(({ id }) => ({
       id,
       role: id === keys.current.id ? "current" : "previous",
       dataKeys: countOf(id),
     }));
-    return [...own, ...counts.filter(({ masterKey }) => masterKey === null || !keys.find(masterKey)).map(foreign)];
+    return [
+      ...own,
+      ...counts.filter(({ masterKey }) => masterKey === null || !keys.find(masterKey)).map(unknownKeyUsage),
+    ];
   }
 
   /** A new key where the gateway makes them itself; then everything is wrapped by the current one. Two calls are one. */
   rotate(): Promise<void> {
-    this.#rotating ??= this.#inTurn("operator", () =>
+    this.#rotating ??= this.#enqueue("operator", () =>
       this.#step(async () => {
         // A change that was begun is brought to its end before there is another.
-        if (this.#deps.file !== null && this.#leaving === undefined) await this.#begin(this.#deps.file);
+        if (this.#deps.file !== null && this.#retiringKeyId === undefined) await this.#begin(this.#deps.file);
       }),
     ).finally(() => {
       this.#rotating = undefined;
@@ -101,7 +104,7 @@ export class MasterKeyRotation {
 
   /** Brings to its end what an earlier process, or another master key in the settings, has left. */
   finish(): Promise<void> {
-    return this.#inTurn("gateway", async () => undefined);
+    return this.#enqueue("gateway", async () => undefined);
   }
 
   /** What failed is tried again. */
@@ -114,12 +117,12 @@ export class MasterKeyRotation {
     await this.#last;
   }
 
-  #inTurn(actor: string, prepare: () => Promise<void>): Promise<void> {
-    this.#last = this.#last.then(() => (this.#stopped ? undefined : this.#attempt(actor, prepare)));
+  #enqueue(actor: string, prepare: () => Promise<void>): Promise<void> {
+    this.#last = this.#last.then(() => (this.#stopped ? undefined : this.#run(actor, prepare)));
     return this.#last;
   }
 
-  async #attempt(actor: string, prepare: () => Promise<void>): Promise<void> {
+  async #run(actor: string, prepare: () => Promise<void>): Promise<void> {
     const { clock, warn } = this.#deps;
     this.#state = { state: "running", rewrapped: 0, startedAtMs: clock.nowMs(), endedAtMs: null, problem: null };
     try {
@@ -139,7 +142,7 @@ export class MasterKeyRotation {
     const { shared } = this.#deps;
     if (shared === undefined) return work();
     return shared.withCurrentKeys((leaving) => {
-      this.#leaving = leaving;
+      this.#retiringKeyId = leaving;
       return work();
     });
   }
@@ -149,14 +152,14 @@ export class MasterKeyRotation {
     const made = masterKeyOf(await file.stageNext());
     const from = keys.current.id;
     try {
-      const audit = this.#line("operator", "master_key.rotate", made.id, { from, to: made.id });
+      const audit = this.#auditEntry("operator", "master_key.rotate", made.id, { from, to: made.id });
       await store.change(async () => ({ answer: null, audit }));
     } catch (error) {
       await file.discardNext();
       throw error;
     }
     keys.promote(made);
-    this.#leaving = from;
+    this.#retiringKeyId = from;
   }
 
   async #rewrapAll(actor: string): Promise<void> {
@@ -199,7 +202,7 @@ export class MasterKeyRotation {
     const changed = await store.change(async ({ dataKeys }) => {
       const count = await dataKeys.rewrap(rewrapped);
       const detail = { from, to: keys.current.id, data_keys: count };
-      const audit = count === 0 ? null : this.#line(actor, "master_key.rewrap", keys.current.id, detail);
+      const audit = count === 0 ? null : this.#auditEntry(actor, "master_key.rewrap", keys.current.id, detail);
       return { answer: count, audit };
     });
     this.#state = { ...this.#state, rewrapped: this.#state.rewrapped + changed };
@@ -208,7 +211,7 @@ export class MasterKeyRotation {
   /** The old key leaves the disk once the store says that nothing needs it. */
   async #retire(): Promise<void> {
     const { file, keys, store } = this.#deps;
-    const leaving = this.#leaving;
+    const leaving = this.#retiringKeyId;
     if (file === null || leaving === undefined) return;
     const needed = (await store.dataKeys.counts()).filter(
       ({ masterKey }) => masterKey === null || masterKey === leaving,
@@ -216,10 +219,10 @@ export class MasterKeyRotation {
     if (needed.length > 0) throw new Error(`the old master key ${leaving} is still needed`);
     await file.promoteNext();
     keys.remove(leaving);
-    this.#leaving = undefined;
+    this.#retiringKeyId = undefined;
   }
 
-  #line(actor: string, action: string, target: string, detail: AuditEntry["detail"]): AuditEntry {
+  #auditEntry(actor: string, action: string, target: string, detail: AuditEntry["detail"]): AuditEntry {
     const { ids, clock } = this.#deps;
     return { id: ids.next("aud_"), atMs: clock.nowMs(), actor, action, workspaceId: null, target, detail };
   }
@@ -228,6 +231,6 @@ export class MasterKeyRotation {
 /** What the management API does about the master key. */
 export type MasterKeyDeps = { readonly rotation: MasterKeyRotation; readonly timers: Timers };
 
-function foreign({ masterKey, dataKeys }: WrappedKeyCount): KeyStanding {
+function unknownKeyUsage({ masterKey, dataKeys }: WrappedKeyCount): MasterKeyUsage {
   return { id: masterKey, role: masterKey === null ? "unknown" : "missing", dataKeys };
 }

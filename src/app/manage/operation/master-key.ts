@@ -2,15 +2,15 @@ import { fault } from "../../../contract/faults.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import type { Check, CheckResult } from "../deps.ts";
 import { isoTime } from "../views.ts";
-import type { KeyStanding, MasterKeyDeps, MasterKeyRotation } from "./master-key-rotation.ts";
+import type { MasterKeyDeps, MasterKeyRotation, MasterKeyUsage } from "./master-key-rotation.ts";
 
 /** How long a call waits for the end of the rotation it began; it goes on all the same. */
 const WAIT_MS = 20_000;
 
-const total = (keys: readonly KeyStanding[]) => keys.reduce((sum, { dataKeys }) => sum + dataKeys, 0);
+const total = (keys: readonly MasterKeyUsage[]) => keys.reduce((sum, { dataKeys }) => sum + dataKeys, 0);
 
 async function statusView(rotation: MasterKeyRotation) {
-  const keys = await rotation.standings();
+  const keys = await rotation.usage();
   const { state, rewrapped, startedAtMs, endedAtMs, problem } = rotation.state;
   return {
     source: rotation.source,
@@ -28,12 +28,12 @@ async function statusView(rotation: MasterKeyRotation) {
 export function masterKeyCheck(rotation: MasterKeyRotation): Check {
   return {
     name: "master key",
-    run: async () => adviceOn(await rotation.standings(), rotation),
+    run: async () => adviceOn(await rotation.usage(), rotation),
   };
 }
 
-function adviceOn(keys: readonly KeyStanding[], { state: { state, problem } }: MasterKeyRotation): CheckResult {
-  const names = (found: readonly KeyStanding[]) => found.map(({ id, dataKeys }) => `${id} (${dataKeys})`).join(", ");
+function adviceOn(keys: readonly MasterKeyUsage[], { state: { state, problem } }: MasterKeyRotation): CheckResult {
+  const names = (found: readonly MasterKeyUsage[]) => found.map(({ id, dataKeys }) => `${id} (${dataKeys})`).join(", ");
   const missing = keys.filter(({ role }) => role === "missing");
   if (missing.length > 0)
     return {
@@ -63,7 +63,7 @@ export function masterKeyHandlers({ rotation, timers }: MasterKeyDeps): Record<s
   return {
     manageMasterKey: whole(async () => ({ status: 200, json: await statusView(rotation) })),
     manageRotateMasterKey: whole(async () => {
-      const keys = await rotation.standings();
+      const keys = await rotation.usage();
       if (rotation.source === "setting" && keys.every(({ role }) => role === "current"))
         throw fault("conflict", {
           message:

@@ -11,9 +11,9 @@ import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
 import { readBody, readQuery } from "../../request-input.ts";
 import { actorName } from "../acting.ts";
-import { change, findWorkspace, type Room } from "../deps.ts";
-import { pageOf } from "../page.ts";
-import { countryOf } from "../tenancy/policies.ts";
+import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
+import { paginate } from "../page.ts";
+import { parseCountryCode } from "../tenancy/policies.ts";
 import { isoTime } from "../views.ts";
 
 const TOKEN_BYTES = 32;
@@ -22,8 +22,8 @@ type Mapping = WorkspaceNode["mapping"];
 
 const timeOrNull = (atMs: number | null | undefined) => (atMs == null ? null : isoTime(atMs));
 
-function rowView(room: Room, node: WorkspaceNode) {
-  const { live, running, latencyMs, aside, lastError, lastSeenAtMs } = room.nodes.held.state(node.id);
+function rowView(room: ManageContext, node: WorkspaceNode) {
+  const { live, running, latencyMs, aside, lastError, lastSeenAtMs } = room.nodes.registry.state(node.id);
   const announced = live?.announcement;
   return {
     id: node.id,
@@ -47,8 +47,8 @@ function rowView(room: Room, node: WorkspaceNode) {
   };
 }
 
-function nodeView(room: Room, node: WorkspaceNode) {
-  const models = room.nodes.held.state(node.id).live?.announcement.models ?? [];
+function nodeView(room: ManageContext, node: WorkspaceNode) {
+  const models = room.nodes.registry.state(node.id).live?.announcement.models ?? [];
   const mappedTo = (id: string) => (Object.hasOwn(node.mapping, id) ? (node.mapping[id] ?? null) : null);
   return {
     ...rowView(room, node),
@@ -71,7 +71,7 @@ function nodeView(room: Room, node: WorkspaceNode) {
  * What local models are mapped to must be there and be something that nodes are asked for, and each only once: one machine
  * is one endpoint of a model.
  */
-function checkMapping(room: Room, mapping: Mapping): void {
+function checkMapping(room: ManageContext, mapping: Mapping): void {
   const taken = new Set<string>();
   for (const id of Object.values(mapping)) {
     const model = room.snapshot().models.get(id);
@@ -87,8 +87,8 @@ function checkMapping(room: Room, mapping: Mapping): void {
   }
 }
 
-function findNode(room: Room, workspace: Workspace, named: string | undefined): WorkspaceNode {
-  const node = room.nodes.held.of(workspace.id).find(({ id, name }) => id === named || name === named);
+function findNode(room: ManageContext, workspace: Workspace, named: string | undefined): WorkspaceNode {
+  const node = room.nodes.registry.of(workspace.id).find(({ id, name }) => id === named || name === named);
   if (node !== undefined) return node;
   throw fault("not_found", { message: `Workspace ${workspace.slug} has no node "${short(named)}".` });
 }
@@ -98,8 +98,8 @@ function newToken(): { readonly token: string; readonly digest: string } {
   return { token, digest: sha256Hex(token) };
 }
 
-function refusalOfNew(room: Room, workspace: Workspace, name: string): Fault | undefined {
-  const there = room.nodes.held.of(workspace.id);
+function newNodeConflict(room: ManageContext, workspace: Workspace, name: string): Fault | undefined {
+  const there = room.nodes.registry.of(workspace.id);
   if (there.some((node) => node.name === name))
     return fault("conflict", {
       message: `Workspace ${workspace.slug} has a node "${name}" already: take another name, or rotate its token.`,
@@ -115,10 +115,10 @@ function refusalOfNew(room: Room, workspace: Workspace, name: string): Fault | u
   return undefined;
 }
 
-type Asked = Pick<WorkspaceNode, "name" | "country" | "mapping">;
+type NodeInput = Pick<WorkspaceNode, "name" | "country" | "mapping">;
 
-async function createNode(room: Room, workspace: Workspace, asked: Asked) {
-  const refusal = refusalOfNew(room, workspace, asked.name);
+async function createNode(room: ManageContext, workspace: Workspace, asked: NodeInput) {
+  const refusal = newNodeConflict(room, workspace, asked.name);
   if (refusal !== undefined) throw refusal;
   checkMapping(room, asked.mapping);
   const { token, digest } = newToken();
@@ -131,28 +131,33 @@ async function createNode(room: Room, workspace: Workspace, asked: Asked) {
     createdBy: actorName(),
     lastSeenAtMs: null,
   };
-  await keep(room, node, "node.create", { ...asked });
+  await saveNode(room, node, "node.create", { ...asked });
   return { ...nodeView(room, node), token };
 }
 
 /** Into SQL with its line, and then into the memory that the door and the next request read. */
-async function keep(room: Room, node: WorkspaceNode, action: string, detail: Readonly<Record<string, unknown>>) {
-  await change(room, async ({ nodes }) => {
+async function saveNode(
+  room: ManageContext,
+  node: WorkspaceNode,
+  action: string,
+  detail: Readonly<Record<string, unknown>>,
+) {
+  await commitWithAudit(room, async ({ nodes }) => {
     await nodes.save(node);
     return { answer: null, audit: { action, workspaceId: node.workspaceId, target: node.id, detail } };
   });
-  room.nodes.held.put(node);
+  room.nodes.registry.put(node);
 }
 
 async function changeNode(
-  room: Room,
+  room: ManageContext,
   before: WorkspaceNode,
   asked: Partial<Pick<WorkspaceNode, "country" | "mapping">>,
 ) {
   if (asked.mapping !== undefined) checkMapping(room, asked.mapping);
   const node: WorkspaceNode = { ...before, ...asked };
   const { country, mapping } = before;
-  await keep(room, node, "node.change", {
+  await saveNode(room, node, "node.change", {
     name: node.name,
     before: { country, mapping },
     after: { country: node.country, mapping: node.mapping },
@@ -160,56 +165,57 @@ async function changeNode(
   return nodeView(room, node);
 }
 
-async function rotateNode(room: Room, before: WorkspaceNode) {
+async function rotateNode(room: ManageContext, before: WorkspaceNode) {
   const { token, digest } = newToken();
   const node: WorkspaceNode = { ...before, digest };
-  await keep(room, node, "node.rotate", { name: node.name });
+  await saveNode(room, node, "node.rotate", { name: node.name });
   return { ...nodeView(room, node), token };
 }
 
-async function removeNode(room: Room, { id, name, workspaceId }: WorkspaceNode) {
-  await change(room, async ({ nodes }) => {
+async function removeNode(room: ManageContext, { id, name, workspaceId }: WorkspaceNode) {
+  await commitWithAudit(room, async ({ nodes }) => {
     await nodes.remove(id);
     return { answer: null, audit: { action: "node.remove", workspaceId, target: id, detail: { name } } };
   });
-  room.nodes.held.drop(id);
+  room.nodes.registry.drop(id);
   return { id, name, removed: true };
 }
 
-const declared = (country: string | null | undefined) => (country == null ? null : countryOf("country", country));
+const parseCountry = (country: string | null | undefined) =>
+  country == null ? null : parseCountryCode("country", country);
 
-export function nodeHandlers(room: Room): Record<string, Handler> {
-  const nodeAt = ({ params }: Exchange) => findNode(room, findWorkspace(room, params["workspace"]), params["node"]);
+export function nodeHandlers(room: ManageContext): Record<string, Handler> {
+  const nodeOf = ({ params }: Exchange) => findNode(room, findWorkspace(room, params["workspace"]), params["node"]);
   return {
     manageListNodes: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const { rows, next } = pageOf(room.nodes.held.of(workspace.id), limit, cursor);
+      const { rows, next } = paginate(room.nodes.registry.of(workspace.id), limit, cursor);
       return { status: 200, json: { data: rows.map((node) => rowView(room, node)), next } };
     }),
-    manageShowNode: whole(async (exchange) => ({ status: 200, json: nodeView(room, nodeAt(exchange)) })),
+    manageShowNode: whole(async (exchange) => ({ status: 200, json: nodeView(room, nodeOf(exchange)) })),
     manageCreateNode: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { name, country, mapping } = await readBody(exchange, NodeCreate);
-      const asked = { name, country: declared(country), mapping: mapping ?? {} };
+      const asked = { name, country: parseCountry(country), mapping: mapping ?? {} };
       return { status: 201, json: await room.inTurn(() => createNode(room, workspace, asked)) };
     }),
     manageChangeNode: whole(async (exchange) => {
-      nodeAt(exchange);
+      nodeOf(exchange);
       const { country, mapping } = await readBody(exchange, NodePatch);
       const asked = {
-        ...(country === undefined ? {} : { country: declared(country) }),
+        ...(country === undefined ? {} : { country: parseCountry(country) }),
         ...(mapping === undefined ? {} : { mapping: mapping ?? {} }),
       };
-      return { status: 200, json: await room.inTurn(() => changeNode(room, nodeAt(exchange), asked)) };
+      return { status: 200, json: await room.inTurn(() => changeNode(room, nodeOf(exchange), asked)) };
     }),
     manageRotateNode: whole(async (exchange) => ({
       status: 200,
-      json: await room.inTurn(() => rotateNode(room, nodeAt(exchange))),
+      json: await room.inTurn(() => rotateNode(room, nodeOf(exchange))),
     })),
     manageRemoveNode: whole(async (exchange) => ({
       status: 200,
-      json: await room.inTurn(() => removeNode(room, nodeAt(exchange))),
+      json: await room.inTurn(() => removeNode(room, nodeOf(exchange))),
     })),
   };
 }

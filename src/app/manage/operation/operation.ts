@@ -9,11 +9,11 @@ import type { PlatformConnections } from "../../../io/upstream/platform-connecti
 import { pluralize } from "../../../kit/pluralize.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
-import { type Check, type CheckResult, findWorkspace, type ManageDeps, type Room } from "../deps.ts";
+import { type Check, type CheckResult, findWorkspace, type ManageContext, type ManageDeps } from "../deps.ts";
 import { rateCheck } from "../money/rates.ts";
-import { timeOf } from "../tenancy/key-settings.ts";
+import { parseTime } from "../tenancy/key-settings.ts";
 import { isoTime } from "../views.ts";
-import { bookCheck } from "./ledger-check.ts";
+import { ledgerCheck } from "./ledger-check.ts";
 import { liveChecks } from "./live-state-check.ts";
 
 function providerViews(snapshot: Snapshot, connections: PlatformConnections, own: OwnLayer | undefined) {
@@ -86,10 +86,10 @@ function providerCheck(snapshot: Snapshot, connections: PlatformConnections): Ch
   return { ok: true, detail: `connected: ${named.join(", ")}${advice}${lost}` };
 }
 
-function auditFilter(room: Room, query: z.infer<typeof AuditQuery>): AuditFilter {
+function auditFilter(room: ManageContext, query: z.infer<typeof AuditQuery>): AuditFilter {
   const { workspace, actor, action, target } = query;
-  const sinceMs = timeOf("since", query.since ?? null);
-  const untilMs = timeOf("until", query.until ?? null);
+  const sinceMs = parseTime("since", query.since ?? null);
+  const untilMs = parseTime("until", query.until ?? null);
   return {
     ...(workspace === undefined ? {} : { workspaceId: findWorkspace(room, workspace).id }),
     ...(actor === undefined ? {} : { actor }),
@@ -109,12 +109,12 @@ async function runCheck({ name, run }: Check) {
   }
 }
 
-export function operationHandlers(room: Room): Record<string, Handler> {
-  const books = bookCheck(room);
+export function operationHandlers(room: ManageContext): Record<string, Handler> {
+  const books = ledgerCheck(room);
   return {
     manageListProviders: whole(async (exchange) => {
       const { workspace } = readQuery(exchange, ProviderQuery);
-      const own = workspace === undefined ? undefined : room.ownKeys.held.of(findWorkspace(room, workspace).id);
+      const own = workspace === undefined ? undefined : room.ownKeys.registry.of(findWorkspace(room, workspace).id);
       return { status: 200, json: { data: providerViews(room.snapshot(), room.connections, own), next: null } };
     }),
     manageListAudit: whole(async (exchange) => {

@@ -8,7 +8,7 @@ import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
 import { readBody, readOptionalBody } from "../../request-input.ts";
 import { actorName } from "../acting.ts";
-import { change, findWorkspace, type Room } from "../deps.ts";
+import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
 function ownKeyView({ key, breakers }: HeldKey) {
@@ -27,22 +27,22 @@ function ownKeyView({ key, breakers }: HeldKey) {
   };
 }
 
-export function demandProvider(room: Room, slug: string | undefined): string {
+export function requireProvider(room: ManageContext, slug: string | undefined): string {
   if (slug !== undefined && room.snapshot().providers.has(slug)) return slug;
   throw fault("not_found", {
     message: `The catalogue has no provider "${short(slug)}": take one of the list (gateway provider list).`,
   });
 }
 
-function findOwnKey(room: Room, workspace: Workspace, provider: string): HeldKey {
-  const held = room.ownKeys.held.of(workspace.id)?.keys.get(provider);
+function findOwnKey(room: ManageContext, workspace: Workspace, provider: string): HeldKey {
+  const held = room.ownKeys.registry.of(workspace.id)?.keys.get(provider);
   if (held !== undefined) return held;
   throw fault("not_found", {
     message: `Workspace ${workspace.slug} has no key of its own for ${provider}. Connect one first (gateway provider connect ${provider} --workspace ${workspace.slug}).`,
   });
 }
 
-export function demandAccepted(provider: string, { result, detail }: Probed): void {
+export function requireAccepted(provider: string, { result, detail }: Probed): void {
   if (result === "accepted") return;
   const advice =
     result === "refused"
@@ -55,20 +55,25 @@ export function demandAccepted(provider: string, { result, detail }: Probed): vo
 }
 
 /** Where nobody is paid there is nothing to pay for oneself. */
-export function demandReal(room: Room, provider: string): void {
+export function requireRealProvider(room: ManageContext, provider: string): void {
   if (room.snapshot().providers.get(provider)?.sandbox !== true) return;
   throw fault("conflict", { message: `${provider} is simulated and takes no keys. Connect a real provider.` });
 }
 
-async function putOwnKey(room: Room, workspace: Workspace, provider: string, exchange: Exchange): Promise<HeldKey> {
-  demandReal(room, provider);
+async function putOwnKey(
+  room: ManageContext,
+  workspace: Workspace,
+  provider: string,
+  exchange: Exchange,
+): Promise<HeldKey> {
+  requireRealProvider(room, provider);
   const { key: text, use, skip_test } = await readBody(exchange, OwnKeyPut);
-  const read = room.ownKeys.read(text, provider);
+  const read = room.ownKeys.parse(text, provider);
   if ("problem" in read) throw invalidValue("key", read.problem);
   const probed = skip_test === true ? undefined : await room.ownKeys.probe(provider, read.credential, workspace.id);
-  if (probed !== undefined) demandAccepted(provider, probed);
+  if (probed !== undefined) requireAccepted(provider, probed);
   return room.inTurn(async () => {
-    const before = room.ownKeys.held.of(workspace.id)?.keys.get(provider)?.key;
+    const before = room.ownKeys.registry.of(workspace.id)?.keys.get(provider)?.key;
     const nowMs = room.clock.nowMs();
     const key: OwnKey = {
       workspaceId: workspace.id,
@@ -84,22 +89,22 @@ async function putOwnKey(room: Room, workspace: Workspace, provider: string, exc
       testedAtMs: probed === undefined ? null : nowMs,
     };
     const sealed = await room.ownKeys.seal(ownKeyEncryptionContext(key), text.trim());
-    await change(room, async ({ ownKeys }) => {
+    await commitWithAudit(room, async ({ ownKeys }) => {
       await ownKeys.save(key, sealed);
       const { kind, hint, fingerprint, result } = key;
       const detail = { provider, kind, use: key.use, hint, fingerprint, result };
       const action = before === undefined ? "provider.connect" : "provider.replace_key";
       return { answer: null, audit: { action, workspaceId: workspace.id, target: provider, detail } };
     });
-    room.ownKeys.held.put(key, read.credential);
+    room.ownKeys.registry.put(key, read.credential);
     return findOwnKey(room, workspace, provider);
   });
 }
 
-function removeOwnKey(room: Room, workspace: Workspace, provider: string): Promise<void> {
+function removeOwnKey(room: ManageContext, workspace: Workspace, provider: string): Promise<void> {
   return room.inTurn(async () => {
     const { fingerprint } = findOwnKey(room, workspace, provider).key;
-    await change(room, async ({ ownKeys }) => {
+    await commitWithAudit(room, async ({ ownKeys }) => {
       await ownKeys.remove(workspace.id, provider);
       const audit = {
         action: "provider.disconnect",
@@ -109,16 +114,16 @@ function removeOwnKey(room: Room, workspace: Workspace, provider: string): Promi
       };
       return { answer: null, audit };
     });
-    room.ownKeys.held.drop(workspace.id, provider);
+    room.ownKeys.registry.drop(workspace.id, provider);
   });
 }
 
-function changeUse(room: Room, workspace: Workspace, provider: string, use: OwnKey["use"]): Promise<HeldKey> {
+function changeUse(room: ManageContext, workspace: Workspace, provider: string, use: OwnKey["use"]): Promise<HeldKey> {
   return room.inTurn(async () => {
     const before = findOwnKey(room, workspace, provider);
     if (before.key.use === use) return before;
     const key: OwnKey = { ...before.key, use, changedAtMs: room.clock.nowMs(), changedBy: actorName() };
-    await change(room, async ({ ownKeys }) => {
+    await commitWithAudit(room, async ({ ownKeys }) => {
       await ownKeys.saveUse(key);
       const detail = { fingerprint: key.fingerprint, before: before.key.use, after: use };
       return {
@@ -126,32 +131,32 @@ function changeUse(room: Room, workspace: Workspace, provider: string, use: OwnK
         audit: { action: "provider.change", workspaceId: workspace.id, target: provider, detail },
       };
     });
-    room.ownKeys.held.describe(key);
+    room.ownKeys.registry.describe(key);
     return findOwnKey(room, workspace, provider);
   });
 }
 
 /** What was found stays with the key it was found of. */
-async function testOwnKey(room: Room, workspace: Workspace, provider: string): Promise<Probed> {
+async function testOwnKey(room: ManageContext, workspace: Workspace, provider: string): Promise<Probed> {
   const held = findOwnKey(room, workspace, provider);
   const probed = await room.ownKeys.probe(provider, held.credential, workspace.id);
   if (probed.result === "unclear") return probed;
   const { result } = probed;
   await room.inTurn(async () => {
-    const now = room.ownKeys.held.of(workspace.id)?.keys.get(provider);
+    const now = room.ownKeys.registry.of(workspace.id)?.keys.get(provider);
     if (now?.key.fingerprint !== held.key.fingerprint) return;
     const tested: OwnKey = { ...now.key, result, testedAtMs: room.clock.nowMs() };
-    await change(room, async ({ ownKeys }) => {
+    await commitWithAudit(room, async ({ ownKeys }) => {
       await ownKeys.saveTestResult(tested);
       const detail = { fingerprint: tested.fingerprint, result, status: probed.status };
       return { answer: null, audit: { action: "provider.test", workspaceId: workspace.id, target: provider, detail } };
     });
-    room.ownKeys.held.describe(tested);
+    room.ownKeys.registry.describe(tested);
   });
   return probed;
 }
 
-async function testPlatform(room: Room, provider: string): Promise<Probed> {
+async function testPlatform(room: ManageContext, provider: string): Promise<Probed> {
   const credential = room.connections.credential(provider);
   if (credential !== undefined) return room.ownKeys.probe(provider, credential, null);
   throw fault("conflict", {
@@ -163,15 +168,15 @@ function testedView(provider: string, { result, status, detail }: Probed) {
   return { ok: result === "accepted", provider, result, status, detail };
 }
 
-export function ownKeyHandlers(room: Room): Record<string, Handler> {
+export function ownKeyHandlers(room: ManageContext): Record<string, Handler> {
   const placeOf = ({ params }: Exchange) => ({
     workspace: findWorkspace(room, params["workspace"]),
-    provider: demandProvider(room, params["provider"]),
+    provider: requireProvider(room, params["provider"]),
   });
   return {
     manageListOwnKeys: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
-      const held = [...(room.ownKeys.held.of(workspace.id)?.keys.values() ?? [])];
+      const held = [...(room.ownKeys.registry.of(workspace.id)?.keys.values() ?? [])];
       const newest = held.toSorted(
         ({ key: a }, { key: b }) => b.createdAtMs - a.createdAtMs || (a.provider < b.provider ? -1 : 1),
       );
@@ -200,7 +205,7 @@ export function ownKeyHandlers(room: Room): Record<string, Handler> {
       return { status: 200, json: { provider, workspace: workspace.slug, removed: true } };
     }),
     manageTestProvider: whole(async (exchange) => {
-      const provider = demandProvider(room, exchange.params["provider"]);
+      const provider = requireProvider(room, exchange.params["provider"]);
       const { workspace } = await readOptionalBody(exchange, ProviderTest);
       const probed =
         workspace == null

@@ -4,11 +4,11 @@ import { type PlatformKey, platformKeyEncryptionContext } from "../../../domain/
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { readBody } from "../../request-input.ts";
 import { actorName } from "../acting.ts";
-import { change, type Room } from "../deps.ts";
+import { commitWithAudit, type ManageContext } from "../deps.ts";
 import { isoTime } from "../views.ts";
-import { demandAccepted, demandProvider, demandReal } from "./own-keys.ts";
+import { requireAccepted, requireProvider, requireRealProvider } from "./own-keys.ts";
 
-function platformKeyView({ connections }: Room, key: PlatformKey) {
+function platformKeyView({ connections }: ManageContext, key: PlatformKey) {
   return {
     provider: key.provider,
     kind: key.kind,
@@ -23,16 +23,16 @@ function platformKeyView({ connections }: Room, key: PlatformKey) {
 }
 
 /** Every workspace looks before its next request whether something is new; those that cannot be told hear of it soon. */
-async function tellEverybody({ directory, state }: Room): Promise<void> {
+async function invalidateWorkspaces({ directory, state }: ManageContext): Promise<void> {
   await Promise.allSettled(directory.workspaces().map(({ id }) => state.bumpVersion(id)));
 }
 
-async function putPlatformKey(room: Room, provider: string, exchange: Exchange): Promise<PlatformKey> {
-  demandReal(room, provider);
+async function putPlatformKey(room: ManageContext, provider: string, exchange: Exchange): Promise<PlatformKey> {
+  requireRealProvider(room, provider);
   const { key: text, skip_test } = await readBody(exchange, PlatformKeyPut);
-  const read = room.ownKeys.read(text, provider);
+  const read = room.ownKeys.parse(text, provider);
   if ("problem" in read) throw invalidValue("key", read.problem);
-  if (skip_test !== true) demandAccepted(provider, await room.ownKeys.probe(provider, read.credential, null));
+  if (skip_test !== true) requireAccepted(provider, await room.ownKeys.probe(provider, read.credential, null));
   return room.inTurn(async () => {
     const before = room.connections.kept(provider);
     const nowMs = room.clock.nowMs();
@@ -44,7 +44,7 @@ async function putPlatformKey(room: Room, provider: string, exchange: Exchange):
       changedBy: actorName(),
     };
     const sealed = await room.ownKeys.seal(platformKeyEncryptionContext(provider), text.trim());
-    await change(room, async ({ platformKeys }) => {
+    await commitWithAudit(room, async ({ platformKeys }) => {
       await platformKeys.save(key, sealed);
       const action = before === undefined ? "provider.connect" : "provider.replace_key";
       return {
@@ -53,42 +53,42 @@ async function putPlatformKey(room: Room, provider: string, exchange: Exchange):
       };
     });
     room.connections.put(key, read.credential);
-    await tellEverybody(room);
+    await invalidateWorkspaces(room);
     return key;
   });
 }
 
-function removePlatformKey(room: Room, provider: string): Promise<void> {
+function removePlatformKey(room: ManageContext, provider: string): Promise<void> {
   return room.inTurn(async () => {
     const kept = room.connections.kept(provider);
-    if (kept === undefined) throw notKept(room, provider);
+    if (kept === undefined) throw noStoredCredential(room, provider);
     const { fingerprint } = kept;
-    await change(room, async ({ platformKeys }) => {
+    await commitWithAudit(room, async ({ platformKeys }) => {
       await platformKeys.remove(provider);
       const action = "provider.disconnect";
       return { answer: null, audit: { action, workspaceId: null, target: provider, detail: { fingerprint } } };
     });
     room.connections.drop(provider);
-    await tellEverybody(room);
+    await invalidateWorkspaces(room);
   });
 }
 
-function notKept({ connections }: Room, provider: string) {
+function noStoredCredential({ connections }: ManageContext, provider: string) {
   const setting = connections.settingOf(provider);
   const bySetting = setting === null ? "" : ` It is connected by the setting ${setting}: remove that, and start again.`;
   return fault("not_found", { message: `The platform has no stored credential for ${provider}.${bySetting}` });
 }
 
 /** The platform's own credentials that are kept in the store. */
-export function platformKeyHandlers(room: Room): Record<string, Handler> {
+export function platformKeyHandlers(room: ManageContext): Record<string, Handler> {
   return {
     managePutProvider: whole(async (exchange) => {
-      const provider = demandProvider(room, exchange.params["provider"]);
+      const provider = requireProvider(room, exchange.params["provider"]);
       const key = await putPlatformKey(room, provider, exchange);
       return { status: 200, json: platformKeyView(room, key) };
     }),
     manageDeleteProvider: whole(async (exchange) => {
-      const provider = demandProvider(room, exchange.params["provider"]);
+      const provider = requireProvider(room, exchange.params["provider"]);
       await removePlatformKey(room, provider);
       const connected = room.connections.credential(provider) !== undefined;
       return { status: 200, json: { provider, removed: true, connected } };

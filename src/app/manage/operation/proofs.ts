@@ -6,15 +6,15 @@ import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
 import type { EndpointProof } from "../../prober/prober.ts";
 import { readOptionalBody, readQuery } from "../../request-input.ts";
-import { change, type Room } from "../deps.ts";
+import { commitWithAudit, type ManageContext } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
-export function proofHandlers(room: Room): Record<string, Handler> {
+export function proofHandlers(room: ManageContext): Record<string, Handler> {
   const { prober } = room;
   return {
     manageListProofs: whole(async () => ({
       status: 200,
-      json: { data: prober.all().map((one) => standingView(one, prober.maxAgeMs)), next: null },
+      json: { data: prober.all().map((one) => endpointProofView(one, prober.maxAgeMs)), next: null },
     })),
     manageListProbes: whole(async (exchange) => {
       const { limit, cursor, ...filter } = readQuery(exchange, ProbeQuery);
@@ -26,11 +26,11 @@ export function proofHandlers(room: Room): Record<string, Handler> {
       const asked = prober
         .all()
         .filter((one) => (endpoint ?? one.endpoint.id) === one.endpoint.id && (surface ?? one.surface) === one.surface);
-      if (endpoint !== undefined && asked.length === 0) throw cannotAsk(room.snapshot(), endpoint, surface);
+      if (endpoint !== undefined && asked.length === 0) throw notProbeable(room.snapshot(), endpoint, surface);
       const proofs = await prober.prove(asked, "operator");
       const failed = proofs.filter(({ result }) => result === "failed").length;
       const detail = { surface: surface ?? null, proven: proofs.length - failed, failed };
-      await change(room, async () => ({
+      await commitWithAudit(room, async () => ({
         answer: null,
         audit: { action: "probes.run", workspaceId: null, target: endpoint ?? null, detail },
       }));
@@ -39,7 +39,7 @@ export function proofHandlers(room: Room): Record<string, Handler> {
   };
 }
 
-function cannotAsk(snapshot: Snapshot, id: string, surface: string | undefined) {
+function notProbeable(snapshot: Snapshot, id: string, surface: string | undefined) {
   if (!snapshot.endpoints.has(id))
     return fault("not_found", {
       message: `There is no endpoint "${short(id)}": take one of the list (gateway proof list).`,
@@ -68,7 +68,7 @@ function proofView(proof: Proof, { endpoints }: Snapshot) {
   };
 }
 
-function standingView({ endpoint, surface, proven, images, standing }: EndpointProof, maxAgeMs: number) {
+function endpointProofView({ endpoint, surface, proven, images, standing }: EndpointProof, maxAgeMs: number) {
   const provenAtMs = standing?.provenAtMs ?? null;
   return {
     endpoint: endpoint.id,

@@ -9,15 +9,15 @@ import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
 import { readBody, readOptionalBody, readQuery } from "../../request-input.ts";
 import { actorName } from "../acting.ts";
-import { change, findWorkspace, type Room } from "../deps.ts";
+import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
 const RETENTION_DEFAULT_MS = 7 * DAY_MS;
 const RETENTION_MAX_MS = 90 * DAY_MS;
 
-type Said = z.infer<typeof CaptureOpen>;
+type CaptureInput = z.infer<typeof CaptureOpen>;
 
-function retentionOf(text: string | null | undefined): number {
+function parseRetention(text: string | null | undefined): number {
   if (text === null || text === undefined) return RETENTION_DEFAULT_MS;
   const ms = parseDurationMs(text);
   if (ms === undefined || ms < 1000 || ms > RETENTION_MAX_MS)
@@ -26,7 +26,7 @@ function retentionOf(text: string | null | undefined): number {
 }
 
 /** Who promised that nothing is kept is held to it, here too. */
-function demandKeepable(room: Room, workspace: Workspace, keys: readonly string[] | null): void {
+function requireRetentionAllowed(room: ManageContext, workspace: Workspace, keys: readonly string[] | null): void {
   const strict = (whose: string) =>
     fault("zero_data_retention_required", {
       message: `${whose} demands zero data retention (zero_data_retention), so nothing may be captured. Change that policy first, or leave the key out.`,
@@ -41,9 +41,9 @@ function demandKeepable(room: Room, workspace: Workspace, keys: readonly string[
   }
 }
 
-async function openWindow(room: Room, workspace: Workspace, said: Said): Promise<CaptureWindow> {
+async function openWindow(room: ManageContext, workspace: Workspace, said: CaptureInput): Promise<CaptureWindow> {
   const keys = listOrAll(said.keys);
-  demandKeepable(room, workspace, keys);
+  requireRetentionAllowed(room, workspace, keys);
   const openedAtMs = room.clock.nowMs();
   const window: CaptureWindow = {
     id: room.ids.next("cap_"),
@@ -51,12 +51,12 @@ async function openWindow(room: Room, workspace: Workspace, said: Said): Promise
     openedAtMs,
     closesAtMs: openedAtMs + said.minutes * 60_000,
     closedAtMs: null,
-    retentionMs: retentionOf(said.retention),
+    retentionMs: parseRetention(said.retention),
     scope: { keys, surfaces: listOrAll(said.surfaces), environment: said.environment ?? null },
     openedBy: actorName(),
     reason: said.reason ?? null,
   };
-  await change(room, async ({ captures }) => {
+  await commitWithAudit(room, async ({ captures }) => {
     await captures.open(window);
     const detail = {
       minutes: said.minutes,
@@ -78,14 +78,18 @@ function listOrAll<T>(list: readonly T[] | null | undefined): readonly T[] | nul
 const isOpen = ({ closedAtMs, closesAtMs }: CaptureWindow, nowMs: number) => closedAtMs === null && nowMs < closesAtMs;
 
 /** A window by its id, or those of a workspace that are open; with a purge also those that are over. */
-async function named(room: Room, idOrWorkspace: string, purge: "purge" | "keep"): Promise<CaptureWindowRow[]> {
-  const found = await room.captured.find(idOrWorkspace);
+async function findWindows(
+  room: ManageContext,
+  idOrWorkspace: string,
+  purge: "purge" | "keep",
+): Promise<CaptureWindowRow[]> {
+  const found = await room.captureStore.find(idOrWorkspace);
   if (found !== undefined) return [found];
   const workspace = room.directory.workspace(idOrWorkspace);
-  if (workspace === undefined) throw noCapture(idOrWorkspace);
+  if (workspace === undefined) throw captureNotFound(idOrWorkspace);
   const rows: CaptureWindowRow[] = [];
   for (let cursor: string | null = null, first = true; first || cursor !== null; first = false) {
-    const page: { rows: CaptureWindowRow[]; next: string | null } = await room.captured.list(
+    const page: { rows: CaptureWindowRow[]; next: string | null } = await room.captureStore.list(
       workspace.id,
       1000,
       cursor,
@@ -97,18 +101,18 @@ async function named(room: Room, idOrWorkspace: string, purge: "purge" | "keep")
   return rows.filter((row) => isOpen(row, nowMs) || (purge === "purge" && row.purgedAtMs === null && row.items > 0));
 }
 
-export function noCapture(idOrWorkspace: string): Fault {
+export function captureNotFound(idOrWorkspace: string): Fault {
   return fault("not_found", {
     message: `There is no capture window and no workspace "${short(idOrWorkspace)}": take one of the list (gateway capture list).`,
   });
 }
 
-async function closeWindow(room: Room, row: CaptureWindowRow, purge: "purge" | "keep"): Promise<number> {
+async function closeWindow(room: ManageContext, row: CaptureWindowRow, purge: "purge" | "keep"): Promise<number> {
   const nowMs = room.clock.nowMs();
   if (!isOpen(row, nowMs) && purge === "keep") return 0;
   // Memory first: what ends from now on is not kept any more.
   room.captures.closed(row.id);
-  return change(room, async ({ captures }) => {
+  return commitWithAudit(room, async ({ captures }) => {
     await captures.close(row.id, nowMs);
     const purged = purge === "purge" ? await captures.purge(row.id, nowMs) : 0;
     const action = isOpen(row, nowMs) ? "capture.close" : "capture.purge";
@@ -117,7 +121,7 @@ async function closeWindow(room: Room, row: CaptureWindowRow, purge: "purge" | "
   });
 }
 
-export function windowView(room: Room, row: CaptureWindowRow) {
+export function windowView(room: ManageContext, row: CaptureWindowRow) {
   return {
     id: row.id,
     workspace: room.directory.workspace(row.workspaceId)?.slug ?? row.workspaceId,
@@ -137,12 +141,17 @@ export function windowView(room: Room, row: CaptureWindowRow) {
 }
 
 /** What was kept of a request; that it was read is written down, like everything else that is done with it. */
-export async function capturedOf(room: Room, workspaceId: string, requestId: string, content: "show" | "leave") {
+export async function capturedOf(
+  room: ManageContext,
+  workspaceId: string,
+  requestId: string,
+  content: "show" | "leave",
+) {
   await room.captures.settled();
-  const kept = await room.captured.content(workspaceId, requestId, room.clock.nowMs());
+  const kept = await room.captureStore.content(workspaceId, requestId, room.clock.nowMs());
   if (kept === undefined) return { captured_in: null };
   if (content === "leave") return { captured_in: kept.windowId };
-  await change(room, async () => ({
+  await commitWithAudit(room, async () => ({
     answer: null,
     audit: { action: "capture.read", workspaceId, target: requestId, detail: { window: kept.windowId } },
   }));
@@ -154,19 +163,19 @@ function capturedView({ windowId, capturedAtMs, expiresAtMs, request, answer, cu
     window: windowId,
     captured_at: isoTime(capturedAtMs),
     expires_at: isoTime(expiresAtMs),
-    request: readable(request),
-    answer: readable(answer),
+    request: parsedOrText(request),
+    answer: parsedOrText(answer),
     cut: cut.map(({ part, ofBytes }) => ({ part, of_bytes: ofBytes })),
   };
 }
 
-function readable(text: string | null): unknown {
+function parsedOrText(text: string | null): unknown {
   if (text === null) return null;
   const parsed = parseJsonText(text);
   return "problem" in parsed ? text : parsed.value;
 }
 
-export function captureHandlers(room: Room): Record<string, Handler> {
+export function captureHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageOpenCapture: whole(async (exchange) => {
       const { id } = findWorkspace(room, exchange.params["workspace"]);
@@ -177,17 +186,17 @@ export function captureHandlers(room: Room): Record<string, Handler> {
     manageListCaptures: whole(async (exchange) => {
       const { workspace, limit, cursor } = readQuery(exchange, CaptureQuery);
       const workspaceId = workspace === undefined ? null : findWorkspace(room, workspace).id;
-      const { rows, next } = await room.captured.list(workspaceId, limit, cursor ?? null);
+      const { rows, next } = await room.captureStore.list(workspaceId, limit, cursor ?? null);
       return { status: 200, json: { data: rows.map((row) => windowView(room, row)), next } };
     }),
     manageCloseCapture: whole(async (exchange) => {
       const { purge } = await readOptionalBody(exchange, CaptureClose);
       const how = purge === true ? "purge" : "keep";
       return room.inTurn(async () => {
-        const rows = await named(room, exchange.params["id"] ?? "", how);
+        const rows = await findWindows(room, exchange.params["id"] ?? "", how);
         let purged = 0;
         for (const row of rows) purged += await closeWindow(room, row, how);
-        const after = await Promise.all(rows.map(async (row) => (await room.captured.find(row.id)) ?? row));
+        const after = await Promise.all(rows.map(async (row) => (await room.captureStore.find(row.id)) ?? row));
         return { status: 200, json: { data: after.map((row) => windowView(room, row)), next: null, purged } };
       });
     }),

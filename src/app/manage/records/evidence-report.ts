@@ -5,12 +5,12 @@ import { OPEN_POLICY, type Policy, type PolicyVersion, tightenPolicy } from "../
 import type { RouterVersion } from "../../../domain/tenancy/router.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { HOUR_MS } from "../../../kit/time.ts";
-import type { Room } from "../deps.ts";
+import type { ManageContext } from "../deps.ts";
 import { isoTime, policyView, routerSpecView } from "../views.ts";
 import { windowView } from "./captures.ts";
-import { amountsView, evidenceOf, groupsView, servedView } from "./evidence-views.ts";
+import { amountsView, endpointEvidence, groupsView, servedView } from "./evidence-views.ts";
 
-export type Period = { readonly fromMs: number; readonly toMs: number };
+export type EvidencePeriod = { readonly fromMs: number; readonly toMs: number };
 
 /** The codes by which a policy refuses a request. */
 const refusesByPolicy = (code: string) =>
@@ -20,7 +20,12 @@ const refusesByPolicy = (code: string) =>
  * The log of a period in parts of at most an hour, each added up by the store; none reaches over a change of a policy,
  * and hours in which nothing happened are passed over. Between two parts everybody else has their turn.
  */
-async function tallied(room: Room, workspaceId: string, period: Period, versions: readonly PolicyVersion[]) {
+async function tallyPeriod(
+  room: ManageContext,
+  workspaceId: string,
+  period: EvidencePeriod,
+  versions: readonly PolicyVersion[],
+) {
   const changes = versions.map(({ createdAtMs }) => createdAtMs);
   const fold = new EvidenceFold(versions, refusesByPolicy);
   let atMs = await room.store.evidence.firstAt(workspaceId, period.fromMs);
@@ -35,9 +40,9 @@ async function tallied(room: Room, workspaceId: string, period: Period, versions
 }
 
 /** When each version of one thing was in force; those that were not in the period are left out. */
-function inForce<T extends { readonly version: number; readonly createdAtMs: number }>(
+function versionsInForce<T extends { readonly version: number; readonly createdAtMs: number }>(
   versions: readonly T[],
-  { fromMs, toMs }: Period,
+  { fromMs, toMs }: EvidencePeriod,
 ): { readonly version: T; readonly untilMs: number | null }[] {
   return versions
     .map((version, place) => ({ version, untilMs: versions[place + 1]?.createdAtMs ?? null }))
@@ -67,9 +72,9 @@ function excludedView(snapshot: Snapshot, policy: Policy) {
   }));
 }
 
-function policiesView(room: Room, versions: readonly PolicyVersion[], tally: Tally, period: Period) {
+function policiesView(room: ManageContext, versions: readonly PolicyVersion[], tally: Tally, period: EvidencePeriod) {
   return bySubject(versions, ({ keyId }) => keyId ?? "").flatMap((own) =>
-    inForce(own, period).map(({ version: { keyId, version, createdAtMs, policy }, untilMs }) => ({
+    versionsInForce(own, period).map(({ version: { keyId, version, createdAtMs, policy }, untilMs }) => ({
       subject: keyId === null ? "workspace" : "key",
       key_id: keyId,
       key_name: keyId === null ? null : (room.directory.key(keyId)?.name ?? null),
@@ -83,9 +88,9 @@ function policiesView(room: Room, versions: readonly PolicyVersion[], tally: Tal
   );
 }
 
-function routersView(versions: readonly RouterVersion[], tally: Tally, period: Period) {
+function routersView(versions: readonly RouterVersion[], tally: Tally, period: EvidencePeriod) {
   return bySubject(versions, ({ slug }) => slug).flatMap((own) =>
-    inForce(own, period)
+    versionsInForce(own, period)
       .filter(({ version }) => version.spec !== null)
       .map(({ version: { slug, version, createdAtMs, spec }, untilMs }) => ({
         slug,
@@ -99,11 +104,11 @@ function routersView(versions: readonly RouterVersion[], tally: Tally, period: P
 }
 
 /** Everything that the log, the policies and the catalogue say of a period. */
-export async function reportOf(room: Room, workspace: Workspace, period: Period) {
+export async function buildEvidenceReport(room: ManageContext, workspace: Workspace, period: EvidencePeriod) {
   const { id, currency } = workspace;
   const versions = await room.store.tenancy.policyHistory(id);
-  const tally = await tallied(room, id, period, versions);
-  const windows = await room.captured.openWithin(id, period.fromMs, period.toMs);
+  const tally = await tallyPeriod(room, id, period, versions);
+  const windows = await room.captureStore.openWithin(id, period.fromMs, period.toMs);
   const firstMs = await room.store.evidence.firstAt(id, 0);
   const served = tally.served.toSorted((a, b) => b.requests - a.requests);
   const live = served.filter(({ environment }) => environment === "live");
@@ -132,7 +137,7 @@ export async function reportOf(room: Room, workspace: Workspace, period: Period)
     })),
     policies: policiesView(room, versions, tally, period),
     routers: routersView(await room.store.tenancy.routerVersions(id), tally, period),
-    evidence: evidenceOf(room.snapshot(), room.nodes.held.of(id), served),
+    evidence: endpointEvidence(room.snapshot(), room.nodes.registry.of(id), served),
     catalogue: { version: room.snapshot().version, built_at: isoTime(room.snapshot().builtAtMs) },
     capture_windows: windows.map((row) => windowView(room, row)),
     stored_responses: {
@@ -142,4 +147,4 @@ export async function reportOf(room: Room, workspace: Workspace, period: Period)
   };
 }
 
-export type EvidenceReport = Awaited<ReturnType<typeof reportOf>>;
+export type EvidenceReport = Awaited<ReturnType<typeof buildEvidenceReport>>;

@@ -33,32 +33,35 @@ export function servedView(row: Served, currency: string) {
 }
 
 /** Why each endpoint that served has the level it has, and where that was read. */
-export function evidenceOf(snapshot: Snapshot, nodes: readonly WorkspaceNode[], served: readonly Served[]) {
+export function endpointEvidence(snapshot: Snapshot, nodes: readonly WorkspaceNode[], served: readonly Served[]) {
   const ids = [...new Set(served.map(({ endpoint }) => endpoint ?? ""))].toSorted();
   return ids.map((id) => {
     const levels = [...new Set(served.filter((row) => row.endpoint === id).map(({ level }) => level))];
     const recorded = { endpoint: id, recorded_levels: levels };
-    if (isNodeProvider(id)) return { ...recorded, ...ofNode(nodes, id) };
+    if (isNodeProvider(id)) return { ...recorded, ...nodeEvidence(nodes, id) };
     const endpoint = snapshot.endpoints.get(id);
     if (endpoint === undefined) return { ...recorded, in_catalogue: false as const };
     const provider = snapshot.providers.get(endpoint.provider);
-    return { ...recorded, in_catalogue: true as const, ...factsOf(provider, endpoint) };
+    return { ...recorded, in_catalogue: true as const, ...sovereigntyFacts(provider, endpoint) };
   });
 }
 
 /** A machine of the workspace's own: what is said of it is what the workspace declared, while it has the machine. */
-function ofNode(nodes: readonly WorkspaceNode[], endpointId: string) {
+function nodeEvidence(nodes: readonly WorkspaceNode[], endpointId: string) {
   const own = { in_catalogue: false as const, own_node: true };
   const node = nodes.find((one) => endpointId.startsWith(`${providerOf(one)}:`));
   if (node === undefined) return own;
   const provider = providerRow(node);
   const [{ id: region } = { id: "" }] = provider.regions;
-  return { ...own, ...factsOf(provider, { provider: provider.slug, region, sovereignty: sovereigntyOf(node) }) };
+  return {
+    ...own,
+    ...sovereigntyFacts(provider, { provider: provider.slug, region, sovereignty: sovereigntyOf(node) }),
+  };
 }
 
-type Placed = Pick<Endpoint, "provider" | "region" | "sovereignty">;
+type EndpointLocation = Pick<Endpoint, "provider" | "region" | "sovereignty">;
 
-function factsOf(provider: Provider | undefined, { provider: slug, region, sovereignty }: Placed) {
+function sovereigntyFacts(provider: Provider | undefined, { provider: slug, region, sovereignty }: EndpointLocation) {
   const own = sovereignty.evidence;
   return {
     provider: provider?.name ?? slug,

@@ -3,17 +3,17 @@ import { EvidenceQuery } from "../../../contract/schemas/manage-evidence.ts";
 import { DAY_MS } from "../../../kit/time.ts";
 import { type Handler, type Reply, whole } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
-import { findWorkspace, type Room } from "../deps.ts";
-import { timeOf } from "../tenancy/key-settings.ts";
+import { findWorkspace, type ManageContext } from "../deps.ts";
+import { parseTime } from "../tenancy/key-settings.ts";
 import { evidencePage } from "./evidence-page.ts";
-import { type Period, reportOf } from "./evidence-report.ts";
+import { buildEvidenceReport, type EvidencePeriod } from "./evidence-report.ts";
 
 const PERIOD_DEFAULT_MS = 30 * DAY_MS;
 const PERIOD_MAX_MS = 366 * DAY_MS;
 
-function periodOf(from: string | undefined, to: string | undefined, nowMs: number): Period {
-  const toMs = timeOf("to", to ?? null) ?? nowMs;
-  const fromMs = timeOf("from", from ?? null) ?? toMs - PERIOD_DEFAULT_MS;
+function periodOf(from: string | undefined, to: string | undefined, nowMs: number): EvidencePeriod {
+  const toMs = parseTime("to", to ?? null) ?? nowMs;
+  const fromMs = parseTime("from", from ?? null) ?? toMs - PERIOD_DEFAULT_MS;
   if (fromMs >= toMs) throw invalidValue("from", "write a time before `to`");
   if (toMs - fromMs > PERIOD_MAX_MS) throw invalidValue("from", "write a period of at most 366 days");
   return { fromMs, toMs };
@@ -27,14 +27,14 @@ const PAGE_HEADERS = {
   "cache-control": "no-store",
 };
 
-export function evidenceHandlers(room: Room): Record<string, Handler> {
+export function evidenceHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageShowEvidence: whole(async (exchange): Promise<Reply> => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { from, to, format } = readQuery(exchange, EvidenceQuery);
       const period = periodOf(from, to, room.clock.nowMs());
-      await room.caughtUp();
-      const report = await reportOf(room, workspace, period);
+      await room.awaitIngest();
+      const report = await buildEvidenceReport(room, workspace, period);
       if (format === "html") return { status: 200, headers: PAGE_HEADERS, bytes: evidencePage(report) };
       return { status: 200, json: report };
     }),

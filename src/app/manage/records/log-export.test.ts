@@ -65,7 +65,7 @@ describe("an export of a long log", () => {
   afterAll(() => room.close());
 
   function run(query: string, sink: Sink, log: Pick<LogStore, "list"> = room.store.log): Promise<void> {
-    const handler = exportHandlers({ directory: room.directory, caughtUp: async () => {}, store: { log } })[
+    const handler = exportHandlers({ directory: room.directory, awaitIngest: async () => {}, store: { log } })[
       "manageExportRequests"
     ];
     const route = MANAGE_ROUTES.find(({ id }) => id === "manageExportRequests");

@@ -5,7 +5,7 @@ import { type Exchange, type Handler, type Sink, streamed } from "../../exchange
 import { readQuery } from "../../request-input.ts";
 import { findWorkspace, type ManageDeps } from "../deps.ts";
 import { requestView } from "../views.ts";
-import { forCaller, logFilterOf } from "./log-filter.ts";
+import { parseLogFilter, restrictToCaller } from "./log-filter.ts";
 
 type RequestView = ReturnType<typeof requestView>;
 type Column = readonly [name: string, read: (row: RequestView) => unknown];
@@ -62,19 +62,19 @@ const FORMATS = {
 /** Read ahead by one page: memory holds two of them, however long the log is. */
 const PAGE_ROWS = 500;
 
-export type ExportRoom = Pick<ManageDeps, "directory" | "caughtUp"> & {
+export type LogExportContext = Pick<ManageDeps, "directory" | "caughtUp"> & {
   readonly store: { readonly log: Pick<LogStore, "list"> };
 };
 
-export function exportHandlers(room: ExportRoom): Record<string, Handler> {
+export function exportHandlers(room: LogExportContext): Record<string, Handler> {
   return { manageExportRequests: streamed((exchange, sink) => exportLog(room, exchange, sink)) };
 }
 
-async function exportLog(room: ExportRoom, exchange: Exchange, sink: Sink): Promise<void> {
+async function exportLog(room: LogExportContext, exchange: Exchange, sink: Sink): Promise<void> {
   const workspace = findWorkspace(room, exchange.params["workspace"]);
   const query = readQuery(exchange, ExportQuery);
-  const filter = forCaller(logFilterOf(query, workspace, room.directory), exchange);
-  await room.caughtUp();
+  const filter = restrictToCaller(parseLogFilter(query, workspace, room.directory), exchange);
+  await room.awaitIngest();
   const read = (cursor: string | null) => room.store.log.list(workspace.id, filter, PAGE_ROWS, cursor);
   const { line, ...form } = FORMATS[query.format];
   await sendPages(exchange, sink, {
@@ -85,7 +85,7 @@ async function exportLog(room: ExportRoom, exchange: Exchange, sink: Sink): Prom
   });
 }
 
-export type Export<Row> = {
+export type ExportFile<Row> = {
   readonly type: string;
   readonly fileName: string;
   readonly head: string;
@@ -94,7 +94,7 @@ export type Export<Row> = {
 };
 
 /** Page after page as one file. */
-export async function sendPages<Row>(exchange: Exchange, sink: Sink, file: Export<Row>): Promise<void> {
+export async function sendPages<Row>(exchange: Exchange, sink: Sink, file: ExportFile<Row>): Promise<void> {
   const { type, fileName, head, line, read } = file;
   let page = await read(null);
   sink.start(200, {

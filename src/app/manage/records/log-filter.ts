@@ -5,13 +5,13 @@ import type { LogFilter, ShapeFilter } from "../../../domain/record/record.ts";
 import type { Directory } from "../../../domain/tenancy/directory.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import type { Exchange } from "../../exchange.ts";
-import { ownOnly } from "../membership.ts";
-import { timeOf } from "../tenancy/key-settings.ts";
+import { ownMemberId } from "../membership.ts";
+import { parseTime } from "../tenancy/key-settings.ts";
 
-type Asked = z.infer<typeof ShapeFilters>;
+type LogFilterInput = z.infer<typeof ShapeFilters>;
 
 /** A member is named by e-mail or id; one that has left, only by id. */
-export function shapeFilterOf(asked: Asked, workspace: Workspace, directory: Directory): ShapeFilter {
+export function parseShapeFilter(asked: LogFilterInput, workspace: Workspace, directory: Directory): ShapeFilter {
   const { key, member, model, provider, app, status, surface } = asked;
   const known = directory.members(workspace.id).find(({ email }) => email === member);
   return {
@@ -20,19 +20,19 @@ export function shapeFilterOf(asked: Asked, workspace: Workspace, directory: Dir
     ...(model === undefined ? {} : { model }),
     ...(provider === undefined ? {} : { provider }),
     ...(app === undefined ? {} : { app }),
-    ...(status === undefined ? {} : statusOf(status)),
+    ...(status === undefined ? {} : parseStatus(status)),
     ...(surface === undefined ? {} : { surface }),
   };
 }
 
 /** One status, or all of a class: `404`, `4xx`. */
-function statusOf(text: string): Pick<ShapeFilter, "status" | "statusClass"> {
+function parseStatus(text: string): Pick<ShapeFilter, "status" | "statusClass"> {
   return text.endsWith("xx") ? { statusClass: Number(text[0]) } : { status: Number(text) };
 }
 
 /** A member sees what is theirs, whatever they ask for. */
-export function forCaller<F extends ShapeFilter>(filter: F, exchange: Pick<Exchange, "seat">): F {
-  const own = ownOnly(exchange);
+export function restrictToCaller<F extends ShapeFilter>(filter: F, exchange: Pick<Exchange, "seat">): F {
+  const own = ownMemberId(exchange);
   if (own === undefined) return filter;
   if (filter.memberId === undefined || filter.memberId === own) return { ...filter, memberId: own };
   throw fault("insufficient_role", {
@@ -41,11 +41,15 @@ export function forCaller<F extends ShapeFilter>(filter: F, exchange: Pick<Excha
   });
 }
 
-export function logFilterOf(asked: z.infer<typeof LogFilters>, workspace: Workspace, directory: Directory): LogFilter {
-  const sinceMs = timeOf("since", asked.since ?? null);
-  const untilMs = timeOf("until", asked.until ?? null);
+export function parseLogFilter(
+  asked: z.infer<typeof LogFilters>,
+  workspace: Workspace,
+  directory: Directory,
+): LogFilter {
+  const sinceMs = parseTime("since", asked.since ?? null);
+  const untilMs = parseTime("until", asked.until ?? null);
   return {
-    ...shapeFilterOf(asked, workspace, directory),
+    ...parseShapeFilter(asked, workspace, directory),
     ...(asked.env === undefined ? {} : { environment: asked.env }),
     ...(sinceMs === null ? {} : { sinceMs }),
     ...(untilMs === null ? {} : { untilMs }),

@@ -8,7 +8,7 @@ const BATCH_ROWS = 500;
 /** Between two batches others have their turn at the store. */
 const PAUSE_MS = 50;
 
-export type RetentionDeps = {
+export type LogRetentionDeps = {
   readonly log: Pick<LogStore, "prepare" | "sweep">;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -22,11 +22,11 @@ export type RetentionDeps = {
  * ledger stay as they are.
  */
 export class LogRetention {
-  readonly #deps: RetentionDeps;
+  readonly #deps: LogRetentionDeps;
   #running: Promise<void> | undefined;
   #stopped = false;
 
-  constructor(deps: RetentionDeps) {
+  constructor(deps: LogRetentionDeps) {
     this.#deps = deps;
   }
 

@@ -2,11 +2,11 @@ import { FAULTS } from "../../../contract/faults.ts";
 import type { ChargeRecord, RequestRecord } from "../../../domain/record/record.ts";
 import { OPEN_POLICY, type PolicyVersion } from "../../../domain/tenancy/policy.ts";
 import { isJsonObject } from "../../../kit/json.ts";
-import type { Room } from "../deps.ts";
+import type { ManageContext } from "../deps.ts";
 import { policyView, requestDetail } from "../views.ts";
 
 /** One request with everything that is kept of it but its content: what decided, what it cost and why it failed. */
-export async function detailOf(room: Pick<Room, "directory" | "store">, record: RequestRecord) {
+export async function requestDetailView(room: Pick<ManageContext, "directory" | "store">, record: RequestRecord) {
   const versions = await room.store.tenancy.policyHistory(record.workspaceId);
   return {
     ...requestDetail(record, room.directory),
@@ -21,7 +21,7 @@ export async function detailOf(room: Pick<Room, "directory" | "store">, record: 
 
 function chargeView({ price, rate, margin }: ChargeRecord) {
   return {
-    price: inOurWords(price),
+    price: toApiFieldNames(price),
     rate:
       rate === null ? null : { from: rate.from, to: rate.to, per_eur_from: rate.perEurFrom, per_eur_to: rate.perEurTo },
     margin: margin ?? null,
@@ -29,11 +29,11 @@ function chargeView({ price, rate, margin }: ChargeRecord) {
 }
 
 /** Figures of a price under the names they have everywhere else outside: `input_per_1m_tokens`. */
-function inOurWords(price: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function toApiFieldNames(price: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(price).map(([name, value]) => [
       name.replaceAll(/(?<=[a-z])(?=[A-Z]|1[mh])/g, "_").toLowerCase(),
-      Array.isArray(value) ? value.map((one) => (isJsonObject(one) ? inOurWords(one) : one)) : value,
+      Array.isArray(value) ? value.map((one) => (isJsonObject(one) ? toApiFieldNames(one) : one)) : value,
     ]),
   );
 }
@@ -50,7 +50,7 @@ function policiesAt(versions: readonly PolicyVersion[], { createdAtMs, keyId }: 
 }
 
 /** What nobody was refused with stands in the log alone. */
-const MEANINGS = new Map<string, { says: string; next: string }>([
+const ERROR_EXPLANATIONS = new Map<string, { says: string; next: string }>([
   ...Object.entries(FAULTS),
   [
     "client_disconnected",
@@ -70,6 +70,6 @@ const MEANINGS = new Map<string, { says: string; next: string }>([
 
 function errorView(code: string | null) {
   if (code === null) return null;
-  const { says, next } = MEANINGS.get(code) ?? { says: null, next: null };
+  const { says, next } = ERROR_EXPLANATIONS.get(code) ?? { says: null, next: null };
   return { code, says, next };
 }

@@ -3,11 +3,11 @@ import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
 import { readQuery } from "../../request-input.ts";
-import { change, findWorkspace, type Room } from "../deps.ts";
+import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
 import { responseView } from "../views.ts";
 
 /** Stored responses: that they are there, never what is in them. */
-export function responseHandlers(room: Room): Record<string, Handler> {
+export function responseHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageListResponses: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
@@ -29,7 +29,7 @@ export function responseHandlers(room: Room): Record<string, Handler> {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const id = exchange.params["id"] ?? "";
       await room.responses.stop(workspace.id, id);
-      await change(room, async ({ responses }) => {
+      await commitWithAudit(room, async ({ responses }) => {
         if (await responses.remove(workspace.id, id, room.clock.nowMs()))
           return { answer: null, audit: { action: "response.delete", workspaceId: workspace.id, target: id } };
         throw fault("not_found", {
@@ -41,7 +41,7 @@ export function responseHandlers(room: Room): Record<string, Handler> {
     managePurgeResponses: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       await room.responses.stopAll(workspace.id);
-      const deleted = await change(room, async ({ responses }) => {
+      const deleted = await commitWithAudit(room, async ({ responses }) => {
         const count = await responses.purge(workspace.id);
         const audit = { action: "response.purge", workspaceId: workspace.id, target: null, detail: { deleted: count } };
         return { answer: count, audit };

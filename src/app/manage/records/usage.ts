@@ -7,10 +7,10 @@ import { formatNanos } from "../../../kit/money.ts";
 import { DAY_MS, HOUR_MS } from "../../../kit/time.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
-import { findWorkspace, type Room } from "../deps.ts";
-import { timeOf } from "../tenancy/key-settings.ts";
+import { findWorkspace, type ManageContext } from "../deps.ts";
+import { parseTime } from "../tenancy/key-settings.ts";
 import { isoTime } from "../views.ts";
-import { forCaller, shapeFilterOf } from "./log-filter.ts";
+import { parseShapeFilter, restrictToCaller } from "./log-filter.ts";
 
 const STEPS = {
   hour: { stepMs: HOUR_MS, usually: 24, most: 31 * 24, says: "31 days" },
@@ -19,18 +19,18 @@ const STEPS = {
 
 const ROWS_MAX = 10_000;
 
-export function usageHandlers(room: Room): Record<string, Handler> {
+export function usageHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageShowUsage: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const query = readQuery(exchange, UsageReportQuery);
-      const { fromMs, toMs, stepMs } = spanOf(query, room.clock.nowMs());
+      const { fromMs, toMs, stepMs } = parsePeriod(query, room.clock.nowMs());
       const group = query.group ?? null;
       const filter = {
-        ...forCaller(shapeFilterOf(query, workspace, room.directory), exchange),
+        ...restrictToCaller(parseShapeFilter(query, workspace, room.directory), exchange),
         ...(query.env === "all" ? {} : { environment: query.env }),
       };
-      await room.caughtUp();
+      await room.awaitIngest();
       const asked = { fromMs, toMs, stepMs, group, filter };
       const rows = await room.store.rollups.usage(workspace.id, asked, ROWS_MAX + 1);
       if (rows.length > ROWS_MAX)
@@ -51,10 +51,10 @@ export function usageHandlers(room: Room): Record<string, Handler> {
 }
 
 /** Whole steps, so that the first and the last are not half ones. */
-function spanOf({ by, from, to }: z.infer<typeof UsageReportQuery>, nowMs: number) {
+function parsePeriod({ by, from, to }: z.infer<typeof UsageReportQuery>, nowMs: number) {
   const { stepMs, usually, most, says } = STEPS[by];
-  const toMs = Math.ceil((timeOf("to", to ?? null) ?? nowMs) / HOUR_MS) * HOUR_MS;
-  const asked = timeOf("from", from ?? null) ?? toMs - usually * stepMs;
+  const toMs = Math.ceil((parseTime("to", to ?? null) ?? nowMs) / HOUR_MS) * HOUR_MS;
+  const asked = parseTime("from", from ?? null) ?? toMs - usually * stepMs;
   const fromMs = Math.floor(asked / stepMs) * stepMs;
   if (fromMs > toMs) throw invalidValue("from", "it is after the end");
   if (toMs - fromMs > (most + 1) * stepMs) throw invalidValue("from", `by ${by} at most ${says} are shown at once`);

@@ -13,17 +13,17 @@ import { type Explained, explain } from "../../pipeline/explain-routing.ts";
 import type { Planning } from "../../pipeline/plan.ts";
 import { short } from "../../printable.ts";
 import { decodeWith, readJson } from "../../request-input.ts";
-import { type ExplainedSurface, findWorkspace, type Room } from "../deps.ts";
-import { namesFor } from "../known-names.ts";
-import { ownOnly } from "../membership.ts";
+import { type ExplainedSurface, findWorkspace, type ManageContext } from "../deps.ts";
+import { knownNamesFor } from "../known-names.ts";
+import { ownMemberId } from "../membership.ts";
 import { policyView, routerName } from "../views.ts";
 import { findRouter, unsavedRouter } from "./routers.ts";
 import { RULE_NAMES } from "./rule-names.ts";
 
-type Said = z.infer<typeof ExplainAsk>;
+type ExplainInput = z.infer<typeof ExplainAsk>;
 
 /** A request to look at: as the caller would send it, to the model that is asked about. */
-type Question = {
+type ExplainRequest = {
   readonly workspace: Workspace;
   readonly key: ApiKey | undefined;
   readonly surface: ExplainedSurface;
@@ -46,17 +46,17 @@ function textAt({ text, members }: ParsedBody, name: string): string {
 }
 
 /** A member asks for keys of their own: another's has rules that they do not see. */
-function keyOf(room: Room, workspace: Workspace, exchange: Exchange, id: string | null | undefined) {
+function findOwnedKey(room: ManageContext, workspace: Workspace, exchange: Exchange, id: string | null | undefined) {
   if (id === null || id === undefined) return undefined;
   const key = room.directory.key(id);
-  const own = ownOnly(exchange);
+  const own = ownMemberId(exchange);
   if (key?.workspaceId === workspace.id && (own === undefined || key.memberId === own)) return key;
   throw invalidValue("key", `workspace ${workspace.slug} has no key with the id "${short(id)}"`);
 }
 
-async function answer(room: Room, question: Question) {
+async function explainRequest(room: ManageContext, question: ExplainRequest) {
   const { workspace, key, surface, text, model, planning } = question;
-  const reader = room.readers[surface];
+  const reader = room.decoders[surface];
   if (reader === undefined) throw invalidValue("surface", `requests of ${surface} cannot be explained here`);
   let decoded: DecodedChat;
   try {
@@ -64,7 +64,7 @@ async function answer(room: Room, question: Question) {
   } catch (error) {
     // What is wrong with the request itself is what its caller would be told.
     if (!(error instanceof Fault)) throw error;
-    return { ...headOf(question, model ?? ""), ...unread(room, question, error) };
+    return { ...headerView(question, model ?? ""), ...unreadableView(room, question, error) };
   }
   const { inCallersWords } = decoded;
   let errand: ChatErrand = decoded.errand;
@@ -76,15 +76,18 @@ async function answer(room: Room, question: Question) {
     explained = explainIt();
   }
   const refusal = explained.refusal === null ? null : (inCallersWords?.(explained.refusal) ?? explained.refusal);
-  return { ...headOf(question, errand.outline.model), ...viewOf({ ...explained, refusal }, errand.inputTokens) };
+  return {
+    ...headerView(question, errand.outline.model),
+    ...explanationView({ ...explained, refusal }, errand.inputTokens),
+  };
 }
 
-function headOf({ surface, workspace }: Question, model: string) {
+function headerView({ surface, workspace }: ExplainRequest, model: string) {
   return { model, surface, currency: workspace.currency };
 }
 
 /** A request that cannot be read has no plan, only rules that would have held. */
-function unread(room: Room, { workspace, key }: Question, problem: Fault) {
+function unreadableView(room: ManageContext, { workspace, key }: ExplainRequest, problem: Fault) {
   const policy = room.planning.policyOf(workspace.id, key?.id ?? null) ?? workspace.policy;
   const nothing = {
     decision: null,
@@ -94,10 +97,10 @@ function unread(room: Room, { workspace, key }: Question, problem: Fault) {
     rules: [],
     tooLong: false,
   } as const;
-  return viewOf({ ...nothing, policy, refusal: problem }, 0);
+  return explanationView({ ...nothing, policy, refusal: problem }, 0);
 }
 
-function viewOf(explained: Explained, inputTokens: number) {
+function explanationView(explained: Explained, inputTokens: number) {
   const { decision, refusal, routeReason, router, thinking } = explained;
   const candidates = (decision?.candidates ?? []).map((candidate) => ({
     ...candidate,
@@ -157,7 +160,7 @@ function rulesView({ policy, rules, router }: Explained) {
 /** What an unsaved router is called by when nobody named it. */
 const DRAFT = "draft";
 
-function draftOf(room: Room, workspace: Workspace, { model, spec }: Said): Router | undefined {
+function parseDraft(room: ManageContext, workspace: Workspace, { model, spec }: ExplainInput): Router | undefined {
   if (spec === null || spec === undefined) return undefined;
   const prefix = routerName(workspace, "");
   const named = model ?? DRAFT;
@@ -165,7 +168,7 @@ function draftOf(room: Room, workspace: Workspace, { model, spec }: Said): Route
   return unsavedRouter(room, workspace, slug, spec);
 }
 
-function planningThrough(planning: Planning, draft: Router | undefined): Planning {
+function planningWithDraft(planning: Planning, draft: Router | undefined): Planning {
   if (draft === undefined) return planning;
   const { workspaceId, slug } = draft;
   return {
@@ -174,34 +177,39 @@ function planningThrough(planning: Planning, draft: Router | undefined): Plannin
   };
 }
 
-function askedModel(room: Room, workspace: Workspace, { model }: Said, draft: Router | undefined): string | undefined {
+function requestedModel(
+  room: ManageContext,
+  workspace: Workspace,
+  { model }: ExplainInput,
+  draft: Router | undefined,
+): string | undefined {
   if (draft !== undefined) return routerName(workspace, draft.slug);
   if (model === null || model === undefined) return undefined;
-  return isOtherName(room, workspace, model) ? model : routerName(workspace, findRouter(room, workspace, model).slug);
+  return isModelName(room, workspace, model) ? model : routerName(workspace, findRouter(room, workspace, model).slug);
 }
 
 /** Whether a word means something else than a router of the workspace, such as the id of a model, which may be an unknown one. */
-function isOtherName(room: Room, { id }: Workspace, word: string): boolean {
+function isModelName(room: ManageContext, { id }: Workspace, word: string): boolean {
   if (room.directory.router(id, word) !== undefined) return false;
-  return word === AUTO_ROUTER || word.includes("/") || namesFor(room, id).models.has(word);
+  return word === AUTO_ROUTER || word.includes("/") || knownNamesFor(room, id).models.has(word);
 }
 
-export function explainHandlers(room: Room): Record<string, Handler> {
+export function explainHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageExplainRouting: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const body = await readJson(exchange);
       const said = decodeWith(ExplainAsk, body.value);
-      const draft = draftOf(room, workspace, said);
-      const question: Question = {
+      const draft = parseDraft(room, workspace, said);
+      const question: ExplainRequest = {
         workspace,
-        key: keyOf(room, workspace, exchange, said.key),
+        key: findOwnedKey(room, workspace, exchange, said.key),
         surface: said.surface ?? "chat",
-        model: askedModel(room, workspace, said, draft),
+        model: requestedModel(room, workspace, said, draft),
         text: textAt(body, "request"),
-        planning: planningThrough(room.planning, draft),
+        planning: planningWithDraft(room.planning, draft),
       };
-      return { status: 200, json: await answer(room, question) };
+      return { status: 200, json: await explainRequest(room, question) };
     }),
   };
 }

@@ -16,14 +16,14 @@ import { DAY_MS } from "../../../kit/time.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { reachFor, snapshotFor } from "../../pipeline/workspace-resources.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import { findWorkspace, type Room } from "../deps.ts";
-import { namesFor } from "../known-names.ts";
-import { forCaller } from "../records/log-filter.ts";
-import { policyChange } from "../tenancy/policies.ts";
+import { findWorkspace, type ManageContext } from "../deps.ts";
+import { knownNamesFor } from "../known-names.ts";
+import { restrictToCaller } from "../records/log-filter.ts";
+import { parsePolicyChange } from "../tenancy/policies.ts";
 import { isoTime, policyView } from "../views.ts";
 import { RULE_NAMES } from "./rule-names.ts";
 
-type Scope = z.infer<typeof PolicyPreviewQuery>["scope"];
+type PreviewScope = z.infer<typeof PolicyPreviewQuery>["scope"];
 
 const RECENT_DAYS = 30;
 const ROWS_MAX = 100_000;
@@ -32,7 +32,7 @@ const ROWS_MAX = 100_000;
 const REACHED_SURFACES: readonly Surface[] = SURFACES.filter((surface) => surface === "chat" || !isChatLike(surface));
 
 /** What there is to judge. Simulated models count only where they can be called; hidden ones never. */
-function offersOf(room: Room, workspace: Workspace, scope: Scope): ModelOffer[] {
+function judgedOffers(room: ManageContext, workspace: Workspace, scope: PreviewScope): ModelOffer[] {
   const { models, endpointsByModel } = snapshotFor(room.planning, workspace.id);
   const visible = [...models.values()].filter(({ hidden }) => !hidden).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   return visible.flatMap((model) => {
@@ -46,7 +46,7 @@ function offersOf(room: Room, workspace: Workspace, scope: Scope): ModelOffer[] 
 }
 
 /** On any surface, with the operator's credentials, the workspace's own keys or its nodes. */
-function callableOf(room: Room, { id, currency }: Workspace, modelId: string, surfaces: readonly Surface[]) {
+function callableOf(room: ManageContext, { id, currency }: Workspace, modelId: string, surfaces: readonly Surface[]) {
   const reach = reachFor(room.planning, id);
   const nowMs = room.clock.nowMs();
   const found = new Map<string, Endpoint>();
@@ -58,14 +58,14 @@ function callableOf(room: Room, { id, currency }: Workspace, modelId: string, su
 }
 
 /** Requests of the last days by the model that served them, of those that the caller may see. */
-async function recentUse(room: Room, { id }: Workspace, exchange: Exchange, fromMs: number) {
-  await room.caughtUp();
+async function recentUse(room: ManageContext, { id }: Workspace, exchange: Exchange, fromMs: number) {
+  await room.awaitIngest();
   const asked = {
     fromMs,
     toMs: room.clock.nowMs() + DAY_MS,
     stepMs: DAY_MS,
     group: "model",
-    filter: forCaller({}, exchange),
+    filter: restrictToCaller({}, exchange),
   } as const;
   const used = new Map<string, number>();
   for (const { name, requests } of await room.store.rollups.usage(id, asked, ROWS_MAX))
@@ -96,8 +96,14 @@ function ruleView({ rule, code, excluded, regained }: RuleEffect) {
   return { rule: RULE_NAMES[rule], code, out: excluded, back: regained };
 }
 
-async function preview(room: Room, workspace: Workspace, policy: Policy, scope: Scope, exchange: Exchange) {
-  const effectOn = (on: Scope) => policyEffect(offersOf(room, workspace, on), workspace.policy, policy);
+async function preview(
+  room: ManageContext,
+  workspace: Workspace,
+  policy: Policy,
+  scope: PreviewScope,
+  exchange: Exchange,
+) {
+  const effectOn = (on: PreviewScope) => policyEffect(judgedOffers(room, workspace, on), workspace.policy, policy);
   const callable = effectOn("callable");
   const effect = scope === "callable" ? callable : effectOn(scope);
   const sinceMs = Math.floor(room.clock.nowMs() / DAY_MS - RECENT_DAYS) * DAY_MS;
@@ -122,12 +128,12 @@ async function preview(room: Room, workspace: Workspace, policy: Policy, scope: 
   };
 }
 
-export function policyPreviewHandlers(room: Room): Record<string, Handler> {
+export function policyPreviewHandlers(room: ManageContext): Record<string, Handler> {
   return {
     managePreviewPolicy: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { scope } = readQuery(exchange, PolicyPreviewQuery);
-      const demands = policyChange(await readBody(exchange, PolicyPatch), namesFor(room, workspace.id));
+      const demands = parsePolicyChange(await readBody(exchange, PolicyPatch), knownNamesFor(room, workspace.id));
       const policy: Policy = { ...workspace.policy, ...demands };
       return { status: 200, json: await preview(room, workspace, policy, scope, exchange) };
     }),

@@ -2,7 +2,7 @@ import { formatNanos } from "../../../kit/money.ts";
 import type { Figure, Replayed } from "../../pipeline/replay-routing.ts";
 
 /** Sums of one side: cost of all, latency and quality of those where it is known. */
-class Side {
+class ReplayTotals {
   requests = 0;
   #nanos = 0n;
   #latency = { sum: 0, count: 0 };
@@ -25,15 +25,15 @@ class Side {
   }
 }
 
-type Sum = { sum: number; count: number };
+type RunningMean = { sum: number; count: number };
 
-function count(into: Sum, value: number | null): void {
+function count(into: RunningMean, value: number | null): void {
   if (value === null) return;
   into.sum += value;
   into.count += 1;
 }
 
-function meanOf({ sum, count: known }: Sum, precision: number): number | null {
+function meanOf({ sum, count: known }: RunningMean, precision: number): number | null {
   return known === 0 ? null : Math.round((precision * sum) / known) / precision;
 }
 
@@ -41,10 +41,10 @@ function meanOf({ sum, count: known }: Sum, precision: number): number | null {
 const UNKNOWN_LEVEL = "UNCLASSIFIED";
 
 /** What happened beside what would have happened. Means of the whole are of requests that both sides know. */
-export class Tally {
-  readonly #happened = new Side();
-  readonly #replayed = new Side();
-  readonly #models = new Map<string, { happened: Side; replayed: Side }>();
+export class ReplayTally {
+  readonly #happened = new ReplayTotals();
+  readonly #replayed = new ReplayTotals();
+  readonly #models = new Map<string, { happened: ReplayTotals; replayed: ReplayTotals }>();
   readonly #levels = new Map<string, { happened: number; replayed: number }>();
   readonly #leftOut = new Map<string, number>();
   #moved = 0;
@@ -83,7 +83,7 @@ export class Tally {
   }
 
   #of(model: string) {
-    const found = this.#models.get(model) ?? { happened: new Side(), replayed: new Side() };
+    const found = this.#models.get(model) ?? { happened: new ReplayTotals(), replayed: new ReplayTotals() };
     this.#models.set(model, found);
     return found;
   }

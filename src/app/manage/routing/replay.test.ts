@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
 import { finishedRecord } from "../../../../tests/support/records.ts";
 import type { Replayed } from "../../pipeline/replay-routing.ts";
-import { Tally } from "./replay-tally.ts";
+import { ReplayTally } from "./replay-tally.ts";
 
 const compared = (
   cost: readonly [bigint, bigint],
@@ -18,7 +18,7 @@ const compared = (
 
 describe("the sums", () => {
   test("ROUTE-07 cost is summed exactly, latency and quality are means of what both sides know", () => {
-    const tally = new Tally();
+    const tally = new ReplayTally();
     tally.add(compared([1n, 2n]));
     tally.add(compared([9_007_199_254_740_993n, 5n]));
     const blind = compared([10n, 20n], {
@@ -44,7 +44,7 @@ describe("the sums", () => {
   });
 
   test("models stand beside each other, on the side they are of", () => {
-    const tally = new Tally();
+    const tally = new ReplayTally();
     tally.add(compared([1n, 2n]));
     const nothing = { requests: 0, cost: "0.00", latency_ms: null, quality: null };
     expect(tally.view().models).toEqual([

@@ -8,10 +8,10 @@ import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { planningWith, replayOne } from "../../pipeline/replay-routing.ts";
 import { readOptionalBody } from "../../request-input.ts";
-import { findWorkspace, makeTurns, type Room } from "../deps.ts";
-import { timeOf } from "../tenancy/key-settings.ts";
+import { createMutationLock, findWorkspace, type ManageContext } from "../deps.ts";
+import { parseTime } from "../tenancy/key-settings.ts";
 import { isoTime, routerName } from "../views.ts";
-import { Tally } from "./replay-tally.ts";
+import { ReplayTally } from "./replay-tally.ts";
 import { findRouter, unsavedRouter } from "./routers.ts";
 
 const LIMIT_DEFAULT = 1000;
@@ -27,24 +27,24 @@ const NOTES = [
 const WITHOUT_OWN_KEYS =
   "The workspace's own keys at providers are not used here: all requests are planned on the platform's endpoints and at their prices, also those that an own key would serve.";
 
-function notesFor({ planning }: Room, { id }: Workspace): readonly string[] {
+function notesFor({ planning }: ManageContext, { id }: Workspace): readonly string[] {
   return planning.ownKeys.of(id) === undefined ? NOTES : [...NOTES, WITHOUT_OWN_KEYS];
 }
 
-type Said = z.infer<typeof ReplayAsk>;
+type ReplayInput = z.infer<typeof ReplayAsk>;
 
 /** The router to try: one that is not saved, the saved one, or `auto` without one of the workspace's own. */
-function routerFor(room: Room, workspace: Workspace, slug: string, { spec }: Said): Router | undefined {
+function routerFor(room: ManageContext, workspace: Workspace, slug: string, { spec }: ReplayInput): Router | undefined {
   if (spec !== undefined && spec !== null) return unsavedRouter(room, workspace, slug, spec);
   if (slug === AUTO_ROUTER) return room.directory.router(workspace.id, slug);
   return findRouter(room, workspace, slug);
 }
 
-type Period = { readonly filter: LogFilter; readonly sinceMs: number | null; readonly untilMs: number };
+type ReplayPeriod = { readonly filter: LogFilter; readonly sinceMs: number | null; readonly untilMs: number };
 
-function periodOf({ since, until, model, key }: Said, nowMs: number): Period {
-  const sinceMs = timeOf("since", since ?? null);
-  const untilMs = timeOf("until", until ?? null) ?? nowMs;
+function periodOf({ since, until, model, key }: ReplayInput, nowMs: number): ReplayPeriod {
+  const sinceMs = parseTime("since", since ?? null);
+  const untilMs = parseTime("until", until ?? null) ?? nowMs;
   if (sinceMs !== null && sinceMs >= untilMs) throw invalidValue("since", "write a time before `until`");
   const filter = {
     ...(sinceMs === null ? {} : { sinceMs }),
@@ -55,15 +55,21 @@ function periodOf({ since, until, model, key }: Said, nowMs: number): Period {
   return { filter, sinceMs, untilMs };
 }
 
-async function replay(room: Room, workspace: Workspace, slug: string, router: Router | undefined, said: Said) {
+async function replay(
+  room: ManageContext,
+  workspace: Workspace,
+  slug: string,
+  router: Router | undefined,
+  said: ReplayInput,
+) {
   const { filter, sinceMs, untilMs } = periodOf(said, room.clock.nowMs());
   const limit = said.limit ?? LIMIT_DEFAULT;
   const name = routerName(workspace, slug);
   const planning = planningWith(room.planning, slug, router);
-  const tally = new Tally();
+  const tally = new ReplayTally();
   let found = 0;
   let cursor: string | null = null;
-  await room.caughtUp();
+  await room.awaitIngest();
   do {
     const page = await room.store.log.list(workspace.id, filter, Math.min(SLICE, limit - found), cursor);
     for (const record of page.rows) tally.add(replayOne(planning, workspace, name, record));
@@ -84,9 +90,9 @@ async function replay(room: Room, workspace: Workspace, slug: string, router: Ro
   };
 }
 
-export function replayHandlers(room: Room): Record<string, Handler> {
+export function replayHandlers(room: ManageContext): Record<string, Handler> {
   // One at a time: it may plan thousands of requests, and the gateway has others to serve.
-  const inTurn = makeTurns();
+  const inTurn = createMutationLock();
   return {
     manageReplayRouter: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);

@@ -14,34 +14,35 @@ import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import { type Change, change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
-import { type Names, namesFor } from "../known-names.ts";
-import { pageOf } from "../page.ts";
-import { countriesOf, known, orNull } from "../tenancy/policies.ts";
+import { type AuditDetails, commitWithAudit, findWorkspace, type ManageContext, type TenancyDeps } from "../deps.ts";
+import { type KnownNames, knownNamesFor } from "../known-names.ts";
+import { paginate } from "../page.ts";
+import { emptyToNull, parseCountries, requireKnown } from "../tenancy/policies.ts";
 import { routerSpecView, routerVersionView, routerView } from "../views.ts";
 
 const SLUG = /^[a-z0-9-]{1,64}$/;
 const ROUTERS_MAX = 1000;
 
-type Said = z.infer<typeof RouterPut>;
+type RouterInput = z.infer<typeof RouterPut>;
 
 /** A router as it was written down, made whole; `at` is where its fields stand in the body. */
-function routerSpecOf(said: Said, names: Names, at = ""): RouterSpec {
+function parseRouterSpec(said: RouterInput, names: KnownNames, at = ""): RouterSpec {
   const { floor } = said;
-  const models = (field: "models" | "fallback") => known(`${at}${field}`, "model", said[field] ?? [], names.models);
+  const models = (field: "models" | "fallback") =>
+    requireKnown(`${at}${field}`, "model", said[field] ?? [], names.models);
   return {
-    weights: weightsOf(said.weights ?? null, `${at}weights`),
+    weights: parseWeights(said.weights ?? null, `${at}weights`),
     floor: floor === undefined || floor === "none" ? null : floor,
     qualityFloor: said.quality_floor ?? null,
-    countries: orNull(countriesOf(`${at}countries`, said.countries ?? [])),
-    models: orNull(models("models")),
+    countries: emptyToNull(parseCountries(`${at}countries`, said.countries ?? [])),
+    models: emptyToNull(models("models")),
     fallback: models("fallback"),
     reasoningEffort: said.reasoning_effort ?? null,
     nodes: said.nodes ?? null,
   };
 }
 
-function weightsOf(said: NonNullable<Said["weights"]> | null, param: string): Weights {
+function parseWeights(said: NonNullable<RouterInput["weights"]> | null, param: string): Weights {
   if (said === null) return EVEN_WEIGHTS;
   const weights = { quality: said.quality ?? 0, cost: said.cost ?? 0, latency: said.latency ?? 0 };
   if (weights.quality + weights.cost + weights.latency === 0)
@@ -50,13 +51,13 @@ function weightsOf(said: NonNullable<Said["weights"]> | null, param: string): We
 }
 
 /** A router that is tried before it is saved; its version is 0, which none that is saved has. */
-export function unsavedRouter(room: Room, workspace: Workspace, slug: string, said: Said): Router {
-  demandSlug(slug);
-  const spec = routerSpecOf(said, namesFor(room, workspace.id), "spec.");
+export function unsavedRouter(room: ManageContext, workspace: Workspace, slug: string, said: RouterInput): Router {
+  requireSlug(slug);
+  const spec = parseRouterSpec(said, knownNamesFor(room, workspace.id), "spec.");
   return { workspaceId: workspace.id, slug, version: 0, createdAtMs: room.clock.nowMs(), spec };
 }
 
-function demandSlug(slug: string): void {
+function requireSlug(slug: string): void {
   if (!SLUG.test(slug))
     throw invalidValue("router", "write 1 to 64 lower-case letters, digits and hyphens as its slug");
 }
@@ -73,14 +74,14 @@ const historyOf = (deps: TenancyDeps, workspace: Workspace, slug: string): Promi
   deps.store.tenancy.routerHistory(workspace.id, slug);
 
 /** The next version of a router, in SQL first and then in the memory that the next request reads. */
-async function keepVersion(
+async function saveVersion(
   deps: TenancyDeps,
   workspace: Workspace,
   slug: string,
   spec: RouterSpec | null,
-  said: Pick<Change, "action" | "detail">,
+  said: Pick<AuditDetails, "action" | "detail">,
 ): Promise<RouterVersion> {
-  const head = await change(deps, async ({ tenancy }) => {
+  const head = await commitWithAudit(deps, async ({ tenancy }) => {
     const last = (await tenancy.routerHistory(workspace.id, slug))[0]?.version ?? 0;
     const next = { workspaceId: workspace.id, slug, version: last + 1, createdAtMs: deps.clock.nowMs() };
     await tenancy.saveRouterVersion({ ...next, spec });
@@ -100,7 +101,7 @@ async function putRouter(deps: TenancyDeps, workspace: Workspace, slug: string, 
       message: `Workspace ${workspace.slug} has ${ROUTERS_MAX} routers, which is the most: remove one first.`,
     });
   const was = before === undefined ? null : routerSpecView(before.spec);
-  const head = await keepVersion(deps, workspace, slug, spec, {
+  const head = await saveVersion(deps, workspace, slug, spec, {
     action: before === undefined ? "router.create" : "router.change",
     detail: { before: was, after: routerSpecView(spec) },
   });
@@ -110,22 +111,32 @@ async function putRouter(deps: TenancyDeps, workspace: Workspace, slug: string, 
 async function removeRouter(deps: TenancyDeps, workspace: Workspace, slug: string): Promise<RouterVersion> {
   const { spec } = findRouter(deps, workspace, slug);
   const detail = { before: routerSpecView(spec) };
-  return keepVersion(deps, workspace, slug, null, { action: "router.remove", detail });
+  return saveVersion(deps, workspace, slug, null, { action: "router.remove", detail });
 }
 
 /** Old versions are held against today's catalogue: what it no longer has cannot be chosen. */
-async function restoreRouter(deps: Room, workspace: Workspace, slug: string, version: number): Promise<Router> {
+async function restoreRouter(
+  deps: ManageContext,
+  workspace: Workspace,
+  slug: string,
+  version: number,
+): Promise<Router> {
   const versions = await historyOf(deps, workspace, slug);
   if (versions.length === 0) findRouter(deps, workspace, slug);
   const spec = versions.find((one) => one.version === version)?.spec;
   if (spec === undefined)
     throw invalidValue("version", `router ${slug} has the versions 1 to ${versions[0]?.version ?? 0}`);
   if (spec === null) throw invalidValue("version", `version ${version} removed the router: name one before it`);
-  known("version", "model", [...(spec.models ?? []), ...spec.fallback], namesFor(deps, workspace.id).models);
+  requireKnown(
+    "version",
+    "model",
+    [...(spec.models ?? []), ...spec.fallback],
+    knownNamesFor(deps, workspace.id).models,
+  );
   return putRouter(deps, workspace, slug, spec);
 }
 
-export function routerHandlers(room: Room): Record<string, Handler> {
+export function routerHandlers(room: ManageContext): Record<string, Handler> {
   const placeOf = ({ params }: Exchange) => ({
     workspace: findWorkspace(room, params["workspace"]),
     slug: params["router"] ?? "",
@@ -135,7 +146,7 @@ export function routerHandlers(room: Room): Record<string, Handler> {
       const { workspace } = placeOf(exchange);
       const { limit, cursor } = readQuery(exchange, PageQuery);
       const routers = room.directory.routers(workspace.id).map((router) => ({ ...router, id: router.slug }));
-      const { rows, next } = pageOf(routers, limit, cursor);
+      const { rows, next } = paginate(routers, limit, cursor);
       return { status: 200, json: { data: rows.map((router) => routerView(router, workspace)), next } };
     }),
     manageShowRouter: whole(async (exchange) => {
@@ -144,8 +155,8 @@ export function routerHandlers(room: Room): Record<string, Handler> {
     }),
     managePutRouter: whole(async (exchange) => {
       const { workspace, slug } = placeOf(exchange);
-      const spec = routerSpecOf(await readBody(exchange, RouterPut), namesFor(room, workspace.id));
-      demandSlug(slug);
+      const spec = parseRouterSpec(await readBody(exchange, RouterPut), knownNamesFor(room, workspace.id));
+      requireSlug(slug);
       const router = await room.inTurn(() => putRouter(room, findWorkspace(room, workspace.id), slug, spec));
       return { status: 200, json: routerView(router, workspace) };
     }),
@@ -161,7 +172,7 @@ export function routerHandlers(room: Room): Record<string, Handler> {
       if (versions.length === 0) findRouter(room, workspace, slug);
       // By number, whatever the clock did between two of them.
       const numbered = versions.map((row) => ({ row, id: slug, createdAtMs: row.version }));
-      const { rows, next } = pageOf(numbered, limit, cursor);
+      const { rows, next } = paginate(numbered, limit, cursor);
       return { status: 200, json: { data: rows.map(({ row }) => routerVersionView(row, workspace)), next } };
     }),
     manageRestoreRouter: whole(async (exchange) => {

@@ -6,13 +6,13 @@ import { OPEN_POLICY, type Policy } from "../../../domain/tenancy/policy.ts";
 import { isCidr } from "../../../kit/cidr.ts";
 import { parseIsoTimeMs } from "../../../kit/time.ts";
 import { short } from "../../printable.ts";
-import type { Names } from "../known-names.ts";
-import { policyChange } from "./policies.ts";
+import type { KnownNames } from "../known-names.ts";
+import { parsePolicyChange } from "./policies.ts";
 
 /** The settings of a key that its admins may choose and change. */
 export type KeySettings = Pick<ApiKey, "scopes" | "ipAllowlist" | "expiresAtMs" | "rpm" | "policy">;
 
-export const OPEN_SETTINGS: KeySettings = {
+export const UNRESTRICTED_SETTINGS: KeySettings = {
   scopes: null,
   ipAllowlist: null,
   expiresAtMs: null,
@@ -20,18 +20,18 @@ export const OPEN_SETTINGS: KeySettings = {
   policy: null,
 };
 
-type SaidSettings = Omit<z.infer<typeof KeyPatch>, "name">;
+type KeySettingsPatch = Omit<z.infer<typeof KeyPatch>, "name">;
 
 /** Only what was named; null and the empty list both lift a restriction. Of the policy it is the change. */
-export function settingsOf(said: SaidSettings, names: Names): Partial<KeySettings> {
+export function parseKeySettings(said: KeySettingsPatch, names: KnownNames): Partial<KeySettings> {
   return {
-    ...(said.scopes === undefined ? {} : { scopes: scopesOf(said.scopes) }),
-    ...(said.ip_allowlist === undefined ? {} : { ipAllowlist: allowlistOf(said.ip_allowlist) }),
-    ...(said.expires_at === undefined ? {} : { expiresAtMs: timeOf("expires_at", said.expires_at) }),
+    ...(said.scopes === undefined ? {} : { scopes: normalizeScopes(said.scopes) }),
+    ...(said.ip_allowlist === undefined ? {} : { ipAllowlist: parseAllowlist(said.ip_allowlist) }),
+    ...(said.expires_at === undefined ? {} : { expiresAtMs: parseTime("expires_at", said.expires_at) }),
     ...(said.rpm === undefined ? {} : { rpm: said.rpm }),
     ...(said.policy === undefined
       ? {}
-      : { policy: said.policy === null ? null : policyChange(said.policy, names, "policy.") }),
+      : { policy: said.policy === null ? null : parsePolicyChange(said.policy, names, "policy.") }),
   };
 }
 
@@ -54,11 +54,11 @@ export function keyPolicyAfter(before: Partial<Policy> | null, change: Partial<P
   return Object.keys(demands).length === 0 ? null : demands;
 }
 
-function scopesOf(scopes: readonly Scope[] | null): readonly Scope[] | null {
+function normalizeScopes(scopes: readonly Scope[] | null): readonly Scope[] | null {
   return scopes === null || scopes.length === 0 ? null : [...new Set(scopes)];
 }
 
-function allowlistOf(entries: readonly string[] | null): readonly string[] | null {
+function parseAllowlist(entries: readonly string[] | null): readonly string[] | null {
   if (entries === null || entries.length === 0) return null;
   const list = entries.map((entry) => entry.trim().toLowerCase());
   for (const entry of list) {
@@ -68,7 +68,7 @@ function allowlistOf(entries: readonly string[] | null): readonly string[] | nul
   return [...new Set(list)];
 }
 
-export function timeOf(param: string, text: string | null): number | null {
+export function parseTime(param: string, text: string | null): number | null {
   if (text === null) return null;
   const ms = parseIsoTimeMs(text);
   if (ms === undefined) throw invalidValue(param, `"${short(text)}" is not a time that exists`);

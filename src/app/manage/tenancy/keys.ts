@@ -3,15 +3,15 @@ import { type ApiKey, type Environment, KEY_PREFIXES, type KeyKind } from "../..
 import type { Member, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { randomToken, sha256Hex } from "../../../kit/secret.ts";
 import { short } from "../../printable.ts";
-import { type Change, change, findWorkspace, type TenancyDeps } from "../deps.ts";
-import { keySettingsView, stateNow } from "../views.ts";
-import { type KeySettings, keyPolicyAfter, OPEN_SETTINGS } from "./key-settings.ts";
+import { type AuditDetails, commitWithAudit, findWorkspace, type TenancyDeps } from "../deps.ts";
+import { keySettingsView, keyStateAt } from "../views.ts";
+import { type KeySettings, keyPolicyAfter, UNRESTRICTED_SETTINGS } from "./key-settings.ts";
 import { memberByEmail } from "./members.ts";
 
 export const GRACE_DEFAULT_MS = 7 * 86_400_000;
 
 /** A key and, this once, the secret it is called with; only the digest is kept. */
-export type Issued = { readonly key: ApiKey; readonly secret: string };
+export type IssuedKey = { readonly key: ApiKey; readonly secret: string };
 
 export type NewKey = {
   readonly name: string;
@@ -21,11 +21,11 @@ export type NewKey = {
   readonly settings?: Partial<KeySettings>;
 };
 
-export async function createKey(deps: TenancyDeps, workspace: Workspace, said: NewKey): Promise<Issued> {
+export async function createKey(deps: TenancyDeps, workspace: Workspace, said: NewKey): Promise<IssuedKey> {
   const owner = said.personal === null ? undefined : personalOwner(deps, workspace, said.personal);
   const waits = owner !== undefined && workspace.keyPolicy.approval;
-  const issued = mint(deps, {
-    ...OPEN_SETTINGS,
+  const issued = issueKey(deps, {
+    ...UNRESTRICTED_SETTINGS,
     ...said.settings,
     policy: keyPolicyAfter(null, said.settings?.policy ?? null),
     workspaceId: workspace.id,
@@ -36,7 +36,7 @@ export async function createKey(deps: TenancyDeps, workspace: Workspace, said: N
     state: waits ? "pending" : "active",
     rotatedFrom: null,
   });
-  await keep(deps, [issued.key], {
+  await saveKeys(deps, [issued.key], {
     action: "key.create",
     workspaceId: workspace.id,
     target: issued.key.id,
@@ -51,7 +51,7 @@ export async function createKey(deps: TenancyDeps, workspace: Workspace, said: N
 }
 
 function personalOwner(deps: TenancyDeps, workspace: Workspace, email: string): Member {
-  demandPersonalKeys(workspace);
+  requirePersonalKeys(workspace);
   const member = memberByEmail(deps, workspace, email);
   if (member !== undefined) return member;
   throw fault("not_allowed", {
@@ -60,7 +60,7 @@ function personalOwner(deps: TenancyDeps, workspace: Workspace, email: string): 
   });
 }
 
-function demandPersonalKeys(workspace: Workspace): void {
+function requirePersonalKeys(workspace: Workspace): void {
   if (workspace.keyPolicy.personalKeys) return;
   throw fault("not_allowed", {
     message: `Personal keys are switched off in ${workspace.slug}: switch them on first (gateway member policy ${workspace.slug} --personal-keys on).`,
@@ -68,10 +68,10 @@ function demandPersonalKeys(workspace: Workspace): void {
   });
 }
 
-function mint(
+function issueKey(
   deps: TenancyDeps,
   said: Omit<ApiKey, "id" | "digest" | "graceUntilMs" | "version" | "createdAtMs">,
-): Issued {
+): IssuedKey {
   const secret = `${prefixFor(said.kind, said.environment)}${randomToken(32)}`;
   const key: ApiKey = {
     ...said,
@@ -89,10 +89,10 @@ function prefixFor(kind: KeyKind, environment: Environment): string {
 }
 
 /** SQL first, together with the line about it, then the memory the next request reads. */
-async function keep(deps: TenancyDeps, keys: readonly ApiKey[], audit: Change): Promise<void> {
+async function saveKeys(deps: TenancyDeps, keys: readonly ApiKey[], audit: AuditDetails): Promise<void> {
   const createdAtMs = deps.clock.nowMs();
   const strict = keys.filter(({ policy }) => policy?.zeroDataRetention === true);
-  await change(deps, async ({ tenancy, captures }) => {
+  await commitWithAudit(deps, async ({ tenancy, captures }) => {
     await tenancy.saveKeys(keys);
     for (const { workspaceId, id, policy } of keys)
       await tenancy.savePolicyVersion({ workspaceId, keyId: id, createdAtMs, policy });
@@ -103,21 +103,24 @@ async function keep(deps: TenancyDeps, keys: readonly ApiKey[], audit: Change): 
   for (const { workspaceId, id } of strict) {
     // What was being written when the policy changed goes too.
     await deps.captures.settled();
-    await change(deps, async ({ captures }) => ({ answer: await captures.purgeKey(workspaceId, id), audit: null }));
+    await commitWithAudit(deps, async ({ captures }) => ({
+      answer: await captures.purgeKey(workspaceId, id),
+      audit: null,
+    }));
   }
 }
 
 /** The new key takes over everything but the secret; the old one keeps working until the grace ends. */
-export async function rotateKey(deps: TenancyDeps, old: ApiKey, graceMs: number): Promise<Issued> {
+export async function rotateKey(deps: TenancyDeps, old: ApiKey, graceMs: number): Promise<IssuedKey> {
   const nowMs = deps.clock.nowMs();
-  const state = stateNow(old, nowMs);
+  const state = keyStateAt(old, nowMs);
   if (state !== "active")
     throw fault("conflict", {
       message: `Key ${old.id} is ${state}: only an active key can be rotated. Create a new key instead.`,
     });
-  if (old.kind === "personal") demandPersonalKeys(findWorkspace(deps, old.workspaceId));
+  if (old.kind === "personal") requirePersonalKeys(findWorkspace(deps, old.workspaceId));
   const { workspaceId, memberId, name, kind, environment, scopes, ipAllowlist, expiresAtMs, rpm, policy } = old;
-  const issued = mint(deps, {
+  const issued = issueKey(deps, {
     workspaceId,
     memberId,
     name,
@@ -132,7 +135,7 @@ export async function rotateKey(deps: TenancyDeps, old: ApiKey, graceMs: number)
     rotatedFrom: old.id,
   });
   const graceUntilMs = nowMs + graceMs;
-  await keep(deps, [{ ...old, state: "deprecated", graceUntilMs, version: old.version + 1 }, issued.key], {
+  await saveKeys(deps, [{ ...old, state: "deprecated", graceUntilMs, version: old.version + 1 }, issued.key], {
     action: "key.rotate",
     workspaceId,
     target: old.id,
@@ -145,18 +148,18 @@ export async function rotateKey(deps: TenancyDeps, old: ApiKey, graceMs: number)
 export async function revokeKey(deps: TenancyDeps, key: ApiKey): Promise<ApiKey> {
   if (key.state === "revoked") return key;
   const revoked: ApiKey = { ...key, state: "revoked", version: key.version + 1 };
-  await keep(deps, [revoked], { action: "key.revoke", workspaceId: key.workspaceId, target: key.id });
+  await saveKeys(deps, [revoked], { action: "key.revoke", workspaceId: key.workspaceId, target: key.id });
   return revoked;
 }
 
 export async function approveKey(deps: TenancyDeps, key: ApiKey): Promise<ApiKey> {
   if (key.state !== "pending")
     throw fault("conflict", {
-      message: `Key ${key.id} is ${stateNow(key, deps.clock.nowMs())}: only a pending key can be approved.`,
+      message: `Key ${key.id} is ${keyStateAt(key, deps.clock.nowMs())}: only a pending key can be approved.`,
     });
-  demandPersonalKeys(findWorkspace(deps, key.workspaceId));
+  requirePersonalKeys(findWorkspace(deps, key.workspaceId));
   const approved: ApiKey = { ...key, state: "active", version: key.version + 1 };
-  await keep(deps, [approved], { action: "key.approve", workspaceId: key.workspaceId, target: key.id });
+  await saveKeys(deps, [approved], { action: "key.approve", workspaceId: key.workspaceId, target: key.id });
   return approved;
 }
 
@@ -167,7 +170,7 @@ export async function changeKey(deps: TenancyDeps, key: ApiKey, said: KeyChange)
     throw fault("conflict", { message: `Key ${key.id} is revoked and cannot be changed. Create a new key instead.` });
   const policy = said.policy === undefined ? key.policy : keyPolicyAfter(key.policy, said.policy);
   const changed: ApiKey = { ...key, ...said, policy, version: key.version + 1 };
-  await keep(deps, [changed], {
+  await saveKeys(deps, [changed], {
     action: "key.change",
     workspaceId: key.workspaceId,
     target: key.id,

@@ -10,10 +10,10 @@ import type { KeyPolicy, Member, Role, Workspace } from "../../../domain/tenancy
 import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import { type Changing, change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
-import { demandFreshToGive } from "../fresh-sign-in.ts";
-import { demandRank, ownOnly } from "../membership.ts";
-import { pageOf } from "../page.ts";
+import { type ChangeDeps, commitWithAudit, findWorkspace, type ManageContext, type TenancyDeps } from "../deps.ts";
+import { requireFreshSignInForRole } from "../fresh-sign-in.ts";
+import { ownMemberId, requireRoleAtLeast } from "../membership.ts";
+import { paginate } from "../page.ts";
 import { keyPolicyView, memberListedView, memberView } from "../views.ts";
 
 /** Members are known by their address, whatever its case. */
@@ -35,7 +35,7 @@ export function newMember({ ids, clock }: TenancyDeps, { id }: Workspace, email:
 }
 
 /** A seat that was only offered becomes the one that is given, and keeps its id. Answers the membership. */
-async function addMember(room: Room, workspace: Workspace, added: Member): Promise<Member> {
+async function addMember(room: ManageContext, workspace: Workspace, added: Member): Promise<Member> {
   const { email, role, pending } = added;
   const found = memberByEmail(room, workspace, email);
   if (found !== undefined && (pending || !found.pending))
@@ -43,9 +43,9 @@ async function addMember(room: Room, workspace: Workspace, added: Member): Promi
       message: `${short(email)} is a member of ${workspace.slug} already.`,
       param: "email",
     });
-  if (!pending) await demandProven(room, email);
+  if (!pending) await requireVerifiedEmail(room, email);
   const member: Member = found === undefined ? added : { ...found, role, pending };
-  await change(room, async ({ tenancy }) => {
+  await commitWithAudit(room, async ({ tenancy }) => {
     await tenancy.saveMember(member);
     const detail = { email, role };
     return { answer: null, audit: { action: "member.add", workspaceId: workspace.id, target: member.id, detail } };
@@ -62,7 +62,7 @@ const tokensOf = ({ directory }: Pick<TenancyDeps, "directory">, { workspaceId, 
  * Ends a membership, every personal key of it, every link to it that is open and every management token that they made.
  * Answers what ended.
  */
-export async function removeMember(deps: Changing & Pick<TenancyDeps, "directory">, member: Member) {
+export async function removeMember(deps: ChangeDeps & Pick<TenancyDeps, "directory">, member: Member) {
   const ended = deps.directory
     .keys(member.workspaceId)
     .filter((key) => key.memberId === member.id && key.state !== "revoked")
@@ -70,7 +70,7 @@ export async function removeMember(deps: Changing & Pick<TenancyDeps, "directory
   const tokens = tokensOf(deps, member);
   const gone = { revoked_keys: ended.map(({ id }) => id), removed_tokens: tokens.map(({ id }) => id) };
   const noLimits = noSpendLimits(member.workspaceId, "member", member.id);
-  const revoked_links = await change(deps, async ({ tenancy, limits, people }) => {
+  const revoked_links = await commitWithAudit(deps, async ({ tenancy, limits, people }) => {
     await limits.save(noLimits);
     if (ended.length > 0) await tenancy.saveKeys(ended);
     for (const { id } of tokens) await tenancy.removeToken(id);
@@ -90,7 +90,7 @@ export async function removeMember(deps: Changing & Pick<TenancyDeps, "directory
 
 async function changeKeyPolicy(deps: TenancyDeps, workspace: Workspace, said: Partial<KeyPolicy>) {
   const changed: Workspace = { ...workspace, keyPolicy: { ...workspace.keyPolicy, ...said } };
-  await change(deps, async ({ tenancy }) => {
+  await commitWithAudit(deps, async ({ tenancy }) => {
     await tenancy.saveWorkspace(changed);
     const detail = { before: keyPolicyView(workspace.keyPolicy), after: keyPolicyView(changed.keyPolicy) };
     const audit = { action: "key_policy.change", workspaceId: workspace.id, target: workspace.id, detail };
@@ -100,13 +100,13 @@ async function changeKeyPolicy(deps: TenancyDeps, workspace: Workspace, said: Pa
   return changed;
 }
 
-const othersThan = ({ directory }: Pick<TenancyDeps, "directory">, member: Member): Member[] =>
+const otherMembers = ({ directory }: Pick<TenancyDeps, "directory">, member: Member): Member[] =>
   directory.members(member.workspaceId).filter(({ id }) => id !== member.id);
 
 /** A workspace with members has an owner, always. */
-function demandAnotherOwner(deps: Pick<TenancyDeps, "directory">, member: Member): void {
+function requireAnotherOwner(deps: Pick<TenancyDeps, "directory">, member: Member): void {
   const owns = ({ role, pending }: Member) => role === "owner" && !pending;
-  if (!owns(member) || othersThan(deps, member).some(owns)) return;
+  if (!owns(member) || otherMembers(deps, member).some(owns)) return;
   const { slug } = findWorkspace(deps, member.workspaceId);
   throw fault("conflict", {
     message: `${member.email} is the only owner of ${slug}. Make someone else an owner first.`,
@@ -114,8 +114,8 @@ function demandAnotherOwner(deps: Pick<TenancyDeps, "directory">, member: Member
 }
 
 /** Whoever is alone in a workspace may leave it. */
-export function demandRemovable(deps: Pick<TenancyDeps, "directory">, member: Member): void {
-  if (othersThan(deps, member).length > 0) demandAnotherOwner(deps, member);
+export function requireRemovable(deps: Pick<TenancyDeps, "directory">, member: Member): void {
+  if (otherMembers(deps, member).length > 0) requireAnotherOwner(deps, member);
 }
 
 /**
@@ -124,12 +124,12 @@ export function demandRemovable(deps: Pick<TenancyDeps, "directory">, member: Me
  */
 async function changeRole(deps: TenancyDeps, member: Member, role: Role) {
   if (member.role === role) return { changed: member, removed_tokens: [] };
-  if (role !== "owner") demandAnotherOwner(deps, member);
+  if (role !== "owner") requireAnotherOwner(deps, member);
   const changed: Member = { ...member, role };
   const falls = !isAtLeast(role, member.role);
   const tokens = falls ? tokensOf(deps, member) : [];
   const removed_tokens = tokens.map(({ id }) => id);
-  await change(deps, async ({ tenancy, people }) => {
+  await commitWithAudit(deps, async ({ tenancy, people }) => {
     await tenancy.saveMember(changed);
     for (const id of removed_tokens) await tenancy.removeToken(id);
     const revoked_links =
@@ -154,7 +154,7 @@ function findMember(deps: TenancyDeps, workspace: Workspace, email: string): Mem
 }
 
 /** Members with the people behind them. Whoever is bound to `own` learns of the others only that they are there. */
-async function listed(room: Room, members: readonly Member[], own: string | undefined) {
+async function memberViews(room: ManageContext, members: readonly Member[], own: string | undefined) {
   const held = members.filter(({ pending }) => !pending);
   const people = await room.store.people.summariesByEmail(held.map(({ email }) => email));
   const byEmail = new Map(people.map((person) => [person.email, person]));
@@ -164,7 +164,7 @@ async function listed(room: Room, members: readonly Member[], own: string | unde
 }
 
 /** Who the operator adds has the seat at once, and so must be proven to be who they are. */
-async function demandProven(room: Room, email: string): Promise<void> {
+async function requireVerifiedEmail(room: ManageContext, email: string): Promise<void> {
   const [person] = await room.store.people.summariesByEmail([email]);
   if (person === undefined || person.emailVerified) return;
   throw fault("conflict", {
@@ -173,22 +173,22 @@ async function demandProven(room: Room, email: string): Promise<void> {
   });
 }
 
-export function memberHandlers(room: Room): Record<string, Handler> {
+export function memberHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageListMembers: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const { rows, next } = pageOf(room.directory.members(workspace.id), limit, cursor);
-      return { status: 200, json: { data: await listed(room, rows, ownOnly(exchange)), next } };
+      const { rows, next } = paginate(room.directory.members(workspace.id), limit, cursor);
+      return { status: 200, json: { data: await memberViews(room, rows, ownMemberId(exchange)), next } };
     }),
     manageAddMember: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { email, role } = await readBody(exchange, MemberAdd);
-      demandRank(exchange, role ?? "member");
+      requireRoleAtLeast(exchange, role ?? "member");
       const added = newMember(room, workspace, email, role ?? "member");
       // An admin draws nobody into a workspace, and does not learn whether there is an account.
       const asked = { ...added, offered: exchange.membership !== undefined };
-      demandFreshToGive(room, exchange, asked.role);
+      requireFreshSignInForRole(room, exchange, asked.role);
       const member = await room.inTurn(() => addMember(room, workspace, asked));
       return { status: 201, json: memberView(member) };
     }),
@@ -197,8 +197,8 @@ export function memberHandlers(room: Room): Record<string, Handler> {
       const email = exchange.params["email"] ?? "";
       return room.inTurn(async () => {
         const member = findMember(room, workspace, email);
-        demandRank(exchange, member.role);
-        demandRemovable(room, member);
+        requireRoleAtLeast(exchange, member.role);
+        requireRemovable(room, member);
         const gone = await removeMember(room, member);
         return { status: 200, json: { id: member.id, email: member.email, removed: true, ...gone } };
       });
@@ -208,15 +208,15 @@ export function memberHandlers(room: Room): Record<string, Handler> {
       const { role } = await readBody(exchange, MemberPatch);
       return room.inTurn(async () => {
         const member = findMember(room, workspace, exchange.params["email"] ?? "");
-        demandRank(exchange, member.role);
-        demandRank(exchange, role);
+        requireRoleAtLeast(exchange, member.role);
+        requireRoleAtLeast(exchange, role);
         // Whom the operator gives a role has the seat, also where it was only offered.
         if (exchange.membership === undefined && member.pending) {
-          demandFreshToGive(room, exchange, role);
+          requireFreshSignInForRole(room, exchange, role);
           const given = await addMember(room, workspace, { ...member, role, pending: false });
           return { status: 200, json: { ...memberView(given), removed_tokens: [] } };
         }
-        demandFreshToGive(room, exchange, role, member.role);
+        requireFreshSignInForRole(room, exchange, role, member.role);
         const { changed, removed_tokens } = await changeRole(room, member, role);
         return { status: 200, json: { ...memberView(changed), removed_tokens } };
       });

@@ -6,38 +6,47 @@ import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
 import { readBody } from "../../request-input.ts";
-import { change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
-import { type Names, namesFor } from "../known-names.ts";
+import { commitWithAudit, findWorkspace, type ManageContext, type TenancyDeps } from "../deps.ts";
+import { type KnownNames, knownNamesFor } from "../known-names.ts";
 import { policyView } from "../views.ts";
 
-type Said = z.infer<typeof PolicyPatch>;
+type PolicyInput = z.infer<typeof PolicyPatch>;
 
 /** Only what was named; `none`, null and the empty list lift a rule. `at` is where the fields stand in the body. */
-export function policyChange(said: Said, names: Names, at = ""): Partial<Policy> {
+export function parsePolicyChange(said: PolicyInput, names: KnownNames, at = ""): Partial<Policy> {
   const { floor, countries, blocked_providers, allowed_models } = said;
   return {
     ...(floor === undefined ? {} : { floor: floor === "none" ? null : floor }),
-    ...(countries === undefined ? {} : { countries: orNull(countriesOf(`${at}countries`, countries ?? [])) }),
+    ...(countries === undefined ? {} : { countries: emptyToNull(parseCountries(`${at}countries`, countries ?? [])) }),
     ...(said.zero_data_retention === undefined ? {} : { zeroDataRetention: said.zero_data_retention }),
     ...(said.no_training === undefined ? {} : { noTraining: said.no_training }),
     ...(blocked_providers === undefined
       ? {}
-      : { blockedProviders: known(`${at}blocked_providers`, "provider", blocked_providers ?? [], names.providers) }),
+      : {
+          blockedProviders: requireKnown(
+            `${at}blocked_providers`,
+            "provider",
+            blocked_providers ?? [],
+            names.providers,
+          ),
+        }),
     ...(allowed_models === undefined
       ? {}
-      : { allowedModels: orNull(known(`${at}allowed_models`, "model", allowed_models ?? [], names.models)) }),
+      : {
+          allowedModels: emptyToNull(requireKnown(`${at}allowed_models`, "model", allowed_models ?? [], names.models)),
+        }),
   };
 }
 
-export function orNull(list: readonly string[]): readonly string[] | null {
+export function emptyToNull(list: readonly string[]): readonly string[] | null {
   return list.length === 0 ? null : list;
 }
 
-export function countriesOf(param: string, codes: readonly string[]): readonly string[] {
-  return [...new Set(codes.map((code) => countryOf(param, code)))];
+export function parseCountries(param: string, codes: readonly string[]): readonly string[] {
+  return [...new Set(codes.map((code) => parseCountryCode(param, code)))];
 }
 
-export function countryOf(param: string, given: string): string {
+export function parseCountryCode(param: string, given: string): string {
   const code = given.toUpperCase();
   if (isCountry(code)) return code;
   throw invalidValue(param, `"${short(code)}" is not an ISO 3166-1 country code such as DE`);
@@ -53,7 +62,12 @@ function isCountry(code: string): boolean {
   return new Intl.Locale(`und-${code}`).region === code;
 }
 
-export function known(param: string, what: string, names: readonly string[], all: Names["models"]): readonly string[] {
+export function requireKnown(
+  param: string,
+  what: string,
+  names: readonly string[],
+  all: KnownNames["models"],
+): readonly string[] {
   for (const name of names)
     if (!all.has(name)) throw invalidValue(param, `the catalogue has no ${what} "${short(name)}"`);
   return [...new Set(names)];
@@ -67,7 +81,7 @@ async function changePolicy(deps: TenancyDeps, workspace: Workspace, demands: Pa
   const nowMs = deps.clock.nowMs();
   // Nothing is kept from now on, and nothing that was kept before stays.
   const isStricter = changed.policy.zeroDataRetention && !workspace.policy.zeroDataRetention;
-  const ended = await change(deps, async ({ tenancy, captures }) => {
+  const ended = await commitWithAudit(deps, async ({ tenancy, captures }) => {
     await tenancy.saveWorkspace(changed);
     await tenancy.savePolicyVersion({ workspaceId: id, keyId: null, createdAtMs: nowMs, policy: changed.policy });
     const ended = isStricter ? await captures.endAll(id, nowMs) : undefined;
@@ -86,7 +100,7 @@ async function changePolicy(deps: TenancyDeps, workspace: Workspace, demands: Pa
   return changed.policy;
 }
 
-export function policyHandlers(room: Room): Record<string, Handler> {
+export function policyHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageShowPolicy: whole(async (exchange) => ({
       status: 200,
@@ -94,7 +108,7 @@ export function policyHandlers(room: Room): Record<string, Handler> {
     })),
     manageChangePolicy: whole(async (exchange) => {
       const { id } = findWorkspace(room, exchange.params["workspace"]);
-      const demands = policyChange(await readBody(exchange, PolicyPatch), namesFor(room, id));
+      const demands = parsePolicyChange(await readBody(exchange, PolicyPatch), knownNamesFor(room, id));
       const policy = await room.inTurn(() => changePolicy(room, findWorkspace(room, id), demands));
       return { status: 200, json: policyView(policy) };
     }),

@@ -4,18 +4,18 @@ import type { AuditEntry } from "../../../domain/record/audit.ts";
 import { OPEN_POLICY, type PolicyVersion } from "../../../domain/tenancy/policy.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
-import { findWorkspace, type Room } from "../deps.ts";
-import { pageOf } from "../page.ts";
+import { findWorkspace, type ManageContext } from "../deps.ts";
+import { paginate } from "../page.ts";
 import { isoTime, policyView } from "../views.ts";
 
 /** More changes of one policy than anybody makes. */
 const LINES_MAX = 10_000;
 
 /** Who made which version. The audit log knows: a change that changed something wrote both together. */
-async function makersOf(room: Room, workspaceId: string, versions: readonly PolicyVersion[]) {
+async function authorsOf(room: ManageContext, workspaceId: string, versions: readonly PolicyVersion[]) {
   const linesOf = async (action: string) =>
     (await room.store.audit.list({ workspaceId, action }, LINES_MAX, null)).rows;
-  const changes = (await linesOf("policy.change")).filter(changedSomething);
+  const changes = (await linesOf("policy.change")).filter(isChange);
   const first = (await linesOf("workspace.create")).at(-1);
   const makers = new Map<number, string>();
   for (const [at, { version, createdAtMs }] of versions.toSorted((a, b) => b.version - a.version).entries()) {
@@ -26,20 +26,20 @@ async function makersOf(room: Room, workspaceId: string, versions: readonly Poli
   return makers;
 }
 
-function changedSomething({ detail }: AuditEntry): boolean {
+function isChange({ detail }: AuditEntry): boolean {
   return !isDeepStrictEqual(detail["before"], detail["after"]);
 }
 
-export function policyVersionHandlers(room: Room): Record<string, Handler> {
+export function policyVersionHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageListPolicyVersions: whole(async (exchange) => {
       const { id } = findWorkspace(room, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
       const versions = (await room.store.tenancy.policyHistory(id)).filter(({ keyId }) => keyId === null);
-      const makers = await makersOf(room, id, versions);
+      const makers = await authorsOf(room, id, versions);
       // By number, whatever the clock did between two of them.
       const numbered = versions.map((row) => ({ row, id, createdAtMs: row.version }));
-      const { rows, next } = pageOf(numbered, limit, cursor);
+      const { rows, next } = paginate(numbered, limit, cursor);
       const data = rows.map(({ row: { version, createdAtMs, policy } }) => ({
         version,
         created_at: isoTime(createdAtMs),

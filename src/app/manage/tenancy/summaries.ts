@@ -6,18 +6,18 @@ import { dayName, spanOf } from "../../../kit/calendar.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
-import type { Room } from "../deps.ts";
+import type { ManageContext } from "../deps.ts";
 import { walletView } from "../money/wallets.ts";
-import { pageOf } from "../page.ts";
+import { paginate } from "../page.ts";
 import { isoTime } from "../views.ts";
 
-type View = z.infer<typeof SummaryList>["data"][number];
+type SummaryView = z.infer<typeof SummaryList>["data"][number];
 
-function isNamed({ slug, name, id }: Workspace, search: string): boolean {
+function matchesSearch({ slug, name, id }: Workspace, search: string): boolean {
   return [slug, name, id].some((text) => text.toLowerCase().includes(search.toLowerCase()));
 }
 
-async function summaryOf(room: Room, workspace: Workspace, spentNanos: bigint): Promise<View> {
+async function summaryOf(room: ManageContext, workspace: Workspace, spentNanos: bigint): Promise<SummaryView> {
   const { id, slug, name, createdAtMs } = workspace;
   const nowMs = room.clock.nowMs();
   const members = room.directory.members(id);
@@ -38,18 +38,18 @@ async function summaryOf(room: Room, workspace: Workspace, spentNanos: bigint): 
   };
 }
 
-export function summaryHandlers(room: Room): Record<string, Handler> {
+export function summaryHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageSummarizeWorkspaces: whole(async (exchange) => {
       const { limit, cursor, search } = readQuery(exchange, SummaryQuery);
-      const all = room.directory.workspaces().filter((one) => search === undefined || isNamed(one, search));
-      const { rows, next } = pageOf(all, limit, cursor);
-      await room.caughtUp();
+      const all = room.directory.workspaces().filter((one) => search === undefined || matchesSearch(one, search));
+      const { rows, next } = paginate(all, limit, cursor);
+      await room.awaitIngest();
       const spent = new Map<string, bigint>();
       const monthStart = dayName(spanOf("month", room.clock.nowMs()).firstDay);
       for (const { workspaceId, nanos } of await room.store.rollups.spentSince(monthStart))
         spent.set(workspaceId, (spent.get(workspaceId) ?? 0n) + nanos);
-      const data: View[] = [];
+      const data: SummaryView[] = [];
       // One after the other: a page of many workspaces must not keep the store from everybody else.
       for (const workspace of rows) data.push(await summaryOf(room, workspace, spent.get(workspace.id) ?? 0n));
       return { status: 200, json: { data, next } };

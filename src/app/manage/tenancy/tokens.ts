@@ -8,11 +8,11 @@ import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
 import { readBody, readQuery } from "../../request-input.ts";
 import { actorName } from "../acting.ts";
-import { type Changing, change, findWorkspace, type Room } from "../deps.ts";
-import { demandFreshToGive } from "../fresh-sign-in.ts";
-import { pageOf } from "../page.ts";
+import { type ChangeDeps, commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
+import { requireFreshSignInForRole } from "../fresh-sign-in.ts";
+import { paginate } from "../page.ts";
 import { isoTime } from "../views.ts";
-import { timeOf } from "./key-settings.ts";
+import { parseTime } from "./key-settings.ts";
 
 const TOKEN_BYTES = 32;
 /** Far more than a workspace has programs; without it one could fill the memory. */
@@ -29,9 +29,9 @@ function tokenView(token: ManagementToken) {
   };
 }
 
-type Asked = Pick<ManagementToken, "name" | "access" | "expiresAtMs">;
+type TokenInput = Pick<ManagementToken, "name" | "access" | "expiresAtMs">;
 
-async function createToken(room: Room, workspace: Workspace, asked: Asked) {
+async function createToken(room: ManageContext, workspace: Workspace, asked: TokenInput) {
   if (room.directory.tokens.inWorkspace(workspace.id).length >= TOKENS_MAX)
     throw fault("conflict", { message: `A workspace has at most ${TOKENS_MAX} management tokens: remove one first.` });
   const secret = `${TOKEN_PREFIX}${randomToken(TOKEN_BYTES)}`;
@@ -43,7 +43,7 @@ async function createToken(room: Room, workspace: Workspace, asked: Asked) {
     createdAtMs: room.clock.nowMs(),
     createdBy: actorName(),
   };
-  await change(room, async ({ tenancy }) => {
+  await commitWithAudit(room, async ({ tenancy }) => {
     await tenancy.addToken(token);
     const { id, name, access } = token;
     const detail = { name, access, expires_at: tokenView(token).expires_at };
@@ -53,7 +53,7 @@ async function createToken(room: Room, workspace: Workspace, asked: Asked) {
   return { ...tokenView(token), token: secret };
 }
 
-function findToken(room: Room, workspace: Workspace, id: string): ManagementToken {
+function findToken(room: ManageContext, workspace: Workspace, id: string): ManagementToken {
   const token = room.directory.tokens.find(id);
   if (token?.workspaceId === workspace.id) return token;
   throw fault("not_found", { message: `Workspace ${workspace.slug} has no management token "${short(id)}".` });
@@ -61,12 +61,12 @@ function findToken(room: Room, workspace: Workspace, id: string): ManagementToke
 
 /** A line in the log of its workspace says it; `why` goes along. */
 export async function removeToken(
-  deps: Changing & Pick<Room, "directory">,
+  deps: ChangeDeps & Pick<ManageContext, "directory">,
   { id, workspaceId, name }: ManagementToken,
   why: object = {},
   actor = actorName(),
 ): Promise<void> {
-  await change(deps, async ({ tenancy }) => {
+  await commitWithAudit(deps, async ({ tenancy }) => {
     await tenancy.removeToken(id);
     return {
       answer: null,
@@ -76,21 +76,21 @@ export async function removeToken(
   deps.directory.tokens.remove(id);
 }
 
-export function tokenHandlers(room: Room): Record<string, Handler> {
+export function tokenHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageListTokens: whole(async (exchange) => {
       const workspace = findWorkspace(room, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const { rows, next } = pageOf(room.directory.tokens.inWorkspace(workspace.id), limit, cursor);
+      const { rows, next } = paginate(room.directory.tokens.inWorkspace(workspace.id), limit, cursor);
       return { status: 200, json: { data: rows.map(tokenView), next } };
     }),
     manageCreateToken: whole(async (exchange) => {
       const { id } = findWorkspace(room, exchange.params["workspace"]);
       const { name, access, expires_at } = await readBody(exchange, TokenCreate);
-      const expiresAtMs = timeOf("expires_at", expires_at ?? null);
+      const expiresAtMs = parseTime("expires_at", expires_at ?? null);
       const asked = { name, access, expiresAtMs };
       // One that writes does what an admin may.
-      if (access === "write") demandFreshToGive(room, exchange, "admin");
+      if (access === "write") requireFreshSignInForRole(room, exchange, "admin");
       const json = await room.inTurn(() => createToken(room, findWorkspace(room, id), asked));
       return { status: 201, json };
     }),

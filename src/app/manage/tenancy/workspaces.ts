@@ -7,14 +7,14 @@ import { OPEN_POLICY } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type Exchange, type Handler, whole } from "../../exchange.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import { change, findWorkspace, type Room, type TenancyDeps } from "../deps.ts";
-import { seatOf } from "../membership.ts";
-import { pageOf } from "../page.ts";
+import { commitWithAudit, findWorkspace, type ManageContext, type TenancyDeps } from "../deps.ts";
+import { membershipOf } from "../membership.ts";
+import { paginate } from "../page.ts";
 import { workspaceView } from "../views.ts";
 import { newMember } from "./members.ts";
 
 /** As the audit log calls it. */
-const CREATED = "workspace.create";
+const CREATE_ACTION = "workspace.create";
 
 export type NewWorkspace = { readonly slug: string; readonly name: string; readonly currency: string };
 
@@ -40,14 +40,14 @@ export async function createWorkspace(deps: TenancyDeps, said: NewWorkspace, ema
     keyPolicy: { personalKeys: false, approval: false },
   };
   const owner = email === undefined ? undefined : newMember(deps, workspace, email, "owner");
-  await change(deps, async ({ tenancy }) => {
+  await commitWithAudit(deps, async ({ tenancy }) => {
     await tenancy.saveWorkspace(workspace);
     const { id: workspaceId, createdAtMs, policy } = workspace;
     await tenancy.savePolicyVersion({ workspaceId, keyId: null, createdAtMs, policy });
     if (owner !== undefined) await tenancy.saveMember(owner);
     const { slug, name, currency } = said;
     const detail = { slug, name, currency, ...(owner === undefined ? {} : { owner: owner.email }) };
-    const audit = { action: CREATED, workspaceId: workspace.id, target: workspace.id, detail };
+    const audit = { action: CREATE_ACTION, workspaceId: workspace.id, target: workspace.id, detail };
     return { answer: null, audit };
   });
   deps.directory.putWorkspace(workspace);
@@ -58,7 +58,7 @@ export async function createWorkspace(deps: TenancyDeps, said: NewWorkspace, ema
 async function renameWorkspace(deps: TenancyDeps, workspace: Workspace, name: string): Promise<Workspace> {
   if (workspace.name === name) return workspace;
   const renamed: Workspace = { ...workspace, name };
-  await change(deps, async ({ tenancy }) => {
+  await commitWithAudit(deps, async ({ tenancy }) => {
     await tenancy.saveWorkspace(renamed);
     const { id } = workspace;
     const detail = { before: workspace.name, after: name };
@@ -69,22 +69,25 @@ async function renameWorkspace(deps: TenancyDeps, workspace: Workspace, name: st
 }
 
 /** The operator sees all of them, others those in which they have a seat. */
-function workspacesOf(room: Room, { actor }: Exchange): Workspace[] {
+function workspacesOf(room: ManageContext, { actor }: Exchange): Workspace[] {
   const all = room.directory.workspaces();
   if (actor === undefined || isOperatorActor(actor)) return all;
-  return all.filter(({ id }) => seatOf(room, actor, id) !== undefined);
+  return all.filter(({ id }) => membershipOf(room, actor, id) !== undefined);
 }
 
 /** People create one of their own: whoever signs up must not fill the gateway, also not by leaving what they made. */
-export async function hasCreated({ audit }: { audit: Pick<AuditStore, "list"> }, email: string): Promise<boolean> {
-  return (await audit.list({ actor: email, action: CREATED }, 1, null)).rows.length > 0;
+export async function hasCreatedWorkspace(
+  { audit }: { audit: Pick<AuditStore, "list"> },
+  email: string,
+): Promise<boolean> {
+  return (await audit.list({ actor: email, action: CREATE_ACTION }, 1, null)).rows.length > 0;
 }
 
 /** People may only where the operator said so. */
-async function demandCreator(room: Room, { actor }: Exchange): Promise<void> {
+async function requireCreator(room: ManageContext, { actor }: Exchange): Promise<void> {
   if (actor === undefined || isOperatorActor(actor)) return;
-  if (actor.is === "person" && room.peopleCreateWorkspaces) {
-    if (!(await hasCreated(room.store, actor.person.email))) return;
+  if (actor.is === "person" && room.usersMayCreateWorkspaces) {
+    if (!(await hasCreatedWorkspace(room.store, actor.person.email))) return;
     throw fault("insufficient_role", {
       message: "You have created a workspace already. Ask the operator of this gateway for another one.",
     });
@@ -94,18 +97,18 @@ async function demandCreator(room: Room, { actor }: Exchange): Promise<void> {
   });
 }
 
-export function workspaceHandlers(room: Room): Record<string, Handler> {
+export function workspaceHandlers(room: ManageContext): Record<string, Handler> {
   return {
     manageListWorkspaces: whole(async (exchange) => {
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const { rows, next } = pageOf(workspacesOf(room, exchange), limit, cursor);
+      const { rows, next } = paginate(workspacesOf(room, exchange), limit, cursor);
       return { status: 200, json: { data: rows.map(workspaceView), next } };
     }),
     manageCreateWorkspace: whole(async (exchange) => {
-      await demandCreator(room, exchange);
+      await requireCreator(room, exchange);
       const { slug, name, currency } = await readBody(exchange, WorkspaceCreate);
       const workspace = await room.inTurn(async () => {
-        await demandCreator(room, exchange);
+        await requireCreator(room, exchange);
         const owner = exchange.actor?.is === "person" ? exchange.actor.person.email : undefined;
         return createWorkspace(room, { slug, name: name ?? slug, currency: currency ?? "EUR" }, owner);
       });

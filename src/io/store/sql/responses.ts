@@ -136,7 +136,7 @@ type Work = Pick<ResponseStore, "made" | "finish" | "appendEvents">;
 /** What the work on a response has made. */
 function responseWork({ db, held = sql`` }: ResponseEngine, rows: SealedRows, bytes: StoredBytes): Work {
   return {
-    async made(place, answer) {
+    async saveCompleted(place, answer) {
       const sealed = await rows.seal(place, "made", contentOf(answer));
       const grown = await db.transaction().execute(async (transaction) => {
         const before = await sizesOf(transaction, [place.id]);
