@@ -3,12 +3,12 @@ import { type SseFrame, SseReader } from "../../kit/sse.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
 import type { AudioPiece } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
+import { Base64FieldExtractor } from "./base64-field-extractor.ts";
 import type { AudioExtractor } from "./wire-format.ts";
 
-/** A whole text in one event is long; minutes of raw samples in one are longer. */
+/** One event may carry minutes of raw samples in base64. */
 const EVENT_MAX_CHARS = 64 * 1024 * 1024;
 
-/** What one event means. */
 export type SpeechEvent =
   | { readonly is: "audio"; readonly base64: string; readonly mediaType?: string | undefined }
   | { readonly is: "done" }
@@ -16,22 +16,22 @@ export type SpeechEvent =
   | { readonly is: "garbage"; readonly why: string }
   | { readonly is: "nothing" };
 
-/** Figures and id come with any event, before or with the last. */
+/** Usage and upstream id may arrive with any event, up to and including the last. */
 export type SpeechEventDecoder = {
   decode(event: JsonObject): readonly SpeechEvent[];
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
 };
 
-/** Audio in server-sent events, each with a piece of it in base64. */
+/** Extracts base64 audio from a server-sent event stream. */
 export class SseAudioExtractor implements AudioExtractor {
   readonly #frames = new SseReader(EVENT_MAX_CHARS);
   readonly #decoder: SpeechEventDecoder;
   #isDone = false;
   mediaType: string | undefined;
 
-  constructor(reading: SpeechEventDecoder) {
-    this.#decoder = reading;
+  constructor(decoder: SpeechEventDecoder) {
+    this.#decoder = decoder;
   }
 
   get usage(): Usage | undefined {
@@ -71,5 +71,62 @@ export class SseAudioExtractor implements AudioExtractor {
       }
     }
     return { is: "audio", bytes: Buffer.concat(parts) };
+  }
+}
+
+/** Limit for the JSON text around the audio field. */
+const REST_MAX_CHARS = 256 * 1024;
+
+/** Extracts base64 audio from one JSON object while the object is still arriving. */
+export class JsonAudioExtractor implements AudioExtractor {
+  readonly #field: Base64FieldExtractor;
+  readonly #decoder: SpeechEventDecoder;
+  readonly #mediaTypeIn: (rest: string) => string | undefined;
+  readonly isComplete = true;
+  mediaType: string | undefined;
+
+  /** `mediaTypeIn` finds the audio's media type in the JSON text that precedes it. */
+  constructor(field: string, decoder: SpeechEventDecoder, mediaTypeIn: (rest: string) => string | undefined) {
+    this.#field = new Base64FieldExtractor(field, REST_MAX_CHARS);
+    this.#decoder = decoder;
+    this.#mediaTypeIn = mediaTypeIn;
+  }
+
+  get usage(): Usage | undefined {
+    return this.#decoder.usage;
+  }
+
+  get upstreamId(): string | null {
+    return this.#decoder.upstreamId;
+  }
+
+  push(chunk: Buffer): AudioPiece {
+    const bytes = this.#field.push(chunk);
+    const { rest } = this.#field;
+    if (rest === undefined) return { is: "garbage", why: "not an answer of its format" };
+    if (bytes.length > 0 && this.mediaType === undefined) this.mediaType = this.#mediaTypeIn(rest);
+    return { is: "audio", bytes };
+  }
+
+  end(): AudioPiece {
+    const body = tryParseJsonObject(this.#field.rest ?? "");
+    if (body === undefined) return { is: "garbage", why: "not one whole JSON object" };
+    for (const piece of this.#decoder.decode(body)) if (piece.is === "problem" || piece.is === "garbage") return piece;
+    return { is: "audio", bytes: Buffer.alloc(0) };
+  }
+}
+
+/** Passes a response body through whose bytes are the audio itself. */
+export class RawAudioExtractor implements AudioExtractor {
+  readonly usage = undefined;
+  readonly upstreamId = null;
+  readonly mediaType = undefined;
+
+  push(chunk: Buffer): AudioPiece {
+    return { is: "audio", bytes: chunk };
+  }
+
+  end(): AudioPiece {
+    return { is: "audio", bytes: Buffer.alloc(0) };
   }
 }

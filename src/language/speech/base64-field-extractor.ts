@@ -1,4 +1,4 @@
-/** Decodes base64 that comes in pieces, cut anywhere. */
+/** Decodes base64 that arrives in pieces, split anywhere. */
 class Base64Decoder {
   #remainder = "";
 
@@ -23,8 +23,8 @@ const NAME_MAX_CHARS = 64;
 const WHITESPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
- * Takes base64 out of a JSON text while it comes: the values of one field are decoded as they pass, and the rest of the
- * text is kept, with nothing in their place. So a whole answer of a provider need not be there before its audio flows.
+ * Extracts base64 values of one field from a JSON text while it arrives, so audio flows before the response is
+ * complete. The rest of the text is retained, with an empty string in place of each value.
  */
 export class Base64FieldExtractor {
   readonly #field: string;
@@ -41,7 +41,7 @@ export class Base64FieldExtractor {
     this.#restMax = restMax;
   }
 
-  /** The JSON text without the values of the field; undefined when it is longer than such a text may be. */
+  /** The JSON text without the field's values; undefined when it exceeds the limit. */
   get rest(): string | undefined {
     if (this.#rest.length > this.#restMax) return undefined;
     return Buffer.from(this.#rest, "latin1").toString("utf8");
@@ -97,14 +97,14 @@ export class Base64FieldExtractor {
     return to + 1;
   }
 
-  /** Some writers of JSON escape the slash, others every sign that means something in HTML. */
+  /** JSON writers may escape the slash, or any character that is special in HTML. */
   #readEscape(chunk: Buffer, at: number, decoded: Buffer[]): number {
     const text = `${this.#escape ?? ""}${chunk.toString("latin1", at, at + 1)}`;
     const isOver = text.startsWith("u") ? text.length === 5 : true;
     this.#escape = isOver ? undefined : text;
     if (!isOver) return at + 1;
-    const sign = text === "/" ? "/" : String.fromCharCode(Number.parseInt(text.slice(1), 16));
-    if (/[\w+/=-]/.test(sign) && (text === "/" || text.length === 5)) decoded.push(this.#decoder.push(sign));
+    const character = text === "/" ? "/" : String.fromCharCode(Number.parseInt(text.slice(1), 16));
+    if (/[\w+/=-]/.test(character) && (text === "/" || text.length === 5)) decoded.push(this.#decoder.push(character));
     return at + 1;
   }
 }

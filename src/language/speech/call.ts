@@ -1,7 +1,7 @@
 import type { AudioFormat } from "../audio/meter.ts";
 import { PLAUSIBLE_FACTOR } from "../canon/usage-plausibility.ts";
 
-/** A text to be spoken, as it was asked for. */
+/** The canonical speech request. */
 export type SpeechCall = {
   readonly input: string;
   readonly voice: string;
@@ -10,7 +10,6 @@ export type SpeechCall = {
   readonly instructions?: string | undefined;
 };
 
-/** How a caller hears the bytes called. */
 export const CONTENT_TYPES: Readonly<Record<AudioFormat, string>> = {
   mp3: "audio/mpeg",
   opus: "audio/opus",
@@ -24,7 +23,7 @@ const HIGH_SURROGATE_MIN = 0xd800;
 const LOW_SURROGATE_MIN = 0xdc00;
 const LOW_SURROGATE_MAX = 0xdfff;
 
-/** Unicode code points: two halves of one character are one, a half without its other is one as well. */
+/** Counts Unicode code points: a surrogate pair is one, an unpaired surrogate is one as well. */
 export function countCodePoints(text: string): number {
   let points = text.length;
   for (let at = 1; at < text.length; at += 1) {
@@ -36,17 +35,16 @@ export function countCodePoints(text: string): number {
   return points;
 }
 
-/** Slower than anybody reads, in any script; what is reserved is given back. */
+/** Slower than any speech in any script: the hold must cover the longest result. */
 const SLOWEST_CHARACTERS_PER_SECOND = 3;
 const PAUSE_ALLOWANCE_SECONDS = 5;
-/** More than any provider counts for a second of audio. */
+/** Upper bound over all providers. */
 const TOKENS_PER_SECOND_MAX = 32;
-/** Fewer than any provider counts: what is billed of a second whose tokens nobody told. */
+/** Lower bound over all providers: billed when a provider reports no usage. */
 const TOKENS_PER_SECOND_MIN = 20;
-/** What readers make of a text usually. */
 const TYPICAL_CHARACTERS_PER_SECOND = 15;
 
-/** The longest that a text can take to be said. */
+/** The longest that speech of a text can last. */
 export function maxSpeechSeconds(characters: number, speed = 1): number {
   return Math.ceil((characters / SLOWEST_CHARACTERS_PER_SECOND + PAUSE_ALLOWANCE_SECONDS) / Math.min(1, speed));
 }
@@ -55,27 +53,26 @@ export function maxAudioTokens(seconds: number): number {
   return seconds * TOKENS_PER_SECOND_MAX;
 }
 
-/** What is reserved is what a text can take; many times that, and a minute, is no speech of it any more. */
 const IMPLAUSIBLE_EXTRA_SECONDS = 60;
 
-/** The end of what is listened to: audio without an end, or whose headers make it seem so, is nobody's answer. */
+/** Audio longer than this is rejected: an endless stream, or headers that make it seem so. */
 export function implausibleSeconds(characters: number, speed?: number): number {
   return PLAUSIBLE_FACTOR * maxSpeechSeconds(characters, speed) + IMPLAUSIBLE_EXTRA_SECONDS;
 }
 
-/** More tokens than bytes, and many more: nobody counts so, and nobody is billed by it. */
+/** Input usage above this is implausible and is not billed. */
 export function implausibleInputTokens({ input, instructions = "" }: SpeechCall): number {
   return PLAUSIBLE_FACTOR * (Buffer.byteLength(input) + Buffer.byteLength(instructions) + IMPLAUSIBLE_EXTRA_BYTES);
 }
 
 const IMPLAUSIBLE_EXTRA_BYTES = 256;
 
-/** What a text usually takes: endpoints are compared by it. */
+/** Used to compare endpoints. */
 export function expectedSpeechSeconds(characters: number, speed = 1): number {
   return Math.max(1, Math.round(characters / TYPICAL_CHARACTERS_PER_SECOND / speed));
 }
 
-/** The tokens of audio that came without any figures; in favour of who pays. */
+/** Tokens billed when the provider reported none; a lower bound, in the payer's favour. */
 export function minAudioTokens(seconds: number): number {
   return Math.floor(seconds * TOKENS_PER_SECOND_MIN);
 }

@@ -2,11 +2,15 @@ import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { IMPLAUSIBLE_TOKENS, latestUsage, type Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/gemini/upstream/errors.ts";
 import { decodeUsage } from "../dialects/gemini/upstream/usage.ts";
-import { type SpeechEvent, type SpeechEventDecoder, SseAudioExtractor } from "./audio-extractors.ts";
-import { JsonAudioExtractor } from "./whole.ts";
+import {
+  JsonAudioExtractor,
+  type SpeechEvent,
+  type SpeechEventDecoder,
+  SseAudioExtractor,
+} from "./audio-extractors.ts";
 import { hasContentType, type SpeechWireFormat } from "./wire-format.ts";
 
-/** Gemini's format: a model that writes audio. The bytes are raw samples, and the media type tells their rate. */
+/** Gemini's generateContent with audio output: raw samples whose rate is in the media type. */
 export const geminiSpeech: SpeechWireFormat = {
   auth: "x-goog-api-key",
   path: ({ upstreamModel, canStream }) =>
@@ -18,24 +22,24 @@ export const geminiSpeech: SpeechWireFormat = {
       speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName: voice } } },
     },
   }),
-  accept: (_ask, { canStream }) => (canStream ? "text/event-stream" : "application/json"),
+  accept: (_call, { canStream }) => (canStream ? "text/event-stream" : "application/json"),
   createExtractor(headers) {
-    const candidates = new GeminiSpeechDecoder();
-    if (hasContentType(headers, "text/event-stream")) return new SseAudioExtractor(candidates);
-    return new JsonAudioExtractor("data", candidates, lastMediaTypeIn);
+    const decoder = new GeminiSpeechDecoder();
+    if (hasContentType(headers, "text/event-stream")) return new SseAudioExtractor(decoder);
+    return new JsonAudioExtractor("data", decoder, lastMediaTypeIn);
   },
   decodeProblem,
 };
 
-/** The last one that stands before the audio. */
+/** The audio belongs to the last media type that precedes it. */
 function lastMediaTypeIn(rest: string): string | undefined {
   return [...rest.matchAll(/"mime_?[tT]ype"\s*:\s*"([^"\\]{1,200})"/g)].at(-1)?.[1];
 }
 
-/** Reasons that a model has to stop with what it was to say said. */
+/** Finish reasons after which the audio is complete. */
 const COMPLETE_FINISH_REASONS: ReadonlySet<string> = new Set(["STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED"]);
 
-/** Reads whole answers and chunks of a stream: they have the same shape. */
+/** Decodes both complete responses and stream chunks: they have the same shape. */
 class GeminiSpeechDecoder implements SpeechEventDecoder {
   usage: Usage | undefined;
   upstreamId: string | null = null;
@@ -48,17 +52,17 @@ class GeminiSpeechDecoder implements SpeechEventDecoder {
     if (typeof blocked === "string") return [garbageEvent(`the provider blocked the text (${blocked})`)];
     const [candidate] = Array.isArray(event["candidates"]) ? event["candidates"].filter(isJsonObject) : [];
     if (candidate === undefined) return [];
-    const pieces: SpeechEvent[] = partsOf(candidate).flatMap(audioEvents);
+    const events: SpeechEvent[] = partsOf(candidate).flatMap(audioEvents);
     const reason = candidate["finishReason"];
-    if (typeof reason !== "string") return pieces;
+    if (typeof reason !== "string") return events;
     return [
-      ...pieces,
+      ...events,
       COMPLETE_FINISH_REASONS.has(reason) ? { is: "done" } : garbageEvent(`the provider stopped speaking (${reason})`),
     ];
   }
 }
 
-/** The text is the caller's, so another endpoint may well speak it. */
+/** Garbage instead of a problem: another endpoint may accept the same text. */
 function garbageEvent(why: string): SpeechEvent {
   return { is: "garbage", why };
 }
@@ -74,7 +78,7 @@ function audioEvents(part: JsonObject): readonly SpeechEvent[] {
   return [{ is: "audio", base64: inline["data"], mediaType: typeof mediaType === "string" ? mediaType : undefined }];
 }
 
-/** Servers do not always say of what kind the tokens are; a model that only speaks wrote nothing else. */
+/** Counts all output as audio: servers do not always report the modality, and a speech model produces nothing else. */
 function outputAsAudio(usage: Usage | undefined): Usage | undefined {
   if (usage === undefined || usage === IMPLAUSIBLE_TOKENS) return usage;
   return { ...usage, audioOutputTokens: usage.outputTokens - usage.reasoningTokens };

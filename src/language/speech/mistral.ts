@@ -1,12 +1,11 @@
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
-import { SseAudioExtractor } from "./audio-extractors.ts";
+import { JsonAudioExtractor, SseAudioExtractor } from "./audio-extractors.ts";
 import { SpeechEventStreamDecoder } from "./openai.ts";
-import { JsonAudioExtractor } from "./whole.ts";
 import { hasContentType, type SpeechWireFormat } from "./wire-format.ts";
 
 const AUDIO_FIELD = "audio_data";
 
-/** Mistral's format: one JSON object with the audio in base64, or events with a piece of it each. */
+/** Mistral's format: one JSON object with base64 audio, or events that each carry a part of it. */
 export const mistralSpeech: SpeechWireFormat = {
   auth: "bearer",
   path: () => "/audio/speech",
@@ -17,12 +16,12 @@ export const mistralSpeech: SpeechWireFormat = {
     response_format: format,
     ...(canStream ? { stream: true } : {}),
   }),
-  accept: (_ask, { canStream }) => (canStream ? "text/event-stream" : "application/json"),
+  accept: (_call, { canStream }) => (canStream ? "text/event-stream" : "application/json"),
   createExtractor(headers) {
-    const events = new SpeechEventStreamDecoder(AUDIO_FIELD);
+    const decoder = new SpeechEventStreamDecoder(AUDIO_FIELD);
     return hasContentType(headers, "text/event-stream")
-      ? new SseAudioExtractor(events)
-      : new JsonAudioExtractor(AUDIO_FIELD, events, () => undefined);
+      ? new SseAudioExtractor(decoder)
+      : new JsonAudioExtractor(AUDIO_FIELD, decoder, () => undefined);
   },
   decodeProblem,
 };

@@ -1,12 +1,11 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { Usage } from "../canon/usage.ts";
 import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
-import { type SpeechEvent, type SpeechEventDecoder, SseAudioExtractor } from "./audio-extractors.ts";
+import { RawAudioExtractor, type SpeechEvent, type SpeechEventDecoder, SseAudioExtractor } from "./audio-extractors.ts";
 import { CONTENT_TYPES } from "./call.ts";
-import { RawAudioExtractor } from "./whole.ts";
 import { hasContentType, type SpeechWireFormat, speechUsage } from "./wire-format.ts";
 
-/** OpenAI's format: bytes as they are made; in events where the tokens have to be known, which bytes have no place for. */
+/** OpenAI's format: raw audio bytes, or events when usage is needed, because only events carry it. */
 export const openaiSpeech: SpeechWireFormat = {
   auth: "bearer",
   path: () => "/audio/speech",
@@ -27,7 +26,7 @@ export const openaiSpeech: SpeechWireFormat = {
   decodeProblem,
 };
 
-/** The events of OpenAI and of Mistral, which name the audio differently. */
+/** OpenAI's and Mistral's speech events, which differ in the name of the audio field. */
 export class SpeechEventStreamDecoder implements SpeechEventDecoder {
   readonly #field: string;
   usage: Usage | undefined;

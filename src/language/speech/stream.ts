@@ -7,47 +7,47 @@ import { speechMeter } from "../audio/speech-meter.ts";
 import type { AudioPiece, AudioStream, MeteredUnits } from "../canon/reply.ts";
 import { IMPLAUSIBLE_TOKENS, NO_TOKENS, type Usage } from "../canon/usage.ts";
 import { maxAudioTokens, minAudioTokens } from "./call.ts";
-import { WavHeaderStripper } from "./wav-data.ts";
 import type { AudioExtractor } from "./wire-format.ts";
 
-/** What is known of a speech before its first byte. */
+/** What is known before the first audio byte. */
 export type SpeechExpectation = {
   readonly format: AudioFormat;
   readonly characters: number;
-  /** The input, estimated. */
+  /** Estimate. */
   readonly inputTokens: number;
-  /** What it is billed by. */
   readonly billingUnit: "characters" | "seconds" | "tokens";
-  /** Raw samples of this provider, where it does not say itself what they are. */
+  /** Sample type of this provider's raw PCM, unless the response states it. */
   readonly pcm: "s16" | "f32";
-  /** Longer than this no speech of the text is, nor does anybody read so many tokens in it. */
+  /** Limits beyond which duration and usage cannot belong to the text. */
   readonly implausible: { readonly seconds: number; readonly inputTokens: number };
 };
 
-/** More than a second takes up in any format: two channels of 32-bit samples, 96,000 a second. */
+/** Upper bound for any format: two channels of 32-bit samples at 96 kHz. */
 const BYTES_PER_SECOND_MAX = 768_000;
 
-/** So much is kept until its length is known, six minutes in the usual shape; what is longer goes out as a stream. */
+/**
+ * WAV data up to this size (six minutes at the default format) is buffered so that its header states the length; longer
+ * audio goes out with a streaming header.
+ */
 const BUFFER_MAX_BYTES = 16 * 1024 * 1024;
 
-/** A float of 32 bits takes the room of two samples of 16. */
+/** A 32-bit float sample takes the bytes of two 16-bit samples. */
 const FLOAT32_PCM: PcmFormat = { rateHz: SPEECH_PCM.rateHz, channels: 2 };
 
-/** What the bytes of a provider are, and what is made of them. */
+/** How provider bytes are metered and converted. */
 type AudioTransform = {
   readonly meter: AudioMeter | undefined;
-  /** What the samples are that a header goes before; undefined: nothing goes before it. */
+  /** Set: the output needs a WAV header of this format. */
   readonly wavHeaderFormat?: PcmFormat;
   apply(bytes: Buffer): Buffer | undefined;
 };
 
-/** Samples that wait for the header, which states how many they are. */
+/** Samples buffered until their number, which the WAV header states, is known. */
 type BufferedSamples = { readonly format: PcmFormat; readonly parts: Buffer[]; bytes: number };
 
 /**
- * Speech on its way to the caller: taken out of its wrapping, known as audio of the asked format before its first byte
- * goes out, and measured as it passes. Nothing else is held back, but for samples that a provider sends whole and that
- * become a file: players want its length.
+ * Relays speech to the caller: extracts it, verifies the format before the first byte goes out, and meters it. Only raw
+ * samples that become a complete WAV file are buffered, because players want the length in the header.
  */
 export class SpeechStream implements AudioStream {
   readonly #expected: SpeechExpectation;
@@ -58,8 +58,8 @@ export class SpeechStream implements AudioStream {
   #sentBytes = 0;
   readonly outputWeight = 0;
 
-  constructor(from: AudioExtractor, expected: SpeechExpectation) {
-    this.#extractor = from;
+  constructor(extractor: AudioExtractor, expected: SpeechExpectation) {
+    this.#extractor = extractor;
     this.#expected = expected;
   }
 
@@ -81,7 +81,7 @@ export class SpeechStream implements AudioStream {
   }
 
   get usage(): Usage | undefined {
-    // By another unit than tokens nothing is estimated: what is counted and measured is exact.
+    // Characters and seconds are counted exactly, so a missing token count needs no estimate.
     const { billingUnit, implausible } = this.#expected;
     const { usage } = this.#extractor;
     if (usage === undefined) return billingUnit === "tokens" ? undefined : NO_TOKENS;
@@ -90,7 +90,7 @@ export class SpeechStream implements AudioStream {
     return billingUnit === "tokens" ? IMPLAUSIBLE_TOKENS : NO_TOKENS;
   }
 
-  /** For a provider that told no figures, or was not heard to its end. */
+  /** For a provider that reported no usage or was not read to its end. */
   get estimate(): Usage {
     const outputTokens = minAudioTokens(this.#seconds ?? 0);
     return { ...NO_TOKENS, inputTokens: this.#expected.inputTokens, outputTokens, audioOutputTokens: outputTokens };
@@ -100,7 +100,7 @@ export class SpeechStream implements AudioStream {
     const seconds = this.#seconds;
     const { characters, billingUnit } = this.#expected;
     if (seconds === undefined && billingUnit !== "seconds") return { characters };
-    // Something was heard, so it lasted for at least what is billed at least.
+    // Audio was sent, so at least the billing minimum applies.
     return { characters, seconds: billedSeconds(seconds ?? 0) };
   }
 
@@ -117,7 +117,7 @@ export class SpeechStream implements AudioStream {
     return "";
   }
 
-  /** Audio has no words for what went wrong. */
+  /** An audio body has no error frame. */
   fail(): undefined {
     return undefined;
   }
@@ -126,12 +126,12 @@ export class SpeechStream implements AudioStream {
     return this.#transform?.meter?.seconds();
   }
 
-  /** Holds the beginning until `telling` bytes of it are there: then it is audio of the asked format, or no answer. */
-  #sniffThenPass(bytes: Buffer, telling: number): AudioPiece {
+  /** Buffers until `minBytes` have arrived, then verifies that they are audio of the requested format. */
+  #sniffThenPass(bytes: Buffer, minBytes: number): AudioPiece {
     if (this.#head === undefined) return this.#pass(bytes);
     this.#head = this.#head.length === 0 ? bytes : Buffer.concat([this.#head, bytes]);
     const head = this.#head;
-    if (head.length < telling) return { is: "audio", bytes: Buffer.alloc(0) };
+    if (head.length < minBytes) return { is: "audio", bytes: Buffer.alloc(0) };
     const payload = detectPayload(this.#extractor.mediaType, this.#expected);
     if (payload === undefined || !couldBeFormat(payload.format, head))
       return { is: "garbage", why: `not audio of the format ${this.#expected.format}` };
@@ -142,7 +142,7 @@ export class SpeechStream implements AudioStream {
     return this.#pass(head);
   }
 
-  /** The samples that were held, with their header in front; those that follow go out as they come. */
+  /** Sends the buffered samples with a WAV header in front; later samples pass through. */
   #flushWithHeader({ format, parts }: BufferedSamples, dataBytes?: number): AudioPiece {
     this.#buffered = undefined;
     const header = wavHeader(format, dataBytes);
@@ -172,7 +172,7 @@ export class SpeechStream implements AudioStream {
 
 type AudioPayload = { readonly format: AudioFormat; readonly pcm: PcmFormat };
 
-/** What comes in the wrapping; undefined when nothing that was asked for can be made of it. */
+/** Undefined when the payload cannot be converted to the requested format. */
 function detectPayload(mediaType: string | undefined, { format, pcm }: SpeechExpectation): AudioPayload | undefined {
   if (mediaType === undefined) return { format, pcm: pcm === "f32" ? FLOAT32_PCM : SPEECH_PCM };
   const shape = parsePcmMediaType(mediaType);
@@ -191,4 +191,36 @@ function transformFor(payload: AudioPayload, { format }: SpeechExpectation): Aud
   if (format === "wav") return { meter, wavHeaderFormat: payload.pcm, apply: (bytes) => bytes };
   const samples = new WavHeaderStripper();
   return { meter, apply: (bytes) => samples.push(bytes) };
+}
+
+const HEADER_MAX_BYTES = 64 * 1024;
+const FILE_HEADER_BYTES = 12;
+const CHUNK_HEADER_BYTES = 8;
+
+/** Passes the samples of a WAV file through and drops its headers. */
+export class WavHeaderStripper {
+  #header: Buffer | undefined = Buffer.alloc(0);
+
+  /** Undefined when no data chunk is found within the header limit. */
+  push(bytes: Buffer): Buffer | undefined {
+    if (this.#header === undefined) return bytes;
+    const head = Buffer.concat([this.#header, bytes]);
+    const at = samplesOffset(head);
+    if (at === undefined) {
+      this.#header = head;
+      return head.length > HEADER_MAX_BYTES ? undefined : Buffer.alloc(0);
+    }
+    this.#header = undefined;
+    return head.subarray(at);
+  }
+}
+
+function samplesOffset(head: Buffer): number | undefined {
+  let at = FILE_HEADER_BYTES;
+  while (at + CHUNK_HEADER_BYTES <= head.length) {
+    if (head.toString("latin1", at, at + 4) === "data") return at + CHUNK_HEADER_BYTES;
+    const length = head.readUInt32LE(at + 4);
+    at += CHUNK_HEADER_BYTES + length + (length % 2);
+  }
+  return undefined;
 }

@@ -5,35 +5,34 @@ import type { AudioPiece } from "../canon/reply.ts";
 import { IMPLAUSIBLE_TOKENS, isTokenCount, NO_TOKENS, type Usage } from "../canon/usage.ts";
 import type { SpeechCall } from "./call.ts";
 
-/** How an answer is wanted: as it is made, with figures that it is billed by, or both. */
 export type SpeechRequestOptions = {
   readonly upstreamModel: string;
-  /** The endpoint can send audio while it makes it. */
+  /** The endpoint streams audio while it synthesizes. */
   readonly canStream: boolean;
-  /** The tokens are needed: it is billed by them. */
+  /** The endpoint is billed by tokens, so the response must carry usage. */
   readonly needsUsage: boolean;
 };
 
-/** Takes a provider's audio out of what it is wrapped in. */
+/** Extracts a provider's audio from its transport encoding, chunk by chunk. */
 export type AudioExtractor = {
   push(chunk: Buffer): AudioPiece;
-  /** The provider has sent its last byte: garbage when the wrapping is not whole. */
+  /** Call after the provider's last byte; returns garbage if the encoding is incomplete. */
   end(): AudioPiece;
   readonly usage: Usage | undefined;
   readonly upstreamId: string | null;
-  /** The provider had all of the audio before it sent any: there is nothing to be gained by passing it on in pieces. */
+  /** The provider finished synthesis before it sent the first byte, so streaming the audio on gains nothing. */
   readonly isComplete?: true;
-  /** What the wrapping says the bytes are; known with the first of them. Undefined: they are what was asked for. */
+  /** Media type stated by the response, known with the first bytes; undefined: the requested format. */
   readonly mediaType: string | undefined;
 };
 
-/** A wire format that speech is asked for in. */
+/** A provider's wire format for speech. */
 export type SpeechWireFormat = {
   readonly auth: "bearer" | "x-goog-api-key";
-  path(wanted: SpeechRequestOptions): string;
-  encode(ask: SpeechCall, wanted: SpeechRequestOptions): JsonObject;
-  /** The content type that the answer is expected in. */
-  accept(ask: SpeechCall, wanted: SpeechRequestOptions): string;
+  path(options: SpeechRequestOptions): string;
+  encode(call: SpeechCall, options: SpeechRequestOptions): JsonObject;
+  /** The `Accept` header. */
+  accept(call: SpeechCall, options: SpeechRequestOptions): string;
   createExtractor(headers: IncomingHttpHeaders): AudioExtractor;
   decodeProblem(
     body: unknown,
@@ -42,12 +41,11 @@ export type SpeechWireFormat = {
   ): UpstreamProblem;
 };
 
-/** All a body says of its kind is its type; it is read as what it says it is. */
 export function hasContentType(headers: IncomingHttpHeaders, type: string): boolean {
   return headers["content-type"]?.toLowerCase().includes(type) === true;
 }
 
-/** Everything that came out is audio, so all of it is billed as such. */
+/** All output tokens are billed as audio. */
 export function speechUsage(input: unknown, output: unknown): Usage | undefined {
   if (typeof input !== "number" || typeof output !== "number") return undefined;
   if (!isTokenCount(input) || !isTokenCount(output)) return IMPLAUSIBLE_TOKENS;
