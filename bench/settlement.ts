@@ -8,7 +8,7 @@ import { type Settling, settleUsed } from "../src/app/pipeline/settle.ts";
 import { decodeChat } from "../src/app/surfaces/chat.ts";
 import { ROUTES } from "../src/contract/routes.ts";
 import { NO_MARGIN } from "../src/domain/billing/margin.ts";
-import { priceAt, type Snapshot } from "../src/domain/catalogue/catalogue.ts";
+import { type CatalogueSnapshot, priceAt } from "../src/domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../src/domain/catalogue/load.ts";
 import type { Attempt } from "../src/domain/routing/attempt.ts";
 import type { Principal } from "../src/domain/tenancy/key.ts";
@@ -177,7 +177,7 @@ function exchangeOf(): Exchange {
 }
 
 /** Priced in another currency than the wallet's, which costs a little more. */
-function someAttempt({ endpoints, models }: Snapshot): Attempt {
+function someAttempt({ endpoints, models }: CatalogueSnapshot): Attempt {
   for (const endpoint of endpoints.values()) {
     const [price, model] = [priceAt(endpoint, clock.nowMs()), models.get(endpoint.model)];
     if (price?.currency === "USD" && price.outputPer1mTokens !== null && model !== undefined)

@@ -38,7 +38,7 @@ import { inForceOf } from "./bootstrap/settings.ts";
 import { loadTenants, openIdempotency, openStore } from "./bootstrap/store.ts";
 import { mintedFrom, openTransport } from "./bootstrap/upstream.ts";
 import { AlertMonitor } from "./domain/alerts/alert-monitor.ts";
-import { RateBook } from "./domain/catalogue/rates.ts";
+import { RateRegistry } from "./domain/catalogue/exchange-rates.ts";
 import type { Fleet } from "./domain/fleet/fleet.ts";
 import { Directory } from "./domain/tenancy/directory.ts";
 import { recheckKey } from "./edge/authenticate.ts";
@@ -237,7 +237,7 @@ type Ground = Awaited<ReturnType<typeof openGround>>;
 
 /** What everything else stands on; nothing of it is kept on disk, and nothing listens yet. */
 async function openGround(config: Config) {
-  const rateBook = new RateBook(await openCatalogue(config));
+  const rateBook = new RateRegistry(await openCatalogue(config));
   const log = logOf(config);
   warnOfUnknown(config, rateBook.snapshot, log);
   const heldNodes = holdNodes(config, () => rateBook.snapshot);

@@ -2,9 +2,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
-import type { Endpoint, Model, Snapshot } from "../src/domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Endpoint, Model } from "../src/domain/catalogue/catalogue.ts";
 import { checkCatalogue, loadCatalogue } from "../src/domain/catalogue/load.ts";
-import { sayProblem } from "../src/domain/catalogue/problems.ts";
+import { formatProblem } from "../src/domain/catalogue/problems.ts";
 import { FILE_SCHEMA_NAMES, printSchema } from "../src/domain/catalogue/schema.ts";
 import { catalogueFiles } from "../src/io/catalogue-files.ts";
 import { QUIRKS } from "../src/language/canon/quirks.ts";
@@ -16,9 +16,9 @@ const SANDBOX = path.join(ROOT, "src/sandbox/catalogue");
 const SEED = path.resolve(ROOT, "../shared/catalogue");
 const READ_ON_MS = Date.parse("2026-11-15T12:00:00Z");
 
-async function load(...folders: string[]): Promise<Snapshot> {
+async function load(...folders: string[]): Promise<CatalogueSnapshot> {
   const loaded = await loadCatalogue(folders, READ_ON_MS, catalogueFiles);
-  if ("problems" in loaded) throw new Error(loaded.problems.map(sayProblem).join("\n"));
+  if ("problems" in loaded) throw new Error(loaded.problems.map(formatProblem).join("\n"));
   return loaded.snapshot;
 }
 
@@ -190,7 +190,7 @@ describe.skipIf(!seedIsThere)("the seven-file form", () => {
       },
     };
     const loaded = await loadCatalogue([SEED], READ_ON_MS, broken);
-    const said = "problems" in loaded ? loaded.problems.map(sayProblem) : [];
+    const said = "problems" in loaded ? loaded.problems.map(formatProblem) : [];
     expect(said).toEqual([expect.stringMatching(/endpoints\.json: \[0\]\.dialects\[0\]: must be one of D1/)]);
   });
 });

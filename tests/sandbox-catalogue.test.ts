@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { CreatorFile, type PriceEntry, ProviderFile } from "../src/domain/catalogue/schema.ts";
-import { MISHAP_MODELS } from "../src/sandbox/mishaps.ts";
-import { EFFORTS, SANDBOX_SLUGS, SEEING_MODELS, SIMULATED } from "../src/sandbox/simulated.ts";
-import { SPEECH_MISHAP_MODELS } from "../src/sandbox/speech-mishaps.ts";
+import { FAULT_MODELS } from "../src/sandbox/fault-injection.ts";
+import { EFFORTS_BY_MODEL, PROVIDER_PROFILES, SANDBOX_SLUGS, VISION_MODELS } from "../src/sandbox/provider-profiles.ts";
+import { SPEECH_FAULT_MODELS } from "../src/sandbox/speech-mishaps.ts";
 
 const folder = new URL("../src/sandbox/catalogue/", import.meta.url);
 const read = (name: string): unknown => JSON.parse(readFileSync(new URL(name, folder), "utf8"));
@@ -32,30 +32,30 @@ describe("the sandbox's catalogue files", () => {
     expect(provider.name).toContain("simulated");
     expect(provider.notes).toContain("Simulated");
     expect(provider.evidence?.[0]?.claim).toContain("simulated");
-    const served = [...SIMULATED[slug].models, ...MISHAP_MODELS, ...SPEECH_MISHAP_MODELS].sort();
+    const served = [...PROVIDER_PROFILES[slug].models, ...FAULT_MODELS, ...SPEECH_FAULT_MODELS].sort();
     expect(provider.endpoints.map((endpoint) => endpoint.upstream_model).sort()).toEqual(served);
     for (const endpoint of provider.endpoints) {
       expect(endpoint.upstream_model).toBe(endpoint.model);
-      expect(endpoint.features?.image_input).toBe(SEEING_MODELS.has(endpoint.model));
+      expect(endpoint.features?.image_input).toBe(VISION_MODELS.has(endpoint.model));
       expect(models.get(endpoint.model)?.sandbox).toBe(true);
     }
   });
 
   test("the words for how hard to think are those that its servers take", () => {
     const told = [...models.values()].flatMap(({ id, efforts }) => (efforts === undefined ? [] : [[id, efforts]]));
-    expect(Object.fromEntries(told)).toEqual(EFFORTS);
+    expect(Object.fromEntries(told)).toEqual(EFFORTS_BY_MODEL);
   });
 
   test("models that fail on purpose are hidden, and only those", () => {
     const hidden = [...models.values()].filter((model) => model.hidden === true).map((model) => model.id);
-    expect(hidden.sort()).toEqual([...MISHAP_MODELS, ...SPEECH_MISHAP_MODELS].sort());
+    expect(hidden.sort()).toEqual([...FAULT_MODELS, ...SPEECH_FAULT_MODELS].sort());
   });
 
   test("the guide's tables say what the files and the pace table say", () => {
     const guide = readFileSync(new URL("../docs/guides/sandbox.md", import.meta.url), "utf8");
     const providers = SANDBOX_SLUGS.map((slug) => ProviderFile.parse(read(`providers/${slug}.json`)));
     for (const { slug, regions, ...facts } of providers) {
-      const pace = SIMULATED[SANDBOX_SLUGS.find((one) => one === slug) ?? "sandbox-us"].pace;
+      const pace = PROVIDER_PROFILES[SANDBOX_SLUGS.find((one) => one === slug) ?? "sandbox-us"].pace;
       const { zero_data_retention: retention, trains_on_data: trains } = facts;
       expect(guide).toContain(
         `| \`${slug}\` | ${regions[0]?.level} | ${regions[0]?.countries[0]} | ${retention} | ${trains} | ${pace.firstTokenMs} ms | ${pace.betweenTokensMs} ms |`,
@@ -79,7 +79,7 @@ function seen(model: string, providers: readonly ProviderFile[]): string {
       .filter((endpoint) => endpoint.model === model)
       .map(({ decisions }) => ({ slug, sees: decisions?.images !== undefined })),
   );
-  if (!serving.some(({ sees }) => sees)) return SEEING_MODELS.has(model) ? "yes" : "no";
+  if (!serving.some(({ sees }) => sees)) return VISION_MODELS.has(model) ? "yes" : "no";
   const blind = serving.filter(({ sees }) => !sees).map(({ slug }) => `\`${slug}\``);
   return blind.length === 0 ? "yes" : `yes, but ${blind.join(", ")}`;
 }

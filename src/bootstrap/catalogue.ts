@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { Snapshot } from "../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot } from "../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../domain/catalogue/load.ts";
 import { catalogueFiles } from "../io/catalogue-files.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
@@ -7,7 +7,7 @@ import { unknownProviderSettings, uselessKeySettings } from "../io/upstream/conn
 import { systemClock } from "../kit/clock.ts";
 import { type Config, ConfigError, PROJECT_ROOT } from "../settings/config.ts";
 
-export async function openCatalogue(config: Config): Promise<Snapshot> {
+export async function openCatalogue(config: Config): Promise<CatalogueSnapshot> {
   const folders = [config.GATEWAY_CATALOGUE_DIR ?? path.join(PROJECT_ROOT, "catalogue")];
   if (config.sandbox) folders.push(path.join(PROJECT_ROOT, "src/sandbox/catalogue"));
   const loaded = await loadCatalogue(folders, systemClock.nowMs(), catalogueFiles);
@@ -26,7 +26,7 @@ export async function openCatalogue(config: Config): Promise<Snapshot> {
   ]);
 }
 
-export function warnOfUnknown(config: Config, snapshot: Snapshot, log: Logger): void {
+export function warnOfUnknown(config: Config, snapshot: CatalogueSnapshot, log: Logger): void {
   const unknown = unknownProviderSettings(config.providers, snapshot);
   if (unknown.length > 0) log.warn({ providers: unknown }, "settings name providers that the catalogue does not have");
 }

@@ -5,8 +5,8 @@ import type { Prober } from "../app/prober/prober.ts";
 import type { SharedState } from "../domain/admission/shared-state.ts";
 import type { AlertMonitor } from "../domain/alerts/alert-monitor.ts";
 import { type MarginRegistry, parseMargin } from "../domain/billing/margin.ts";
-import type { Snapshot } from "../domain/catalogue/catalogue.ts";
-import type { RateBook } from "../domain/catalogue/rates.ts";
+import type { CatalogueSnapshot } from "../domain/catalogue/catalogue.ts";
+import type { RateRegistry } from "../domain/catalogue/exchange-rates.ts";
 import type { CoordinationStore } from "../domain/fleet/coordination-store.ts";
 import type { CacheReloader, Fleet } from "../domain/fleet/fleet.ts";
 import type { RecordSink } from "../domain/record/ingest.ts";
@@ -239,7 +239,7 @@ export type Copies = {
   readonly watch: AlertMonitor;
   readonly captures: Captures;
   readonly margins: MarginRegistry;
-  readonly rateBook: RateBook;
+  readonly rateBook: RateRegistry;
   readonly prober: Prober;
   /** The master keys, where other processes have them from the same file. */
   reloadKeys(): Promise<void>;
@@ -251,7 +251,7 @@ export function reloading(copies: Copies): CacheReloader {
   const reloadDeployment = async () => {
     await reloadKeys();
     await ownKeys.reload(null);
-    rateBook.put(await store.rates.latest());
+    rateBook.apply(await store.rates.latest());
     await prober.loadNew();
   };
   const workspace = (workspaceId: string) => reloadWorkspace(copies, workspaceId);
@@ -284,7 +284,9 @@ async function reloadWorkspace(copies: Copies, workspaceId: string): Promise<voi
   else watch.putRules(rules);
 }
 
-type Endpoints = Pick<EndpointStateSyncDeps, "breakers" | "health" | "learned"> & { readonly snapshot: () => Snapshot };
+type Endpoints = Pick<EndpointStateSyncDeps, "breakers" | "health" | "learned"> & {
+  readonly snapshot: () => CatalogueSnapshot;
+};
 
 /** What instances find out of endpoints counts for all of them; undefined where there is only one. */
 export async function shareEndpoints(

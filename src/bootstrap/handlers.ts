@@ -23,7 +23,7 @@ import { storedResponseHandlers } from "../app/surfaces/stored-responses.ts";
 import { validateHandler } from "../app/surfaces/validate-key.ts";
 import { apiDocumentText, llmsText, manageDocumentText } from "../contract/documents.ts";
 import { PEOPLE_ROUTES } from "../contract/routes/people.ts";
-import type { Proven } from "../domain/catalogue/proofs.ts";
+import type { ProofLookup } from "../domain/catalogue/proofs.ts";
 import type { Surface } from "../domain/record/record.ts";
 import { excludedByPolicy, permitsModel } from "../domain/routing/policy.ts";
 import { isOperator } from "../edge/authenticate.ts";
@@ -66,7 +66,7 @@ export function documentsAt(place: { readonly version: string; readonly serverUr
 export function surfaceHandlers(
   gateway: Gateway,
   responses: ResponsesRoom,
-  proofs: Proven,
+  proofs: ProofLookup,
   served: readonly Surface[],
 ): Record<string, Handler> {
   const { snapshot, clock, margins } = gateway;

@@ -1,6 +1,6 @@
 import os from "node:os";
 import type { Check } from "../app/manage/deps.ts";
-import type { Snapshot } from "../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot } from "../domain/catalogue/catalogue.ts";
 import type { CoordinationStore } from "../domain/fleet/coordination-store.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { MasterKeys } from "../io/master-keys.ts";
@@ -37,7 +37,7 @@ const ASIDE_TIMES_MAX = 120;
 type HeldNodes = { readonly nodes: Nodes; tell(told: NodeEvents): void };
 
 /** The book of nodes, and the way to each: still empty, so nobody is let in. */
-export function holdNodes(config: Config, snapshot: () => Snapshot): HeldNodes {
+export function holdNodes(config: Config, snapshot: () => CatalogueSnapshot): HeldNodes {
   let events: NodeEvents | undefined;
   const { GATEWAY_ASIDE_MS: asideMs } = config;
   const nodes = new Nodes(

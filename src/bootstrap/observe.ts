@@ -5,7 +5,7 @@ import { withExportQueue } from "../app/log-export/queueing-sink.ts";
 import { webhookTarget } from "../app/log-export/webhook-target.ts";
 import type { Check } from "../app/manage/deps.ts";
 import type { Gateway } from "../app/pipeline/gateway-deps.ts";
-import type { Connections, Snapshot } from "../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, ProviderConnections } from "../domain/catalogue/catalogue.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { RecordSink } from "../domain/record/ingest.ts";
 import type { LogTarget } from "../domain/record/outbox.ts";
@@ -40,8 +40,8 @@ const LAST_WORDS_MS = 3_000;
 
 type ObserveParts = {
   readonly metrics: Metrics;
-  readonly snapshot: () => Snapshot;
-  readonly connections: Pick<Connections, "baseUrl">;
+  readonly snapshot: () => CatalogueSnapshot;
+  readonly connections: Pick<ProviderConnections, "baseUrl">;
   readonly version: string;
   readonly fleet: Pick<Fleet, "id" | "isLeader">;
   readonly log: Logger;

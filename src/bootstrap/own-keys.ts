@@ -1,5 +1,5 @@
 import type { OwnKeyManagement } from "../app/manage/deps.ts";
-import type { Endpoint, Snapshot } from "../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Endpoint } from "../domain/catalogue/catalogue.ts";
 import { type OwnKey, ownKeyEncryptionContext, type SealedOwnKey } from "../domain/tenancy/own-key.ts";
 import { platformKeyEncryptionContext } from "../domain/tenancy/platform-key.ts";
 import type { EncryptionContext, Vault } from "../domain/tenancy/vault.ts";
@@ -26,7 +26,7 @@ type OwnKeyDeps = {
   readonly held: OwnKeys;
   readonly vault: Vault;
   /** Of providers and endpoints, which stay as they are; rates are not read from it. */
-  readonly snapshot: () => Snapshot;
+  readonly snapshot: () => CatalogueSnapshot;
   readonly transport: Transport;
   readonly connections: PlatformConnections;
   readonly addresses: Addresses;

@@ -2,7 +2,7 @@ import { ExchangeRateUpdater, type ExchangeRateUpdaterDeps } from "../app/manage
 import { type MoneyJobs, openMoneyJobs } from "../app/manage/money/money-jobs.ts";
 import type { PromotionExpiryDeps } from "../app/manage/money/promotions.ts";
 import { MarginRegistry, NO_MARGIN, parseMargin } from "../domain/billing/margin.ts";
-import { type RateBook, type RateRow, seedRates } from "../domain/catalogue/rates.ts";
+import { newerCatalogueRates, type RateRegistry, type RateRow } from "../domain/catalogue/exchange-rates.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import { openPaymentAdapters } from "../io/payments/payment-adapters.ts";
 import type { Store } from "../io/store/sql/store.ts";
@@ -21,11 +21,11 @@ import { ARRIVING_MAX_MS, holdMaxMs } from "./bounds.ts";
 export async function openPrices(
   config: Config,
   store: Store,
-  book: RateBook,
+  book: RateRegistry,
   ids: IdGenerator,
 ): Promise<MarginRegistry> {
   const latest = await store.rates.latest();
-  const seeds = seedRates(book.snapshot, latest).map(
+  const seeds = newerCatalogueRates(book.snapshot, latest).map(
     (currency): RateRow => ({
       id: ids.next("rate_"),
       code: currency.code,
@@ -36,7 +36,7 @@ export async function openPrices(
     }),
   );
   await store.rates.append(seeds);
-  book.put([...latest, ...seeds]);
+  book.apply([...latest, ...seeds]);
   const margins = new MarginRegistry(parseMargin(config.GATEWAY_MARGIN) ?? NO_MARGIN);
   for (const { workspaceId, share } of await store.margins.loadAll())
     margins.set(workspaceId, parseMargin(share) ?? null);

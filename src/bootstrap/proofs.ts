@@ -1,7 +1,13 @@
 import type { Check } from "../app/manage/deps.ts";
 import { type EndpointProof, Prober } from "../app/prober/prober.ts";
-import type { Connections, Snapshot } from "../domain/catalogue/catalogue.ts";
-import { isMadeToFail, PROVEN_SURFACES, ProofBook, type ProvenSurface, subjectOf } from "../domain/catalogue/proofs.ts";
+import type { CatalogueSnapshot, ProviderConnections } from "../domain/catalogue/catalogue.ts";
+import {
+  isFailureDemo,
+  PROVEN_SURFACES,
+  ProofRegistry,
+  type ProvenSurface,
+  proofSubject,
+} from "../domain/catalogue/proofs.ts";
 import type { Fleet } from "../domain/fleet/fleet.ts";
 import type { Store } from "../io/store/sql/store.ts";
 import type { Logger } from "../io/telemetry/logger.ts";
@@ -21,18 +27,22 @@ const ANSWER_MS_MAX = 60_000;
 /** Short answers are asked for: what is longer is none. */
 const ANSWER_MAX_BYTES = 4 * 1024 * 1024;
 
-export function proofBookOf(config: Config, snapshot: () => Snapshot, connections: Connections): ProofBook {
+export function proofBookOf(
+  config: Config,
+  snapshot: () => CatalogueSnapshot,
+  connections: ProviderConnections,
+): ProofRegistry {
   const rules = { maxAgeMs: maxAgeOf(config), failuresMax: config.GATEWAY_PROOF_FAILURES };
-  return new ProofBook(rules, {
-    subjectOf: (endpoint, surface) => subjectOf(endpoint, surface, connections),
-    isExempt: (endpoint) => isMadeToFail(endpoint, snapshot()),
+  return new ProofRegistry(rules, {
+    subjectOf: (endpoint, surface) => proofSubject(endpoint, surface, connections),
+    isExempt: (endpoint) => isFailureDemo(endpoint, snapshot()),
   });
 }
 
 type ProberDeps = {
-  readonly proofs: ProofBook;
-  readonly snapshot: () => Snapshot;
-  readonly connections: Connections;
+  readonly proofs: ProofRegistry;
+  readonly snapshot: () => CatalogueSnapshot;
+  readonly connections: ProviderConnections;
   readonly transport: Transport;
   readonly ids: IdGenerator;
   readonly fleet: Pick<Fleet, "isLeader">;

@@ -1,5 +1,5 @@
-import type { Connections, Snapshot } from "../domain/catalogue/catalogue.ts";
-import type { Proven } from "../domain/catalogue/proofs.ts";
+import type { CatalogueSnapshot, ProviderConnections } from "../domain/catalogue/catalogue.ts";
+import type { ProofLookup } from "../domain/catalogue/proofs.ts";
 import { LatencyTracker } from "../domain/routing/latency-tracker.ts";
 import { Reachability } from "../domain/routing/reachability.ts";
 import { SessionAffinity } from "../domain/routing/session-affinity.ts";
@@ -9,7 +9,12 @@ import type { Principal } from "../domain/tenancy/key.ts";
 import { isSpoken } from "../io/upstream/lanes.ts";
 
 /** What requests are planned by: who can be reached, what is known of them, and whose rules hold. */
-export function routingOf(snapshot: () => Snapshot, connections: Connections, directory: Directory, proofs: Proven) {
+export function routingOf(
+  snapshot: () => CatalogueSnapshot,
+  connections: ProviderConnections,
+  directory: Directory,
+  proofs: ProofLookup,
+) {
   return {
     reach: new Reachability(snapshot, connections, isSpoken, proofs),
     health: new LatencyTracker(),

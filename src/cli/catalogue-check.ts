@@ -1,6 +1,6 @@
 import path from "node:path";
 import { checkCatalogue } from "../domain/catalogue/load.ts";
-import { sayProblem } from "../domain/catalogue/problems.ts";
+import { formatProblem } from "../domain/catalogue/problems.ts";
 import { catalogueFiles } from "../io/catalogue-files.ts";
 import { systemClock } from "../kit/clock.ts";
 import { pluralize } from "../kit/pluralize.ts";
@@ -22,7 +22,7 @@ export async function runCatalogueCheck({ args, options, format, shell }: Invoca
     });
     const hint = found.warnings.length === 0 || options["warnings"] === true ? "" : " (--warnings shows them)";
     const lines = [
-      ...shown.map(sayProblem),
+      ...shown.map(formatProblem),
       counts.join(", "),
       `${pluralize(found.problems.length, "problem")}, ${pluralize(found.warnings.length, "warning")}${hint}`,
     ];

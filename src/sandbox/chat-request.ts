@@ -1,15 +1,15 @@
 import { z } from "zod";
 import { isJsonObject } from "../kit/json.ts";
-import type { Format, Prompt, Tool, ToolChoice, Turn } from "./answer.ts";
-import { SEEING_MODELS, tierServed, unheard } from "./simulated.ts";
-import { type Refusal, refusal } from "./wire.ts";
+import { servedTier, unsupportedEffort, VISION_MODELS } from "./provider-profiles.ts";
+import type { SandboxFormat, SandboxPrompt, SandboxTool, SandboxToolChoice, SandboxTurn } from "./reply.ts";
+import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
 /** A request of the chat-completions format as the sandbox read it. */
-export type ChatAsked = {
+export type SandboxChatRequest = {
   readonly is: "asked";
   readonly model: string;
-  readonly prompt: Prompt;
-  readonly streaming: "whole" | "frames" | "frames_with_usage";
+  readonly prompt: SandboxPrompt;
+  readonly mode: "whole" | "frames" | "frames_with_usage";
   /** Alternatives asked for beside each token; null: no log-probabilities. */
   readonly logprobs: number | null;
   readonly tier: string;
@@ -105,31 +105,38 @@ const body = z.strictObject({
   store: z.boolean().nullish(),
   metadata: z.record(z.string(), z.string()).nullish(),
 });
-type Body = z.infer<typeof body>;
-type Message = z.infer<typeof message>;
+type ChatBody = z.infer<typeof body>;
+type ChatMessage = z.infer<typeof message>;
 
-export function readChat(bytes: Buffer): ChatAsked | Refusal {
+export function parseChat(bytes: Buffer): SandboxChatRequest | ErrorResponse {
   let value: unknown;
   try {
     value = JSON.parse(bytes.toString("utf8"));
   } catch {
-    return refusal(400, "We could not parse the JSON body of your request.");
+    return errorResponse(400, "We could not parse the JSON body of your request.");
   }
-  if (!isJsonObject(value)) return refusal(400, "The JSON body of your request must be an object.");
+  if (!isJsonObject(value)) return errorResponse(400, "The JSON body of your request must be an object.");
   const parsed = body.safeParse(value);
-  if (!parsed.success) return issueRefusal(parsed.error.issues);
+  if (!parsed.success) return schemaError(parsed.error.issues);
   const asked = parsed.data;
   return (
-    conflictIn(asked) ?? unheardEffort(asked) ?? brokenToolTurn(asked.messages) ?? blindTo(asked) ?? understood(asked)
+    findConflict(asked) ??
+    findUnsupportedEffort(asked) ??
+    findToolMismatch(asked.messages) ??
+    findUnsupportedImage(asked) ??
+    toSandboxRequest(asked)
   );
 }
 
-function issueRefusal(issues: readonly z.core.$ZodIssue[]): Refusal {
+function schemaError(issues: readonly z.core.$ZodIssue[]): ErrorResponse {
   const issue = issues.find((one) => one.path[0] === "model") ?? issues[0];
-  if (issue === undefined) return refusal(400, "Invalid request.");
+  if (issue === undefined) return errorResponse(400, "Invalid request.");
   if (issue.code === "unrecognized_keys") {
     const name = issue.keys[0] ?? "";
-    return refusal(400, `Unrecognized request argument supplied: ${name}`, { param: name, code: "unknown_parameter" });
+    return errorResponse(400, `Unrecognized request argument supplied: ${name}`, {
+      param: name,
+      code: "unknown_parameter",
+    });
   }
   const param = issue.path.reduce<string>(
     (path, step) =>
@@ -137,38 +144,40 @@ function issueRefusal(issues: readonly z.core.$ZodIssue[]): Refusal {
     "",
   );
   if (issue.code === "invalid_type" && issue.path.length === 1 && issue.message.includes("received undefined"))
-    return refusal(400, `Missing required parameter: '${param}'.`, { param, code: "missing_required_parameter" });
-  return refusal(400, `Invalid value for '${param}': ${issue.message}.`, { param, code: "invalid_value" });
+    return errorResponse(400, `Missing required parameter: '${param}'.`, { param, code: "missing_required_parameter" });
+  return errorResponse(400, `Invalid value for '${param}': ${issue.message}.`, { param, code: "invalid_value" });
 }
 
 /** What is said of tools where there are none changes nothing, unless it demands a call. */
-function conflictIn(asked: Body): Refusal | undefined {
+function findConflict(asked: ChatBody): ErrorResponse | undefined {
   const only = (param: string, needed: string) =>
-    refusal(400, `'${param}' is only allowed when '${needed}' is given.`, { param, code: "invalid_value" });
+    errorResponse(400, `'${param}' is only allowed when '${needed}' is given.`, { param, code: "invalid_value" });
   const tools = asked.tools ?? [];
   if (asked.stream_options != null && asked.stream !== true) return only("stream_options", "stream");
-  if (demandsCall(asked) && tools.length === 0) return only("tool_choice", "tools");
+  if (requiresToolCall(asked) && tools.length === 0) return only("tool_choice", "tools");
   if (asked.max_tokens != null && asked.max_completion_tokens != null)
-    return refusal(400, "'max_tokens' and 'max_completion_tokens' cannot be given together.", { param: "max_tokens" });
-  const unknown = chosenNames(asked).find((name) => !tools.some((one) => one.function.name === name));
+    return errorResponse(400, "'max_tokens' and 'max_completion_tokens' cannot be given together.", {
+      param: "max_tokens",
+    });
+  const unknown = chosenToolNames(asked).find((name) => !tools.some((one) => one.function.name === name));
   if (unknown !== undefined && tools.length > 0)
-    return refusal(400, `Tool choice '${unknown}' not found in 'tools'.`, {
+    return errorResponse(400, `Tool choice '${unknown}' not found in 'tools'.`, {
       param: "tool_choice",
       code: "invalid_value",
     });
   return undefined;
 }
 
-function unheardEffort({ model, reasoning_effort: word }: Body): Refusal | undefined {
-  return word == null ? undefined : unheard(model, word, "reasoning_effort");
+function findUnsupportedEffort({ model, reasoning_effort: word }: ChatBody): ErrorResponse | undefined {
+  return word == null ? undefined : unsupportedEffort(model, word, "reasoning_effort");
 }
 
-function demandsCall({ tool_choice: choice }: Body): boolean {
+function requiresToolCall({ tool_choice: choice }: ChatBody): boolean {
   if (choice == null || typeof choice === "string") return choice === "required";
   return choice.type === "function" || choice.allowed_tools.mode === "required";
 }
 
-function chosenNames(asked: Body): string[] {
+function chosenToolNames(asked: ChatBody): string[] {
   const choice = asked.tool_choice;
   if (choice == null || typeof choice === "string") return [];
   if (choice.type === "function") return [choice.function.name];
@@ -176,12 +185,12 @@ function chosenNames(asked: Body): string[] {
 }
 
 /** Calls and results must pair up: a translation that loses one shows here. */
-function brokenToolTurn(messages: readonly Message[]): Refusal | undefined {
+function findToolMismatch(messages: readonly ChatMessage[]): ErrorResponse | undefined {
   let open = new Set<string>();
   for (const [index, one] of messages.entries()) {
     if (one.role === "tool") {
       if (!open.delete(one.tool_call_id))
-        return refusal(400, "A message with role 'tool' must answer a call of the assistant message before it.", {
+        return errorResponse(400, "A message with role 'tool' must answer a call of the assistant message before it.", {
           param: `messages[${index}].tool_call_id`,
         });
       continue;
@@ -190,40 +199,40 @@ function brokenToolTurn(messages: readonly Message[]): Refusal | undefined {
     if (one.role === "assistant") open = new Set(one.tool_calls?.map((call) => call.id));
   }
   if (open.size === 0) return undefined;
-  return refusal(400, `These tool calls have no result: ${[...open].join(", ")}.`, { param: "messages" });
+  return errorResponse(400, `These tool calls have no result: ${[...open].join(", ")}.`, { param: "messages" });
 }
 
-function blindTo(asked: Body): Refusal | undefined {
-  if (SEEING_MODELS.has(asked.model)) return undefined;
+function findUnsupportedImage(asked: ChatBody): ErrorResponse | undefined {
+  if (VISION_MODELS.has(asked.model)) return undefined;
   const index = asked.messages.findIndex((one) => imagesIn(one) > 0);
   if (index < 0) return undefined;
-  return refusal(400, `The model ${asked.model} does not take images.`, { param: `messages[${index}].content` });
+  return errorResponse(400, `The model ${asked.model} does not take images.`, { param: `messages[${index}].content` });
 }
 
-function understood(asked: Body): ChatAsked {
+function toSandboxRequest(asked: ChatBody): SandboxChatRequest {
   const stops = asked.stop ?? [];
   const effort = asked.reasoning_effort ?? "none";
   const withUsage = asked.stream_options?.include_usage === true;
   return {
     is: "asked",
     model: asked.model,
-    streaming: asked.stream !== true ? "whole" : withUsage ? "frames_with_usage" : "frames",
+    mode: asked.stream !== true ? "whole" : withUsage ? "frames_with_usage" : "frames",
     logprobs: asked.logprobs === false ? null : (asked.top_logprobs ?? (asked.logprobs === true ? 0 : null)),
-    tier: tierServed(asked.service_tier),
+    tier: servedTier(asked.service_tier),
     prompt: {
       turns: turnsOf(asked.messages),
       tools: toolsOf(asked),
-      toolChoice: choiceOf(asked),
-      callsMax: asked.parallel_tool_calls === false ? 1 : 8,
+      toolChoice: toolChoiceOf(asked),
+      maxToolCalls: asked.parallel_tool_calls === false ? 1 : 8,
       format: formatOf(asked),
       effort: effort === "none" ? null : effort,
       stop: typeof stops === "string" ? [stops] : stops,
-      outputTokensMax: asked.max_completion_tokens ?? asked.max_tokens ?? null,
+      maxOutputTokens: asked.max_completion_tokens ?? asked.max_tokens ?? null,
     },
   };
 }
 
-function toolsOf(asked: Body): Tool[] {
+function toolsOf(asked: ChatBody): SandboxTool[] {
   const tools = (asked.tools ?? []).map((one) => ({
     name: one.function.name,
     description: one.function.description ?? "",
@@ -231,25 +240,25 @@ function toolsOf(asked: Body): Tool[] {
   }));
   const choice = asked.tool_choice;
   if (choice == null || typeof choice === "string" || choice.type === "function") return tools;
-  const allowed = new Set(chosenNames(asked));
+  const allowed = new Set(chosenToolNames(asked));
   return tools.filter((one) => allowed.has(one.name));
 }
 
-function choiceOf(asked: Body): ToolChoice {
+function toolChoiceOf(asked: ChatBody): SandboxToolChoice {
   const choice = asked.tool_choice ?? "auto";
   if (typeof choice === "string") return { is: choice };
   if (choice.type === "function") return { is: "named", name: choice.function.name };
   return { is: choice.allowed_tools.mode };
 }
 
-function formatOf(asked: Body): Format {
+function formatOf(asked: ChatBody): SandboxFormat {
   const format = asked.response_format;
   if (format == null || format.type === "text") return { is: "text" };
   if (format.type === "json_object") return { is: "json" };
   return { is: "schema", name: format.json_schema.name, schema: format.json_schema.schema ?? { type: "object" } };
 }
 
-function turnsOf(messages: readonly Message[]): Turn[] {
+function turnsOf(messages: readonly ChatMessage[]): SandboxTurn[] {
   const toolById = new Map<string, string>();
   return messages.map((one) => {
     const text = textIn(one.content ?? "");
@@ -279,7 +288,7 @@ function textIn(value: z.infer<typeof content>): string {
     .join("\n");
 }
 
-function imagesIn(one: Message): number {
+function imagesIn(one: ChatMessage): number {
   if (one.content == null || typeof one.content === "string") return 0;
   return one.content.filter((piece) => piece.type === "image_url").length;
 }

@@ -1,49 +1,61 @@
-import { type Answer, answerTo, type Call, type Usage } from "./answer.ts";
-import { type ChatAsked, readChat } from "./chat-request.ts";
-import { decideInChat } from "./decide-chat.ts";
-import { isDecider } from "./misdeeds.ts";
-import { runsOf, wordsOf } from "./tokens.ts";
-import { bearerOf, type Delivery, type Desk, type Refusal, refusal, type WireFormat } from "./wire.ts";
+import { respondWithDecision } from "./chat-decisions.ts";
+import { parseChat, type SandboxChatRequest } from "./chat-request.ts";
+import { isDecisionModel } from "./misdeeds.ts";
+import { generateReply, type ReplyResult, type SandboxToolCall, type SandboxUsage } from "./reply.ts";
+import { splitRuns, splitWords } from "./tokens.ts";
+import {
+  bearerToken,
+  type ErrorResponse,
+  errorResponse,
+  type SimulatedProvider,
+  type SimulatedResponse,
+  type WireFormat,
+} from "./wire-format.ts";
 
-type Given = Extract<Answer, { is: "answer" }>;
+type ChatReply = Extract<ReplyResult, { is: "answer" }>;
 /** The fields that every body and chunk of one answer shares. */
-type Stamp = { readonly id: string; readonly created: number; readonly model: string; readonly fingerprint: string };
+type CompletionHead = {
+  readonly id: string;
+  readonly created: number;
+  readonly model: string;
+  readonly fingerprint: string;
+};
 
 /** The chat-completions format, as JSON and as server-sent events. */
 export const chatFormat: WireFormat = {
   method: "POST",
-  claims: (path) => path === "/v1/chat/completions",
-  tokenOf: bearerOf,
-  open(incoming) {
-    const asked = readChat(incoming.body);
+  matches: (path) => path === "/v1/chat/completions",
+  readCredential: bearerToken,
+  parse(incoming) {
+    const asked = parseChat(incoming.body);
     if (asked.is === "refusal") return asked;
-    return { is: "opened", model: asked.model, deliver: (desk) => deliver(asked, desk) };
+    return { is: "opened", model: asked.model, respond: (desk) => respond(asked, desk) };
   },
-  refusalBody: openAiError,
+  errorBody: openAiErrorBody,
 };
 
 /** `GET /v1/models`: what the simulated provider admits to having. */
 export const modelsFormat: WireFormat = {
   method: "GET",
-  claims: (path) => path === "/v1/models",
-  tokenOf: bearerOf,
-  open: () => ({
+  matches: (path) => path === "/v1/models",
+  readCredential: bearerToken,
+  parse: () => ({
     is: "opened",
     model: "",
-    deliver: (desk) => {
+    respond: (desk) => {
       const data = desk.listedModels.map((id) => ({
         id,
         object: "model",
         created: 1_767_225_600,
-        owned_by: desk.provider,
+        owned_by: desk.slug,
       }));
-      return whole({ object: "list", data }, 0);
+      return jsonResponse({ object: "list", data }, 0);
     },
   }),
-  refusalBody: openAiError,
+  errorBody: openAiErrorBody,
 };
 
-export function openAiError(given: Refusal): string {
+export function openAiErrorBody(given: ErrorResponse): string {
   const type = given.status === 429 ? "requests" : given.status >= 500 ? "server_error" : "invalid_request_error";
   return JSON.stringify(
     { error: { message: given.message, type, param: given.param, code: given.code } },
@@ -52,42 +64,48 @@ export function openAiError(given: Refusal): string {
   );
 }
 
-function deliver(asked: ChatAsked, desk: Desk): Delivery | Refusal {
-  if (isDecider(asked.model)) return decideInChat(asked, desk);
-  const answer = answerTo(asked.prompt, desk.provider);
+function respond(asked: SandboxChatRequest, desk: SimulatedProvider): SimulatedResponse | ErrorResponse {
+  if (isDecisionModel(asked.model)) return respondWithDecision(asked, desk);
+  const answer = generateReply(asked.prompt, desk.slug);
   if (answer.is === "refused") {
     const what = answer.part === null ? "response_format" : `function '${answer.part}'`;
-    return refusal(400, `Invalid schema for ${what}: ${answer.problem}.`, {
+    return errorResponse(400, `Invalid schema for ${what}: ${answer.problem}.`, {
       param: answer.part === null ? "response_format" : "tools",
       code: "invalid_json_schema",
     });
   }
-  const stamp: Stamp = {
+  const stamp: CompletionHead = {
     id: desk.nextId("chatcmpl-sim"),
     created: desk.nowSeconds(),
     model: asked.model,
-    fingerprint: `fp_${desk.provider.replaceAll("-", "_")}`,
+    fingerprint: `fp_${desk.slug.replaceAll("-", "_")}`,
   };
-  if (asked.streaming === "whole") return whole(completion(asked, answer, stamp, desk), wordsIn(answer));
-  const frames = chunks(asked, answer, stamp, desk).map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
+  if (asked.mode === "whole")
+    return jsonResponse(completionBody(asked, answer, stamp, desk), countStreamPieces(answer));
+  const frames = completionChunks(asked, answer, stamp, desk).map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
   return { is: "frames", contentType: "text/event-stream; charset=utf-8", frames: [...frames, "data: [DONE]\n\n"] };
 }
 
-function whole(body: unknown, tokens: number): Delivery {
+function jsonResponse(body: unknown, tokens: number): SimulatedResponse {
   return { is: "whole", contentType: "application/json", body: JSON.stringify(body, undefined, 2), tokens };
 }
 
-function wordsIn(answer: Given): number {
+function countStreamPieces(answer: ChatReply): number {
   const content =
     answer.content.is === "text"
-      ? wordsOf(answer.content.text).length
-      : answer.content.calls.reduce((sum, call) => sum + 1 + runsOf(call.argumentsJson).length, 0);
-  return content + wordsOf(answer.reasoning ?? "").length;
+      ? splitWords(answer.content.text).length
+      : answer.content.calls.reduce((sum, call) => sum + 1 + splitRuns(call.argumentsJson).length, 0);
+  return content + splitWords(answer.reasoning ?? "").length;
 }
 
-const FINISH = { stop: "stop", length: "length", calls: "tool_calls" } as const;
+const FINISH_REASONS = { stop: "stop", length: "length", calls: "tool_calls" } as const;
 
-function completion(asked: ChatAsked, answer: Given, stamp: Stamp, desk: Desk): unknown {
+function completionBody(
+  asked: SandboxChatRequest,
+  answer: ChatReply,
+  stamp: CompletionHead,
+  desk: SimulatedProvider,
+): unknown {
   const { content } = answer;
   const text = content.is === "text" ? content.text : null;
   const calls = content.is === "calls" ? content.calls : [];
@@ -95,7 +113,7 @@ function completion(asked: ChatAsked, answer: Given, stamp: Stamp, desk: Desk): 
     role: "assistant",
     content: text,
     ...(answer.reasoning === null ? {} : { reasoning_content: answer.reasoning }),
-    ...(calls.length === 0 ? {} : { tool_calls: calls.map((call) => wireCall(call, desk.nextId("call_"))) }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls.map((call) => encodeToolCall(call, desk.nextId("call_"))) }),
     refusal: null,
     annotations: [],
   };
@@ -105,19 +123,24 @@ function completion(asked: ChatAsked, answer: Given, stamp: Stamp, desk: Desk): 
     created: stamp.created,
     model: stamp.model,
     choices: [
-      { index: 0, message, logprobs: logprobsOf(asked, wordsOf(text ?? "")), finish_reason: FINISH[answer.end] },
+      {
+        index: 0,
+        message,
+        logprobs: encodeLogprobs(asked, splitWords(text ?? "")),
+        finish_reason: FINISH_REASONS[answer.end],
+      },
     ],
-    usage: wireUsage(answer.usage),
+    usage: encodeUsage(answer.usage),
     service_tier: asked.tier,
     system_fingerprint: stamp.fingerprint,
   };
 }
 
-function wireCall(call: Call, id: string): unknown {
+function encodeToolCall(call: SandboxToolCall, id: string): unknown {
   return { id, type: "function", function: { name: call.name, arguments: call.argumentsJson } };
 }
 
-function wireUsage(usage: Usage): unknown {
+function encodeUsage(usage: SandboxUsage): unknown {
   return {
     prompt_tokens: usage.inputTokens,
     completion_tokens: usage.outputTokens,
@@ -133,7 +156,7 @@ function wireUsage(usage: Usage): unknown {
 }
 
 /** Every word as one token that the simulated model was nearly sure of. */
-function logprobsOf(asked: ChatAsked, words: readonly string[]): unknown {
+function encodeLogprobs(asked: SandboxChatRequest, words: readonly string[]): unknown {
   if (asked.logprobs === null) return null;
   const alternatives = asked.logprobs;
   const content = words.map((token) => {
@@ -143,8 +166,13 @@ function logprobsOf(asked: ChatAsked, words: readonly string[]): unknown {
   return { content, refusal: null };
 }
 
-function chunks(asked: ChatAsked, answer: Given, stamp: Stamp, desk: Desk): unknown[] {
-  const withUsage = asked.streaming === "frames_with_usage";
+function completionChunks(
+  asked: SandboxChatRequest,
+  answer: ChatReply,
+  stamp: CompletionHead,
+  desk: SimulatedProvider,
+): unknown[] {
+  const withUsage = asked.mode === "frames_with_usage";
   const base = (choices: readonly unknown[], usage: unknown) => ({
     id: stamp.id,
     object: "chat.completion.chunk",
@@ -158,34 +186,34 @@ function chunks(asked: ChatAsked, answer: Given, stamp: Stamp, desk: Desk): unkn
   });
   const chunk = (delta: unknown, finish: string | null, logprobs: unknown = null) =>
     base([{ index: 0, delta, logprobs, finish_reason: finish }], null);
-  const list: unknown[] = deltas(answer, desk).map(({ delta, word }) =>
-    chunk(delta, null, word === null ? null : logprobsOf(asked, [word])),
+  const list: unknown[] = chatDeltas(answer, desk).map(({ delta, word }) =>
+    chunk(delta, null, word === null ? null : encodeLogprobs(asked, [word])),
   );
-  list.push(chunk({}, FINISH[answer.end]));
-  if (withUsage) list.push(base([], wireUsage(answer.usage)));
+  list.push(chunk({}, FINISH_REASONS[answer.end]));
+  if (withUsage) list.push(base([], encodeUsage(answer.usage)));
   return list;
 }
 
-type Delta = { readonly delta: unknown; readonly word: string | null };
+type ChatDelta = { readonly delta: unknown; readonly word: string | null };
 
-function deltas(answer: Given, desk: Desk): Delta[] {
-  const list: Delta[] = [];
+function chatDeltas(answer: ChatReply, desk: SimulatedProvider): ChatDelta[] {
+  const list: ChatDelta[] = [];
   const plain = (delta: unknown) => list.push({ delta, word: null });
   const { content } = answer;
   if (answer.reasoning !== null) {
     plain({ role: "assistant", content: null, reasoning_content: "", refusal: null });
-    for (const word of wordsOf(answer.reasoning)) plain({ reasoning_content: word });
+    for (const word of splitWords(answer.reasoning)) plain({ reasoning_content: word });
   }
   if (content.is === "text") {
     if (answer.reasoning === null) plain({ role: "assistant", content: "", refusal: null });
-    for (const word of wordsOf(content.text)) list.push({ delta: { content: word }, word });
+    for (const word of splitWords(content.text)) list.push({ delta: { content: word }, word });
     return list;
   }
   for (const [index, call] of content.calls.entries()) {
     const start = { index, id: desk.nextId("call_"), type: "function", function: { name: call.name, arguments: "" } };
     const opening = index === 0 && answer.reasoning === null;
     plain(opening ? { role: "assistant", content: null, tool_calls: [start], refusal: null } : { tool_calls: [start] });
-    for (const run of runsOf(call.argumentsJson)) plain({ tool_calls: [{ index, function: { arguments: run } }] });
+    for (const run of splitRuns(call.argumentsJson)) plain({ tool_calls: [{ index, function: { arguments: run } }] });
   }
   return list;
 }

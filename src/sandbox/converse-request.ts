@@ -1,15 +1,15 @@
 import { z } from "zod";
 import { isJsonObject } from "../kit/json.ts";
-import type { Format, Prompt, Tool, ToolChoice, Turn } from "./answer.ts";
-import { SEEING_MODELS } from "./simulated.ts";
-import { type Refusal, refusal } from "./wire.ts";
+import { VISION_MODELS } from "./provider-profiles.ts";
+import type { SandboxFormat, SandboxPrompt, SandboxTool, SandboxToolChoice, SandboxTurn } from "./reply.ts";
+import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
 /** Text that is only blanks is refused, as the real service does. */
-const words = z.string().regex(/\S/, "The text field is blank");
+const nonBlankText = z.string().regex(/\S/, "The text field is blank");
 const cachePoint = z.strictObject({
   cachePoint: z.strictObject({ type: z.literal("default"), ttl: z.enum(["5m", "1h"]).optional() }),
 });
-const text = z.strictObject({ text: words });
+const text = z.strictObject({ text: nonBlankText });
 const base64 = z.base64().min(1);
 const image = z.strictObject({
   image: z.strictObject({
@@ -100,30 +100,30 @@ const body = z.strictObject({
     })
     .optional(),
 });
-type Body = z.infer<typeof body>;
-type Message = Body["messages"][number];
-type Block = Message["content"][number];
+type ConverseBody = z.infer<typeof body>;
+type ConverseMessage = ConverseBody["messages"][number];
+type ConverseInputBlock = ConverseMessage["content"][number];
 
-export function readConverse(bytes: Buffer, model: string): Prompt | Refusal {
+export function parseConverse(bytes: Buffer, model: string): SandboxPrompt | ErrorResponse {
   let value: unknown;
   try {
     value = JSON.parse(bytes.toString("utf8"));
   } catch {
-    return refusal(400, "The request body is not valid JSON.");
+    return errorResponse(400, "The request body is not valid JSON.");
   }
-  if (!isJsonObject(value)) return refusal(400, "The request body must be an object.");
+  if (!isJsonObject(value)) return errorResponse(400, "The request body must be an object.");
   const parsed = body.safeParse(value);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    return refusal(400, `Malformed input request at ${issue?.path.join(".")}: ${issue?.message}.`);
+    return errorResponse(400, `Malformed input request at ${issue?.path.join(".")}: ${issue?.message}.`);
   }
   const asked = parsed.data;
-  const problem = brokenTurns(asked) ?? brokenTools(asked) ?? blindTo(asked, model);
-  return problem === undefined ? understood(asked) : refusal(400, problem);
+  const problem = findTurnProblem(asked) ?? findToolMismatch(asked) ?? findUnsupportedImage(asked, model);
+  return problem === undefined ? toPrompt(asked) : errorResponse(400, problem);
 }
 
 /** Turns alternate strictly and begin with the user. */
-function brokenTurns({ messages, system = [], toolConfig }: Body): string | undefined {
+function findTurnProblem({ messages, system = [], toolConfig }: ConverseBody): string | undefined {
   if (messages[0]?.role !== "user") return "A conversation must start with a user message.";
   const twice = messages.findIndex(({ role }, index) => role === messages[index - 1]?.role);
   if (twice > 0) return `messages.${twice}: roles must alternate between "user" and "assistant".`;
@@ -136,17 +136,17 @@ function brokenTurns({ messages, system = [], toolConfig }: Body): string | unde
   return marks.length > 4 ? "A request can have at most 4 cache points." : undefined;
 }
 
-const usesIn = (one: Message | undefined) =>
+const toolUsesIn = (one: ConverseMessage | undefined) =>
   (one?.content ?? []).flatMap((block) => ("toolUse" in block ? [block.toolUse] : []));
-const resultsIn = (one: Message | undefined) =>
+const toolResultsIn = (one: ConverseMessage | undefined) =>
   (one?.content ?? []).flatMap((block) => ("toolResult" in block ? [block.toolResult] : []));
 
 /** Every call is answered in the very next message, and every answer has its call. */
-function brokenTools({ messages, toolConfig }: Body): string | undefined {
+function findToolMismatch({ messages, toolConfig }: ConverseBody): string | undefined {
   for (const [index, one] of messages.entries()) {
-    const results = resultsIn(one);
-    const calls = usesIn(messages[index - 1]);
-    if (toolConfig === undefined && (results.length > 0 || usesIn(one).length > 0))
+    const results = toolResultsIn(one);
+    const calls = toolUsesIn(messages[index - 1]);
+    if (toolConfig === undefined && (results.length > 0 || toolUsesIn(one).length > 0))
       return "The toolConfig field must be defined when using toolUse and toolResult content blocks.";
     const ids = new Set(results.map((result) => result.toolUseId));
     if (ids.size !== results.length || results.length !== calls.length)
@@ -156,30 +156,30 @@ function brokenTools({ messages, toolConfig }: Body): string | undefined {
   return undefined;
 }
 
-function blindTo({ messages }: Body, model: string): string | undefined {
-  const sees = SEEING_MODELS.has(model) || messages.every((one) => imagesIn(one) === 0);
+function findUnsupportedImage({ messages }: ConverseBody, model: string): string | undefined {
+  const sees = VISION_MODELS.has(model) || messages.every((one) => imagesIn(one) === 0);
   return sees ? undefined : "This model doesn't support the image content block that you provided.";
 }
 
-function imagesIn({ content }: Message): number {
+function imagesIn({ content }: ConverseMessage): number {
   return content.filter((block) => "image" in block).length;
 }
 
-function understood(asked: Body): Prompt {
+function toPrompt(asked: ConverseBody): SandboxPrompt {
   const { inferenceConfig = {}, additionalModelRequestFields: extra, system = [] } = asked;
   return {
     turns: [...systemTurns(system), ...turnsOf(asked.messages)],
     tools: toolsOf(asked),
-    toolChoice: choiceOf(asked),
-    callsMax: 8,
+    toolChoice: toolChoiceOf(asked),
+    maxToolCalls: 8,
     format: formatOf(asked),
     effort: extra?.reasoningConfig.maxReasoningEffort ?? null,
     stop: inferenceConfig.stopSequences ?? [],
-    outputTokensMax: inferenceConfig.maxTokens ?? null,
+    maxOutputTokens: inferenceConfig.maxTokens ?? null,
   };
 }
 
-function toolsOf({ toolConfig }: Body): Tool[] {
+function toolsOf({ toolConfig }: ConverseBody): SandboxTool[] {
   return (toolConfig?.tools ?? []).flatMap((one) =>
     "toolSpec" in one
       ? [
@@ -193,14 +193,14 @@ function toolsOf({ toolConfig }: Body): Tool[] {
   );
 }
 
-function choiceOf({ toolConfig }: Body): ToolChoice {
+function toolChoiceOf({ toolConfig }: ConverseBody): SandboxToolChoice {
   const choice = toolConfig?.toolChoice ?? { auto: {} };
   if ("tool" in choice) return { is: "named", name: choice.tool.name };
   return { is: "any" in choice ? "required" : "auto" };
 }
 
 /** The format has no field for "any JSON object": a model is told so in words, and this one obeys. */
-function formatOf({ outputConfig, system }: Body): Format {
+function formatOf({ outputConfig, system }: ConverseBody): SandboxFormat {
   if (outputConfig === undefined) {
     const told = (system ?? []).some((block) => "text" in block && /\bone JSON object\b/i.test(block.text));
     return { is: told ? "json" : "text" };
@@ -210,25 +210,31 @@ function formatOf({ outputConfig, system }: Body): Format {
   return { is: "schema", name, schema: parsed };
 }
 
-function systemTurns(blocks: NonNullable<Body["system"]>): Turn[] {
+function systemTurns(blocks: NonNullable<ConverseBody["system"]>): SandboxTurn[] {
   const said = blocks.flatMap((block) => ("text" in block ? [block.text] : []));
   return said.map((words) => ({ by: "system", text: words, images: 0, tool: null, calls: "" }));
 }
 
 /** Results of tools are turns of their own to the one who answers. */
-function turnsOf(messages: readonly Message[]): Turn[] {
-  const names = new Map(messages.flatMap(usesIn).map((call) => [call.toolUseId, call.name]));
-  return messages.flatMap((one): Turn[] => {
-    const calls = usesIn(one).map((call) => call.name + JSON.stringify(call.input));
-    const results = resultsIn(one).map((result): Turn => {
+function turnsOf(messages: readonly ConverseMessage[]): SandboxTurn[] {
+  const names = new Map(messages.flatMap(toolUsesIn).map((call) => [call.toolUseId, call.name]));
+  return messages.flatMap((one): SandboxTurn[] => {
+    const calls = toolUsesIn(one).map((call) => call.name + JSON.stringify(call.input));
+    const results = toolResultsIn(one).map((result): SandboxTurn => {
       const said = result.content.map((block) =>
         "text" in block ? block.text : "json" in block ? JSON.stringify(block.json) : "",
       );
-      return { by: "tool", text: said.join("\n"), images: 0, tool: names.get(result.toolUseId) ?? null, calls: "" };
+      return {
+        role: "tool",
+        text: said.join("\n"),
+        images: 0,
+        tool: names.get(result.toolUseId) ?? null,
+        toolCallText: "",
+      };
     });
-    const said = one.content.flatMap((block: Block) => ("text" in block ? [block.text] : []));
+    const said = one.content.flatMap((block: ConverseInputBlock) => ("text" in block ? [block.text] : []));
     const images = imagesIn(one);
     if (said.length === 0 && images === 0 && calls.length === 0) return results;
-    return [...results, { by: one.role, text: said.join("\n"), images, tool: null, calls: calls.join("") }];
+    return [...results, { role: one.role, text: said.join("\n"), images, tool: null, toolCallText: calls.join("") }];
   });
 }

@@ -1,11 +1,18 @@
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../kit/json.ts";
-import { openAiError } from "./chat.ts";
-import { EMBEDDING_DIMENSIONS, EMBEDDING_DIMENSIONS_MAX, embed, embeddingTokens } from "./embedding.ts";
+import { openAiErrorBody } from "./chat.ts";
+import { EMBEDDING_DIMENSIONS, EMBEDDING_DIMENSIONS_MAX, embeddingTokens, embedText } from "./embedding.ts";
 import { geminiFormat } from "./gemini.ts";
-import { bearerOf, type Delivery, type Desk, type Refusal, refusal, type WireFormat } from "./wire.ts";
+import {
+  bearerToken,
+  type ErrorResponse,
+  errorResponse,
+  type SimulatedProvider,
+  type SimulatedResponse,
+  type WireFormat,
+} from "./wire-format.ts";
 
 /** What is asked for, whatever the format. */
-type Asked = {
+type EmbeddingParameters = {
   readonly texts: readonly string[];
   readonly dimensions: number;
   readonly encoding: "float" | "base64";
@@ -14,19 +21,19 @@ type Asked = {
 /** The embeddings format, in OpenAI's words or, at the one who speaks them, in Mistral's. */
 export const embeddingsFormat: WireFormat = {
   method: "POST",
-  claims: (path) => path === "/v1/embeddings",
-  tokenOf: bearerOf,
-  open({ body }) {
+  matches: (path) => path === "/v1/embeddings",
+  readCredential: bearerToken,
+  parse({ body }) {
     const value = tryParseJsonObject(body);
-    if (value === undefined) return refusal(400, "The request body must be a JSON object.");
+    if (value === undefined) return errorResponse(400, "The request body must be a JSON object.");
     const { model } = value;
-    if (typeof model !== "string") return refusal(400, "you must provide a model parameter", { param: "model" });
-    return { is: "opened", model, deliver: (desk) => list(value, model, desk) };
+    if (typeof model !== "string") return errorResponse(400, "you must provide a model parameter", { param: "model" });
+    return { is: "opened", model, respond: (desk) => respondWithList(value, model, desk) };
   },
-  refusalBody: openAiError,
+  errorBody: openAiErrorBody,
 };
 
-const WORDS = {
+const PARAMETER_NAMES = {
   openai: { dimensions: "dimensions", known: ["model", "input", "encoding_format", "dimensions", "user"] },
   mistral: {
     dimensions: "output_dimension",
@@ -34,22 +41,27 @@ const WORDS = {
   },
 } as const;
 
-function list(value: JsonObject, model: string, desk: Desk): Delivery | Refusal {
-  const words = desk.provider === "sandbox-fr" ? WORDS.mistral : WORDS.openai;
+function respondWithList(value: JsonObject, model: string, desk: SimulatedProvider): SimulatedResponse | ErrorResponse {
+  const words = desk.slug === "sandbox-fr" ? PARAMETER_NAMES.mistral : PARAMETER_NAMES.openai;
   const extra = Object.keys(value).find((key) => !words.known.some((one) => one === key));
-  if (extra !== undefined) return refusal(400, `Unrecognized request argument supplied: ${extra}`, { param: extra });
-  const texts = textsOf(value["input"]);
-  if (texts === undefined) return refusal(400, "'$.input' is invalid.", { param: "input" });
-  const dimensions = dimensionsOf(value[words.dimensions]);
-  if (dimensions === undefined) return refusal(400, `'$.${words.dimensions}' is invalid.`, { param: words.dimensions });
+  if (extra !== undefined)
+    return errorResponse(400, `Unrecognized request argument supplied: ${extra}`, { param: extra });
+  const texts = inputTexts(value["input"]);
+  if (texts === undefined) return errorResponse(400, "'$.input' is invalid.", { param: "input" });
+  const dimensions = parseDimensions(value[words.dimensions]);
+  if (dimensions === undefined)
+    return errorResponse(400, `'$.${words.dimensions}' is invalid.`, { param: words.dimensions });
   const encoding = value["encoding_format"] === "base64" ? "base64" : "float";
-  const data = vectorsOf({ texts, dimensions, encoding }).map((embedding, index) => ({
+  const data = embedAll({ texts, dimensions, encoding }).map((embedding, index) => ({
     object: "embedding",
     index,
     embedding,
   }));
   const tokens = embeddingTokens(texts);
-  return whole({ object: "list", data, model, usage: { prompt_tokens: tokens, total_tokens: tokens } }, texts.length);
+  return jsonResponse(
+    { object: "list", data, model, usage: { prompt_tokens: tokens, total_tokens: tokens } },
+    texts.length,
+  );
 }
 
 const PATH = /^\/v1\/models\/([^/:]+):batchEmbedContents$/;
@@ -57,31 +69,32 @@ const PATH = /^\/v1\/models\/([^/:]+):batchEmbedContents$/;
 /** Gemini's batchEmbedContents, which tells no figures. */
 export const geminiEmbeddingsFormat: WireFormat = {
   ...geminiFormat,
-  claims: (path) => PATH.test(path),
-  open({ path, body }) {
+  matches: (path) => PATH.test(path),
+  parse({ path, body }) {
     const [, name = ""] = PATH.exec(path) ?? [];
     const requests = tryParseJsonObject(body)?.["requests"];
-    if (!Array.isArray(requests) || requests.length === 0) return refusal(400, "requests: must not be empty");
+    if (!Array.isArray(requests) || requests.length === 0) return errorResponse(400, "requests: must not be empty");
     const model = decodeURIComponent(name);
-    return { is: "opened", model, deliver: () => batch(requests, model) };
+    return { is: "opened", model, respond: () => respondWithBatch(requests, model) };
   },
 };
 
-function batch(requests: readonly unknown[], model: string): Delivery | Refusal {
+function respondWithBatch(requests: readonly unknown[], model: string): SimulatedResponse | ErrorResponse {
   const embeddings: { values: unknown }[] = [];
   for (const request of requests) {
     const one = isJsonObject(request) ? request : {};
-    if (one["model"] !== `models/${model}`) return refusal(400, "model does not match the one in the parent request");
-    const text = textOf(one["content"]);
-    const dimensions = dimensionsOf(one["outputDimensionality"]);
-    if (text === undefined) return refusal(400, "content: must have text parts");
-    if (dimensions === undefined) return refusal(400, "output_dimensionality: out of range");
-    embeddings.push({ values: embed(text, dimensions) });
+    if (one["model"] !== `models/${model}`)
+      return errorResponse(400, "model does not match the one in the parent request");
+    const text = contentText(one["content"]);
+    const dimensions = parseDimensions(one["outputDimensionality"]);
+    if (text === undefined) return errorResponse(400, "content: must have text parts");
+    if (dimensions === undefined) return errorResponse(400, "output_dimensionality: out of range");
+    embeddings.push({ values: embedText(text, dimensions) });
   }
-  return whole({ embeddings }, requests.length);
+  return jsonResponse({ embeddings }, requests.length);
 }
 
-function textOf(content: unknown): string | undefined {
+function contentText(content: unknown): string | undefined {
   const parts = isJsonObject(content) ? content["parts"] : undefined;
   if (!Array.isArray(parts)) return undefined;
   const texts = parts.map((part: unknown) => (isJsonObject(part) ? part["text"] : undefined));
@@ -91,7 +104,7 @@ function textOf(content: unknown): string | undefined {
 }
 
 /** Token numbers are read as the digits they are written in. */
-function textsOf(input: unknown): readonly string[] | undefined {
+function inputTexts(input: unknown): readonly string[] | undefined {
   if (typeof input === "string") return input === "" ? undefined : [input];
   if (!Array.isArray(input) || input.length === 0) return undefined;
   if (input.every((one) => typeof one === "number")) return [input.join(" ")];
@@ -100,27 +113,27 @@ function textsOf(input: unknown): readonly string[] | undefined {
   return read.length === texts.length ? read : undefined;
 }
 
-function dimensionsOf(value: unknown): number | undefined {
+function parseDimensions(value: unknown): number | undefined {
   if (value === undefined || value === null) return EMBEDDING_DIMENSIONS;
   if (typeof value !== "number" || !Number.isInteger(value)) return undefined;
   return value >= 1 && value <= EMBEDDING_DIMENSIONS_MAX ? value : undefined;
 }
 
-function vectorsOf({ texts, dimensions, encoding }: Asked): (string | number[])[] {
+function embedAll({ texts, dimensions, encoding }: EmbeddingParameters): (string | number[])[] {
   return texts.map((text) => {
-    const vector = embed(text, dimensions);
-    return encoding === "float" ? vector : base64Of(vector);
+    const vector = embedText(text, dimensions);
+    return encoding === "float" ? vector : encodeBase64(vector);
   });
 }
 
-function base64Of(vector: readonly number[]): string {
+function encodeBase64(vector: readonly number[]): string {
   const bytes = Buffer.alloc(vector.length * Float32Array.BYTES_PER_ELEMENT);
   for (const [at, value] of vector.entries()) bytes.writeFloatLE(value, at * Float32Array.BYTES_PER_ELEMENT);
   return bytes.toString("base64");
 }
 
 /** Vectors take no time word by word: a whole answer comes as soon as a first word would. */
-function whole(body: JsonObject, inputs: number): Delivery {
+function jsonResponse(body: JsonObject, inputs: number): SimulatedResponse {
   const tokens = Math.ceil(inputs / 32);
   return { is: "whole", contentType: "application/json", body: JSON.stringify(body), tokens };
 }

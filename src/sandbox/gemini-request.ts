@@ -1,26 +1,26 @@
 import { z } from "zod";
 import { isJsonObject } from "../kit/json.ts";
 import { sha256Hex } from "../kit/secret.ts";
-import type { Format, Prompt, ToolChoice, Turn } from "./answer.ts";
-import { type Refusal, refusal } from "./wire.ts";
+import type { SandboxFormat, SandboxPrompt, SandboxToolChoice, SandboxTurn } from "./reply.ts";
+import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
 /** A request of the Gemini format as the sandbox read it. */
-export type GeminiAsked = {
+export type SandboxGeminiRequest = {
   readonly is: "asked";
-  readonly prompt: Prompt;
+  readonly prompt: SandboxPrompt;
 };
 
 /** What stands on a part, so that one that was changed on its way back is noticed. */
-export function sealOf(part: SealedPart): string {
+export function signatureOf(part: SignedPart): string {
   const content = "text" in part ? part.text : part.functionCall.name + JSON.stringify(part.functionCall.args);
   return Buffer.from(`sim ${sha256Hex(content)}`).toString("base64");
 }
-type SealedPart =
+type SignedPart =
   | { readonly text: string }
   | { readonly functionCall: { readonly name: string; readonly args: unknown } };
 
 /** The documented stand-in for a signature that was lost. */
-const STAND_IN = "skip_thought_signature_validator";
+const SKIP_SIGNATURE_CHECK = "skip_thought_signature_validator";
 
 const thoughtSignature = z.string().min(1).optional();
 const struct = z.record(z.string(), z.unknown());
@@ -85,39 +85,39 @@ const body = z.strictObject({
     .optional(),
   generationConfig: generationConfig.optional(),
 });
-type Body = z.infer<typeof body>;
-type Content = z.infer<typeof content>;
+type GeminiBody = z.infer<typeof body>;
+type GeminiContent = z.infer<typeof content>;
 
-export function readGemini(bytes: Buffer): GeminiAsked | Refusal {
+export function parseGemini(bytes: Buffer): SandboxGeminiRequest | ErrorResponse {
   let value: unknown;
   try {
     value = JSON.parse(bytes.toString("utf8"));
   } catch {
-    return refusal(400, "Invalid JSON payload received.");
+    return errorResponse(400, "Invalid JSON payload received.");
   }
-  if (!isJsonObject(value)) return refusal(400, "Invalid JSON payload received.");
+  if (!isJsonObject(value)) return errorResponse(400, "Invalid JSON payload received.");
   const parsed = body.safeParse(value);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     const unknown = issue?.code === "unrecognized_keys" ? `Unknown name "${issue.keys[0]}"` : issue?.message;
-    return refusal(400, `Invalid value at '${issue?.path.map(String).join(".") ?? ""}': ${unknown ?? "invalid"}`);
+    return errorResponse(400, `Invalid value at '${issue?.path.map(String).join(".") ?? ""}': ${unknown ?? "invalid"}`);
   }
-  const wrong = conflictIn(parsed.data) ?? brokenTurns(parsed.data.contents);
-  return wrong === undefined ? { is: "asked", prompt: promptOf(parsed.data) } : refusal(400, wrong);
+  const wrong = findConflict(parsed.data) ?? findTurnProblem(parsed.data.contents);
+  return wrong === undefined ? { is: "asked", prompt: toPrompt(parsed.data) } : errorResponse(400, wrong);
 }
 
-function declarationsIn({ tools }: Body) {
+function functionDeclarations({ tools }: GeminiBody) {
   return tools?.[0]?.functionDeclarations ?? [];
 }
 
-function conflictIn(asked: Body): string | undefined {
+function findConflict(asked: GeminiBody): string | undefined {
   const { thinkingConfig: thinking, responseJsonSchema, responseMimeType } = asked.generationConfig ?? {};
   if (thinking?.thinkingLevel !== undefined && thinking.thinkingBudget !== undefined)
     return "You can only set only one of thinking budget and thinking level.";
   if (responseJsonSchema !== undefined && responseMimeType !== "application/json")
     return "A response schema needs the response mime type application/json.";
   const calling = asked.toolConfig?.functionCallingConfig;
-  const names = new Set(declarationsIn(asked).map(({ name }) => name));
+  const names = new Set(functionDeclarations(asked).map(({ name }) => name));
   if (calling !== undefined && names.size === 0) return "Function calling config is set without function_declarations.";
   if (calling?.allowedFunctionNames?.some((name) => !names.has(name)) === true)
     return "allowed_function_names should be a subset of the declared functions.";
@@ -127,13 +127,13 @@ function conflictIn(asked: Body): string | undefined {
 }
 
 /** Turns alternate, calls and answers pair up in order, and what was signed comes back signed. */
-function brokenTurns(contents: readonly Content[]): string | undefined {
+function findTurnProblem(contents: readonly GeminiContent[]): string | undefined {
   let open: readonly { readonly id: string; readonly name: string }[] = [];
   for (const [at, turn] of contents.entries()) {
     if (at > 0 && contents[at - 1]?.role === turn.role)
       return "Please ensure that turns alternate between user and model.";
     if (turn.role === "model") {
-      const unsealed = brokenSeal(turn);
+      const unsealed = findSignatureProblem(turn);
       if (unsealed !== undefined) return unsealed;
       open = turn.parts.flatMap((part) => ("functionCall" in part ? [part.functionCall] : []));
       continue;
@@ -150,7 +150,7 @@ function brokenTurns(contents: readonly Content[]): string | undefined {
     : "Please ensure that a function call turn is followed by its function responses.";
 }
 
-function brokenSeal({ parts }: Extract<Content, { role: "model" }>): string | undefined {
+function findSignatureProblem({ parts }: Extract<GeminiContent, { role: "model" }>): string | undefined {
   let calls = 0;
   for (const part of parts) {
     const { thoughtSignature: seal } = part;
@@ -159,70 +159,72 @@ function brokenSeal({ parts }: Extract<Content, { role: "model" }>): string | un
       if (calls === 1 && seal === undefined)
         return `Function call is missing a thought_signature in functionCall parts: ${part.functionCall.name}.`;
     }
-    if (seal !== undefined && seal !== STAND_IN && seal !== sealOf(part)) return "Corrupted thought signature.";
+    if (seal !== undefined && seal !== SKIP_SIGNATURE_CHECK && seal !== signatureOf(part))
+      return "Corrupted thought signature.";
   }
   return undefined;
 }
 
-function promptOf(asked: Body): Prompt {
+function toPrompt(asked: GeminiBody): SandboxPrompt {
   const config = asked.generationConfig ?? {};
   const { thinkingLevel, includeThoughts } = config.thinkingConfig ?? {};
   return {
     turns: turnsOf(asked),
-    tools: declarationsIn(asked).map(({ name, description, parametersJsonSchema }) => ({
+    tools: functionDeclarations(asked).map(({ name, description, parametersJsonSchema }) => ({
       name,
       description: description ?? "",
       schema: parametersJsonSchema ?? { type: "object", properties: {} },
     })),
-    toolChoice: choiceOf(asked),
-    callsMax: 8,
+    toolChoice: toolChoiceOf(asked),
+    maxToolCalls: 8,
     format: formatOf(config),
     effort: includeThoughts === true ? (thinkingLevel ?? "medium") : null,
     stop: config.stopSequences ?? [],
-    outputTokensMax: config.maxOutputTokens ?? null,
+    maxOutputTokens: config.maxOutputTokens ?? null,
   };
 }
 
-function choiceOf({ toolConfig }: Body): ToolChoice {
+function toolChoiceOf({ toolConfig }: GeminiBody): SandboxToolChoice {
   const { mode, allowedFunctionNames } = toolConfig?.functionCallingConfig ?? { mode: "AUTO" };
   if (mode !== "ANY") return { is: mode === "AUTO" ? "auto" : "none" };
   const [name] = allowedFunctionNames ?? [];
   return name === undefined ? { is: "required" } : { is: "named", name };
 }
 
-function formatOf({ responseMimeType, responseJsonSchema }: z.infer<typeof generationConfig>): Format {
+function formatOf({ responseMimeType, responseJsonSchema }: z.infer<typeof generationConfig>): SandboxFormat {
   if (responseMimeType !== "application/json") return { is: "text" };
   return responseJsonSchema === undefined
     ? { is: "json" }
     : { is: "schema", name: "response", schema: responseJsonSchema };
 }
 
-function turnsOf({ systemInstruction, contents }: Body): Turn[] {
+function turnsOf({ systemInstruction, contents }: GeminiBody): SandboxTurn[] {
   const system = systemInstruction?.parts.map((part) => part.text).join("\n");
-  const turns: Turn[] = system === undefined ? [] : [{ by: "system", text: system, images: 0, tool: null, calls: "" }];
+  const turns: SandboxTurn[] =
+    system === undefined ? [] : [{ role: "system", text: system, images: 0, tool: null, toolCallText: "" }];
   for (const turn of contents) {
     const said = turn.parts.flatMap((part) => ("text" in part && part.text !== "" ? [part.text] : [])).join("\n");
     if (turn.role === "model") {
       const calls = turn.parts.flatMap((part) =>
         "functionCall" in part ? [part.functionCall.name + JSON.stringify(part.functionCall.args)] : [],
       );
-      turns.push({ by: "assistant", text: said, images: 0, tool: null, calls: calls.join("") });
+      turns.push({ role: "assistant", text: said, images: 0, tool: null, toolCallText: calls.join("") });
       continue;
     }
     for (const part of turn.parts) {
       if (!("functionResponse" in part)) continue;
       const { name, response } = part.functionResponse;
-      turns.push({ by: "tool", text: resultIn(response), images: 0, tool: name, calls: "" });
+      turns.push({ role: "tool", text: toolResultText(response), images: 0, tool: name, toolCallText: "" });
     }
     const images = turn.parts.filter((part) => "inlineData" in part && part.inlineData.mimeType.startsWith("image/"));
     if (said !== "" || images.length > 0)
-      turns.push({ by: "user", text: said, images: images.length, tool: null, calls: "" });
+      turns.push({ role: "user", text: said, images: images.length, tool: null, toolCallText: "" });
   }
   return turns;
 }
 
 /** A text that had to be put into an object is the text again. */
-function resultIn(response: Readonly<Record<string, unknown>>): string {
+function toolResultText(response: Readonly<Record<string, unknown>>): string {
   const { result, ...others } = response;
   return typeof result === "string" && Object.keys(others).length === 0 ? result : JSON.stringify(response);
 }

@@ -1,28 +1,28 @@
 import { z } from "zod";
 import { isJsonObject } from "../kit/json.ts";
 import { sha256Hex } from "../kit/secret.ts";
-import type { Format, Prompt, ToolChoice, Turn } from "./answer.ts";
-import { SEEING_MODELS } from "./simulated.ts";
-import { type Refusal, refusal } from "./wire.ts";
+import { VISION_MODELS } from "./provider-profiles.ts";
+import type { SandboxFormat, SandboxPrompt, SandboxToolChoice, SandboxTurn } from "./reply.ts";
+import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
 /** A request of the messages format as the sandbox read it. */
-export type MessagesAsked = {
+export type SandboxMessagesRequest = {
   readonly is: "asked";
   readonly model: string;
-  readonly prompt: Prompt;
-  readonly streaming: "whole" | "frames";
+  readonly prompt: SandboxPrompt;
+  readonly mode: "whole" | "frames";
 };
 
 /** What stands under a thought, so that one that was changed on its way back is noticed. */
-export function signatureOf(thought: string): string {
+export function thinkingSignature(thought: string): string {
   return `sim.${sha256Hex(thought)}`;
 }
 
 const cache_control = z.strictObject({ type: z.literal("ephemeral"), ttl: z.enum(["5m", "1h"]).optional() }).nullish();
-const address = z.string().regex(/^https?:\/\//, "must be a URL");
-const visible = z.string().regex(/\S/, "text content blocks must contain non-whitespace text");
+const httpUrl = z.string().regex(/^https?:\/\//, "must be a URL");
+const nonBlankText = z.string().regex(/\S/, "text content blocks must contain non-whitespace text");
 
-const text = z.strictObject({ type: z.literal("text"), text: visible, cache_control });
+const text = z.strictObject({ type: z.literal("text"), text: nonBlankText, cache_control });
 const image = z.strictObject({
   type: z.literal("image"),
   source: z.discriminatedUnion("type", [
@@ -31,7 +31,7 @@ const image = z.strictObject({
       media_type: z.enum(["image/jpeg", "image/png", "image/gif", "image/webp"]),
       data: z.string().min(1),
     }),
-    z.strictObject({ type: z.literal("url"), url: address }),
+    z.strictObject({ type: z.literal("url"), url: httpUrl }),
   ]),
   cache_control,
 });
@@ -40,8 +40,8 @@ const document = z.strictObject({
   source: z.discriminatedUnion("type", [
     z.strictObject({ type: z.literal("base64"), media_type: z.literal("application/pdf"), data: z.string().min(1) }),
     z.strictObject({ type: z.literal("text"), media_type: z.literal("text/plain"), data: z.string().min(1) }),
-    z.strictObject({ type: z.literal("url"), url: address }),
-    z.strictObject({ type: z.literal("content"), content: z.union([visible, z.array(text).min(1)]) }),
+    z.strictObject({ type: z.literal("url"), url: httpUrl }),
+    z.strictObject({ type: z.literal("content"), content: z.union([nonBlankText, z.array(text).min(1)]) }),
   ]),
   title: z.string().nullish(),
   context: z.string().nullish(),
@@ -70,14 +70,14 @@ const redacted = z.strictObject({ type: z.literal("redacted_thinking"), data: z.
 const message = z.discriminatedUnion("role", [
   z.strictObject({
     role: z.literal("user"),
-    content: z.union([visible, z.array(z.discriminatedUnion("type", [text, image, document, toolResult])).min(1)]),
+    content: z.union([nonBlankText, z.array(z.discriminatedUnion("type", [text, image, document, toolResult])).min(1)]),
   }),
   z.strictObject({
     role: z.literal("assistant"),
-    content: z.union([visible, z.array(z.discriminatedUnion("type", [text, thinking, redacted, toolUse])).min(1)]),
+    content: z.union([nonBlankText, z.array(z.discriminatedUnion("type", [text, thinking, redacted, toolUse])).min(1)]),
   }),
   // What an agent is told later on, without touching the cached beginning.
-  z.strictObject({ role: z.literal("system"), content: z.union([visible, z.array(text).min(1)]) }),
+  z.strictObject({ role: z.literal("system"), content: z.union([nonBlankText, z.array(text).min(1)]) }),
 ]);
 
 const tool = z.strictObject({
@@ -102,7 +102,7 @@ const body = z.strictObject({
   temperature: z.number().min(0).max(1).nullish(),
   top_p: z.number().min(0).max(1).nullish(),
   top_k: z.int().min(0).nullish(),
-  stop_sequences: z.array(visible).nullish(),
+  stop_sequences: z.array(nonBlankText).nullish(),
   tools: z.array(tool).nullish(),
   tool_choice: z
     .discriminatedUnion("type", [
@@ -127,37 +127,37 @@ const body = z.strictObject({
   context_management: z.looseObject({}).nullish(),
   metadata: z.strictObject({ user_id: z.string().nullish() }).nullish(),
 });
-type Body = z.infer<typeof body>;
-type Message = z.infer<typeof message>;
-type Block = Exclude<Message["content"], string>[number];
+type MessagesBody = z.infer<typeof body>;
+type InputMessage = z.infer<typeof message>;
+type InputBlock = Exclude<InputMessage["content"], string>[number];
 
-export function readMessages(bytes: Buffer, version: string | undefined): MessagesAsked | Refusal {
-  if (version === undefined) return refusal(400, "anthropic-version: header is required");
+export function parseMessages(bytes: Buffer, version: string | undefined): SandboxMessagesRequest | ErrorResponse {
+  if (version === undefined) return errorResponse(400, "anthropic-version: header is required");
   let value: unknown;
   try {
     value = JSON.parse(bytes.toString("utf8"));
   } catch {
-    return refusal(400, "The request body is not valid JSON.");
+    return errorResponse(400, "The request body is not valid JSON.");
   }
-  if (!isJsonObject(value)) return refusal(400, "The request body must be a JSON object.");
+  if (!isJsonObject(value)) return errorResponse(400, "The request body must be a JSON object.");
   const parsed = body.safeParse(value);
   if (!parsed.success) {
     const issue = parsed.error.issues.find((one) => one.path[0] === "model") ?? parsed.error.issues[0];
     const at = issue?.code === "unrecognized_keys" ? [...issue.path, issue.keys[0]] : (issue?.path ?? []);
     const why = issue?.code === "unrecognized_keys" ? "Extra inputs are not permitted" : (issue?.message ?? "invalid");
-    return refusal(400, `${at.map(String).join(".")}: ${why}`);
+    return errorResponse(400, `${at.map(String).join(".")}: ${why}`);
   }
   const asked = parsed.data;
-  const wrong = brokenTurn(asked) ?? conflictIn(asked);
-  return wrong === undefined ? understood(asked) : refusal(400, wrong);
+  const wrong = findTurnProblem(asked) ?? findConflict(asked);
+  return wrong === undefined ? toSandboxRequest(asked) : errorResponse(400, wrong);
 }
 
-function blocksOf({ content }: Message): readonly Block[] {
+function blocksOf({ content }: InputMessage): readonly InputBlock[] {
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
 /** Calls and results must pair up, in the right places and signed as they were: a careless translation shows here. */
-function brokenTurn(asked: Body): string | undefined {
+function findTurnProblem(asked: MessagesBody): string | undefined {
   if (asked.messages[0]?.role !== "user") return "messages: first message must use the `user` role";
   let open = new Set<string>();
   for (const [index, one] of asked.messages.entries()) {
@@ -170,7 +170,7 @@ function brokenTurn(asked: Body): string | undefined {
     if (blocks.slice(0, results.length).some((block) => block.type !== "tool_result"))
       return `messages.${index}: \`tool_result\` blocks must come first`;
     for (const block of blocks)
-      if (block.type === "thinking" && block.signature !== signatureOf(block.thinking))
+      if (block.type === "thinking" && block.signature !== thinkingSignature(block.thinking))
         return `messages.${index}: Invalid \`signature\` in \`thinking\` block`;
     open = new Set(blocks.flatMap((block) => (block.type === "tool_use" ? [block.id] : [])));
   }
@@ -178,9 +178,9 @@ function brokenTurn(asked: Body): string | undefined {
   return undefined;
 }
 
-const CACHE_MARKS_MAX = 4;
+const CACHE_BREAKPOINTS_MAX = 4;
 
-function conflictIn(asked: Body): string | undefined {
+function findConflict(asked: MessagesBody): string | undefined {
   const { tool_choice: choice, messages, max_tokens } = asked;
   const tools = asked.tools ?? [];
   const blocks = messages.flatMap(blocksOf);
@@ -191,9 +191,9 @@ function conflictIn(asked: Body): string | undefined {
     return "Requests which include `tool_use` or `tool_result` blocks must define tools";
   const system = typeof asked.system === "string" ? [] : (asked.system ?? []);
   const marks = [...system, ...tools, ...blocks].filter((one) => "cache_control" in one && one.cache_control != null);
-  if (marks.length > CACHE_MARKS_MAX)
-    return `A maximum of ${CACHE_MARKS_MAX} blocks with cache_control may be provided. Found ${marks.length}.`;
-  if (blocks.some(({ type }) => type === "image") && !SEEING_MODELS.has(asked.model))
+  if (marks.length > CACHE_BREAKPOINTS_MAX)
+    return `A maximum of ${CACHE_BREAKPOINTS_MAX} blocks with cache_control may be provided. Found ${marks.length}.`;
+  if (blocks.some(({ type }) => type === "image") && !VISION_MODELS.has(asked.model))
     return `The model ${asked.model} does not take images.`;
   const thinks = asked.thinking != null && asked.thinking.type !== "disabled";
   if (thinks && (choice?.type === "any" || choice?.type === "tool"))
@@ -207,13 +207,13 @@ function conflictIn(asked: Body): string | undefined {
   return undefined;
 }
 
-function understood(asked: Body): MessagesAsked {
+function toSandboxRequest(asked: MessagesBody): SandboxMessagesRequest {
   const choice = asked.tool_choice;
   const onlyOne = choice != null && choice.type !== "none" && choice.disable_parallel_tool_use === true;
   return {
     is: "asked",
     model: asked.model,
-    streaming: asked.stream === true ? "frames" : "whole",
+    mode: asked.stream === true ? "frames" : "whole",
     prompt: {
       turns: turnsOf(asked),
       tools: (asked.tools ?? []).map(({ name, description = "", input_schema }) => ({
@@ -221,64 +221,65 @@ function understood(asked: Body): MessagesAsked {
         description,
         schema: input_schema,
       })),
-      toolChoice: choiceOf(choice),
-      callsMax: onlyOne ? 1 : 8,
+      toolChoice: toolChoiceOf(choice),
+      maxToolCalls: onlyOne ? 1 : 8,
       format: formatOf(asked),
-      effort: effortOf(asked),
+      effort: effortFor(asked),
       stop: asked.stop_sequences ?? [],
-      outputTokensMax: asked.max_tokens,
+      maxOutputTokens: asked.max_tokens,
     },
   };
 }
 
-function choiceOf(choice: Body["tool_choice"]): ToolChoice {
+function toolChoiceOf(choice: MessagesBody["tool_choice"]): SandboxToolChoice {
   if (choice == null) return { is: "auto" };
   if (choice.type === "tool") return { is: "named", name: choice.name };
   return { is: choice.type === "any" ? "required" : choice.type };
 }
 
-function systemText({ system }: Body): string {
+function systemText({ system }: MessagesBody): string {
   return typeof system === "string" ? system : (system ?? []).map((block) => block.text).join("\n");
 }
 
 /** The format has no field for "any JSON object": a model is told so in words, and this one obeys. */
-function formatOf(asked: Body): Format {
+function formatOf(asked: MessagesBody): SandboxFormat {
   const schema = asked.output_config?.format?.schema;
   if (schema !== undefined) return { is: "schema", name: "output", schema };
   return /\bone valid JSON object\b/i.test(systemText(asked)) ? { is: "json" } : { is: "text" };
 }
 
-const LOW_BUDGET = 2048;
-const MEDIUM_BUDGET = 8192;
+const LOW_EFFORT_BUDGET_MAX = 2048;
+const MEDIUM_EFFORT_BUDGET_MAX = 8192;
 
-function effortOf({ thinking: wish, output_config }: Body): string | null {
-  if (wish == null || wish.type === "disabled") return null;
-  if (wish.type === "adaptive") return output_config?.effort ?? "high";
-  if (wish.budget_tokens <= LOW_BUDGET) return "low";
-  return wish.budget_tokens <= MEDIUM_BUDGET ? "medium" : "high";
+function effortFor({ thinking: requestedThinking, output_config }: MessagesBody): string | null {
+  if (requestedThinking == null || requestedThinking.type === "disabled") return null;
+  if (requestedThinking.type === "adaptive") return output_config?.effort ?? "high";
+  if (requestedThinking.budget_tokens <= LOW_EFFORT_BUDGET_MAX) return "low";
+  return requestedThinking.budget_tokens <= MEDIUM_EFFORT_BUDGET_MAX ? "medium" : "high";
 }
 
 /** A user's message with results in it is several turns: each result, and then what the user says. */
-function turnsOf(asked: Body): Turn[] {
+function turnsOf(asked: MessagesBody): SandboxTurn[] {
   const system = systemText(asked);
   const toolById = new Map<string, string>();
-  const turns: Turn[] = system === "" ? [] : [{ by: "system", text: system, images: 0, tool: null, calls: "" }];
+  const turns: SandboxTurn[] =
+    system === "" ? [] : [{ role: "system", text: system, images: 0, tool: null, toolCallText: "" }];
   for (const one of asked.messages) {
     const blocks = blocksOf(one);
     const said = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
     const images = blocks.filter(({ type }) => type === "image").length;
-    let calls = "";
+    let toolCallText = "";
     for (const block of blocks) {
       if (block.type === "tool_use") {
         toolById.set(block.id, block.name);
-        calls += block.name + JSON.stringify(block.input);
+        toolCallText += block.name + JSON.stringify(block.input);
       } else if (block.type === "tool_result") {
         const tool = toolById.get(block.tool_use_id) ?? null;
-        turns.push({ by: "tool", text: resultText(block.content), images: 0, tool, calls: "" });
+        turns.push({ role: "tool", text: resultText(block.content), images: 0, tool, toolCallText: "" });
       }
     }
     if (one.role === "assistant" || said !== "" || images > 0)
-      turns.push({ by: one.role, text: said, images, tool: null, calls });
+      turns.push({ role: one.role, text: said, images, tool: null, toolCallText });
   }
   return turns;
 }

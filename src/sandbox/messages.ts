@@ -1,25 +1,32 @@
-import { type Answer, answerTo, type Usage } from "./answer.ts";
-import { type MessagesAsked, readMessages, signatureOf } from "./messages-request.ts";
-import { runsOf, wordsOf } from "./tokens.ts";
-import { bearerOf, type Delivery, type Desk, type Refusal, refusal, type WireFormat } from "./wire.ts";
+import { parseMessages, type SandboxMessagesRequest, thinkingSignature } from "./messages-request.ts";
+import { generateReply, type ReplyResult, type SandboxUsage } from "./reply.ts";
+import { splitRuns, splitWords } from "./tokens.ts";
+import {
+  bearerToken,
+  type ErrorResponse,
+  errorResponse,
+  type SimulatedProvider,
+  type SimulatedResponse,
+  type WireFormat,
+} from "./wire-format.ts";
 
-type Given = Extract<Answer, { is: "answer" }>;
+type MessagesReply = Extract<ReplyResult, { is: "answer" }>;
 
 /** The messages format, as JSON and as server-sent events. */
 export const messagesFormat: WireFormat = {
   method: "POST",
-  claims: (path) => path === "/v1/messages",
-  tokenOf(headers) {
+  matches: (path) => path === "/v1/messages",
+  readCredential(headers) {
     const key = headers["x-api-key"];
-    return typeof key === "string" && key !== "" ? key : bearerOf(headers);
+    return typeof key === "string" && key !== "" ? key : bearerToken(headers);
   },
-  open({ body, headers }) {
+  parse({ body, headers }) {
     const version = headers["anthropic-version"];
-    const asked = readMessages(body, typeof version === "string" ? version : undefined);
+    const asked = parseMessages(body, typeof version === "string" ? version : undefined);
     if (asked.is === "refusal") return asked;
-    return { is: "opened", model: asked.model, deliver: (desk) => deliver(asked, desk) };
+    return { is: "opened", model: asked.model, respond: (desk) => respond(asked, desk) };
   },
-  refusalBody,
+  errorBody,
 };
 
 const ERROR_TYPES: Readonly<Record<number, string>> = {
@@ -32,16 +39,16 @@ const ERROR_TYPES: Readonly<Record<number, string>> = {
   503: "overloaded_error",
 };
 
-function refusalBody({ status, message }: Refusal): string {
+function errorBody({ status, message }: ErrorResponse): string {
   const type = ERROR_TYPES[status] ?? (status < 500 ? "invalid_request_error" : "api_error");
   return JSON.stringify({ type: "error", error: { type, message }, request_id: null });
 }
 
-function deliver(asked: MessagesAsked, desk: Desk): Delivery | Refusal {
-  const answer = answerTo(asked.prompt, desk.provider);
+function respond(asked: SandboxMessagesRequest, desk: SimulatedProvider): SimulatedResponse | ErrorResponse {
+  const answer = generateReply(asked.prompt, desk.slug);
   if (answer.is === "refused") {
     const what = answer.part === null ? "output_config.format.schema" : `tools: input_schema of '${answer.part}'`;
-    return refusal(400, `${what}: ${answer.problem}`);
+    return errorResponse(400, `${what}: ${answer.problem}`);
   }
   const content = blocksOf(answer, desk);
   const head = {
@@ -50,34 +57,41 @@ function deliver(asked: MessagesAsked, desk: Desk): Delivery | Refusal {
     role: "assistant",
     model: asked.model,
   };
-  if (asked.streaming === "whole") {
-    const body = { ...head, content, ...stopOf(answer), usage: wireUsage(answer.usage) };
-    const tokens = content.reduce((sum, block) => sum + deltasOf(block).length, 0);
+  if (asked.mode === "whole") {
+    const body = { ...head, content, ...stopFields(answer), usage: encodeUsage(answer.usage) };
+    const tokens = content.reduce((sum, block) => sum + blockDeltas(block).length, 0);
     return { is: "whole", contentType: "application/json", body: JSON.stringify(body), tokens };
   }
-  const frames = events(head, content, answer).map((data) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`);
+  const frames = streamEvents(head, content, answer).map(
+    (data) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`,
+  );
   return { is: "frames", contentType: "text/event-stream; charset=utf-8", frames };
 }
 
-type Block =
+type MessagesBlock =
   | { readonly type: "thinking"; readonly thinking: string; readonly signature: string }
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "tool_use"; readonly id: string; readonly name: string; readonly input: unknown };
 
-function blocksOf({ reasoning, content }: Given, desk: Desk): Block[] {
-  const thought: Block[] =
-    reasoning === null ? [] : [{ type: "thinking", thinking: reasoning, signature: signatureOf(reasoning) }];
+function blocksOf({ reasoning, content }: MessagesReply, desk: SimulatedProvider): MessagesBlock[] {
+  const thought: MessagesBlock[] =
+    reasoning === null ? [] : [{ type: "thinking", thinking: reasoning, signature: thinkingSignature(reasoning) }];
   if (content.is === "text") return content.text === "" ? thought : [...thought, { type: "text", text: content.text }];
   return [
     ...thought,
-    ...content.calls.map((call): Block => {
-      return { type: "tool_use", id: desk.nextId("toolu_sim"), name: call.name, input: inputOf(call.argumentsJson) };
+    ...content.calls.map((call): MessagesBlock => {
+      return {
+        type: "tool_use",
+        id: desk.nextId("toolu_sim"),
+        name: call.name,
+        input: parseToolInput(call.argumentsJson),
+      };
     }),
   ];
 }
 
 /** Arguments that were cut off at the limit are no JSON any more; a real answer has no input then. */
-function inputOf(argumentsJson: string): unknown {
+function parseToolInput(argumentsJson: string): unknown {
   try {
     return JSON.parse(argumentsJson);
   } catch {
@@ -85,13 +99,13 @@ function inputOf(argumentsJson: string): unknown {
   }
 }
 
-const STOPS = { stop: "end_turn", length: "max_tokens", calls: "tool_use" } as const;
+const STOP_REASONS = { stop: "end_turn", length: "max_tokens", calls: "tool_use" } as const;
 
-function stopOf({ end, stopSequence }: Given) {
-  return { stop_reason: stopSequence === null ? STOPS[end] : "stop_sequence", stop_sequence: stopSequence };
+function stopFields({ end, stopSequence }: MessagesReply) {
+  return { stop_reason: stopSequence === null ? STOP_REASONS[end] : "stop_sequence", stop_sequence: stopSequence };
 }
 
-function wireUsage({ inputTokens, outputTokens, reasoningTokens }: Usage) {
+function encodeUsage({ inputTokens, outputTokens, reasoningTokens }: SandboxUsage) {
   return {
     input_tokens: inputTokens,
     cache_creation_input_tokens: 0,
@@ -103,10 +117,10 @@ function wireUsage({ inputTokens, outputTokens, reasoningTokens }: Usage) {
   };
 }
 
-type Event = { readonly type: string; readonly [field: string]: unknown };
+type MessagesEvent = { readonly type: string; readonly [field: string]: unknown };
 
-function events(head: object, content: readonly Block[], answer: Given): Event[] {
-  const { output_tokens: _all, output_tokens_details: _thought, ...input } = wireUsage(answer.usage);
+function streamEvents(head: object, content: readonly MessagesBlock[], answer: MessagesReply): MessagesEvent[] {
+  const { output_tokens: _all, output_tokens_details: _thought, ...input } = encodeUsage(answer.usage);
   const message = {
     ...head,
     content: [],
@@ -114,19 +128,22 @@ function events(head: object, content: readonly Block[], answer: Given): Event[]
     stop_sequence: null,
     usage: { ...input, output_tokens: 1 },
   };
-  const list: Event[] = [{ type: "message_start", message }];
+  const list: MessagesEvent[] = [{ type: "message_start", message }];
   for (const [index, block] of content.entries()) {
-    list.push({ type: "content_block_start", index, content_block: emptied(block) });
+    list.push({ type: "content_block_start", index, content_block: emptyBlock(block) });
     if (index === 0) list.push({ type: "ping" });
-    for (const delta of deltasOf(block)) list.push({ type: "content_block_delta", index, delta });
+    for (const delta of blockDeltas(block)) list.push({ type: "content_block_delta", index, delta });
     list.push({ type: "content_block_stop", index });
   }
-  list.push({ type: "message_delta", delta: stopOf(answer), usage: wireUsage(answer.usage) }, { type: "message_stop" });
+  list.push(
+    { type: "message_delta", delta: stopFields(answer), usage: encodeUsage(answer.usage) },
+    { type: "message_stop" },
+  );
   return list;
 }
 
 /** A block as it opens in a stream. */
-function emptied(block: Block): Block {
+function emptyBlock(block: MessagesBlock): MessagesBlock {
   switch (block.type) {
     case "thinking":
       return { type: "thinking", thinking: "", signature: "" };
@@ -137,17 +154,17 @@ function emptied(block: Block): Block {
   }
 }
 
-function deltasOf(block: Block): object[] {
+function blockDeltas(block: MessagesBlock): object[] {
   switch (block.type) {
     case "thinking":
       return [
-        ...wordsOf(block.thinking).map((thinking) => ({ type: "thinking_delta", thinking })),
+        ...splitWords(block.thinking).map((thinking) => ({ type: "thinking_delta", thinking })),
         { type: "signature_delta", signature: block.signature },
       ];
     case "text":
-      return wordsOf(block.text).map((text) => ({ type: "text_delta", text }));
+      return splitWords(block.text).map((text) => ({ type: "text_delta", text }));
     case "tool_use":
-      return ["", ...runsOf(JSON.stringify(block.input))].map((partial_json) => ({
+      return ["", ...splitRuns(JSON.stringify(block.input))].map((partial_json) => ({
         type: "input_json_delta",
         partial_json,
       }));

@@ -2,9 +2,9 @@
  * What deciding models do wrong on purpose: with every question but a plain yes or no, so that they can be proven all
  * the same. Only the model asked for decides it, never the content of a request.
  */
-export type Misdeed = "refuses" | "drops" | "changes" | "unmetered";
+export type DecisionFault = "refuses" | "drops" | "changes" | "unmetered";
 
-const MISDEEDS: ReadonlyMap<string, Misdeed> = new Map([
+const DECISION_FAULTS: ReadonlyMap<string, DecisionFault> = new Map([
   ["sandbox/decide-refuses", "refuses"],
   ["sandbox/decide-drops", "drops"],
   ["sandbox/decide-changes", "changes"],
@@ -12,13 +12,13 @@ const MISDEEDS: ReadonlyMap<string, Misdeed> = new Map([
 ]);
 
 /** Callable but listed nowhere. */
-export const MISDEED_MODELS: readonly string[] = [...MISDEEDS.keys()];
+export const DECISION_FAULT_MODELS: readonly string[] = [...DECISION_FAULTS.keys()];
 
-export function misdeedOf(model: string): Misdeed | undefined {
-  return MISDEEDS.get(model);
+export function decisionFaultOf(model: string): DecisionFault | undefined {
+  return DECISION_FAULTS.get(model);
 }
 
 /** Models that are asked to decide, and nothing else. */
-export function isDecider(model: string): boolean {
-  return model === "sandbox/decide" || MISDEEDS.has(model);
+export function isDecisionModel(model: string): boolean {
+  return model === "sandbox/decide" || DECISION_FAULTS.has(model);
 }

@@ -1,61 +1,73 @@
 import type { z } from "zod";
 import { isJsonObject } from "../kit/json.ts";
-import type { Format, Prompt, Tool, ToolChoice, Turn } from "./answer.ts";
-import { type Body, FunctionTool, type Item, type Parts, ResponsesBody } from "./responses-schema.ts";
-import { SEEING_MODELS, tierServed, unheard } from "./simulated.ts";
-import { type Refusal, refusal } from "./wire.ts";
+import { servedTier, unsupportedEffort, VISION_MODELS } from "./provider-profiles.ts";
+import type { SandboxFormat, SandboxPrompt, SandboxTool, SandboxToolChoice, SandboxTurn } from "./reply.ts";
+import {
+  FunctionTool,
+  ResponsesBody,
+  type ResponsesContentParts,
+  type ResponsesInputItem,
+  type ResponsesRequestBody,
+} from "./responses-schema.ts";
+import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
 /** A request of the responses format as the sandbox read it. */
-export type ResponsesAsked = {
+export type SandboxResponsesRequest = {
   readonly is: "asked";
   readonly model: string;
-  readonly prompt: Prompt;
-  readonly streaming: "whole" | "frames";
-  readonly obfuscation: "padded" | "bare";
+  readonly prompt: SandboxPrompt;
+  readonly mode: "whole" | "frames";
+  readonly hasObfuscation: "padded" | "bare";
   /** Whether the thoughts are told in the answer, and whether they come encrypted. */
-  readonly summary: "told" | "untold";
-  readonly seals: "given" | "not_given";
+  readonly includesSummary: "told" | "untold";
+  readonly includesEncryptedReasoning: "given" | "not_given";
   /** Encrypted thoughts of earlier answers, to be opened by whoever made them. */
-  readonly sealed: readonly { readonly param: string; readonly content: string }[];
+  readonly encryptedReasoning: readonly { readonly param: string; readonly content: string }[];
   /** What of the request the answer repeats. */
   readonly echo: Readonly<Record<string, unknown>>;
 };
 
-export function readResponses(bytes: Buffer): ResponsesAsked | Refusal {
+export function parseResponses(bytes: Buffer): SandboxResponsesRequest | ErrorResponse {
   let value: unknown;
   try {
     value = JSON.parse(bytes.toString("utf8"));
   } catch {
-    return refusal(400, "We could not parse the JSON body of your request.");
+    return errorResponse(400, "We could not parse the JSON body of your request.");
   }
-  if (!isJsonObject(value)) return refusal(400, "The JSON body of your request must be an object.");
+  if (!isJsonObject(value)) return errorResponse(400, "The JSON body of your request must be an object.");
   const parsed = ResponsesBody.safeParse(value);
   if (!parsed.success) {
     if (value["input"] === undefined)
-      return refusal(400, "Missing required parameter: 'input'.", { param: "input", code: MISSING });
-    return issueRefusal(parsed.error.issues);
+      return errorResponse(400, "Missing required parameter: 'input'.", { param: "input", code: MISSING_PARAMETER });
+    return schemaError(parsed.error.issues);
   }
   const asked = parsed.data;
   const items = typeof asked.input === "string" ? [] : asked.input;
-  return stateIn(asked) ?? unknownId(items) ?? brokenTurn(items) ?? conflictIn(asked) ?? understood(asked, items);
+  return (
+    findStatefulField(asked) ??
+    findUnknownItemId(items) ??
+    findToolMismatch(items) ??
+    findConflict(asked) ??
+    toSandboxRequest(asked, items)
+  );
 }
 
-const MISSING = "missing_required_parameter";
+const MISSING_PARAMETER = "missing_required_parameter";
 
 /** Of the kinds an item could be, the one it says it is; with what is wrong with it as such. */
-function innermost(issue: z.core.$ZodIssue): z.core.$ZodIssue {
+function innermostIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
   if (issue.code !== "invalid_union") return issue;
-  const meant = issue.errors.find((branch) => !branch.some(({ path }) => isKind(path[0])));
+  const meant = issue.errors.find((branch) => !branch.some(({ path }) => isDiscriminator(path[0])));
   const [first] = meant ?? [];
-  return first === undefined ? issue : innermost({ ...first, path: [...issue.path, ...first.path] });
+  return first === undefined ? issue : innermostIssue({ ...first, path: [...issue.path, ...first.path] });
 }
 
-const isKind = (step: PropertyKey | undefined) => step === "type" || step === "role";
+const isDiscriminator = (step: PropertyKey | undefined) => step === "type" || step === "role";
 
-function issueRefusal(issues: readonly z.core.$ZodIssue[]): Refusal {
+function schemaError(issues: readonly z.core.$ZodIssue[]): ErrorResponse {
   const outer = issues.find((one) => one.path[0] === "model") ?? issues[0];
-  const issue = outer === undefined ? undefined : innermost(outer);
-  if (issue === undefined) return refusal(400, "Invalid request.");
+  const issue = outer === undefined ? undefined : innermostIssue(outer);
+  if (issue === undefined) return errorResponse(400, "Invalid request.");
   const at = issue.path.reduce<string>(
     (path, step) =>
       typeof step === "number" ? `${path}[${step}]` : path === "" ? String(step) : `${path}.${String(step)}`,
@@ -63,24 +75,27 @@ function issueRefusal(issues: readonly z.core.$ZodIssue[]): Refusal {
   );
   if (issue.code === "unrecognized_keys") {
     const param = `${at === "" ? "" : `${at}.`}${issue.keys[0] ?? ""}`;
-    return refusal(400, `Unknown parameter: '${param}'.`, { param, code: "unknown_parameter" });
+    return errorResponse(400, `Unknown parameter: '${param}'.`, { param, code: "unknown_parameter" });
   }
   if (issue.code === "invalid_type" && issue.message.includes("received undefined"))
-    return refusal(400, `Missing required parameter: '${at}'.`, { param: at, code: MISSING });
-  return refusal(400, `Invalid value for '${at}': ${issue.message}.`, { param: at, code: "invalid_value" });
+    return errorResponse(400, `Missing required parameter: '${at}'.`, { param: at, code: MISSING_PARAMETER });
+  return errorResponse(400, `Invalid value for '${at}': ${issue.message}.`, { param: at, code: "invalid_value" });
 }
 
 /** The simulated provider keeps nothing, so it refuses whatever needs a memory. */
-function stateIn(asked: Body): Refusal | undefined {
+function findStatefulField(asked: ResponsesRequestBody): ErrorResponse | undefined {
   if (asked.previous_response_id != null)
-    return refusal(400, `Previous response with id '${asked.previous_response_id}' not found.`, {
+    return errorResponse(400, `Previous response with id '${asked.previous_response_id}' not found.`, {
       param: "previous_response_id",
       code: "previous_response_not_found",
     });
   if (asked.background === true)
-    return refusal(400, "Background mode needs 'store' to be true.", { param: "background", code: "invalid_value" });
+    return errorResponse(400, "Background mode needs 'store' to be true.", {
+      param: "background",
+      code: "invalid_value",
+    });
   if (asked.store !== false)
-    return refusal(400, "This organization keeps no data: 'store' must be false.", {
+    return errorResponse(400, "This organization keeps no data: 'store' must be false.", {
       param: "store",
       code: "unsupported_value",
     });
@@ -88,10 +103,10 @@ function stateIn(asked: Body): Refusal | undefined {
 }
 
 /** An id is looked up, even of an item that is given whole. */
-function unknownId(items: readonly Item[]): Refusal | undefined {
+function findUnknownItemId(items: readonly ResponsesInputItem[]): ErrorResponse | undefined {
   const named = items.find((one) => one.id !== undefined);
   if (named === undefined) return undefined;
-  return refusal(
+  return errorResponse(
     404,
     `Item with id '${named.id}' not found. Items are not persisted when \`store\` is set to false. Try again with \`store\` set to true, or remove this item from your input.`,
     { param: "input" },
@@ -99,58 +114,60 @@ function unknownId(items: readonly Item[]): Refusal | undefined {
 }
 
 /** Calls and results must pair up, and a thought stands before what came of it. */
-function brokenTurn(items: readonly Item[]): Refusal | undefined {
+function findToolMismatch(items: readonly ResponsesInputItem[]): ErrorResponse | undefined {
   const open = new Set<string>();
   for (const one of items) {
     if (one.type === "function_call" || one.type === "custom_tool_call") open.add(one.call_id);
     if ("output" in one && !open.delete(one.call_id))
-      return refusal(400, `No tool call found for function call output with call_id ${one.call_id}.`, {
+      return errorResponse(400, `No tool call found for function call output with call_id ${one.call_id}.`, {
         param: "input",
       });
   }
   const [unanswered] = open;
   if (unanswered !== undefined)
-    return refusal(400, `No tool output found for function call ${unanswered}.`, { param: "input" });
+    return errorResponse(400, `No tool output found for function call ${unanswered}.`, { param: "input" });
   if (items.at(-1)?.type === "reasoning")
-    return refusal(400, "An item of type 'reasoning' was provided without its required following item.", {
+    return errorResponse(400, "An item of type 'reasoning' was provided without its required following item.", {
       param: "input",
     });
   return undefined;
 }
 
-function conflictIn(asked: Body): Refusal | undefined {
-  const tools = functionsOf(asked);
+function findConflict(asked: ResponsesRequestBody): ErrorResponse | undefined {
+  const tools = functionTools(asked);
   if (asked.stream_options != null && asked.stream !== true)
-    return refusal(400, "'stream_options' is only allowed when 'stream' is given.", { param: "stream_options" });
-  const unknown = chosenNames(asked).find((name) => !tools.some((one) => one.name === name));
+    return errorResponse(400, "'stream_options' is only allowed when 'stream' is given.", { param: "stream_options" });
+  const unknown = chosenToolNames(asked).find((name) => !tools.some((one) => one.name === name));
   if (unknown !== undefined)
-    return refusal(400, `Tool choice '${unknown}' not found in 'tools' parameter.`, { param: "tool_choice" });
+    return errorResponse(400, `Tool choice '${unknown}' not found in 'tools' parameter.`, { param: "tool_choice" });
   if (asked.tool_choice === "required" && (asked.tools ?? []).length === 0)
-    return refusal(400, "Tool choice 'required' must be specified with 'tools' parameter.", { param: "tool_choice" });
+    return errorResponse(400, "Tool choice 'required' must be specified with 'tools' parameter.", {
+      param: "tool_choice",
+    });
   const { effort } = asked.reasoning ?? {};
-  const unknownWord = effort == null ? undefined : unheard(asked.model, effort, "reasoning.effort");
+  const unknownWord = effort == null ? undefined : unsupportedEffort(asked.model, effort, "reasoning.effort");
   if (unknownWord !== undefined) return unknownWord;
-  const blind = typeof asked.input === "string" || SEEING_MODELS.has(asked.model);
+  const blind = typeof asked.input === "string" || VISION_MODELS.has(asked.model);
   const at = blind || typeof asked.input === "string" ? -1 : asked.input.findIndex((one) => imagesIn(one) > 0);
   if (at < 0) return undefined;
-  return refusal(400, `The model ${asked.model} does not take images.`, { param: `input[${at}].content` });
+  return errorResponse(400, `The model ${asked.model} does not take images.`, { param: `input[${at}].content` });
 }
 
-function chosenNames({ tool_choice: choice }: Body): string[] {
+function chosenToolNames({ tool_choice: choice }: ResponsesRequestBody): string[] {
   if (choice == null || typeof choice === "string") return [];
   return choice.type === "function" ? [choice.name] : choice.tools.map((one) => one.name);
 }
 
-function functionsOf({ tools }: Body): z.infer<typeof FunctionTool>[] {
+function functionTools({ tools }: ResponsesRequestBody): z.infer<typeof FunctionTool>[] {
   return (tools ?? []).flatMap((one) => {
     const parsed = FunctionTool.safeParse(one);
     return parsed.success ? [parsed.data] : [];
   });
 }
 
-function understood(asked: Body, items: readonly Item[]): ResponsesAsked {
+function toSandboxRequest(asked: ResponsesRequestBody, items: readonly ResponsesInputItem[]): SandboxResponsesRequest {
   const effort = asked.reasoning?.effort ?? "none";
-  const sealed = items.flatMap((one, at) =>
+  const encryptedReasoning = items.flatMap((one, at) =>
     one.type === "reasoning" && one.encrypted_content != null
       ? [{ param: `input[${at}].encrypted_content`, content: one.encrypted_content }]
       : [],
@@ -158,26 +175,26 @@ function understood(asked: Body, items: readonly Item[]): ResponsesAsked {
   return {
     is: "asked",
     model: asked.model,
-    streaming: asked.stream === true ? "frames" : "whole",
-    obfuscation: asked.stream_options?.include_obfuscation === false ? "bare" : "padded",
-    summary: asked.reasoning?.summary == null ? "untold" : "told",
-    seals: asked.include?.includes("reasoning.encrypted_content") === true ? "given" : "not_given",
-    sealed,
-    echo: echoOf(asked),
+    mode: asked.stream === true ? "frames" : "whole",
+    hasObfuscation: asked.stream_options?.include_obfuscation === false ? "bare" : "padded",
+    includesSummary: asked.reasoning?.summary == null ? "untold" : "told",
+    includesEncryptedReasoning: asked.include?.includes("reasoning.encrypted_content") === true ? "given" : "not_given",
+    encryptedReasoning,
+    echo: echoedFields(asked),
     prompt: {
       turns: turnsOf(asked, items),
       tools: toolsOf(asked),
-      toolChoice: choiceOf(asked),
-      callsMax: asked.parallel_tool_calls === false ? 1 : 8,
+      toolChoice: toolChoiceOf(asked),
+      maxToolCalls: asked.parallel_tool_calls === false ? 1 : 8,
       format: formatOf(asked),
       effort: effort === "none" ? null : effort,
       stop: [],
-      outputTokensMax: asked.max_output_tokens ?? null,
+      maxOutputTokens: asked.max_output_tokens ?? null,
     },
   };
 }
 
-function echoOf(asked: Body): Record<string, unknown> {
+function echoedFields(asked: ResponsesRequestBody): Record<string, unknown> {
   const { effort = null, summary = null } = asked.reasoning ?? {};
   return {
     background: false,
@@ -190,7 +207,7 @@ function echoOf(asked: Body): Record<string, unknown> {
     prompt_cache_key: asked.prompt_cache_key ?? null,
     reasoning: { effort, summary },
     safety_identifier: asked.safety_identifier ?? null,
-    service_tier: tierServed(asked.service_tier),
+    service_tier: servedTier(asked.service_tier),
     store: false,
     temperature: asked.temperature ?? 1,
     text: { format: asked.text?.format ?? { type: "text" }, verbosity: asked.text?.verbosity ?? "medium" },
@@ -203,10 +220,10 @@ function echoOf(asked: Body): Record<string, unknown> {
   };
 }
 
-function toolsOf(asked: Body): Tool[] {
+function toolsOf(asked: ResponsesRequestBody): SandboxTool[] {
   const choice = asked.tool_choice;
   const allowed = choice != null && typeof choice !== "string" && choice.type === "allowed_tools" ? choice.tools : null;
-  return functionsOf(asked)
+  return functionTools(asked)
     .filter(({ name }) => allowed?.some((one) => one.name === name) ?? true)
     .map(({ name, description, parameters }) => ({
       name,
@@ -215,43 +232,43 @@ function toolsOf(asked: Body): Tool[] {
     }));
 }
 
-function choiceOf({ tool_choice: choice }: Body): ToolChoice {
+function toolChoiceOf({ tool_choice: choice }: ResponsesRequestBody): SandboxToolChoice {
   if (choice == null) return { is: "auto" };
   if (typeof choice === "string") return { is: choice };
   return choice.type === "function" ? { is: "named", name: choice.name } : { is: choice.mode };
 }
 
-function formatOf({ text }: Body): Format {
+function formatOf({ text }: ResponsesRequestBody): SandboxFormat {
   const wanted = text?.format;
   if (wanted == null || wanted.type === "text") return { is: "text" };
   if (wanted.type === "json_object") return { is: "json" };
   return { is: "schema", name: wanted.name, schema: wanted.schema };
 }
 
-function turnsOf(asked: Body, items: readonly Item[]): Turn[] {
+function turnsOf(asked: ResponsesRequestBody, items: readonly ResponsesInputItem[]): SandboxTurn[] {
   const plain = { images: 0, tool: null, calls: "" };
-  const turns: Turn[] = [];
-  if (asked.instructions != null) turns.push({ ...plain, by: "system", text: asked.instructions });
-  if (typeof asked.input === "string") return [...turns, { ...plain, by: "user", text: asked.input }];
+  const turns: SandboxTurn[] = [];
+  if (asked.instructions != null) turns.push({ ...plain, role: "system", text: asked.instructions });
+  if (typeof asked.input === "string") return [...turns, { ...plain, role: "user", text: asked.input }];
   const toolByCall = new Map<string, string>();
   for (const one of items) {
     if (one.type === "reasoning" || one.type === "item_reference") continue;
     if (one.type === "function_call" || one.type === "custom_tool_call") {
       toolByCall.set(one.call_id, one.name);
       const said = one.type === "function_call" ? one.arguments : one.input;
-      turns.push({ ...plain, by: "assistant", text: "", calls: one.name + said });
+      turns.push({ ...plain, role: "assistant", text: "", toolCallText: one.name + said });
     } else if ("output" in one) {
       const tool = toolByCall.get(one.call_id) ?? null;
-      turns.push({ by: "tool", text: textIn(one.output), images: imagesIn(one), tool, calls: "" });
+      turns.push({ role: "tool", text: textIn(one.output), images: imagesIn(one), tool, toolCallText: "" });
     } else {
-      const by = one.role === "developer" ? "system" : one.role;
-      turns.push({ by, text: textIn(one.content), images: imagesIn(one), tool: null, calls: "" });
+      const role = one.role === "developer" ? "system" : one.role;
+      turns.push({ role, text: textIn(one.content), images: imagesIn(one), tool: null, toolCallText: "" });
     }
   }
   return turns;
 }
 
-function textIn(value: string | Parts): string {
+function textIn(value: string | ResponsesContentParts): string {
   if (typeof value === "string") return value;
   return value
     .map((part) => ("text" in part ? part.text : part.type === "refusal" ? part.refusal : ""))
@@ -259,7 +276,7 @@ function textIn(value: string | Parts): string {
     .join("\n");
 }
 
-function imagesIn(one: Item): number {
+function imagesIn(one: ResponsesInputItem): number {
   const value = "role" in one ? one.content : "output" in one ? one.output : "";
   if (typeof value === "string") return 0;
   return value.reduce((sum, part) => sum + (part.type === "input_image" ? 1 : 0), 0);

@@ -22,14 +22,14 @@ const status = z.enum(["in_progress", "completed", "incomplete"]).optional();
 /** Nothing is ever stored here, so every id of an item is one that is not found; the reader looks for them. */
 const id = z.string().min(1).optional();
 
-const asking = z.strictObject({
+const inputMessage = z.strictObject({
   type: z.literal("message").optional(),
   id,
   role: z.enum(["user", "system", "developer"]),
   content: z.union([z.string(), z.array(inputPart)]),
   status,
 });
-const answering = z.strictObject({
+const assistantMessage = z.strictObject({
   type: z.literal("message").optional(),
   id,
   role: z.literal("assistant"),
@@ -37,7 +37,7 @@ const answering = z.strictObject({
   status,
   phase: z.string().optional(),
 });
-const called = z.strictObject({
+const functionCall = z.strictObject({
   type: z.literal("function_call"),
   id,
   call_id: z.string().min(1).max(64),
@@ -46,14 +46,14 @@ const called = z.strictObject({
   arguments: z.string(),
   status,
 });
-const returned = z.strictObject({
+const functionCallOutput = z.strictObject({
   type: z.literal("function_call_output"),
   id,
   call_id: z.string().min(1).max(64),
   output: z.union([z.string(), z.array(inputPart)]),
   status,
 });
-const customCalled = z.strictObject({
+const customToolCall = z.strictObject({
   type: z.literal("custom_tool_call"),
   id,
   call_id: z.string().min(1).max(64),
@@ -62,8 +62,8 @@ const customCalled = z.strictObject({
   input: z.string(),
   status,
 });
-const customReturned = returned.extend({ type: z.literal("custom_tool_call_output") });
-const thought = z.strictObject({
+const customToolCallOutput = functionCallOutput.extend({ type: z.literal("custom_tool_call_output") });
+const reasoningItem = z.strictObject({
   type: z.literal("reasoning"),
   id,
   summary: z.array(z.strictObject({ type: z.literal("summary_text"), text: z.string() })),
@@ -71,7 +71,16 @@ const thought = z.strictObject({
   encrypted_content: z.string().nullish(),
 });
 const reference = z.strictObject({ type: z.literal("item_reference"), id: z.string() });
-const item = z.union([asking, answering, called, returned, customCalled, customReturned, thought, reference]);
+const item = z.union([
+  inputMessage,
+  assistantMessage,
+  functionCall,
+  functionCallOutput,
+  customToolCall,
+  customToolCallOutput,
+  reasoningItem,
+  reference,
+]);
 
 const toolName = z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/);
 export const FunctionTool = z.strictObject({
@@ -119,7 +128,7 @@ const format = z.discriminatedUnion("type", [
   }),
 ]);
 
-const INCLUDED = [
+const INCLUDABLE_FIELDS = [
   "reasoning.encrypted_content",
   "message.output_text.logprobs",
   "message.input_image.image_url",
@@ -139,7 +148,7 @@ export const ResponsesBody = z.strictObject({
   stream_options: z.strictObject({ include_obfuscation: z.boolean().nullish() }).nullish(),
   background: z.boolean().nullish(),
   previous_response_id: z.string().nullish(),
-  include: z.array(z.enum(INCLUDED)).nullish(),
+  include: z.array(z.enum(INCLUDABLE_FIELDS)).nullish(),
   max_output_tokens: z.int().min(16).nullish(),
   max_tool_calls: z.int().min(1).nullish(),
   temperature: z.number().min(0).max(2).nullish(),
@@ -164,6 +173,6 @@ export const ResponsesBody = z.strictObject({
   service_tier: z.string().nullish(),
   user: z.string().nullish(),
 });
-export type Body = z.infer<typeof ResponsesBody>;
-export type Item = z.infer<typeof item>;
-export type Parts = readonly (z.infer<typeof inputPart> | z.infer<typeof outputPart>)[];
+export type ResponsesRequestBody = z.infer<typeof ResponsesBody>;
+export type ResponsesInputItem = z.infer<typeof item>;
+export type ResponsesContentParts = readonly (z.infer<typeof inputPart> | z.infer<typeof outputPart>)[];

@@ -3,8 +3,8 @@ import type { Json } from "../../tests/support/gateway.ts";
 import { systemClock } from "../kit/clock.ts";
 import { createIdGenerator } from "../kit/id-generator.ts";
 import { SseReader } from "../kit/sse.ts";
+import type { SandboxSlug } from "./provider-profiles.ts";
 import { type Sandbox, startSandbox } from "./server.ts";
-import type { SandboxSlug } from "./simulated.ts";
 
 let sandbox: Sandbox;
 beforeAll(async () => {

@@ -1,41 +1,48 @@
 import { createHash } from "node:crypto";
-import { type Answer, answerTo, type Usage } from "./answer.ts";
-import { openAiError } from "./chat.ts";
-import { type ResponsesAsked, readResponses } from "./responses-request.ts";
-import { runsOf, wordsOf } from "./tokens.ts";
-import { bearerOf, type Delivery, type Desk, type Refusal, refusal, type WireFormat } from "./wire.ts";
+import { openAiErrorBody } from "./chat.ts";
+import { generateReply, type ReplyResult, type SandboxUsage } from "./reply.ts";
+import { parseResponses, type SandboxResponsesRequest } from "./responses-request.ts";
+import { splitRuns, splitWords } from "./tokens.ts";
+import {
+  bearerToken,
+  type ErrorResponse,
+  errorResponse,
+  type SimulatedProvider,
+  type SimulatedResponse,
+  type WireFormat,
+} from "./wire-format.ts";
 
-type Given = Extract<Answer, { is: "answer" }>;
+type ResponsesReply = Extract<ReplyResult, { is: "answer" }>;
 
 /** The responses format of a provider that keeps nothing, as JSON and as server-sent events. */
 export const responsesFormat: WireFormat = {
   method: "POST",
-  claims: (path) => path === "/v1/responses",
-  tokenOf: bearerOf,
-  open({ body }) {
-    const asked = readResponses(body);
+  matches: (path) => path === "/v1/responses",
+  readCredential: bearerToken,
+  parse({ body }) {
+    const asked = parseResponses(body);
     if (asked.is === "refusal") return asked;
-    return { is: "opened", model: asked.model, deliver: (desk) => deliver(asked, desk) };
+    return { is: "opened", model: asked.model, respond: (desk) => respond(asked, desk) };
   },
-  refusalBody: openAiError,
+  errorBody: openAiErrorBody,
 };
 
-function deliver(asked: ResponsesAsked, desk: Desk): Delivery | Refusal {
-  const foreign = asked.sealed.find(({ content }) => !isSealOf(desk.provider, content));
+function respond(asked: SandboxResponsesRequest, desk: SimulatedProvider): SimulatedResponse | ErrorResponse {
+  const foreign = asked.encryptedReasoning.find(({ content }) => !isEncryptedBy(desk.slug, content));
   if (foreign !== undefined)
-    return refusal(
+    return errorResponse(
       400,
       `The encrypted content ${foreign.content.slice(0, 4)}... could not be verified. Reason: Encrypted content could not be decrypted or parsed.`,
       { param: foreign.param, code: "invalid_encrypted_content" },
     );
-  const answer = answerTo(asked.prompt, desk.provider);
+  const answer = generateReply(asked.prompt, desk.slug);
   if (answer.is === "refused") {
     const param = answer.part === null ? "text.format.schema" : "tools";
     const what = answer.part === null ? "response_format" : `function '${answer.part}'`;
-    return refusal(400, `Invalid schema for ${what}: ${answer.problem}.`, { param, code: "invalid_json_schema" });
+    return errorResponse(400, `Invalid schema for ${what}: ${answer.problem}.`, { param, code: "invalid_json_schema" });
   }
   const head = { id: desk.nextId("resp_sim"), object: "response", created_at: desk.nowSeconds() };
-  const items = itemsOf(asked, answer, desk);
+  const items = outputItems(asked, answer, desk);
   const response = (state: Record<string, unknown>) => ({
     ...head,
     error: null,
@@ -51,13 +58,13 @@ function deliver(asked: ResponsesAsked, desk: Desk): Delivery | Refusal {
     completed_at: cut ? null : desk.nowSeconds(),
     ...(cut ? { incomplete_details: { reason: "max_output_tokens" } } : {}),
     output: items,
-    usage: wireUsage(answer.usage),
+    usage: encodeUsage(answer.usage),
   });
-  if (asked.streaming === "whole") {
-    const tokens = items.reduce((sum, item) => sum + piecesOf(item).length, 0);
+  if (asked.mode === "whole") {
+    const tokens = items.reduce((sum, item) => sum + streamPieces(item).length, 0);
     return { is: "whole", contentType: "application/json", body: JSON.stringify(over, undefined, 2), tokens };
   }
-  const events: Event[] = [
+  const events: ResponsesEvent[] = [
     { type: "response.created", response: begun },
     { type: "response.in_progress", response: begun },
     ...items.flatMap((item, index) => itemEvents(item, index, asked)),
@@ -70,7 +77,7 @@ function deliver(asked: ResponsesAsked, desk: Desk): Delivery | Refusal {
   return { is: "frames", contentType: "text/event-stream; charset=utf-8", frames };
 }
 
-function wireUsage(usage: Usage): unknown {
+function encodeUsage(usage: SandboxUsage): unknown {
   return {
     input_tokens: usage.inputTokens,
     input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
@@ -81,23 +88,23 @@ function wireUsage(usage: Usage): unknown {
 }
 
 /** Thoughts that only their maker can open: its name and the text are under a hash, so that nothing can be changed. */
-function sealOf(provider: string, thought: string): string {
+function encryptReasoning(provider: string, thought: string): string {
   const text = Buffer.from(thought).toString("base64url");
   return `sim.${text}.${createHash("sha256").update(`${provider} ${thought}`).digest("base64url")}`;
 }
 
-function isSealOf(provider: string, content: string): boolean {
+function isEncryptedBy(provider: string, content: string): boolean {
   const [, text = ""] = content.split(".");
-  return content === sealOf(provider, Buffer.from(text, "base64url").toString("utf8"));
+  return content === encryptReasoning(provider, Buffer.from(text, "base64url").toString("utf8"));
 }
 
-type ReasoningItem = {
+type SandboxReasoningItem = {
   readonly id: string;
   readonly type: "reasoning";
   readonly encrypted_content?: string;
   readonly summary: readonly { readonly type: "summary_text"; readonly text: string }[];
 };
-type MessageItem = {
+type SandboxMessageItem = {
   readonly id: string;
   readonly type: "message";
   readonly status: string;
@@ -109,7 +116,7 @@ type MessageItem = {
   }[];
   readonly role: "assistant";
 };
-type CallItem = {
+type SandboxCallItem = {
   readonly id: string;
   readonly type: "function_call";
   readonly status: string;
@@ -117,17 +124,23 @@ type CallItem = {
   readonly call_id: string;
   readonly name: string;
 };
-type Item = ReasoningItem | MessageItem | CallItem;
+type SandboxOutputItem = SandboxReasoningItem | SandboxMessageItem | SandboxCallItem;
 
-function itemsOf(asked: ResponsesAsked, { reasoning, content, end }: Given, desk: Desk): Item[] {
+function outputItems(
+  asked: SandboxResponsesRequest,
+  { reasoning, content, end }: ResponsesReply,
+  desk: SimulatedProvider,
+): SandboxOutputItem[] {
   const status = end === "length" ? "incomplete" : "completed";
-  const items: Item[] = [];
+  const items: SandboxOutputItem[] = [];
   if (reasoning !== null)
     items.push({
       id: desk.nextId("rs_sim"),
       type: "reasoning",
-      ...(asked.seals === "given" ? { encrypted_content: sealOf(desk.provider, reasoning) } : {}),
-      summary: asked.summary === "told" ? [{ type: "summary_text", text: reasoning }] : [],
+      ...(asked.includesEncryptedReasoning === "given"
+        ? { encrypted_content: encryptReasoning(desk.slug, reasoning) }
+        : {}),
+      summary: asked.includesSummary === "told" ? [{ type: "summary_text", text: reasoning }] : [],
     });
   if (content.is === "text") {
     // A thought that used up the whole limit leaves no message behind.
@@ -147,36 +160,36 @@ function itemsOf(asked: ResponsesAsked, { reasoning, content, end }: Given, desk
   return items;
 }
 
-function piecesOf(item: Item): string[] {
+function streamPieces(item: SandboxOutputItem): string[] {
   switch (item.type) {
     case "reasoning":
-      return item.summary.flatMap(({ text }) => wordsOf(text));
+      return item.summary.flatMap(({ text }) => splitWords(text));
     case "message":
-      return item.content.flatMap(({ text }) => wordsOf(text));
+      return item.content.flatMap(({ text }) => splitWords(text));
     case "function_call":
-      return runsOf(item.arguments);
+      return splitRuns(item.arguments);
   }
 }
 
-type Event = { readonly type: string; readonly [field: string]: unknown };
+type ResponsesEvent = { readonly type: string; readonly [field: string]: unknown };
 
-function itemEvents(item: Item, index: number, asked: ResponsesAsked): Event[] {
+function itemEvents(item: SandboxOutputItem, index: number, asked: SandboxResponsesRequest): ResponsesEvent[] {
   const at = { item_id: item.id, output_index: index };
-  const delta = (type: string, place: Record<string, unknown>, text: string): Event => ({
+  const delta = (type: string, place: Record<string, unknown>, text: string): ResponsesEvent => ({
     type,
     ...at,
     ...place,
     delta: text,
-    ...(asked.obfuscation === "padded" ? { obfuscation: "x".repeat(16 - (text.length % 16)) } : {}),
+    ...(asked.hasObfuscation === "padded" ? { obfuscation: "x".repeat(16 - (text.length % 16)) } : {}),
   });
   return [
-    { type: "response.output_item.added", output_index: index, item: opening(item) },
-    ...innerEvents(item, at, delta),
+    { type: "response.output_item.added", output_index: index, item: openedItem(item) },
+    ...itemContentEvents(item, at, delta),
     { type: "response.output_item.done", output_index: index, item },
   ];
 }
 
-function opening(item: Item): unknown {
+function openedItem(item: SandboxOutputItem): unknown {
   switch (item.type) {
     case "reasoning":
       return { ...item, summary: [] };
@@ -187,14 +200,18 @@ function opening(item: Item): unknown {
   }
 }
 
-type Delta = (type: string, place: Record<string, unknown>, text: string) => Event;
+type DeltaEventBuilder = (type: string, place: Record<string, unknown>, text: string) => ResponsesEvent;
 
-function innerEvents(item: Item, at: Record<string, unknown>, delta: Delta): Event[] {
+function itemContentEvents(
+  item: SandboxOutputItem,
+  at: Record<string, unknown>,
+  delta: DeltaEventBuilder,
+): ResponsesEvent[] {
   switch (item.type) {
     case "reasoning":
-      return item.summary.flatMap(({ text }, summary_index): Event[] => {
+      return item.summary.flatMap(({ text }, summary_index): ResponsesEvent[] => {
         const place = { summary_index };
-        const said = wordsOf(text).map((word) => delta("response.reasoning_summary_text.delta", place, word));
+        const said = splitWords(text).map((word) => delta("response.reasoning_summary_text.delta", place, word));
         return [
           { type: "response.reasoning_summary_part.added", ...at, ...place, part: { type: "summary_text", text: "" } },
           ...said,
@@ -203,9 +220,9 @@ function innerEvents(item: Item, at: Record<string, unknown>, delta: Delta): Eve
         ];
       });
     case "message":
-      return item.content.flatMap((part, content_index): Event[] => {
+      return item.content.flatMap((part, content_index): ResponsesEvent[] => {
         const place = { content_index };
-        const said = wordsOf(part.text).map((word) =>
+        const said = splitWords(part.text).map((word) =>
           delta("response.output_text.delta", { ...place, logprobs: [] }, word),
         );
         return [
@@ -217,7 +234,7 @@ function innerEvents(item: Item, at: Record<string, unknown>, delta: Delta): Eve
       });
     case "function_call":
       return [
-        ...runsOf(item.arguments).map((run) => delta("response.function_call_arguments.delta", {}, run)),
+        ...splitRuns(item.arguments).map((run) => delta("response.function_call_arguments.delta", {}, run)),
         { type: "response.function_call_arguments.done", ...at, arguments: item.arguments },
       ];
   }

@@ -4,9 +4,9 @@ import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../kit/clock.ts";
 import { createIdGenerator } from "../kit/id-generator.ts";
-import { MISHAP_MODELS } from "./mishaps.ts";
+import { FAULT_MODELS } from "./fault-injection.ts";
+import { PROVIDER_PROFILES, SANDBOX_SLUGS, type SandboxSlug } from "./provider-profiles.ts";
 import { type Sandbox, startSandbox } from "./server.ts";
-import { SANDBOX_SLUGS, type SandboxSlug, SIMULATED } from "./simulated.ts";
 
 let sandbox: Sandbox;
 beforeAll(async () => {
@@ -326,8 +326,8 @@ describe("refusals in the provider's own shape", () => {
 describe("mishaps", () => {
   test("the models list names no model that fails on purpose", async () => {
     const models = await Array.fromAsync(client("sandbox-us").models.list());
-    expect(models.map((model) => model.id)).toEqual([...SIMULATED["sandbox-us"].models]);
-    for (const { id } of models) expect(MISHAP_MODELS).not.toContain(id);
+    expect(models.map((model) => model.id)).toEqual([...PROVIDER_PROFILES["sandbox-us"].models]);
+    for (const { id } of models) expect(FAULT_MODELS).not.toContain(id);
   });
 
   test("fail-500 and fail-429 answer with their status, the latter says when to come back", async () => {

@@ -4,19 +4,19 @@ import type { IdGenerator } from "../kit/id-generator.ts";
 import { createServer } from "../kit/node-http.ts";
 import { chatFormat, modelsFormat } from "./chat.ts";
 import { converseFormat } from "./converse.ts";
-import { countFormat } from "./count.ts";
+import { countTokensFormat } from "./count.ts";
 import { openaiDecisionsFormat, systemOneFormat } from "./decisions.ts";
-import { send } from "./delivery.ts";
 import { embeddingsFormat, geminiEmbeddingsFormat } from "./embeddings.ts";
+import { FAULT_MODELS, injectedFaultFor } from "./fault-injection.ts";
 import { geminiFormat } from "./gemini.ts";
 import { messagesFormat } from "./messages.ts";
-import { MISHAP_MODELS, mishapOf } from "./mishaps.ts";
+import { PROVIDER_PROFILES, type SandboxSlug } from "./provider-profiles.ts";
 import { responsesFormat } from "./responses.ts";
-import { type SandboxSlug, SIMULATED } from "./simulated.ts";
+import { sendResponse } from "./send-response.ts";
 import { geminiSpeechFormat, speechFormat } from "./speech.ts";
-import { SPEECH_MISHAP_MODELS } from "./speech-mishaps.ts";
+import { SPEECH_FAULT_MODELS } from "./speech-mishaps.ts";
 import { transcriptionsFormat } from "./transcriptions.ts";
-import { type Desk, type Refusal, refusal, type WireFormat } from "./wire.ts";
+import { type ErrorResponse, errorResponse, type SimulatedProvider, type WireFormat } from "./wire-format.ts";
 
 export type Sandbox = {
   /** `http://127.0.0.1:port` of each simulated provider, without a path. */
@@ -25,13 +25,13 @@ export type Sandbox = {
   close(): Promise<void>;
 };
 
-const FORMATS: readonly WireFormat[] = [
+const WIRE_FORMATS: readonly WireFormat[] = [
   chatFormat,
   converseFormat,
   geminiSpeechFormat,
   geminiFormat,
   messagesFormat,
-  countFormat,
+  countTokensFormat,
   embeddingsFormat,
   geminiEmbeddingsFormat,
   modelsFormat,
@@ -46,10 +46,10 @@ const BODY_MAX_BYTES = 64 * 1024 * 1024;
 const KEEP_ALIVE_MS = 120_000;
 
 /** Starts one HTTP server per simulated provider on a free port of the loopback interface. */
-export async function startSandbox(given: { readonly clock: Clock; readonly ids: IdGenerator }): Promise<Sandbox> {
-  const us = await startProvider("sandbox-us", given);
-  const de = await startProvider("sandbox-de", given);
-  const fr = await startProvider("sandbox-fr", given);
+export async function startSandbox(deps: { readonly clock: Clock; readonly ids: IdGenerator }): Promise<Sandbox> {
+  const us = await startProvider("sandbox-us", deps);
+  const de = await startProvider("sandbox-de", deps);
+  const fr = await startProvider("sandbox-fr", deps);
   return {
     origins: { "sandbox-us": us.origin, "sandbox-de": de.origin, "sandbox-fr": fr.origin },
     async close() {
@@ -62,14 +62,14 @@ async function startProvider(
   slug: SandboxSlug,
   { clock, ids }: { readonly clock: Clock; readonly ids: IdGenerator },
 ): Promise<{ origin: string; close(): Promise<void> }> {
-  const desk: Desk = {
-    provider: slug,
-    listedModels: SIMULATED[slug].models,
+  const desk: SimulatedProvider = {
+    slug: slug,
+    listedModels: PROVIDER_PROFILES[slug].models,
     nowSeconds: () => Math.floor(clock.nowMs() / 1000),
     nextId: (prefix) => ids.next(prefix),
   };
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
-    answer(desk, slug, request, response).catch(() => response.destroy());
+    handleRequest(desk, slug, request, response).catch(() => response.destroy());
   });
   const port = await listen(server);
   return { origin: `http://127.0.0.1:${port}`, close: () => close(server) };
@@ -93,51 +93,54 @@ function close(server: Server): Promise<void> {
   });
 }
 
-async function answer(
-  desk: Desk,
+async function handleRequest(
+  desk: SimulatedProvider,
   slug: SandboxSlug,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const [path = "/", query = ""] = (request.url ?? "/").split("?", 2);
   const headers = sharedHeaders(desk);
-  const format = FORMATS.find((one) => one.claims(path)) ?? chatFormat;
-  const refuse = (given: Refusal, more: Record<string, string> = {}) => {
-    const body = format.refusalBody(given);
-    const own = format.refusalHeaders?.(given) ?? {};
+  const format = WIRE_FORMATS.find((one) => one.matches(path)) ?? chatFormat;
+  const refuse = (given: ErrorResponse, more: Record<string, string> = {}) => {
+    const body = format.errorBody(given);
+    const own = format.errorHeaders?.(given) ?? {};
     response.writeHead(given.status, { ...headers, ...own, ...more, "content-type": "application/json" });
     response.end(body);
   };
   const body = await readBody(request);
-  if (body === undefined) return refuse(refusal(413, "The request is too large."), { connection: "close" });
-  if (!FORMATS.some((one) => one.claims(path))) return refuse(refusal(404, `Invalid URL (${request.method} ${path})`));
+  if (body === undefined) return refuse(errorResponse(413, "The request is too large."), { connection: "close" });
+  if (!WIRE_FORMATS.some((one) => one.matches(path)))
+    return refuse(errorResponse(404, `Invalid URL (${request.method} ${path})`));
   if (request.method !== format.method)
-    return refuse(refusal(405, `Not allowed to ${request.method} on ${path}.`), { allow: format.method });
-  if (format.tokenOf(request.headers) === undefined)
-    return refuse(refusal(401, "No API key was provided: send it as a Bearer token.", { code: "invalid_api_key" }));
+    return refuse(errorResponse(405, `Not allowed to ${request.method} on ${path}.`), { allow: format.method });
+  if (format.readCredential(request.headers) === undefined)
+    return refuse(
+      errorResponse(401, "No API key was provided: send it as a Bearer token.", { code: "invalid_api_key" }),
+    );
 
-  const opened = format.open({ path, query, headers: request.headers, body });
+  const opened = format.parse({ path, query, headers: request.headers, body });
   if (opened.is === "refusal") return refuse(opened);
-  const { models } = SIMULATED[slug];
-  const has = [...models, ...MISHAP_MODELS, ...SPEECH_MISHAP_MODELS].includes(opened.model);
+  const { models } = PROVIDER_PROFILES[slug];
+  const has = [...models, ...FAULT_MODELS, ...SPEECH_FAULT_MODELS].includes(opened.model);
   if (opened.model !== "" && !has)
     return refuse(
-      refusal(404, `The model \`${opened.model}\` does not exist or you do not have access to it.`, {
+      errorResponse(404, `The model \`${opened.model}\` does not exist or you do not have access to it.`, {
         code: "model_not_found",
       }),
     );
-  const mishap = mishapOf(slug, opened.model);
+  const mishap = injectedFaultFor(slug, opened.model);
   if (mishap?.is === "status") {
     const retryAfter = mishap.retryAfterSeconds === null ? {} : { "retry-after": String(mishap.retryAfterSeconds) };
-    return refuse(refusal(mishap.status, mishap.message), retryAfter);
+    return refuse(errorResponse(mishap.status, mishap.message), retryAfter);
   }
-  const delivery = opened.deliver(desk);
+  const delivery = opened.respond(desk);
   if (delivery.is === "refusal") return refuse(delivery);
-  await send(response, headers, delivery, SIMULATED[slug].pace, mishap);
+  await sendResponse(response, headers, delivery, PROVIDER_PROFILES[slug].pace, mishap);
 }
 
 /** What real providers send along: an id of their own, and limits that are theirs and not the gateway's. */
-function sharedHeaders(desk: Desk): Record<string, string> {
+function sharedHeaders(desk: SimulatedProvider): Record<string, string> {
   return {
     "x-request-id": desk.nextId("req_sim"),
     "x-ratelimit-limit-requests": "10000",

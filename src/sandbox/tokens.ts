@@ -6,7 +6,7 @@ export function countTokens(text: string): number {
 }
 
 /** The longest beginning of a text that costs no more than `tokensMax`, cut between characters. */
-export function cutToTokens(text: string, tokensMax: number): string {
+export function truncateToTokens(text: string, tokensMax: number): string {
   const bytes = Buffer.from(text);
   let end = tokensMax * BYTES_PER_TOKEN;
   if (bytes.length <= end) return text;
@@ -15,11 +15,11 @@ export function cutToTokens(text: string, tokensMax: number): string {
 }
 
 /** Text as a stream delivers it: word by word, the space in front. Joined they are the text again. */
-export function wordsOf(text: string): string[] {
+export function splitWords(text: string): string[] {
   return text.match(/\s*\S+|\s+$/gu) ?? [];
 }
 
 /** Arguments as a stream delivers them: short runs of characters, cut anywhere between two of them. */
-export function runsOf(text: string): string[] {
+export function splitRuns(text: string): string[] {
   return text.match(/[\s\S]{1,12}/gu) ?? [];
 }

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { speechOf } from "../../src/sandbox/audio/speech.ts";
+import { synthesizeSpeech } from "../../src/sandbox/audio/speech.ts";
 import { gatewayForTest, type Json } from "../support/gateway.ts";
 import { connectedTo } from "../support/scene.ts";
 import { type Answering, type Script, startUpstream } from "../support/upstream.ts";
@@ -39,7 +39,7 @@ async function openAt(answering: Answering) {
 
 describe("TTS-09 a speech model", () => {
   test("is neither listed nor called before real audio was heard, and is after that", async () => {
-    const { upstream, gateway, tenant, say, probe, listed } = await openAt(spoken(speechOf("mp3", 1.2)));
+    const { upstream, gateway, tenant, say, probe, listed } = await openAt(spoken(synthesizeSpeech("mp3", 1.2)));
     expect(await listed()).toBeUndefined();
     const before = await say();
     expect([before.status, before.body.error.code]).toEqual([404, "model_not_found"]);
@@ -58,10 +58,10 @@ describe("TTS-09 a speech model", () => {
   const LIARS: readonly [string, Answering, RegExp][] = [
     ["sends a page as audio", spoken(Buffer.from("<!doctype html><html><body>Sign in to go on.</body></html>")), /./],
     ["sends a page", { body: "<html></html>", headers: { "content-type": "audio/mpeg" } }, /./],
-    ["sends another format", spoken(speechOf("wav", 1)), /./],
+    ["sends another format", spoken(synthesizeSpeech("wav", 1)), /./],
     ["sends nothing", spoken(Buffer.alloc(0)), /./],
-    ["sends less than a word takes", spoken(speechOf("mp3", 0.1)), /lasts 0\.1\d s/],
-    ["tells no figures that it is billed by", spoken(speechOf("mp3", 1), null), /does not report what it used/],
+    ["sends less than a word takes", spoken(synthesizeSpeech("mp3", 0.1)), /lasts 0\.1\d s/],
+    ["tells no figures that it is billed by", spoken(synthesizeSpeech("mp3", 1), null), /does not report what it used/],
     ["says no", { status: 400, json: { error: { message: "canary-of-the-provider" } } }, /\(400\)/],
   ];
   test.each(LIARS)("is not served at a provider that %s", async (_what, answering, reason) => {

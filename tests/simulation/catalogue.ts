@@ -1,4 +1,4 @@
-import type { Endpoint, Model, Price, Snapshot, Sovereignty } from "../../src/domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Endpoint, Model, Price, Sovereignty } from "../../src/domain/catalogue/catalogue.ts";
 import { parseDecimal } from "../../src/kit/money.ts";
 import { endpointOf, modelOf, qualityOf } from "../support/routing.ts";
 import type { Chance } from "./chance.ts";
@@ -22,7 +22,7 @@ export type PlainPrice = {
 export type Place = { readonly endpoint: Endpoint; readonly price: PlainPrice; readonly address: string };
 
 export type Catalogue = {
-  readonly snapshot: Snapshot;
+  readonly snapshot: CatalogueSnapshot;
   readonly places: ReadonlyMap<string, Place>;
   /** Who answers at an address. */
   readonly byAddress: ReadonlyMap<string, string>;
@@ -124,7 +124,7 @@ function catalogueOf(models: readonly Model[], places: readonly Place[], version
     rateDate: "",
     rateSource: "",
   });
-  const snapshot: Snapshot = {
+  const snapshot: CatalogueSnapshot = {
     version: String(version),
     builtAtMs: 0,
     creators: new Map(),

@@ -4,7 +4,7 @@ import { ConcurrencyLimiter } from "../../src/domain/admission/concurrency-limit
 import { RetryBudget } from "../../src/domain/admission/retry-budget.ts";
 import type { SharedState } from "../../src/domain/admission/shared-state.ts";
 import { MarginRegistry, NO_MARGIN } from "../../src/domain/billing/margin.ts";
-import type { Connections, Credential } from "../../src/domain/catalogue/catalogue.ts";
+import type { Credential, ProviderConnections } from "../../src/domain/catalogue/catalogue.ts";
 import { CIRCUIT_BREAKER_RULES, CircuitBreakers } from "../../src/domain/routing/circuit-breakers.ts";
 import { LatencyTracker } from "../../src/domain/routing/latency-tracker.ts";
 import { Reachability } from "../../src/domain/routing/reachability.ts";
@@ -38,7 +38,7 @@ export class Process {
   readonly #world: World;
   #isAlive = true;
   #reach: Reachability;
-  #connections: Connections;
+  #connections: ProviderConnections;
 
   constructor(world: World) {
     this.#world = world;
@@ -159,7 +159,7 @@ export class Process {
   }
 }
 
-function connectionsOf({ connected, shape, scheduler, chance }: World, isAlive: () => boolean): Connections {
+function connectionsOf({ connected, shape, scheduler, chance }: World, isAlive: () => boolean): ProviderConnections {
   const isIn = new Set(connected);
   const credentialOf = (provider: string): Credential => {
     if (!shape.minted.includes(provider)) return { kind: "bearer", token: tokenOf(provider) };
@@ -178,7 +178,7 @@ function connectionsOf({ connected, shape, scheduler, chance }: World, isAlive: 
   return {
     credential: (provider) => (isIn.has(provider) ? credentialOf(provider) : undefined),
     baseUrl: (endpoint) => endpoint.baseUrl ?? undefined,
-    anyReal: true,
+    hasRealProvider: true,
   };
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { wavHeader } from "../../src/language/audio/pcm.ts";
-import { speechOf } from "../../src/sandbox/audio/speech.ts";
+import { synthesizeSpeech } from "../../src/sandbox/audio/speech.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { nanosOf } from "../support/scene.ts";
 import { EVERYTHING, openSpeech, openSpeechCall, RAW, type SpeechRow, type SpeechScene } from "../support/speech.ts";
@@ -65,26 +65,26 @@ describe("by characters", () => {
     ["👩‍👩‍👧", 5n],
     ["e\u0301", 2n],
   ])("TTS-07 %s is billed by its code points, exactly", async (input, points) => {
-    const { charged, headers, row } = await spoken("characters", audio(speechOf("mp3", 3)), { input });
+    const { charged, headers, row } = await spoken("characters", audio(synthesizeSpeech("mp3", 3)), { input });
     expect(charged).toEqual([points * 15_000n]);
     expect(headers.get("x-svc-input-characters")).toBe(String(points));
     expect(row.detail.characters).toBe(Number(points));
   });
 
   test("TTS-07 a half of a code point without its other half is one", async () => {
-    const { charged } = await spoken("characters", audio(speechOf("mp3", 3)), { input: "a\udc00\udc00\ud83d" });
+    const { charged } = await spoken("characters", audio(synthesizeSpeech("mp3", 3)), { input: "a\udc00\udc00\ud83d" });
     expect(charged).toEqual([4n * 15_000n]);
   });
 
   test("TTS-07 the format and the length of the audio change nothing, aac included", async () => {
     for (const format of ["aac", "opus", "wav"] as const) {
-      const { charged } = await spoken("characters", audio(speechOf(format, 30)), { response_format: format });
+      const { charged } = await spoken("characters", audio(synthesizeSpeech(format, 30)), { response_format: format });
       expect(charged).toEqual([90_000n]);
     }
   });
 
   test("TTS-07 a price of the request itself comes on top", async () => {
-    expect((await spoken("request", audio(speechOf("mp3", 3)))).charged).toEqual([1_090_000n]);
+    expect((await spoken("request", audio(synthesizeSpeech("mp3", 3)))).charged).toEqual([1_090_000n]);
   });
 });
 
@@ -96,7 +96,7 @@ describe("by the second", () => {
     [2.5, 3n],
     [61.2, 61n],
   ])("TTS-07 %d s of audio are %d", async (seconds, billed) => {
-    const { charged, headers, row } = await spoken("minute", audio(speechOf("pcm", seconds)), {
+    const { charged, headers, row } = await spoken("minute", audio(synthesizeSpeech("pcm", seconds)), {
       response_format: "pcm",
     });
     expect(charged).toEqual([billed * PER_SECOND]);
@@ -106,13 +106,13 @@ describe("by the second", () => {
 
   test("TTS-07 every format whose length can be measured is, from the audio itself", async () => {
     for (const format of ["mp3", "opus", "flac", "wav", "pcm"] as const) {
-      const { charged } = await spoken("minute", audio(speechOf(format, 7)), { response_format: format });
+      const { charged } = await spoken("minute", audio(synthesizeSpeech(format, 7)), { response_format: format });
       expect(charged, format).toEqual([7n * PER_SECOND]);
     }
   });
 
   test("TTS-07 headers that lie about the length are not believed", async () => {
-    const samples = speechOf("pcm", 5);
+    const samples = synthesizeSpeech("pcm", 5);
     for (const claimed of [2, 48_000 * 3600]) {
       const lying = Buffer.concat([wavHeader({ rateHz: 24_000, channels: 1 }, claimed), samples]);
       const { charged } = await spoken("minute", audio(lying), { response_format: "wav" });
@@ -130,12 +130,12 @@ describe("by the second", () => {
 describe("by tokens", () => {
   test("TTS-07 text in and audio out, as the provider reports them", async () => {
     const usage = { input_tokens: 100, output_tokens: 1000, total_tokens: 1100 };
-    const { charged, bytes, row } = await spoken("tokens", events(speechOf("mp3", 3), usage));
+    const { charged, bytes, row } = await spoken("tokens", events(synthesizeSpeech("mp3", 3), usage));
     expect(charged).toEqual([100n * 2000n + 1000n * 10_000n]);
-    expect(bytes.equals(speechOf("mp3", 3))).toBe(true);
+    expect(bytes.equals(synthesizeSpeech("mp3", 3))).toBe(true);
     expect(row.usage).toMatchObject({ input_tokens: 100, output_tokens: 1000 });
     const named = { prompt_tokens: 100, completion_tokens: 1000 };
-    expect((await spoken("tokens", events(speechOf("mp3", 3), named))).charged).toEqual(charged);
+    expect((await spoken("tokens", events(synthesizeSpeech("mp3", 3), named))).charged).toEqual(charged);
   });
 
   test("TTS-07 Gemini's figures, of the last chunk", async () => {
@@ -146,7 +146,9 @@ describe("by tokens", () => {
           {
             content: {
               parts: [
-                { inlineData: { mimeType: "audio/L16;rate=24000", data: speechOf("pcm", 1).toString("base64") } },
+                {
+                  inlineData: { mimeType: "audio/L16;rate=24000", data: synthesizeSpeech("pcm", 1).toString("base64") },
+                },
               ],
             },
             ...more,
@@ -167,7 +169,7 @@ describe("by tokens", () => {
   });
 
   test("TTS-07 a provider that tells no figures is billed by an estimate below any real one, and marked so", async () => {
-    const { charged, row } = await spoken("tokens", audio(speechOf("mp3", 3)), { input: "x".repeat(400) });
+    const { charged, row } = await spoken("tokens", audio(synthesizeSpeech("mp3", 3)), { input: "x".repeat(400) });
     expect(row.usage.estimated).toBe(true);
     // 20 tokens for each second of audio; the text is estimated as on every surface.
     expect(charged[0]).toBe(BigInt(row.usage.input_tokens) * 2000n + BigInt(row.usage.output_tokens) * 10_000n);
@@ -178,8 +180,8 @@ describe("by tokens", () => {
 describe("several prices", () => {
   test("TTS-07 characters come before seconds, and seconds before tokens; nothing is added up", async () => {
     const usage = { input_tokens: 100, output_tokens: 1000, total_tokens: 1100 };
-    expect((await spoken("all-three", events(speechOf("mp3", 3), usage))).charged).toEqual([90_000n]);
-    expect((await spoken("two", events(speechOf("mp3", 3), usage))).charged).toEqual([3n * PER_SECOND]);
+    expect((await spoken("all-three", events(synthesizeSpeech("mp3", 3), usage))).charged).toEqual([90_000n]);
+    expect((await spoken("two", events(synthesizeSpeech("mp3", 3), usage))).charged).toEqual([3n * PER_SECOND]);
   });
 
   test("TTS-07 figures are asked for only where tokens are billed", async () => {
@@ -188,7 +190,7 @@ describe("several prices", () => {
       ["two", undefined],
       ["tokens", "sse"],
     ] as const) {
-      await spoken(model, audio(speechOf("mp3", 3)));
+      await spoken(model, audio(synthesizeSpeech("mp3", 3)));
       expect(scene.at("alpha").requests.at(-1)?.json).toHaveProperty("model");
       const { stream_format } = JSON.parse(scene.at("alpha").requests.at(-1)?.raw.toString() ?? "{}");
       expect(stream_format).toBe(format);
@@ -218,7 +220,7 @@ describe("what is reserved and what is left", () => {
     for (const model of ["characters", "minute", "tokens"]) {
       const tenant = await scene.gateway.tenant();
       const seen = scene.at("alpha").requests.length;
-      scene.at("alpha").next({ ...audio(speechOf("mp3", 20)), gate });
+      scene.at("alpha").next({ ...audio(synthesizeSpeech("mp3", 20)), gate });
       calls.push(scene.speak(tenant.key, { model: `voice/${model}`, input, voice: "ada", speed: 0.5 }));
       await scene.at("alpha").arrived(seen + 1);
       reserved.push(await held(tenant));
@@ -249,7 +251,7 @@ describe("what is reserved and what is left", () => {
     ["tokens", undefined],
   ])("TTS-07 a caller who hangs up pays by %s for what was sent", async (model, expected) => {
     const tenant = await scene.gateway.tenant();
-    const first = speechOf("mp3", 2);
+    const first = synthesizeSpeech("mp3", 2);
     const { promise: gate } = Promise.withResolvers<void>();
     const seen = scene.at("alpha").requests.length;
     const frame = model === "tokens" ? sse({ type: "speech.audio.delta", audio: first.toString("base64") }) : first;
@@ -279,7 +281,7 @@ describe("what is reserved and what is left", () => {
     const tenant = await scene.gateway.tenant();
     const { promise: gate } = Promise.withResolvers<void>();
     const seen = scene.at("alpha").requests.length;
-    scene.at("alpha").next({ ...audio(speechOf("mp3", 2)), gate });
+    scene.at("alpha").next({ ...audio(synthesizeSpeech("mp3", 2)), gate });
     const left = new AbortController();
     const call = fetch(`${scene.gateway.url}/v1/audio/speech`, {
       method: "POST",

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { wavHeader } from "../../src/language/audio/pcm.ts";
-import { speechOf } from "../../src/sandbox/audio/speech.ts";
+import { synthesizeSpeech } from "../../src/sandbox/audio/speech.ts";
 import {
   EVERYTHING,
   openSpeech,
@@ -49,8 +49,8 @@ const asked = (model: string, more: Record<string, unknown> = {}) => ({
 
 describe("audio that cannot be", () => {
   // A text of six characters is spoken in a second; ten minutes of it are not its speech.
-  const endless = speechOf("mp3", 600);
-  const slowed = Buffer.concat([wavHeader({ rateHz: 1, channels: 1 }), speechOf("pcm", 1)]);
+  const endless = synthesizeSpeech("mp3", 600);
+  const slowed = Buffer.concat([wavHeader({ rateHz: 1, channels: 1 }), synthesizeSpeech("pcm", 1)]);
 
   test.each([
     ["minute", "audio without an end", endless, "mp3"],
@@ -81,7 +81,7 @@ describe("audio that cannot be", () => {
 
   test("TTS-07 a slow voice is not cut: four times what is reserved is still its speech", async () => {
     const tenant = await scene.gateway.tenant();
-    scene.at("alpha").next(audio(speechOf("mp3", 60)));
+    scene.at("alpha").next(audio(synthesizeSpeech("mp3", 60)));
     expect((await scene.speak(tenant.key, asked("minute"))).status).toBe(200);
     expect(await scene.charged(tenant)).toEqual([600_000_000n]);
   });
@@ -98,7 +98,7 @@ describe("figures that cannot be", () => {
     const tenant = await scene.gateway.tenant();
     scene.at("alpha").next({
       frames: [
-        sse({ type: "speech.audio.delta", audio: speechOf("mp3", 2).toString("base64") }),
+        sse({ type: "speech.audio.delta", audio: synthesizeSpeech("mp3", 2).toString("base64") }),
         sse({ type: "speech.audio.done", usage }),
       ],
       headers: { "content-type": "text/event-stream" },
@@ -118,7 +118,7 @@ describe("callers", () => {
     const tenant = await scene.gateway.tenant();
     // More than the buffers between hold, so that the gateway waits for its caller.
     const input = "word ".repeat(4000);
-    const long = Buffer.concat(Array.from({ length: 24 }, () => speechOf("pcm", 60)));
+    const long = Buffer.concat(Array.from({ length: 24 }, () => synthesizeSpeech("pcm", 60)));
     scene.at("alpha").next(audio(long));
     const call = await openSpeechCall(
       scene.gateway.url,
@@ -137,7 +137,7 @@ describe("callers", () => {
 
   test("BILL-09 the same key again: 409, never words in the place of audio", async () => {
     const tenant = await scene.gateway.tenant();
-    scene.at("alpha").next(audio(speechOf("mp3", 2)));
+    scene.at("alpha").next(audio(synthesizeSpeech("mp3", 2)));
     const key = { "idempotency-key": "once" };
     expect((await scene.speak(tenant.key, asked("characters"), key)).status).toBe(200);
     const again = await scene.speak(tenant.key, asked("characters"), key);

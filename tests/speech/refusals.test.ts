@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { speechOf } from "../../src/sandbox/audio/speech.ts";
+import { synthesizeSpeech } from "../../src/sandbox/audio/speech.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { EVERYTHING, FIVE, openSpeech, RAW, type SpeechScene } from "../support/speech.ts";
 
@@ -74,7 +74,7 @@ describe("the fields", () => {
   });
 
   test("TTS-02 the ends of the ranges, code points and explicit nulls are taken", async () => {
-    scene.at("alpha").always({ body: speechOf("mp3", 1), headers: { "content-type": "audio/mpeg" } });
+    scene.at("alpha").always({ body: synthesizeSpeech("mp3", 1), headers: { "content-type": "audio/mpeg" } });
     for (const more of [
       { speed: 0.25 },
       { speed: 4 },
@@ -134,7 +134,7 @@ describe("formats and settings", () => {
   });
 
   test("TTS-06 what only some take goes to those alone; nobody takes both: it is refused, and never called served by none", async () => {
-    scene.at("alpha").always({ body: speechOf("wav", 1), headers: { "content-type": "audio/wav" } });
+    scene.at("alpha").always({ body: synthesizeSpeech("wav", 1), headers: { "content-type": "audio/wav" } });
     const fast = await scene.speak(tenant.key, { ...ASKED, model: "voice/both", response_format: "wav", speed: 2 });
     expect([fast.status, fast.headers.get("x-svc-provider")]).toEqual([200, "alpha"]);
     const { code, message } = await refused({
@@ -172,7 +172,7 @@ describe("the text", () => {
     expect(rest).toMatchObject({ status: 413, code: "speech_input_too_long", param: "input" });
     expect(message).toContain("20");
     expect(message).toContain(MODEL);
-    scene.at("alpha").always({ body: speechOf("mp3", 1), headers: { "content-type": "audio/mpeg" } });
+    scene.at("alpha").always({ body: synthesizeSpeech("mp3", 1), headers: { "content-type": "audio/mpeg" } });
     const smiling = await scene.speak(tenant.key, { ...ASKED, input: "🙂".repeat(20) });
     expect([smiling.status, smiling.headers.get("x-svc-provider")]).toEqual([200, "alpha"]);
   });

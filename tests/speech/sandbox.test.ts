@@ -2,7 +2,7 @@ import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { couldBeFormat } from "../../src/language/audio/format-sniffer.ts";
 import { speechMeter } from "../../src/language/audio/speech-meter.ts";
-import { secondsToSay, speechOf } from "../../src/sandbox/audio/speech.ts";
+import { speechSeconds, synthesizeSpeech } from "../../src/sandbox/audio/speech.ts";
 import { filesWith } from "../edge/child.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { openSpeechCall, speak } from "../support/speech.ts";
@@ -36,7 +36,7 @@ describe("the official client", () => {
       });
       const bytes = Buffer.from(await response.arrayBuffer());
       expect(couldBeFormat(format, bytes)).toBe(true);
-      expect(bytes.equals(speechOf(format, secondsToSay(TEXT)))).toBe(true);
+      expect(bytes.equals(synthesizeSpeech(format, speechSeconds(TEXT)))).toBe(true);
     },
   );
 
@@ -50,7 +50,7 @@ describe("the official client", () => {
     const pieces: Uint8Array[] = [];
     for await (const piece of response.body ?? []) pieces.push(piece);
     expect(pieces.length).toBeGreaterThan(1);
-    expect(Buffer.concat(pieces).equals(speechOf("pcm", secondsToSay(TEXT)))).toBe(true);
+    expect(Buffer.concat(pieces).equals(synthesizeSpeech("pcm", speechSeconds(TEXT)))).toBe(true);
   });
 
   test("a refusal is the client's own error", async () => {
@@ -74,7 +74,7 @@ describe("three interfaces, three units", () => {
       meter?.push(bytes);
       const { detail, cost, usage } = await row(id);
       const seconds = meter?.seconds() ?? 0;
-      expect(seconds).toBeCloseTo(secondsToSay(TEXT), 1);
+      expect(seconds).toBeCloseTo(speechSeconds(TEXT), 1);
       expect(detail).toEqual({
         characters: TEXT.length,
         format,
@@ -99,7 +99,7 @@ describe("three interfaces, three units", () => {
     expect(body).toMatchObject({ svc_max_input_chars: 8192, svc_surfaces: ["speech"] });
     const fast = await ask({ speed: 2, response_format: "pcm" });
     expect(fast.headers.get("x-svc-provider")).toBe("sandbox-us");
-    expect(fast.bytes.length).toBeCloseTo(speechOf("pcm", secondsToSay(TEXT) / 2).length, -2);
+    expect(fast.bytes.length).toBeCloseTo(synthesizeSpeech("pcm", speechSeconds(TEXT) / 2).length, -2);
     await floor("L2");
     try {
       expect(await ask({ speed: 2 })).toMatchObject({ status: 403, error: { code: "sovereignty_floor_not_met" } });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AudioFormat } from "../../src/language/audio/meter.ts";
 import { CONTENT_TYPES } from "../../src/language/speech/call.ts";
-import { speechOf } from "../../src/sandbox/audio/speech.ts";
+import { synthesizeSpeech } from "../../src/sandbox/audio/speech.ts";
 import type { Tenant } from "../support/gateway.ts";
 import {
   EVERYTHING,
@@ -18,8 +18,8 @@ import type { Script } from "../support/upstream.ts";
 const ASKED = { input: "A text to be said.", voice: "ada" };
 const CHARACTERS = { per_1m_characters: 10 };
 const TOKENS = { input_per_1m_tokens: 1, audio_output_per_1m_tokens: 10 };
-const MP3 = speechOf("mp3", 4);
-const PCM = speechOf("pcm", 1);
+const MP3 = synthesizeSpeech("mp3", 4);
+const PCM = synthesizeSpeech("pcm", 1);
 
 const row = (model: string, provider: Speaking, more: Partial<SpeechRow> = {}): SpeechRow => ({
   model: `voice/${model}`,
@@ -144,7 +144,7 @@ describe("bytes as they come", () => {
   );
 
   test("TTS-01 a provider that dribbles byte by byte gives the same audio", async () => {
-    const short = speechOf("mp3", 0.5);
+    const short = synthesizeSpeech("mp3", 0.5);
     scene.at("alpha").next({ ...plain(short), slices: "bytes" });
     const bare = await scene.speak(tenant.key, { ...ASKED, model: "voice/bytes" });
     expect(bare.bytes.equals(short)).toBe(true);
@@ -229,7 +229,7 @@ describe("what was asked for", () => {
     ["wav", "audio/wav"],
     ["pcm", "audio/pcm"],
   ] as const)("TTS-11 %s has its exact content type, %s", async (format, type) => {
-    const audio = speechOf(format, 1);
+    const audio = synthesizeSpeech(format, 1);
     scene.at("alpha").next(plain(audio, format));
     const spoken = await scene.speak(tenant.key, { ...ASKED, model: "voice/bytes", response_format: format });
     expect(spoken.headers.get("content-type")).toBe(type);
@@ -249,7 +249,7 @@ describe("what was asked for", () => {
   });
 
   test("TTS-04 a provider that sends a file in the place of samples is read all the same", async () => {
-    const wav = speechOf("wav", 1);
+    const wav = synthesizeSpeech("wav", 1);
     const inline = { mimeType: "audio/wav", data: wav.toString("base64") };
     const json = { candidates: [{ content: { parts: [{ inlineData: inline }] }, ...LAST }], usageMetadata: FIGURES };
     scene.at("gamma").next({ json });
@@ -305,7 +305,7 @@ describe("what goes wrong", () => {
       "words that call themselves audio",
       { body: '{"error": "nothing to hear here at all"}', headers: { "content-type": "audio/mpeg" } },
     ],
-    ["another format", plain(speechOf("wav", 1))],
+    ["another format", plain(synthesizeSpeech("wav", 1))],
     ["nothing", plain(Buffer.alloc(0))],
     ["a connection that dies before any audio", { ...plain(MP3), end: { is: "cut", after: 20 } }],
   ])("TTS-01 HDR-03 %s before the first byte: the next endpoint serves", async (_what, script) => {

@@ -1,7 +1,7 @@
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
-import type { EmbeddingsEntry } from "../../src/domain/catalogue/facts-embeddings.ts";
+import type { EmbeddingsEntry } from "../../src/domain/catalogue/embeddings-support.ts";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { type Called, type Json, startGateway, type Tenant, type TestGateway } from "./gateway.ts";
 import { connectedTo, QUIET } from "./scene.ts";

@@ -14,9 +14,9 @@ import { MANAGE_ROUTES } from "../../src/contract/routes/manage.ts";
 import { ConcurrencyLimiter } from "../../src/domain/admission/concurrency-limiter.ts";
 import type { SharedState } from "../../src/domain/admission/shared-state.ts";
 import { MarginRegistry, NO_MARGIN } from "../../src/domain/billing/margin.ts";
-import type { Connections, Snapshot } from "../../src/domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, ProviderConnections } from "../../src/domain/catalogue/catalogue.ts";
+import { RateRegistry } from "../../src/domain/catalogue/exchange-rates.ts";
 import { loadCatalogue } from "../../src/domain/catalogue/load.ts";
-import { RateBook } from "../../src/domain/catalogue/rates.ts";
 import { CIRCUIT_BREAKER_RULES, CircuitBreakers } from "../../src/domain/routing/circuit-breakers.ts";
 import { ALL_CLOSED } from "../../src/domain/routing/circuit-state.ts";
 import { LatencyTracker } from "../../src/domain/routing/latency-tracker.ts";
@@ -47,13 +47,13 @@ const CATALOGUE = [path.join(ROOT, "catalogue"), path.join(ROOT, "src/sandbox/ca
 
 export type Said = { params?: Record<string, string>; query?: string; body?: unknown };
 
-function reachOf(snapshot: Snapshot, connections: Connections): Reachability {
+function reachOf(snapshot: CatalogueSnapshot, connections: ProviderConnections): Reachability {
   const speaks = () => true;
   return new Reachability(() => snapshot, connections, speaks, ALL_PROVEN);
 }
 
 /** A room in which nobody has a key of their own. */
-function noOwnKeys(snapshot: Snapshot, reach: Reachability, clock: Clock): OwnKeyManagement {
+function noOwnKeys(snapshot: CatalogueSnapshot, reach: Reachability, clock: Clock): OwnKeyManagement {
   const registry = new OwnKeys({
     snapshot: () => snapshot,
     platform: () => ({ addresses: () => undefined, reach, proofs: ALL_PROVEN }),
@@ -71,7 +71,7 @@ function noOwnKeys(snapshot: Snapshot, reach: Reachability, clock: Clock): OwnKe
 }
 
 /** Where no machine is connected. */
-function noNodes(snapshot: Snapshot, clock: Clock): ManageDeps["nodes"] {
+function noNodes(snapshot: CatalogueSnapshot, clock: Clock): ManageDeps["nodes"] {
   const rules = {
     clock,
     timers: systemTimers,
@@ -118,12 +118,12 @@ function moneyParts(store: Store, state: SharedState, clock: Clock) {
 }
 
 /** Rates that are only given by hand. */
-function ratesOf(store: Store, snapshot: Snapshot, clock: Clock): ExchangeRateUpdater {
+function ratesOf(store: Store, snapshot: CatalogueSnapshot, clock: Clock): ExchangeRateUpdater {
   const tenancy = { store, clock, ids: createIdGenerator(clock.nowMs) };
   const parts = {
     tenancy,
     store: store.rates,
-    book: new RateBook(snapshot),
+    book: new RateRegistry(snapshot),
     source: undefined,
     everyMs: 1,
     staleDays: 14,
@@ -134,8 +134,8 @@ function ratesOf(store: Store, snapshot: Snapshot, clock: Clock): ExchangeRateUp
 }
 
 type PlanningParts = {
-  readonly snapshot: Snapshot;
-  readonly connections: Connections;
+  readonly snapshot: CatalogueSnapshot;
+  readonly connections: ProviderConnections;
   readonly reach: Reachability;
   readonly ownKeys: OwnKeyManagement;
   readonly directory: Directory;

@@ -1,21 +1,21 @@
-import type { Connections, Snapshot } from "../../src/domain/catalogue/catalogue.ts";
-import { PROVEN_SURFACES, type Proven, subjectOf } from "../../src/domain/catalogue/proofs.ts";
+import type { CatalogueSnapshot, ProviderConnections } from "../../src/domain/catalogue/catalogue.ts";
+import { PROVEN_SURFACES, type ProofLookup, proofSubject } from "../../src/domain/catalogue/proofs.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { isJsonObject } from "../../src/kit/json.ts";
 import { proofOf } from "./proof-suite.ts";
 import type { Script } from "./upstream.ts";
 
 /** For tests of everything else: whatever is asked is proven. */
-export const ALL_PROVEN: Proven = {
+export const ALL_PROVEN: ProofLookup = {
   isProven: () => true,
-  takesImages: ({ decisions }) => decisions?.images != null,
+  acceptsImages: ({ decisions }) => decisions?.images != null,
   version: () => 0,
 };
 
 /** For `prepare` of a gateway: an earlier process proved every endpoint, just now. */
 export async function allProven(
   store: Store,
-  { snapshot, connections }: { snapshot(): Snapshot; connections: Connections },
+  { snapshot, connections }: { snapshot(): CatalogueSnapshot; connections: ProviderConnections },
 ): Promise<void> {
   const nowMs = Date.now();
   const proofs = [...snapshot().endpoints.values()]
@@ -25,7 +25,7 @@ export async function allProven(
         proofOf(`prf_${surface}_${endpoint.id}`, nowMs, {
           endpoint: endpoint.id,
           surface,
-          subject: subjectOf(endpoint, surface, connections),
+          subject: proofSubject(endpoint, surface, connections),
         }),
       ),
     );

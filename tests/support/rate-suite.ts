@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RateRow } from "../../src/domain/catalogue/rates.ts";
+import type { RateRow } from "../../src/domain/catalogue/exchange-rates.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { withWorkspaces } from "./workspaces.ts";
 

@@ -1,5 +1,5 @@
 import type { Fault } from "../../src/contract/faults.ts";
-import type { Endpoint, Model, Price, Snapshot, Sovereignty } from "../../src/domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Endpoint, Model, Price, Sovereignty } from "../../src/domain/catalogue/catalogue.ts";
 import type { CircuitState } from "../../src/domain/routing/circuit-state.ts";
 import { type LatencySample, LatencyTracker } from "../../src/domain/routing/latency-tracker.ts";
 import { type Plan, type PlanningContext, type PlanRequest, planAttempts } from "../../src/domain/routing/plan.ts";
@@ -176,7 +176,7 @@ export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}):
     rateDate: "",
     rateSource: "",
   });
-  const snapshot: Snapshot = {
+  const snapshot: CatalogueSnapshot = {
     version: "1",
     builtAtMs: 0,
     creators: new Map(),

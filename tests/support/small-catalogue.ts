@@ -1,4 +1,4 @@
-import type { CatalogueFiles } from "../../src/domain/catalogue/read.ts";
+import type { CatalogueFiles } from "../../src/domain/catalogue/read-folders.ts";
 import type { CreatorFile, ProviderFile } from "../../src/domain/catalogue/schema.ts";
 
 /** Midday of the day the sample's evidence was read. */

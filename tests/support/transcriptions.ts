@@ -1,13 +1,13 @@
 import { type ClientRequest, request as httpRequest } from "node:http";
 import OpenAI, { toFile } from "openai";
-import { speechOf } from "../../src/sandbox/audio/speech.ts";
-import { partsOf } from "../../src/sandbox/form.ts";
+import { synthesizeSpeech } from "../../src/sandbox/audio/speech.ts";
+import { parseMultipart } from "../../src/sandbox/form.ts";
 import { expectDocumented } from "./documented.ts";
 import type { Called, Json, TestGateway } from "./gateway.ts";
 
 /** A sound that lasts so long. */
 export function sound(seconds: number): Buffer {
-  return speechOf("wav", seconds);
+  return synthesizeSpeech("wav", seconds);
 }
 
 export function clientOf(gateway: Pick<TestGateway, "url">, key: string): OpenAI {
@@ -122,7 +122,7 @@ export function startUpload(
 
 /** The parts of a form that a provider received. */
 export function receivedForm(received: { raw: Buffer; headers: { "content-type"?: string | undefined } }) {
-  const parts = partsOf(received.raw, received.headers["content-type"]);
+  const parts = parseMultipart(received.raw, received.headers["content-type"]);
   if (parts === undefined) throw new Error("what the provider received is no form");
   const file = parts.find(({ filename }) => filename !== undefined);
   return {

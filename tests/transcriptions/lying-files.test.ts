@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { speechOf } from "../../src/sandbox/audio/speech.ts";
+import { synthesizeSpeech } from "../../src/sandbox/audio/speech.ts";
 import { mp4, words } from "../support/audio/mp4.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
@@ -89,7 +89,7 @@ function twoTracks(): Buffer {
 
 /** Frames that follow one another, then frames that each have a byte between them. */
 function brokenMp3(): Buffer {
-  const bytes = speechOf("mp3", HEARD_SECONDS);
+  const bytes = synthesizeSpeech("mp3", HEARD_SECONDS);
   const frames = Math.round(HEARD_SECONDS / 0.024);
   const frameBytes = Math.floor(bytes.length / frames);
   const loose = Array.from({ length: frames }, (_, index) => [
@@ -107,7 +107,7 @@ const LIES: readonly (readonly [string, string, Buffer])[] = [
   [
     "MP3 that calls itself samples",
     "a.wav",
-    Buffer.concat([wav({ rateHz: 768_000, bits: 16 }, 0), speechOf("mp3", 60)]),
+    Buffer.concat([wav({ rateHz: 768_000, bits: 16 }, 0), synthesizeSpeech("mp3", 60)]),
   ],
   ["ADPCM by the samples of a block", "a.wav", wav(ima, 480_000)],
   ["mu-law by its bits", "a.wav", wav({ tag: 7, rateHz: 8_000, bits: 512 }, 480_000)],
@@ -137,7 +137,11 @@ const LIES: readonly (readonly [string, string, Buffer])[] = [
   ["FLAC in WebM by its times", "a.webm", webm("A_FLAC", 4_000, 240)],
   ["Vorbis in WebM by its times", "a.webm", webm("A_VORBIS", 120, 3_000)],
   ["Opus in WebM by its first track", "a.webm", twoTracks()],
-  ["FLAC without a frame", "a.flac", Buffer.concat([speechOf("flac", 1).subarray(0, 42), Buffer.alloc(1_900_000, 1)])],
+  [
+    "FLAC without a frame",
+    "a.flac",
+    Buffer.concat([synthesizeSpeech("flac", 1).subarray(0, 42), Buffer.alloc(1_900_000, 1)]),
+  ],
   ["frames of MP3 that hardly follow one another", "a.mp3", brokenMp3()],
 ];
 
@@ -166,7 +170,7 @@ test.each(LIES)("BILL-03 %s: what is reserved covers it", async (_, name, bytes)
 
 test("STT-01 a provider is not believed beyond what the samples and frames of a file are, nor beyond its size", async () => {
   expect(await billed(TOLD, "a.wav", sound(2))).toBe(2);
-  expect(await billed(TOLD, "a.mp3", speechOf("mp3", 24))).toBe(24);
+  expect(await billed(TOLD, "a.mp3", synthesizeSpeech("mp3", 24))).toBe(24);
   const short = mp4("mp4a", { samples: 16, bytes: 200, units: 1_024, unitsPerSecond: 16_000 });
   expect(await billed(TOLD, "a.m4a", short)).toBeCloseTo(1.024 * 1.05 + 1 + short.length / 500, 3);
   // Of what is not measured the size is all that is known, and it is nobody's fault that it is sparse.

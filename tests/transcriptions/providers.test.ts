@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { speechOf } from "../../src/sandbox/audio/speech.ts";
+import { synthesizeSpeech } from "../../src/sandbox/audio/speech.ts";
 import { mp4 } from "../support/audio/mp4.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { FIXTURES_ABSENT, fixturesPresent, loadExchange, scriptOf } from "../support/replay.ts";
@@ -366,7 +366,7 @@ describe("the file", () => {
 
 describe("money", () => {
   test("STT-01 a length that cannot be true is not billed: more than the file can be long by its size, or far less than it is", async () => {
-    const bytes = speechOf("mp3", 24);
+    const bytes = synthesizeSpeech("mp3", 24);
     const billed = async (seconds: number) => {
       scene.at("openai").next({ json: { text: "Hi", usage: { type: "duration", seconds } } });
       return (await send({ model: WHISPER }, { name: "a.mp3", bytes })).body.usage.seconds;
@@ -376,7 +376,7 @@ describe("money", () => {
   });
 
   test("STT-01 BILL-03 a report in milliseconds of a file that may hold more than was measured: the measured length is charged", async () => {
-    const bytes = speechOf("opus", 60);
+    const bytes = synthesizeSpeech("opus", 60);
     scene.at("openai").next({ json: { text: "Hi", duration: 60_000 } });
     const answer = await send({ model: WHISPER }, { name: "a.ogg", bytes });
     expect(answer.body.usage.seconds).toBe(60);

@@ -4,8 +4,13 @@ import type { SharedState } from "../../domain/admission/shared-state.ts";
 import type { LedgerStore } from "../../domain/billing/ledger.ts";
 import type { PaymentAdapter, PaymentStore } from "../../domain/billing/payment.ts";
 import type { PromotionStore } from "../../domain/billing/promotion.ts";
-import type { Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
-import type { Judging, Offered, RateOffer, RateStore } from "../../domain/catalogue/rates.ts";
+import type { CatalogueSnapshot, Credential } from "../../domain/catalogue/catalogue.ts";
+import type {
+  EvaluatedRateSheet,
+  RateEvaluationOptions,
+  RateSheet,
+  RateStore,
+} from "../../domain/catalogue/exchange-rates.ts";
 import type { AuditEntry, AuditStore } from "../../domain/record/audit.ts";
 import type { CaptureStore } from "../../domain/record/capture.ts";
 import type { EvidenceStore } from "../../domain/record/evidence.ts";
@@ -67,7 +72,7 @@ export type TenancyDeps = {
   readonly captures: Pick<Captures, "opened" | "closed" | "settled" | "skipped">;
   readonly clock: Clock;
   readonly ids: IdGenerator;
-  snapshot(): Snapshot;
+  snapshot(): CatalogueSnapshot;
 };
 
 export type ManageDeps = TenancyDeps & {
@@ -137,8 +142,8 @@ export type ExchangeRates = {
   readonly staleDays: number;
   /** Undefined where nothing can be fetched. */
   readonly source: string | undefined;
-  submit(offer: RateOffer, jumps: Judging["jumps"]): Promise<Offered>;
-  fetch(): Promise<Offered | { readonly problem: string }>;
+  submit(offer: RateSheet, jumps: RateEvaluationOptions["jumps"]): Promise<EvaluatedRateSheet>;
+  fetch(): Promise<EvaluatedRateSheet | { readonly problem: string }>;
 };
 
 /** What the use cases around keys at providers need beside the store. */

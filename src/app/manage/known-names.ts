@@ -1,5 +1,5 @@
-import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
-import { ownModelId, providerOf } from "../../domain/catalogue/node-rows.ts";
+import type { CatalogueSnapshot } from "../../domain/catalogue/catalogue.ts";
+import { nodeModelId, nodeProviderSlug } from "../../domain/catalogue/node-catalogue.ts";
 import type { Nodes } from "../../io/tunnel/nodes.ts";
 
 type NameSet = Pick<ReadonlySet<string>, "has">;
@@ -7,7 +7,7 @@ type NameSet = Pick<ReadonlySet<string>, "has">;
 /** What rules and routers may name. */
 export type KnownNames = { readonly models: NameSet; readonly providers: NameSet };
 
-type KnownNamesDeps = { snapshot(): Snapshot; readonly nodes: { readonly held: Pick<Nodes, "of"> } };
+type KnownNamesDeps = { snapshot(): CatalogueSnapshot; readonly nodes: { readonly held: Pick<Nodes, "of"> } };
 
 /** The catalogue's names, and those of a workspace's own nodes: rules about them hold before they connect. */
 export function knownNamesFor(room: KnownNamesDeps, workspaceId: string): KnownNames {
@@ -16,11 +16,11 @@ export function knownNamesFor(room: KnownNamesDeps, workspaceId: string): KnownN
   if (nodes.length === 0) return { models, providers };
   return {
     models: { has: (id) => models.has(id) || nodes.some((node) => isNodeModel(node, id)) },
-    providers: { has: (slug) => providers.has(slug) || nodes.some((node) => providerOf(node) === slug) },
+    providers: { has: (slug) => providers.has(slug) || nodes.some((node) => nodeProviderSlug(node) === slug) },
   };
 }
 
 function isNodeModel(node: { readonly name: string }, id: string): boolean {
-  const stem = ownModelId(node, "");
+  const stem = nodeModelId(node, "");
   return id.length > stem.length && id.startsWith(stem);
 }

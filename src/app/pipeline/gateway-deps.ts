@@ -5,7 +5,7 @@ import type { IdempotencyLookup } from "../../domain/admission/idempotency.ts";
 import type { RetryBudget } from "../../domain/admission/retry-budget.ts";
 import type { SharedState } from "../../domain/admission/shared-state.ts";
 import type { MarginRegistry } from "../../domain/billing/margin.ts";
-import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { ResponseCompleteness } from "../../domain/responses/response-store.ts";
 import type { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
@@ -38,8 +38,8 @@ export type Gateway = {
   readonly deadlines: DeadlineQueue;
   /** When callers whose stream is silent are told that it goes on. */
   readonly signsOfLife: DeadlineQueue;
-  readonly snapshot: () => Snapshot;
-  readonly connections: Connections;
+  readonly snapshot: () => CatalogueSnapshot;
+  readonly connections: ProviderConnections;
   readonly reach: Reachability;
   /** Workspaces' own keys at providers. */
   readonly ownKeys: Pick<OwnKeys, "of">;

@@ -1,5 +1,5 @@
 import { fault } from "../../contract/faults.ts";
-import { isChatLike } from "../../domain/catalogue/callable.ts";
+import { isChatLike } from "../../domain/catalogue/callability.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { AUTO_ROUTER } from "../../domain/tenancy/router.ts";
 

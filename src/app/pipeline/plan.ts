@@ -100,7 +100,7 @@ function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutli
   return {
     snapshot,
     // A machine of its own is as real as any provider: nobody who has one is served by a simulated model unasked.
-    anyReal: planning.connections.anyReal || own?.connections.anyReal === true || nodes !== undefined,
+    anyReal: planning.connections.hasRealProvider || own?.connections.hasRealProvider === true || nodes !== undefined,
     absent: (modelId) => {
       const model = planning.nodes.absent(workspace.id, modelId);
       return model && { why: model.why, reached: model.reach.of(modelId, surface, currency, nowMs) };

@@ -1,4 +1,4 @@
-import type { Connections, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import { type Attempt, isOwnResource } from "../../domain/routing/attempt.ts";
 import { ALL_CLOSED, type CircuitStateReader } from "../../domain/routing/circuit-state.ts";
 import type { LatencyTracker } from "../../domain/routing/latency-tracker.ts";
@@ -13,7 +13,7 @@ import type { Trail } from "./request-trace.ts";
 // then everything here is the platform's own object.
 
 /** The catalogue as a workspace sees it. */
-export function snapshotFor({ snapshot, nodes }: Layered<"snapshot">, workspaceId: string): Snapshot {
+export function snapshotFor({ snapshot, nodes }: Layered<"snapshot">, workspaceId: string): CatalogueSnapshot {
   return nodes.layerOf(workspaceId)?.snapshot ?? snapshot();
 }
 
@@ -30,14 +30,14 @@ export function reachFor(
 export function connectionsFor(
   { connections, ownKeys, nodes }: Layered<"connections" | "ownKeys">,
   workspaceId: string,
-): Connections {
+): ProviderConnections {
   const base = connectionsWith(connections, ownKeys.of(workspaceId));
   const own = nodes.layerOf(workspaceId)?.connections;
   if (own === undefined) return base;
   return {
     credential: (provider) => own.credential(provider) ?? base.credential(provider),
     baseUrl: (endpoint) => own.baseUrl(endpoint) ?? base.baseUrl(endpoint),
-    anyReal: true,
+    hasRealProvider: true,
   };
 }
 
@@ -45,7 +45,7 @@ export function connectionsFor(
 export function connectionsOfAttempt(
   { connections, ownKeys, nodes }: Layered<"connections" | "ownKeys">,
   { own, node }: Attempt,
-): Connections | undefined {
+): ProviderConnections | undefined {
   if (node !== undefined) return nodes.layerOf(node.workspaceId)?.connections;
   return own === undefined ? connections : ownKeys.of(own.workspaceId)?.connections;
 }

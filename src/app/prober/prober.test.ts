@@ -7,7 +7,7 @@ import { NOON_MS } from "../../../tests/support/small-catalogue.ts";
 import { layTables } from "../../../tests/support/tables.ts";
 import { startUpstream } from "../../../tests/support/upstream.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
-import { ProofBook, subjectOf } from "../../domain/catalogue/proofs.ts";
+import { ProofRegistry, proofSubject } from "../../domain/catalogue/proofs.ts";
 import { createHttpClient } from "../../http1/client/http-client.ts";
 import { catalogueFiles } from "../../io/catalogue-files.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
@@ -93,8 +93,8 @@ async function open(more: Partial<ProberDeps> = {}) {
     idleTimeoutMs: 5e3,
   });
   const bookOf = () =>
-    new ProofBook(rules, {
-      subjectOf: (endpoint, surface) => subjectOf(endpoint, surface, connections),
+    new ProofRegistry(rules, {
+      subjectOf: (endpoint, surface) => proofSubject(endpoint, surface, connections),
       isExempt: () => false,
     });
   const told: string[] = [];
@@ -296,7 +296,7 @@ test("DEC-02 a proof is one of a way to ask: with other facts it counts no more,
   const { decisions } = endpoint;
   const connections = { baseUrl: () => "https://one.example" };
   const subject = (more: Partial<typeof decisions>) =>
-    subjectOf({ ...endpoint, decisions: { ...decisions, ...more } }, "decisions", connections);
+    proofSubject({ ...endpoint, decisions: { ...decisions, ...more } }, "decisions", connections);
   expect(subject({ optionsMax: 3, bodyMaxBytes: 9 })).toBe(subject({}));
   for (const more of [
     { envelope: true },

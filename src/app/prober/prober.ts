@@ -1,14 +1,14 @@
-import { type CallContext, usability } from "../../domain/catalogue/callable.ts";
-import type { Connections, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { type CallabilityContext, checkCallability } from "../../domain/catalogue/callability.ts";
+import type { CatalogueSnapshot, Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import {
-  isAhead,
-  isMadeToFail,
+  isFailureDemo,
+  isInFuture,
   type Proof,
-  type ProofBook,
-  type ProofStanding,
+  type ProofRegistry,
+  type ProofStatus,
   type ProofStore,
   type ProvenSurface,
-  subjectOf,
+  proofSubject,
 } from "../../domain/catalogue/proofs.ts";
 import { type AskingParts, askLane } from "../../io/upstream/ask-lane.ts";
 import { exponentialBackoffMs } from "../../kit/backoff.ts";
@@ -21,9 +21,9 @@ import { failedFinding, type ProbeCall, type ProbeFinding, type ProbeTarget } fr
 import { proveSpeech } from "./speech-proof.ts";
 
 export type ProberDeps = AskingParts & {
-  readonly snapshot: () => Snapshot;
-  readonly connections: Connections;
-  readonly proofs: ProofBook;
+  readonly snapshot: () => CatalogueSnapshot;
+  readonly connections: ProviderConnections;
+  readonly proofs: ProofRegistry;
   readonly store: ProofStore;
   readonly ids: IdGenerator;
   /** The surfaces that this deployment serves. */
@@ -43,7 +43,7 @@ export type EndpointProof = ProbeTarget & {
   readonly proven: boolean;
   /** Whether pictures are sent to it; null: the catalogue names none. */
   readonly images: boolean | null;
-  readonly standing: ProofStanding | undefined;
+  readonly standing: ProofStatus | undefined;
 };
 
 const PROBES: Readonly<Record<ProvenSurface, (candidate: ProbeTarget, ask: ProbeCall) => Promise<ProbeFinding>>> = {
@@ -89,7 +89,7 @@ export class Prober {
     const { store, proofs, clock } = this.#deps;
     const nowMs = clock.nowMs();
     const kept = await store.since(this.#readUntilMs);
-    proofs.take(kept.filter(({ id, atMs }) => !this.#loadedIds.has(id) && !isAhead(atMs, nowMs)));
+    proofs.record(kept.filter(({ id, atMs }) => !this.#loadedIds.has(id) && !isInFuture(atMs, nowMs)));
     this.#readUntilMs = Math.max(this.#readUntilMs, nowMs - LATE_MS);
     this.#loadedIds = new Set(kept.filter(({ atMs }) => atMs >= this.#readUntilMs).map(({ id }) => id));
   }
@@ -106,7 +106,7 @@ export class Prober {
   all(): readonly EndpointProof[] {
     const { snapshot, connections, clock, surfaces, proofs } = this.#deps;
     const nowMs = clock.nowMs();
-    const context: CallContext = {
+    const context: CallabilityContext = {
       snapshot: snapshot(),
       connections,
       proofs: ASSUME_PROVEN,
@@ -120,7 +120,12 @@ export class Prober {
         if (candidate === undefined) continue;
         const [proven, standing] = [proofs.isProven(endpoint, surface, nowMs), proofs.standing(endpoint, surface)];
         const hasImages = surface === "decisions" && endpoint.decisions?.images != null;
-        found.push({ ...candidate, proven, images: hasImages ? proofs.takesImages(endpoint, nowMs) : null, standing });
+        found.push({
+          ...candidate,
+          proven,
+          images: hasImages ? proofs.acceptsImages(endpoint, nowMs) : null,
+          standing,
+        });
       }
     return found;
   }
@@ -184,7 +189,7 @@ export class Prober {
     if (everyMs === null && !endpoint.sandbox) return Number.POSITIVE_INFINITY;
     if (standing === undefined) return 0;
     const { last, images } = standing;
-    if (isAhead(last.atMs, this.#deps.clock.nowMs())) return 0;
+    if (isInFuture(last.atMs, this.#deps.clock.nowMs())) return 0;
     // Before the last proof is too old, there is time for a second try.
     const usualMs = Math.min(everyMs ?? DAY_MS, maxAgeMs / 2);
     const failures = Math.max(standing.failures, images.failures);
@@ -218,13 +223,13 @@ export class Prober {
       id: ids.next("prf_"),
       endpoint: endpoint.id,
       surface,
-      subject: subjectOf(endpoint, surface, connections),
+      subject: proofSubject(endpoint, surface, connections),
       atMs: clock.nowMs(),
       cause,
       durationMs: Math.round(clock.monotonicMs() - started),
       ...finding,
     };
-    proofs.take([proof]);
+    proofs.record([proof]);
     this.#loadedIds = new Set([...this.#loadedIds, proof.id]);
     onProof(proof, candidate);
     await store.append([proof]).catch((error: unknown) => {
@@ -243,12 +248,12 @@ const WALLET_CURRENCY = "EUR";
 function probeTargetOf(
   endpoint: Endpoint,
   surface: ProvenSurface,
-  context: CallContext,
-  snapshot: Snapshot,
+  context: CallabilityContext,
+  snapshot: CatalogueSnapshot,
 ): ProbeTarget | undefined {
   const model = snapshot.models.get(endpoint.model);
-  if (model === undefined || isMadeToFail(endpoint, snapshot)) return undefined;
-  const usable = usability(endpoint, surface, context);
+  if (model === undefined || isFailureDemo(endpoint, snapshot)) return undefined;
+  const usable = checkCallability(endpoint, surface, context);
   if (usable.is === "not_callable") return undefined;
   return { endpoint, surface, model, price: usable.price, baseUrl: usable.baseUrl };
 }

@@ -1,20 +1,20 @@
 import path from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { NOON_MS } from "../../../tests/support/small-catalogue.ts";
-import { priceAt, type Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { type CatalogueSnapshot, priceAt } from "../../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
 import type { ProvenSurface } from "../../domain/catalogue/proofs.ts";
 import { catalogueFiles } from "../../io/catalogue-files.ts";
 import { isJsonObject } from "../../kit/json.ts";
 import { wavHeader } from "../../language/audio/pcm.ts";
-import { speechOf } from "../../sandbox/audio/speech.ts";
-import { colourOf, yesTo } from "../../sandbox/decide.ts";
+import { synthesizeSpeech } from "../../sandbox/audio/speech.ts";
+import { imageColourOf, yesProbability } from "../../sandbox/decision-model.ts";
 import { proveDecisions } from "./decisions-proof.ts";
 import type { ProbeCall, ProbeTarget } from "./probe.ts";
 import { proveSpeech } from "./speech-proof.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../../..");
-let snapshot: Snapshot;
+let snapshot: CatalogueSnapshot;
 beforeAll(async () => {
   const folders = [path.join(ROOT, "catalogue"), path.join(ROOT, "src/sandbox/catalogue")];
   const loaded = await loadCatalogue(folders, NOON_MS, catalogueFiles);
@@ -39,10 +39,10 @@ describe("DEC-05 pictures", () => {
       const state = isJsonObject(body) ? body["state"] : undefined;
       const [words, ...images] = Array.isArray(state) ? state : [state];
       const url = /data:image[^"]+/.exec(JSON.stringify(images))?.[0];
-      const colour = url === undefined ? null : colourOf(url);
+      const colour = url === undefined ? null : imageColourOf(url);
       const question = JSON.stringify(isJsonObject(body) ? body["questions"] : null).replace('"q"', "");
       const seen = { state: String(words), colour: seeing === "sees" ? colour : null };
-      const noul = Number(yesTo(question, seen).toFixed(2));
+      const noul = Number(yesProbability(question, seen).toFixed(2));
       const answer = {
         model: "m",
         answers: { q: { type: "noul", noul } },
@@ -92,7 +92,7 @@ describe("TTS-09 audio", () => {
   test.each(["mp3", "opus", "aac", "flac", "wav", "pcm"] as const)(
     "is known in %s, however it is cut",
     async (format) => {
-      const audio = speechOf(format, 0.9);
+      const audio = synthesizeSpeech(format, 0.9);
       for (const slice of [7, audio.length]) {
         const found = await proveSpeech(inFormat(format), sending(audio, slice));
         expect(found.result).toBe("proven");
@@ -108,7 +108,7 @@ describe("TTS-09 audio", () => {
   });
 
   test("that lasts no longer than a click fails, whatever its header says", async () => {
-    const short = await proveSpeech(inFormat("wav"), sending(speechOf("wav", 0.2)));
+    const short = await proveSpeech(inFormat("wav"), sending(synthesizeSpeech("wav", 0.2)));
     expect(short).toMatchObject({ result: "failed", reason: "its audio lasts 0.20 s", audioMs: 200 });
   });
 

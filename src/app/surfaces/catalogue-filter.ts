@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { fault, invalidValue } from "../../contract/faults.ts";
 import { FILTER_NAMES, type FilterName } from "../../contract/schemas/catalogue-values.ts";
 import { rateBetween } from "../../domain/billing/exchange-rate.ts";
-import { knownCountries, type Snapshot } from "../../domain/catalogue/catalogue.ts";
+import { type CatalogueSnapshot, knownCountries } from "../../domain/catalogue/catalogue.ts";
 import { SURFACES, type Surface } from "../../domain/record/record.ts";
 import { LEVELS } from "../../domain/tenancy/policy.ts";
 import { divideHalfUp, parseNanos } from "../../kit/money.ts";
@@ -45,7 +45,7 @@ export function readLenientQuery<T extends z.ZodRawShape>(exchange: Exchange, sc
 /** Checks every value against the catalogue: a filter that can match nothing is a mistake, not an empty page. */
 export function readSelection(
   query: Readonly<Partial<Record<FilterName, string | undefined>>>,
-  snapshot: Snapshot,
+  snapshot: CatalogueSnapshot,
 ): Selection {
   const among = (name: FilterName, allowed: Iterable<string>) => {
     const text = query[name];
@@ -82,7 +82,10 @@ type Bounding = {
   readonly currency?: string | undefined;
 };
 
-export function readBounds({ modality, context_min, price_max, currency }: Bounding, snapshot: Snapshot): Bounds {
+export function readBounds(
+  { modality, context_min, price_max, currency }: Bounding,
+  snapshot: CatalogueSnapshot,
+): Bounds {
   const known = shownModels(snapshot).flatMap(({ modalitiesIn, modalitiesOut }) => [...modalitiesIn, ...modalitiesOut]);
   const most = price_max === undefined ? undefined : parseNanos(price_max);
   const rate = rateBetween(snapshot.currencies, currency ?? "EUR", "EUR");
@@ -106,12 +109,12 @@ export function picksOffers(selection: Selection): boolean {
   return FILTER_NAMES.some((name) => name !== "q" && selection[name] !== undefined);
 }
 
-export function readCurrency(code: string | undefined, snapshot: Snapshot): string | undefined {
+export function readCurrency(code: string | undefined, snapshot: CatalogueSnapshot): string | undefined {
   if (code === undefined || snapshot.currencies.has(code)) return code;
   throw invalidValue("currency", `use one of ${[...snapshot.currencies.keys()].join(", ")}`);
 }
 
-function countriesOf(snapshot: Snapshot): Set<string> {
+function countriesOf(snapshot: CatalogueSnapshot): Set<string> {
   const endpoints = shownModels(snapshot).flatMap((model) => shownEndpoints(snapshot, model));
   return new Set(endpoints.flatMap(({ sovereignty }) => knownCountries(sovereignty)));
 }

@@ -1,14 +1,14 @@
 import type { ModelSort } from "../../contract/schemas/catalogue-values.ts";
 import { rateBetween } from "../../domain/billing/exchange-rate.ts";
 import { billedPrice } from "../../domain/billing/speech-price.ts";
-import { servesSurface } from "../../domain/catalogue/callable.ts";
+import { servesSurface } from "../../domain/catalogue/callability.ts";
 import {
+  type CatalogueSnapshot,
   type Endpoint,
   knownCountries,
   type Model,
   type Price,
   priceAt,
-  type Snapshot,
 } from "../../domain/catalogue/catalogue.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { expectedUnitNanos, unitRates } from "../../domain/routing/cost.ts";
@@ -21,7 +21,7 @@ import { shownEndpoints, shownModels } from "./public-catalogue.ts";
 export type Offer = { readonly model: Model; readonly endpoints: readonly Endpoint[] };
 
 /** Every model that may be shown to anyone, with its endpoints that still serve. */
-export function publicOffers(snapshot: Snapshot): Offer[] {
+export function publicOffers(snapshot: CatalogueSnapshot): Offer[] {
   return shownModels(snapshot).map((model) => ({ model, endpoints: shownEndpoints(snapshot, model) }));
 }
 
@@ -29,7 +29,7 @@ export function publicOffers(snapshot: Snapshot): Offer[] {
  * Filters on providers, levels, countries and surfaces pick endpoints: a model stays when one endpoint satisfies all
  * of them together, and only those endpoints are shown.
  */
-export function select(offers: readonly Offer[], selection: Selection, snapshot: Snapshot): Offer[] {
+export function select(offers: readonly Offer[], selection: Selection, snapshot: CatalogueSnapshot): Offer[] {
   const { provider, level, country, surface } = selection;
   const picksEndpoints = [provider, level, country, surface].some((filter) => filter !== undefined);
   return offers
@@ -41,7 +41,11 @@ export function select(offers: readonly Offer[], selection: Selection, snapshot:
     .filter(({ endpoints }) => !picksEndpoints || endpoints.length > 0);
 }
 
-function matchesModel(model: Model, { creator, family, capability, words }: Selection, snapshot: Snapshot): boolean {
+function matchesModel(
+  model: Model,
+  { creator, family, capability, words }: Selection,
+  snapshot: CatalogueSnapshot,
+): boolean {
   if (creator !== undefined && !creator.has(model.creator)) return false;
   if (family !== undefined && !family.has(model.family)) return false;
   if (capability !== undefined && ![...capability].every((slug) => model.capabilities.includes(slug))) return false;
@@ -63,7 +67,7 @@ function matchesEndpoint(endpoint: Endpoint, { provider, level, country, surface
 }
 
 /** Those that take or give what is asked for, read enough and cost no more than that. */
-export function within(offers: readonly Offer[], bounds: Bounds, snapshot: Snapshot, nowMs: number): Offer[] {
+export function within(offers: readonly Offer[], bounds: Bounds, snapshot: CatalogueSnapshot, nowMs: number): Offer[] {
   const { modalities, contextTokensMin, priceNanosEurMax } = bounds;
   return offers.filter(({ model, endpoints }) => {
     const speaks = [...model.modalitiesIn, ...model.modalitiesOut];
@@ -79,7 +83,11 @@ export function within(offers: readonly Offer[], bounds: Bounds, snapshot: Snaps
 export type Cheapest = { readonly endpoint: Endpoint; readonly price: Price; readonly nanosEur: bigint };
 
 /** The endpoint that costs least: of a model that only speaks or listens for a minute of it, of others by its tokens. */
-export function cheapest(endpoints: readonly Endpoint[], snapshot: Snapshot, nowMs: number): Cheapest | undefined {
+export function cheapest(
+  endpoints: readonly Endpoint[],
+  snapshot: CatalogueSnapshot,
+  nowMs: number,
+): Cheapest | undefined {
   const minute = MINUTES.find(({ surface }) => endpoints.every(({ surfaces }) => isOnly(surfaces, surface)));
   if (minute === undefined) return cheapestByTokens(endpoints, snapshot, nowMs);
   return cheapestMinute(minute, endpoints, snapshot, nowMs);
@@ -102,7 +110,7 @@ const MINUTES = [
 function cheapestMinute(
   { surface, inputTokens, units }: (typeof MINUTES)[number],
   endpoints: readonly Endpoint[],
-  snapshot: Snapshot,
+  snapshot: CatalogueSnapshot,
   nowMs: number,
 ): Cheapest | undefined {
   let found: Cheapest | undefined;
@@ -119,7 +127,11 @@ function cheapestMinute(
 }
 
 /** The endpoint with the lowest input plus output price; undefined when none is priced by tokens. */
-function cheapestByTokens(endpoints: readonly Endpoint[], snapshot: Snapshot, nowMs: number): Cheapest | undefined {
+function cheapestByTokens(
+  endpoints: readonly Endpoint[],
+  snapshot: CatalogueSnapshot,
+  nowMs: number,
+): Cheapest | undefined {
   let found: Cheapest | undefined;
   for (const endpoint of endpoints) {
     const price = priceAt(endpoint, nowMs);
@@ -131,7 +143,7 @@ function cheapestByTokens(endpoints: readonly Endpoint[], snapshot: Snapshot, no
 }
 
 /** Input plus output per million tokens in nano-euro: one scale, so that prices in several currencies compare. */
-function tokenNanosEur(price: Price, snapshot: Snapshot): bigint | undefined {
+function tokenNanosEur(price: Price, snapshot: CatalogueSnapshot): bigint | undefined {
   const rate = rateBetween(snapshot.currencies, price.currency, "EUR");
   if (rate === undefined || price.inputPer1mTokens === null) return undefined;
   const figures = [price.inputPer1mTokens, price.outputPer1mTokens].filter((figure) => figure !== null);
@@ -145,7 +157,12 @@ function tokenNanosEur(price: Price, snapshot: Snapshot): bigint | undefined {
 type Rank = string | number | bigint | null;
 
 /** Unknown comes last in both directions; equals stand in the order of their ids. */
-export function sortOffers(offers: readonly Offer[], sort: ModelSort, snapshot: Snapshot, nowMs: number): Offer[] {
+export function sortOffers(
+  offers: readonly Offer[],
+  sort: ModelSort,
+  snapshot: CatalogueSnapshot,
+  nowMs: number,
+): Offer[] {
   const descends = sort.startsWith("-");
   const ranks = new Map<Offer, Rank>(offers.map((offer) => [offer, rankOf(offer, sort, snapshot, nowMs)]));
   return offers.toSorted((a, b) => {
@@ -158,7 +175,7 @@ export function sortOffers(offers: readonly Offer[], sort: ModelSort, snapshot: 
   });
 }
 
-function rankOf({ model, endpoints }: Offer, sort: ModelSort, snapshot: Snapshot, nowMs: number): Rank {
+function rankOf({ model, endpoints }: Offer, sort: ModelSort, snapshot: CatalogueSnapshot, nowMs: number): Rank {
   switch (sort) {
     case "id":
     case "-id":

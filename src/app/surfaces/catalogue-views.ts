@@ -23,7 +23,7 @@ import {
   type Provider,
   priceAt,
 } from "../../domain/catalogue/catalogue.ts";
-import { dayOf, isStale, LEVEL_MEANINGS } from "../../domain/catalogue/levels.ts";
+import { isoDay, isStale, LEVEL_MEANINGS } from "../../domain/catalogue/levels.ts";
 import { LEVELS, type LevelState } from "../../domain/tenancy/policy.ts";
 import { formatDecimal } from "../../kit/money.ts";
 import { cheapest, type Offer } from "./catalogue-select.ts";
@@ -73,7 +73,7 @@ function qualityView(quality: Offer["model"]["quality"]): PublicModel["quality"]
 export function endpointView(endpoint: Endpoint, context: ViewContext): PublicEndpoint {
   const { sovereignty, limits, features, status } = endpoint;
   const price = priceAt(endpoint, context.nowMs);
-  const today = dayOf(context.nowMs);
+  const today = isoDay(context.nowMs);
   return {
     id: endpoint.id,
     model: endpoint.model,

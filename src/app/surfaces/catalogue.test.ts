@@ -4,7 +4,7 @@ import { type Answer, ask, refusal } from "../../../tests/support/handled.ts";
 import { firstEndpoint, memoryFiles, NOON_MS } from "../../../tests/support/small-catalogue.ts";
 import { CATALOGUE_ROUTES } from "../../contract/routes/catalogue.ts";
 import { LevelValue, SurfaceValue } from "../../contract/schemas/catalogue-values.ts";
-import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot } from "../../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
 import { SURFACES } from "../../domain/record/record.ts";
 import { LEVELS } from "../../domain/tenancy/policy.ts";
@@ -13,10 +13,10 @@ import type { Handler } from "../exchange.ts";
 import { catalogueHandlers } from "./catalogue.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../../..");
-let snapshot: Snapshot;
+let snapshot: CatalogueSnapshot;
 let handlers: Record<string, Handler>;
 
-async function load(folders: string[], files = catalogueFiles): Promise<Snapshot> {
+async function load(folders: string[], files = catalogueFiles): Promise<CatalogueSnapshot> {
   const loaded = await loadCatalogue(folders, NOON_MS, files);
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
   return loaded.snapshot;

@@ -2,8 +2,8 @@ import { fault } from "../../contract/faults.ts";
 import { CurrencyQuery, ModelsQuery, NamedQuery, NoQuery, PlainQuery } from "../../contract/schemas/catalogue.ts";
 import type { NameSort } from "../../contract/schemas/catalogue-values.ts";
 import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
-import type { Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
-import { dayOf } from "../../domain/catalogue/levels.ts";
+import type { CatalogueSnapshot, Endpoint } from "../../domain/catalogue/catalogue.ts";
+import { isoDay } from "../../domain/catalogue/levels.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { short } from "../printable.ts";
 import {
@@ -31,7 +31,7 @@ import { answerTagged, tagOf } from "./etag.ts";
 import { shownFamilies } from "./public-catalogue.ts";
 
 export type CatalogueDeps = {
-  snapshot(): Snapshot;
+  snapshot(): CatalogueSnapshot;
   nowMs(): number;
   /** What is added to providers' prices for everyone without a margin of their own; absent: nothing. */
   readonly margin?: Margin;
@@ -39,7 +39,7 @@ export type CatalogueDeps = {
 
 /** What one call sees: the snapshot and the moment do not change under it. */
 type Desk = {
-  readonly snapshot: Snapshot;
+  readonly snapshot: CatalogueSnapshot;
   readonly nowMs: number;
   readonly exchange: Exchange;
   readonly margin: Margin;
@@ -73,7 +73,7 @@ const CACHE = { "cache-control": "public, max-age=300", vary: "Origin" };
 function reply(desk: Desk, build: (desk: Desk) => unknown): Reply {
   const { snapshot, nowMs, exchange, margin } = desk;
   // The day is part of the tag: dated prices and stale evidence turn over at midnight.
-  const days = [dayOf(snapshot.builtAtMs), dayOf(nowMs)];
+  const days = [isoDay(snapshot.builtAtMs), isoDay(nowMs)];
   const prices = margin === NO_MARGIN ? [] : [margin.share];
   const tag = tagOf(
     snapshot.version,

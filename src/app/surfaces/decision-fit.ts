@@ -1,6 +1,6 @@
 import { fault } from "../../contract/faults.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
-import type { DecisionFacts } from "../../domain/catalogue/facts-decisions.ts";
+import type { DecisionSupport } from "../../domain/catalogue/decisions-support.ts";
 import type { MissingCapability } from "../../domain/routing/capability.ts";
 import { logprobsFactsOf } from "../../io/upstream/decisions-lane.ts";
 import { pluralize } from "../../kit/pluralize.ts";
@@ -30,7 +30,7 @@ export function unfitFor(
   );
 }
 
-function imagesUnfit(ask: DecisionCall, endpoint: Endpoint, decisions: DecisionFacts): MissingCapability | undefined {
+function imagesUnfit(ask: DecisionCall, endpoint: Endpoint, decisions: DecisionSupport): MissingCapability | undefined {
   const { images } = ask;
   if (images.length === 0) return undefined;
   if (decisions.images === null)
@@ -54,7 +54,7 @@ function imagesUnfit(ask: DecisionCall, endpoint: Endpoint, decisions: DecisionF
 function questionsUnfit(
   ask: DecisionCall,
   endpoint: Endpoint,
-  decisions: DecisionFacts,
+  decisions: DecisionSupport,
 ): MissingCapability | undefined {
   const { questionsMax } = decisions;
   if (questionsMax !== null && ask.questions.length > questionsMax)

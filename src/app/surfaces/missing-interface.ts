@@ -1,5 +1,5 @@
 import { type Fault, type FaultCode, fault } from "../../contract/faults.ts";
-import type { Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Endpoint } from "../../domain/catalogue/catalogue.ts";
 
 type Missing = {
   readonly modelId: string;
@@ -11,7 +11,7 @@ type Missing = {
 };
 
 /** A model whose providers have no such interface at all cannot be helped by connecting one or by another price. */
-export function noInterface(snapshot: Snapshot, { modelId, has, code, what }: Missing): Fault | undefined {
+export function noInterface(snapshot: CatalogueSnapshot, { modelId, has, code, what }: Missing): Fault | undefined {
   const providers = new Set((snapshot.endpointsByModel.get(modelId) ?? []).map(({ provider }) => provider));
   for (const endpoint of snapshot.endpoints.values())
     if (providers.has(endpoint.provider) && has(endpoint)) return undefined;

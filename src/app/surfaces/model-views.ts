@@ -1,11 +1,11 @@
 import type { AgentModel, ModelObject } from "../../contract/schemas/models.ts";
 import {
+  type CatalogueSnapshot,
   type Endpoint,
   effortsOf,
-  hearsEffort,
   knownCountries,
   type Model,
-  type Snapshot,
+  supportsEffort,
 } from "../../domain/catalogue/catalogue.ts";
 import { cheapest, type Offer } from "./catalogue-select.ts";
 import { levelsOf, unique } from "./catalogue-views.ts";
@@ -79,7 +79,7 @@ function largest(ofModel: number | null, ofEndpoints: readonly (number | null)[]
   return ofModel === null ? best : Math.min(ofModel, best);
 }
 
-function descriptionOf(model: Model, levels: readonly string[], snapshot: Snapshot): string {
+function descriptionOf(model: Model, levels: readonly string[], snapshot: CatalogueSnapshot): string {
   const creator = snapshot.creators.get(model.creator)?.name ?? model.creator;
   return `${model.sandbox ? "Simulated. " : ""}${creator}; sovereignty ${levels.join(", ")}`;
 }
@@ -114,7 +114,7 @@ function effortLevels(model: Model, hearing: readonly Endpoint[]): AgentModel["s
 
 export function agentModel({ model, endpoints }: Offer, object: ModelObject, priority: number): AgentModel {
   const { display_name, description, context_length } = object;
-  const hearing = endpoints.filter((endpoint) => hearsEffort(endpoint, model));
+  const hearing = endpoints.filter((endpoint) => supportsEffort(endpoint, model));
   const reasons = hearing.length > 0;
   const levels = effortLevels(model, hearing);
   return {

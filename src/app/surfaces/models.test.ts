@@ -5,7 +5,7 @@ import { ALL_PROVEN } from "../../../tests/support/proofs.ts";
 import { NOON_MS } from "../../../tests/support/small-catalogue.ts";
 import { CATALOGUE_ROUTES } from "../../contract/routes/catalogue.ts";
 import { AgentModel, ModelList, ModelObject } from "../../contract/schemas/models.ts";
-import type { Connections, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
 import { SURFACES, type Surface } from "../../domain/record/record.ts";
 import { excludedByPolicy, permitsModel } from "../../domain/routing/policy.ts";
@@ -13,7 +13,7 @@ import { catalogueFiles } from "../../io/catalogue-files.ts";
 import { type ModelDeps, modelHandlers } from "./models.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../../..");
-let snapshot: Snapshot;
+let snapshot: CatalogueSnapshot;
 
 beforeAll(async () => {
   const folders = [path.join(ROOT, "catalogue"), path.join(ROOT, "src/sandbox/catalogue")];
@@ -22,15 +22,15 @@ beforeAll(async () => {
   snapshot = loaded.snapshot;
 });
 
-function connectedTo(...providers: string[]): Connections {
+function connectedTo(...providers: string[]): ProviderConnections {
   return {
-    anyReal: true,
+    hasRealProvider: true,
     credential: (provider) => (providers.includes(provider) ? { kind: "bearer", token: "t" } : undefined),
     baseUrl: (endpoint) => endpoint.baseUrl ?? undefined,
   };
 }
 
-function handlersWith(connections: Connections, more: Partial<ModelDeps> = {}) {
+function handlersWith(connections: ProviderConnections, more: Partial<ModelDeps> = {}) {
   return modelHandlers({
     snapshotOf: () => snapshot,
     nowMs: () => NOON_MS,

@@ -1,9 +1,9 @@
 import { fault, invalidValue } from "../../contract/faults.ts";
 import { type ModelList, ModelListQuery } from "../../contract/schemas/models.ts";
 import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
-import { servesSurface, usability } from "../../domain/catalogue/callable.ts";
-import type { Connections, Endpoint, Model, Snapshot } from "../../domain/catalogue/catalogue.ts";
-import { asProven, type Proven } from "../../domain/catalogue/proofs.ts";
+import { checkCallability, servesSurface } from "../../domain/catalogue/callability.ts";
+import type { CatalogueSnapshot, Endpoint, Model, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
+import { limitToProven, type ProofLookup } from "../../domain/catalogue/proofs.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import { type Policy, tightenPolicy } from "../../domain/tenancy/policy.ts";
@@ -18,11 +18,11 @@ import { agentModel, type ModelContext, modelObject } from "./model-views.ts";
 
 export type ModelDeps = {
   /** The catalogue, with what the workspace's own nodes serve. */
-  snapshotOf(workspaceId: string): Snapshot;
+  snapshotOf(workspaceId: string): CatalogueSnapshot;
   nowMs(): number;
   /** The platform's connections, with the workspace's own before them. */
-  connectionsOf(workspaceId: string): Connections;
-  readonly proofs: Pick<Proven, "isProven" | "takesImages">;
+  connectionsOf(workspaceId: string): ProviderConnections;
+  readonly proofs: Pick<ProofLookup, "isProven" | "takesImages">;
   /** What is added to providers' prices for a workspace; absent: nothing. */
   marginOf?(workspaceId: string): Margin;
   /** Whether a policy lets traffic reach an endpoint. */
@@ -120,7 +120,7 @@ function placeOf(offers: readonly Offer[], param: keyof typeof PLACES, id: strin
   return place;
 }
 
-type KeyContext = ModelContext & { readonly connections: Connections };
+type KeyContext = ModelContext & { readonly connections: ProviderConnections };
 
 function contextOf(deps: ModelDeps, { id, currency }: Principal["workspace"]): KeyContext {
   const margin = deps.marginOf?.(id) ?? NO_MARGIN;
@@ -149,8 +149,8 @@ function callableEndpoints(
   const call = { snapshot, connections, proofs: deps.proofs, walletCurrency: currency, nowMs };
   return (snapshot.endpointsByModel.get(model.id) ?? [])
     .map((endpoint) => ({
-      ...asProven(endpoint, deps.proofs, nowMs),
-      surfaces: deps.servedSurfaces.filter((surface) => usability(endpoint, surface, call).is === "callable"),
+      ...limitToProven(endpoint, deps.proofs, nowMs),
+      surfaces: deps.servedSurfaces.filter((surface) => checkCallability(endpoint, surface, call).is === "callable"),
     }))
     .filter(({ surfaces }) => surfaces.length > 0);
 }

@@ -1,11 +1,11 @@
 import { CONVERTED_PLACES, type PriceView } from "../../contract/schemas/catalogue-values.ts";
 import { type ExchangeRate, rateBetween } from "../../domain/billing/exchange-rate.ts";
 import { type Margin, NO_MARGIN, withMargin } from "../../domain/billing/margin.ts";
-import type { Price, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Price } from "../../domain/catalogue/catalogue.ts";
 import { type Decimal, divideHalfUp, formatDecimal } from "../../kit/money.ts";
 
 export type PriceContext = {
-  readonly snapshot: Snapshot;
+  readonly snapshot: CatalogueSnapshot;
   /** Undefined shows every price as its provider lists it. */
   readonly currency: string | undefined;
   /** What is added to providers' prices; absent: nothing. */
@@ -55,7 +55,7 @@ function converted(figure: Decimal, rate: ExchangeRate): Decimal {
   return { digits, scale: CONVERTED_PLACES };
 }
 
-function conversion(from: string, to: string, rate: ExchangeRate, snapshot: Snapshot): PriceView["converted"] {
+function conversion(from: string, to: string, rate: ExchangeRate, snapshot: CatalogueSnapshot): PriceView["converted"] {
   const dates = [from, to].map((code) => snapshot.currencies.get(code)?.rateDate ?? "").toSorted();
   return {
     from,

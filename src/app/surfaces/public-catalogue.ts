@@ -1,17 +1,17 @@
-import type { Endpoint, Family, Model, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Endpoint, Family, Model } from "../../domain/catalogue/catalogue.ts";
 
 /** Models that may be shown to anyone. */
-export function shownModels(snapshot: Snapshot): Model[] {
+export function shownModels(snapshot: CatalogueSnapshot): Model[] {
   return [...snapshot.models.values()].filter(({ hidden }) => !hidden);
 }
 
 /** Those of a model that still serve. */
-export function shownEndpoints(snapshot: Snapshot, { id }: Pick<Model, "id">): Endpoint[] {
+export function shownEndpoints(snapshot: CatalogueSnapshot, { id }: Pick<Model, "id">): Endpoint[] {
   return (snapshot.endpointsByModel.get(id) ?? []).filter(({ status }) => status !== "retired");
 }
 
 /** A family whose models are all hidden is hidden with them. */
-export function shownFamilies(snapshot: Snapshot): Family[] {
+export function shownFamilies(snapshot: CatalogueSnapshot): Family[] {
   const models = [...snapshot.models.values()];
   return [...snapshot.families.values()].filter(({ slug }) => {
     const own = models.filter(({ family }) => family === slug);

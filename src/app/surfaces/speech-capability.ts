@@ -1,7 +1,7 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import { speechFormats } from "../../domain/billing/speech-price.ts";
 import { type Endpoint, priceAt } from "../../domain/catalogue/catalogue.ts";
-import { AUDIO_FORMATS, type AudioFormat, type SpeechFacts } from "../../domain/catalogue/facts-speech.ts";
+import { AUDIO_FORMATS, type AudioFormat, type SpeechSupport } from "../../domain/catalogue/speech-support.ts";
 import type { MissingCapability } from "../../domain/routing/capability.ts";
 import type { SpeechCall } from "../../language/speech/call.ts";
 
@@ -17,7 +17,7 @@ export type SpeechWanted = {
 /** An endpoint that speaks, and the formats that it can be asked for now. */
 export type Speaker = {
   readonly endpoint: Endpoint;
-  readonly facts: SpeechFacts;
+  readonly facts: SpeechSupport;
   readonly formats: readonly AudioFormat[];
 };
 

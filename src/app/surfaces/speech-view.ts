@@ -1,6 +1,6 @@
 import type { ModelObject } from "../../contract/schemas/models.ts";
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
-import { AUDIO_FORMATS } from "../../domain/catalogue/facts-speech.ts";
+import { AUDIO_FORMATS } from "../../domain/catalogue/speech-support.ts";
 import { unique } from "./catalogue-views.ts";
 import { type Speaker, speakerOf } from "./speech-capability.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type Decimal, parseDecimal } from "../../kit/money.ts";
 import { sumTokens, type TokenCounts } from "../../language/canon/usage.ts";
 import type { ExtraPrice, Price, PriceTier } from "../catalogue/catalogue.ts";
-import type { SpeechFacts } from "../catalogue/facts-speech.ts";
+import type { SpeechSupport } from "../catalogue/speech-support.ts";
 import type { UsageRecord } from "../record/record.ts";
 import { chargeFor, holdFor } from "./charge.ts";
 import type { CurrencyTable } from "./exchange-rate.ts";
@@ -341,7 +341,7 @@ describe("the three units of speech", () => {
   });
 
   test("TTS-05 what cannot be measured is not offered by the minute", () => {
-    const facts: SpeechFacts = {
+    const facts: SpeechSupport = {
       interface: "openai",
       formats: ["mp3", "aac", "wav"],
       speed: true,

@@ -1,5 +1,5 @@
 import type { Price } from "../catalogue/catalogue.ts";
-import type { AudioFormat, SpeechFacts } from "../catalogue/facts-speech.ts";
+import type { AudioFormat, SpeechSupport } from "../catalogue/speech-support.ts";
 import type { Surface } from "../record/record.ts";
 
 /** The units that speech is billed by; of those that are priced the first one applies, alone. */
@@ -49,6 +49,6 @@ export function billedPrice(price: Price, surface: Surface): Price {
 }
 
 /** The formats that an endpoint can be asked for: one whose length nobody can measure is not billed by the second. */
-export function speechFormats({ formats }: SpeechFacts, price: Price): readonly AudioFormat[] {
+export function speechFormats({ formats }: SpeechSupport, price: Price): readonly AudioFormat[] {
   return speechUnit(price) === "seconds" ? formats.filter((format) => format !== "aac") : formats;
 }

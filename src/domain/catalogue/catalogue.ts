@@ -5,16 +5,16 @@ import type { Quirk } from "../../language/canon/quirks.ts";
 import type { ReasoningControl } from "../../language/canon/reasoning-control.ts";
 import type { Surface } from "../record/record.ts";
 import type { LevelState } from "../tenancy/policy.ts";
-import type { DecisionFacts, DecisionInterface } from "./facts-decisions.ts";
-import type { EmbeddingFacts } from "./facts-embeddings.ts";
-import type { SpeechFacts } from "./facts-speech.ts";
-import type { TranscriptionFacts } from "./facts-transcriptions.ts";
+import type { DecisionInterface, DecisionSupport } from "./decisions-support.ts";
+import type { EmbeddingSupport } from "./embeddings-support.ts";
+import type { SpeechSupport } from "./speech-support.ts";
+import type { TranscriptionSupport } from "./transcriptions-support.ts";
 
 /** D1 chat completions, D2 messages, D3 Gemini generateContent, D4 Bedrock Converse. */
 export const DIALECTS = ["D1", "D2", "D3", "D4"] as const;
 export type DialectId = (typeof DIALECTS)[number];
 
-type Known<T extends string> = T | "unknown";
+type OrUnknown<T extends string> = T | "unknown";
 
 export type Creator = {
   readonly slug: string;
@@ -106,12 +106,12 @@ export type Provider = {
   readonly seatCountry: string | null;
   readonly ownerCountry: string | null;
   readonly eeaOperated: boolean;
-  readonly ownerEea?: Known<"yes" | "no">;
-  readonly infrastructureEeaControlled?: Known<"yes" | "no">;
+  readonly ownerEea?: OrUnknown<"yes" | "no">;
+  readonly infrastructureEeaControlled?: OrUnknown<"yes" | "no">;
   readonly ownership: string;
   readonly certifications: readonly string[];
-  readonly zeroDataRetention: Known<"yes" | "no" | "on_request">;
-  readonly trainsOnData: Known<"yes" | "no">;
+  readonly zeroDataRetention: OrUnknown<"yes" | "no" | "on_request">;
+  readonly trainsOnData: OrUnknown<"yes" | "no">;
   readonly dataResidency: string;
   readonly currency: string;
   readonly docsUrl: string | null;
@@ -237,10 +237,10 @@ export type Endpoint = {
   readonly supportedParams: readonly string[] | null;
   readonly decisionsInterface: DecisionInterface | null;
   /** How it is asked on the surfaces that it serves beside chat; null where it serves none, or nothing is known. */
-  readonly decisions: DecisionFacts | null;
-  readonly embeddings: EmbeddingFacts | null;
-  readonly speech: SpeechFacts | null;
-  readonly transcriptions: TranscriptionFacts | null;
+  readonly decisions: DecisionSupport | null;
+  readonly embeddings: EmbeddingSupport | null;
+  readonly speech: SpeechSupport | null;
+  readonly transcriptions: TranscriptionSupport | null;
   readonly sandbox: boolean;
   readonly note: string | null;
 };
@@ -252,8 +252,8 @@ export type Sovereignty = {
   readonly countries: readonly string[];
   readonly countriesKind: "exact" | "upper_bound" | "unknown";
   readonly locationCommitted?: boolean | null;
-  readonly zeroDataRetention: Known<"yes" | "no" | "on_request">;
-  readonly trainsOnData: Known<"yes" | "no">;
+  readonly zeroDataRetention: OrUnknown<"yes" | "no" | "on_request">;
+  readonly trainsOnData: OrUnknown<"yes" | "no">;
   readonly evidence: Omit<Evidence, "claim"> | null;
 };
 
@@ -262,9 +262,9 @@ export function knownCountries({
   countries,
   countriesKind,
 }: Pick<Sovereignty, "countries" | "countriesKind">): readonly string[] {
-  return countriesKind === "unknown" ? NOT_KNOWN : countries;
+  return countriesKind === "unknown" ? NO_COUNTRIES : countries;
 }
-const NOT_KNOWN: readonly string[] = [];
+const NO_COUNTRIES: readonly string[] = [];
 
 export type Currency = {
   readonly code: string;
@@ -285,7 +285,7 @@ export type Capability = {
 };
 
 /** The whole catalogue, checked and frozen. Replaced as a whole, never changed. */
-export type Snapshot = {
+export type CatalogueSnapshot = {
   /** Changes when any content changes: the base of every ETag. */
   readonly version: string;
   readonly builtAtMs: number;
@@ -305,7 +305,7 @@ export function effortsOf(endpoint: Endpoint, model: Model): readonly Effort[] |
 }
 
 /** Unless its row says otherwise, a model that thinks can be told how hard. */
-export function hearsEffort({ features, thinking }: Endpoint, model: Model): boolean {
+export function supportsEffort({ features, thinking }: Endpoint, model: Model): boolean {
   if (thinking === "fixed") return false;
   return features.reasoningControl ?? features.reasoning ?? model.capabilities.includes("reasoning");
 }
@@ -325,13 +325,13 @@ export function isExtraPriced(price: Price, name: BillableExtraName): boolean {
 }
 
 /** How the gateway reaches a provider: which ones have a credential, and where their endpoints really are. */
-export type Connections = {
+export type ProviderConnections = {
   /** Undefined when the provider is not connected. */
   credential(provider: string): Credential | undefined;
   /** The address in force for an endpoint, settings applied; undefined when none is known. */
   baseUrl(endpoint: Endpoint): string | undefined;
   /** True once any provider that is not simulated is connected. */
-  readonly anyReal: boolean;
+  readonly hasRealProvider: boolean;
   /** Another number whenever an answer may have changed; absent where none ever does. */
   readonly version?: number;
 };

@@ -2,6 +2,7 @@ import { type Decimal, parseDecimal } from "../../kit/money.ts";
 import { sha256Hex } from "../../kit/secret.ts";
 import type { Surface } from "../record/record.ts";
 import type {
+  CatalogueSnapshot,
   Creator,
   Currency,
   Endpoint,
@@ -11,48 +12,47 @@ import type {
   Price,
   Provider,
   Region,
-  Snapshot,
 } from "./catalogue.ts";
-import { canBeRead, decisionFactsOf } from "./facts-decisions.ts";
-import { embeddingFactsOf } from "./facts-embeddings.ts";
-import { speechFactsOf } from "./facts-speech.ts";
-import { transcriptionFactsOf } from "./facts-transcriptions.ts";
-import { deepFreeze, FrozenMap } from "./frozen.ts";
+import { canUseLogprobs, compileDecisionSupport } from "./decisions-support.ts";
+import { compileEmbeddingSupport } from "./embeddings-support.ts";
+import { deepFreeze, FrozenMap } from "./frozen-map.ts";
 import { isStale } from "./levels.ts";
-import { endpointId, type Parsed, type ProviderFacts } from "./parsed.ts";
+import { type CatalogueRecords, endpointId, type ProviderRecord } from "./records.ts";
 import type { EndpointEntry, ModelEntry, PriceEntry } from "./schema.ts";
+import { compileSpeechSupport } from "./speech-support.ts";
+import { compileTranscriptionSupport } from "./transcriptions-support.ts";
 
 /** Checked records to the one snapshot that everything reads. Unknown becomes null here and stays null. */
-export function compile(parsed: Parsed, texts: readonly string[], nowMs: number): Snapshot {
-  const providers = parsed.providers.map(({ value }) => ({ facts: value, provider: providerOf(value, nowMs) }));
+export function compileCatalogue(parsed: CatalogueRecords, texts: readonly string[], nowMs: number): CatalogueSnapshot {
+  const providers = parsed.providers.map(({ value }) => ({ facts: value, provider: compileProvider(value, nowMs) }));
   const bySlug = new Map(providers.map((entry) => [entry.facts.slug, entry]));
   const endpoints = parsed.endpoints.flatMap(({ value, provider: slug }) => {
-    const home = bySlug.get(slug);
-    const region = home?.provider.regions.find(({ id }) => id === value.region);
-    return home === undefined || region === undefined
+    const owner = bySlug.get(slug);
+    const region = owner?.provider.regions.find(({ id }) => id === value.region);
+    return owner === undefined || region === undefined
       ? []
-      : [endpointOf(value, home.facts, home.provider, region, nowMs)];
+      : [compileEndpoint(value, owner.facts, owner.provider, region, nowMs)];
   });
-  const models = parsed.models.map(({ value, creator, family }) => modelOf(value, creator, family));
+  const models = parsed.models.map(({ value, creator, family }) => compileModel(value, creator, family));
   return deepFreeze({
     version: sha256Hex(texts.toSorted().join("\n")).slice(0, 16),
     builtAtMs: nowMs,
-    creators: frozenBy(parsed.creators.map(creatorOf), ({ slug }) => slug),
-    families: frozenBy(
+    creators: freezeByKey(parsed.creators.map(compileCreator), ({ slug }) => slug),
+    families: freezeByKey(
       parsed.families.map(({ value: { slug, name, creator } }) => ({ slug, name, creator })),
       ({ slug }) => slug,
     ),
-    models: frozenBy(models, ({ id }) => id),
-    providers: frozenBy(
+    models: freezeByKey(models, ({ id }) => id),
+    providers: freezeByKey(
       providers.map(({ provider }) => provider),
       ({ slug }) => slug,
     ),
-    endpoints: frozenBy(endpoints, ({ id }) => id),
+    endpoints: freezeByKey(endpoints, ({ id }) => id),
     endpointsByModel: new FrozenMap(
-      [...Map.groupBy(endpoints, ({ model }) => model)].map(([id, list]) => [id, deepFreeze(byId(list))]),
+      [...Map.groupBy(endpoints, ({ model }) => model)].map(([id, list]) => [id, deepFreeze(sortById(list))]),
     ),
-    currencies: frozenBy(parsed.currencies.map(currencyOf), ({ code }) => code),
-    capabilities: frozenBy(
+    currencies: freezeByKey(parsed.currencies.map(compileCurrency), ({ code }) => code),
+    capabilities: freezeByKey(
       parsed.capabilities.map(({ value: { slug, name, group, description } }) => ({ slug, name, group, description })),
       ({ slug }) => slug,
     ),
@@ -60,44 +60,44 @@ export function compile(parsed: Parsed, texts: readonly string[], nowMs: number)
 }
 
 /** In the order of the name, whatever order the files had. */
-function frozenBy<T>(list: readonly T[], name: (item: T) => string): ReadonlyMap<string, T> {
+function freezeByKey<T>(list: readonly T[], name: (item: T) => string): ReadonlyMap<string, T> {
   const entries = list.map((item): readonly [string, T] => [name(item), deepFreeze(item)]);
   return new FrozenMap(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function byId(list: readonly Endpoint[]): Endpoint[] {
+function sortById(list: readonly Endpoint[]): Endpoint[] {
   return list.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-function creatorOf({ value }: Parsed["creators"][number]): Creator {
+function compileCreator({ value }: CatalogueRecords["creators"][number]): Creator {
   const { slug, name, country = null, eea = null, website = null } = value;
   return { slug, name, country, eea, website };
 }
 
-function currencyOf({ value }: Parsed["currencies"][number]): Currency {
+function compileCurrency({ value }: CatalogueRecords["currencies"][number]): Currency {
   return {
     code: value.code,
     name: value.name,
     symbol: value.symbol,
     decimals: value.decimals,
-    perEur: decimalOf(value.per_eur),
+    perEur: requireDecimal(value.per_eur),
     rateDate: value.rate_date,
     rateSource: value.rate_source,
   };
 }
 
 /** The schema has admitted nothing but plain decimals. */
-function decimalOf(amount: number | string): Decimal {
+function requireDecimal(amount: number | string): Decimal {
   const decimal = parseDecimal(amount);
   if (decimal === undefined) throw new TypeError(`not a decimal: ${amount}`);
   return decimal;
 }
 
-function maybeDecimal(amount: number | string | undefined): Decimal | null {
-  return amount === undefined ? null : decimalOf(amount);
+function decimalOrNull(amount: number | string | undefined): Decimal | null {
+  return amount === undefined ? null : requireDecimal(amount);
 }
 
-function modelOf(entry: ModelEntry, creator: string, family: string): Model {
+function compileModel(entry: ModelEntry, creator: string, family: string): Model {
   const { quality } = entry;
   return {
     id: entry.id,
@@ -135,7 +135,7 @@ function modelOf(entry: ModelEntry, creator: string, family: string): Model {
   };
 }
 
-function providerOf(facts: ProviderFacts, nowMs: number): Provider {
+function compileProvider(facts: ProviderRecord, nowMs: number): Provider {
   return {
     slug: facts.slug,
     name: facts.name,
@@ -154,15 +154,15 @@ function providerOf(facts: ProviderFacts, nowMs: number): Provider {
     docsUrl: facts.docs_url ?? null,
     pricingUrl: facts.pricing_url ?? null,
     levelConfidence: facts.level_confidence ?? "low",
-    regions: facts.regions.map(regionOf),
-    evidence: (facts.evidence ?? []).map((entry) => evidenceOf(entry, nowMs)),
+    regions: facts.regions.map(compileRegion),
+    evidence: (facts.evidence ?? []).map((entry) => compileEvidence(entry, nowMs)),
     quirks: facts.quirks ?? [],
     sandbox: facts.sandbox ?? false,
     notes: facts.notes ?? null,
   };
 }
 
-function regionOf(entry: ProviderFacts["regions"][number]): Region {
+function compileRegion(entry: ProviderRecord["regions"][number]): Region {
   return {
     id: entry.id,
     name: entry.name,
@@ -178,14 +178,14 @@ function regionOf(entry: ProviderFacts["regions"][number]): Region {
   };
 }
 
-function evidenceOf(entry: Omit<Evidence, "stale">, nowMs: number): Evidence {
+function compileEvidence(entry: Omit<Evidence, "stale">, nowMs: number): Evidence {
   const { claim, url, kind, read } = entry;
   return { claim, url, kind, read, stale: isStale(read, nowMs) };
 }
 
-function endpointOf(
+function compileEndpoint(
   entry: EndpointEntry,
-  facts: ProviderFacts,
+  facts: ProviderRecord,
   provider: Provider,
   region: Region,
   nowMs: number,
@@ -206,8 +206,8 @@ function endpointOf(
     surfaces: entry.surfaces,
     status: entry.status ?? "active",
     availability: entry.availability ?? "listed",
-    sovereignty: sovereigntyOf(entry, provider, region, nowMs),
-    prices: (entry.prices ?? []).map(priceOf),
+    sovereignty: compileSovereignty(entry, provider, region, nowMs),
+    prices: (entry.prices ?? []).map(compilePrice),
     limits: {
       contextTokens: limits.context_tokens ?? null,
       maxInputTokens: limits.max_input_tokens ?? null,
@@ -231,42 +231,44 @@ function endpointOf(
     quirks,
     anthropicBetas: entry.anthropic_betas ?? facts.anthropic_betas ?? null,
     supportedParams: entry.supported_params ?? null,
-    decisionsInterface: canBeRead(entry, dialects[0], quirks) ? (entry.decisions_interface ?? null) : null,
-    ...surfaceFactsOf(entry, facts),
+    decisionsInterface: canUseLogprobs(entry, dialects[0], quirks) ? (entry.decisions_interface ?? null) : null,
+    ...compileSurfaceSupport(entry, facts),
     sandbox: provider.sandbox,
     note: entry.note ?? null,
   };
 }
 
 /** Only of surfaces that the endpoint serves: what its provider says of the others says nothing of it. */
-function surfaceFactsOf(
+function compileSurfaceSupport(
   entry: EndpointEntry,
-  facts: ProviderFacts,
+  facts: ProviderRecord,
 ): Pick<Endpoint, "decisions" | "embeddings" | "speech" | "transcriptions"> {
   const serves = (surface: Surface) => entry.surfaces.includes(surface);
   const embeddings = entry.embeddings ?? facts.embeddings;
   const speech = entry.speech ?? facts.speech;
   const transcriptions = entry.transcriptions ?? facts.transcriptions;
   return {
-    decisions: serves("decisions") ? decisionFactsOf(entry.decisions ?? facts.decisions, chatImages(entry)) : null,
-    embeddings: serves("embeddings") && embeddings !== undefined ? embeddingFactsOf(embeddings) : null,
-    speech: serves("speech") && speech !== undefined ? speechFactsOf(speech) : null,
+    decisions: serves("decisions")
+      ? compileDecisionSupport(entry.decisions ?? facts.decisions, logprobsImageSupport(entry))
+      : null,
+    embeddings: serves("embeddings") && embeddings !== undefined ? compileEmbeddingSupport(embeddings) : null,
+    speech: serves("speech") && speech !== undefined ? compileSpeechSupport(speech) : null,
     transcriptions:
-      serves("transcriptions") && transcriptions !== undefined ? transcriptionFactsOf(transcriptions) : null,
+      serves("transcriptions") && transcriptions !== undefined ? compileTranscriptionSupport(transcriptions) : null,
   };
 }
 
-function chatImages({ decisions_interface: asked, features }: EndpointEntry): "reads_images" | "no_images" {
+function logprobsImageSupport({ decisions_interface: asked, features }: EndpointEntry): "reads_images" | "no_images" {
   return asked === "logprobs" && features?.image_input === true ? "reads_images" : "no_images";
 }
 
-function sovereigntyOf(
+function compileSovereignty(
   entry: EndpointEntry,
   provider: Provider,
   region: Region,
   nowMs: number,
 ): Endpoint["sovereignty"] {
-  const own = entry.evidence === undefined ? undefined : evidenceOf(entry.evidence, nowMs);
+  const own = entry.evidence === undefined ? undefined : compileEvidence(entry.evidence, nowMs);
   return {
     level: entry.level ?? region.level,
     reason: entry.level_reason ?? region.levelReason,
@@ -280,34 +282,34 @@ function sovereigntyOf(
   };
 }
 
-function priceOf(row: PriceEntry): Price {
+function compilePrice(row: PriceEntry): Price {
   return {
     currency: row.currency,
     from: row.from ?? null,
-    inputPer1mTokens: maybeDecimal(row.input_per_1m_tokens),
-    outputPer1mTokens: maybeDecimal(row.output_per_1m_tokens),
-    cachedReadPer1mTokens: maybeDecimal(row.cached_read_per_1m_tokens),
-    cacheWritePer1mTokens: maybeDecimal(row.cache_write_per_1m_tokens),
-    cacheWrite1hPer1mTokens: maybeDecimal(row.cache_write_1h_per_1m_tokens),
-    reasoningPer1mTokens: maybeDecimal(row.reasoning_per_1m_tokens),
-    audioInputPer1mTokens: maybeDecimal(row.audio_input_per_1m_tokens),
-    audioOutputPer1mTokens: maybeDecimal(row.audio_output_per_1m_tokens),
-    per1mCharacters: maybeDecimal(row.per_1m_characters),
-    perMinuteAudio: maybeDecimal(row.per_minute_audio),
-    perImage: maybeDecimal(row.per_image),
-    perRequest: maybeDecimal(row.per_request),
+    inputPer1mTokens: decimalOrNull(row.input_per_1m_tokens),
+    outputPer1mTokens: decimalOrNull(row.output_per_1m_tokens),
+    cachedReadPer1mTokens: decimalOrNull(row.cached_read_per_1m_tokens),
+    cacheWritePer1mTokens: decimalOrNull(row.cache_write_per_1m_tokens),
+    cacheWrite1hPer1mTokens: decimalOrNull(row.cache_write_1h_per_1m_tokens),
+    reasoningPer1mTokens: decimalOrNull(row.reasoning_per_1m_tokens),
+    audioInputPer1mTokens: decimalOrNull(row.audio_input_per_1m_tokens),
+    audioOutputPer1mTokens: decimalOrNull(row.audio_output_per_1m_tokens),
+    per1mCharacters: decimalOrNull(row.per_1m_characters),
+    perMinuteAudio: decimalOrNull(row.per_minute_audio),
+    perImage: decimalOrNull(row.per_image),
+    perRequest: decimalOrNull(row.per_request),
     tiers: (row.tiers ?? []).map((tier) => ({
       aboveInputTokens: tier.above_input_tokens,
-      inputPer1mTokens: maybeDecimal(tier.input_per_1m_tokens),
-      outputPer1mTokens: maybeDecimal(tier.output_per_1m_tokens),
-      cachedReadPer1mTokens: maybeDecimal(tier.cached_read_per_1m_tokens),
-      cacheWritePer1mTokens: maybeDecimal(tier.cache_write_per_1m_tokens),
-      cacheWrite1hPer1mTokens: maybeDecimal(tier.cache_write_1h_per_1m_tokens),
-      reasoningPer1mTokens: maybeDecimal(tier.reasoning_per_1m_tokens),
-      audioInputPer1mTokens: maybeDecimal(tier.audio_input_per_1m_tokens),
-      audioOutputPer1mTokens: maybeDecimal(tier.audio_output_per_1m_tokens),
+      inputPer1mTokens: decimalOrNull(tier.input_per_1m_tokens),
+      outputPer1mTokens: decimalOrNull(tier.output_per_1m_tokens),
+      cachedReadPer1mTokens: decimalOrNull(tier.cached_read_per_1m_tokens),
+      cacheWritePer1mTokens: decimalOrNull(tier.cache_write_per_1m_tokens),
+      cacheWrite1hPer1mTokens: decimalOrNull(tier.cache_write_1h_per_1m_tokens),
+      reasoningPer1mTokens: decimalOrNull(tier.reasoning_per_1m_tokens),
+      audioInputPer1mTokens: decimalOrNull(tier.audio_input_per_1m_tokens),
+      audioOutputPer1mTokens: decimalOrNull(tier.audio_output_per_1m_tokens),
     })),
-    ...(row.extras === undefined ? {} : { extras: extrasOf(row.extras) }),
+    ...(row.extras === undefined ? {} : { extras: compileExtras(row.extras) }),
     source:
       row.source === undefined
         ? null
@@ -321,13 +323,13 @@ function priceOf(row: PriceEntry): Price {
   };
 }
 
-function extrasOf(extras: NonNullable<PriceEntry["extras"]>): Record<string, ExtraPrice> {
+function compileExtras(extras: NonNullable<PriceEntry["extras"]>): Record<string, ExtraPrice> {
   return Object.fromEntries(
     Object.entries(extras).map(([name, extra]): [string, ExtraPrice] => [
       name,
       "times" in extra
-        ? { perUse: null, usesMax: 0, times: decimalOf(extra.times) }
-        : { perUse: decimalOf(extra.per_use), usesMax: extra.uses_max, times: null },
+        ? { perUse: null, usesMax: 0, times: requireDecimal(extra.times) }
+        : { perUse: requireDecimal(extra.per_use), usesMax: extra.uses_max, times: null },
     ]),
   );
 }

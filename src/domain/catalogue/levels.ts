@@ -59,9 +59,9 @@ const EVIDENCE_DAYS_MAX = 180;
 
 /** Evidence is stale when it was read more than 180 days before today. */
 export function isStale(read: string, nowMs: number): boolean {
-  return Date.parse(dayOf(nowMs)) - Date.parse(read) > EVIDENCE_DAYS_MAX * DAY_MS;
+  return Date.parse(isoDay(nowMs)) - Date.parse(read) > EVIDENCE_DAYS_MAX * DAY_MS;
 }
 
-export function dayOf(nowMs: number): string {
+export function isoDay(nowMs: number): string {
   return new Date(nowMs).toISOString().slice(0, 10);
 }

@@ -11,9 +11,9 @@ import {
   sampleFiles,
   sampleProvider,
 } from "../../../tests/support/small-catalogue.ts";
-import { figures } from "./fields.ts";
+import { priceFields } from "./field-schemas.ts";
 import { loadCatalogue } from "./load.ts";
-import { type CatalogueProblem, sayProblem } from "./problems.ts";
+import { type CatalogueProblem, formatProblem } from "./problems.ts";
 
 async function problemsOf(files: Record<string, unknown>): Promise<readonly CatalogueProblem[]> {
   const loaded = await loadCatalogue(["cat"], NOON_MS, memoryFiles("cat", files));
@@ -376,15 +376,15 @@ describe("a broken catalogue", () => {
   test.each(BROKEN)("%s is named by file and field", async (_what, files, place, words) => {
     const problems = await problemsOf(files);
     const found = problems.find(({ file, field }) => `${file}${field === "" ? "" : ` ${field}`}` === place);
-    expect(found?.message ?? problems.map(sayProblem)).toMatch(words);
+    expect(found?.message ?? problems.map(formatProblem)).toMatch(words);
   });
 
-  test.each(Object.keys(figures))(
+  test.each(Object.keys(priceFields))(
     "BILL-05 an absurd price, a leap of one and a zero that nobody meant are found in %s",
     async (name) => {
       const row = (figure: number) => ({ currency: "EUR", [name]: figure });
       const said = async (...prices: object[]) =>
-        (await problemsOf(firstEndpoint({ prices }))).map(sayProblem).join("\n");
+        (await problemsOf(firstEndpoint({ prices }))).map(formatProblem).join("\n");
       expect(await said(row(10_001))).toContain(`prices[0].${name}: 10001 EUR is absurd`);
       expect(await said(row(1), { ...row(1000), from: "2026-01-01" })).toContain(
         `prices[1].${name}: 1000 is absurd after 1`,
@@ -417,7 +417,7 @@ describe("a broken catalogue", () => {
       ...prefixed("b", { "creators/lab.json": sampleCreator() }),
     });
     const loaded = await loadCatalogue(["all/a", "all/b"], NOON_MS, both);
-    const said = "problems" in loaded ? loaded.problems.map(sayProblem) : [];
+    const said = "problems" in loaded ? loaded.problems.map(formatProblem) : [];
     expect(said).toContainEqual(expect.stringMatching(/^all\/b\/creators\/lab\.json: slug: "lab".*all\/a\/creators/));
   });
 });

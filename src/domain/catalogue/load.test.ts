@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { firstEndpoint, memoryFiles, NOON_MS, priceRow, sampleFiles } from "../../../tests/support/small-catalogue.ts";
 import { formatDecimal } from "../../kit/money.ts";
-import { priceAt, type Snapshot } from "./catalogue.ts";
+import { type CatalogueSnapshot, priceAt } from "./catalogue.ts";
 import { checkCatalogue, loadCatalogue } from "./load.ts";
-import { sayProblem } from "./problems.ts";
+import { formatProblem } from "./problems.ts";
 
-async function load(files: Record<string, unknown>, nowMs = NOON_MS): Promise<Snapshot> {
+async function load(files: Record<string, unknown>, nowMs = NOON_MS): Promise<CatalogueSnapshot> {
   const loaded = await loadCatalogue(["cat"], nowMs, memoryFiles("cat", files));
-  if ("problems" in loaded) throw new Error(loaded.problems.map(sayProblem).join("\n"));
+  if ("problems" in loaded) throw new Error(loaded.problems.map(formatProblem).join("\n"));
   return loaded.snapshot;
 }
 
@@ -127,7 +127,7 @@ describe("gateway catalogue check", () => {
     const found = await checkCatalogue(["cat"], nowMs, memoryFiles("cat", files));
     expect(found.ok).toBe(true);
     expect(found.counts).toMatchObject({ providers: 1, regions: 2, endpoints: 2, endpoints_priced: 1, models: 2 });
-    const said = found.warnings.map(sayProblem).join("\n");
+    const said = found.warnings.map(formatProblem).join("\n");
     expect(said).toMatch(/acme\.json: evidence\[0\]\.read: 2026-11-15 is more than 180 days ago/);
     expect(said).toMatch(/endpoints\[0\]: acme:fr:lab\/writer has no price/);
     expect(said).toMatch(/endpoints\[0\]: acme:fr:lab\/writer needs PROVIDER_<SLUG>_BASE_URL/);

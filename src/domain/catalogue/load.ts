@@ -1,28 +1,34 @@
-import type { Snapshot } from "./catalogue.ts";
-import { compile } from "./compile.ts";
-import { dayOf, isStale } from "./levels.ts";
-import { endpointId, type Parsed } from "./parsed.ts";
-import { type CatalogueProblem, inside, problemAt } from "./problems.ts";
-import { type CatalogueFiles, readFolders } from "./read.ts";
-import { checkReferences } from "./references.ts";
+import type { CatalogueSnapshot } from "./catalogue.ts";
+import { compileCatalogue } from "./compile.ts";
+import { isoDay, isStale } from "./levels.ts";
+import { type CatalogueProblem, childLocation, problemAt } from "./problems.ts";
+import { type CatalogueFiles, readFolders } from "./read-folders.ts";
+import { type CatalogueRecords, endpointId } from "./records.ts";
+import { validateRecords } from "./validate-records.ts";
 
-export type Loaded = { readonly snapshot: Snapshot } | { readonly problems: readonly CatalogueProblem[] };
+export type CatalogueLoadResult =
+  | { readonly snapshot: CatalogueSnapshot }
+  | { readonly problems: readonly CatalogueProblem[] };
 
 /** A clock that stands before this program was written is wrong, and no judge of which dates lie in the future. */
-const WRITTEN = "2026-11-15";
+const EARLIEST_PLAUSIBLE_DAY = "2026-11-15";
 
 /** Reads, checks and compiles the folders: a snapshot, or everything that is wrong with its file and field. */
-export async function loadCatalogue(folders: readonly string[], nowMs: number, files: CatalogueFiles): Promise<Loaded> {
+export async function loadCatalogue(
+  folders: readonly string[],
+  nowMs: number,
+  files: CatalogueFiles,
+): Promise<CatalogueLoadResult> {
   const { parsed, texts } = await readFolders(folders, files);
   const problems = problemsIn(parsed, nowMs);
-  return problems.length > 0 ? { problems } : { snapshot: compile(parsed, texts, nowMs) };
+  return problems.length > 0 ? { problems } : { snapshot: compileCatalogue(parsed, texts, nowMs) };
 }
 
-function problemsIn(parsed: Parsed, nowMs: number): readonly CatalogueProblem[] {
+function problemsIn(parsed: CatalogueRecords, nowMs: number): readonly CatalogueProblem[] {
   // Files that could not be read would be missed by everything that names them: their own problems come first, alone.
   if (parsed.problems.length > 0) return parsed.problems;
-  const today = dayOf(nowMs);
-  return checkReferences(parsed, today > WRITTEN ? today : WRITTEN);
+  const today = isoDay(nowMs);
+  return validateRecords(parsed, today > EARLIEST_PLAUSIBLE_DAY ? today : EARLIEST_PLAUSIBLE_DAY);
 }
 
 export type CatalogueCheck = {
@@ -57,7 +63,7 @@ export async function checkCatalogue(
   return { ok: problems.length === 0, problems, warnings: warningsIn(parsed, nowMs), counts: countsOf(parsed) };
 }
 
-function countsOf(parsed: Parsed): CatalogueCheck["counts"] {
+function countsOf(parsed: CatalogueRecords): CatalogueCheck["counts"] {
   return {
     providers: parsed.providers.length,
     regions: parsed.providers.reduce((sum, { value }) => sum + value.regions.length, 0),
@@ -72,13 +78,13 @@ function countsOf(parsed: Parsed): CatalogueCheck["counts"] {
   };
 }
 
-function warningsIn(parsed: Parsed, nowMs: number): CatalogueProblem[] {
+function warningsIn(parsed: CatalogueRecords, nowMs: number): CatalogueProblem[] {
   const providers = new Map(parsed.providers.map(({ value }) => [value.slug, value]));
   const served = new Set(parsed.endpoints.map(({ value }) => value.model));
   return [
     ...parsed.providers.flatMap(({ at, value }) =>
       (value.evidence ?? []).flatMap(({ read }, index) =>
-        isStale(read, nowMs) ? [problemAt(inside(at, "evidence", index, "read"), staleWords(read))] : [],
+        isStale(read, nowMs) ? [problemAt(childLocation(at, "evidence", index, "read"), staleMessage(read))] : [],
       ),
     ),
     ...parsed.endpoints.flatMap(({ at, value, provider: slug }) => {
@@ -99,12 +105,12 @@ function warningsIn(parsed: Parsed, nowMs: number): CatalogueProblem[] {
           ? [problemAt(at, `${id} serves chat but names no dialect, so it is not callable`)]
           : []),
         ...(read !== undefined && isStale(read, nowMs)
-          ? [problemAt(inside(at, "evidence", "read"), staleWords(read))]
+          ? [problemAt(childLocation(at, "evidence", "read"), staleMessage(read))]
           : []),
       ];
     }),
     ...parsed.currencies.flatMap(({ at, value }) =>
-      isStale(value.rate_date, nowMs) ? [problemAt(inside(at, "rate_date"), staleWords(value.rate_date))] : [],
+      isStale(value.rate_date, nowMs) ? [problemAt(childLocation(at, "rate_date"), staleMessage(value.rate_date))] : [],
     ),
     ...parsed.models.flatMap(({ at, value }) =>
       served.has(value.id) ? [] : [problemAt(at, `${value.id} has no endpoint at any provider`)],
@@ -112,6 +118,6 @@ function warningsIn(parsed: Parsed, nowMs: number): CatalogueProblem[] {
   ];
 }
 
-function staleWords(read: string): string {
+function staleMessage(read: string): string {
   return `${read} is more than 180 days ago: read it again`;
 }

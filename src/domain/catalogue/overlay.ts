@@ -1,8 +1,8 @@
-import type { Endpoint, Model, Provider, Snapshot } from "./catalogue.ts";
-import type { NodeRows } from "./node-rows.ts";
+import type { CatalogueSnapshot, Endpoint, Model, Provider } from "./catalogue.ts";
+import type { NodeCatalogue } from "./node-catalogue.ts";
 
 /** A map on top of another that stays as it is: thousands of workspaces share what is below. */
-class Overlay<V> implements ReadonlyMap<string, V> {
+class OverlayMap<V> implements ReadonlyMap<string, V> {
   readonly #above: ReadonlyMap<string, V>;
   readonly #below: ReadonlyMap<string, V>;
   readonly size: number;
@@ -47,14 +47,14 @@ class Overlay<V> implements ReadonlyMap<string, V> {
 }
 
 /** What a workspace's own nodes serve, alone and together with the catalogue. */
-export type Overlaid = {
+export type OverlaidCatalogue = {
   /** Rows of nodes, and the models of the catalogue that they stand behind: nothing else. */
-  readonly alone: Snapshot;
-  readonly together: Snapshot;
+  readonly nodesOnly: CatalogueSnapshot;
+  readonly combined: CatalogueSnapshot;
 };
 
 /** Rows of the catalogue stay what they are: a node adds to them, and takes the place of none. */
-export function overlaid(base: Snapshot, nodes: readonly NodeRows[]): Overlaid {
+export function overlayNodes(base: CatalogueSnapshot, nodes: readonly NodeCatalogue[]): OverlaidCatalogue {
   const models = new Map<string, Model>();
   const providers = new Map<string, Provider>();
   const endpoints = new Map<string, Endpoint>();
@@ -75,13 +75,13 @@ export function overlaid(base: Snapshot, nodes: readonly NodeRows[]): Overlaid {
     [...(base.endpointsByModel.get(id) ?? []), ...own],
   ]);
   return {
-    alone: { ...base, models, providers, endpoints, endpointsByModel: byModel },
-    together: {
+    nodesOnly: { ...base, models, providers, endpoints, endpointsByModel: byModel },
+    combined: {
       ...base,
-      models: new Overlay(models, base.models),
-      providers: new Overlay(providers, base.providers),
-      endpoints: new Overlay(endpoints, base.endpoints),
-      endpointsByModel: new Overlay(new Map(all), base.endpointsByModel),
+      models: new OverlayMap(models, base.models),
+      providers: new OverlayMap(providers, base.providers),
+      endpoints: new OverlayMap(endpoints, base.endpoints),
+      endpointsByModel: new OverlayMap(new Map(all), base.endpointsByModel),
     },
   };
 }

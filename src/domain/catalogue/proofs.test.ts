@@ -3,9 +3,9 @@ import { proofOf } from "../../../tests/support/proof-suite.ts";
 import { memoryFiles, NOON_MS, sampleFiles } from "../../../tests/support/small-catalogue.ts";
 import { DAY_MS } from "../../kit/time.ts";
 import type { Endpoint } from "./catalogue.ts";
-import { decisionFactsOf } from "./facts-decisions.ts";
+import { compileDecisionSupport } from "./decisions-support.ts";
 import { loadCatalogue } from "./load.ts";
-import { ProofBook, subjectOf } from "./proofs.ts";
+import { ProofRegistry, proofSubject } from "./proofs.ts";
 
 const RULES = { maxAgeMs: 30 * DAY_MS, failuresMax: 2 };
 
@@ -20,9 +20,9 @@ async function endpoints(): Promise<{ judge: Endpoint; other: Endpoint }> {
 async function openBook() {
   const { judge, other } = await endpoints();
   let subject = "s1";
-  const book = new ProofBook(RULES, { subjectOf: () => subject, isExempt: () => false });
+  const book = new ProofRegistry(RULES, { subjectOf: () => subject, isExempt: () => false });
   const at = (atMs: number, result: "proven" | "failed" = "proven") =>
-    book.take([proofOf(`p${atMs}`, atMs, { endpoint: judge.id, result })]);
+    book.record([proofOf(`p${atMs}`, atMs, { endpoint: judge.id, result })]);
   return {
     book,
     judge,
@@ -79,9 +79,9 @@ describe("DEC-02 TTS-09 an endpoint", () => {
     fails(2);
     become("s2");
     expect(is(3)).toBe(false);
-    book.take([proofOf("q1", 4, { endpoint: judge.id, subject: "s2", result: "failed" })]);
+    book.record([proofOf("q1", 4, { endpoint: judge.id, subject: "s2", result: "failed" })]);
     expect(book.standing(judge, "decisions")).toMatchObject({ failures: 1, provenAtMs: null });
-    book.take([proofOf("q2", 5, { endpoint: judge.id, subject: "s2" })]);
+    book.record([proofOf("q2", 5, { endpoint: judge.id, subject: "s2" })]);
     expect(is(6)).toBe(true);
   });
 });
@@ -89,10 +89,10 @@ describe("DEC-02 TTS-09 an endpoint", () => {
 describe("DEC-05 pictures of an endpoint", () => {
   const opened = async () => {
     const scene = await openBook();
-    const seeing = { ...scene.judge, decisions: decisionFactsOf({ images: "state_items" }, "no_images") };
+    const seeing = { ...scene.judge, decisions: compileDecisionSupport({ images: "state_items" }, "no_images") };
     const blind = (atMs: number) =>
-      scene.book.take([proofOf(`p${atMs}`, atMs, { endpoint: seeing.id, withoutImages: true })]);
-    return { ...scene, seeing, blind, takes: (nowMs: number) => scene.book.takesImages(seeing, nowMs) };
+      scene.book.record([proofOf(`p${atMs}`, atMs, { endpoint: seeing.id, withoutImages: true })]);
+    return { ...scene, seeing, blind, takes: (nowMs: number) => scene.book.acceptsImages(seeing, nowMs) };
   };
 
   test("are taken after a proof that says nothing else, and never where the catalogue names none", async () => {
@@ -100,7 +100,7 @@ describe("DEC-05 pictures of an endpoint", () => {
     expect(takes(1)).toBe(false);
     at(1);
     expect(takes(2)).toBe(true);
-    expect(book.takesImages({ ...judge, decisions: null }, 2)).toBe(false);
+    expect(book.acceptsImages({ ...judge, decisions: null }, 2)).toBe(false);
   });
 
   test("stay through one proof without them, go with two in a row and come back; the endpoint is proven all the while", async () => {
@@ -158,17 +158,17 @@ describe("the version", () => {
 test("a proof is of one model, interface and address", async () => {
   const { judge } = await endpoints();
   const at = (baseUrl: string) => ({ baseUrl: () => baseUrl });
-  const subject = subjectOf(judge, "decisions", at("https://a.example/v1"));
-  expect(subjectOf({ ...judge, note: "new" }, "decisions", at("https://a.example/v1"))).toBe(subject);
+  const subject = proofSubject(judge, "decisions", at("https://a.example/v1"));
+  expect(proofSubject({ ...judge, note: "new" }, "decisions", at("https://a.example/v1"))).toBe(subject);
   const others = [
-    subjectOf(judge, "decisions", at("https://b.example/v1")),
-    subjectOf(judge, "speech", at("https://a.example/v1")),
-    subjectOf({ ...judge, upstreamModel: "judge-2" }, "decisions", at("https://a.example/v1")),
-    subjectOf({ ...judge, decisionsInterface: "sglang" }, "decisions", at("https://a.example/v1")),
+    proofSubject(judge, "decisions", at("https://b.example/v1")),
+    proofSubject(judge, "speech", at("https://a.example/v1")),
+    proofSubject({ ...judge, upstreamModel: "judge-2" }, "decisions", at("https://a.example/v1")),
+    proofSubject({ ...judge, decisionsInterface: "sglang" }, "decisions", at("https://a.example/v1")),
   ];
   expect(new Set([subject, ...others]).size).toBe(5);
   const sandboxed = { ...judge, sandbox: true };
-  expect(subjectOf(sandboxed, "decisions", at("http://127.0.0.1:1/v1"))).toBe(
-    subjectOf(sandboxed, "decisions", at("http://127.0.0.1:2/v1")),
+  expect(proofSubject(sandboxed, "decisions", at("http://127.0.0.1:1/v1"))).toBe(
+    proofSubject(sandboxed, "decisions", at("http://127.0.0.1:2/v1")),
   );
 });

@@ -1,6 +1,6 @@
 import { sha256Hex } from "../../kit/secret.ts";
 import type { Surface } from "../record/record.ts";
-import type { Connections, Endpoint, Snapshot } from "./catalogue.ts";
+import type { CatalogueSnapshot, Endpoint, ProviderConnections } from "./catalogue.ts";
 
 /** Surfaces on which an endpoint serves only once it was seen to do so. */
 export const PROVEN_SURFACES = ["decisions", "speech"] as const;
@@ -57,11 +57,11 @@ export type ProofStore = {
 };
 
 /** Clocks of two machines, or of one before and after it was set, may differ by this much. */
-const CLOCKS_APART_MAX_MS = 5 * 60_000;
+const CLOCK_SKEW_MAX_MS = 5 * 60_000;
 
 /** Made by a clock that ran ahead: it would hold, and be the latest, until that time has come. */
-export function isAhead(atMs: number, nowMs: number): boolean {
-  return atMs > nowMs + CLOCKS_APART_MAX_MS;
+export function isInFuture(atMs: number, nowMs: number): boolean {
+  return atMs > nowMs + CLOCK_SKEW_MAX_MS;
 }
 
 export type ProofRules = {
@@ -71,7 +71,7 @@ export type ProofRules = {
   readonly failuresMax: number;
 };
 
-type Streak = {
+type ProofStreak = {
   /** Null: it never succeeded. */
   readonly provenAtMs: number | null;
   /** In a row, since then. */
@@ -79,47 +79,53 @@ type Streak = {
 };
 
 /** Where an endpoint stands on a surface. */
-export type ProofStanding = Streak & {
+export type ProofStatus = ProofStreak & {
   readonly subject: string;
   /** The same of its pictures; only of interest where it takes some. */
-  readonly images: Streak;
+  readonly images: ProofStreak;
   readonly last: Proof;
 };
 
 /** What planning asks. The number changes whenever an answer may have. */
-export type Proven = {
+export type ProofLookup = {
   isProven(endpoint: Endpoint, surface: ProvenSurface, nowMs: number): boolean;
   /** Pictures go with decisions there: the catalogue says so, and they were told apart. */
-  takesImages(endpoint: Endpoint, nowMs: number): boolean;
+  acceptsImages(endpoint: Endpoint, nowMs: number): boolean;
   version(nowMs: number): number;
 };
 
 /** What is proven of an endpoint on a surface: this model, asked this way, at this address. */
-export function subjectOf(endpoint: Endpoint, surface: ProvenSurface, connections: Pick<Connections, "baseUrl">) {
+export function proofSubject(
+  endpoint: Endpoint,
+  surface: ProvenSurface,
+  connections: Pick<ProviderConnections, "baseUrl">,
+) {
   const { upstreamModel, decisionsInterface, decisions, speech, sandbox, dialects } = endpoint;
   const asked =
-    surface === "decisions" ? [decisionsInterface, ...mannerOf(decisions, dialects)] : [speech?.interface ?? null];
+    surface === "decisions"
+      ? [decisionsInterface, ...decisionFingerprint(decisions, dialects)]
+      : [speech?.interface ?? null];
   // Simulated providers have another port at every start.
   const at = sandbox ? "sandbox" : (connections.baseUrl(endpoint) ?? null);
   return sha256Hex(JSON.stringify([surface, upstreamModel, ...asked, at])).slice(0, 32);
 }
 
 /** How questions are put and answers read; limits are none of it. */
-function mannerOf(decisions: Endpoint["decisions"], [dialect]: Endpoint["dialects"]): readonly unknown[] {
+function decisionFingerprint(decisions: Endpoint["decisions"], [dialect]: Endpoint["dialects"]): readonly unknown[] {
   if (decisions === null) return [];
   const { path, images, envelope, logprobs, topLogprobs, thinkingOff } = decisions;
   return [path, images, envelope, logprobs, topLogprobs, thinkingOff, dialect ?? null];
 }
 
 /** The endpoint as it was seen to answer: who does not tell pictures apart takes none. */
-export function asProven(endpoint: Endpoint, proofs: Pick<Proven, "takesImages">, nowMs: number): Endpoint {
+export function limitToProven(endpoint: Endpoint, proofs: Pick<ProofLookup, "takesImages">, nowMs: number): Endpoint {
   const { decisions } = endpoint;
-  if (decisions === null || decisions.images === null || proofs.takesImages(endpoint, nowMs)) return endpoint;
+  if (decisions === null || decisions.images === null || proofs.acceptsImages(endpoint, nowMs)) return endpoint;
   return { ...endpoint, decisions: { ...decisions, images: null } };
 }
 
 /** Simulated models that show failures are in no list, and could not be proven. */
-export function isMadeToFail({ sandbox, model }: Endpoint, { models }: Pick<Snapshot, "models">): boolean {
+export function isFailureDemo({ sandbox, model }: Endpoint, { models }: Pick<CatalogueSnapshot, "models">): boolean {
   return sandbox && models.get(model)?.hidden === true;
 }
 
@@ -130,10 +136,10 @@ export type ProofSubjects = {
 };
 
 /** What is proven now, in the memory that requests are planned by. */
-export class ProofBook implements Proven {
+export class ProofRegistry implements ProofLookup {
   readonly #rules: ProofRules;
   readonly #subjects: ProofSubjects;
-  readonly #standings = new Map<string, ProofStanding>();
+  readonly #statuses = new Map<string, ProofStatus>();
   #version = 0;
   #nextExpiryMs = Number.POSITIVE_INFINITY;
 
@@ -143,18 +149,18 @@ export class ProofBook implements Proven {
   }
 
   /** Undefined: never asked, or not as what it is now. */
-  standing(endpoint: Endpoint, surface: ProvenSurface): ProofStanding | undefined {
-    const standing = this.#standings.get(`${surface} ${endpoint.id}`);
+  standing(endpoint: Endpoint, surface: ProvenSurface): ProofStatus | undefined {
+    const standing = this.#statuses.get(`${surface} ${endpoint.id}`);
     return standing?.subject === this.#subjects.subjectOf(endpoint, surface) ? standing : undefined;
   }
 
   isProven(endpoint: Endpoint, surface: ProvenSurface, nowMs: number): boolean {
-    return this.#subjects.isExempt(endpoint) || this.#holds(this.standing(endpoint, surface), nowMs);
+    return this.#subjects.isExempt(endpoint) || this.#isCurrent(this.standing(endpoint, surface), nowMs);
   }
 
-  takesImages(endpoint: Endpoint, nowMs: number): boolean {
+  acceptsImages(endpoint: Endpoint, nowMs: number): boolean {
     if (endpoint.decisions?.images == null) return false;
-    return this.#subjects.isExempt(endpoint) || this.#holds(this.standing(endpoint, "decisions")?.images, nowMs);
+    return this.#subjects.isExempt(endpoint) || this.#isCurrent(this.standing(endpoint, "decisions")?.images, nowMs);
   }
 
   version(nowMs: number): number {
@@ -166,14 +172,15 @@ export class ProofBook implements Proven {
   }
 
   /** In the order in which they were made. */
-  take(proofs: readonly Proof[]): void {
+  record(proofs: readonly Proof[]): void {
     for (const proof of proofs) {
       const key = `${proof.surface} ${proof.endpoint}`;
-      const before = this.#standings.get(key);
-      const after = standingAfter(before, proof);
-      this.#standings.set(key, after);
+      const before = this.#statuses.get(key);
+      const after = nextStatus(before, proof);
+      this.#statuses.set(key, after);
       const { atMs } = proof;
-      const isOther = (one: Streak | undefined, other: Streak) => this.#holds(one, atMs) !== this.#holds(other, atMs);
+      const isOther = (one: ProofStreak | undefined, other: ProofStreak) =>
+        this.#isCurrent(one, atMs) !== this.#isCurrent(other, atMs);
       if (before?.subject !== after.subject || isOther(before, after) || isOther(before.images, after.images))
         this.#version += 1;
       if (after.provenAtMs === atMs)
@@ -181,31 +188,31 @@ export class ProofBook implements Proven {
     }
   }
 
-  #holds(streak: Streak | undefined, nowMs: number): boolean {
-    if (streak === undefined || streak.provenAtMs === null || isAhead(streak.provenAtMs, nowMs)) return false;
+  #isCurrent(streak: ProofStreak | undefined, nowMs: number): boolean {
+    if (streak === undefined || streak.provenAtMs === null || isInFuture(streak.provenAtMs, nowMs)) return false;
     return nowMs < streak.provenAtMs + this.#rules.maxAgeMs && streak.failures < this.#rules.failuresMax;
   }
 
   #expiryAfter(nowMs: number): number {
-    const expiries = [...this.#standings.values()]
+    const expiries = [...this.#statuses.values()]
       .flatMap((standing) => [standing, standing.images])
       .map(({ provenAtMs }) => (provenAtMs ?? 0) + this.#rules.maxAgeMs);
     return Math.min(Number.POSITIVE_INFINITY, ...expiries.filter((atMs) => atMs > nowMs));
   }
 }
 
-function standingAfter(before: ProofStanding | undefined, proof: Proof): ProofStanding {
+function nextStatus(before: ProofStatus | undefined, proof: Proof): ProofStatus {
   const { subject } = proof;
   const same = before?.subject === subject ? before : undefined;
-  const images = same?.images ?? NEVER;
+  const images = same?.images ?? NO_STREAK;
   const proven = { provenAtMs: proof.atMs, failures: 0 };
   // Who answers nothing was not asked about pictures.
-  if (proof.result === "failed") return { subject, ...failedOnce(same ?? NEVER), images, last: proof };
-  return { subject, ...proven, images: proof.withoutImages === true ? failedOnce(images) : proven, last: proof };
+  if (proof.result === "failed") return { subject, ...addFailure(same ?? NO_STREAK), images, last: proof };
+  return { subject, ...proven, images: proof.withoutImages === true ? addFailure(images) : proven, last: proof };
 }
 
-const NEVER: Streak = { provenAtMs: null, failures: 0 };
+const NO_STREAK: ProofStreak = { provenAtMs: null, failures: 0 };
 
-function failedOnce({ provenAtMs, failures }: Streak): Streak {
+function addFailure({ provenAtMs, failures }: ProofStreak): ProofStreak {
   return { provenAtMs, failures: failures + 1 };
 }

@@ -5,10 +5,8 @@ import { QUIRKS } from "../../language/canon/quirks.ts";
 import { REASONING_CONTROLS } from "../../language/canon/reasoning-control.ts";
 import { SURFACES } from "../record/record.ts";
 import { DIALECTS } from "./catalogue.ts";
-import { DECISION_INTERFACES, decisionsEntry } from "./facts-decisions.ts";
-import { embeddingsEntry } from "./facts-embeddings.ts";
-import { speechEntry } from "./facts-speech.ts";
-import { transcriptionsEntry } from "./facts-transcriptions.ts";
+import { DECISION_INTERFACES, decisionsEntry } from "./decisions-support.ts";
+import { embeddingsEntry } from "./embeddings-support.ts";
 import {
   amount,
   count,
@@ -16,16 +14,18 @@ import {
   currencyCode,
   day,
   dayOrMonth,
-  figures,
   level,
   modelId,
+  priceFields,
   settingSlug,
   slug,
   text,
-  tokenFigures,
+  tokenPriceFields,
   webAddress,
   yesNo,
-} from "./fields.ts";
+} from "./field-schemas.ts";
+import { speechEntry } from "./speech-support.ts";
+import { transcriptionsEntry } from "./transcriptions-support.ts";
 
 /**
  * The files an operator edits. What is absent is unknown, and unknown is never zero: an endpoint without a price is
@@ -33,7 +33,7 @@ import {
  */
 const tier = z.strictObject({
   above_input_tokens: count.describe("The row holds for a request with more input tokens than this."),
-  ...tokenFigures,
+  ...tokenPriceFields,
 });
 
 const extra = z.union([
@@ -51,7 +51,7 @@ const extra = z.union([
 const priceRow = z.strictObject({
   from: day.optional().describe("First day (UTC) on which the row holds. Absent: from the beginning."),
   currency: currencyCode.describe("A code of currencies.json."),
-  ...figures,
+  ...priceFields,
   free: z.literal(true).optional().describe("The provider takes nothing: every figure of the row is 0."),
   tiers: z.array(tier).optional().describe("Dearer or cheaper rows for long requests, smallest threshold first."),
   extras: z
@@ -70,7 +70,7 @@ const priceRow = z.strictObject({
 
 const efforts = z.array(z.enum(EFFORTS).exclude(["none"])).min(1, "must name at least one word");
 
-const alternative = z.strictObject({ currency: currencyCode, ...figures, source: text.optional() });
+const alternative = z.strictObject({ currency: currencyCode, ...priceFields, source: text.optional() });
 
 const evidence = z.strictObject({
   claim: text.describe("What the page says, in a few words."),

@@ -1,24 +1,24 @@
-import { PRICE_FIGURES } from "./fields.ts";
-import type { ProviderFacts } from "./parsed.ts";
+import { PRICE_FIELDS } from "./field-schemas.ts";
+import type { ProviderRecord } from "./records.ts";
 import type { EndpointEntry, ModelEntry, PriceEntry } from "./schema.ts";
 import { seedDecisionsInterface, seedEndpointDecisions, seedProviderDecisions } from "./seed-decisions.ts";
 import { seedEndpointEmbeddings, seedProviderEmbeddings } from "./seed-embeddings.ts";
 import type { SeedEndpoint, SeedModel, SeedProvider } from "./seed-schema.ts";
-import { modelSpeech, providerSpeech } from "./seed-speech.ts";
-import { transcriptionsFromSeed } from "./seed-transcriptions.ts";
+import { seedEndpointSpeech, seedProviderSpeech } from "./seed-speech.ts";
+import { seedEndpointTranscriptions } from "./seed-transcriptions.ts";
 
-export function providerFromSeed(seed: SeedProvider): ProviderFacts {
+export function providerFromSeed(seed: SeedProvider): ProviderRecord {
   const { dialects, responses_api, certifications, ...rest } = seed;
   return {
     ...rest,
-    certifications: unlessEmpty(certifications),
-    dialects: unlessEmpty(dialects),
+    certifications: nonEmpty(certifications),
+    dialects: nonEmpty(dialects),
     responses_api: responses_api ? true : undefined,
-    speech: providerSpeech(seed.slug),
+    speech: seedProviderSpeech(seed.slug),
     embeddings: seedProviderEmbeddings(seed.slug),
     decisions: seedProviderDecisions(seed.slug),
     regions: seed.regions,
-    evidence: unlessEmpty(seed.evidence),
+    evidence: nonEmpty(seed.evidence),
   };
 }
 
@@ -35,20 +35,20 @@ export function endpointFromSeed(seed: SeedEndpoint, provider: SeedProvider | un
     status: seed.status === "active" ? undefined : seed.status,
     availability: seed.availability === "listed" ? undefined : seed.availability,
     base_url: seed.base_url === region?.base_url ? undefined : (seed.base_url ?? null),
-    dialects: differing(seed.dialects, chats ? (provider?.dialects ?? []) : []),
-    responses_api: differing(seed.responses_api, chats && (provider?.responses_api ?? false)),
+    dialects: ifDifferent(seed.dialects, chats ? (provider?.dialects ?? []) : []),
+    responses_api: ifDifferent(seed.responses_api, chats && (provider?.responses_api ?? false)),
     decisions_interface: seedDecisionsInterface(seed.model, seed.decisions_interface),
     decisions: seed.surfaces.includes("decisions") ? seedEndpointDecisions(seed.provider, seed.model) : undefined,
     transcriptions: seed.surfaces.includes("transcriptions")
-      ? transcriptionsFromSeed(seed.provider, seed.upstream_model_id)
+      ? seedEndpointTranscriptions(seed.provider, seed.upstream_model_id)
       : undefined,
-    speech: seed.surfaces.includes("speech") ? modelSpeech(seed.provider, seed.model) : undefined,
+    speech: seed.surfaces.includes("speech") ? seedEndpointSpeech(seed.provider, seed.model) : undefined,
     embeddings: seed.surfaces.includes("embeddings") ? seedEndpointEmbeddings(seed.provider, seed.model) : undefined,
     ...sovereigntyFromSeed(seed, provider, region),
     prices: prices === undefined ? undefined : [prices],
-    price_alternatives: unlessEmpty(seed.price_alternatives),
-    limits: unlessBare(seed.limits),
-    features: unlessBare(seed.features),
+    price_alternatives: nonEmpty(seed.price_alternatives),
+    limits: nonBlank(seed.limits),
+    features: nonBlank(seed.features),
     supported_params: seed.supported_params,
     note: noteFromSeed(seed, prices),
   };
@@ -66,10 +66,10 @@ function sovereigntyFromSeed(
   return {
     level: sameLevel ? undefined : said.level,
     level_reason: sameLevel ? undefined : said.level_reason,
-    countries: differing(said.compute_countries, region?.countries),
-    countries_kind: differing(said.compute_countries_kind, region?.countries_kind),
-    zero_data_retention: differing(said.zero_data_retention, provider?.zero_data_retention),
-    trains_on_data: differing(said.trains_on_data, provider?.trains_on_data),
+    countries: ifDifferent(said.compute_countries, region?.countries),
+    countries_kind: ifDifferent(said.compute_countries_kind, region?.countries_kind),
+    zero_data_retention: ifDifferent(said.zero_data_retention, provider?.zero_data_retention),
+    trains_on_data: ifDifferent(said.trains_on_data, provider?.trains_on_data),
     evidence: sameEvidence
       ? undefined
       : { claim: "the level", url: said.evidence_url, kind: said.evidence_kind, read: said.evidence_date },
@@ -80,10 +80,10 @@ function sovereigntyFromSeed(
 function priceFromSeed(seed: SeedEndpoint): PriceEntry | undefined {
   const { tiers, ...figures } = seed.price;
   const stated: PriceEntry = figures;
-  if (PRICE_FIGURES.every((name) => stated[name] === undefined)) return undefined;
+  if (PRICE_FIELDS.every((name) => stated[name] === undefined)) return undefined;
   return {
     ...figures,
-    tiers: unlessEmpty(tiers),
+    tiers: nonEmpty(tiers),
     source: seed.price_source,
     source_date: seed.price_source_date,
     source_kind: seed.price_source_kind === "none" ? undefined : seed.price_source_kind,
@@ -105,19 +105,19 @@ export function modelFromSeed(seed: SeedModel): ModelEntry {
     id: slug,
     ...rest,
     quality: score === undefined || source === undefined ? undefined : { score, source, ...about },
-    benchmarks: unlessEmpty(seed.benchmarks),
-    sources: seed.sources === undefined ? undefined : unlessEmpty(seed.sources),
+    benchmarks: nonEmpty(seed.benchmarks),
+    sources: seed.sources === undefined ? undefined : nonEmpty(seed.sources),
   };
 }
 
-function differing<T>(said: T, inherited: T | undefined): T | undefined {
+function ifDifferent<T>(said: T, inherited: T | undefined): T | undefined {
   return JSON.stringify(said) === JSON.stringify(inherited) ? undefined : said;
 }
 
-function unlessEmpty<T>(list: T[]): T[] | undefined {
+function nonEmpty<T>(list: T[]): T[] | undefined {
   return list.length === 0 ? undefined : list;
 }
 
-function unlessBare<T extends object>(value: T): T | undefined {
+function nonBlank<T extends object>(value: T): T | undefined {
   return Object.values(value).every((inner) => inner === undefined) ? undefined : value;
 }

@@ -1,10 +1,10 @@
 import type { z } from "zod";
-import type { DecisionInterface, decisionsEntry } from "./facts-decisions.ts";
+import type { DecisionInterface, decisionsEntry } from "./decisions-support.ts";
 
 type DecisionsEntry = z.infer<typeof decisionsEntry>;
 
 /** How decisions are asked at the providers of a seven-file catalogue, which has a place for the interface alone. */
-const BY_PROVIDER: Readonly<Record<string, DecisionsEntry>> = {
+const DECISIONS_BY_PROVIDER: Readonly<Record<string, DecisionsEntry>> = {
   cloudflare: {
     path: "/run/{model}",
     envelope: true,
@@ -31,7 +31,7 @@ const BY_PROVIDER: Readonly<Record<string, DecisionsEntry>> = {
 };
 
 /** Models that differ from what their provider says of all. */
-const BY_MODEL: Readonly<Record<string, DecisionsEntry>> = {
+const DECISIONS_BY_MODEL: Readonly<Record<string, DecisionsEntry>> = {
   "openai openai/gpt-6-luna-decisions": {
     images: "input_parts",
     questions_max: 400,
@@ -42,19 +42,19 @@ const BY_MODEL: Readonly<Record<string, DecisionsEntry>> = {
 };
 
 /** Models that cannot be told not to think, so that their first token is no answer. */
-const ALWAYS_THINKING: ReadonlySet<string> = new Set(["google/gemini-2.5-pro"]);
+const ALWAYS_REASONING_MODELS: ReadonlySet<string> = new Set(["google/gemini-2.5-pro"]);
 
 export function seedDecisionsInterface(
   model: string,
   said: DecisionInterface | undefined,
 ): DecisionInterface | undefined {
-  return said === "logprobs" && ALWAYS_THINKING.has(model) ? undefined : said;
+  return said === "logprobs" && ALWAYS_REASONING_MODELS.has(model) ? undefined : said;
 }
 
 export function seedProviderDecisions(provider: string): DecisionsEntry | undefined {
-  return BY_PROVIDER[provider];
+  return DECISIONS_BY_PROVIDER[provider];
 }
 
 export function seedEndpointDecisions(provider: string, model: string): DecisionsEntry | undefined {
-  return BY_MODEL[`${provider} ${model}`];
+  return DECISIONS_BY_MODEL[`${provider} ${model}`];
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { SURFACES } from "../record/record.ts";
 import { DIALECTS } from "./catalogue.ts";
-import { DECISION_INTERFACES } from "./facts-decisions.ts";
+import { DECISION_INTERFACES } from "./decisions-support.ts";
 import {
   amount,
   count,
@@ -15,7 +15,7 @@ import {
   slug,
   text,
   webAddress,
-} from "./fields.ts";
+} from "./field-schemas.ts";
 
 /**
  * The seven-file form of a catalogue: flat lists with every key written out and null for unknown. Keys that only
@@ -39,7 +39,7 @@ const known = <T extends z.ZodType>(schema: T) =>
     .union([schema, z.literal("unknown"), z.null()])
     .transform((value) => (value === "unknown" ? undefined : (value ?? undefined)));
 
-const seedFigures = {
+const seedPriceFields = {
   currency: currencyCode,
   input_per_1m_tokens: maybe(amount),
   output_per_1m_tokens: maybe(amount),
@@ -59,7 +59,7 @@ const seedTier = z.object({
   cached_read_per_1m_tokens: maybe(amount),
 });
 const basis = z.enum(["as_listed", "community_conversion", "unverified"]);
-const kindOfCountries = z.enum(["exact", "upper_bound", "unknown"]);
+const countriesKind = z.enum(["exact", "upper_bound", "unknown"]);
 const retention = z.enum(["yes", "no", "on_request", "unknown"]);
 const yesNo = z.enum(["yes", "no", "unknown"]);
 const confidence = z.enum(["high", "medium", "low"]);
@@ -90,7 +90,7 @@ export const SeedProvider = z.object({
       name: text,
       base_url: maybe(webAddress),
       countries: z.array(country),
-      countries_kind: kindOfCountries,
+      countries_kind: countriesKind,
       location_committed: maybe(z.boolean()),
       level,
       level_reason: text,
@@ -122,15 +122,15 @@ export const SeedEndpoint = z.object({
     level,
     level_reason: text,
     compute_countries: z.array(country),
-    compute_countries_kind: kindOfCountries,
+    compute_countries_kind: countriesKind,
     zero_data_retention: retention,
     trains_on_data: yesNo,
     evidence_url: text,
     evidence_kind: z.enum(["primary", "secondary"]),
     evidence_date: day,
   }),
-  price: z.object({ ...seedFigures, tiers: z.array(seedTier) }),
-  price_alternatives: z.array(z.object({ ...seedFigures, source: maybe(text) })),
+  price: z.object({ ...seedPriceFields, tiers: z.array(seedTier) }),
+  price_alternatives: z.array(z.object({ ...seedPriceFields, source: maybe(text) })),
   price_basis: maybe(basis),
   price_source: maybe(text),
   price_source_date: maybe(day),

@@ -1,10 +1,10 @@
 import type { z } from "zod";
-import type { speechEntry } from "./facts-speech.ts";
+import type { speechEntry } from "./speech-support.ts";
 
 type SpeechEntry = z.infer<typeof speechEntry>;
 
 /** What is known of the speech of a provider: the same for all its models, but where a model says otherwise. */
-type ProviderSpeech = { readonly usual: SpeechEntry; readonly models?: Readonly<Record<string, SpeechEntry>> };
+type SeedProviderSpeech = { readonly default: SpeechEntry; readonly models?: Readonly<Record<string, SpeechEntry>> };
 
 const openai: SpeechEntry = {
   interface: "openai",
@@ -34,9 +34,9 @@ const mistral: SpeechEntry = {
 };
 
 /** How the providers of the seed are asked for speech; where each line is from stands in the catalogue's SOURCES.md. */
-const SPEECH: Readonly<Record<string, ProviderSpeech>> = {
+const SPEECH_BY_PROVIDER: Readonly<Record<string, SeedProviderSpeech>> = {
   openai: {
-    usual: openai,
+    default: openai,
     models: {
       "openai/gpt-4o-mini-tts": {
         ...openai,
@@ -46,20 +46,20 @@ const SPEECH: Readonly<Record<string, ProviderSpeech>> = {
     },
   },
   "google-ai-studio": {
-    usual: gemini,
+    default: gemini,
     models: {
       "google/gemini-3.8-flash-tts": { ...gemini, stream: true },
       "google/gemini-3.8-flash-lite-tts": { ...gemini, stream: true },
     },
   },
-  mistral: { usual: mistral },
+  mistral: { default: mistral },
 };
 
-export function providerSpeech(provider: string): SpeechEntry | undefined {
-  return SPEECH[provider]?.usual;
+export function seedProviderSpeech(provider: string): SpeechEntry | undefined {
+  return SPEECH_BY_PROVIDER[provider]?.default;
 }
 
 /** Only where it differs from its provider's. */
-export function modelSpeech(provider: string, model: string): SpeechEntry | undefined {
-  return SPEECH[provider]?.models?.[model];
+export function seedEndpointSpeech(provider: string, model: string): SpeechEntry | undefined {
+  return SPEECH_BY_PROVIDER[provider]?.models?.[model];
 }

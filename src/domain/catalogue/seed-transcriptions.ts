@@ -1,4 +1,4 @@
-import type { TranscriptionsEntry } from "./facts-transcriptions.ts";
+import type { TranscriptionsEntry } from "./transcriptions-support.ts";
 
 /** Where these were read: SOURCES.md beside the catalogue's files. */
 const WHISPER: TranscriptionsEntry = {
@@ -24,10 +24,10 @@ const VOXTRAL: TranscriptionsEntry = {
 };
 
 /** What is known of it is that it follows OpenAI's format, and no more. */
-const FOLLOWER: TranscriptionsEntry = { interface: "openai" };
+const OPENAI_COMPATIBLE: TranscriptionsEntry = { interface: "openai" };
 
 /** By provider, and by the name that the provider knows a model by. What is not here cannot be asked. */
-const ASKED: Readonly<Record<string, Readonly<Record<string, TranscriptionsEntry>>>> = {
+const TRANSCRIPTIONS_BY_PROVIDER: Readonly<Record<string, Readonly<Record<string, TranscriptionsEntry>>>> = {
   openai: {
     "whisper-1": { ...WHISPER, seconds: true, max_bytes: 26_214_400 },
     "gpt-4o-transcribe": GPT_4O,
@@ -47,20 +47,20 @@ const ASKED: Readonly<Record<string, Readonly<Record<string, TranscriptionsEntry
     "voxtral-small-2507": VOXTRAL,
   },
   scaleway: {
-    "whisper-large-v3": { ...FOLLOWER, parameters: ["language", "temperature"], max_bytes: 26_214_400 },
-    "voxtral-small-24b-2507": { ...FOLLOWER, max_bytes: 26_214_400 },
+    "whisper-large-v3": { ...OPENAI_COMPATIBLE, parameters: ["language", "temperature"], max_bytes: 26_214_400 },
+    "voxtral-small-24b-2507": { ...OPENAI_COMPATIBLE, max_bytes: 26_214_400 },
   },
   evroc: {
-    "KBLab/kb-whisper-large": FOLLOWER,
-    "mistralai/Voxtral-Small-24B-2507": FOLLOWER,
-    "openai/whisper-large-v3": FOLLOWER,
-    "openai/whisper-large-v3-turbo": FOLLOWER,
+    "KBLab/kb-whisper-large": OPENAI_COMPATIBLE,
+    "mistralai/Voxtral-Small-24B-2507": OPENAI_COMPATIBLE,
+    "openai/whisper-large-v3": OPENAI_COMPATIBLE,
+    "openai/whisper-large-v3-turbo": OPENAI_COMPATIBLE,
   },
-  ovhcloud: { "whisper-large-v3": FOLLOWER, "whisper-large-v3-turbo": FOLLOWER },
+  ovhcloud: { "whisper-large-v3": OPENAI_COMPATIBLE, "whisper-large-v3-turbo": OPENAI_COMPATIBLE },
 };
 
 /** How an endpoint of the seed is asked for transcripts: the seed itself does not say. */
-export function transcriptionsFromSeed(provider: string, upstreamModel: string): TranscriptionsEntry | undefined {
-  const models = ASKED[provider];
+export function seedEndpointTranscriptions(provider: string, upstreamModel: string): TranscriptionsEntry | undefined {
+  const models = TRANSCRIPTIONS_BY_PROVIDER[provider];
   return models !== undefined && Object.hasOwn(models, upstreamModel) ? models[upstreamModel] : undefined;
 }

@@ -1,6 +1,13 @@
 import type { z } from "zod";
-import type { Parsed } from "./parsed.ts";
-import { type CatalogueProblem, inside, type Located, type Place, parseAt, problemAt } from "./problems.ts";
+import {
+  type CatalogueProblem,
+  childLocation,
+  parseAt,
+  problemAt,
+  type SourceLocation,
+  type WithLocation,
+} from "./problems.ts";
+import type { CatalogueRecords } from "./records.ts";
 import { endpointFromSeed, modelFromSeed, providerFromSeed } from "./seed-convert.ts";
 import {
   SeedCapability,
@@ -17,17 +24,17 @@ import {
 export function parseSeed(
   raw: Readonly<Partial<Record<SeedFileName, unknown>>>,
   fileOf: (name: SeedFileName) => string,
-): Parsed {
+): CatalogueRecords {
   const problems: CatalogueProblem[] = [];
-  const rows = <T>(name: SeedFileName, schema: z.ZodType<T>): Located<T>[] => {
-    const at: Place = { file: fileOf(name), field: "" };
+  const rows = <T>(name: SeedFileName, schema: z.ZodType<T>): WithLocation<T>[] => {
+    const at: SourceLocation = { file: fileOf(name), field: "" };
     const list = raw[name];
     if (!Array.isArray(list)) {
       problems.push(problemAt(at, "must be a list"));
       return [];
     }
     return list.flatMap((row: unknown, index) => {
-      const place = inside(at, index);
+      const place = childLocation(at, index);
       const result = parseAt(schema, row, place);
       if ("value" in result) return [{ at: place, value: result.value }];
       problems.push(...result.problems);
@@ -39,9 +46,9 @@ export function parseSeed(
   const endpoints = rows("endpoints", SeedEndpoint);
   for (const { at, value } of endpoints) {
     const id = `${value.provider}:${value.region}:${value.model}`;
-    if (value.id !== id) problems.push(problemAt(inside(at, "id"), `must be ${id}`));
+    if (value.id !== id) problems.push(problemAt(childLocation(at, "id"), `must be ${id}`));
     if (!bySlug.has(value.provider))
-      problems.push(problemAt(inside(at, "provider"), `there is no provider "${value.provider}"`));
+      problems.push(problemAt(childLocation(at, "provider"), `there is no provider "${value.provider}"`));
   }
   return {
     providers: providers.map(({ at, value }) => ({ at, value: providerFromSeed(value) })),

@@ -4,7 +4,7 @@ import type { BillableExtra } from "../../language/canon/extras.ts";
 import type { NeedSource } from "../../language/canon/needs.ts";
 import type { Parameter } from "../../language/canon/parameters.ts";
 import { ONE_SAMPLING, SAMPLING_OR_THINKING } from "../../language/canon/sampling.ts";
-import { type Endpoint, hearsEffort, isExtraPriced, type Model } from "../catalogue/catalogue.ts";
+import { type Endpoint, isExtraPriced, type Model, supportsEffort } from "../catalogue/catalogue.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import { type Attempt, isOwnResource } from "./attempt.ts";
 import type { ExpectedUnits } from "./cost.ts";
@@ -210,7 +210,7 @@ export function acceptsEffort(
 ): boolean {
   const asked = withTools ? THINKING_WITH_TOOLS : NO_NEEDS;
   if (support.isVerbatim(endpoint) || !support.takesParameter(endpoint, "reasoning_effort", asked)) return false;
-  if (!hearsEffort(endpoint, model)) return false;
+  if (!supportsEffort(endpoint, model)) return false;
   if (effort === "none") return supportsNeed(endpoint, model, "reasoning_off");
   if (sampled && endpoint.quirks?.includes(SAMPLING_OR_THINKING)) return false;
   return !withTools || support.takesNeed(endpoint, "thinking_with_tools", asked);

@@ -1,5 +1,5 @@
 import type { Decimal } from "../../kit/money.ts";
-import type { Price, Snapshot } from "../catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Price } from "../catalogue/catalogue.ts";
 
 /**
  * A price as plain numbers, in nano-units of a wallet: for comparing endpoints with each other. Money that moves is
@@ -41,7 +41,11 @@ function decimalToNumber({ digits, scale }: Decimal): number {
 }
 
 /** Units of one currency for one unit of another; undefined when there is no rate. */
-export function exchangeRate(currencies: Snapshot["currencies"], from: string, to: string): number | undefined {
+export function exchangeRate(
+  currencies: CatalogueSnapshot["currencies"],
+  from: string,
+  to: string,
+): number | undefined {
   if (from === to) return 1;
   const source = currencies.get(from)?.perEur;
   const target = currencies.get(to)?.perEur;
@@ -50,7 +54,11 @@ export function exchangeRate(currencies: Snapshot["currencies"], from: string, t
 }
 
 /** Undefined where there is no exchange rate: such an endpoint cannot be called from this wallet. */
-export function unitRates(price: Price, currencies: Snapshot["currencies"], wallet: string): UnitRates | undefined {
+export function unitRates(
+  price: Price,
+  currencies: CatalogueSnapshot["currencies"],
+  wallet: string,
+): UnitRates | undefined {
   const rate = exchangeRate(currencies, price.currency, wallet);
   if (rate === undefined) return undefined;
   const perToken = (value: Decimal | null) =>

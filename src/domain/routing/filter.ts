@@ -1,5 +1,5 @@
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
-import type { Snapshot } from "../catalogue/catalogue.ts";
+import type { CatalogueSnapshot } from "../catalogue/catalogue.ts";
 import type { Surface } from "../record/record.ts";
 import type { Policy } from "../tenancy/policy.ts";
 import type { NodeUse, RouterSpec } from "../tenancy/router.ts";
@@ -37,7 +37,7 @@ export type PlanRequest = {
 
 /** Everything a plan is made from; the same world gives the same plan. */
 export type PlanningContext = {
-  readonly snapshot: Pick<Snapshot, "models">;
+  readonly snapshot: Pick<CatalogueSnapshot, "models">;
   /** True once any provider that is not simulated is connected. */
   readonly anyReal: boolean;
   /** A model that was asked for and is not there now: why, and what could be called of it otherwise. */

@@ -1,9 +1,9 @@
 import { memoize } from "../../kit/memoize.ts";
 import { DAY_MS } from "../../kit/time.ts";
 import { billedPrice } from "../billing/speech-price.ts";
-import { isChatLike, servesSurface, usability } from "../catalogue/callable.ts";
-import type { Connections, Endpoint, Model, Snapshot } from "../catalogue/catalogue.ts";
-import { asProven, type Proven } from "../catalogue/proofs.ts";
+import { checkCallability, isChatLike, servesSurface } from "../catalogue/callability.ts";
+import type { CatalogueSnapshot, Endpoint, Model, ProviderConnections } from "../catalogue/catalogue.ts";
+import { limitToProven, type ProofLookup } from "../catalogue/proofs.ts";
 import type { Surface } from "../record/record.ts";
 import type { Attempt } from "./attempt.ts";
 import { type EndpointWithLimits, withLimits } from "./capability.ts";
@@ -40,24 +40,24 @@ const emptyCache = () =>
  * it is worked out once a day, and after a change of exchange rates, proofs or credentials, for each model that is asked for.
  */
 export class Reachability {
-  readonly #snapshot: () => Snapshot;
-  readonly #connections: Connections;
+  readonly #snapshot: () => CatalogueSnapshot;
+  readonly #connections: ProviderConnections;
   readonly #speaks: (endpoint: Endpoint) => boolean;
-  readonly #proofs: Proven;
+  readonly #proofs: ProofLookup;
   #known = emptyCache();
   readonly #pools = new Map<string, readonly ReachableModel[]>();
   /** Those of the snapshot, which outlive the day. */
   readonly #kinds = new PolicyClasses();
   #day = -1;
-  #seen: Snapshot | undefined;
+  #seen: CatalogueSnapshot | undefined;
   #proven = -1;
   #connected: number | undefined;
 
   constructor(
-    snapshot: () => Snapshot,
-    connections: Connections,
+    snapshot: () => CatalogueSnapshot,
+    connections: ProviderConnections,
     speaks: (endpoint: Endpoint) => boolean,
-    proofs: Proven,
+    proofs: ProofLookup,
   ) {
     this.#snapshot = snapshot;
     this.#connections = connections;
@@ -115,7 +115,7 @@ export class Reachability {
     const snapshot = this.#snapshot();
     const context = { snapshot, connections: this.#connections, proofs: this.#proofs, walletCurrency, nowMs };
     for (const endpoint of snapshot.endpointsByModel.get(model.id) ?? []) {
-      const usable = usability(endpoint, surface, context);
+      const usable = checkCallability(endpoint, surface, context);
       if (usable.is === "not_callable") {
         obstacles.push(usable.reason);
         continue;
@@ -128,7 +128,7 @@ export class Reachability {
       else if (isChatLike(surface) && !this.#speaks(endpoint))
         obstacles.push(`${endpoint.id} speaks a dialect the gateway does not`);
       else {
-        const served = surface === "decisions" ? asProven(endpoint, this.#proofs, nowMs) : endpoint;
+        const served = surface === "decisions" ? limitToProven(endpoint, this.#proofs, nowMs) : endpoint;
         endpoints.push({ ...withLimits(served, model), price, baseUrl, rates, kind: this.#kinds.of(endpoint) });
       }
     }

@@ -1,4 +1,4 @@
-import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
+import { isNodeProvider } from "../../domain/catalogue/node-catalogue.ts";
 import type { AttemptRecord, RequestRecord } from "../../domain/record/record.ts";
 import { memoize } from "../../kit/memoize.ts";
 import {

@@ -1,4 +1,4 @@
-import { isNodeProvider } from "../../domain/catalogue/node-rows.ts";
+import { isNodeProvider } from "../../domain/catalogue/node-catalogue.ts";
 import { hasFailed } from "../../domain/record/failed.ts";
 import type { AttemptRecord, RequestRecord, Surface } from "../../domain/record/record.ts";
 import { parseTraceparent, spanIdOf, type TraceParent, traceIdOf } from "../../kit/trace-context.ts";

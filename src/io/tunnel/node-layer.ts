@@ -1,7 +1,7 @@
-import type { Connections, Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
-import { isNodeProvider, nodeRows, providerOf } from "../../domain/catalogue/node-rows.ts";
-import { type Overlaid, overlaid } from "../../domain/catalogue/overlay.ts";
-import type { Proven } from "../../domain/catalogue/proofs.ts";
+import type { CatalogueSnapshot, Credential, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
+import { buildNodeCatalogue, isNodeProvider, nodeProviderSlug } from "../../domain/catalogue/node-catalogue.ts";
+import { type OverlaidCatalogue, overlayNodes } from "../../domain/catalogue/overlay.ts";
+import type { ProofLookup } from "../../domain/catalogue/proofs.ts";
 import type { NodeRef } from "../../domain/routing/attempt.ts";
 import { NodeReachability, type ReachabilitySource } from "../../domain/routing/node-reachability.ts";
 import { Reachability } from "../../domain/routing/reachability.ts";
@@ -14,9 +14,9 @@ import type { HeldNode } from "./held-node.ts";
  */
 export type NodeLayer = {
   /** The catalogue, with their rows. */
-  readonly snapshot: Snapshot;
+  readonly snapshot: CatalogueSnapshot;
   /** Of nodes alone. */
-  readonly connections: Connections;
+  readonly connections: ProviderConnections;
   reachOver(base: ReachabilitySource): ReachabilitySource;
   /** The node behind an endpoint; undefined when it is nobody's here. */
   held(endpointId: string): HeldNode | undefined;
@@ -24,42 +24,42 @@ export type NodeLayer = {
 
 const NO_CREDENTIAL: Credential = { kind: "none" };
 /** Surfaces that have to be proven are none that nodes serve. */
-const NOTHING_PROVEN: Proven = { version: () => 0, isProven: () => false, takesImages: () => false };
+const NOTHING_PROVEN: ProofLookup = { version: () => 0, isProven: () => false, acceptsImages: () => false };
 
 export class Layer implements NodeLayer {
-  readonly connections: Connections;
-  readonly #base: () => Snapshot;
+  readonly connections: ProviderConnections;
+  readonly #base: () => CatalogueSnapshot;
   readonly #serving: readonly HeldNode[];
   readonly #servedBy: (held: HeldNode) => readonly AnnouncedModel[];
   readonly #byProvider: ReadonlyMap<string, HeldNode>;
   readonly #reach: Reachability;
-  #seen: { readonly base: Snapshot; readonly overlaid: Overlaid } | undefined;
+  #seen: { readonly base: CatalogueSnapshot; readonly overlaid: OverlaidCatalogue } | undefined;
   #joined: { readonly base: ReachabilitySource; readonly reach: ReachabilitySource } | undefined;
 
   constructor(
     serving: readonly HeldNode[],
-    base: () => Snapshot,
+    base: () => CatalogueSnapshot,
     servedBy: (held: HeldNode) => readonly AnnouncedModel[] = ({ served }) => served,
   ) {
     this.#base = base;
     this.#serving = serving;
     this.#servedBy = servedBy;
-    this.#byProvider = new Map(serving.map((held) => [providerOf(held.node), held]));
+    this.#byProvider = new Map(serving.map((held) => [nodeProviderSlug(held.node), held]));
     this.connections = {
       credential: (provider) => (this.#byProvider.has(provider) ? NO_CREDENTIAL : undefined),
       baseUrl: ({ provider, baseUrl }) => (this.#byProvider.has(provider) ? (baseUrl ?? undefined) : undefined),
-      anyReal: true,
+      hasRealProvider: true,
     };
     this.#reach = new Reachability(
-      () => this.#rows.alone,
+      () => this.#rows.nodesOnly,
       this.connections,
       () => true,
       NOTHING_PROVEN,
     );
   }
 
-  get snapshot(): Snapshot {
-    return this.#rows.together;
+  get snapshot(): CatalogueSnapshot {
+    return this.#rows.combined;
   }
 
   reachOver(base: ReachabilitySource): ReachabilitySource {
@@ -70,16 +70,18 @@ export class Layer implements NodeLayer {
   }
 
   held(endpointId: string): HeldNode | undefined {
-    const endpoint = isNodeProvider(endpointId) ? this.#rows.alone.endpoints.get(endpointId) : undefined;
+    const endpoint = isNodeProvider(endpointId) ? this.#rows.nodesOnly.endpoints.get(endpointId) : undefined;
     return endpoint === undefined ? undefined : this.#byProvider.get(endpoint.provider);
   }
 
   /** Rates change now and then, and with them the snapshot below. */
-  get #rows(): Overlaid {
+  get #rows(): OverlaidCatalogue {
     const base = this.#base();
     if (this.#seen?.base === base) return this.#seen.overlaid;
-    const rows = this.#serving.map((held) => nodeRows(held.node, this.#servedBy(held), (id) => base.models.get(id)));
-    this.#seen = { base, overlaid: overlaid(base, rows) };
+    const rows = this.#serving.map((held) =>
+      buildNodeCatalogue(held.node, this.#servedBy(held), (id) => base.models.get(id)),
+    );
+    this.#seen = { base, overlaid: overlayNodes(base, rows) };
     return this.#seen.overlaid;
   }
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { ClientHttp2Stream, IncomingHttpHeaders } from "node:http2";
 import type { Duplex } from "node:stream";
-import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
-import { ownModelId } from "../../domain/catalogue/node-rows.ts";
+import type { CatalogueSnapshot } from "../../domain/catalogue/catalogue.ts";
+import { nodeModelId } from "../../domain/catalogue/node-catalogue.ts";
 import type { CircuitBreakerRules } from "../../domain/routing/circuit-breakers.ts";
 import type { ReachabilitySource } from "../../domain/routing/node-reachability.ts";
 import type { AnnouncedModel, WorkspaceNode } from "../../domain/tenancy/node.ts";
@@ -77,7 +77,7 @@ const NOBODY_ELSE: ReachabilitySource = { of: () => ({ endpoints: [], obstacles:
 /** The book of all nodes: who they are, which are there, and what their workspaces can call because of them. */
 export class Nodes implements NodesHere {
   readonly #rules: NodeRules;
-  readonly #snapshot: () => Snapshot;
+  readonly #snapshot: () => CatalogueSnapshot;
   readonly #events: NodeEvents;
   readonly #hub: Hub;
   readonly #held = new Map<string, HeldNode>();
@@ -89,7 +89,7 @@ export class Nodes implements NodesHere {
   #leaving = false;
   #watching: Timer | undefined;
 
-  constructor(rules: NodeRules, snapshot: () => Snapshot, events: NodeEvents) {
+  constructor(rules: NodeRules, snapshot: () => CatalogueSnapshot, events: NodeEvents) {
     this.#rules = rules;
     this.#snapshot = snapshot;
     this.#events = events;
@@ -268,7 +268,7 @@ export class Nodes implements NodesHere {
   /** A model of a node that does not serve now; undefined when the workspace has no such node, or the node no such model. */
   absent(workspaceId: string, modelId: string): AbsentModel | undefined {
     for (const held of this.#byWorkspace.get(workspaceId) ?? []) {
-      const stem = ownModelId(held.node, "");
+      const stem = nodeModelId(held.node, "");
       if (!modelId.startsWith(stem)) continue;
       const id = modelId.slice(stem.length);
       const announced = hasNone(held) ? { ...ANYTHING, id } : held.announced?.find((one) => one.id === id);

@@ -1,4 +1,4 @@
-import type { Connections, Credential, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Credential, Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import { RAW_PREDICT } from "../../language/dialects/messages/upstream/raw-predict.ts";
 import { secretsIn } from "./authorize.ts";
 import { PlatformConnections } from "./platform-connections.ts";
@@ -35,7 +35,7 @@ function publisherOf({ dialects: [dialect], embeddings, quirks }: Endpoint): "go
 }
 
 /** Providers that keep models in the projects of a cloud, and so take its service accounts. */
-export function placesInProjects(snapshot: Snapshot): ReadonlySet<string> {
+export function placesInProjects(snapshot: CatalogueSnapshot): ReadonlySet<string> {
   const within = [...snapshot.endpoints.values()].filter((endpoint) => placeInProject(endpoint, "any") !== undefined);
   return new Set(within.map(({ provider }) => provider));
 }
@@ -44,7 +44,7 @@ export function placesInProjects(snapshot: Snapshot): ReadonlySet<string> {
 const BARE = /^https?:\/\/[^/]+\/?$/;
 
 /** Providers that have no models outside of projects: their addresses lead nowhere without one, and a key names none. */
-function onlyInProjects(snapshot: Snapshot): ReadonlySet<string> {
+function onlyInProjects(snapshot: CatalogueSnapshot): ReadonlySet<string> {
   const within = [...snapshot.endpoints.values()].filter(
     (endpoint) => BARE.test(endpoint.baseUrl ?? "") && placeInProject(endpoint, "any") !== undefined,
   );
@@ -54,14 +54,14 @@ function onlyInProjects(snapshot: Snapshot): ReadonlySet<string> {
 /** Those of them at which a plain key is of no use: the operator named no address that is complete without a project. */
 export function accountsAlone(
   { baseUrls }: Pick<ProviderSettings, "baseUrls">,
-  snapshot: Snapshot,
+  snapshot: CatalogueSnapshot,
 ): ReadonlySet<string> {
   const addressed = new Set([...baseUrls.keys()].map((name) => name.split("__")[0]));
   return new Set([...onlyInProjects(snapshot)].filter((slug) => !addressed.has(settingName(slug))));
 }
 
 /** The setting that connects each provider; simulated ones have none. */
-export function settingsOf(snapshot: Snapshot): ReadonlyMap<string, string> {
+export function settingsOf(snapshot: CatalogueSnapshot): ReadonlyMap<string, string> {
   const accounts = onlyInProjects(snapshot);
   const real = [...snapshot.providers.values()].filter(({ sandbox }) => !sandbox);
   return new Map(real.map(({ slug }) => [slug, settingOf(slug, accounts.has(slug) ? "CREDENTIALS_FILE" : "API_KEY")]));
@@ -72,7 +72,7 @@ function settingOf(slug: string, what: "API_KEY" | "CREDENTIALS_FILE"): string {
 }
 
 /** Keys that are set for providers which take service accounts alone, each with what to set in its place. */
-export function uselessKeySettings(settings: ProviderSettings, snapshot: Snapshot): string[] {
+export function uselessKeySettings(settings: ProviderSettings, snapshot: CatalogueSnapshot): string[] {
   return [...accountsAlone(settings, snapshot)].flatMap((slug) => {
     const set = settings.apiKeys.has(settingName(slug)) && !settings.credentials.has(settingName(slug));
     if (!set) return [];
@@ -103,7 +103,7 @@ export function addressesFrom(
 }
 
 /** Providers whose requests can be signed with a key pair of AWS. */
-export function signedProviders(snapshot: Snapshot): ReadonlySet<string> {
+export function signedProviders(snapshot: CatalogueSnapshot): ReadonlySet<string> {
   return new Set(
     [...snapshot.endpoints.values()].filter(({ dialects }) => dialects[0] === "D4").map(({ provider }) => provider),
   );
@@ -112,9 +112,9 @@ export function signedProviders(snapshot: Snapshot): ReadonlySet<string> {
 /** Connections by the credentials of one owner. */
 export function connectionsOf(
   credentials: ReadonlyMap<string, Credential>,
-  snapshot: Snapshot,
+  snapshot: CatalogueSnapshot,
   addressOf: Addresses,
-): Connections {
+): ProviderConnections {
   const addresses = new Map<Endpoint, string | undefined>();
   return {
     credential: (provider) => credentials.get(provider),
@@ -122,14 +122,14 @@ export function connectionsOf(
       if (!addresses.has(endpoint)) addresses.set(endpoint, addressOf(endpoint, credentials.get(endpoint.provider)));
       return addresses.get(endpoint);
     },
-    anyReal: [...credentials.keys()].some((slug) => snapshot.providers.get(slug)?.sandbox === false),
+    hasRealProvider: [...credentials.keys()].some((slug) => snapshot.providers.get(slug)?.sandbox === false),
   };
 }
 
 /** Which providers are connected, by the operator's settings; simulated ones always are, at the origins they run on. */
 export function connectionsFrom(
   settings: ProviderSettings,
-  snapshot: () => Snapshot,
+  snapshot: () => CatalogueSnapshot,
   sandboxOrigins: Readonly<Record<string, string>>,
   minted: ReadonlyMap<string, Minted> = new Map(),
 ): PlatformConnections {
@@ -158,7 +158,7 @@ export function connectionsFrom(
 }
 
 /** Variables that name a provider the catalogue does not have: the operator mistyped a slug. */
-export function unknownProviderSettings(settings: ProviderSettings, snapshot: Snapshot): string[] {
+export function unknownProviderSettings(settings: ProviderSettings, snapshot: CatalogueSnapshot): string[] {
   const known = new Set<string>();
   for (const provider of snapshot.providers.values()) {
     known.add(settingName(provider.slug));

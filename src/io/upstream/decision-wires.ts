@@ -1,5 +1,5 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
-import type { DecisionInterface } from "../../domain/catalogue/facts-decisions.ts";
+import type { DecisionInterface } from "../../domain/catalogue/decisions-support.ts";
 import { openaiDecisions } from "../../language/decisions/openai.ts";
 import { sglangDecisions } from "../../language/decisions/sglang.ts";
 import { systemOne } from "../../language/decisions/system-one.ts";

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
-import type { DecisionFacts } from "../../domain/catalogue/facts-decisions.ts";
+import type { DecisionSupport } from "../../domain/catalogue/decisions-support.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
@@ -74,7 +74,12 @@ function baseOf({ ignoredFields = NOTHING_DROPPED }: DecisionCall): Base {
   };
 }
 
-function wireLane(ask: DecisionCall, target: DecisionTarget, decisions: DecisionFacts, wire: DecisionWireFormat): Lane {
+function wireLane(
+  ask: DecisionCall,
+  target: DecisionTarget,
+  decisions: DecisionSupport,
+  wire: DecisionWireFormat,
+): Lane {
   const { upstreamModel } = target.endpoint;
   const facts = { upstreamModel, ...decisions };
   return {
@@ -147,7 +152,7 @@ function refusedFault(questions: readonly DecisionQuestion[], { endpoint }: Deci
 }
 
 /** One request for each question, joined to one answer. */
-function logprobsLane(ask: DecisionCall, target: DecisionTarget, decisions: DecisionFacts): Lane {
+function logprobsLane(ask: DecisionCall, target: DecisionTarget, decisions: DecisionSupport): Lane {
   const readings: LogprobsReply[] = [];
   const lanes = ask.questions.map((question, at) =>
     questionLane(ask, { question, place: at + 1 }, target, decisions, (reading) => {
@@ -166,7 +171,7 @@ function questionLane(
   ask: DecisionCall,
   { question, place }: { readonly question: DecisionQuestion; readonly place: number },
   target: DecisionTarget,
-  decisions: DecisionFacts,
+  decisions: DecisionSupport,
   kept: (reading: LogprobsReply) => void,
 ): Lane {
   const { endpoint, model } = target;
@@ -197,7 +202,7 @@ function questionLane(
 
 export function logprobsFactsOf(
   { dialects: [dialect] }: Pick<Endpoint, "dialects">,
-  { topLogprobs, logprobs, thinkingOff }: DecisionFacts,
+  { topLogprobs, logprobs, thinkingOff }: DecisionSupport,
 ): LogprobsOptions {
   const form = dialect === "D3" ? "gemini" : "chat";
   return { form, requestedBy: logprobs, top: topLogprobs ?? TOP_LOGPROBS, thinkingOff };

@@ -1,5 +1,5 @@
 import type { Endpoint, Model } from "../../domain/catalogue/catalogue.ts";
-import type { EmbeddingFacts } from "../../domain/catalogue/facts-embeddings.ts";
+import type { EmbeddingSupport } from "../../domain/catalogue/embeddings-support.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { pluralize } from "../../kit/pluralize.ts";
 import { SseReader } from "../../kit/sse.ts";
@@ -20,7 +20,7 @@ import { type RenderedVector, renderVector, type VectorFormat } from "../../lang
 import type { EmbeddingReply, EmbeddingWireFormat } from "../../language/embeddings/wire-format.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 
-const WIRES: Readonly<Record<EmbeddingFacts["interface"], EmbeddingWireFormat>> = {
+const WIRES: Readonly<Record<EmbeddingSupport["interface"], EmbeddingWireFormat>> = {
   openai: openaiEmbeddings,
   mistral: mistralEmbeddings,
   gemini: geminiEmbeddings,
@@ -36,7 +36,7 @@ export type EmbeddingErrand = {
   readonly ask: EmbeddingCall;
   readonly endpoint: Endpoint;
   readonly model: Model;
-  readonly facts: EmbeddingFacts;
+  readonly facts: EmbeddingSupport;
 };
 
 /** The answer of a part keeps its vectors until all parts are there. */
@@ -89,7 +89,7 @@ function roomOf({ ask, model, facts }: EmbeddingErrand): BatchLimits {
 }
 
 /** Whoever knows no base64 gives numbers, and they are made into it here. */
-function encodingOf({ encoding }: EmbeddingCall, { base64 }: EmbeddingFacts): "float" | "base64" {
+function encodingOf({ encoding }: EmbeddingCall, { base64 }: EmbeddingSupport): "float" | "base64" {
   return base64 ? encoding : "float";
 }
 

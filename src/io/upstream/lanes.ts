@@ -3,8 +3,8 @@ import {
   type DialectId,
   type Endpoint,
   effortsOf,
-  hearsEffort,
   type Model,
+  supportsEffort,
 } from "../../domain/catalogue/catalogue.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import type { DialectSupport } from "../../domain/routing/capability.ts";
@@ -202,7 +202,7 @@ export function factsOf(endpoint: Endpoint, model: Model): ModelFacts {
     structuredOutput: endpoint.structuredOutput ?? null,
     promptCaching: endpoint.features.promptCaching,
     reasoning: reasoningOf(endpoint),
-    acceptsEffort: hearsEffort(endpoint, model),
+    acceptsEffort: supportsEffort(endpoint, model),
     outputLimit: outputLimitOf(endpoint),
     reasoningEncryptedBy: sealsThoughts(endpoint) ? endpoint.provider : null,
     quirks: endpoint.quirks ?? [],

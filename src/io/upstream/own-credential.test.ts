@@ -2,7 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import path from "node:path";
 import { inspect } from "node:util";
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot } from "../../domain/catalogue/catalogue.ts";
 import { loadCatalogue } from "../../domain/catalogue/load.ts";
 import { CIRCUIT_BREAKER_RULES, CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
 import { createHttpClient } from "../../http1/client/http-client.ts";
@@ -21,7 +21,7 @@ let reading: KeyReading;
 beforeAll(async () => {
   const loaded = await loadCatalogue([CATALOGUE], Date.UTC(2026, 10, 15), catalogueFiles);
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
-  const snapshot: Snapshot = loaded.snapshot;
+  const snapshot: CatalogueSnapshot = loaded.snapshot;
   const ways = { transport: createHttpClient(LIMITS), clock: systemClock, timers: systemTimers };
   reading = {
     ...ways,

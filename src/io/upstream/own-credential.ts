@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Credential } from "../../domain/catalogue/catalogue.ts";
 import type { OwnKey } from "../../domain/tenancy/own-key.ts";
 import { type JsonObject, tryParseJsonObject } from "../../kit/json.ts";
 import { sha256Hex } from "../../kit/secret.ts";
@@ -12,7 +12,7 @@ export type ReadKey = Pick<OwnKey, "kind" | "hint" | "fingerprint"> & {
 };
 
 export type KeyReading = Minting & {
-  readonly snapshot: Snapshot;
+  readonly snapshot: CatalogueSnapshot;
   /** Where service accounts may be sent to for tokens: a key file is a stranger's word, and says any address it likes. */
   readonly tokenUris: readonly string[];
   /** Providers at which a plain key is of no use. */

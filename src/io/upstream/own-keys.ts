@@ -1,5 +1,5 @@
-import type { Connections, Credential, Snapshot } from "../../domain/catalogue/catalogue.ts";
-import type { Proven } from "../../domain/catalogue/proofs.ts";
+import type { CatalogueSnapshot, Credential, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
+import type { ProofLookup } from "../../domain/catalogue/proofs.ts";
 import { type CircuitBreakerRules, CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
 import { OwnKeyReachability } from "../../domain/routing/own-key-reachability.ts";
 import { Reachability } from "../../domain/routing/reachability.ts";
@@ -42,14 +42,18 @@ export type OwnLayer = {
   readonly workspaceId: string;
   /** By provider. */
   readonly keys: ReadonlyMap<string, HeldKey>;
-  readonly connections: Connections;
+  readonly connections: ProviderConnections;
   readonly reach: OwnKeyReachability;
 };
 
 export type OwnKeyParts = {
-  readonly snapshot: () => Snapshot;
+  readonly snapshot: () => CatalogueSnapshot;
   /** Where endpoints are, what the platform reaches, and what is proven: asked when there is a first key. */
-  readonly platform: () => { readonly addresses: Addresses; readonly reach: Reachability; readonly proofs: Proven };
+  readonly platform: () => {
+    readonly addresses: Addresses;
+    readonly reach: Reachability;
+    readonly proofs: ProofLookup;
+  };
   readonly transport: Pick<Transport, "release">;
   readonly clock: Clock;
   readonly breakerRules: CircuitBreakerRules;
@@ -113,7 +117,7 @@ export class OwnKeys {
 }
 
 /** A workspace's own connections before the platform's: for asking whether something can be called at all. */
-export function connectionsWith(platform: Connections, layer: OwnLayer | undefined): Connections {
+export function connectionsWith(platform: ProviderConnections, layer: OwnLayer | undefined): ProviderConnections {
   if (layer === undefined) return platform;
   const isOnly = (provider: string) => layer.keys.get(provider)?.key.use === "only";
   const behind = (provider: string) => (isOnly(provider) ? undefined : platform);
@@ -123,6 +127,6 @@ export function connectionsWith(platform: Connections, layer: OwnLayer | undefin
       const own = layer.keys.has(endpoint.provider) ? layer.connections.baseUrl(endpoint) : undefined;
       return own ?? behind(endpoint.provider)?.baseUrl(endpoint);
     },
-    anyReal: platform.anyReal || layer.connections.anyReal,
+    hasRealProvider: platform.hasRealProvider || layer.connections.hasRealProvider,
   };
 }

@@ -1,4 +1,4 @@
-import type { Connections, Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
+import type { Credential, Endpoint, ProviderConnections } from "../../domain/catalogue/catalogue.ts";
 import type { PlatformKey } from "../../domain/tenancy/platform-key.ts";
 import { secretsIn } from "./authorize.ts";
 
@@ -18,15 +18,15 @@ export type GivenCredentials = {
  * Which providers the platform is connected to: by the operator's settings, and by credentials that are kept in the store
  * and change while the gateway runs. What is secret of them stands in private fields, so that no print of it shows any.
  */
-export class PlatformConnections implements Connections {
+export class PlatformConnections implements ProviderConnections {
   readonly #given: GivenCredentials;
-  readonly #connect: (credentials: ReadonlyMap<string, Credential>) => Connections;
+  readonly #connect: (credentials: ReadonlyMap<string, Credential>) => ProviderConnections;
   readonly #kept = new Map<string, { readonly key: PlatformKey; readonly credential: Credential | undefined }>();
-  #now: Connections;
+  #now: ProviderConnections;
   #secrets: readonly string[];
   #version = 0;
 
-  constructor(given: GivenCredentials, connect: (credentials: ReadonlyMap<string, Credential>) => Connections) {
+  constructor(given: GivenCredentials, connect: (credentials: ReadonlyMap<string, Credential>) => ProviderConnections) {
     this.#given = given;
     this.#connect = connect;
     this.#now = this.#together();
@@ -37,8 +37,8 @@ export class PlatformConnections implements Connections {
     return this.#version;
   }
 
-  get anyReal(): boolean {
-    return this.#now.anyReal;
+  get hasRealProvider(): boolean {
+    return this.#now.hasRealProvider;
   }
 
   credential(provider: string): Credential | undefined {
@@ -108,7 +108,7 @@ export class PlatformConnections implements Connections {
     return [...this.#given.secrets, ...kept];
   }
 
-  #together(): Connections {
+  #together(): ProviderConnections {
     const { named, otherwise, simulated } = this.#given;
     const credentials = new Map(otherwise);
     for (const [provider, { credential }] of this.#kept)

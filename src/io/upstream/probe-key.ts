@@ -1,4 +1,4 @@
-import type { Credential, Endpoint, Snapshot } from "../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot, Credential, Endpoint } from "../../domain/catalogue/catalogue.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Timers } from "../../kit/timers.ts";
 import { askOnce } from "./ask-once.ts";
@@ -19,7 +19,7 @@ export type ProbeParts = {
   readonly transport: Transport;
   readonly clock: Clock;
   readonly timers: Timers;
-  readonly snapshot: Snapshot;
+  readonly snapshot: CatalogueSnapshot;
   readonly owner: string | undefined;
   baseUrl(endpoint: Endpoint): string | undefined;
 };

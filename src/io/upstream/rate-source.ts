@@ -1,5 +1,5 @@
-import { ECB, readEcbRates } from "../../domain/catalogue/ecb-rates.ts";
-import type { RateSource } from "../../domain/catalogue/rates.ts";
+import { ECB_SOURCE, parseEcbRates } from "../../domain/catalogue/ecb-rates.ts";
+import type { RateSource } from "../../domain/catalogue/exchange-rates.ts";
 import type { Timers } from "../../kit/timers.ts";
 import { askOnce } from "./ask-once.ts";
 import type { Transport } from "./transport.ts";
@@ -11,14 +11,14 @@ const TIMEOUT_MS = 30_000;
 /** The ECB's daily reference rates, from the address that the operator names: the bank's own, or a copy of its file. */
 export function ecbSource(address: string, transport: Pick<Transport, "send">, timers: Timers): RateSource {
   return {
-    name: ECB,
-    async ask() {
+    name: ECB_SOURCE,
+    async fetch() {
       const headers = { accept: "application/xml, text/xml", "accept-encoding": "identity" };
       const request = { url: address, headers, body: "", method: "GET" } as const;
       const answer = await askOnce(transport, request, { timers, timeoutMs: TIMEOUT_MS, bytesMax: BYTES_MAX });
       if (!("status" in answer)) return { problem: `its source did not answer (${answer.kind}: ${answer.why})` };
       if (answer.status !== 200) return { problem: `its source answered ${answer.status}` };
-      return readEcbRates(answer.bytes.toString("utf8"));
+      return parseEcbRates(answer.bytes.toString("utf8"));
     },
   };
 }

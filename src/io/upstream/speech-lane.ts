@@ -1,5 +1,5 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
-import type { SpeechFacts } from "../../domain/catalogue/facts-speech.ts";
+import type { SpeechSupport } from "../../domain/catalogue/speech-support.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { conservativeTextTokens } from "../../language/canon/estimate.ts";
 import {
@@ -16,7 +16,7 @@ import { type SpeechExpectation, SpeechStream } from "../../language/speech/stre
 import type { SpeechWireFormat } from "../../language/speech/wire-format.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 
-const WIRES: Readonly<Record<SpeechFacts["interface"], SpeechWireFormat>> = {
+const WIRES: Readonly<Record<SpeechSupport["interface"], SpeechWireFormat>> = {
   openai: openaiSpeech,
   gemini: geminiSpeech,
   mistral: mistralSpeech,
@@ -25,7 +25,7 @@ const WIRES: Readonly<Record<SpeechFacts["interface"], SpeechWireFormat>> = {
 /** What one speech is at one endpoint. */
 export type SpeechTarget = {
   readonly endpoint: Pick<Endpoint, "upstreamModel" | "sovereignty">;
-  readonly facts: SpeechFacts;
+  readonly facts: SpeechSupport;
   /** What the endpoint's price is for. */
   readonly unit: SpeechExpectation["billingUnit"];
 };

@@ -1,5 +1,5 @@
 import type { Endpoint } from "../../domain/catalogue/catalogue.ts";
-import type { TranscriptionFacts } from "../../domain/catalogue/facts-transcriptions.ts";
+import type { TranscriptionSupport } from "../../domain/catalogue/transcriptions-support.ts";
 import { tryParseJson } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { tokensOfWeight, weightOf } from "../../language/canon/estimate.ts";
@@ -16,19 +16,19 @@ import type { TranscriptionWireFormat } from "../../language/transcriptions/wire
 import { type FormFile, outgoingForm } from "./form-data.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 
-const WIRES: Readonly<Record<TranscriptionFacts["interface"], TranscriptionWireFormat>> = {
+const WIRES: Readonly<Record<TranscriptionSupport["interface"], TranscriptionWireFormat>> = {
   openai: openaiTranscriptions,
   mistral: mistralTranscriptions,
 };
 
 /** A parameter that the endpoint cannot be told together with the times that the format is made of. */
-export function excludedByTimes(facts: TranscriptionFacts, ask: TranscriptionCall): string | undefined {
+export function excludedByTimes(facts: TranscriptionSupport, ask: TranscriptionCall): string | undefined {
   if (!needsSegments(ask)) return undefined;
   return WIRES[facts.interface].incompatibleWithTimestamps.find((name) => Object.hasOwn(ask.parameters, name));
 }
 
 /** Whether the answer that the endpoint will be asked for says how long the audio was. */
-export function tellsSeconds(facts: TranscriptionFacts, ask: TranscriptionCall): boolean {
+export function tellsSeconds(facts: TranscriptionSupport, ask: TranscriptionCall): boolean {
   return (
     facts.seconds || (WIRES[facts.interface].timestampsImplyDuration && answerFor(ask, "seconds", facts) === "timed")
   );
@@ -45,7 +45,7 @@ export type Transcribing = {
 export function transcriptionsLane(
   { ask, file, billedBy }: Transcribing,
   { upstreamModel }: Pick<Endpoint, "upstreamModel">,
-  facts: TranscriptionFacts,
+  facts: TranscriptionSupport,
 ): Lane {
   const wire = WIRES[facts.interface];
   const { headers, body } = outgoingForm(wire.encode(ask, upstreamModel, answerFor(ask, billedBy, facts)), file);
@@ -74,7 +74,7 @@ export function transcriptionsLane(
 function answerFor(
   ask: TranscriptionCall,
   billedBy: Transcribing["billedBy"],
-  facts: TranscriptionFacts,
+  facts: TranscriptionSupport,
 ): "plain" | "timed" {
   if (needsSegments(ask)) return "timed";
   const isTold = billedBy === "tokens" || facts.seconds || !facts.segments;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { encodedSample } from "../../../tests/support/audio/samples.ts";
-import { flacOf } from "../../sandbox/audio/flac.ts";
+import { encodeFlac } from "../../sandbox/audio/flac.ts";
 import { tone } from "../../sandbox/audio/tone.ts";
 import { crc8, FlacMeter, flacFrameAt } from "./flac.ts";
 
@@ -17,7 +17,7 @@ function withCrc(hex: string): Buffer {
 
 /** Magic and the one block, then frames. */
 const HEADERS_BYTES = 4 + 4 + 34;
-const file = flacOf(tone(2.5));
+const file = encodeFlac(tone(2.5));
 
 describe("headers of frames", () => {
   test.each([

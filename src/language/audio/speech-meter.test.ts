@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { encodedSample, encodedSamples } from "../../../tests/support/audio/samples.ts";
 import { FIXTURES_ABSENT, fixturesPresent, loadExchange } from "../../../tests/support/replay.ts";
-import { speechOf } from "../../sandbox/audio/speech.ts";
+import { synthesizeSpeech } from "../../sandbox/audio/speech.ts";
 import { adtsMeter } from "./adts.ts";
 import { fileMeter } from "./file-meter.ts";
 import { FlacMeter } from "./flac.ts";
@@ -30,7 +30,7 @@ const METERS: readonly (readonly [string, () => AudioMeter])[] = [
 const FILES: readonly (readonly [string, Buffer])[] = [
   ...encodedSamples().map(({ name, bytes }) => [name, bytes] as const),
   ...(["mp3", "opus", "aac", "flac", "wav"] as const).map(
-    (format) => [`sandbox.${format}`, speechOf(format, 1.3)] as const,
+    (format) => [`sandbox.${format}`, synthesizeSpeech(format, 1.3)] as const,
   ),
 ];
 
@@ -140,7 +140,10 @@ describe("hostile bytes", () => {
     ["sync marks only", Buffer.alloc(4_000_000, 0xff)],
     ["headers of MPEG only", Buffer.alloc(4_000_000, Buffer.from("fffbe864", "hex"))],
     ["headers of ADTS only", Buffer.alloc(4_000_000, Buffer.from("fff15043fffffc", "hex"))],
-    ["empty pages of Ogg", Buffer.concat([speechOf("opus", 0.5).subarray(0, 90), Buffer.alloc(4_000_000, "OggS")])],
+    [
+      "empty pages of Ogg",
+      Buffer.concat([synthesizeSpeech("opus", 0.5).subarray(0, 90), Buffer.alloc(4_000_000, "OggS")]),
+    ],
     [
       "headers of FLAC only",
       Buffer.concat([Buffer.from("fLaC"), Buffer.alloc(4_000_000, Buffer.from("fff8c91800", "hex"))]),
@@ -174,7 +177,7 @@ describe("files that end early", () => {
   });
 
   test.each(["mp3", "opus", "flac", "wav", "pcm"] as const)("half of %s is half as long", (format) => {
-    const bytes = speechOf(format, 20);
+    const bytes = synthesizeSpeech(format, 20);
     const meter = speechMeter(format);
     meter?.push(bytes.subarray(0, bytes.length / 2));
     expect(Math.abs((meter?.seconds() ?? 0) - 10)).toBeLessThan(0.3);
@@ -190,7 +193,7 @@ describe("formats", () => {
     "a meter of %s does not take another format for its own",
     (format) => {
       for (const other of (["mp3", "opus", "aac", "flac", "wav", "pcm"] as const).filter((one) => one !== format)) {
-        expect(secondsOf(speechOf(other, 1), speechMeter(format))).toBeUndefined();
+        expect(secondsOf(synthesizeSpeech(other, 1), speechMeter(format))).toBeUndefined();
       }
     },
   );
@@ -208,9 +211,9 @@ describe("formats", () => {
 
   test("a file is known by its bytes behind a tag, also after room that was left", () => {
     const tag = Buffer.from("ID3\x04\0\0\0\0\0\x04abcd", "latin1");
-    expect(secondsOf(Buffer.concat([tag, Buffer.alloc(99), speechOf("mp3", 0.96)]))).toBe(0.96);
-    expect(secondsOf(Buffer.concat([tag, speechOf("aac", 1.024)]))).toBe(1.024);
-    expect(secondsOf(Buffer.concat([tag, speechOf("flac", 1.5)]))).toBe(1.5);
+    expect(secondsOf(Buffer.concat([tag, Buffer.alloc(99), synthesizeSpeech("mp3", 0.96)]))).toBe(0.96);
+    expect(secondsOf(Buffer.concat([tag, synthesizeSpeech("aac", 1.024)]))).toBe(1.024);
+    expect(secondsOf(Buffer.concat([tag, synthesizeSpeech("flac", 1.5)]))).toBe(1.5);
   });
 });
 
@@ -220,11 +223,11 @@ describe("what is passed over", () => {
     meter.push(bytes);
     return meter.skippedBytes();
   };
-  const mp3 = speechOf("mp3", 2.4);
+  const mp3 = synthesizeSpeech("mp3", 2.4);
 
   test("STT-01 is nothing in samples and in frames that follow one another, and may be anything elsewhere", () => {
     const tag = Buffer.from("ID3\x04\0\0\0\0\0\x04abcd", "latin1");
-    for (const format of ["wav", "mp3", "aac", "flac"] as const) expect(passedIn(speechOf(format, 2))).toBe(0);
+    for (const format of ["wav", "mp3", "aac", "flac"] as const) expect(passedIn(synthesizeSpeech(format, 2))).toBe(0);
     expect(passedIn(Buffer.concat([tag, mp3]))).toBe(0);
     expect(passedIn(Buffer.concat([mp3, Buffer.alloc(999), mp3]))).toBe(999);
     for (const name of ["moov-first.m4a", "vorbis.webm", "speech.ogg"]) {
@@ -237,9 +240,9 @@ describe("what is passed over", () => {
   test("STT-01 a file of which most is, or that has no length at all, is not measured", () => {
     expect(secondsOf(Buffer.concat([mp3, Buffer.alloc(mp3.length - 1)]))).toBe(2.4);
     expect(secondsOf(Buffer.concat([mp3, Buffer.alloc(mp3.length + 1)]))).toBeUndefined();
-    const flac = speechOf("flac", 2);
+    const flac = synthesizeSpeech("flac", 2);
     expect(secondsOf(Buffer.concat([flac.subarray(0, 42), Buffer.alloc(100_000, 1)]))).toBeUndefined();
-    expect(secondsOf(speechOf("wav", 0))).toBeUndefined();
+    expect(secondsOf(synthesizeSpeech("wav", 0))).toBeUndefined();
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { speechOf } from "../../sandbox/audio/speech.ts";
+import { synthesizeSpeech } from "../../sandbox/audio/speech.ts";
 import { WavMeter } from "./wav.ts";
 
 const SECOND = Buffer.alloc(16_000, 1);
@@ -154,8 +154,8 @@ describe("layouts", () => {
     );
 
   test.each<[string, Buffer]>([
-    ["MP3", speechOf("mp3", 2)],
-    ["AAC", speechOf("aac", 2)],
+    ["MP3", synthesizeSpeech("mp3", 2)],
+    ["AAC", synthesizeSpeech("aac", 2)],
     ["AAC in LOAS", frames(100, "56e061")],
     ["AC-3", frames(128, "0b77000000404000")],
     ["AC-3 at 44.1 kHz", frames(140, "0b77000041404000")],
@@ -173,7 +173,7 @@ describe("layouts", () => {
   });
 
   test("STT-01 the frames that samples begin with are enough when they are three: the others may stand apart", () => {
-    const frame = speechOf("mp3", 0.024);
+    const frame = synthesizeSpeech("mp3", 0.024);
     const apart = Array.from({ length: 50 }, () => [frame, Buffer.alloc(1)]).flat();
     expect(secondsOf(riff([fmt(), chunk("data", Buffer.concat([frame, frame, ...apart]))]))).toBeUndefined();
     expect(secondsOf(riff([fmt(), chunk("data", Buffer.concat(apart))]))).toBeGreaterThan(0);

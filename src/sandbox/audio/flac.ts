@@ -3,7 +3,7 @@ import { SPEECH_PCM } from "../../language/audio/pcm.ts";
 
 const BLOCK_SAMPLES = 4_096;
 const SAMPLE_BYTES = 2;
-const INFO_BYTES = 34;
+const STREAMINFO_BYTES = 34;
 const LAST_BLOCK = 0x80;
 /** The size of the block is told in 16 bits; 24 kHz. */
 const BLOCK_AND_RATE = 0x77;
@@ -18,19 +18,19 @@ const CRC16 = Uint16Array.from({ length: 256 }, (_, byte) => {
 });
 
 /** FLAC of raw samples at 24 kHz, mono, uncompressed. As from an encoder that streams, the file does not tell its length. */
-export function flacOf(samples: Buffer): Buffer {
+export function encodeFlac(samples: Buffer): Buffer {
   const parts = [Buffer.from("fLaC", "latin1"), streamInfo()];
   const blockBytes = BLOCK_SAMPLES * SAMPLE_BYTES;
   for (let at = 0, number = 0; at < samples.length; at += blockBytes, number++) {
-    parts.push(frame(samples.subarray(at, at + blockBytes), number));
+    parts.push(flacFrame(samples.subarray(at, at + blockBytes), number));
   }
   return Buffer.concat(parts);
 }
 
 function streamInfo(): Buffer {
-  const block = Buffer.alloc(4 + INFO_BYTES);
+  const block = Buffer.alloc(4 + STREAMINFO_BYTES);
   block.writeUInt8(LAST_BLOCK, 0);
-  block.writeUIntBE(INFO_BYTES, 1, 3);
+  block.writeUIntBE(STREAMINFO_BYTES, 1, 3);
   block.writeUInt16BE(BLOCK_SAMPLES, 4);
   block.writeUInt16BE(BLOCK_SAMPLES, 6);
   // Rate in 20 bits, channels less one in 3, bits less one in 5.
@@ -38,7 +38,7 @@ function streamInfo(): Buffer {
   return block;
 }
 
-function frame(samples: Buffer, number: number): Buffer {
+function flacFrame(samples: Buffer, number: number): Buffer {
   const coded = codedNumber(number);
   const header = Buffer.alloc(4 + coded.length + 3);
   header.writeUInt16BE(0xfff8, 0);

@@ -12,7 +12,7 @@ const AAC_RATE_INDEX = 6;
 
 export function silentMp3(seconds: number): Buffer {
   const frame = Buffer.concat([MP3_HEADER], MP3_FRAME_BYTES);
-  return repeated(frame, seconds, MP3_FRAME_SAMPLES);
+  return repeatFrame(frame, seconds, MP3_FRAME_SAMPLES);
 }
 
 export function silentAac(seconds: number): Buffer {
@@ -26,10 +26,10 @@ export function silentAac(seconds: number): Buffer {
     ((bytes & 7) << 5) | 0x1f,
     0xfc,
   ]);
-  return repeated(Buffer.concat([header, AAC_BODY]), seconds, AAC_FRAME_SAMPLES);
+  return repeatFrame(Buffer.concat([header, AAC_BODY]), seconds, AAC_FRAME_SAMPLES);
 }
 
-function repeated(frame: Buffer, seconds: number, samples: number): Buffer {
+function repeatFrame(frame: Buffer, seconds: number, samples: number): Buffer {
   const count = Math.max(1, Math.ceil((seconds * RATE_HZ) / samples));
   return Buffer.alloc(count * frame.length, frame);
 }

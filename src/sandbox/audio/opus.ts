@@ -6,8 +6,8 @@ const PAGE_PACKETS = 50;
 const PRE_SKIP = 312;
 const SERIAL = 0x5eed;
 const INPUT_RATE_HZ = 24_000;
-const FIRST = 2;
-const LAST = 4;
+const FLAG_FIRST_PAGE = 2;
+const FLAG_LAST_PAGE = 4;
 
 const CRC32 = Uint32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte << 24;
@@ -20,19 +20,21 @@ export function silentOpus(seconds: number): Buffer {
   const endAt = PRE_SKIP + Math.round(seconds * OPUS_RATE_HZ);
   const packets = Math.ceil(endAt / PACKET_SAMPLES);
   const pages = [
-    page({ flags: FIRST, granule: 0, index: 0 }, [head()]),
-    page({ flags: 0, granule: 0, index: 1 }, [tags()]),
+    oggPage({ flags: FLAG_FIRST_PAGE, granule: 0, index: 0 }, [opusHead()]),
+    oggPage({ flags: 0, granule: 0, index: 1 }, [opusTags()]),
   ];
   for (let sent = 0; sent < packets; sent += PAGE_PACKETS) {
     const count = Math.min(PAGE_PACKETS, packets - sent);
     const isLast = sent + count === packets;
     const granule = isLast ? endAt : (sent + count) * PACKET_SAMPLES;
-    pages.push(page({ flags: isLast ? LAST : 0, granule, index: pages.length }, Array(count).fill(PACKET)));
+    pages.push(
+      oggPage({ flags: isLast ? FLAG_LAST_PAGE : 0, granule, index: pages.length }, Array(count).fill(PACKET)),
+    );
   }
   return Buffer.concat(pages);
 }
 
-function head(): Buffer {
+function opusHead(): Buffer {
   const packet = Buffer.alloc(19);
   packet.write("OpusHead", 0, "latin1");
   packet.writeUInt8(1, 8);
@@ -42,7 +44,7 @@ function head(): Buffer {
   return packet;
 }
 
-function tags(): Buffer {
+function opusTags(): Buffer {
   const vendor = "sandbox";
   const packet = Buffer.alloc(8 + 4 + vendor.length + 4);
   packet.write("OpusTags", 0, "latin1");
@@ -52,7 +54,7 @@ function tags(): Buffer {
 }
 
 /** Packets here are shorter than a lace can tell, so each takes one. */
-function page(
+function oggPage(
   { flags, granule, index }: { readonly flags: number; readonly granule: number; readonly index: number },
   packets: readonly Buffer[],
 ): Buffer {

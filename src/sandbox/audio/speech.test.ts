@@ -4,12 +4,12 @@ import { verifiedSpeech } from "../../../tests/support/audio/samples.ts";
 import { fileMeter } from "../../language/audio/file-meter.ts";
 import { couldBeFormat } from "../../language/audio/format-sniffer.ts";
 import { speechMeter } from "../../language/audio/speech-meter.ts";
-import { secondsToSay, speechOf } from "./speech.ts";
+import { speechSeconds, synthesizeSpeech } from "./speech.ts";
 
 test.each(verifiedSpeech())(
   "$format of $seconds s is what real decoders were given, and as long as they found it",
   (one) => {
-    const bytes = speechOf(one.format, one.seconds);
+    const bytes = synthesizeSpeech(one.format, one.seconds);
     expect(createHash("sha256").update(bytes).digest("hex")).toBe(one.sha256);
     const meter = fileMeter();
     meter.push(bytes);
@@ -18,31 +18,31 @@ test.each(verifiedSpeech())(
 );
 
 test("raw samples are the data of the WAV file", () => {
-  const pcm = speechOf("pcm", 1.25);
+  const pcm = synthesizeSpeech("pcm", 1.25);
   expect(pcm.length).toBe(1.25 * 48_000);
-  expect(speechOf("wav", 1.25).subarray(44)).toEqual(pcm);
+  expect(synthesizeSpeech("wav", 1.25).subarray(44)).toEqual(pcm);
 });
 
 test.each(["mp3", "opus", "aac", "flac", "wav", "pcm"] as const)(
   "%s sounds like itself and like no other",
   (format) => {
-    const bytes = speechOf(format, 0.5);
+    const bytes = synthesizeSpeech(format, 0.5);
     const heard = (["mp3", "opus", "aac", "flac", "wav", "pcm"] as const).filter((one) => couldBeFormat(one, bytes));
     expect(heard).toEqual([format]);
   },
 );
 
 test("a long text takes longer, and none takes no time", () => {
-  expect(secondsToSay("")).toBe(0.5);
-  expect(secondsToSay("x".repeat(150))).toBe(10);
-  expect(secondsToSay("🙂".repeat(30))).toBe(2);
+  expect(speechSeconds("")).toBe(0.5);
+  expect(speechSeconds("x".repeat(150))).toBe(10);
+  expect(speechSeconds("🙂".repeat(30))).toBe(2);
 });
 
 test("four thousand characters are said in every format", () => {
-  const seconds = secondsToSay("x".repeat(4_096));
+  const seconds = speechSeconds("x".repeat(4_096));
   for (const format of ["mp3", "opus", "flac", "wav", "pcm"] as const) {
     const meter = speechMeter(format);
-    meter?.push(speechOf(format, seconds));
+    meter?.push(synthesizeSpeech(format, seconds));
     expect(Math.abs((meter?.seconds() ?? 0) - seconds)).toBeLessThan(0.05);
   }
 });

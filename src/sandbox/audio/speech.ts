@@ -1,6 +1,6 @@
 import type { AudioFormat } from "../../language/audio/meter.ts";
 import { SPEECH_PCM, wavHeader } from "../../language/audio/pcm.ts";
-import { flacOf } from "./flac.ts";
+import { encodeFlac } from "./flac.ts";
 import { silentAac, silentMp3 } from "./frames.ts";
 import { silentOpus } from "./opus.ts";
 import { tone } from "./tone.ts";
@@ -9,12 +9,12 @@ const CHARACTERS_PER_SECOND = 15;
 const SECONDS_MIN = 0.5;
 
 /** How long the simulated voice takes for a text. */
-export function secondsToSay(text: string): number {
+export function speechSeconds(text: string): number {
   return Math.max(SECONDS_MIN, [...text].length / CHARACTERS_PER_SECOND);
 }
 
 /** Audio of a length, the same bytes every time, that real decoders take. Formats made of frames are rounded up to whole ones. */
-export function speechOf(format: AudioFormat, seconds: number): Buffer {
+export function synthesizeSpeech(format: AudioFormat, seconds: number): Buffer {
   switch (format) {
     case "pcm":
       return tone(seconds);
@@ -23,7 +23,7 @@ export function speechOf(format: AudioFormat, seconds: number): Buffer {
       return Buffer.concat([wavHeader(SPEECH_PCM, samples.length), samples]);
     }
     case "flac":
-      return flacOf(tone(seconds));
+      return encodeFlac(tone(seconds));
     case "mp3":
       return silentMp3(seconds);
     case "aac":

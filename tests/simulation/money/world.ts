@@ -1,4 +1,4 @@
-import type { Snapshot } from "../../../src/domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot } from "../../../src/domain/catalogue/catalogue.ts";
 import type { Attempt } from "../../../src/domain/routing/attempt.ts";
 import type { ApiKey } from "../../../src/domain/tenancy/key.ts";
 import type { SpendLimits } from "../../../src/domain/tenancy/limits.ts";
@@ -35,7 +35,7 @@ export class World {
   readonly scheduler: Scheduler;
   readonly shape: Shape;
   readonly sql = new SharedSql();
-  readonly snapshot: Snapshot;
+  readonly snapshot: CatalogueSnapshot;
   readonly workspaces: readonly Workspace[];
   readonly members: readonly Member[];
   readonly keys: readonly ApiKey[];
@@ -150,7 +150,7 @@ function currencyOf(code: string, perEur: string) {
   return { code, name: code, symbol: code, decimals: 2, perEur: rate, rateDate: "", rateSource: "" };
 }
 
-const SNAPSHOT: Snapshot = {
+const SNAPSHOT: CatalogueSnapshot = {
   version: "1",
   builtAtMs: 0,
   creators: new Map(),

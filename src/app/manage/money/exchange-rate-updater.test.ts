@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
-import { RateBook } from "../../../domain/catalogue/rates.ts";
+import { RateRegistry } from "../../../domain/catalogue/exchange-rates.ts";
 import { createIdGenerator } from "../../../kit/id-generator.ts";
 import { createMutationLock } from "../deps.ts";
 import { ExchangeRateUpdater } from "./exchange-rate-updater.ts";
@@ -19,10 +19,10 @@ test("BILL-06 SCALE-02 of several instances the one that leads asks the source, 
   const rates = new ExchangeRateUpdater({
     tenancy: { store, clock: { nowMs, monotonicMs: nowMs }, ids: createIdGenerator(nowMs) },
     store: store.rates,
-    rateBook: new RateBook(snapshot),
+    rateBook: new RateRegistry(snapshot),
     source: {
       name: "a test",
-      ask: async () => {
+      fetch: async () => {
         asks += 1;
         return { problem: "nothing today" };
       },

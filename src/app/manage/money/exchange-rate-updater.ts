@@ -1,5 +1,16 @@
-import type { RateBook, RateOffer, RateRow, RateSource, RateStore } from "../../../domain/catalogue/rates.ts";
-import { type Judging, judgeRates, type Offered, rateAt } from "../../../domain/catalogue/rates.ts";
+import type {
+  RateRegistry,
+  RateRow,
+  RateSheet,
+  RateSource,
+  RateStore,
+} from "../../../domain/catalogue/exchange-rates.ts";
+import {
+  type EvaluatedRateSheet,
+  evaluateRates,
+  type RateEvaluationOptions,
+  rateAt,
+} from "../../../domain/catalogue/exchange-rates.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { Decimal } from "../../../kit/money.ts";
 import { DAY_MS } from "../../../kit/time.ts";
@@ -9,7 +20,7 @@ import { type ChangeDeps, commitWithAudit, type ExchangeRates, type MutationLock
 export type ExchangeRateUpdaterDeps = {
   readonly tenancy: ChangeDeps;
   readonly store: Pick<RateStore, "latest" | "history">;
-  readonly rateBook: RateBook;
+  readonly rateBook: RateRegistry;
   /** Undefined where nothing is fetched: the operator has named no address. */
   readonly source: RateSource | undefined;
   readonly everyMs: number;
@@ -44,14 +55,18 @@ export class ExchangeRateUpdater implements ExchangeRates {
   }
 
   /** Judges each rate on its own; those that are taken are in SQL, and in force, when this resolves. */
-  submit(offer: RateOffer, jumps: Judging["jumps"]): Promise<Offered> {
+  submit(offer: RateSheet, jumps: RateEvaluationOptions["jumps"]): Promise<EvaluatedRateSheet> {
     return this.#deps.mutationLock(async () => {
       const { tenancy, rateBook } = this.#deps;
       const nowMs = tenancy.clock.nowMs();
       const today = new Date(nowMs).toISOString().slice(0, 10);
       const before = rateBook.snapshot.currencies;
       const codes = Object.keys(offer.rates).filter((code) => before.has(code));
-      const judged = judgeRates(offer, before, { today, jumps, dayAgo: await this.#ratesAt(codes, nowMs - DAY_MS) });
+      const judged = evaluateRates(offer, before, {
+        today,
+        jumps,
+        previousDayRates: await this.#ratesAt(codes, nowMs - DAY_MS),
+      });
       const rows = judged.flatMap(({ is, code, perEur }): RateRow[] => {
         const row = { code, perEur, day: offer.day, source: offer.source, recordedAtMs: nowMs };
         return is === "taken" ? [{ id: tenancy.ids.next("rate_"), ...row }] : [];
@@ -67,7 +82,7 @@ export class ExchangeRateUpdater implements ExchangeRates {
         };
         return { answer: null, audit: { action: "rates.change", workspaceId: null, target: null, detail } };
       });
-      rateBook.put(rows);
+      rateBook.apply(rows);
       return { ...offer, judged };
     });
   }
@@ -83,10 +98,10 @@ export class ExchangeRateUpdater implements ExchangeRates {
   }
 
   /** Asks the source once. */
-  async fetch(): Promise<Offered | { readonly problem: string }> {
+  async fetch(): Promise<EvaluatedRateSheet | { readonly problem: string }> {
     const { source, rateBook } = this.#deps;
     if (source === undefined) return { problem: "no source of exchange rates is set" };
-    const offer = await source.ask();
+    const offer = await source.fetch();
     if ("problem" in offer) return offer;
     // A source knows many currencies; only those of the catalogue are wanted here.
     const wanted = Object.entries(offer.rates).filter(([code]) => rateBook.snapshot.currencies.has(code));
@@ -113,7 +128,7 @@ export class ExchangeRateUpdater implements ExchangeRates {
         warn({ problem: fetched.problem }, "exchange rates could not be fetched; those in force stay");
         return;
       }
-      for (const one of fetched.judged)
+      for (const one of fetched.evaluations)
         if (one.is === "refused")
           warn(
             { currency: one.code, per_eur: one.perEur, why: one.why },

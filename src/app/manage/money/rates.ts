@@ -1,9 +1,9 @@
 import type { z } from "zod";
 import { fault, invalidValue } from "../../../contract/faults.ts";
 import { RateHistoryQuery, RatesDocument, RatesPost } from "../../../contract/schemas/manage-rates.ts";
-import { readEcbRates } from "../../../domain/catalogue/ecb-rates.ts";
-import type { Offered, RateOffer, RateRow } from "../../../domain/catalogue/rates.ts";
-import { staleRates } from "../../../domain/catalogue/rates.ts";
+import { parseEcbRates } from "../../../domain/catalogue/ecb-rates.ts";
+import type { EvaluatedRateSheet, RateRow, RateSheet } from "../../../domain/catalogue/exchange-rates.ts";
+import { staleRates } from "../../../domain/catalogue/exchange-rates.ts";
 import { parseJsonText } from "../../../kit/json.ts";
 import { formatDecimal } from "../../../kit/money.ts";
 import { pluralize } from "../../../kit/pluralize.ts";
@@ -55,11 +55,11 @@ export function rateHandlers(room: ManageContext): Record<string, Handler> {
 
 type RatesInput = Omit<z.infer<typeof RatesPost>, "accept_jumps">;
 
-function parseOffer({ clock }: Pick<TenancyDeps, "clock">, { rates, document, date, source }: RatesInput): RateOffer {
+function parseOffer({ clock }: Pick<TenancyDeps, "clock">, { rates, document, date, source }: RatesInput): RateSheet {
   if ((rates === undefined) === (document === undefined))
     throw invalidValue("rates", "send rates, or the text of a file with them as document, one of the two");
   if (document !== undefined) {
-    const read = document.trimStart().startsWith("{") ? readJsonRates(document) : readEcbRates(document);
+    const read = document.trimStart().startsWith("{") ? readJsonRates(document) : parseEcbRates(document);
     if ("problem" in read) throw invalidValue("document", read.problem);
     return { ...read, ...(source === undefined ? {} : { source }) };
   }
@@ -67,7 +67,7 @@ function parseOffer({ clock }: Pick<TenancyDeps, "clock">, { rates, document, da
   return { day, source: source ?? "the operator", rates: rates ?? {} };
 }
 
-function readJsonRates(text: string): RateOffer | { readonly problem: string } {
+function readJsonRates(text: string): RateSheet | { readonly problem: string } {
   const parsed = parseJsonText(text);
   if ("problem" in parsed) return { problem: parsed.problem };
   const { data } = RatesDocument.safeParse(parsed.value);
@@ -76,13 +76,14 @@ function readJsonRates(text: string): RateOffer | { readonly problem: string } {
 }
 
 /** Nothing but refusals is a refusal; else each is told beside what was taken. */
-function offeredView({ day, source, judged }: Offered) {
-  const of = (is: Offered["judged"][number]["is"]) => judged.filter((one) => one.is === is);
-  const refused = judged.flatMap((one) => (one.is === "refused" ? [one] : []));
+function offeredView({ day, source, evaluations }: EvaluatedRateSheet) {
+  const of = (is: EvaluatedRateSheet["evaluations"][number]["is"]) => evaluations.filter((one) => one.is === is);
+  const refused = evaluations.flatMap((one) => (one.is === "refused" ? [one] : []));
   const [first] = refused;
-  if (first !== undefined && refused.length === judged.length)
+  if (first !== undefined && refused.length === evaluations.length)
     throw invalidValue(`rates.${first.code}`, refused.map(({ code, why }) => `${code}: ${why}`).join("; "));
-  const shown = (list: Offered["judged"]) => list.map(({ code, perEur }) => ({ currency: code, per_eur: perEur }));
+  const shown = (list: EvaluatedRateSheet["evaluations"]) =>
+    list.map(({ code, perEur }) => ({ currency: code, per_eur: perEur }));
   return {
     date: day,
     source,

@@ -1,8 +1,8 @@
 import { type Fault, fault, invalidValue } from "../../../contract/faults.ts";
 import { NodeCreate, NodePatch } from "../../../contract/schemas/manage-nodes.ts";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
-import { isChatLike } from "../../../domain/catalogue/callable.ts";
-import { ownModelId } from "../../../domain/catalogue/node-rows.ts";
+import { isChatLike } from "../../../domain/catalogue/callability.ts";
+import { nodeModelId } from "../../../domain/catalogue/node-catalogue.ts";
 import { NODE_TOKEN_PREFIX, type WorkspaceNode } from "../../../domain/tenancy/node.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { pluralize } from "../../../kit/pluralize.ts";
@@ -55,7 +55,7 @@ function nodeView(room: ManageContext, node: WorkspaceNode) {
     mapping: node.mapping,
     served: models.map((model) => ({
       id: model.id,
-      model: ownModelId(node, model.id),
+      model: nodeModelId(node, model.id),
       mapped_to: mappedTo(model.id),
       surfaces: model.surfaces,
       context_tokens: model.context_tokens,

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { ProviderQuery } from "../../../contract/schemas/manage-providers.ts";
 import { AuditQuery } from "../../../contract/schemas/manage-records.ts";
-import { knownCountries, type Snapshot } from "../../../domain/catalogue/catalogue.ts";
+import { type CatalogueSnapshot, knownCountries } from "../../../domain/catalogue/catalogue.ts";
 import type { AuditFilter } from "../../../domain/record/audit.ts";
 import { settingsOf } from "../../../io/upstream/connections.ts";
 import type { OwnLayer } from "../../../io/upstream/own-keys.ts";
@@ -16,7 +16,7 @@ import { isoTime } from "../views.ts";
 import { ledgerCheck } from "./ledger-check.ts";
 import { liveChecks } from "./live-state-check.ts";
 
-function providerViews(snapshot: Snapshot, connections: PlatformConnections, own: OwnLayer | undefined) {
+function providerViews(snapshot: CatalogueSnapshot, connections: PlatformConnections, own: OwnLayer | undefined) {
   const models = new Map<string, Set<string>>();
   const endpoints = new Map<string, number>();
   for (const { provider, model } of snapshot.endpoints.values()) {
@@ -60,7 +60,7 @@ function ownChecks(deps: ManageDeps, books: Check): Check[] {
   ];
 }
 
-function catalogueCheck(snapshot: Snapshot): CheckResult {
+function catalogueCheck(snapshot: CatalogueSnapshot): CheckResult {
   const stale = [...snapshot.providers.values()].flatMap((one) => one.evidence).filter((evidence) => evidence.stale);
   const size = `${pluralize(snapshot.models.size, "model")} on ${pluralize(snapshot.endpoints.size, "endpoint")}`;
   const advice =
@@ -72,7 +72,7 @@ function catalogueCheck(snapshot: Snapshot): CheckResult {
 
 const CONNECT = "`gateway provider connect`, or PROVIDER_<SLUG>_API_KEY,";
 
-function providerCheck(snapshot: Snapshot, connections: PlatformConnections): CheckResult {
+function providerCheck(snapshot: CatalogueSnapshot, connections: PlatformConnections): CheckResult {
   const connected = [...snapshot.providers.keys()].filter((slug) => connections.credential(slug) !== undefined);
   const { unusable } = connections;
   const lost = unusable.length === 0 ? "" : `; stored, and of no use: ${unusable.join(", ")}; connect them again`;
@@ -82,7 +82,7 @@ function providerCheck(snapshot: Snapshot, connections: PlatformConnections): Ch
     const source = connections.sourceOf(slug);
     return source === null ? slug : `${slug} (${source})`;
   });
-  const advice = connections.anyReal ? "" : `; all of them are simulated: ${CONNECT} connects a real one`;
+  const advice = connections.hasRealProvider ? "" : `; all of them are simulated: ${CONNECT} connects a real one`;
   return { ok: true, detail: `connected: ${named.join(", ")}${advice}${lost}` };
 }
 

@@ -1,6 +1,6 @@
 import { fault, invalidValue } from "../../../contract/faults.ts";
 import { ProbeQuery, ProbeRun } from "../../../contract/schemas/manage-proofs.ts";
-import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot } from "../../../domain/catalogue/catalogue.ts";
 import type { Proof } from "../../../domain/catalogue/proofs.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
@@ -39,7 +39,7 @@ export function proofHandlers(room: ManageContext): Record<string, Handler> {
   };
 }
 
-function notProbeable(snapshot: Snapshot, id: string, surface: string | undefined) {
+function notProbeable(snapshot: CatalogueSnapshot, id: string, surface: string | undefined) {
   if (!snapshot.endpoints.has(id))
     return fault("not_found", {
       message: `There is no endpoint "${short(id)}": take one of the list (gateway proof list).`,
@@ -50,7 +50,7 @@ function notProbeable(snapshot: Snapshot, id: string, surface: string | undefine
   );
 }
 
-function proofView(proof: Proof, { endpoints }: Snapshot) {
+function proofView(proof: Proof, { endpoints }: CatalogueSnapshot) {
   const { id, endpoint, surface, result, reason, cause, audioMs } = proof;
   return {
     id,

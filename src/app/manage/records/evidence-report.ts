@@ -1,4 +1,4 @@
-import type { Snapshot } from "../../../domain/catalogue/catalogue.ts";
+import type { CatalogueSnapshot } from "../../../domain/catalogue/catalogue.ts";
 import { EvidenceFold, sumOf, type Tally } from "../../../domain/record/evidence.ts";
 import { excludedByPolicy, isPolicyRule, permitsModel } from "../../../domain/routing/policy.ts";
 import { OPEN_POLICY, type Policy, type PolicyVersion, tightenPolicy } from "../../../domain/tenancy/policy.ts";
@@ -53,7 +53,7 @@ function bySubject<T>(versions: readonly T[], subjectOf: (version: T) => string)
   return [...Map.groupBy(versions, subjectOf).values()];
 }
 
-function excludedView(snapshot: Snapshot, policy: Policy) {
+function excludedView(snapshot: CatalogueSnapshot, policy: Policy) {
   const rules = new Map<string, { endpoints: number; providers: Set<string> }>();
   for (const endpoint of snapshot.endpoints.values()) {
     const rule = permitsModel(endpoint.model, policy)

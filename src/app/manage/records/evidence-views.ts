@@ -1,5 +1,15 @@
-import { type Endpoint, knownCountries, type Provider, type Snapshot } from "../../../domain/catalogue/catalogue.ts";
-import { isNodeProvider, providerOf, providerRow, sovereigntyOf } from "../../../domain/catalogue/node-rows.ts";
+import {
+  type CatalogueSnapshot,
+  type Endpoint,
+  knownCountries,
+  type Provider,
+} from "../../../domain/catalogue/catalogue.ts";
+import {
+  buildNodeProvider,
+  isNodeProvider,
+  nodeProviderSlug,
+  nodeSovereignty,
+} from "../../../domain/catalogue/node-catalogue.ts";
 import { type Amounts, groupedBy, type Served } from "../../../domain/record/evidence.ts";
 import type { WorkspaceNode } from "../../../domain/tenancy/node.ts";
 import { formatNanos } from "../../../kit/money.ts";
@@ -33,7 +43,11 @@ export function servedView(row: Served, currency: string) {
 }
 
 /** Why each endpoint that served has the level it has, and where that was read. */
-export function endpointEvidence(snapshot: Snapshot, nodes: readonly WorkspaceNode[], served: readonly Served[]) {
+export function endpointEvidence(
+  snapshot: CatalogueSnapshot,
+  nodes: readonly WorkspaceNode[],
+  served: readonly Served[],
+) {
   const ids = [...new Set(served.map(({ endpoint }) => endpoint ?? ""))].toSorted();
   return ids.map((id) => {
     const levels = [...new Set(served.filter((row) => row.endpoint === id).map(({ level }) => level))];
@@ -49,13 +63,13 @@ export function endpointEvidence(snapshot: Snapshot, nodes: readonly WorkspaceNo
 /** A machine of the workspace's own: what is said of it is what the workspace declared, while it has the machine. */
 function nodeEvidence(nodes: readonly WorkspaceNode[], endpointId: string) {
   const own = { in_catalogue: false as const, own_node: true };
-  const node = nodes.find((one) => endpointId.startsWith(`${providerOf(one)}:`));
+  const node = nodes.find((one) => endpointId.startsWith(`${nodeProviderSlug(one)}:`));
   if (node === undefined) return own;
-  const provider = providerRow(node);
+  const provider = buildNodeProvider(node);
   const [{ id: region } = { id: "" }] = provider.regions;
   return {
     ...own,
-    ...sovereigntyFacts(provider, { provider: provider.slug, region, sovereignty: sovereigntyOf(node) }),
+    ...sovereigntyFacts(provider, { provider: provider.slug, region, sovereignty: nodeSovereignty(node) }),
   };
 }
 

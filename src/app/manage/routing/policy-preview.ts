@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { PolicyPreviewQuery } from "../../../contract/schemas/manage-policy.ts";
 import { PolicyPatch } from "../../../contract/schemas/manage-tenancy.ts";
-import { isChatLike, servesSurface } from "../../../domain/catalogue/callable.ts";
+import { isChatLike, servesSurface } from "../../../domain/catalogue/callability.ts";
 import { type Endpoint, knownCountries } from "../../../domain/catalogue/catalogue.ts";
 import { SURFACES, type Surface } from "../../../domain/record/record.ts";
 import {

@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from "kysely";
 import type { MarginStore } from "../../../domain/billing/margin.ts";
-import type { RateRow, RateStore } from "../../../domain/catalogue/rates.ts";
+import type { RateRow, RateStore } from "../../../domain/catalogue/exchange-rates.ts";
 import { cutPage, decodeCursor, pageSize } from "./page.ts";
 import type { Database } from "./schema.ts";
 

@@ -1,52 +1,52 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Mishap } from "./mishaps.ts";
-import type { Pace } from "./simulated.ts";
-import type { Delivery } from "./wire.ts";
+import type { InjectedFault } from "./fault-injection.ts";
+import type { ResponsePace } from "./provider-profiles.ts";
+import type { SimulatedResponse } from "./wire-format.ts";
 
 const WEB_PAGE = `<!doctype html>
 <html><head><title>Welcome</title></head><body><h1>It works!</h1><p>A page where an answer should be.</p></body></html>
 `;
 
-type Headers = Readonly<Record<string, string>>;
+type ResponseHeaders = Readonly<Record<string, string>>;
 
 /** Puts an answer on the wire at a provider's pace, and breaks it where a mishap says so. */
-export async function send(
+export async function sendResponse(
   response: ServerResponse,
-  headers: Headers,
-  delivery: Delivery,
-  usualPace: Pace,
-  mishap: Mishap | undefined,
+  headers: ResponseHeaders,
+  delivery: SimulatedResponse,
+  defaultPace: ResponsePace,
+  mishap: InjectedFault | undefined,
 ): Promise<void> {
-  const gone = new AbortController();
-  response.once("close", () => gone.abort());
-  const pace = mishap?.is === "slow" ? mishap.pace : usualPace;
-  const breaks = mishap?.is === "cut" || (delivery.is === "frames" && delivery.breaks === true);
-  const kind = breaks ? "half" : "all";
+  const disconnected = new AbortController();
+  response.once("close", () => disconnected.abort());
+  const pace = mishap?.is === "slow" ? mishap.pace : defaultPace;
+  const isCutShort = mishap?.is === "cut" || (delivery.is === "frames" && delivery.isCutShort === true);
+  const kind = isCutShort ? "half" : "all";
   try {
-    await sleep(pace.firstTokenMs, undefined, { signal: gone.signal });
+    await sleep(pace.firstTokenMs, undefined, { signal: disconnected.signal });
     if (mishap?.is === "garbage") {
       response.writeHead(200, { ...headers, "content-type": "text/html; charset=utf-8" });
       response.end(WEB_PAGE);
-    } else if (delivery.is === "whole") await sendWhole(response, headers, delivery, pace, kind, gone.signal);
-    else await sendFrames(response, headers, delivery, pace, kind, gone.signal);
+    } else if (delivery.is === "whole") await sendBody(response, headers, delivery, pace, kind, disconnected.signal);
+    else await sendFrames(response, headers, delivery, pace, kind, disconnected.signal);
   } catch (error) {
     // The caller hung up: there is nobody left to answer.
-    if (!gone.signal.aborted) throw error;
+    if (!disconnected.signal.aborted) throw error;
   }
 }
 
-async function sendWhole(
+async function sendBody(
   response: ServerResponse,
-  headers: Headers,
-  delivery: Extract<Delivery, { is: "whole" }>,
-  pace: Pace,
+  headers: ResponseHeaders,
+  delivery: Extract<SimulatedResponse, { is: "whole" }>,
+  pace: ResponsePace,
   kind: "all" | "half",
   gone: AbortSignal,
 ): Promise<void> {
   const body = Buffer.from(delivery.body);
-  await sleep(Math.min(delivery.tokens * pace.betweenTokensMs, pace.wholeMsMax), undefined, { signal: gone });
+  await sleep(Math.min(delivery.tokens * pace.betweenTokensMs, pace.bodyMsMax), undefined, { signal: gone });
   response.writeHead(200, {
     ...headers,
     "content-type": delivery.contentType,
@@ -58,9 +58,9 @@ async function sendWhole(
 
 async function sendFrames(
   response: ServerResponse,
-  headers: Headers,
-  delivery: Extract<Delivery, { is: "frames" }>,
-  pace: Pace,
+  headers: ResponseHeaders,
+  delivery: Extract<SimulatedResponse, { is: "frames" }>,
+  pace: ResponsePace,
   kind: "all" | "half",
   gone: AbortSignal,
 ): Promise<void> {

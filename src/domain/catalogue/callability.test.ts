@@ -8,39 +8,39 @@ import {
   sampleFiles,
 } from "../../../tests/support/small-catalogue.ts";
 import type { Surface } from "../record/record.ts";
-import { isPricedFor, servesSurface, usability } from "./callable.ts";
-import type { Connections, Price, Snapshot } from "./catalogue.ts";
+import { checkCallability, isPricedFor, servesSurface } from "./callability.ts";
+import type { CatalogueSnapshot, Price, ProviderConnections } from "./catalogue.ts";
 import { loadCatalogue } from "./load.ts";
-import type { Proven } from "./proofs.ts";
+import type { ProofLookup } from "./proofs.ts";
 
-async function load(files: Record<string, unknown>): Promise<Snapshot> {
+async function load(files: Record<string, unknown>): Promise<CatalogueSnapshot> {
   const loaded = await loadCatalogue(["cat"], NOON_MS, memoryFiles("cat", files));
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
   return loaded.snapshot;
 }
 
-const connected: Connections = {
-  anyReal: true,
+const connected: ProviderConnections = {
+  hasRealProvider: true,
   credential: () => ({ kind: "bearer", token: "t" }),
   baseUrl: (endpoint) => endpoint.baseUrl ?? undefined,
 };
-const disconnected: Connections = { ...connected, credential: () => undefined };
+const disconnected: ProviderConnections = { ...connected, credential: () => undefined };
 
 type Case = {
   readonly files?: Record<string, unknown>;
   readonly id?: string;
   readonly surface?: Surface;
-  readonly connections?: Connections;
+  readonly connections?: ProviderConnections;
   readonly walletCurrency?: string;
   readonly nowMs?: number;
-  readonly proofs?: Pick<Proven, "isProven">;
+  readonly proofs?: Pick<ProofLookup, "isProven">;
 };
 
 async function ask(given: Case) {
   const snapshot = await load(given.files ?? sampleFiles());
   const endpoint = snapshot.endpoints.get(given.id ?? "acme:fr:lab/writer");
   if (endpoint === undefined) throw new Error("no such endpoint");
-  return usability(endpoint, given.surface ?? "chat", {
+  return checkCallability(endpoint, given.surface ?? "chat", {
     snapshot,
     connections: given.connections ?? connected,
     proofs: given.proofs ?? ALL_PROVEN,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { count } from "./fields.ts";
+import { count } from "./field-schemas.ts";
 
 /** The wire formats that embeddings are asked in. */
 const EMBEDDING_INTERFACES = [
@@ -32,7 +32,7 @@ export const embeddingsEntry = z.strictObject({
 export type EmbeddingsEntry = z.infer<typeof embeddingsEntry>;
 
 /** How an endpoint is asked for embeddings. */
-export type EmbeddingFacts = {
+export type EmbeddingSupport = {
   readonly interface: (typeof EMBEDDING_INTERFACES)[number];
   readonly batchMax: number | null;
   readonly batchTokensMax: number | null;
@@ -42,7 +42,7 @@ export type EmbeddingFacts = {
   readonly normalize: boolean;
 };
 
-export function embeddingFactsOf(entry: EmbeddingsEntry): EmbeddingFacts {
+export function compileEmbeddingSupport(entry: EmbeddingsEntry): EmbeddingSupport {
   return {
     interface: entry.interface,
     batchMax: entry.batch_max ?? null,

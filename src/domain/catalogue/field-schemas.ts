@@ -20,14 +20,14 @@ export const level = z.enum([...LEVELS, "UNCLASSIFIED"]);
 export const yesNo = z.enum(["yes", "no", "unknown"]);
 export const count = z.int("must be a whole number").positive("must be above zero");
 
-const priceWords = "must be a price: a number or a decimal string, zero or more";
+const PRICE_MESSAGE = "must be a price: a number or a decimal string, zero or more";
 /** A number, or a string where more digits are needed than a JSON number keeps. */
 export const amount = z.union(
-  [z.number().nonnegative(priceWords), z.string().regex(/^\d{1,15}(\.\d{1,18})?$/, priceWords)],
-  priceWords,
+  [z.number().nonnegative(PRICE_MESSAGE), z.string().regex(/^\d{1,15}(\.\d{1,18})?$/, PRICE_MESSAGE)],
+  PRICE_MESSAGE,
 );
 
-export const tokenFigures = {
+export const tokenPriceFields = {
   input_per_1m_tokens: amount.optional(),
   output_per_1m_tokens: amount.optional(),
   cached_read_per_1m_tokens: amount.optional(),
@@ -37,14 +37,14 @@ export const tokenFigures = {
   audio_input_per_1m_tokens: amount.optional(),
   audio_output_per_1m_tokens: amount.optional(),
 };
-export const figures = {
-  ...tokenFigures,
+export const priceFields = {
+  ...tokenPriceFields,
   per_1m_characters: amount.optional(),
   per_minute_audio: amount.optional(),
   per_image: amount.optional(),
   per_request: amount.optional(),
 };
-export const PRICE_FIGURES = [
+export const PRICE_FIELDS = [
   "input_per_1m_tokens",
   "output_per_1m_tokens",
   "cached_read_per_1m_tokens",
@@ -57,4 +57,4 @@ export const PRICE_FIGURES = [
   "per_minute_audio",
   "per_image",
   "per_request",
-] as const satisfies readonly (keyof typeof figures)[];
+] as const satisfies readonly (keyof typeof priceFields)[];

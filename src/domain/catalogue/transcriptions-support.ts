@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { TRANSCRIPTION_PARAMETERS, type TranscriptionParameter } from "../../language/transcriptions/call.ts";
-import { count } from "./fields.ts";
+import { count } from "./field-schemas.ts";
 
 const TRANSCRIPTION_INTERFACES = ["openai", "mistral"] as const;
 
@@ -20,7 +20,7 @@ export const transcriptionsEntry = z.strictObject({
 export type TranscriptionsEntry = z.infer<typeof transcriptionsEntry>;
 
 /** How an endpoint is asked for a transcript. */
-export type TranscriptionFacts = {
+export type TranscriptionSupport = {
   readonly interface: (typeof TRANSCRIPTION_INTERFACES)[number];
   readonly segments: boolean;
   readonly words: boolean;
@@ -30,7 +30,7 @@ export type TranscriptionFacts = {
   readonly maxBytes: number | null;
 };
 
-export function transcriptionFactsOf(entry: TranscriptionsEntry): TranscriptionFacts {
+export function compileTranscriptionSupport(entry: TranscriptionsEntry): TranscriptionSupport {
   return {
     interface: entry.interface,
     segments: entry.segments ?? false,

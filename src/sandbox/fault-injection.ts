@@ -1,8 +1,8 @@
-import { MISDEED_MODELS } from "./misdeeds.ts";
-import type { Pace, SandboxSlug } from "./simulated.ts";
+import { DECISION_FAULT_MODELS } from "./misdeeds.ts";
+import type { ResponsePace, SandboxSlug } from "./provider-profiles.ts";
 
 /** What goes wrong on purpose. Only the model asked for decides it, never the content of a request. */
-export type Mishap =
+export type InjectedFault =
   | {
       readonly is: "status";
       readonly status: number;
@@ -13,18 +13,18 @@ export type Mishap =
   | { readonly is: "cut" }
   /** 200 and a web page, as a misconfigured proxy in front of a provider answers. */
   | { readonly is: "garbage" }
-  | { readonly is: "slow"; readonly pace: Pace };
+  | { readonly is: "slow"; readonly pace: ResponsePace };
 
-type Script = (provider: SandboxSlug) => Mishap | undefined;
+type FaultScript = (provider: SandboxSlug) => InjectedFault | undefined;
 
-const overloaded: Mishap = {
+const overloadedFault: InjectedFault = {
   is: "status",
   status: 503,
   message: "The simulated provider is overloaded on purpose.",
   retryAfterSeconds: null,
 };
 
-const SCRIPTS: ReadonlyMap<string, Script> = new Map<string, Script>([
+const FAULTS_BY_MODEL: ReadonlyMap<string, FaultScript> = new Map<string, FaultScript>([
   [
     "sandbox/fail-500",
     () => ({
@@ -45,13 +45,13 @@ const SCRIPTS: ReadonlyMap<string, Script> = new Map<string, Script>([
   ],
   ["sandbox/cut", () => ({ is: "cut" })],
   ["sandbox/garbage", () => ({ is: "garbage" })],
-  ["sandbox/slow", () => ({ is: "slow", pace: { firstTokenMs: 1500, betweenTokensMs: 150, wholeMsMax: 5000 } })],
-  ["sandbox/fail-over", (provider) => (provider === "sandbox-us" ? overloaded : undefined)],
+  ["sandbox/slow", () => ({ is: "slow", pace: { firstTokenMs: 1500, betweenTokensMs: 150, bodyMsMax: 5000 } })],
+  ["sandbox/fail-over", (provider) => (provider === "sandbox-us" ? overloadedFault : undefined)],
 ]);
 
 /** Callable but listed nowhere; every provider has all of them. */
-export const MISHAP_MODELS: readonly string[] = [...SCRIPTS.keys(), ...MISDEED_MODELS];
+export const FAULT_MODELS: readonly string[] = [...FAULTS_BY_MODEL.keys(), ...DECISION_FAULT_MODELS];
 
-export function mishapOf(provider: SandboxSlug, model: string): Mishap | undefined {
-  return SCRIPTS.get(model)?.(provider);
+export function injectedFaultFor(provider: SandboxSlug, model: string): InjectedFault | undefined {
+  return FAULTS_BY_MODEL.get(model)?.(provider);
 }

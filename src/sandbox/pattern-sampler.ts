@@ -1,12 +1,12 @@
 /** A pattern outside the subset that is simulated; the message names what was met. */
-export class PatternProblem extends Error {}
+export class UnsupportedPatternError extends Error {}
 
-const OUTPUT_MAX = 4096;
+const OUTPUT_MAX_CHARS = 4096;
 const NESTING_MAX = 32;
 
-type Range = readonly [from: string, to: string];
+type CharacterRange = readonly [from: string, to: string];
 
-const CLASSES: Readonly<Record<string, readonly Range[]>> = {
+const CLASSES: Readonly<Record<string, readonly CharacterRange[]>> = {
   d: [["0", "9"]],
   w: [
     ["a", "z"],
@@ -23,20 +23,20 @@ const CLASSES: Readonly<Record<string, readonly Range[]>> = {
 };
 const CONTROLS: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", f: "\f", v: "\v", "0": "\0" };
 /** Tried in turn for a class that says what is not allowed. */
-const COMMON = ["a", "A", "0", "_", "-", " ", ".", "!", "~", "é", "中"];
+const FALLBACK_CHARACTERS = ["a", "A", "0", "_", "-", " ", ".", "!", "~", "é", "中"];
 
 /**
  * A shortest-way string for a regular expression: first alternative, fewest repetitions. The expression itself is never
  * run, because it comes from outside and may be built to take for ever.
  */
-export function stringFor(pattern: string): string {
-  const reader = new Reader(pattern);
+export function sampleForPattern(pattern: string): string {
+  const reader = new PatternReader(pattern);
   const text = reader.alternatives(0);
-  if (!reader.done) throw new PatternProblem("an unbalanced parenthesis");
+  if (!reader.isDone) throw new UnsupportedPatternError("an unbalanced parenthesis");
   return text;
 }
 
-class Reader {
+class PatternReader {
   readonly #characters: readonly string[];
   #at = 0;
 
@@ -44,12 +44,12 @@ class Reader {
     this.#characters = [...pattern];
   }
 
-  get done(): boolean {
+  get isDone(): boolean {
     return this.#at >= this.#characters.length;
   }
 
   alternatives(depth: number): string {
-    if (depth > NESTING_MAX) throw new PatternProblem("too many nested groups");
+    if (depth > NESTING_MAX) throw new UnsupportedPatternError("too many nested groups");
     const first = this.#sequence(depth);
     while (this.#take("|")) this.#sequence(depth);
     return first;
@@ -57,11 +57,11 @@ class Reader {
 
   #sequence(depth: number): string {
     let text = "";
-    while (!this.done && this.#peek() !== "|" && this.#peek() !== ")") {
+    while (!this.isDone && this.#peek() !== "|" && this.#peek() !== ")") {
       const atom = this.#atom(depth);
       const times = this.#repetitions();
-      if (times > OUTPUT_MAX || text.length + atom.length * times > OUTPUT_MAX)
-        throw new PatternProblem("a very long repetition");
+      if (times > OUTPUT_MAX_CHARS || text.length + atom.length * times > OUTPUT_MAX_CHARS)
+        throw new UnsupportedPatternError("a very long repetition");
       text += atom.repeat(times);
     }
     return text;
@@ -80,12 +80,12 @@ class Reader {
   #group(depth: number): string {
     if (this.#take("?")) {
       if (this.#take("<")) {
-        if (this.#peek() === "=" || this.#peek() === "!") throw new PatternProblem("a look-around");
+        if (this.#peek() === "=" || this.#peek() === "!") throw new UnsupportedPatternError("a look-around");
         while (this.#next() !== ">");
-      } else if (!this.#take(":")) throw new PatternProblem("a look-around");
+      } else if (!this.#take(":")) throw new UnsupportedPatternError("a look-around");
     }
     const text = this.alternatives(depth + 1);
-    if (!this.#take(")")) throw new PatternProblem("an unbalanced parenthesis");
+    if (!this.#take(")")) throw new UnsupportedPatternError("an unbalanced parenthesis");
     return text;
   }
 
@@ -94,62 +94,62 @@ class Reader {
     if (name === "b" || name === "B") return "";
     const ranges = this.#escapedRanges(name);
     const first = ranges[0];
-    if (first === undefined) throw new PatternProblem(`\\${name}`);
+    if (first === undefined) throw new UnsupportedPatternError(`\\${name}`);
     return first[0];
   }
 
-  #escapedRanges(name: string): readonly Range[] {
+  #escapedRanges(name: string): readonly CharacterRange[] {
     const known = CLASSES[name];
     if (known !== undefined) return known;
     const inverse = CLASSES[name.toLowerCase()];
-    if (inverse !== undefined && name !== name.toLowerCase()) return [outside(inverse)];
+    if (inverse !== undefined && name !== name.toLowerCase()) return [firstOutside(inverse)];
     const control = CONTROLS[name];
     if (control !== undefined) return [[control, control]];
     if (name === "x" || name === "u") return [this.#codePoint(name === "x" ? 2 : 4)];
     if (name === "p") return [this.#property()];
-    if (/[A-Za-z0-9]/.test(name)) throw new PatternProblem(`\\${name}`);
+    if (/[A-Za-z0-9]/.test(name)) throw new UnsupportedPatternError(`\\${name}`);
     return [[name, name]];
   }
 
-  #codePoint(digits: number): Range {
+  #codePoint(digits: number): CharacterRange {
     let hex = "";
     for (let count = 0; count < digits; count += 1) hex += this.#next();
-    if (!/^[0-9a-fA-F]+$/.test(hex)) throw new PatternProblem("an unusual escape");
+    if (!/^[0-9a-fA-F]+$/.test(hex)) throw new UnsupportedPatternError("an unusual escape");
     const character = String.fromCharCode(Number.parseInt(hex, 16));
     return [character, character];
   }
 
-  #property(): Range {
-    if (!this.#take("{")) throw new PatternProblem("\\p");
+  #property(): CharacterRange {
+    if (!this.#take("{")) throw new UnsupportedPatternError("\\p");
     let name = "";
     while (this.#peek() !== "}") name += this.#next();
     this.#next();
     if (name === "L" || name === "Ll" || name === "Letter") return ["a", "z"];
     if (name === "Lu") return ["A", "Z"];
     if (name === "N" || name === "Nd") return ["0", "9"];
-    throw new PatternProblem(`\\p{${name.slice(0, 32)}}`);
+    throw new UnsupportedPatternError(`\\p{${name.slice(0, 32)}}`);
   }
 
   #class(): string {
     const negated = this.#take("^");
-    const ranges: Range[] = [];
+    const ranges: CharacterRange[] = [];
     while (this.#peek() !== "]") {
       const from = this.#member();
       const single = from.length === 1 ? from[0] : undefined;
       if (single !== undefined && this.#peek() === "-" && this.#characters[this.#at + 1] !== "]") {
         this.#next();
         const to = this.#member()[0];
-        if (to === undefined) throw new PatternProblem("an unusual class");
+        if (to === undefined) throw new UnsupportedPatternError("an unusual class");
         ranges.push([single[0], to[1]]);
       } else ranges.push(...from);
     }
     this.#next();
-    const first = negated ? outside(ranges) : ranges[0];
-    if (first === undefined) throw new PatternProblem("an empty class");
+    const first = negated ? firstOutside(ranges) : ranges[0];
+    if (first === undefined) throw new UnsupportedPatternError("an empty class");
     return first[0];
   }
 
-  #member(): readonly Range[] {
+  #member(): readonly CharacterRange[] {
     const character = this.#next();
     if (character !== "\\") return [[character, character]];
     const name = this.#next();
@@ -172,7 +172,7 @@ class Reader {
 
   #peek(): string {
     const character = this.#characters[this.#at];
-    if (character === undefined) throw new PatternProblem("an unfinished expression");
+    if (character === undefined) throw new UnsupportedPatternError("an unfinished expression");
     return character;
   }
 
@@ -189,8 +189,10 @@ class Reader {
   }
 }
 
-function outside(ranges: readonly Range[]): Range {
-  const found = COMMON.find((character) => !ranges.some(([from, to]) => from <= character && character <= to));
-  if (found === undefined) throw new PatternProblem("a class that leaves little");
+function firstOutside(ranges: readonly CharacterRange[]): CharacterRange {
+  const found = FALLBACK_CHARACTERS.find(
+    (character) => !ranges.some(([from, to]) => from <= character && character <= to),
+  );
+  if (found === undefined) throw new UnsupportedPatternError("a class that leaves little");
   return [found, found];
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { count, text } from "./fields.ts";
+import { count, text } from "./field-schemas.ts";
 
 /** The formats that callers can ask for. */
 export const AUDIO_FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm"] as const;
@@ -22,7 +22,7 @@ export const speechEntry = z.strictObject({
 });
 
 /** How an endpoint is asked for speech. */
-export type SpeechFacts = {
+export type SpeechSupport = {
   readonly interface: (typeof SPEECH_INTERFACES)[number];
   readonly formats: readonly AudioFormat[];
   readonly speed: boolean;
@@ -34,7 +34,7 @@ export type SpeechFacts = {
   readonly voices: readonly string[];
 };
 
-export function speechFactsOf(entry: z.infer<typeof speechEntry>): SpeechFacts {
+export function compileSpeechSupport(entry: z.infer<typeof speechEntry>): SpeechSupport {
   return {
     interface: entry.interface,
     formats: entry.formats,

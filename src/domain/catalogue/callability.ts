@@ -1,19 +1,19 @@
 import type { Surface } from "../record/record.ts";
-import { type Connections, type Endpoint, type Price, priceAt, type Snapshot } from "./catalogue.ts";
-import { needsProof, type Proven } from "./proofs.ts";
+import { type CatalogueSnapshot, type Endpoint, type Price, type ProviderConnections, priceAt } from "./catalogue.ts";
+import { needsProof, type ProofLookup } from "./proofs.ts";
 
-export type CallContext = {
-  readonly snapshot: Pick<Snapshot, "currencies">;
-  readonly connections: Connections;
-  readonly proofs: Pick<Proven, "isProven">;
+export type CallabilityContext = {
+  readonly snapshot: Pick<CatalogueSnapshot, "currencies">;
+  readonly connections: ProviderConnections;
+  readonly proofs: Pick<ProofLookup, "isProven">;
   readonly walletCurrency: string;
   readonly nowMs: number;
 };
 
 /** The endpoint can be sent to now, at this address and for this price. */
-export type Callable = { readonly is: "callable"; readonly price: Price; readonly baseUrl: string };
+export type CallableEndpoint = { readonly is: "callable"; readonly price: Price; readonly baseUrl: string };
 
-export type Obstacle =
+export type UncallableReason =
   | "retired"
   | "surface_not_served"
   | "no_dialect"
@@ -25,9 +25,13 @@ export type Obstacle =
   | "not_proven";
 
 /** `reason` is a clause for people, without a full stop and without anything secret. */
-export type NotCallable = { readonly is: "not_callable"; readonly why: Obstacle; readonly reason: string };
+export type UncallableEndpoint = {
+  readonly is: "not_callable";
+  readonly why: UncallableReason;
+  readonly reason: string;
+};
 
-export type Usability = Callable | NotCallable;
+export type Callability = CallableEndpoint | UncallableEndpoint;
 
 /** Whether an endpoint (or a model) that lists these surfaces answers on one: messages and responses ride on chat. */
 export function servesSurface(surfaces: readonly Surface[], surface: Surface): boolean {
@@ -39,26 +43,30 @@ export function isChatLike(surface: Surface): boolean {
 }
 
 /** Callable, or the first thing that stands in the way. */
-export function usability(endpoint: Endpoint, surface: Surface, context: CallContext): Usability {
+export function checkCallability(endpoint: Endpoint, surface: Surface, context: CallabilityContext): Callability {
   const { id, provider } = endpoint;
-  if (endpoint.status === "retired") return no("retired", `${id} is retired`);
-  if (!servesSurface(endpoint.surfaces, surface)) return no("surface_not_served", `${id} does not serve ${surface}`);
+  if (endpoint.status === "retired") return uncallable("retired", `${id} is retired`);
+  if (!servesSurface(endpoint.surfaces, surface))
+    return uncallable("surface_not_served", `${id} does not serve ${surface}`);
   if (isChatLike(surface) && endpoint.dialects.length === 0 && !endpoint.responsesApi)
-    return no("no_dialect", `${id} speaks no dialect the gateway knows`);
+    return uncallable("no_dialect", `${id} speaks no dialect the gateway knows`);
   if (!hasInterface(endpoint, surface))
-    return no("no_interface", `${id} has no interface for ${surface} that is known here`);
+    return uncallable("no_interface", `${id} has no interface for ${surface} that is known here`);
   if (context.connections.credential(provider) === undefined)
-    return no("not_connected", `provider ${provider} is not connected`);
+    return uncallable("not_connected", `provider ${provider} is not connected`);
   const baseUrl = context.connections.baseUrl(endpoint);
   if (baseUrl === undefined || baseUrl.includes("{"))
-    return no("no_base_url", `the address of provider ${provider} (${endpoint.region}) is not known`);
+    return uncallable("no_base_url", `the address of provider ${provider} (${endpoint.region}) is not known`);
   const price = priceAt(endpoint, context.nowMs);
   if (price === undefined || !isPricedFor(price, surface))
-    return no("no_price", `the price of ${id} on ${surface} is not known`);
-  if (!hasRate(context, price.currency))
-    return no("no_exchange_rate", `there is no exchange rate from ${price.currency} to ${context.walletCurrency}`);
+    return uncallable("no_price", `the price of ${id} on ${surface} is not known`);
+  if (!hasExchangeRate(context, price.currency))
+    return uncallable(
+      "no_exchange_rate",
+      `there is no exchange rate from ${price.currency} to ${context.walletCurrency}`,
+    );
   if (needsProof(surface) && !context.proofs.isProven(endpoint, surface, context.nowMs))
-    return no(
+    return uncallable(
       "not_proven",
       `${id} is not proven to answer on ${surface} (the operator proves it with \`gateway probe --endpoint ${id}\`)`,
     );
@@ -79,11 +87,11 @@ function hasInterface(endpoint: Endpoint, surface: Surface): boolean {
   }
 }
 
-function no(why: Obstacle, reason: string): NotCallable {
+function uncallable(why: UncallableReason, reason: string): UncallableEndpoint {
   return { is: "not_callable", why, reason };
 }
 
-function hasRate({ snapshot, walletCurrency }: CallContext, currency: string): boolean {
+function hasExchangeRate({ snapshot, walletCurrency }: CallabilityContext, currency: string): boolean {
   return currency === walletCurrency || (snapshot.currencies.has(currency) && snapshot.currencies.has(walletCurrency));
 }
 

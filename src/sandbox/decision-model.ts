@@ -1,12 +1,12 @@
 import { inflateSync } from "node:zlib";
 
 /** What a question is about: the words of the state, and the colour of the first picture where there is one. */
-export type Scene = { readonly state: string; readonly colour: Colour | null };
+export type DecisionContext = { readonly state: string; readonly imageColour: ImageColour | null };
 
-export type Colour = "red" | "green" | "blue";
+export type ImageColour = "red" | "green" | "blue";
 
 /** Words that say nothing of what a question is about. */
-const FILLERS: ReadonlySet<string> = new Set(
+const STOP_WORDS: ReadonlySet<string> = new Set(
   "a an and are at be by does do for from has have in is it its of or that the this to was were what which with".split(
     " ",
   ),
@@ -26,36 +26,37 @@ const OPPOSITES: ReadonlyMap<string, string> = new Map(
   ]),
 );
 
-const COLOURS: readonly Colour[] = ["red", "green", "blue"];
-const SURE = 0.97;
+const COLOURS: readonly ImageColour[] = ["red", "green", "blue"];
+const HIGH_PROBABILITY = 0.97;
 
 function wordsIn(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
 /** The probability of yes: a word and its opposite decide, else how much of the question stands in the state. */
-export function yesTo(question: string, { state, colour }: Scene): number {
+export function yesProbability(question: string, { state, imageColour }: DecisionContext): number {
   const asked = wordsIn(question);
   const said = new Set(wordsIn(state));
   const wanted = COLOURS.find((name) => asked.includes(name));
-  if (colour !== null && wanted !== undefined) return wanted === colour ? SURE : 1 - SURE;
+  if (imageColour !== null && wanted !== undefined)
+    return wanted === imageColour ? HIGH_PROBABILITY : 1 - HIGH_PROBABILITY;
   for (const word of asked) {
     const opposite = OPPOSITES.get(word);
     if (opposite === undefined || said.has(word) === said.has(opposite)) continue;
-    return said.has(word) ? SURE : 1 - SURE;
+    return said.has(word) ? HIGH_PROBABILITY : 1 - HIGH_PROBABILITY;
   }
-  const telling = asked.filter((word) => !FILLERS.has(word));
+  const telling = asked.filter((word) => !STOP_WORDS.has(word));
   const share = telling.length === 0 ? 0.5 : telling.filter((word) => said.has(word)).length / telling.length;
   const isDenied = said.has("not") || said.has("never");
-  const likely = 1 - SURE + (2 * SURE - 1) * share;
+  const likely = 1 - HIGH_PROBABILITY + (2 * HIGH_PROBABILITY - 1) * share;
   return isDenied ? 1 - likely : likely;
 }
 
 /** How likely each of several texts is: by how many of its words stand in the state. */
-export function shareAmong(texts: readonly string[], { state }: Scene): number[] {
+export function optionProbabilities(texts: readonly string[], { state }: DecisionContext): number[] {
   const said = new Set(wordsIn(state));
   const weights = texts.map((text, place) => {
-    const found = new Set(wordsIn(text).filter((word) => !FILLERS.has(word) && said.has(word))).size;
+    const found = new Set(wordsIn(text).filter((word) => !STOP_WORDS.has(word) && said.has(word))).size;
     // Never quite the same, so that the same question always has the same first choice.
     return (1 + 4 * found) ** 2 + ((place * 7) % 5) / 100;
   });
@@ -63,12 +64,12 @@ export function shareAmong(texts: readonly string[], { state }: Scene): number[]
   return weights.map((weight) => weight / total);
 }
 
-export function rounded(value: number, decimals: number): number {
+export function roundTo(value: number, decimals: number): number {
   return Number(value.toFixed(decimals));
 }
 
 /** What a picture of a data URL is mostly of, by its first pixel; null where it cannot be seen. */
-export function colourOf(url: string): Colour | null {
+export function imageColourOf(url: string): ImageColour | null {
   const base64 = /^data:image\/png;base64,(.*)$/s.exec(url)?.[1];
   if (base64 === undefined) return null;
   const pixel = firstPixel(Buffer.from(base64, "base64"));

@@ -1,10 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { memoryFiles, NOON_MS, sampleFiles } from "../../../tests/support/small-catalogue.ts";
 import { formatDecimal } from "../../kit/money.ts";
-import type { Snapshot } from "./catalogue.ts";
-import { readEcbRates } from "./ecb-rates.ts";
+import type { CatalogueSnapshot } from "./catalogue.ts";
+import { parseEcbRates } from "./ecb-rates.ts";
+import {
+  evaluateRates,
+  newerCatalogueRates,
+  type RateEvaluationOptions,
+  RateRegistry,
+  type RateRow,
+  rateAt,
+  staleRates,
+} from "./exchange-rates.ts";
 import { loadCatalogue } from "./load.ts";
-import { type Judging, judgeRates, RateBook, type RateRow, rateAt, seedRates, staleRates } from "./rates.ts";
 
 const CURRENCIES = [
   ["EUR", 1],
@@ -20,7 +28,7 @@ const CURRENCIES = [
   rate_source: "the file",
 }));
 
-async function catalogue(): Promise<Snapshot> {
+async function catalogue(): Promise<CatalogueSnapshot> {
   const files = memoryFiles("cat", { ...sampleFiles(), "currencies.json": { currencies: CURRENCIES } });
   const loaded = await loadCatalogue(["cat"], NOON_MS, files);
   if ("problems" in loaded) throw new Error(JSON.stringify(loaded.problems));
@@ -36,12 +44,16 @@ const row = (code: string, perEur: string, day: string): RateRow => ({
   recordedAtMs: 1,
 });
 
-const JUDGING: Judging = { today: "2026-02-01", jumps: "refused" };
+const JUDGING: RateEvaluationOptions = { today: "2026-02-01", jumps: "refused" };
 
 describe("what becomes of a rate that is offered", () => {
-  const judged = async (rates: Record<string, string>, more: Partial<Judging> = {}, day = "2026-01-20") => {
+  const judged = async (
+    rates: Record<string, string>,
+    more: Partial<RateEvaluationOptions> = {},
+    day = "2026-01-20",
+  ) => {
     const { currencies } = await catalogue();
-    return judgeRates({ day, source: "a test", rates }, currencies, { ...JUDGING, ...more });
+    return evaluateRates({ day, source: "a test", rates }, currencies, { ...JUDGING, ...more });
   };
 
   test("BILL-06 a rate that moved a little is taken", async () => {
@@ -94,11 +106,11 @@ test("BILL-06 the rate that held at a moment is the last before it; of younger o
 describe("the rates in force", () => {
   test("BILL-06 new rates make a new snapshot in one step, and the old one stays as it was", async () => {
     const base = await catalogue();
-    const book = new RateBook(base);
+    const book = new RateRegistry(base);
     expect(book.snapshot).toBe(base);
-    book.put([row("USD", "1.2", "2026-01-20"), row("XTS", "3", "2026-01-20"), row("EUR", "2", "2026-01-20")]);
+    book.apply([row("USD", "1.2", "2026-01-20"), row("XTS", "3", "2026-01-20"), row("EUR", "2", "2026-01-20")]);
     const after = book.snapshot;
-    const shown = (snapshot: Snapshot) =>
+    const shown = (snapshot: CatalogueSnapshot) =>
       [...snapshot.currencies.values()].map((c) => [c.code, formatDecimal(c.perEur)]);
     expect(shown(after)).toEqual([
       ["EUR", "1"],
@@ -114,12 +126,12 @@ describe("the rates in force", () => {
 
   test("BILL-06 a newer rate in the catalogue's files wins over an older one in the store", async () => {
     const base = await catalogue();
-    const book = new RateBook(base);
-    book.put([row("USD", "1.2", "2026-01-09")]);
+    const book = new RateRegistry(base);
+    book.apply([row("USD", "1.2", "2026-01-09")]);
     expect(book.snapshot).toBe(base);
-    expect(seedRates(base, [row("USD", "1.2", "2026-01-09"), row("HUF", "400.5", "2026-01-10")])).toMatchObject([
-      { code: "USD" },
-    ]);
+    expect(
+      newerCatalogueRates(base, [row("USD", "1.2", "2026-01-09"), row("HUF", "400.5", "2026-01-10")]),
+    ).toMatchObject([{ code: "USD" }]);
   });
 
   test("BILL-06 a rate is stale once its day is further back than allowed", async () => {
@@ -140,7 +152,7 @@ describe("the ECB's daily file", () => {
 
   test("BILL-06 its day and its rates are read, in either kind of quotes", () => {
     const cubes = `<Cube time='2026-11-13'><Cube currency='USD' rate='1.1604'/><Cube rate="395.10" currency="HUF" /></Cube>`;
-    expect(readEcbRates(file(cubes))).toEqual({
+    expect(parseEcbRates(file(cubes))).toEqual({
       day: "2026-11-13",
       source: "ECB euro foreign exchange reference rates",
       rates: { USD: "1.1604", HUF: "395.10" },
@@ -152,7 +164,7 @@ describe("the ECB's daily file", () => {
     const newer =
       "<Cube time='2026-11-13'><!-- <Cube currency='HUF' rate='1'/> --><Cube currency='USD' rate='1.2'/></Cube>";
     for (const cubes of [older + newer, newer + older])
-      expect(readEcbRates(file(cubes))).toMatchObject({ day: "2026-11-13", rates: { USD: "1.2" } });
+      expect(parseEcbRates(file(cubes))).toMatchObject({ day: "2026-11-13", rates: { USD: "1.2" } });
   });
 
   test("BILL-06 what is not that file is refused whole", () => {
@@ -170,6 +182,6 @@ describe("the ECB's daily file", () => {
       file("<Cube time='2026-11-13'><Cube currency='USD' rate='1'/><Cube currency='USD' rate='2'/></Cube>"),
       `<!DOCTYPE x [<!ENTITY a "b">]>${file("<Cube time='2026-11-13'><Cube currency='USD' rate='1'/></Cube>")}`,
     ];
-    for (const text of bad) expect(readEcbRates(text), text).toHaveProperty("problem");
+    for (const text of bad) expect(parseEcbRates(text), text).toHaveProperty("problem");
   });
 });

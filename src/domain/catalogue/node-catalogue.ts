@@ -1,19 +1,19 @@
 import type { Decimal } from "../../kit/money.ts";
 import type { AnnouncedModel, WorkspaceNode } from "../tenancy/node.ts";
 import type { Endpoint, Model, Price, Provider, Region, Sovereignty } from "./catalogue.ts";
-import type { EmbeddingFacts } from "./facts-embeddings.ts";
+import type { EmbeddingSupport } from "./embeddings-support.ts";
 
 /** Rows of a node beside those of the catalogue: what it serves is called, judged and recorded like anything else. */
-export type NodeRows = {
+export type NodeCatalogue = {
   readonly provider: Provider;
   readonly models: readonly Model[];
   readonly endpoints: readonly Endpoint[];
 };
 
 /** A workspace's own machine stands above every floor that the workspace can set for others. */
-const OWN_LEVEL = "L4";
-const OWN_REASON = "the workspace's own machine";
-const REGION = "own";
+const NODE_LEVEL = "L4";
+const NODE_LEVEL_REASON = "the workspace's own machine";
+const NODE_REGION = "own";
 
 /** The first part of the ids of their models. */
 export const NODE_CREATOR = "node";
@@ -21,31 +21,31 @@ const PROVIDER_PREFIX = "node-";
 
 /** Whether a provider is a node of some workspace: the catalogue has none that is called so. */
 export const isNodeProvider = (slug: string): boolean => slug.startsWith(PROVIDER_PREFIX);
-export const providerOf = (node: Pick<WorkspaceNode, "name">): string => `${PROVIDER_PREFIX}${node.name}`;
-export const ownModelId = (node: Pick<WorkspaceNode, "name">, localId: string): string =>
+export const nodeProviderSlug = (node: Pick<WorkspaceNode, "name">): string => `${PROVIDER_PREFIX}${node.name}`;
+export const nodeModelId = (node: Pick<WorkspaceNode, "name">, localId: string): string =>
   `${NODE_CREATOR}/${node.name}/${localId}`;
 
 /** `catalogue` finds the models that local ones are mapped to; a mapping to one that is not there has no effect. */
-export function nodeRows(
+export function buildNodeCatalogue(
   node: WorkspaceNode,
   served: readonly AnnouncedModel[],
   catalogue: (modelId: string) => Model | undefined,
-): NodeRows {
+): NodeCatalogue {
   const models: Model[] = [];
   const endpoints: Endpoint[] = [];
   for (const local of served) {
-    const own = modelRow(node, local);
+    const own = buildModel(node, local);
     models.push(own);
-    endpoints.push(endpointRow(node, local, own.id));
+    endpoints.push(buildEndpoint(node, local, own.id));
     const mapped = Object.hasOwn(node.mapping, local.id) ? catalogue(node.mapping[local.id] ?? "") : undefined;
-    if (mapped !== undefined) endpoints.push(endpointRow(node, local, mapped.id));
+    if (mapped !== undefined) endpoints.push(buildEndpoint(node, local, mapped.id));
   }
-  return { provider: providerRow(node), models, endpoints };
+  return { provider: buildNodeProvider(node), models, endpoints };
 }
 
-function modelRow(node: WorkspaceNode, local: AnnouncedModel): Model {
+function buildModel(node: WorkspaceNode, local: AnnouncedModel): Model {
   return {
-    id: ownModelId(node, local.id),
+    id: nodeModelId(node, local.id),
     name: local.id,
     creator: NODE_CREATOR,
     family: NODE_CREATOR,
@@ -68,21 +68,21 @@ function modelRow(node: WorkspaceNode, local: AnnouncedModel): Model {
   };
 }
 
-function endpointRow(node: WorkspaceNode, local: AnnouncedModel, model: string): Endpoint {
-  const provider = providerOf(node);
+function buildEndpoint(node: WorkspaceNode, local: AnnouncedModel, model: string): Endpoint {
+  const provider = nodeProviderSlug(node);
   return {
-    id: `${provider}:${REGION}:${model}`,
+    id: `${provider}:${NODE_REGION}:${model}`,
     model,
     provider,
-    region: REGION,
+    region: NODE_REGION,
     upstreamModel: local.id,
     baseUrl: `tunnel://${node.id}/v1`,
     dialects: ["D1"],
     responsesApi: false,
     surfaces: local.surfaces,
     status: "active",
-    sovereignty: sovereigntyOf(node),
-    prices: [FREE],
+    sovereignty: nodeSovereignty(node),
+    prices: [FREE_PRICE],
     limits: {
       contextTokens: local.contextTokens,
       maxInputTokens: null,
@@ -105,7 +105,7 @@ function endpointRow(node: WorkspaceNode, local: AnnouncedModel, model: string):
     quirks: ["max-tokens", "signed-tool-calls", "cache-marks"],
     decisionsInterface: null,
     decisions: null,
-    embeddings: local.surfaces.includes("embeddings") ? EMBEDDINGS : null,
+    embeddings: local.surfaces.includes("embeddings") ? EMBEDDING_SUPPORT : null,
     speech: null,
     transcriptions: null,
     sandbox: false,
@@ -114,27 +114,27 @@ function endpointRow(node: WorkspaceNode, local: AnnouncedModel, model: string):
 }
 
 /** What is claimed of it: the country is declared by its workspace, the rest follows from whose it is. */
-export function sovereigntyOf(node: WorkspaceNode): Sovereignty {
+export function nodeSovereignty(node: WorkspaceNode): Sovereignty {
   return {
-    level: OWN_LEVEL,
-    reason: OWN_REASON,
+    level: NODE_LEVEL,
+    reason: NODE_LEVEL_REASON,
     confidence: "high",
-    ...placeOf(node),
+    ...nodeCountries(node),
     zeroDataRetention: "yes",
     trainsOnData: "no",
     evidence: null,
   };
 }
 
-function placeOf({ country }: WorkspaceNode): Pick<Region, "countries" | "countriesKind" | "locationCommitted"> {
+function nodeCountries({ country }: WorkspaceNode): Pick<Region, "countries" | "countriesKind" | "locationCommitted"> {
   return country === null
     ? { countries: [], countriesKind: "unknown", locationCommitted: null }
     : { countries: [country], countriesKind: "exact", locationCommitted: true };
 }
 
-export function providerRow(node: WorkspaceNode): Provider {
+export function buildNodeProvider(node: WorkspaceNode): Provider {
   return {
-    slug: providerOf(node),
+    slug: nodeProviderSlug(node),
     name: `Node ${node.name}`,
     operator: "the workspace itself",
     seatCountry: node.country,
@@ -151,12 +151,12 @@ export function providerRow(node: WorkspaceNode): Provider {
     levelConfidence: "high",
     regions: [
       {
-        id: REGION,
+        id: NODE_REGION,
         name: node.name,
         baseUrl: `tunnel://${node.id}/v1`,
-        ...placeOf(node),
-        level: OWN_LEVEL,
-        levelReason: OWN_REASON,
+        ...nodeCountries(node),
+        level: NODE_LEVEL,
+        levelReason: NODE_LEVEL_REASON,
         note: null,
       },
     ],
@@ -168,7 +168,7 @@ export function providerRow(node: WorkspaceNode): Provider {
 }
 
 /** The plainest form of it: what every local server takes. */
-const EMBEDDINGS: EmbeddingFacts = {
+const EMBEDDING_SUPPORT: EmbeddingSupport = {
   interface: "openai",
   batchMax: null,
   batchTokensMax: null,
@@ -181,7 +181,7 @@ const EMBEDDINGS: EmbeddingFacts = {
 const zero: Decimal = { digits: 0n, scale: 0 };
 
 /** Zero, and not unknown: nothing that a node does is ever charged. */
-const FREE: Price = {
+const FREE_PRICE: Price = {
   currency: "EUR",
   from: null,
   inputPer1mTokens: zero,

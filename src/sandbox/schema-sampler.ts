@@ -1,64 +1,73 @@
 import { isJsonObject, type JsonObject } from "../kit/json.ts";
-import { PatternProblem, stringFor } from "./pattern.ts";
+import { sampleForPattern, UnsupportedPatternError } from "./pattern-sampler.ts";
 
 /** A value that satisfies a JSON schema, or why none could be made. */
-export type Sampled =
+export type SampleResult =
   | { readonly is: "value"; readonly value: unknown }
   | { readonly is: "problem"; readonly problem: string };
 
 /** A schema comes from outside and can unfold without end, so the work on one is bounded. */
-const NODES_MAX = 2_000;
-const DEPTH_MAX = 24;
+const SCHEMA_NODES_MAX = 2_000;
+const SCHEMA_DEPTH_MAX = 24;
 const LENGTH_MAX = 4_096;
 /** Keywords that make a value wrong when they are overlooked, and that are not simulated. */
-const NOT_SIMULATED = ["not", "if", "contains", "dependentRequired", "dependentSchemas", "$dynamicRef"] as const;
+const UNSUPPORTED_KEYWORDS = ["not", "if", "contains", "dependentRequired", "dependentSchemas", "$dynamicRef"] as const;
 
-class SampleProblem extends Error {}
+class SampleError extends Error {}
 
 /** Where the sampler stands: the name of the property, the references that led here, and which of several items it is. */
-type Place = { readonly name: string; readonly depth: number; readonly refs: readonly string[]; readonly item: number };
+type SchemaPosition = {
+  readonly name: string;
+  readonly depth: number;
+  readonly refs: readonly string[];
+  readonly item: number;
+};
 
-export function sampleOf(schema: unknown): Sampled {
+export function sampleSchema(schema: unknown): SampleResult {
   try {
-    return { is: "value", value: new Sampler(schema).value(schema, { name: "value", depth: 0, refs: [], item: 0 }) };
+    return {
+      is: "value",
+      value: new SchemaSampler(schema).value(schema, { name: "value", depth: 0, refs: [], item: 0 }),
+    };
   } catch (error) {
-    if (error instanceof SampleProblem) return { is: "problem", problem: error.message };
+    if (error instanceof SampleError) return { is: "problem", problem: error.message };
     throw error;
   }
 }
 
-class Sampler {
+class SchemaSampler {
   readonly #root: unknown;
-  #nodesLeft = NODES_MAX;
+  #nodesLeft = SCHEMA_NODES_MAX;
 
   constructor(root: unknown) {
     this.#root = root;
   }
 
-  value(schema: unknown, place: Place): unknown {
+  value(schema: unknown, place: SchemaPosition): unknown {
     this.#nodesLeft -= 1;
-    if (this.#nodesLeft < 0 || place.depth > DEPTH_MAX) throw new SampleProblem("the schema is too large or endless");
+    if (this.#nodesLeft < 0 || place.depth > SCHEMA_DEPTH_MAX)
+      throw new SampleError("the schema is too large or endless");
     if (schema === true) return `sample ${place.name}`;
-    if (!isJsonObject(schema)) throw new SampleProblem("a schema must be an object or true");
-    for (const keyword of NOT_SIMULATED) {
-      if (schema[keyword] !== undefined) throw new SampleProblem(`the keyword ${keyword} is not simulated`);
+    if (!isJsonObject(schema)) throw new SampleError("a schema must be an object or true");
+    for (const keyword of UNSUPPORTED_KEYWORDS) {
+      if (schema[keyword] !== undefined) throw new SampleError(`the keyword ${keyword} is not simulated`);
     }
     if (schema["const"] !== undefined) return schema["const"];
-    if (Array.isArray(schema["enum"])) return itemOf(schema["enum"], place.item);
+    if (Array.isArray(schema["enum"])) return itemAt(schema["enum"], place.item);
     if (typeof schema["$ref"] === "string") return this.#reference(schema, schema["$ref"], place);
     if (Array.isArray(schema["allOf"])) return this.#all(schema, schema["allOf"], place);
     for (const keyword of ["anyOf", "oneOf"] as const) {
       const options = schema[keyword];
-      if (Array.isArray(options)) return this.#any(without(schema, keyword), options, place);
+      if (Array.isArray(options)) return this.#any(omitKeyword(schema, keyword), options, place);
     }
     return this.#typed(schema, place);
   }
 
-  #reference(schema: JsonObject, ref: string, place: Place): unknown {
-    if (place.refs.includes(ref)) throw new SampleProblem("the schema is too large or endless");
+  #reference(schema: JsonObject, ref: string, place: SchemaPosition): unknown {
+    if (place.refs.includes(ref)) throw new SampleError("the schema is too large or endless");
     const target = this.#resolve(ref);
-    const rest = without(schema, "$ref");
-    return this.value(isJsonObject(target) ? merged(target, rest) : target, {
+    const rest = omitKeyword(schema, "$ref");
+    return this.value(isJsonObject(target) ? mergeSchemas(target, rest) : target, {
       ...place,
       depth: place.depth + 1,
       refs: [...place.refs, ref],
@@ -66,73 +75,73 @@ class Sampler {
   }
 
   #resolve(ref: string): unknown {
-    if (ref !== "#" && !ref.startsWith("#/")) throw new SampleProblem("only local references (#/…) are simulated");
+    if (ref !== "#" && !ref.startsWith("#/")) throw new SampleError("only local references (#/…) are simulated");
     let found: unknown = this.#root;
     for (const part of ref.split("/").slice(1)) {
-      const key = percentDecoded(part).replaceAll("~1", "/").replaceAll("~0", "~");
+      const key = decodePercent(part).replaceAll("~1", "/").replaceAll("~0", "~");
       if (Array.isArray(found)) found = found[Number(key)];
       else found = isJsonObject(found) && Object.hasOwn(found, key) ? found[key] : undefined;
     }
-    if (found === undefined) throw new SampleProblem("a reference leads nowhere");
+    if (found === undefined) throw new SampleError("a reference leads nowhere");
     return found;
   }
 
-  #all(schema: JsonObject, parts: readonly unknown[], place: Place): unknown {
-    let whole = without(schema, "allOf");
+  #all(schema: JsonObject, parts: readonly unknown[], place: SchemaPosition): unknown {
+    let whole = omitKeyword(schema, "allOf");
     for (const part of parts) {
       const seen = isJsonObject(part) && typeof part["$ref"] === "string" ? this.#resolve(part["$ref"]) : part;
       if (!isJsonObject(seen)) continue;
-      whole = merged(whole, seen);
+      whole = mergeSchemas(whole, seen);
     }
     return this.value(whole, { ...place, depth: place.depth + 1 });
   }
 
   /** The first alternative that works out; those that lead back into themselves come last, or they would never end. */
-  #any(rest: JsonObject, options: readonly unknown[], place: Place): unknown {
+  #any(rest: JsonObject, options: readonly unknown[], place: SchemaPosition): unknown {
     const leadsBack = (option: unknown) =>
       isJsonObject(option) && typeof option["$ref"] === "string" && place.refs.includes(option["$ref"]);
     const ordered = [...options.filter((option) => !leadsBack(option)), ...options.filter(leadsBack)];
-    let problem = new SampleProblem("no alternative of anyOf can be satisfied");
+    let problem = new SampleError("no alternative of anyOf can be satisfied");
     for (const option of ordered) {
       try {
-        const schema = isJsonObject(option) ? merged(rest, option) : option;
+        const schema = isJsonObject(option) ? mergeSchemas(rest, option) : option;
         return this.value(schema, { ...place, depth: place.depth + 1 });
       } catch (error) {
-        if (!(error instanceof SampleProblem)) throw error;
+        if (!(error instanceof SampleError)) throw error;
         problem = error;
       }
     }
     throw problem;
   }
 
-  #typed(schema: JsonObject, place: Place): unknown {
-    switch (typeOf(schema)) {
+  #typed(schema: JsonObject, place: SchemaPosition): unknown {
+    switch (schemaType(schema)) {
       case "object":
         return this.#object(schema, place);
       case "array":
         return this.#array(schema, place);
       case "integer":
-        return numberFor(schema, 1, place.item);
+        return sampleNumber(schema, 1, place.item);
       case "number":
-        return numberFor(schema, undefined, place.item);
+        return sampleNumber(schema, undefined, place.item);
       case "boolean":
-        return itemOf([true, false], place.item);
+        return itemAt([true, false], place.item);
       case "null":
         return null;
       case "string":
-        return textFor(schema, place);
+        return sampleText(schema, place);
       default:
-        throw new SampleProblem("an unknown type");
+        throw new SampleError("an unknown type");
     }
   }
 
-  #object(schema: JsonObject, place: Place): unknown {
+  #object(schema: JsonObject, place: SchemaPosition): unknown {
     const properties = isJsonObject(schema["properties"]) ? schema["properties"] : {};
-    const required = texts(schema["required"]);
-    const inside = (name: string): Place => ({ ...place, name, depth: place.depth + 1 });
+    const required = stringItems(schema["required"]);
+    const inside = (name: string): SchemaPosition => ({ ...place, name, depth: place.depth + 1 });
     const entries = new Map<string, unknown>();
     for (const name of required) entries.set(name, this.value(propertySchema(schema, properties, name), inside(name)));
-    const wanted = numberAt(schema, "minProperties") ?? 0;
+    const wanted = numberKeyword(schema, "minProperties") ?? 0;
     for (const name of Object.keys(properties)) {
       // A schema that demands nothing still gets a telling answer at its top.
       const shown = required.length === 0 && place.depth === 0;
@@ -140,7 +149,7 @@ class Sampler {
       try {
         entries.set(name, this.value(properties[name], inside(name)));
       } catch (error) {
-        if (!(error instanceof SampleProblem)) throw error;
+        if (!(error instanceof SampleError)) throw error;
       }
     }
     for (let extra = 1; entries.size < wanted; extra += 1) {
@@ -150,29 +159,29 @@ class Sampler {
     return Object.fromEntries(entries);
   }
 
-  #array(schema: JsonObject, place: Place): unknown {
+  #array(schema: JsonObject, place: SchemaPosition): unknown {
     const leading = Array.isArray(schema["prefixItems"]) ? schema["prefixItems"] : [];
-    const least = numberAt(schema, "minItems") ?? 0;
-    const most = numberAt(schema, "maxItems") ?? Number.POSITIVE_INFINITY;
+    const least = numberKeyword(schema, "minItems") ?? 0;
+    const most = numberKeyword(schema, "maxItems") ?? Number.POSITIVE_INFINITY;
     const items: unknown[] = [];
     for (const item of leading.slice(0, most)) items.push(this.value(item, { ...place, depth: place.depth + 1 }));
     const unique = schema["uniqueItems"] === true;
     const rest = schema["items"] ?? true;
-    const inside = (): Place => ({ ...place, depth: place.depth + 1, item: unique ? items.length : 0 });
+    const inside = (): SchemaPosition => ({ ...place, depth: place.depth + 1, item: unique ? items.length : 0 });
     while (items.length < least) items.push(this.value(rest, inside()));
     if (items.length === 0 && most > 0 && rest !== false) {
       try {
         items.push(this.value(rest, inside()));
       } catch (error) {
         // An empty list satisfies the schema too, which is how a tree comes to its end.
-        if (!(error instanceof SampleProblem)) throw error;
+        if (!(error instanceof SampleError)) throw error;
       }
     }
     return items;
   }
 }
 
-function typeOf(schema: JsonObject): unknown {
+function schemaType(schema: JsonObject): unknown {
   const type = schema["type"];
   if (Array.isArray(type)) return type.find((option) => option !== "null") ?? "null";
   if (type !== undefined) return type;
@@ -201,16 +210,16 @@ const FORMATS: ReadonlyMap<unknown, string> = new Map([
   ["hostname", "example.com"],
 ]);
 
-function textFor(schema: JsonObject, place: Place): string {
-  const least = numberAt(schema, "minLength") ?? 0;
-  const most = numberAt(schema, "maxLength") ?? Number.POSITIVE_INFINITY;
-  if (least > LENGTH_MAX) throw new SampleProblem("minLength is too large");
+function sampleText(schema: JsonObject, place: SchemaPosition): string {
+  const least = numberKeyword(schema, "minLength") ?? 0;
+  const most = numberKeyword(schema, "maxLength") ?? Number.POSITIVE_INFINITY;
+  if (least > LENGTH_MAX) throw new SampleError("minLength is too large");
   const pattern = schema["pattern"];
-  const given = typeof pattern === "string" ? matching(pattern) : FORMATS.get(schema["format"]);
+  const given = typeof pattern === "string" ? samplePattern(pattern) : FORMATS.get(schema["format"]);
   if (given !== undefined) {
     const length = [...given].length;
     if (length < least || length > most || place.item > 0)
-      throw new SampleProblem("a pattern or format together with these limits is not simulated");
+      throw new SampleError("a pattern or format together with these limits is not simulated");
     return given;
   }
   const text = place.item === 0 ? `sample ${place.name}` : `${place.item + 1} sample ${place.name}`;
@@ -219,22 +228,22 @@ function textFor(schema: JsonObject, place: Place): string {
   return characters.slice(0, most).join("");
 }
 
-function matching(pattern: string): string {
+function samplePattern(pattern: string): string {
   try {
-    return stringFor(pattern);
+    return sampleForPattern(pattern);
   } catch (error) {
-    if (!(error instanceof PatternProblem)) throw error;
-    throw new SampleProblem(`a pattern with ${error.message} is not simulated`);
+    if (!(error instanceof UnsupportedPatternError)) throw error;
+    throw new SampleError(`a pattern with ${error.message} is not simulated`);
   }
 }
 
 /** The first of a few likely numbers that keeps every rule. `step` is 1 for whole numbers. */
-function numberFor(schema: JsonObject, step: number | undefined, item: number): number {
-  const unit = numberAt(schema, "multipleOf") ?? step;
-  const least = numberAt(schema, "minimum");
-  const above = numberAt(schema, "exclusiveMinimum");
-  const most = numberAt(schema, "maximum");
-  const below = numberAt(schema, "exclusiveMaximum");
+function sampleNumber(schema: JsonObject, step: number | undefined, item: number): number {
+  const unit = numberKeyword(schema, "multipleOf") ?? step;
+  const least = numberKeyword(schema, "minimum");
+  const above = numberKeyword(schema, "exclusiveMinimum");
+  const most = numberKeyword(schema, "maximum");
+  const below = numberKeyword(schema, "exclusiveMaximum");
   const low = Math.max(least ?? Number.NEGATIVE_INFINITY, above ?? Number.NEGATIVE_INFINITY);
   const high = Math.min(most ?? Number.POSITIVE_INFINITY, below ?? Number.POSITIVE_INFINITY);
   const stride = unit ?? 1;
@@ -254,41 +263,41 @@ function numberFor(schema: JsonObject, step: number | undefined, item: number): 
     (step === undefined || Number.isInteger(value)) &&
     (unit === undefined || Number.isInteger(value / unit));
   const first = tried.find(fits);
-  if (first === undefined) throw new SampleProblem("no number keeps these limits");
+  if (first === undefined) throw new SampleError("no number keeps these limits");
   if (item === 0) return first;
   const other = [first + item * stride, first - item * stride].find(fits);
-  if (other === undefined) throw new SampleProblem("too few different numbers");
+  if (other === undefined) throw new SampleError("too few different numbers");
   return other;
 }
 
-function itemOf(values: readonly unknown[], item: number): unknown {
-  if (item >= values.length) throw new SampleProblem("too few different values");
+function itemAt(values: readonly unknown[], item: number): unknown {
+  if (item >= values.length) throw new SampleError("too few different values");
   return values[item];
 }
 
-function merged(base: JsonObject, more: JsonObject): JsonObject {
+function mergeSchemas(base: JsonObject, more: JsonObject): JsonObject {
   const both: Record<string, unknown> = { ...base, ...more };
   if (isJsonObject(base["properties"]) && isJsonObject(more["properties"]))
     both["properties"] = { ...base["properties"], ...more["properties"] };
-  const required = [...texts(base["required"]), ...texts(more["required"])];
+  const required = [...stringItems(base["required"]), ...stringItems(more["required"])];
   if (required.length > 0) both["required"] = [...new Set(required)];
   return both;
 }
 
-function without(schema: JsonObject, keyword: string): JsonObject {
+function omitKeyword(schema: JsonObject, keyword: string): JsonObject {
   return Object.fromEntries(Object.entries(schema).filter(([key]) => key !== keyword));
 }
 
-function numberAt(schema: JsonObject, keyword: string): number | undefined {
+function numberKeyword(schema: JsonObject, keyword: string): number | undefined {
   const value = schema[keyword];
   return typeof value === "number" ? value : undefined;
 }
 
-function texts(value: unknown): string[] {
+function stringItems(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
 }
 
-function percentDecoded(text: string): string {
+function decodePercent(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

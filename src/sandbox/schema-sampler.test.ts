@@ -1,13 +1,13 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { stringFor } from "./pattern.ts";
-import { sampleOf } from "./sample.ts";
+import { sampleForPattern } from "./pattern-sampler.ts";
+import { sampleSchema } from "./schema-sampler.ts";
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 
 function problemOf(schema: unknown): string | undefined {
-  const sampled = sampleOf(schema);
+  const sampled = sampleSchema(schema);
   return sampled.is === "problem" ? sampled.problem : undefined;
 }
 
@@ -66,7 +66,7 @@ const SCHEMAS: readonly (readonly [string, object])[] = [
 
 describe("sampleOf", () => {
   test.each(SCHEMAS)("satisfies %s", (_name, schema) => {
-    const sampled = sampleOf(schema);
+    const sampled = sampleSchema(schema);
     expect(sampled).toMatchObject({ is: "value" });
     const valid = ajv.validate(schema, sampled.is === "value" ? sampled.value : undefined);
     expect(ajv.errors ?? []).toEqual([]);
@@ -96,7 +96,7 @@ describe("sampleOf", () => {
     }));
     fc.assert(
       fc.property(schema, (made) => {
-        const sampled = sampleOf(made);
+        const sampled = sampleSchema(made);
         if (sampled.is === "problem") return;
         expect(ajv.compile(typeof made === "object" && made !== null ? made : {})(sampled.value)).toBe(true);
       }),
@@ -137,11 +137,11 @@ describe("stringFor", () => {
     "^[\\d.]{2}[^\\s]$",
     "b{2",
   ])("matches %s", (pattern) => {
-    expect(stringFor(pattern)).toMatch(new RegExp(pattern));
+    expect(sampleForPattern(pattern)).toMatch(new RegExp(pattern));
   });
 
   test("patterns outside the subset are refused by name", () => {
     for (const pattern of ["(?!a)b", "(a", "a)", "(a)\\1", "[", "a{99999}", "\\p{Greek}", "\\"])
-      expect(() => stringFor(pattern), pattern).toThrow();
+      expect(() => sampleForPattern(pattern), pattern).toThrow();
   });
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Quirk } from "../../language/canon/quirks.ts";
 import type { ReasoningControl } from "../../language/canon/reasoning-control.ts";
-import { count, text } from "./fields.ts";
+import { count, text } from "./field-schemas.ts";
 
 /** The wire formats that decisions are asked in; which one it is can never be seen from a path. */
 export const DECISION_INTERFACES = ["system_one", "openai", "sglang", "logprobs"] as const;
@@ -40,7 +40,7 @@ export const decisionsEntry = z.strictObject({
 });
 
 /** How an endpoint is asked for decisions, beside its interface. */
-export type DecisionFacts = {
+export type DecisionSupport = {
   readonly path: string | null;
   readonly envelope: boolean;
   readonly images: (typeof DECISION_IMAGES)[number] | null;
@@ -57,10 +57,10 @@ export type DecisionFacts = {
 };
 
 /** Over log-probabilities pictures are a part of the chat request, as far as that takes any. */
-export function decisionFactsOf(
+export function compileDecisionSupport(
   entry: z.infer<typeof decisionsEntry> | undefined,
   chat: "reads_images" | "no_images",
-): DecisionFacts {
+): DecisionSupport {
   return {
     path: entry?.path ?? null,
     envelope: entry?.envelope ?? false,
@@ -79,7 +79,7 @@ export function decisionFactsOf(
 }
 
 /** Who always thinks before it speaks cannot be read by its first word; other dialects tell no alternatives at all. */
-export function canBeRead(
+export function canUseLogprobs(
   entry: {
     readonly decisions_interface?: DecisionInterface | undefined;
     readonly thinking?: ReasoningControl | undefined;

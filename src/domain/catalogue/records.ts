@@ -1,4 +1,4 @@
-import type { CatalogueProblem, Located } from "./problems.ts";
+import type { CatalogueProblem, WithLocation } from "./problems.ts";
 import type {
   CapabilitiesFile,
   CreatorFile,
@@ -8,25 +8,25 @@ import type {
   ProviderFile,
 } from "./schema.ts";
 
-export type ProviderFacts = Omit<ProviderFile, "endpoints" | "$schema">;
+export type ProviderRecord = Omit<ProviderFile, "endpoints" | "$schema">;
 export type CurrencyEntry = CurrenciesFile["currencies"][number];
 export type CapabilityEntry = CapabilitiesFile["capabilities"][number];
-export type CreatorFacts = Omit<CreatorFile, "families" | "$schema">;
-export type FamilyFacts = { readonly slug: string; readonly name: string; readonly creator: string };
+export type CreatorRecord = Omit<CreatorFile, "families" | "$schema">;
+export type FamilyRecord = { readonly slug: string; readonly name: string; readonly creator: string };
 
 /** Every record of a catalogue with its place, whatever form of files it came from; not yet checked against each other. */
-export type Parsed = {
-  readonly providers: readonly Located<ProviderFacts>[];
-  readonly endpoints: readonly (Located<EndpointEntry> & { readonly provider: string })[];
-  readonly creators: readonly Located<CreatorFacts>[];
-  readonly families: readonly Located<FamilyFacts>[];
-  readonly models: readonly (Located<ModelEntry> & { readonly creator: string; readonly family: string })[];
-  readonly currencies: readonly Located<CurrencyEntry>[];
-  readonly capabilities: readonly Located<CapabilityEntry>[];
+export type CatalogueRecords = {
+  readonly providers: readonly WithLocation<ProviderRecord>[];
+  readonly endpoints: readonly (WithLocation<EndpointEntry> & { readonly provider: string })[];
+  readonly creators: readonly WithLocation<CreatorRecord>[];
+  readonly families: readonly WithLocation<FamilyRecord>[];
+  readonly models: readonly (WithLocation<ModelEntry> & { readonly creator: string; readonly family: string })[];
+  readonly currencies: readonly WithLocation<CurrencyEntry>[];
+  readonly capabilities: readonly WithLocation<CapabilityEntry>[];
   readonly problems: readonly CatalogueProblem[];
 };
 
-export const NOTHING_PARSED: Parsed = {
+export const NO_RECORDS: CatalogueRecords = {
   providers: [],
   endpoints: [],
   creators: [],
@@ -37,7 +37,7 @@ export const NOTHING_PARSED: Parsed = {
   problems: [],
 };
 
-export function merged(parts: readonly Parsed[]): Parsed {
+export function mergeRecords(parts: readonly CatalogueRecords[]): CatalogueRecords {
   return {
     providers: parts.flatMap((part) => part.providers),
     endpoints: parts.flatMap((part) => part.endpoints),

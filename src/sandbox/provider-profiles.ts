@@ -1,20 +1,24 @@
-import { type Refusal, refusal } from "./wire.ts";
+import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
 /** The simulated providers: what each serves and how fast. The catalogue files beside this one say the same to callers. */
 export const SANDBOX_SLUGS = ["sandbox-us", "sandbox-de", "sandbox-fr"] as const;
 export type SandboxSlug = (typeof SANDBOX_SLUGS)[number];
 
 /** How fast an answer comes. An answer in one piece takes as long as its stream would, up to `wholeMsMax`. */
-export type Pace = { readonly firstTokenMs: number; readonly betweenTokensMs: number; readonly wholeMsMax: number };
+export type ResponsePace = {
+  readonly firstTokenMs: number;
+  readonly betweenTokensMs: number;
+  readonly bodyMsMax: number;
+};
 
-type Simulated = {
-  readonly pace: Pace;
+type ProviderProfile = {
+  readonly pace: ResponsePace;
   readonly models: readonly string[];
 };
 
-export const SIMULATED: Readonly<Record<SandboxSlug, Simulated>> = {
+export const PROVIDER_PROFILES: Readonly<Record<SandboxSlug, ProviderProfile>> = {
   "sandbox-us": {
-    pace: { firstTokenMs: 5, betweenTokensMs: 2, wholeMsMax: 250 },
+    pace: { firstTokenMs: 5, betweenTokensMs: 2, bodyMsMax: 250 },
     models: [
       "sandbox/chat",
       "sandbox/embed",
@@ -27,7 +31,7 @@ export const SIMULATED: Readonly<Record<SandboxSlug, Simulated>> = {
     ],
   },
   "sandbox-de": {
-    pace: { firstTokenMs: 20, betweenTokensMs: 4, wholeMsMax: 250 },
+    pace: { firstTokenMs: 20, betweenTokensMs: 4, bodyMsMax: 250 },
     models: [
       "sandbox/chat",
       "sandbox/embed",
@@ -40,18 +44,18 @@ export const SIMULATED: Readonly<Record<SandboxSlug, Simulated>> = {
     ],
   },
   "sandbox-fr": {
-    pace: { firstTokenMs: 60, betweenTokensMs: 8, wholeMsMax: 250 },
+    pace: { firstTokenMs: 60, betweenTokensMs: 8, bodyMsMax: 250 },
     models: ["sandbox/chat", "sandbox/embed", "sandbox/chat-fr", "sandbox/listen", "sandbox/speak", "sandbox/decide"],
   },
 };
 
 /** Words for how hard to think, of models that do not know all of them: others are refused, as by a real one. */
-export const EFFORTS: Readonly<Record<string, readonly string[]>> = {
+export const EFFORTS_BY_MODEL: Readonly<Record<string, readonly string[]>> = {
   "sandbox/chat-mini": ["low", "medium", "high"],
 };
 
 /** Models that look at pictures; the others refuse them, as a real one would. */
-export const SEEING_MODELS: ReadonlySet<string> = new Set([
+export const VISION_MODELS: ReadonlySet<string> = new Set([
   "sandbox/chat",
   "sandbox/claude",
   "sandbox/gemini",
@@ -59,17 +63,17 @@ export const SEEING_MODELS: ReadonlySet<string> = new Set([
 ]);
 
 /** The models take different words for how hard to think. */
-export function unheard(model: string, word: string, param: string): Refusal | undefined {
-  const known = EFFORTS[model];
+export function unsupportedEffort(model: string, word: string, param: string): ErrorResponse | undefined {
+  const known = EFFORTS_BY_MODEL[model];
   if (known === undefined || word === "none" || known.includes(word)) return undefined;
   const words = known.map((one) => `'${one}'`).join(", ");
-  return refusal(400, `'${word}' is not taken by the model ${model}. It takes ${words}.`, {
+  return errorResponse(400, `'${word}' is not taken by the model ${model}. It takes ${words}.`, {
     param,
     code: "unsupported_value",
   });
 }
 
 /** The tier that an answer says it was served by. */
-export function tierServed(asked: string | null | undefined): string {
+export function servedTier(asked: string | null | undefined): string {
   return asked == null || asked === "auto" ? "default" : asked;
 }

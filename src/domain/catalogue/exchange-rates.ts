@@ -1,8 +1,8 @@
 import { type Decimal, formatDecimal, parseDecimal } from "../../kit/money.ts";
 import { sha256Hex } from "../../kit/secret.ts";
 import { DAY_MS } from "../../kit/time.ts";
-import type { Currency, Snapshot } from "./catalogue.ts";
-import { FrozenMap } from "./frozen.ts";
+import type { CatalogueSnapshot, Currency } from "./catalogue.ts";
+import { FrozenMap } from "./frozen-map.ts";
 
 /** One exchange rate as it was learned: kept for ever, never changed. */
 export type RateRow = {
@@ -25,7 +25,7 @@ export type RateStore = {
 };
 
 /** Rates that somebody or something brings. */
-export type RateOffer = {
+export type RateSheet = {
   /** ISO date they are of. */
   readonly day: string;
   readonly source: string;
@@ -36,31 +36,31 @@ export type RateOffer = {
 /** Where rates can be had from. */
 export type RateSource = {
   readonly name: string;
-  ask(): Promise<RateOffer | { readonly problem: string }>;
+  fetch(): Promise<RateSheet | { readonly problem: string }>;
 };
 
 /** A rate that moved by more than this, at once or within a day, is a mistake until somebody says it is not. */
-const RATE_STEP_MAX = { numerator: 5n, denominator: 4n } as const;
+const RATE_JUMP_FACTOR = { numerator: 5n, denominator: 4n } as const;
 
-const BASE = "EUR";
+const BASE_CURRENCY = "EUR";
 const PER_EUR_MAX = 10n ** 9n;
-const PLACES_MAX = 12;
+const DECIMALS_MAX = 12;
 
-export type Judged =
+export type RateEvaluation =
   | { readonly is: "taken"; readonly code: string; readonly perEur: string }
   /** The same rate of the same day is already in force. */
   | { readonly is: "known"; readonly code: string; readonly perEur: string }
   | { readonly is: "refused"; readonly code: string; readonly perEur: string; readonly why: string };
 
 /** What came of rates that were offered. */
-export type Offered = RateOffer & { readonly judged: readonly Judged[] };
+export type EvaluatedRateSheet = RateSheet & { readonly evaluations: readonly RateEvaluation[] };
 
 /** `jumps`: whether a rate may have moved further than is believed. */
-export type Judging = {
+export type RateEvaluationOptions = {
   readonly today: string;
   readonly jumps: "refused" | "accepted";
   /** What held a day ago, by currency: many small steps on one day are a jump as well. */
-  readonly dayAgo?: ReadonlyMap<string, Decimal>;
+  readonly previousDayRates?: ReadonlyMap<string, Decimal>;
 };
 
 /**
@@ -79,59 +79,63 @@ export function rateAt(rows: readonly RateRow[], atMs: number): Decimal | undefi
 }
 
 /** What becomes of each rate of an offer, against those in force. Pure. */
-export function judgeRates(offer: RateOffer, inForce: Snapshot["currencies"], judging: Judging): Judged[] {
-  return Object.entries(offer.rates).map(([code, perEur]): Judged => {
-    const why = faultOf(code, perEur, offer.day, inForce.get(code), judging);
-    if (why === KNOWN) return { is: "known", code, perEur };
+export function evaluateRates(
+  offer: RateSheet,
+  inForce: CatalogueSnapshot["currencies"],
+  judging: RateEvaluationOptions,
+): RateEvaluation[] {
+  return Object.entries(offer.rates).map(([code, perEur]): RateEvaluation => {
+    const why = rejectionReason(code, perEur, offer.day, inForce.get(code), judging);
+    if (why === ALREADY_KNOWN) return { is: "known", code, perEur };
     return why === undefined ? { is: "taken", code, perEur } : { is: "refused", code, perEur, why };
   });
 }
 
-const KNOWN = "known";
+const ALREADY_KNOWN = "known";
 
-function faultOf(
+function rejectionReason(
   code: string,
   perEur: string,
   day: string,
   last: Currency | undefined,
-  { today, jumps, dayAgo }: Judging,
+  { today, jumps, previousDayRates }: RateEvaluationOptions,
 ): string | undefined {
-  if (code === BASE) return "the euro is what rates are counted in: it is always 1";
+  if (code === BASE_CURRENCY) return "the euro is what rates are counted in: it is always 1";
   if (last === undefined) return "the catalogue has no such currency: add it to currencies.json first";
   const rate = parseDecimal(perEur);
   if (
     rate === undefined ||
     rate.digits <= 0n ||
-    rate.scale > PLACES_MAX ||
-    rate.digits > PER_EUR_MAX * tenTo(rate.scale)
+    rate.scale > DECIMALS_MAX ||
+    rate.digits > PER_EUR_MAX * powerOfTen(rate.scale)
   )
-    return `write units for one euro: a decimal above zero, at most ${PER_EUR_MAX}, with at most ${PLACES_MAX} places`;
+    return `write units for one euro: a decimal above zero, at most ${PER_EUR_MAX}, with at most ${DECIMALS_MAX} places`;
   if (day > today) return `${day} lies in the future`;
   if (day < last.rateDate) return `it is of ${day}, and the rate in force is of ${last.rateDate}`;
-  if (day === last.rateDate && isSame(rate, last.perEur)) return KNOWN;
-  const jumped = [last.perEur, dayAgo?.get(code) ?? last.perEur].find((was) => isJump(rate, was));
+  if (day === last.rateDate && isSameRate(rate, last.perEur)) return ALREADY_KNOWN;
+  const jumped = [last.perEur, previousDayRates?.get(code) ?? last.perEur].find((was) => isJump(rate, was));
   if (jumps === "refused" && jumped !== undefined)
-    return `it moved from ${formatDecimal(jumped)} to ${formatDecimal(rate)}, by more than a factor of ${Number(RATE_STEP_MAX.numerator) / Number(RATE_STEP_MAX.denominator)}; if that is true, send it with accept_jumps`;
+    return `it moved from ${formatDecimal(jumped)} to ${formatDecimal(rate)}, by more than a factor of ${Number(RATE_JUMP_FACTOR.numerator) / Number(RATE_JUMP_FACTOR.denominator)}; if that is true, send it with accept_jumps`;
   return undefined;
 }
 
-function tenTo(power: number): bigint {
+function powerOfTen(power: number): bigint {
   return 10n ** BigInt(power);
 }
 
 /** Both over one denominator. */
-function compared(a: Decimal, b: Decimal): readonly [bigint, bigint] {
-  return [a.digits * tenTo(b.scale), b.digits * tenTo(a.scale)];
+function toCommonScale(a: Decimal, b: Decimal): readonly [bigint, bigint] {
+  return [a.digits * powerOfTen(b.scale), b.digits * powerOfTen(a.scale)];
 }
 
-function isSame(a: Decimal, b: Decimal): boolean {
-  const [left, right] = compared(a, b);
+function isSameRate(a: Decimal, b: Decimal): boolean {
+  const [left, right] = toCommonScale(a, b);
   return left === right;
 }
 
 function isJump(now: Decimal, before: Decimal): boolean {
-  const { numerator, denominator } = RATE_STEP_MAX;
-  const [is, was] = compared(now, before);
+  const { numerator, denominator } = RATE_JUMP_FACTOR;
+  const [is, was] = toCommonScale(now, before);
   return is * denominator > was * numerator || was * denominator > is * numerator;
 }
 
@@ -139,40 +143,41 @@ function isJump(now: Decimal, before: Decimal): boolean {
  * The catalogue with the exchange rates in force. A new rate makes a new snapshot, which takes the place of the old one
  * in one step: whoever planned with the old one settles with it, whoever plans next sees the new one.
  */
-export class RateBook {
-  readonly #base: Snapshot;
+export class RateRegistry {
+  readonly #base: CatalogueSnapshot;
   readonly #rows = new Map<string, RateRow>();
-  #current: Snapshot;
+  #snapshot: CatalogueSnapshot;
 
-  constructor(base: Snapshot) {
+  constructor(base: CatalogueSnapshot) {
     this.#base = base;
-    this.#current = base;
+    this.#snapshot = base;
   }
 
-  get snapshot(): Snapshot {
-    return this.#current;
+  get snapshot(): CatalogueSnapshot {
+    return this.#snapshot;
   }
 
   /** Rows of currencies that the catalogue does not have, or that are older than its own, wait without effect. */
-  put(rows: readonly RateRow[]): void {
+  apply(rows: readonly RateRow[]): void {
     for (const row of rows) this.#rows.set(row.code, row);
     const changed: Currency[] = [];
     const currencies = [...this.#base.currencies].map(([code, currency]): [string, Currency] => {
       const row = this.#rows.get(code);
       const perEur = row === undefined ? undefined : parseDecimal(row.perEur);
-      if (row === undefined || perEur === undefined || perEur.digits <= 0n || code === BASE) return [code, currency];
+      if (row === undefined || perEur === undefined || perEur.digits <= 0n || code === BASE_CURRENCY)
+        return [code, currency];
       if (row.day < currency.rateDate) return [code, currency];
-      if (row.day === currency.rateDate && isSame(perEur, currency.perEur)) return [code, currency];
+      if (row.day === currency.rateDate && isSameRate(perEur, currency.perEur)) return [code, currency];
       const now = Object.freeze({ ...currency, perEur, rateDate: row.day, rateSource: row.source });
       changed.push(now);
       return [code, now];
     });
     if (changed.length === 0) {
-      this.#current = this.#base;
+      this.#snapshot = this.#base;
       return;
     }
     const rates = changed.map(({ code, perEur, rateDate }) => `${code} ${formatDecimal(perEur)} ${rateDate}`).join();
-    this.#current = Object.freeze({
+    this.#snapshot = Object.freeze({
       ...this.#base,
       version: sha256Hex(`${this.#base.version} ${rates}`).slice(0, 16),
       currencies: new FrozenMap(currencies),
@@ -181,17 +186,18 @@ export class RateBook {
 }
 
 /** Rates of the catalogue's files that the store does not have yet, or has only older ones of. */
-export function seedRates(base: Snapshot, latest: readonly RateRow[]): readonly Currency[] {
+export function newerCatalogueRates(base: CatalogueSnapshot, latest: readonly RateRow[]): readonly Currency[] {
   const known = new Map(latest.map((row) => [row.code, row]));
   return [...base.currencies.values()].filter(({ code, rateDate }) => {
     const row = known.get(code);
-    return code !== BASE && (row === undefined || row.day < rateDate);
+    return code !== BASE_CURRENCY && (row === undefined || row.day < rateDate);
   });
 }
 
 /** Currencies whose rate is older than so many days, the euro apart. */
-export function staleRates({ currencies }: Snapshot, nowMs: number, daysMax: number): Currency[] {
+export function staleRates({ currencies }: CatalogueSnapshot, nowMs: number, daysMax: number): Currency[] {
   return [...currencies.values()].filter(
-    ({ code, rateDate }) => code !== BASE && nowMs - Date.parse(`${rateDate}T00:00:00Z`) > (daysMax + 1) * DAY_MS,
+    ({ code, rateDate }) =>
+      code !== BASE_CURRENCY && nowMs - Date.parse(`${rateDate}T00:00:00Z`) > (daysMax + 1) * DAY_MS,
   );
 }
