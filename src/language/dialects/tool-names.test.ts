@@ -16,7 +16,7 @@ test("CHAT-03 a tool that is only allowed, or only in the turns before, has the 
   const shortIn = (more: object) => shortenToolNames({ ...callOf({}), ...more }, TOOL_NAME_MAX).call;
   const name = shortIn({ tools: [tool(LONG)] }).tools[0]?.name;
   expect(name).toMatch(/^a{10}_[0-9a-f]{12}_a{40}$/);
-  expect(shortIn({ chatOnly: { allowed_tools: [FITTING, LONG], user: "u" } }).openAiParameters).toEqual({
+  expect(shortIn({ openAiParameters: { allowed_tools: [FITTING, LONG], user: "u" } }).openAiParameters).toEqual({
     allowed_tools: [FITTING, name],
     user: "u",
   });

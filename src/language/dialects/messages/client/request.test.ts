@@ -249,9 +249,9 @@ describe("settings", () => {
   });
 
   test.each([
-    [{ thinking: { type: "disabled" } }, { effort: "none", budgetTokens: null, dispensable: true }],
-    [{ thinking: { type: "adaptive" } }, { effort: "medium", budgetTokens: null, dispensable: true, unsaid: true }],
-    [{ thinking: { type: "between_tools" } }, { effort: "low", budgetTokens: null, dispensable: true, unsaid: true }],
+    [{ thinking: { type: "disabled" } }, { effort: "none", budgetTokens: null, isOptional: true }],
+    [{ thinking: { type: "adaptive" } }, { effort: "medium", budgetTokens: null, isOptional: true, isEffortDefaulted: true }],
+    [{ thinking: { type: "between_tools" } }, { effort: "low", budgetTokens: null, isOptional: true, isEffortDefaulted: true }],
     [{ thinking: { type: "enabled", budget_tokens: 2000 } }, { effort: "low", budgetTokens: 2000 }],
     [{ thinking: { type: "enabled", budget_tokens: 30_000 } }, { effort: "high", budgetTokens: 30_000 }],
     [
@@ -260,13 +260,13 @@ describe("settings", () => {
     ],
     [
       { thinking: { type: "between_tools" }, output_config: { effort: "high" } },
-      { effort: "high", budgetTokens: null, dispensable: true },
+      { effort: "high", budgetTokens: null, isOptional: true },
     ],
     [
       { thinking: { type: "adaptive" }, output_config: { effort: "xhigh" } },
-      { effort: "xhigh", budgetTokens: null, dispensable: true },
+      { effort: "xhigh", budgetTokens: null, isOptional: true },
     ],
-    [{ output_config: { effort: "low" } }, { effort: "low", budgetTokens: null, dispensable: true }],
+    [{ output_config: { effort: "low" } }, { effort: "low", budgetTokens: null, isOptional: true }],
     [{ thinking: null, output_config: { effort: null } }, undefined],
   ])("MSG-02 thinking %j", (more, wish) => {
     expect(decoded(more).reasoning).toEqual(wish);

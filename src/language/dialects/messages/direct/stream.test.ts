@@ -75,7 +75,7 @@ describe("a stream that is handed on", () => {
     });
     const written = ["Let me see. Ünïcödé", "Hello, 世界", "weather", JSON.stringify(CONTENT[3]?.input)];
     expect(stream.outputWeight).toBe(weightOf(written.join("")));
-    expect(stream).toMatchObject({ upstreamId: "msg_1", finished: true });
+    expect(stream).toMatchObject({ upstreamId: "msg_1", isFinished: true });
   });
 
   test("the last event waits for the close", () => {

@@ -350,11 +350,11 @@ describe("fields", () => {
     { store: false, background: false, tools: [], tool_choice: null, metadata: null, of_tomorrow: null },
   ])("PARAM-04 %j asks for nothing", (more) => {
     const { native, advisory, parameters, openAiParameters } = decode(more);
-    expect({ native, advisory, parameters, chatOnly: openAiParameters }).toEqual({
+    expect({ native, advisory, parameters, openAiParameters }).toEqual({
       native: [],
       advisory: [],
       parameters: [],
-      chatOnly: {},
+      openAiParameters: {},
     });
   });
 
