@@ -9,12 +9,12 @@ const HEADER_BYTES = 7;
 
 const adtsFormat: FrameFormat = { headerBytes: HEADER_BYTES, frameAt: adtsFrameAt, isMetadataFrame: () => false };
 
-/** Counts frames of AAC in ADTS. Their samples may be fewer than a decoder makes of them, at a lower rate: the time is the same. */
+/** Measures AAC in ADTS. HE-AAC headers state the core's lower rate and sample count, which give the same duration. */
 export function adtsMeter(): AudioMeter {
   return new FrameMeter(adtsFormat);
 }
 
-/** The ADTS header at `at`; the seven bytes must be there. */
+/** Requires `HEADER_BYTES` bytes at `at`. */
 export function adtsFrameAt(bytes: Buffer, at: number): AudioFrame | undefined {
   const word = bytes.readUInt32BE(at);
   if (word >>> 20 !== 0xfff || ((word >>> 17) & 3) !== 0) return undefined;
@@ -27,12 +27,12 @@ export function adtsFrameAt(bytes: Buffer, at: number): AudioFrame | undefined {
   return { bytes: length, samples: blocks * AAC_BLOCK_SAMPLES, rateHz, kind: word & 0x0008fdc0 };
 }
 
-/** Main, LC, SSR, LTP, and the two that add high frequencies to a slower core. */
+/** AAC object types: Main, LC, SSR, LTP, SBR and PS. */
 const FRAMED_OBJECT_TYPES: ReadonlySet<number> = new Set([1, 2, 3, 4, 5, 29]);
-/** Some broadcasts have frames of so many, all others of more. */
+/** Broadcast profiles use 960 samples, all others 1024 or more. */
 const FRAME_MIN_SAMPLES = 960;
 
-/** The least that a frame lasts, by the configuration that a decoder of AAC is given; undefined when it does not tell. */
+/** The shortest duration of a frame under an AudioSpecificConfig; undefined when the config does not determine it. */
 export function aacFrameMinSeconds(config: Buffer): number | undefined {
   if (config.length < 2) return undefined;
   const word = config.readUInt16BE(0);

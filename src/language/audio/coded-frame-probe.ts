@@ -2,27 +2,26 @@ import { adtsFrameAt } from "./adts.ts";
 import { mpegFrameAt } from "./mp3.ts";
 import { Scanner, SKIP_ALL } from "./scanner.ts";
 
-/** Enough for every header. */
 const HEADER_BYTES = 12;
-/** So far ahead it is noted where a frame should begin; hardly any is longer. */
+/** Longest frame that the probe follows. */
 const LOOKAHEAD_BYTES = 16 * 1024;
-/** So many frames one behind the other are no chance; of those that the samples begin with, fewer are enough. */
+/** Consecutive frames that rule out coincidence; a run at the very start needs fewer. */
 const RUN_MIN_FRAMES = 6;
 const FIRST_RUN_MIN_FRAMES = 3;
 
-/** No decoder looks further. */
+/** Decoders do not probe further. */
 const PROBE_MAX_BYTES = 8 * 1024 * 1024;
-/** What headers begin with. */
+/** First bytes of all sync words. */
 const SYNC_FIRST_BYTES = new Uint8Array(256);
 for (const byte of [0xff, 0x56, 0x0b, 0x77, 0x7f, 0xfe, 0x1f]) SYNC_FIRST_BYTES[byte] = 1;
 
-/** Finds frames of a codec where plain samples should be: players look for them there too, and play them. */
+/** Detects coded frames in data declared as raw samples: players detect and play them, so the raw length would be wrong. */
 export class CodedFrameProbe {
   readonly #scanner = new Scanner((bytes, at) => this.#step(bytes, at));
-  /** Counted from one: zero is no place. */
+  /** One-based, so that zero in `#expectedAt` means empty. */
   #position = 1;
   #hasStarted = false;
-  /** By where a frame should begin, as the one before it tells: the place itself, and how many stand before it. */
+  /** Ring buffers indexed by position: where the next frame is expected, and the length of the run before it. */
   readonly #expectedAt = new Uint32Array(LOOKAHEAD_BYTES);
   readonly #runLengths = new Uint8Array(LOOKAHEAD_BYTES);
   isFound = false;
@@ -48,14 +47,14 @@ export class CodedFrameProbe {
     return bytesToSyncCandidate(bytes, at);
   }
 
-  #recordFrame(frameBytes: number, ahead: number): void {
+  #recordFrame(frameBytes: number, credit: number): void {
     const here = this.#position % LOOKAHEAD_BYTES;
-    const row = 1 + (this.#expectedAt[here] === this.#position ? (this.#runLengths[here] ?? 0) : ahead);
+    const run = 1 + (this.#expectedAt[here] === this.#position ? (this.#runLengths[here] ?? 0) : credit);
     const next = this.#position + frameBytes;
     const there = next % LOOKAHEAD_BYTES;
-    this.#runLengths[there] = this.#expectedAt[there] === next ? Math.max(row, this.#runLengths[there] ?? 0) : row;
+    this.#runLengths[there] = this.#expectedAt[there] === next ? Math.max(run, this.#runLengths[there] ?? 0) : run;
     this.#expectedAt[there] = next;
-    this.isFound = row >= RUN_MIN_FRAMES;
+    this.isFound = run >= RUN_MIN_FRAMES;
   }
 }
 
@@ -65,7 +64,7 @@ function bytesToNonZero(bytes: Buffer, at: number): number {
   return next - at;
 }
 
-/** To what may be a header: most samples are told from one by a byte or two, quiet ones by three. */
+/** Skips samples that cannot start a header by their first two or three bytes. */
 function bytesToSyncCandidate(bytes: Buffer, at: number): number {
   const last = bytes.length - 2;
   let next = at + 1;
@@ -96,7 +95,7 @@ function maySync(bytes: Buffer, at: number): boolean {
   }
 }
 
-/** How long the frame at `at` is: of MPEG audio, AAC, AC-3 or DTS; undefined when there is none. */
+/** Length of an MPEG audio, AAC, AC-3 or DTS frame; undefined when there is none. */
 function codedFrameBytesAt(bytes: Buffer, at: number): number | undefined {
   const start = bytes.readUInt16BE(at);
   if (start >= 0xffe0) return mpegFrameAt(bytes, at)?.bytes ?? adtsFrameAt(bytes, at)?.bytes;
@@ -108,7 +107,7 @@ function codedFrameBytesAt(bytes: Buffer, at: number): number | undefined {
 
 const AC3_KBITS = [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 576, 640];
 
-/** AC-3, or E-AC-3, which tells its length itself. */
+/** E-AC-3 states its length; AC-3 derives it from bit rate and sample rate. */
 function ac3FrameBytes(byte: (index: number) => number): number | undefined {
   const version = byte(5) >>> 3;
   if (version > 16) return undefined;
@@ -120,7 +119,7 @@ function ac3FrameBytes(byte: (index: number) => number): number | undefined {
   return kbits * (rate === 0 ? 4 : 6);
 }
 
-/** In which of its four forms a frame of DTS begins: words of 16 bits or of 14, either byte first. */
+/** DTS sync words: 16-bit or 14-bit words, big or little endian. */
 const DTS_SYNC_FORMATS = new Map([
   [0x7ffe8001, { bits: 16, read: (bytes: Buffer, at: number) => bytes.readUInt16BE(at) }],
   [0xfe7f0180, { bits: 16, read: (bytes: Buffer, at: number) => bytes.readUInt16LE(at) }],
@@ -128,7 +127,7 @@ const DTS_SYNC_FORMATS = new Map([
   [0xff1f00e8, { bits: 14, read: (bytes: Buffer, at: number) => bytes.readUInt16LE(at) & 0x3fff }],
 ]);
 const DTS_WORDS = 5;
-/** Where its length ends, which has 14 bits. */
+/** The 14-bit length field ends at this bit. */
 const DTS_LENGTH_END_BIT = 60;
 const DTS_MIN_BYTES = 96;
 

@@ -9,13 +9,13 @@ import { matchesAt, Scanner } from "./scanner.ts";
 import { isWavStart, WavMeter } from "./wav.ts";
 import { isWebmStart, WebmMeter } from "./webm.ts";
 
-/** So much of a file tells what it is. */
+/** Enough bytes to identify every format. */
 const FILE_MAGIC_BYTES = 12;
 
-/** Beside its length: the media type of the format that it shows; undefined while nobody knows. */
+/** `mediaType` is undefined until the format is identified. */
 export type FileMeter = AudioMeter & { skippedBytes(): number; mediaType(): string | undefined };
 
-/** Measures a file whose format nobody has told: it shows in the first bytes, never in the name. */
+/** Measures a file of any format, identified by its magic bytes and never by its name. */
 export function fileMeter(): FileMeter {
   let meter: AudioMeter | undefined;
   let mediaType: string | undefined;
@@ -26,7 +26,7 @@ export function fileMeter(): FileMeter {
       const tag = id3TagBytes(bytes, at);
       hasTag ||= tag !== undefined && tag > 0;
       if (tag !== 0) return tag;
-      // Some writers leave room behind the tag.
+      // Some encoders pad after the tag.
       if (hasTag && bytes[at] === 0) return 1;
       if (bytes.length - at < FILE_MAGIC_BYTES) return undefined;
       const format = detectFileFormat(bytes.subarray(at, at + FILE_MAGIC_BYTES)) ?? (hasTag ? MPEG_FORMAT : undefined);
@@ -39,7 +39,7 @@ export function fileMeter(): FileMeter {
   });
   return {
     push: (chunk) => scanner.push(chunk),
-    // Where nothing is heard, or most is passed over, a player may hear more than was counted.
+    // If most bytes were skipped, a player may find more audio than was counted.
     seconds: () => ((meter?.skippedBytes?.() ?? 0) * 2 > meteredBytes ? undefined : meter?.seconds() || undefined),
     skippedBytes: () => meter?.skippedBytes?.() ?? meteredBytes,
     mediaType: () => mediaType,

@@ -2,12 +2,12 @@ import { id3TagBytes } from "./id3.ts";
 import { type AudioMeter, durationToleranceSeconds, SampleDuration } from "./meter.ts";
 import { bytesToNext, matchesAt, Scanner, SKIP_ALL } from "./scanner.ts";
 
-/** A frame as its header tells of it; the rate is zero where the header leaves it to the stream's. */
+/** A FLAC frame header; `rateHz` is zero when the header refers to the stream's rate. */
 export type FlacFrame = {
   readonly headerBytes: number;
   readonly samples: number;
   readonly rateHz: number;
-  /** What all frames of a stream have in common, beside their rate. */
+  /** Header bits that are equal in all frames of a stream. */
   readonly kind: number;
 };
 
@@ -30,7 +30,7 @@ export function crc8(bytes: Buffer, from: number, to: number): number {
   return crc;
 }
 
-/** The header of a frame at `at`; undefined when it is none, "more" when too little has come to tell. */
+/** Undefined when there is no frame header at `at`; "more" when more bytes are needed to tell. */
 export function flacFrameAt(bytes: Buffer, at: number): FlacFrame | "more" | undefined {
   const here = bytes.length - at;
   if (bytes[at] !== SYNC) return undefined;
@@ -50,7 +50,7 @@ export function flacFrameAt(bytes: Buffer, at: number): FlacFrame | "more" | und
     headerBytes: crcAt + 1 - at,
     samples: blockSamples(blockCode, bytes, blockAt),
     rateHz: sampleRateHz(rateCode, bytes, rateAt),
-    // Blocking and sample size; the channels may be coupled differently from frame to frame.
+    // Blocking strategy and sample size; channel coupling may change from frame to frame.
     kind: word & 0x0001000e,
   };
 }
@@ -61,7 +61,7 @@ function bytesToNextFrame(bytes: Buffer, at: number): number {
   return next - at;
 }
 
-/** The length of a number in the coding of UTF-8, by its first byte. */
+/** Length of a UTF-8 coded number, by its first byte. */
 function codedNumberBytes(first: number): number | undefined {
   if (first < 0x80) return 1;
   const ones = Math.clz32((~first & 0xff) << 24);
@@ -83,24 +83,24 @@ function sampleRateHz(code: number, bytes: Buffer, at: number): number {
   return SAMPLE_RATES_HZ[code] ?? 0;
 }
 
-/** In a long file a few places look like a header by chance. */
+/** A long file contains a few false sync words. */
 const FALSE_SYNCS_MAX = 8;
 
-/** Counts frames by their headers. What the file says of its own length is not read: who streams does not know it yet. */
+/** Counts frame headers. The total in STREAMINFO is not used, because streaming encoders do not know it. */
 export class FlacMeter implements AudioMeter {
   readonly #duration = new SampleDuration();
   readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
   #state: "start" | "blocks" | "frames" = "start";
   #isFlac = false;
   #streamRateHz = 0;
-  /** A frame told another rate than the stream's: players go by it in those that follow and tell none. */
+  /** A frame header contradicted STREAMINFO: players then use that rate for later frames without one. */
   #isStreamRateUnreliable = false;
   #firstFrame: Pick<FlacFrame, "kind" | "rateHz"> | undefined;
-  /** Of headers of another kind: what looks so by chance inside a frame, or frames that a player hears all the same. */
+  /** Duration of headers unlike the first frame: false syncs, or frames that a player decodes anyway. */
   #mismatchedSeconds = 0;
-  /** Of those, how many are of a rate that nobody knows. */
+  /** Mismatched headers whose rate is unknown. */
   #unknownRateFrames = 0;
-  /** From each of those to the next frame that counts. */
+  /** Bytes from each mismatched header to the next counted frame. */
   #skippedBytes = 0;
   #isAfterMismatch = false;
 
@@ -142,7 +142,7 @@ export class FlacMeter implements AudioMeter {
     const type = (word >>> 24) & 0x7f;
     const length = word & 0xffffff;
     if (type === INVALID_BLOCK_TYPE) {
-      // No block was called the last one, and the frames begin all the same.
+      // No metadata block was marked as last; frames start here anyway.
       this.#state = "frames";
       return this.#readFrame(bytes, at);
     }
@@ -172,12 +172,12 @@ export class FlacMeter implements AudioMeter {
     return frame.headerBytes;
   }
 
-  /** Zero where nobody knows. */
+  /** Zero when unknown. */
   #frameRateHz({ kind, rateHz }: FlacFrame): number {
     if (rateHz === 0) return this.#isStreamRateUnreliable ? 0 : this.#streamRateHz;
-    // What only looks like a header is hardly ever of the same kind.
-    const isKin = this.#firstFrame === undefined || this.#firstFrame.kind === kind;
-    this.#isStreamRateUnreliable ||= isKin && rateHz !== this.#streamRateHz;
+    // False syncs rarely have the same kind.
+    const isSameKind = this.#firstFrame === undefined || this.#firstFrame.kind === kind;
+    this.#isStreamRateUnreliable ||= isSameKind && rateHz !== this.#streamRateHz;
     return rateHz;
   }
 

@@ -8,7 +8,7 @@ import { matchesAt } from "./scanner.ts";
 import { isWavStart } from "./wav.ts";
 import { isWebmStart } from "./webm.ts";
 
-/** With so many bytes every format is told apart. Fewer are given the benefit of the doubt. */
+/** Enough bytes to tell all formats apart; shorter input is accepted if it could match. */
 export const SNIFF_BYTES = 64;
 
 const OPUS_HEAD_AT = 28;
@@ -17,7 +17,7 @@ const ADTS_HEADER_BYTES = 7;
 const MARKUP_MIN_CHARS = 2;
 const TEXT_MIN_CHARS = 12;
 
-/** Whether an answer that begins so can be audio of a format, rather than of another one, or words under a good status. */
+/** Whether the first bytes of a response can be audio of a format, rather than another format or an error text. */
 export function couldBeFormat(format: AudioFormat, firstBytes: Buffer): boolean {
   switch (format) {
     case "mp3":
@@ -38,7 +38,6 @@ export function couldBeFormat(format: AudioFormat, firstBytes: Buffer): boolean 
   }
 }
 
-/** As far as bytes have come. */
 function couldMatchAt(word: string, bytes: Buffer, at: number): boolean {
   return matchesAt(word, bytes, at) !== false;
 }
@@ -52,27 +51,27 @@ function couldBeFrame(bytes: Buffer, headerBytes: number, frameAt: FrameFormat["
   return frameAt(bytes, 0) !== undefined;
 }
 
-/** Raw samples have no mark of their own, so they are told by having no other's. */
+/** Raw samples have no signature, so they are recognised by the absence of any other. */
 function isContainerFile(bytes: Buffer): boolean {
-  if (["fLaC", "OggS"].some((mark) => matchesAt(mark, bytes, 0) === true) || (id3TagBytes(bytes, 0) ?? 0) > 0)
+  if (["fLaC", "OggS"].some((signature) => matchesAt(signature, bytes, 0) === true) || (id3TagBytes(bytes, 0) ?? 0) > 0)
     return true;
   if (isWavStart(bytes) || isWebmStart(bytes) || isMp4Start(bytes)) return true;
   return hasTwoFrames(bytes, MPEG_HEADER_BYTES, mpegFrameAt) || hasTwoFrames(bytes, ADTS_HEADER_BYTES, adtsFrameAt);
 }
 
-/** Two frames in a row: one header alone may be chance. */
+/** Two consecutive frames: a single header may be coincidence. */
 function hasTwoFrames(bytes: Buffer, headerBytes: number, frameAt: FrameFormat["frameAt"]): boolean {
   const frame = bytes.length < headerBytes ? undefined : frameAt(bytes, 0);
   if (frame === undefined || bytes.length < frame.bytes + headerBytes) return false;
   return frameAt(bytes, frame.bytes)?.kind === frame.kind;
 }
 
-/** An error page or an object, or any plain words: no audio starts with that many letters and nothing else. */
+/** JSON, HTML or plain text: no audio starts with that many printable characters. */
 function isText(bytes: Buffer): boolean {
-  const words = bytes
+  const text = bytes
     .toString("latin1", 0, SNIFF_BYTES)
     .replace(/^\xef\xbb\xbf/, "")
     .trimStart();
-  if (/^[[{<][\t\n\r\x20-\xf4]*$/.test(words)) return words.length >= MARKUP_MIN_CHARS;
-  return words.length >= TEXT_MIN_CHARS && /^[\t\n\r\x20-\x7e]*$/.test(words);
+  if (/^[[{<][\t\n\r\x20-\xf4]*$/.test(text)) return text.length >= MARKUP_MIN_CHARS;
+  return text.length >= TEXT_MIN_CHARS && /^[\t\n\r\x20-\x7e]*$/.test(text);
 }

@@ -2,7 +2,7 @@ import { id3TagBytes } from "./id3.ts";
 import { type AudioMeter, durationToleranceSeconds, SampleDuration } from "./meter.ts";
 import { bytesToNext, Scanner } from "./scanner.ts";
 
-/** A frame as its header tells of it; frames of one stream have the same kind. Without bytes: of a length it does not tell. */
+/** A frame header. Frames of one stream have the same `kind`; `bytes` is zero when the header does not state the length. */
 export type AudioFrame = {
   readonly bytes: number;
   readonly samples: number;
@@ -10,32 +10,32 @@ export type AudioFrame = {
   readonly kind: number;
 };
 
-/** A stream that is nothing but frames, each with a header that tells its length. */
+/** A format of consecutive frames whose headers state their length. */
 export type FrameFormat = {
   readonly headerBytes: number;
-  /** The header at `at`, of which all bytes are there; undefined when it is none. */
+  /** Requires `headerBytes` bytes at `at`; undefined when there is no header. */
   frameAt(bytes: Buffer, at: number): AudioFrame | undefined;
-  /** A frame that tells of the file and holds no audio; encoders write it first. */
+  /** A frame with file information instead of audio, which encoders write first. */
   isMetadataFrame(bytes: Buffer, at: number, frame: AudioFrame): boolean;
 };
 
 const SYNC_BYTE = 0xff;
 
-/** Counts whole frames. What is no frame is passed over: a header is believed where another of its kind follows. */
+/** Counts complete frames. A header counts only when another of the same kind follows its frame. */
 export class FrameMeter implements AudioMeter {
   readonly #format: FrameFormat;
   readonly #duration = new SampleDuration();
   readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
-  /** The kind of the frames that follow each other here; undefined between such runs. */
+  /** Kind of the current run of consecutive frames; undefined between runs. */
   #runKind: number | undefined;
   #hasStarted = false;
   #lastFrame: AudioFrame | undefined;
   #skippedBytes = 0;
-  /** Of headers that were not believed: a player may hear a frame there all the same. */
+  /** Duration of unconfirmed headers: a player may decode those frames. */
   #skippedSeconds = 0;
 
-  constructor(framing: FrameFormat) {
-    this.#format = framing;
+  constructor(format: FrameFormat) {
+    this.#format = format;
   }
 
   push(chunk: Buffer): void {
@@ -46,8 +46,8 @@ export class FrameMeter implements AudioMeter {
     const cut = this.#scanner.missingBytes > 0 ? (this.#lastFrame?.samples ?? 0) : 0;
     const counted = this.#duration.secondsWithout(cut);
     if (this.#skippedSeconds > durationToleranceSeconds(counted)) return undefined;
-    const alone = this.#unconfirmedFrame();
-    if (alone !== undefined) return counted + alone.samples / alone.rateHz;
+    const unconfirmed = this.#unconfirmedFrame();
+    if (unconfirmed !== undefined) return counted + unconfirmed.samples / unconfirmed.rateHz;
     return this.#lastFrame === undefined ? undefined : counted;
   }
 
@@ -55,7 +55,7 @@ export class FrameMeter implements AudioMeter {
     return this.#skippedBytes;
   }
 
-  /** A whole frame with nothing behind it yet that could confirm it. */
+  /** A complete frame at the end, with no following header to confirm it. */
   #unconfirmedFrame(): AudioFrame | undefined {
     const rest = this.#scanner.unread;
     if (rest.length < this.#format.headerBytes) return undefined;
@@ -88,7 +88,6 @@ export class FrameMeter implements AudioMeter {
     return frame.bytes;
   }
 
-  /** Goes on to the next header. */
   #skipToNextHeader(bytes: Buffer, at: number): number {
     this.#runKind = undefined;
     let next = at + bytesToNext(SYNC_BYTE, bytes, at);

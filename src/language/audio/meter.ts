@@ -1,26 +1,26 @@
-/** The formats of speech that callers can ask for. */
+/** Output formats of the speech surface. */
 export type AudioFormat = "mp3" | "opus" | "aac" | "flac" | "wav" | "pcm";
 
-/** Measures how long audio lasts while its bytes pass by, wherever they were cut. Keeps no audio. */
+/** Measures the duration of audio from its bytes as they pass, however they are split. Retains no audio. */
 export type AudioMeter = {
   push(chunk: Buffer): void;
-  /** How long what has come so far lasts; undefined when it is not audio of the meter's format. */
+  /** Duration so far; undefined when the bytes are not audio of this format. */
   seconds(): number | undefined;
-  /** Bytes that were passed over, in which a player may find audio all the same. Absent: that could be any of them. */
+  /** Skipped bytes in which a player may still find audio. Absent: possibly all of them. */
   skippedBytes?(): number;
 };
 
-/** What is billed of audio: whole seconds, a half counts up, never less than one. */
+/** Billed duration: rounded to whole seconds, at least one. */
 export function billedSeconds(seconds: number): number {
   return Math.max(1, Math.round(seconds));
 }
 
-/** How far apart two accounts of one length may be: who counts may round, or leave silence out. */
+/** Tolerance between two measurements of one duration: counters may round or leave out silence. */
 export function durationToleranceSeconds(seconds: number): number {
   return 1 + 0.05 * seconds;
 }
 
-/** Adds samples up in whole numbers for as long as their rate stays, so that a half second is exactly a half. */
+/** Sums samples as integers per sample rate, so that half a second is exact. */
 export class SampleDuration {
   #earlierSeconds = 0;
   #samples = 0;
@@ -40,7 +40,7 @@ export class SampleDuration {
     return this.#earlierSeconds + this.#samples / this.#rateHz;
   }
 
-  /** Without the last samples, which have not come whole. */
+  /** Excludes the last samples, which are incomplete. */
   secondsWithout(samples: number): number {
     return this.#earlierSeconds + (this.#samples - samples) / this.#rateHz;
   }

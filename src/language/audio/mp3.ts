@@ -11,7 +11,7 @@ const SAMPLE_RATES_HZ: Readonly<Record<MpegVersion, readonly number[]>> = {
   "2": [22_050, 24_000, 16_000],
   "2.5": [11_025, 12_000, 8_000],
 };
-/** In kbit/s, by the four bits of the header. The first place means a free rate, which tells no length. */
+/** By the header's bitrate index. Index zero means free format, which states no length. */
 const BITRATES_KBPS: Readonly<Record<"1" | "2", Readonly<Record<MpegLayer, readonly number[]>>>> = {
   "1": {
     1: [0, 32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448],
@@ -32,12 +32,12 @@ const VBRI_OFFSET = 36;
 
 const mpegFormat: FrameFormat = { headerBytes: HEADER_BYTES, frameAt: headerAt, isMetadataFrame: isInfoFrame };
 
-/** Counts frames of MPEG audio: versions 1, 2 and 2.5, layers I to III, any mix of bit rates. */
+/** Measures MPEG audio: versions 1, 2 and 2.5, layers I to III, any mix of bit rates. */
 export function mp3Meter(): AudioMeter {
   return new FrameMeter(mpegFormat);
 }
 
-/** The header of MPEG audio at `at`, one that tells its length; the four bytes must be there. */
+/** A frame header that states its length; requires `HEADER_BYTES` bytes at `at`. */
 export function mpegFrameAt(bytes: Buffer, at: number): AudioFrame | undefined {
   const frame = headerAt(bytes, at);
   return frame?.bytes === 0 ? undefined : frame;
@@ -56,17 +56,17 @@ function headerAt(bytes: Buffer, at: number): AudioFrame | undefined {
   const samples = layer === 1 ? 384 : layer === 3 && version !== "1" ? 576 : 1152;
   const slotBytes = layer === 1 ? 4 : 1;
   const slots = Math.floor(((samples / 8 / slotBytes) * kbits * 1000) / rateHz) + padding;
-  // Version, layer and rate: what no encoder changes within a stream.
+  // Version, layer and sample rate are constant within a stream.
   return { bytes: kbits === 0 ? 0 : slots * slotBytes, samples, rateHz, kind: word & 0x001e0c00 };
 }
 
-/** The frame in which encoders say how long the file is; the decoder plays nothing of it. */
+/** The Xing, Info or VBRI frame, which decoders do not play. */
 function isInfoFrame(bytes: Buffer, at: number, frame: AudioFrame): boolean {
   const word = bytes.readUInt32BE(at);
   const isMono = ((word >>> 6) & 3) === MONO;
   const isVersion1 = ((word >>> 19) & 3) === 3;
   const sideBytes = isVersion1 ? (isMono ? 17 : 32) : isMono ? 9 : 17;
-  const named = (offset: number) =>
+  const tagAt = (offset: number) =>
     offset + 4 <= frame.bytes ? bytes.toString("latin1", at + offset, at + offset + 4) : "";
-  return INFO_TAG_NAMES.includes(named(HEADER_BYTES + sideBytes)) || named(VBRI_OFFSET) === "VBRI";
+  return INFO_TAG_NAMES.includes(tagAt(HEADER_BYTES + sideBytes)) || tagAt(VBRI_OFFSET) === "VBRI";
 }

@@ -1,10 +1,10 @@
 import { aacFrameMinSeconds } from "./adts.ts";
 
-/** What a codec allows its samples to be: the least that one lasts, and the most bytes that they have on average. */
+/** Bounds of a codec's samples: shortest duration, and largest average size. */
 export type SampleBounds = { readonly secondsMin: number; readonly bytesMax: number };
 
 const NAME_OFFSET = 12;
-/** Frames of fixed length: MP3 at its highest rate, AMR, AC-3, and E-AC-3 with all of its blocks, as is usual. */
+/** Codecs with fixed-length frames: MP3 at its highest rate, AMR, AC-3, and E-AC-3 with all six blocks. */
 const BOUNDS_BY_CODEC: ReadonlyMap<string, SampleBounds> = new Map([
   [".mp3", { secondsMin: 0.024, bytesMax: 1_441 }],
   ["samr", { secondsMin: 0.02, bytesMax: 32 }],
@@ -12,13 +12,13 @@ const BOUNDS_BY_CODEC: ReadonlyMap<string, SampleBounds> = new Map([
   ["ac-3", { secondsMin: 0.032, bytesMax: 3_840 }],
   ["ec-3", { secondsMin: 0.032, bytesMax: 4_096 }],
 ]);
-/** What two channels can have in a frame; more of them share their bits. */
+/** Maximum for two channels; more channels share the bit reservoir. */
 const AAC_FRAME_MAX_BYTES = 1_536;
 const LOSSLESS_SAMPLE_MAX_BYTES = 8;
 
 /**
- * What the samples of a track are, by the body of its `stsd`. Undefined where that does not bound how long they last: in
- * codecs without frames of a known length, as packets of Opus, which are not read here, and where there is more than one kind.
+ * Reads an `stsd` body. Undefined when the codec does not bound the duration of a sample (such as Opus, whose packets
+ * are not read here) or when there is more than one entry.
  */
 export function sampleBoundsOf(stsd: Buffer): SampleBounds | undefined {
   if (stsd.length < NAME_OFFSET + 4 || stsd.readUInt32BE(4) !== 1) return undefined;
@@ -30,7 +30,7 @@ export function sampleBoundsOf(stsd: Buffer): SampleBounds | undefined {
 const ES_DESCRIPTOR = 3;
 const DECODER_DESCRIPTOR = 4;
 const CONFIG_DESCRIPTOR = 5;
-/** MPEG-4 audio and the profiles of AAC in MPEG-2; what else calls itself so is no AAC. */
+/** Object type indications of MPEG-4 audio and MPEG-2 AAC. */
 const AAC_TYPES: ReadonlySet<number> = new Set([0x40, 0x66, 0x67, 0x68]);
 
 function aacBounds(stsd: Buffer): SampleBounds | undefined {
@@ -44,7 +44,7 @@ function aacBounds(stsd: Buffer): SampleBounds | undefined {
   return secondsMin === undefined ? undefined : { secondsMin, bytesMax: AAC_FRAME_MAX_BYTES };
 }
 
-/** Where the body of a descriptor begins, behind a length in one to four bytes; beyond the end when it is not there. */
+/** Offset behind the descriptor's one- to four-byte length; `bytes.length` when the descriptor is absent. */
 function descriptorBodyOffset(tag: number, bytes: Buffer, at: number): number {
   if (bytes[at] !== tag) return bytes.length;
   let next = at + 1;
@@ -52,7 +52,7 @@ function descriptorBodyOffset(tag: number, bytes: Buffer, at: number): number {
   return next + 1;
 }
 
-/** The decoder's own box tells the samples of a frame and their rate. */
+/** The ALAC config states samples per frame and sample rate. */
 function alacBounds(stsd: Buffer): SampleBounds | undefined {
   const config = uniqueChildBody("alac", stsd);
   if (config === undefined || config.length < 28) return undefined;
@@ -63,14 +63,14 @@ function alacBounds(stsd: Buffer): SampleBounds | undefined {
 
 type ChildBox = { readonly name: string; readonly body: Buffer };
 
-/** The fields of an entry for sound, by its version; QuickTime has more of them. */
+/** Size of an audio sample entry by version; QuickTime versions have more fields. */
 const ENTRY_BYTES = [28, 44, 64] as const;
 const VERSION_OFFSET = NAME_OFFSET + 4 + 8;
-/** Where QuickTime has what the decoder is told, and the name of the codec beside it. */
+/** QuickTime wraps the decoder config, with the codec name beside it. */
 const WAVE = "wave";
 const CODEC_NAME = "frma";
 
-/** The body of the one box of that name in the entry. Undefined where another could be taken for it. */
+/** Undefined when another box could be mistaken for the one with this name. */
 function uniqueChildBody(name: string, stsd: Buffer): Buffer | undefined {
   if (stsd[0] !== 0 || stsd.length < VERSION_OFFSET + 2) return undefined;
   const entryBytes = ENTRY_BYTES[stsd.readUInt16BE(VERSION_OFFSET)];
@@ -86,7 +86,7 @@ function containsHiddenName(name: string, child: ChildBox): boolean {
   return child.name !== CODEC_NAME && child.body.includes(name, 0, "latin1");
 }
 
-/** Undefined when they do not follow one another up to the end. */
+/** Undefined when the boxes do not fill the buffer exactly. */
 function childBoxes(bytes: Buffer): ChildBox[] | undefined {
   const children: ChildBox[] = [];
   let at = 0;

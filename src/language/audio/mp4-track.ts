@@ -1,36 +1,35 @@
 import { durationToleranceSeconds } from "./meter.ts";
 import type { SampleBounds } from "./mp4-codecs.ts";
 
-/** A track of an MP4 file as far as it has been read. */
+/** An MP4 track as far as it has been read. */
 export type Mp4Track = {
   id: number;
   isAudio: boolean;
   unitsPerSecond: number;
   sampleBounds: SampleBounds | undefined;
-  /** Samples with a length in time, and samples with a length in bytes. */
+  /** Samples with a known duration, and samples with a known size. */
   timedSamples: number;
   sizedSamples: number;
   durationUnits: number;
   bytes: number;
-  /** Parts of the media that are played, in their order; one more than are taken stands for all others. */
+  /** In playback order; one entry above the maximum marks an overlong list. */
   edits: Mp4Edit[];
-  /** How long a sample of a fragment lasts, and its size, where nothing else is said. */
+  /** Defaults for samples of a fragment. */
   defaults: SampleDefaults;
 };
 
-/** Where a part begins, in units of the media, and how long it is played, in units of the movie. */
+/** Start in media units and duration in movie units. */
 export type Mp4Edit = { readonly mediaStartUnits: number; readonly movieUnits: number };
 
 export type SampleDefaults = { readonly units: number; readonly bytes: number };
 
-/** No file of speech has more. */
+/** More than any speech file has. */
 const TRACKS_MAX = 16;
-/** Nobody cuts so many parts out of a recording. */
+/** More than any edited recording has. */
 export const EDITS_MAX = 256;
-/** No codec puts more into one sample; a file that says so was made up. */
+/** Longer than any codec's sample: a file that states more is forged. */
 const SAMPLE_MAX_SECONDS = 10;
 
-/** The tracks of a file, and the one that is being read. */
 export class Mp4Tracks {
   readonly #tracks: Mp4Track[] = [];
   #hasTooManyTracks = false;
@@ -47,14 +46,14 @@ export class Mp4Tracks {
     return this.#tracks.find((track) => track.id === id);
   }
 
-  /** Goes on with a track that was opened before; with one that nobody looks at when there is none. */
+  /** Selects a known track; an unknown id selects a discarded one. */
   select(id: number): void {
     this.current = this.find(id) ?? emptyTrack();
   }
 
   /**
-   * The longest track of sound. Undefined when one of them cannot be true: a player hears what is in it, whatever its
-   * clock says, and nobody can know here how long that is.
+   * Duration of the longest audio track. Undefined when any audio track is implausible: players decode its samples
+   * whatever its timestamps say.
    */
   seconds(fileBytes: number): number | undefined {
     const sounds = this.#tracks.filter(({ isAudio }) => isAudio);
@@ -63,20 +62,23 @@ export class Mp4Tracks {
     return lengths.length === sounds.length ? Math.max(...lengths) : undefined;
   }
 
-  /** All of the media, since not every player goes by the edits. Undefined where a part is played again, or more than there is. */
+  /**
+   * The full media duration, because not every player applies edit lists. Undefined when edits repeat a part or exceed
+   * the media.
+   */
   #mediaSeconds({ edits, durationUnits, unitsPerSecond }: Mp4Track): number | undefined {
     const seconds = durationUnits / unitsPerSecond;
-    const near = durationToleranceSeconds(seconds);
+    const tolerance = durationToleranceSeconds(seconds);
     const editUnits = edits.reduce((sum, edit) => sum + edit.movieUnits, 0);
-    const isOne = edits.length <= 1;
-    // Each of several parts is rounded to units of the movie; where those are coarse, no part played again is to hide in it.
-    const most = seconds + (isOne ? near : Math.min(edits.length / this.movieUnitsPerSecond, near));
-    const isOnce = isOne || (edits.length <= EDITS_MAX && this.#areDisjoint(edits, unitsPerSecond));
-    return isOnce && editUnits <= most * this.movieUnitsPerSecond ? seconds : undefined;
+    const isSingle = edits.length <= 1;
+    // Each edit is rounded to movie units; the tolerance is capped so that a repeated part cannot hide in coarse units.
+    const maxSeconds = seconds + (isSingle ? tolerance : Math.min(edits.length / this.movieUnitsPerSecond, tolerance));
+    const hasNoRepeats = isSingle || (edits.length <= EDITS_MAX && this.#areDisjoint(edits, unitsPerSecond));
+    return hasNoRepeats && editUnits <= maxSeconds * this.movieUnitsPerSecond ? seconds : undefined;
   }
 
   #areDisjoint(edits: readonly Mp4Edit[], unitsPerSecond: number): boolean {
-    // Ends are rounded to units of the movie.
+    // Ends are rounded to movie units.
     const end = ({ mediaStartUnits, movieUnits }: Mp4Edit) =>
       mediaStartUnits + ((movieUnits - 1) / this.movieUnitsPerSecond) * unitsPerSecond;
     const sorted = edits.toSorted((one, other) => one.mediaStartUnits - other.mediaStartUnits);
@@ -86,7 +88,7 @@ export class Mp4Tracks {
   }
 }
 
-/** No sample is without bytes or without a time, none lasts for ever, and all but the last have the length they need. */
+/** Every sample has bytes and a bounded duration, and all but the last reach the codec's minimum. */
 function isPlausible(
   { sampleBounds, unitsPerSecond, timedSamples, sizedSamples, durationUnits, bytes }: Mp4Track,
   fileBytes: number,

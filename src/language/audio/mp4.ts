@@ -3,7 +3,7 @@ import { sampleBoundsOf } from "./mp4-codecs.ts";
 import { EDITS_MAX, type Mp4Track, Mp4Tracks, type SampleDefaults } from "./mp4-track.ts";
 import { Scanner, SKIP_ALL } from "./scanner.ts";
 
-/** Boxes that hold boxes: their headers are stepped over, so that what they hold is read in its turn. */
+/** Container boxes: only their header is skipped, so their children are read next. */
 const CONTAINER_BOXES: ReadonlySet<string> = new Set([
   "moov",
   "trak",
@@ -15,7 +15,7 @@ const CONTAINER_BOXES: ReadonlySet<string> = new Set([
   "moof",
   "traf",
 ]);
-/** What such a file can begin with. */
+/** Boxes that can start a file. */
 const FIRST_BOXES: ReadonlySet<string> = new Set([
   "ftyp",
   "styp",
@@ -27,7 +27,6 @@ const FIRST_BOXES: ReadonlySet<string> = new Set([
   "wide",
   "sidx",
 ]);
-/** Boxes whose fields are read. */
 const PARSED_BOXES: ReadonlySet<string> = new Set([
   "mvhd",
   "tkhd",
@@ -42,27 +41,27 @@ const PARSED_BOXES: ReadonlySet<string> = new Set([
   "tfhd",
   "trun",
 ]);
-/** So much of a box is enough to read its fields; lists behind them are read entry by entry. */
+/** Covers the fixed fields of every box; tables behind them are read entry by entry. */
 const BOX_FIELDS_MAX_BYTES = 4_096;
 
-/** Entries of a table that are still to come: how wide one is, and what one means. */
+/** A table whose entries are still to be read. */
 type PendingTable = {
   remaining: number;
   readonly bytes: number;
-  /** What stands in the box behind them. */
+  /** Bytes in the box after the table. */
   readonly trailingBytes: number;
   readonly readEntry: (bytes: Buffer, at: number) => void;
 };
 type Mp4Box = { readonly name: string; readonly headerBytes: number; readonly bodyBytes: number };
 
-/** Measures MP4 and M4A, also in fragments, by the tables that tell how long each sample lasts. */
+/** Measures MP4 and M4A, fragmented or not, by the tables that state each sample's duration. */
 export class Mp4Meter implements AudioMeter {
   readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
   readonly #tracks = new Mp4Tracks();
   #fileBytes = 0;
   #hasStarted = false;
   #pendingTable: PendingTable | undefined;
-  /** What a sample of the fragment that is being read is where its run does not say. */
+  /** Sample duration and size of the current fragment where its run does not state them. */
   #fragmentDefaults: SampleDefaults = { units: 0, bytes: 0 };
 
   push(chunk: Buffer): void {
@@ -97,7 +96,7 @@ export class Mp4Meter implements AudioMeter {
     return entries.remaining > 0 ? entries.bytes : entries.bytes + entries.trailingBytes;
   }
 
-  /** Reads the fields of a box; how far to go on within it. */
+  /** Returns how far to advance within the box. */
   #readBoxFields(box: Mp4Box, body: Buffer): number {
     const track = this.#tracks.current;
     const long = body[0] === 1;
@@ -110,7 +109,7 @@ export class Mp4Meter implements AudioMeter {
     else if (box.name === "stsz") return this.#readSampleSizes(box, body);
     else if (box.name === "stz2") {
       track.sizedSamples += u32(body, 8);
-      // The widest that fit into their fields.
+      // Upper bound: the largest size that the field width allows.
       track.bytes += u32(body, 8) * (2 ** (u32(body, 4) & 0xff) - 1);
     } else if (box.name === "trex") {
       const found = this.#tracks.find(u32(body, 4));
@@ -124,7 +123,7 @@ export class Mp4Meter implements AudioMeter {
     return box.bodyBytes;
   }
 
-  /** What of the media is played, in the order in which it is; an entry without a place in the media is a pause. */
+  /** Edit list: the parts of the media in playback order. An entry with a negative start is a pause. */
   #readEditList(box: Mp4Box, body: Buffer): number {
     const track = this.#tracks.current;
     const wide = body[0] === 1;
@@ -181,7 +180,7 @@ export class Mp4Meter implements AudioMeter {
     });
   }
 
-  /** Goes to the entries of a table. Its count is not believed beyond the end of the box. */
+  /** The entry count is capped at what fits into the box. */
   #startTable(
     box: Mp4Box,
     table: { at: number; count: number; bytes: number },
@@ -200,7 +199,6 @@ export class Mp4Meter implements AudioMeter {
   }
 }
 
-/** Whether a file that begins so is a row of boxes. */
 export function isMp4Start(head: Buffer): boolean {
   return FIRST_BOXES.has(head.toString("latin1", 4, 8));
 }
@@ -223,7 +221,7 @@ function addSamples(track: Mp4Track, samples: number, each: SampleDefaults): voi
   track.bytes += samples * each.bytes;
 }
 
-/** Zero where the box is too short to have the field. */
+/** Zero when the box is too short for the field. */
 function u32(body: Buffer, at: number): number {
   return at + 4 <= body.length ? body.readUInt32BE(at) : 0;
 }

@@ -1,25 +1,93 @@
-import type { OggCodec, PacketSamples } from "./ogg-codecs.ts";
+import { flacFrameAt } from "./flac.ts";
+import { OPUS_HEAD_BYTES, OPUS_RATE_HZ, opusPacketSamples } from "./opus.ts";
+import { matchesAt } from "./scanner.ts";
+import { parseVorbisIdHeader, type VorbisPackets } from "./vorbis.ts";
 
-const NOTHING: PacketSamples = { min: 0, typical: 0, max: 0 };
+/** Bounds of a packet's samples; they differ when only the full packet determines the number. */
+export type PacketSamples = { readonly min: number; readonly typical: number; readonly max: number };
 
-/** One logical stream of an Ogg file: what a codec's first packet opened. Its packets are counted; the positions that its
- * pages tell are believed only where the packets allow them. */
+/** Properties of a codec that determine the duration of its packets. */
+export type OggCodec = {
+  readonly rateHz: number;
+  /** Samples at the start that are decoded but not played. */
+  readonly preSkip: number;
+  /** Header packets after the first. */
+  readonly headerPackets: number;
+  readonly headBytes: number;
+  samplesOf(head: Buffer): PacketSamples;
+};
+
+/** Bytes of the first packet that identify the codec. */
+export const ID_PACKET_BYTES = 36;
+
+/** Undefined when the first packet is not audio that can be measured. */
+export function detectOggCodec(first: Buffer): OggCodec | undefined {
+  if (matchesAt("OpusHead", first, 0) === true && first.length >= 19) return opusCodec(first);
+  if (matchesAt("\x7fFLAC", first, 0) === true && first.length >= 31) return flacCodec(first);
+  const packets = parseVorbisIdHeader(first);
+  return packets === undefined ? undefined : vorbisCodec(packets);
+}
+
+/** First packets of video, subtitle and skeleton streams. */
+const NON_AUDIO_SIGNATURES = ["\x80theora", "OVP80", "BBCD\0", "\x80kate", "CMML", "fishead\0"] as const;
+
+export function isNonAudio(first: Buffer): boolean {
+  return NON_AUDIO_SIGNATURES.some((word) => matchesAt(word, first, 0) === true);
+}
+
+function opusCodec(first: Buffer): OggCodec {
+  return {
+    rateHz: OPUS_RATE_HZ,
+    preSkip: first.readUInt16LE(10),
+    headerPackets: 1,
+    headBytes: OPUS_HEAD_BYTES,
+    samplesOf: (head) => exactly(opusPacketSamples(head)),
+  };
+}
+
+function vorbisCodec(packets: VorbisPackets): OggCodec {
+  return { rateHz: packets.rateHz, preSkip: 0, headerPackets: 2, headBytes: 1, samplesOf: () => packets };
+}
+
+function flacCodec(first: Buffer): OggCodec | undefined {
+  // Nine bytes of mapping header and the block header precede STREAMINFO.
+  const rateHz = first.readUInt32BE(27) >>> 12;
+  if (rateHz === 0) return undefined;
+  return {
+    rateHz,
+    preSkip: 0,
+    headerPackets: 0,
+    headBytes: 16,
+    samplesOf: (head) => {
+      const frame = flacFrameAt(head, 0);
+      return exactly(frame === undefined || frame === "more" ? 0 : frame.samples);
+    },
+  };
+}
+
+function exactly(samples: number): PacketSamples {
+  return { min: samples, typical: samples, max: samples };
+}
+
+const NO_SAMPLES: PacketSamples = { min: 0, typical: 0, max: 0 };
+
+/** One logical stream of an Ogg file. Packets are counted; a page's granule position is used only where the packets allow it. */
 export class OggStream {
   readonly codec: OggCodec;
   #headersLeft: number;
-  /** The packet that has begun and not ended. */
+  /** A packet that has started but not ended. */
   #openPacket: PacketSamples | undefined;
-  #lastPacket = NOTHING;
+  #lastPacket = NO_SAMPLES;
   #minSamples = 0;
   #typicalSamples = 0;
   #maxSamples = 0;
-  /** Of the last page in which a packet ended. */
+  /** Minimum samples of the last page in which a packet ended. */
   #pageMinSamples = 0;
   #isNewPage = true;
-  /** The position before the first packet: who joins a stream late does not start at zero. */
+  /** Position before the first packet: a stream recorded midway does not start at zero. */
   #startGranule: number | undefined;
-  /** What was played of the pages whose position is known, and what their packets could have given. */
-  #positioned = { played: 0, most: 0 };
+  /** Samples played up to the last known granule position, and the maximum of their packets. */
+  #positioned = { played: 0, max: 0 };
 
   constructor(codec: OggCodec) {
     this.codec = codec;
@@ -27,7 +95,7 @@ export class OggStream {
   }
 
   beginPacket(head: Buffer): void {
-    this.#openPacket = this.#headersLeft > 0 ? NOTHING : this.codec.samplesOf(head);
+    this.#openPacket = this.#headersLeft > 0 ? NO_SAMPLES : this.codec.samplesOf(head);
   }
 
   endPacket(): void {
@@ -43,28 +111,31 @@ export class OggStream {
     this.#openPacket = undefined;
   }
 
-  /** A packet does not go on where it should: its end was lost. */
+  /** The continuation of the open packet was lost. */
   dropOpenPacket(): void {
     this.#openPacket = undefined;
   }
 
-  /** `granule` is where the stream stands once the packets that ended in the page are played; negative: nowhere new. */
-  endPage(granule: number, place: "within" | "last"): void {
+  /** `granule` is the position after the packets that end in the page; negative: no packet ends in it. */
+  endPage({ granule, isLast }: { readonly granule: number; readonly isLast: boolean }): void {
     this.#isNewPage = true;
     if (granule < 0 || this.#maxSamples === 0) return;
-    this.#startGranule ??= place === "last" ? 0 : Math.max(0, granule - this.#maxSamples);
+    this.#startGranule ??= isLast ? 0 : Math.max(0, granule - this.#maxSamples);
     // Only in the last page can the audio end before its packets do.
-    const floor = place === "last" ? this.#minSamples - this.#pageMinSamples : this.#minSamples;
-    const told = granule - this.#startGranule;
-    const played = told > this.#maxSamples ? this.#maxSamples : told < floor ? this.#minSamples : told;
-    this.#positioned = { played, most: this.#maxSamples };
+    const floor = isLast ? this.#minSamples - this.#pageMinSamples : this.#minSamples;
+    const stated = granule - this.#startGranule;
+    const played = stated > this.#maxSamples ? this.#maxSamples : stated < floor ? this.#minSamples : stated;
+    this.#positioned = { played, max: this.#maxSamples };
   }
 
-  /** What is played, and what its packets last where an encoder made them. `last`: whether the packet that ended last has come whole. */
-  seconds(last: "whole" | "cut"): { readonly played: number; readonly packed: number } {
-    const cut = last === "cut" ? this.#lastPacket : NOTHING;
-    const since = this.#maxSamples - this.#positioned.most - cut.max;
+  /** `contained` sums all packets at their typical duration; `played` applies positions and pre-skip. */
+  seconds({ isLastPacketCut }: { readonly isLastPacketCut: boolean }): {
+    readonly played: number;
+    readonly contained: number;
+  } {
+    const cut = isLastPacketCut ? this.#lastPacket : NO_SAMPLES;
+    const since = this.#maxSamples - this.#positioned.max - cut.max;
     const played = Math.max(0, this.#positioned.played + since - this.codec.preSkip);
-    return { played: played / this.codec.rateHz, packed: (this.#typicalSamples - cut.typical) / this.codec.rateHz };
+    return { played: played / this.codec.rateHz, contained: (this.#typicalSamples - cut.typical) / this.codec.rateHz };
   }
 }

@@ -1,6 +1,5 @@
 import { type AudioMeter, durationToleranceSeconds } from "./meter.ts";
-import { detectOggCodec, ID_PACKET_BYTES, isNonAudio } from "./ogg-codecs.ts";
-import { OggStream } from "./ogg-stream.ts";
+import { detectOggCodec, ID_PACKET_BYTES, isNonAudio, OggStream } from "./ogg-stream.ts";
 import { matchesAt, Scanner } from "./scanner.ts";
 
 const CAPTURE_PATTERN = "OggS";
@@ -10,28 +9,28 @@ const FLAG_CONTINUED = 1;
 const FLAG_FIRST_PAGE = 2;
 const FLAG_LAST_PAGE = 4;
 const LACE_MAX = 255;
-/** No file of speech has more beside each other. */
+/** More concurrent streams than any speech file has. */
 const STREAMS_MAX = 16;
 
-/** A packet, or the part of it that is in one page. */
+/** A packet, or the part of it within one page. */
 type PacketPart = { readonly bytes: number; readonly isStart: boolean; readonly isEnd: boolean };
-type OggPage = { readonly granule: number; readonly isLast: "within" | "last"; readonly parts: PacketPart[] };
+type OggPage = { readonly granule: number; readonly isLast: boolean; readonly parts: PacketPart[] };
 
-/** Measures Ogg by its packets: Opus, Vorbis and FLAC, also streams that follow one another in one file. */
+/** Measures Ogg Opus, Vorbis and FLAC by their packets, including chained streams. */
 export class OggMeter implements AudioMeter {
   readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
-  /** Of the links that are over: what is played of them, and what their packets last. */
-  #endedStreams = { played: 0, packed: 0 };
-  /** Streams that run beside each other, by their serial number. */
-  readonly #streams = new Map<number, OggStream | "silent">();
-  /** The one whose page is being read, or was last. */
+  /** Totals of earlier chained streams: seconds played, and seconds contained in packets. */
+  #endedStreams = { played: 0, contained: 0 };
+  /** Concurrent streams by serial number. */
+  readonly #streams = new Map<number, OggStream | "non_audio">();
+  /** The stream of the current or last page. */
   #currentStream: OggStream | undefined;
-  /** Whether there is something in the file in which a player may hear what nobody can measure here. */
+  /** The file contains audio that cannot be measured here. */
   #isUnmeasurable = false;
-  /** Streams that run beside each other all open before any of them goes on. */
+  /** A data page has arrived: a stream that opens from now on is chained, not concurrent. */
   #hasDataPages = false;
   #page: OggPage | undefined;
-  /** Whether what the scanner still skips is the end of a counted packet. */
+  /** The scanner is skipping the end of a packet that is already counted. */
   #isSkippingPacketEnd = false;
 
   push(chunk: Buffer): void {
@@ -40,51 +39,51 @@ export class OggMeter implements AudioMeter {
 
   seconds(): number | undefined {
     if (this.#currentStream === undefined || this.#isUnmeasurable) return undefined;
-    const { played, packed } = this.#totalSeconds(
+    const { played, contained } = this.#totalSeconds(
       this.#isSkippingPacketEnd && this.#scanner.missingBytes > 0 ? this.#currentStream : undefined,
     );
-    // Packets that are not to be heard, which not every player leaves out, or that no encoder makes so short.
-    return packed - played > durationToleranceSeconds(played) ? undefined : played;
+    // Many packets outside the played range are suspicious: not every player leaves them out.
+    return contained - played > durationToleranceSeconds(played) ? undefined : played;
   }
 
-  /** With the longest of the streams beside each other. */
-  #totalSeconds(cut: OggStream | undefined): { played: number; packed: number } {
-    let [played, packed] = [0, 0];
-    for (const link of this.#streams.values()) {
-      if (link === "silent") continue;
-      const seconds = link.seconds(link === cut ? "cut" : "whole");
+  /** Adds the longest of the concurrent streams. */
+  #totalSeconds(cut: OggStream | undefined): { played: number; contained: number } {
+    let [played, contained] = [0, 0];
+    for (const stream of this.#streams.values()) {
+      if (stream === "non_audio") continue;
+      const seconds = stream.seconds({ isLastPacketCut: stream === cut });
       played = Math.max(played, seconds.played);
-      packed = Math.max(packed, seconds.packed);
+      contained = Math.max(contained, seconds.contained);
     }
-    return { played: this.#endedStreams.played + played, packed: this.#endedStreams.packed + packed };
+    return { played: this.#endedStreams.played + played, contained: this.#endedStreams.contained + contained };
   }
 
   #read(bytes: Buffer, at: number): number | undefined {
-    const piece = this.#page?.parts[0];
-    if (this.#page === undefined || piece === undefined || this.#currentStream === undefined)
+    const part = this.#page?.parts[0];
+    if (this.#page === undefined || part === undefined || this.#currentStream === undefined)
       return this.#readPageHeader(bytes, at);
-    const headBytes = Math.min(piece.bytes, this.#currentStream.codec.headBytes);
+    const headBytes = Math.min(part.bytes, this.#currentStream.codec.headBytes);
     if (bytes.length - at < headBytes) return undefined;
-    this.#isSkippingPacketEnd = piece.isEnd;
-    this.#readPart(this.#currentStream, piece, bytes.subarray(at, at + headBytes));
+    this.#isSkippingPacketEnd = part.isEnd;
+    this.#readPart(this.#currentStream, part, bytes.subarray(at, at + headBytes));
     this.#page.parts.shift();
     this.#finishPage(this.#currentStream, this.#page);
-    return piece.bytes;
+    return part.bytes;
   }
 
-  #readPart(link: OggStream, piece: PacketPart, head: Buffer): void {
-    if (piece.isStart) link.beginPacket(head);
-    if (piece.isEnd) link.endPacket();
+  #readPart(stream: OggStream, part: PacketPart, head: Buffer): void {
+    if (part.isStart) stream.beginPacket(head);
+    if (part.isEnd) stream.endPacket();
   }
 
-  /** Takes pieces without bytes, which no step could stop at, and closes the page behind its last one. */
-  #finishPage(link: OggStream, page: OggPage): void {
+  /** Consumes empty parts, at which no scan step can stop, and closes the page after its last part. */
+  #finishPage(stream: OggStream, page: OggPage): void {
     while (page.parts[0]?.bytes === 0) {
-      this.#readPart(link, page.parts[0], Buffer.alloc(0));
+      this.#readPart(stream, page.parts[0], Buffer.alloc(0));
       page.parts.shift();
     }
     if (page.parts.length > 0) return;
-    link.endPage(page.granule, page.isLast);
+    stream.endPage(page);
     this.#page = undefined;
   }
 
@@ -107,24 +106,24 @@ export class OggMeter implements AudioMeter {
       this.#openStream(serial, bytes.subarray(at + headerBytes, at + headerBytes + shown));
       return headerBytes + bodyBytes;
     }
-    const link = this.#streams.get(serial);
+    const stream = this.#streams.get(serial);
     this.#hasDataPages = true;
-    if (link === undefined) this.#isUnmeasurable = true;
-    else if (link !== "silent") {
-      this.#currentStream = link;
-      if ((flags & FLAG_CONTINUED) === 0) link.dropOpenPacket();
+    if (stream === undefined) this.#isUnmeasurable = true;
+    else if (stream !== "non_audio") {
+      this.#currentStream = stream;
+      if ((flags & FLAG_CONTINUED) === 0) stream.dropOpenPacket();
       this.#page = {
         granule: Number(bytes.readBigInt64LE(at + 6)),
-        isLast: (flags & FLAG_LAST_PAGE) === 0 ? "within" : "last",
+        isLast: (flags & FLAG_LAST_PAGE) !== 0,
         parts: packetParts(laces, flags),
       };
-      this.#finishPage(link, this.#page);
+      this.#finishPage(stream, this.#page);
       return headerBytes;
     }
     return headerBytes + bodyBytes;
   }
 
-  /** Streams that open before any goes on run beside each other; those that open later follow them. */
+  /** Streams that open before the first data page are concurrent; later ones are chained. */
   #openStream(serial: number, first: Buffer): void {
     if (this.#hasDataPages) {
       this.#endedStreams = this.#totalSeconds(undefined);
@@ -139,7 +138,7 @@ export class OggMeter implements AudioMeter {
     ) {
       this.#isUnmeasurable = true;
     } else if (codec === undefined) {
-      this.#streams.set(serial, "silent");
+      this.#streams.set(serial, "non_audio");
     } else {
       this.#currentStream = new OggStream(codec);
       this.#streams.set(serial, this.#currentStream);
@@ -149,12 +148,12 @@ export class OggMeter implements AudioMeter {
 
 function bytesToNextPage(bytes: Buffer, at: number): number {
   const next = bytes.indexOf(CAPTURE_PATTERN, at + 1);
-  // The last bytes may be the beginning of the mark.
+  // The last bytes may be the start of a capture pattern.
   return next >= 0 ? next - at : Math.max(1, bytes.length - at - CAPTURE_PATTERN.length + 1);
 }
 
 function packetParts(laces: Buffer, flags: number): PacketPart[] {
-  const pieces: PacketPart[] = [];
+  const parts: PacketPart[] = [];
   let bytes = 0;
   let isStart = (flags & FLAG_CONTINUED) === 0;
   let isOpen = false;
@@ -162,10 +161,10 @@ function packetParts(laces: Buffer, flags: number): PacketPart[] {
     bytes += lace;
     isOpen = lace === LACE_MAX;
     if (isOpen) continue;
-    pieces.push({ bytes, isStart, isEnd: true });
+    parts.push({ bytes, isStart, isEnd: true });
     bytes = 0;
     isStart = true;
   }
-  if (isOpen) pieces.push({ bytes, isStart, isEnd: false });
-  return pieces;
+  if (isOpen) parts.push({ bytes, isStart, isEnd: false });
+  return parts;
 }

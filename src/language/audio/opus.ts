@@ -1,16 +1,16 @@
-/** Opus counts in samples of this rate, whatever was encoded. */
+/** Opus positions use this rate, whatever the input rate. */
 export const OPUS_RATE_HZ = 48_000;
-/** Reading this much of a packet tells how long it lasts. */
+/** Bytes of a packet that determine its duration. */
 export const OPUS_HEAD_BYTES = 2;
 
-/** No packet may be longer; a decoder refuses it. */
+/** Decoders reject longer packets. */
 const PACKET_MAX_SAMPLES = 5_760;
 export const OPUS_PACKET_MAX_SECONDS = PACKET_MAX_SAMPLES / OPUS_RATE_HZ;
 const SILK_SAMPLES = [480, 960, 1_920, 2_880];
 const HYBRID_SAMPLES = [480, 960];
 const CELT_SAMPLES = [120, 240, 480, 960];
 
-/** How long a packet of Opus lasts, by its first bytes: the size of its frames times their number. */
+/** Samples in a packet: frame size times frame count; zero for an invalid packet. */
 export function opusPacketSamples(head: Buffer): number {
   const [first, second = 0] = head;
   if (first === undefined) return 0;

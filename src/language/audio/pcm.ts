@@ -1,28 +1,28 @@
 import type { AudioMeter } from "./meter.ts";
 
-/** Raw samples of 16 bits, little-endian. */
+/** Raw 16-bit little-endian samples. */
 export type PcmFormat = { readonly rateHz: number; readonly channels: number };
 
-/** What providers send when they do not say otherwise. */
+/** The format that providers send by default. */
 export const SPEECH_PCM: PcmFormat = { rateHz: 24_000, channels: 1 };
 
 const SAMPLE_BYTES = 2;
-/** No speech has more. */
+/** Above any speech audio. */
 export const RATE_MAX_HZ = 192_000;
 export const CHANNELS_MAX = 8;
 const HEADER_BYTES = 44;
-/** What stands for a length that is not known yet. */
+/** Placeholder for a length that is not known yet. */
 const UNKNOWN_LENGTH = 0xffffffff;
 const PCM_TYPES: ReadonlySet<string> = new Set(["audio/l16", "audio/pcm", "audio/x-pcm", "audio/raw", "audio/x-raw"]);
 
-/** Reads a media type such as `audio/L16;codec=pcm;rate=24000`; undefined when it does not mean raw samples. */
+/** Parses a media type such as `audio/L16;codec=pcm;rate=24000`; undefined when it is not raw PCM. */
 export function parsePcmMediaType(mediaType: string): PcmFormat | undefined {
   const [type = "", ...parameters] = mediaType.toLowerCase().split(";");
   if (!PCM_TYPES.has(type.trim())) return undefined;
   const parameter = (name: string, max: number) => {
     const found = parameters
-      .map((one) => /^\s*([a-z]+)\s*=\s*"?(\d{1,7})"?\s*$/.exec(one))
-      .find((one) => one?.[1] === name);
+      .map((match) => /^\s*([a-z]+)\s*=\s*"?(\d{1,7})"?\s*$/.exec(match))
+      .find((match) => match?.[1] === name);
     const value = Number(found?.[2]);
     return value >= 1 && value <= max ? value : undefined;
   };
@@ -32,7 +32,6 @@ export function parsePcmMediaType(mediaType: string): PcmFormat | undefined {
   };
 }
 
-/** Measures raw samples by their number: everything that comes is audio. */
 export function pcmMeter({ rateHz, channels }: PcmFormat): AudioMeter {
   let bytes = 0;
   return {
@@ -43,7 +42,7 @@ export function pcmMeter({ rateHz, channels }: PcmFormat): AudioMeter {
   };
 }
 
-/** The header that makes raw samples a WAV file. Without a length it is the header of a stream. */
+/** WAV header for raw samples; without `dataBytes` it is a streaming header. */
 export function wavHeader({ rateHz, channels }: PcmFormat, dataBytes?: number): Buffer {
   const isKnown = dataBytes !== undefined && dataBytes + HEADER_BYTES - 8 < UNKNOWN_LENGTH;
   const header = Buffer.alloc(HEADER_BYTES);

@@ -1,13 +1,15 @@
-/** Reads one thing that begins at `at`: how far to go on from there, which may be beyond what has come; undefined
- * when more bytes must come before it can tell. What it says must not depend on where the bytes were cut. */
+/**
+ * Reads the element at `at` and returns how far to advance, possibly beyond the bytes received; undefined when it needs
+ * more bytes. The result must not depend on how the bytes are split.
+ */
 export type ScanStep = (bytes: Buffer, at: number) => number | undefined;
 
-/** Enough for the longest look ahead: a frame of ADTS and the header after it. */
+/** Covers the longest lookahead: an ADTS frame and the next header. */
 const WINDOW_BYTES = 16 * 1024;
-/** Goes on beyond any file: nothing more is read. */
+/** Advances beyond any file: nothing more is read. */
 export const SKIP_ALL = Number.MAX_SAFE_INTEGER;
 
-/** Walks a step through bytes that come in chunks. Its memory is one window, its time is linear in the bytes. */
+/** Runs a scan step over bytes that arrive in chunks, with a fixed window and in linear time. */
 export class Scanner {
   readonly #step: ScanStep;
   readonly #window = Buffer.allocUnsafeSlow(WINDOW_BYTES);
@@ -19,12 +21,12 @@ export class Scanner {
     this.#step = step;
   }
 
-  /** Bytes that the last step went over and that have not come yet. */
+  /** Bytes that the last step skipped and that have not arrived yet. */
   get missingBytes(): number {
     return this.#pendingSkip;
   }
 
-  /** What waits for more bytes before it can be told. */
+  /** Bytes in the window that the step has not consumed. */
   get unread(): Buffer {
     return this.#window.subarray(this.#start, this.#end);
   }
@@ -57,13 +59,13 @@ export class Scanner {
   #advance(): void {
     const bytes = this.#window.subarray(0, this.#end);
     while (this.#start < this.#end) {
-      let moved = this.#step(bytes, this.#start);
-      if (moved === undefined) {
-        // A step that waits with a full window would wait for ever.
+      let advance = this.#step(bytes, this.#start);
+      if (advance === undefined) {
+        // With a full window no more bytes can arrive for this step.
         if (this.#end - this.#start < WINDOW_BYTES) return;
-        moved = 1;
+        advance = 1;
       }
-      this.#start += Math.max(1, moved);
+      this.#start += Math.max(1, advance);
     }
     this.#pendingSkip = this.#start - this.#end;
     this.#start = 0;
@@ -71,14 +73,14 @@ export class Scanner {
   }
 }
 
-/** How far it is to the next such byte after `at`, or to the end of what has come. */
+/** Distance to the next occurrence of `byte` after `at`, or to the end of the buffer. */
 export function bytesToNext(byte: number, bytes: Buffer, at: number): number {
   let next = at + 1;
   while (next < bytes.length && bytes[next] !== byte) next++;
   return next - at;
 }
 
-/** Whether a word stands at `at`; undefined when too little has come to tell. */
+/** Undefined when too few bytes have arrived to tell. */
 export function matchesAt(word: string, bytes: Buffer, at: number): boolean | undefined {
   for (let i = 0; i < word.length; i++) {
     if (at + i >= bytes.length) return undefined;

@@ -5,7 +5,7 @@ import { OggMeter } from "./ogg.ts";
 import { type PcmFormat, pcmMeter, SPEECH_PCM } from "./pcm.ts";
 import { WavMeter } from "./wav.ts";
 
-/** A meter for speech in a format; undefined for the one whose length cannot be billed. */
+/** Undefined for AAC, whose duration is not billable. */
 export function speechMeter(format: AudioFormat, pcm: PcmFormat = SPEECH_PCM): AudioMeter | undefined {
   switch (format) {
     case "mp3":

@@ -3,11 +3,11 @@ import type { AudioMeter } from "./meter.ts";
 import { CHANNELS_MAX, RATE_MAX_HZ } from "./pcm.ts";
 import { Scanner, SKIP_ALL } from "./scanner.ts";
 
-/** How the samples lie in the data; `unitBytes` is what cannot be cut. */
+/** `unitBytes` is the smallest indivisible unit: a sample of all channels, or a block. */
 type SampleLayout = { readonly unitBytes: number; readonly unitsPerSecond: number };
 
 const CONTAINER_IDS: ReadonlySet<string> = new Set(["RIFF", "RF64", "BW64"]);
-/** Chunks that stand behind the samples. Anything else there means that the length of the data was a lie. */
+/** Chunks that may follow the data chunk. Any other id there means that the stated data length is wrong. */
 const TRAILING_CHUNKS: ReadonlySet<string> = new Set([
   ..."LIST,INFO,fact,cue ,smpl,inst,plst,note,labl,bext,iXML,axml,chna,PEAK,cart,id3 ,ID3 ,JUNK,junk,PAD ,FLLR".split(
     ",",
@@ -16,10 +16,10 @@ const TRAILING_CHUNKS: ReadonlySet<string> = new Set([
 ]);
 const UNKNOWN_LENGTH_MIN = 0xffff_fff0;
 const FORMAT_EXTENSIBLE = 0xfffe;
-/** Linear samples and floating ones: as wide as the header says, in bytes. */
+/** Linear PCM and IEEE float, with the width that the header states. */
 const UNCOMPRESSED_FORMATS: ReadonlySet<number> = new Set([1, 3]);
 const SAMPLE_MAX_BYTES = 8;
-/** A-law and mu-law: a byte for a sample. */
+/** A-law and mu-law: one byte per sample. */
 const COMPANDED_FORMATS: ReadonlySet<number> = new Set([6, 7]);
 const FORMAT_MS_ADPCM = 0x02;
 const FORMAT_IMA_ADPCM = 0x11;
@@ -29,17 +29,17 @@ const GSM_BLOCK_BYTES = 65;
 const GSM_BLOCK_SAMPLES = 320;
 const FMT_MAX_BYTES = 40;
 
-/** Measures a WAV file by the bytes of its data. The lengths in its headers end nothing by themselves. */
+/** Measures a WAV file by its data bytes; a stated length alone never ends the data. */
 export class WavMeter implements AudioMeter {
   readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
   #state: "start" | "chunks" | "data" | "rest" = "start";
-  /** By the first format in the file, which is the one that counts where it is played. */
+  /** From the first fmt chunk, which players use. */
   #layout: SampleLayout | undefined;
   #hasFormat = false;
   #dataBytes = 0;
-  /** Of the data as its header says, still to come. */
+  /** Data bytes still expected according to the header. */
   #declaredBytes = 0;
-  /** An odd chunk is followed by one byte of padding. */
+  /** A chunk of odd length is followed by one padding byte. */
   #hasPadding = false;
   readonly #codedFrames = new CodedFrameProbe();
 
@@ -49,23 +49,22 @@ export class WavMeter implements AudioMeter {
 
   seconds(): number | undefined {
     if (this.#layout === undefined || this.#codedFrames.isFound) return undefined;
-    const waiting = this.#state === "data" ? this.#scanner.unread.length - (this.#hasPadding ? 1 : 0) : 0;
-    const bytes = this.#dataBytes + Math.max(0, waiting);
+    const unreadBytes = this.#state === "data" ? this.#scanner.unread.length - (this.#hasPadding ? 1 : 0) : 0;
+    const bytes = this.#dataBytes + Math.max(0, unreadBytes);
     return Math.floor(bytes / this.#layout.unitBytes) / this.#layout.unitsPerSecond;
   }
 
-  /** Samples that are no frames of a codec are what they look like. */
   skippedBytes(): number {
     return 0;
   }
 
   #read(bytes: Buffer, at: number): number | undefined {
-    const here = bytes.length - at;
-    if (this.#state === "rest") return this.#countData(bytes, at, here);
+    const available = bytes.length - at;
+    if (this.#state === "rest") return this.#countData(bytes, at, available);
     if (this.#state === "data" && this.#declaredBytes > 0) {
-      const part = Math.min(here, this.#declaredBytes);
-      this.#declaredBytes -= part;
-      return this.#countData(bytes, at, part);
+      const taken = Math.min(available, this.#declaredBytes);
+      this.#declaredBytes -= taken;
+      return this.#countData(bytes, at, taken);
     }
     if (this.#state === "data") return this.#readAfterData(bytes, at);
     if (this.#state === "start") return this.#readFileHeader(bytes, at);
@@ -85,8 +84,8 @@ export class WavMeter implements AudioMeter {
   }
 
   #readChunkHeader(bytes: Buffer, at: number): number | undefined {
-    const here = bytes.length - at;
-    if (here < 8) return undefined;
+    const available = bytes.length - at;
+    if (available < 8) return undefined;
     const name = fourCc(bytes, at);
     const length = bytes.readUInt32LE(at + 4);
     if (name === "data") {
@@ -96,15 +95,15 @@ export class WavMeter implements AudioMeter {
       return 8;
     }
     if (name === "fmt ") {
-      const shown = Math.min(length, FMT_MAX_BYTES);
-      if (here < 8 + shown) return undefined;
-      if (!this.#hasFormat) this.#layout = layoutOf(bytes.subarray(at + 8, at + 8 + shown));
+      const readBytes = Math.min(length, FMT_MAX_BYTES);
+      if (available < 8 + readBytes) return undefined;
+      if (!this.#hasFormat) this.#layout = layoutOf(bytes.subarray(at + 8, at + 8 + readBytes));
       this.#hasFormat = true;
     }
     return 8 + length + (length % 2);
   }
 
-  /** Where the data should end: another chunk begins here, or the length was a lie. */
+  /** At the stated end of the data: either a known chunk follows, or the stated length was wrong. */
   #readAfterData(bytes: Buffer, at: number): number | undefined {
     const padding = this.#hasPadding ? 1 : 0;
     if (bytes.length - at < 8 + padding) return undefined;
@@ -113,12 +112,11 @@ export class WavMeter implements AudioMeter {
       return this.#countData(bytes, at, bytes.length - at);
     }
     this.#state = "chunks";
-    const moved = this.#readChunkHeader(bytes, at + padding);
-    return moved === undefined ? undefined : padding + moved;
+    const advance = this.#readChunkHeader(bytes, at + padding);
+    return advance === undefined ? undefined : padding + advance;
   }
 }
 
-/** Whether a file that begins so is WAV. */
 export function isWavStart(head: Buffer): boolean {
   return CONTAINER_IDS.has(fourCc(head, 0)) && fourCc(head, 8) === "WAVE";
 }
@@ -127,7 +125,7 @@ function fourCc(bytes: Buffer, at: number): string {
   return bytes.toString("latin1", at, at + 4);
 }
 
-/** By what a decoder goes by. Where that is in the data, the header alone tells no length. */
+/** Undefined when the header alone does not determine the duration. */
 function layoutOf(fmt: Buffer): SampleLayout | undefined {
   if (fmt.length < 16) return undefined;
   const tag = fmt.readUInt16LE(0);
@@ -148,13 +146,13 @@ function layoutOf(fmt: Buffer): SampleLayout | undefined {
   return blockSamples > 0 ? { unitBytes: blockBytes, unitsPerSecond: rateHz / blockSamples } : undefined;
 }
 
-/** Decoders go by the valid bits where there are any: those of a sample must take the bytes that it has, or that blocks show. */
+/** Decoders use the valid bits where stated, so these must occupy as many bytes as the container bits. */
 function isConsistentWidth(bits: number, validBits: number, blockBytes: number): boolean {
   const isPadded = validBits === 24 && bits === 32 && blockBytes === 4;
   return validBits === 0 || Math.ceil(validBits / 8) === Math.ceil(bits / 8) || isPadded;
 }
 
-/** Samples of each channel in a block: some in its head, the others two in a byte. Zero where nobody knows. */
+/** Samples per channel in a block: some in its header, the others two per byte. Zero when unknown. */
 function blockSamplesOf(format: number, bytesPerChannel: number, bits: number): number {
   if (format === FORMAT_GSM) return bytesPerChannel === GSM_BLOCK_BYTES ? GSM_BLOCK_SAMPLES : 0;
   if (bits !== ADPCM_BITS) return 0;

@@ -16,7 +16,7 @@ const BIT_DEPTH = 0x6264;
 const CLUSTER_TIMESTAMP = 0xe7;
 const SIMPLE_BLOCK = 0xa3;
 const BLOCK = 0xa1;
-/** Elements that hold elements: segment, info, tracks, entry, its sound, cluster, group. They are read in their turn. */
+/** Segment, Info, Tracks, TrackEntry, Audio, Cluster and BlockGroup: their children are read next. */
 const MASTER_ELEMENTS: ReadonlySet<number> = new Set([
   0x18538067,
   0x1549a966,
@@ -41,17 +41,17 @@ const PARSED_ELEMENTS: ReadonlySet<number> = new Set([
   SIMPLE_BLOCK,
   BLOCK,
 ]);
-/** Enough for what the decoder of Vorbis is told first. */
+/** Covers the Vorbis identification header. */
 const ELEMENT_BODY_MAX_BYTES = 64;
 const DEFAULT_SCALE_NANOS = 1_000_000;
-/** No file of speech has more. */
+/** More than any speech file has. */
 const TRACKS_MAX = 16;
 
 const NO_TRACKS: readonly WebmTrack[] = [];
 
 type EbmlElement = { readonly id: number; readonly headerBytes: number; readonly bodyBytes: number };
 
-/** Measures WebM and Matroska: packets of Opus and plain samples by themselves, other sound by the times of its blocks. */
+/** Measures WebM and Matroska: Opus and PCM by their packets, other codecs by block timestamps. */
 export class WebmMeter implements AudioMeter {
   readonly #scanner = new Scanner((bytes, at) => this.#read(bytes, at));
   readonly #tracks: WebmTrack[] = [];
@@ -59,14 +59,17 @@ export class WebmMeter implements AudioMeter {
   #hasStarted = false;
   #scaleNanos = DEFAULT_SCALE_NANOS;
   #clusterTime = 0;
-  /** Whose block the scanner may still skip the end of. */
+  /** Tracks whose block the scanner may still be skipping. */
   #blockTracks: readonly WebmTrack[] = NO_TRACKS;
 
   push(chunk: Buffer): void {
     this.#scanner.push(chunk);
   }
 
-  /** Of the longest track of sound. Undefined when one of them cannot be true: a player may hear any of them. */
+  /**
+   * Duration of the longest audio track. Undefined when any audio track is implausible, because a player may play any
+   * of them.
+   */
   seconds(): number | undefined {
     if (this.#hasTooManyTracks) return undefined;
     let longest: number | undefined;
@@ -88,10 +91,10 @@ export class WebmMeter implements AudioMeter {
     if (element.id === TRACK_ENTRY) this.#startTrack();
     if (MASTER_ELEMENTS.has(element.id)) return element.headerBytes;
     if (PARSED_ELEMENTS.has(element.id)) {
-      const shown = Math.min(element.bodyBytes, ELEMENT_BODY_MAX_BYTES);
+      const readBytes = Math.min(element.bodyBytes, ELEMENT_BODY_MAX_BYTES);
       const from = at + element.headerBytes;
-      if (bytes.length < from + shown) return undefined;
-      this.#readValue(element, bytes.subarray(from, from + shown));
+      if (bytes.length < from + readBytes) return undefined;
+      this.#readValue(element, bytes.subarray(from, from + readBytes));
     }
     return element.headerBytes + element.bodyBytes;
   }
@@ -131,7 +134,6 @@ function applyTrackField(track: WebmTrack, id: number, body: Buffer): void {
     track.rateHz = body.length === 8 ? body.readDoubleBE(0) : body.length === 4 ? body.readFloatBE(0) : 0;
 }
 
-/** Whether a file that begins so is WebM or Matroska. */
 export function isWebmStart(head: Buffer): boolean {
   return head.length >= 4 && head.readUInt32BE(0) === EBML_HEADER;
 }
@@ -143,14 +145,14 @@ function readElementHeader(bytes: Buffer, at: number): EbmlElement | "more" | un
   const size = readVint(bytes, at + idBytes);
   if (typeof size !== "object") return size;
   const id = bytes.readUIntBE(at, idBytes);
-  // Who streams does not know how long a segment or a cluster will be.
+  // Live encoders do not know the length of a segment or cluster.
   if (size.isUnknown && !MASTER_ELEMENTS.has(id)) return undefined;
   return { id, headerBytes: idBytes + size.bytes, bodyBytes: Math.min(size.value, SKIP_ALL) };
 }
 
 type Vint = { readonly bytes: number; readonly value: number; readonly isUnknown: boolean };
 
-/** A number whose first byte tells its length. */
+/** An EBML variable-length integer. */
 function readVint(bytes: Buffer, at: number): Vint | "more" | undefined {
   const first = bytes[at];
   if (first === undefined) return "more";
@@ -158,12 +160,12 @@ function readVint(bytes: Buffer, at: number): Vint | "more" | undefined {
   if (length > 8) return undefined;
   if (at + length > bytes.length) return "more";
   let value = first & (0xff >>> length);
-  let ones = value === 0xff >>> length;
+  let isAllOnes = value === 0xff >>> length;
   for (let i = at + 1; i < at + length; i++) {
     value = value * 256 + (bytes[i] ?? 0);
-    ones &&= bytes[i] === 0xff;
+    isAllOnes &&= bytes[i] === 0xff;
   }
-  return { bytes: length, value, isUnknown: ones };
+  return { bytes: length, value, isUnknown: isAllOnes };
 }
 
 function readUnsigned(body: Buffer): number {
