@@ -3,7 +3,7 @@ import { type Module, moduleOf, readModules } from "./architecture/module-map.ts
 import { blank, type Import, importsOf, readSources, type Source } from "./architecture/source.ts";
 
 const LINES_MAX = 500;
-/** The roof: files and folders that wire everything and belong to no room. */
+/** The composition root: files and folders that wire everything and belong to no module. */
 const COMPOSITION_ROOT = ["src/cli.ts", "src/main.ts", "src/serve.ts", "src/bootstrap", "src/settings"];
 const TOP_LAYER = 6;
 
@@ -15,55 +15,61 @@ function isIn(file: string, ...folders: string[]): boolean {
 }
 
 function layerOf(file: string): number {
-  return isIn(file, ...COMPOSITION_ROOT) ? TOP_LAYER : (moduleOf(file, modules)?.floor ?? Number.NaN);
+  return isIn(file, ...COMPOSITION_ROOT) ? TOP_LAYER : (moduleOf(file, modules)?.layer ?? Number.NaN);
 }
 
 /** Why an import is not allowed; undefined when it is. */
 function violation(from: string, { target, kind }: Pick<Import, "target" | "kind">): string | undefined {
   const [own, other] = [moduleOf(from, modules), moduleOf(target, modules)];
   if (own !== undefined && own === other) return undefined;
-  if (isIn(target, "src/sandbox") && layerOf(from) < TOP_LAYER) return "only the roof starts the sandbox";
-  if (isIn(target, "src/settings") && layerOf(from) < TOP_LAYER) return "settings are handed in as values";
+  if (isIn(target, "src/sandbox") && layerOf(from) < TOP_LAYER) return "only the composition root starts the sandbox";
+  if (isIn(target, "src/settings") && layerOf(from) < TOP_LAYER) return "settings are passed in as values";
   if (layerOf(target) < layerOf(from)) return undefined;
   if (layerOf(from) === TOP_LAYER && layerOf(target) === TOP_LAYER) return undefined;
-  const arrow = other === undefined ? undefined : own?.arrows.get(other.folder);
-  if (arrow === "values" || (arrow === "types" && kind === "types")) return undefined;
-  return arrow === "types" ? "only types may be imported from there" : "not a lower floor, and no arrow on the map";
+  const permission = other === undefined ? undefined : own?.sameLayerImports.get(other.folder);
+  if (permission === "values" || (permission === "types" && kind === "types")) return undefined;
+  return permission === "types"
+    ? "only types may be imported from there"
+    : "not a lower layer, and not listed in ARCHITECTURE.md";
 }
 
 function isOurs(target: string): boolean {
   return target.startsWith("src/");
 }
 
-describe("the map", () => {
-  test("every file is in a room of ARCHITECTURE.md or on the roof", () => {
+describe("the module map", () => {
+  test("every file belongs to a module of ARCHITECTURE.md or to the composition root", () => {
     const lost = sources.filter(({ file }) => Number.isNaN(layerOf(file)));
     expect(lost.map(({ file }) => file)).toEqual([]);
   });
 
-  test("every room of ARCHITECTURE.md has code in it", () => {
-    const empty = modules.filter((room) => !sources.some(({ file }) => moduleOf(file, modules) === room));
+  test("every module of ARCHITECTURE.md has code", () => {
+    const empty = modules.filter((module) => !sources.some(({ file }) => moduleOf(file, modules) === module));
     expect(empty.map(({ folder }) => folder)).toEqual([]);
   });
 
-  test("an arrow joins two rooms of one floor and is used", () => {
-    const wrong = modules.flatMap((room) =>
-      [...room.arrows.keys()].filter((to) => modules.find(({ folder }) => folder === to)?.floor !== room.floor),
+  test("a listed import joins two modules of one layer and is used", () => {
+    const wrong = modules.flatMap((module) =>
+      [...module.sameLayerImports.keys()].filter(
+        (to) => modules.find(({ folder }) => folder === to)?.layer !== module.layer,
+      ),
     );
     expect(wrong).toEqual([]);
-    expect(modules.flatMap((room) => [...room.arrows.keys()].filter((to) => !isUsed(room, to)))).toEqual([]);
+    expect(
+      modules.flatMap((module) => [...module.sameLayerImports.keys()].filter((to) => !isUsed(module, to))),
+    ).toEqual([]);
   });
 
-  function isUsed(room: Module, to: string): boolean {
+  function isUsed(module: Module, to: string): boolean {
     return sources.some(
       ({ file, imports }) =>
-        moduleOf(file, modules) === room && imports.some(({ target }) => moduleOf(target, modules)?.folder === to),
+        moduleOf(file, modules) === module && imports.some(({ target }) => moduleOf(target, modules)?.folder === to),
     );
   }
 });
 
 describe("imports", () => {
-  test("go to a lower floor, or along an arrow of the map", () => {
+  test("go to a lower layer, or to a module listed in ARCHITECTURE.md", () => {
     const broken = sources.flatMap(({ file, imports }) =>
       imports
         .filter(({ target }) => isOurs(target))
@@ -84,12 +90,12 @@ describe("imports", () => {
     expect(outside).toEqual([]);
   });
 
-  test("make no circle", () => {
+  test("form no cycle", () => {
     expect(findCycle(sources)).toBeUndefined();
   });
 });
 
-/** The files of the first circle of imports, types included: a circle of types is one idea cut in two. */
+/** The files of the first import cycle, types included: a cycle of types is one concept split in two. */
 function findCycle(all: readonly Source[]): string[] | undefined {
   const byFile = new Map(all.map((source) => [source.file, source]));
   const done = new Set<string>();
@@ -97,15 +103,15 @@ function findCycle(all: readonly Source[]): string[] | undefined {
     if (trail.includes(file)) return [...trail.slice(trail.indexOf(file)), file];
     if (done.has(file)) return undefined;
     for (const { target } of byFile.get(file)?.imports ?? []) {
-      const circle = walk(target, [...trail, file]);
-      if (circle !== undefined) return circle;
+      const cycle = walk(target, [...trail, file]);
+      if (cycle !== undefined) return cycle;
     }
     done.add(file);
     return undefined;
   };
   for (const { file } of all) {
-    const circle = walk(file, []);
-    if (circle !== undefined) return circle;
+    const cycle = walk(file, []);
+    if (cycle !== undefined) return cycle;
   }
   return undefined;
 }
@@ -123,7 +129,7 @@ describe("the portal", () => {
     expect(strangers).toEqual([]);
   });
 
-  test("makes no circle", () => {
+  test("forms no cycle", () => {
     expect(findCycle(portal)).toBeUndefined();
   });
 
@@ -132,14 +138,14 @@ describe("the portal", () => {
     expect(importers.map(({ file }) => file)).toEqual([]);
   });
 
-  test("speaks through its client alone; the playground also as any caller does, with a key", () => {
+  test("calls the gateway through its API client alone; the playground also with a key, like any caller", () => {
     const callers = portal.filter(({ bare }) => /(?<![.\w])fetch\s*\(|\bnew\s+(?:WebSocket|EventSource)\b/.test(bare));
     expect(
       callers.map(({ file }) => file).filter((file) => !isIn(file, "portal/src/api", "portal/src/screens/playground")),
     ).toEqual([]);
   });
 
-  test("draws text as text: no HTML from strings, no eval", () => {
+  test("renders text as text: no HTML from strings, no eval", () => {
     const risky = portal.filter(({ bare }) =>
       /dangerouslySetInnerHTML|\.innerHTML\b|\beval\s*\(|new\s+Function\b/.test(bare),
     );
@@ -161,7 +167,7 @@ describe("habits", () => {
     expect(long.map(({ file, lineCount }) => `${file}: ${lineCount}`)).toEqual([]);
   });
 
-  test("a file is named after its idea, in kebab-case", () => {
+  test("a file is named after its concept, in kebab-case", () => {
     const named = /\/(?!(?:utils?|helpers?|manager|service|misc|common)\.ts$)[a-z0-9]+(?:-[a-z0-9]+)*\.ts$/;
     expect(sources.map(({ file }) => file).filter((file) => !named.test(file))).toEqual([]);
   });
@@ -170,12 +176,12 @@ describe("habits", () => {
     expect(sources.filter(({ bare }) => /\bexport\s+default\b/.test(bare)).map(({ file }) => file)).toEqual([]);
   });
 
-  test("only the roof reads the environment", () => {
+  test("only the composition root reads the environment", () => {
     const readers = sources.filter(({ bare }) => /\bprocess\s*\.\s*env\b/.test(bare)).map(({ file }) => file);
     expect(readers.filter((file) => !isIn(file, ...COMPOSITION_ROOT, "src/cli"))).toEqual([]);
   });
 
-  test("time and chance are handed in: only kit and the roof take them from the system", () => {
+  test("time and randomness are injected: only kit and the composition root read them from the system", () => {
     const taken = /\bDate\s*\.\s*now\b|\bnew\s+Date\s*\(\s*\)|\bMath\s*\.\s*random\b|\bperformance\s*\.\s*now\b/;
     const takers = sources.filter(({ bare }) => taken.test(bare)).map(({ file }) => file);
     expect(takers.filter((file) => !isIn(file, "src/kit", "src/cli", ...COMPOSITION_ROOT))).toEqual([]);
@@ -194,7 +200,7 @@ describe("egress", () => {
     "node:http2",
     "node:dgram",
   ];
-  /** Names of those modules that look at addresses and open nothing. */
+  /** Exports of those modules that inspect addresses and open nothing. */
   const HARMLESS = [
     "isIP",
     "isIPv4",
@@ -205,7 +211,7 @@ describe("egress", () => {
     "STATUS_CODES",
     "METHODS",
   ];
-  /** The half of the tunnel that runs on a machine of a workspace's own: it dials the gateway and the server beside it. */
+  /** The node agent: it runs on a workspace's own machine and dials the gateway and its local server. */
   const AGENT = ["agent.ts", "local-server.ts", "proxy.ts", "serving.ts"].map((file) => `src/io/tunnel/${file}`);
   const MAY_OPEN = ["src/io/upstream", "src/sandbox", "src/cli", "src/cli.ts", ...AGENT];
 
@@ -214,7 +220,7 @@ describe("egress", () => {
     return kind === "values" && !isHarmless && OPENERS.some((one) => target === one || target.startsWith(`${one}/`));
   }
 
-  test("connections are opened in io/upstream only, and to the database by its store; the edge listens and never dials", () => {
+  test("only io/upstream opens connections, and the store to its database; the edge listens and never dials", () => {
     const openers = sources.flatMap(({ file, imports }) =>
       imports.filter(opens).map(({ target, names }) => ({ file, target, names })),
     );
@@ -222,27 +228,27 @@ describe("egress", () => {
       ({ file, target, names }) =>
         !isIn(file, ...MAY_OPEN) &&
         !(isIn(file, "src/io/store/sql/postgres") && target === "pg") &&
-        // The pipe that a worker was started with.
+        // A worker's IPC pipe.
         !(file === "src/io/workers/pipe.ts" && target === "node:net" && names.join() === "Socket") &&
-        // Sessions on connections that nodes opened, and those between instances.
+        // HTTP/2 sessions on connections from nodes and between instances.
         !(isIn(file, "src/io/tunnel") && target === "node:http2") &&
         !(isIn(file, "src/edge") && target === "node:http" && names.length > 0 && !names.includes("request")),
     );
     expect(strangers).toEqual([]);
   });
 
-  test("each door of io/upstream is known: to providers and to addresses that workspaces choose, and to the mail server", () => {
-    const doors = sources.flatMap(({ file, imports }) =>
+  test("io/upstream opens connections in known files only: to providers, to addresses that workspaces choose, to mail", () => {
+    const openers = sources.flatMap(({ file, imports }) =>
       imports.filter((one) => opens(one) && isIn(file, "src/io/upstream")).map(({ target }) => `${file} ${target}`),
     );
-    expect(doors.toSorted()).toEqual([
+    expect(openers.toSorted()).toEqual([
       "src/io/upstream/http/connection.ts node:net",
       "src/io/upstream/http/connection.ts node:tls",
       "src/io/upstream/mail.ts nodemailer",
     ]);
   });
 
-  test("what is taken of node:http without an import can listen and not dial, and is for those who listen", () => {
+  test("the node:http exports taken without an import can listen but not dial, and only listeners use them", () => {
     const takers = sources.filter(({ code }) => /getBuiltinModule/.test(code)).map(({ file }) => file);
     expect(takers).toEqual(["src/kit/release-memory.ts", "src/kit/node-http.ts"]);
     const taken = sources.find(({ file }) => file === "src/kit/node-http.ts")?.code.trim();
@@ -265,25 +271,25 @@ describe("egress", () => {
     ]);
   });
 
-  test("of the system's libraries one function is called, which takes no pointer", () => {
+  test("one function of the C library is called, and it takes no pointer", () => {
     const callers = sources.filter(({ code }) => /node:ffi|dlopen/.test(code));
     expect(callers.map(({ file }) => file)).toEqual(["src/kit/release-memory.ts"]);
     expect(callers[0]?.code.match(/dlopen\([^)]*\)[^;]*/g)).toEqual([
       "dlopen(C_LIBRARY, { malloc_trim: signature }).functions.malloc_trim(0n)",
     ]);
-    // Not by threads, which are told no flags and would print that it is experimental.
+    // Worker threads do not get the flag and would print a warning that it is experimental.
     const askers = sources.filter(({ code }) => /handBackMemory/.test(code)).map(({ file }) => file);
     expect(askers).toEqual(["src/kit/release-memory.ts", "src/serve.ts"]);
   });
 
-  test("what runs on the machine of a node is started by its command alone, and is no part of the gateway", () => {
+  test("the node agent is started by its command alone and is not part of the gateway", () => {
     const users = sources.flatMap(({ file, imports }) =>
       imports.filter(({ target, kind }) => kind === "values" && AGENT.includes(target)).map(() => file),
     );
     expect([...new Set(users)].filter((file) => !AGENT.includes(file))).toEqual(["src/cli/node-connect.ts"]);
   });
 
-  test("nobody else calls fetch or opens a WebSocket", () => {
+  test("no other module calls fetch or opens a WebSocket", () => {
     const calls = /(?<![.\w])fetch\s*\(|\bnew\s+(?:WebSocket|EventSource)\b|\bglobalThis\s*\.\s*fetch\b/;
     const callers = sources.filter(({ bare }) => calls.test(bare)).map(({ file }) => file);
     expect(callers.filter((file) => !isIn(file, ...MAY_OPEN))).toEqual([]);
@@ -316,7 +322,7 @@ describe("the scanner itself", () => {
     ]);
   });
 
-  test("an import to a higher floor, past a types-only arrow, or of the sandbox is refused", () => {
+  test("an import of a higher layer, beyond a types-only permission, or of the sandbox is reported", () => {
     const kind = "values";
     expect(violation("src/kit/x.ts", { target: "src/edge/server.ts", kind })).toBeDefined();
     expect(violation("src/domain/routing/x.ts", { target: "src/domain/admission/admission.ts", kind })).toBeDefined();
