@@ -10,8 +10,8 @@ import {
 } from "../../domain/admission/idempotency.ts";
 import type { Surface } from "../../domain/record/record.ts";
 import { formatNanos } from "../../kit/money.ts";
-import { encodeStreamError } from "../../language/dialects/chat/client/stream.ts";
-import { errorFields } from "../../language/dialects/responses/upstream/errors.ts";
+import { encodeStreamError } from "../../language/dialects/chat/client/errors.ts";
+import { errorFields } from "../../language/dialects/responses/client/errors.ts";
 import type { TranscriptFormat } from "../../language/transcriptions/call.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import { saidIn } from "../request-input.ts";

@@ -8,7 +8,7 @@ import {
 } from "../../domain/responses/response-store.ts";
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody, patchMembers } from "../../kit/json.ts";
 import { losslessMember, parsePreciseJson } from "../../kit/lossless-json.ts";
-import { errorFields } from "../../language/dialects/responses/upstream/errors.ts";
+import { errorFields } from "../../language/dialects/responses/client/errors.ts";
 import { JobSink } from "./job-sink.ts";
 import { eventOf } from "./response-events.ts";
 import { servedByIn } from "./served-by.ts";

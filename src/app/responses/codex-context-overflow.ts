@@ -1,5 +1,5 @@
 import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
-import { responsesClient } from "../../language/dialects/responses/client/stream.ts";
+import { responsesClient } from "../../language/dialects/responses/client/dialect.ts";
 import type { Exchange, Sink } from "../exchange.ts";
 import type { Asked } from "./responses-context.ts";
 

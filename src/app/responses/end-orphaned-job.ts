@@ -5,7 +5,7 @@ import {
   responseStatusOf,
   type StoredResponse,
 } from "../../domain/responses/response-store.ts";
-import { errorFields } from "../../language/dialects/responses/upstream/errors.ts";
+import { errorFields } from "../../language/dialects/responses/client/errors.ts";
 import { eventOf, eventsOf, itemsDone } from "./response-events.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 

@@ -3,9 +3,8 @@ import { type CountTokensRequest, MessagesRequest } from "../../contract/schemas
 import type { InboundMessages } from "../../io/upstream/lane.ts";
 import type { ParsedBody } from "../../kit/json.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
-import { withExactInputs } from "../../language/dialects/messages/client/exact-inputs.ts";
 import { toCallerParameterNames } from "../../language/dialects/messages/client/parameter-names.ts";
-import { decodeRequest } from "../../language/dialects/messages/client/request.ts";
+import { decodeRequest, withExactInputs } from "../../language/dialects/messages/client/request.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-request.ts";
 import type { DecodedChat } from "../pipeline/decoded.ts";

@@ -2,15 +2,15 @@ import { type Endpoint, effortsOf, type Model } from "../../domain/catalogue/cat
 import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { effortFor } from "../../language/canon/effort.ts";
+import { chatClient } from "../../language/dialects/chat/client/dialect.ts";
+import { decodeReply } from "../../language/dialects/chat/direct/reply.ts";
 import {
   type DirectChatFacts,
+  historyPatches,
   OUTPUT_LIMITS,
   type OutputLimit,
   requestPatches,
-} from "../../language/dialects/chat/client/request.ts";
-import { chatClient } from "../../language/dialects/chat/client/stream.ts";
-import { decodeReply } from "../../language/dialects/chat/direct/reply.ts";
-import { historyPatches } from "../../language/dialects/chat/direct/request.ts";
+} from "../../language/dialects/chat/direct/request.ts";
 import { DirectChatStream } from "../../language/dialects/chat/direct/stream.ts";
 import { decodeProblem } from "../../language/dialects/chat/upstream/errors.ts";
 import { type InboundChat, type Lane, NOTHING_DROPPED, type Target } from "./lane.ts";

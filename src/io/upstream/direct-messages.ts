@@ -5,23 +5,18 @@ import { SseReader } from "../../kit/sse.ts";
 import { ROUTING_HINT_FIELDS } from "../../language/canon/routing-hints.ts";
 import { decodeProblem as decodeAwsProblem } from "../../language/dialects/converse/upstream/errors.ts";
 import { ConverseFrames } from "../../language/dialects/converse/upstream/frames.ts";
-import { messagesClient } from "../../language/dialects/messages/client/stream.ts";
-import {
-  hasForeignReasoning,
-  withoutForeignReasoning,
-} from "../../language/dialects/messages/direct/foreign-reasoning.ts";
-import { InvokeModelStream } from "../../language/dialects/messages/direct/invoke.ts";
-import { effortPatches, substituteEffort } from "../../language/dialects/messages/direct/known-effort.ts";
-import {
-  DirectMessagesStream,
-  decodeDirectReply,
-  type OwnMembers,
-} from "../../language/dialects/messages/direct/stream.ts";
+import { messagesClient } from "../../language/dialects/messages/client/dialect.ts";
+import { decodeDirectReply, type OwnMembers } from "../../language/dialects/messages/direct/reply.ts";
 import {
   EAGER_STREAMING,
   EAGER_STREAMING_BETA,
+  effortPatches,
+  hasForeignReasoning,
   stripUnknownHints,
-} from "../../language/dialects/messages/direct/unknown-hints.ts";
+  substituteEffort,
+  withoutForeignReasoning,
+} from "../../language/dialects/messages/direct/request.ts";
+import { DirectMessagesStream, InvokeModelStream } from "../../language/dialects/messages/direct/stream.ts";
 import { messagesUpstream } from "../../language/dialects/messages/upstream/dialect.ts";
 import {
   decodeRawPredictProblem,

@@ -21,19 +21,20 @@ import {
   SEARCH_ALLOWANCE_TOKENS,
   type UsageCeiling,
 } from "../../language/canon/usage-plausibility.ts";
-import { chatClient } from "../../language/dialects/chat/client/stream.ts";
+import { chatClient } from "../../language/dialects/chat/client/dialect.ts";
 import { chatUpstream } from "../../language/dialects/chat/upstream/dialect.ts";
-import { type ClientDialect, TranslatedStream, translatedReply } from "../../language/dialects/client-dialect.ts";
+import type { ClientDialect } from "../../language/dialects/client-dialect.ts";
 import { converseUpstream } from "../../language/dialects/converse/upstream/dialect.ts";
 import { ConverseFrames } from "../../language/dialects/converse/upstream/frames.ts";
 import { geminiUpstream } from "../../language/dialects/gemini/upstream/dialect.ts";
-import { messagesClient } from "../../language/dialects/messages/client/stream.ts";
+import { messagesClient } from "../../language/dialects/messages/client/dialect.ts";
 import { messagesUpstream } from "../../language/dialects/messages/upstream/dialect.ts";
 import { RAW_PREDICT, rawPredictUpstream } from "../../language/dialects/messages/upstream/raw-predict.ts";
-import { responsesClient } from "../../language/dialects/responses/client/stream.ts";
+import { responsesClient } from "../../language/dialects/responses/client/dialect.ts";
 import { signatureVisibility } from "../../language/dialects/responses/reasoning-signatures.ts";
 import { responsesUpstream } from "../../language/dialects/responses/upstream/dialect.ts";
 import { shortenToolNames } from "../../language/dialects/tool-names.ts";
+import { TranslatedStream, translatedReply } from "../../language/dialects/translation.ts";
 import type { MediaKind, ModelFacts, UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
 import { decisionsPath } from "./decision-wires.ts";
 import { directChat, outputLimitOf } from "./direct-chat.ts";

@@ -1,28 +1,28 @@
 import type { JsonObject } from "../../kit/json.ts";
-import { encodeUsage } from "../dialects/responses/upstream/usage.ts";
+import { encodeUsage } from "../dialects/responses/client/usage.ts";
 import type { DecisionQuestion } from "./call.ts";
 import type { DecisionRenderer } from "./render.ts";
 import type { DecisionAnswer } from "./reply.ts";
 
-/** A question, and the caller's own words for what comes back. */
+/** A question with the caller's names for its result. */
 export type OpenaiCallerQuestion = {
   readonly question: DecisionQuestion;
   readonly name: string | null;
-  /** The values of its choices: a boolean is another thing than the word for it. */
+  /** Choice values: a boolean differs from its text. */
   readonly values: readonly (string | boolean)[];
   readonly labels: readonly string[];
 };
 
-/** OpenAI's shape: answers in the order of the questions, and a declined question is one of them. */
-export function openaiRenderer(asked: readonly OpenaiCallerQuestion[]): DecisionRenderer {
+/** OpenAI's format: answers in question order, including refusals. */
+export function openaiRenderer(questions: readonly OpenaiCallerQuestion[]): DecisionRenderer {
   return {
     refusals: "answered",
     render({ model, answers, usage, cost }) {
       return JSON.stringify({
         model,
-        answers: asked.flatMap((one) => {
-          const answer = answers.get(one.question.key);
-          return answer === undefined ? [] : [renderAnswer(answer, one)];
+        answers: questions.flatMap((entry) => {
+          const answer = answers.get(entry.question.key);
+          return answer === undefined ? [] : [renderAnswer(answer, entry)];
         }),
         usage: encodeUsage(usage, cost),
       });
@@ -36,16 +36,16 @@ function renderAnswer(answer: DecisionAnswer, { question, name, values, labels }
       return { type: "predicate", name, probability: answer.noul };
     case "choice": {
       const options = question.type === "choice" ? question.options : [];
-      const told = answer.probabilities;
+      const reported = answer.probabilities;
       return {
         type: "choice",
         name,
         choice: values[options.findIndex((option) => option.name === answer.choice)],
         confidence: answer.confidence,
         probabilities:
-          told === undefined
+          reported === undefined
             ? []
-            : options.map((option, place) => ({ value: values[place], probability: told.get(option.name) })),
+            : options.map((option, index) => ({ value: values[index], probability: reported.get(option.name) })),
       };
     }
     case "score": {

@@ -1,24 +1,13 @@
-import { fault } from "../../../../contract/faults.ts";
-import type { ChatMessage, ChatRequest, ChatTool } from "../../../../contract/schemas/chat.ts";
-import type { MemberPatch } from "../../../../kit/json.ts";
-import type { Call, Effort, ResponseFormat, ToolDefinition } from "../../../canon/call.ts";
-import { effortFor } from "../../../canon/effort.ts";
+import { fault, invalidValue } from "../../../../contract/faults.ts";
+import type { ChatRequest, ChatTool } from "../../../../contract/schemas/chat.ts";
+import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../../canon/call.ts";
 import { isParameter, type Parameter } from "../../../canon/parameters.ts";
-import {
-  type CacheBreakpoint,
-  type ConversationTurn,
-  imageDetail,
-  type MediaSource,
-  type Part,
-} from "../../../canon/parts.ts";
-import type { Quirk } from "../../../canon/quirks.ts";
-import { decodeRoutingHints, ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
+import { decodeRoutingHints } from "../../../canon/routing-hints.ts";
 import { extrasOf } from "../../extras.ts";
-import { validateLabels } from "../../labels.ts";
 import { ALIASES, CALL_FIELDS } from "../fields.ts";
-import { decodeDetail } from "../reasoning-details.ts";
 import { decodeReasoning } from "./reasoning.ts";
-import { allowedTools, decodeToolChoice, encodeToolChoice } from "./tool-choice.ts";
+import { cacheMark, decodeTurn } from "./turns.ts";
 
 /** The canonical call behind a chat-completions request. */
 export function decodeCall(request: ChatRequest): Call {
@@ -67,12 +56,6 @@ function decodeFormat({ response_format }: ChatRequest): ResponseFormat {
   if (response_format?.type !== "json_schema") return { is: response_format?.type ?? "text" };
   const { name, description, schema, strict } = response_format.json_schema;
   return { is: "json_schema", name, description: description ?? null, schema: schema ?? {}, strict: strict ?? null };
-}
-
-type CacheControl = { readonly ttl?: "5m" | "1h" | null | undefined } | null | undefined;
-
-function cacheMark(control: CacheControl): { cache?: CacheBreakpoint } {
-  return control ? { cache: { ttl: control.ttl ?? null } } : {};
 }
 
 function parametersOf(request: ChatRequest): Parameter[] {
@@ -126,6 +109,7 @@ function passedParameters(request: ChatRequest): Pick<Call, "openAiParameters"> 
   for (const row of PASSED_PARAMETERS) if (request[row] != null) openAiParameters[row] = request[row];
   return { openAiParameters };
 }
+
 const NOTHING = {};
 
 const DEFAULT_ONE = ["temperature", "top_p"] as const;
@@ -135,167 +119,60 @@ function defaultValuedIn(request: ChatRequest): readonly Parameter[] | undefined
   return DEFAULT_ONE.filter((field) => request[field] === 1);
 }
 
-function decodeTurn(message: ChatMessage): ConversationTurn {
-  switch (message.role) {
-    case "system":
-    case "developer":
-      return { role: message.role, parts: textParts(message.content) };
-    case "user":
-      return {
-        role: "user",
-        parts: typeof message.content === "string" ? textParts(message.content) : message.content.map(decodeUserPart),
-      };
-    case "tool": {
-      const content = textParts(message.content);
-      return {
-        role: "tool",
-        parts: [
-          {
-            is: "tool_result",
-            callId: message.tool_call_id,
-            content,
-            failed: false,
-            ...cacheMark(message.cache_control),
-          },
-        ],
-      };
-    }
-    case "assistant":
-      return { role: "assistant", parts: decodeAssistantParts(message) };
+/** What demands a tool that is not there is refused here: some providers would ignore it and answer in words. */
+export function decodeToolChoice({ tool_choice, tools, allowed_tools }: ChatRequest): ToolChoice | undefined {
+  if (!tool_choice) return undefined;
+  if (typeof tool_choice === "string" || tool_choice.type !== "function") {
+    const is = typeof tool_choice === "string" ? tool_choice : modeOfAllowed(tool_choice.allowed_tools);
+    if (is === "required" && !tools?.length)
+      throw invalidToolChoice('it demands a tool, and "tools" has none. Send tools, or leave it out');
+    return { is };
   }
+  const { name } = tool_choice.function;
+  if (!tools?.some((tool) => tool.function.name === name))
+    throw invalidToolChoice(`there is no tool "${name.slice(0, 64)}" in "tools". Name one that is sent there`);
+  if (allowed_tools && !allowed_tools.includes(name))
+    throw invalidToolChoice(
+      `the tool "${name.slice(0, 64)}" is not in "allowed_tools". Name one that is, or leave one out`,
+    );
+  return { is: "named", name };
 }
 
-type TextContent = string | readonly { readonly text: string; readonly cache_control?: CacheControl }[];
-type TextPart = Extract<Part, { is: "text" }>;
-
-function textParts(content: TextContent): TextPart[] {
-  if (typeof content === "string") return [{ is: "text", text: content }];
-  return content.map(({ text, cache_control }) => ({ is: "text", text, ...cacheMark(cache_control) }));
+function modeOfAllowed({ mode }: JsonObject): "auto" | "required" {
+  return mode === "required" ? "required" : "auto";
 }
 
-/** Reasoning comes before what it led to; sealed blocks win over the plain text they contain. */
-function decodeAssistantParts(message: Extract<ChatMessage, { role: "assistant" }>): Part[] {
-  const parts: Part[] = [];
-  const details = (message.reasoning_details ?? []).flatMap((wire) => decodeDetail(wire) ?? []);
-  for (const detail of details) parts.push({ is: "reasoning", detail });
-  if (details.length === 0 && message.reasoning_content) {
-    parts.push({ is: "reasoning", detail: { is: "open", text: message.reasoning_content, seal: null } });
-  }
-  if (typeof message.content === "string") parts.push({ is: "text", text: message.content });
-  else {
-    for (const part of message.content ?? []) {
-      if (part.type === "text") parts.push({ is: "text", text: part.text, ...cacheMark(part.cache_control) });
-      else parts.push({ is: "refusal", text: part.refusal });
-    }
-  }
-  if (message.refusal) parts.push({ is: "refusal", text: message.refusal });
-  for (const { id, function: called, extra_content } of message.tool_calls ?? []) {
-    const signature = extra_content?.google?.thought_signature;
-    parts.push({
-      is: "tool_call",
-      id,
-      name: called.name,
-      argumentsText: called.arguments,
-      ...(signature ? { signature: { family: "google", data: signature } } : {}),
+const invalidToolChoice = (why: string) => invalidValue("tool_choice", why);
+
+/** By their names. Without tools it limits nothing; beside tools a name that none of them has is a slip. */
+export function allowedTools(request: ChatRequest): readonly string[] | undefined {
+  const allowed = sentAllowedTools(request);
+  if (allowed === undefined) return undefined;
+  const tools = new Set(request.tools?.map((tool) => tool.function.name));
+  const unknown = tools.size === 0 ? undefined : allowed.find((name) => !tools.has(name));
+  if (unknown === undefined) return allowed;
+  const param = request.allowed_tools ? "allowed_tools" : "tool_choice";
+  throw invalidValue(
+    param,
+    `there is no tool "${unknown.slice(0, 64)}" in "tools". Name only those that are sent there`,
+  );
+}
+
+/** In whichever of its two forms the list was sent. */
+function sentAllowedTools({ allowed_tools, tool_choice }: ChatRequest): readonly string[] | undefined {
+  if (!tool_choice || typeof tool_choice === "string" || tool_choice.type !== "allowed_tools")
+    return allowed_tools ?? undefined;
+  const { tools } = tool_choice.allowed_tools;
+  const chosen = Array.isArray(tools) ? tools.flatMap(allowedToolName) : [];
+  if (allowed_tools && new Set(allowed_tools).symmetricDifference(new Set(chosen)).size > 0)
+    throw fault("invalid_value", {
+      message: `Fields "allowed_tools" and "tool_choice": both list the tools that may be called, and differ. Send one of them.`,
+      param: "allowed_tools",
     });
-  }
-  return parts;
+  return chosen;
 }
 
-type UserPart = Exclude<Extract<ChatMessage, { role: "user" }>["content"], string>[number];
-
-function decodeUserPart(part: UserPart): Part {
-  switch (part.type) {
-    case "text":
-      return { is: "text", text: part.text, ...cacheMark(part.cache_control) };
-    case "image_url":
-      return {
-        is: "image",
-        source: mediaSource(part.image_url.url),
-        ...imageDetail(part.image_url.detail),
-        ...cacheMark(part.cache_control),
-      };
-    case "input_audio":
-      return {
-        is: "audio",
-        source: { is: "inline", mediaType: `audio/${part.input_audio.format}`, base64: part.input_audio.data },
-      };
-    case "file": {
-      const { file_data, file_id, filename } = part.file;
-      const source: MediaSource = file_id ? { is: "uploaded", id: file_id } : mediaSource(file_data ?? "");
-      return { is: "file", source, filename: filename ?? null, ...cacheMark(part.cache_control) };
-    }
-  }
-}
-
-/** Parameters of the media type, such as a character set or a name, say nothing here. */
-const DATA_URL = /^data:([^;,]+)(?:;[^;,]*)*;base64,/i;
-
-function mediaSource(url: string): MediaSource {
-  const match = DATA_URL.exec(url.slice(0, 256));
-  if (match === null) return { is: "url", url };
-  return { is: "inline", mediaType: match[1] ?? "", base64: url.slice(match[0].length) };
-}
-
-/** Its streams tell what was used by themselves, and to ask for it is refused. */
-export const USAGE_UNASKED = "usage-unasked";
-
-/** The named patches of the direct lane: everything else goes to the provider as the client wrote it. */
-export function requestPatches(request: ChatRequest, call: Call, facts: DirectChatFacts): MemberPatch[] {
-  const { upstreamModel, outputLimit, quirks } = facts;
-  validateLabels(call);
-  const patches: MemberPatch[] = [{ key: "model", json: JSON.stringify(upstreamModel) }];
-  for (const field of ROUTING_HINT_FIELDS) if (field in request) patches.push({ key: field, json: null });
-  if (call.stream && !quirks.includes(USAGE_UNASKED)) {
-    const options = { ...request.stream_options, include_usage: true };
-    patches.push({ key: "stream_options", json: JSON.stringify(options) });
-  } else if (request.stream_options !== undefined) patches.push({ key: "stream_options", json: null });
-  const effort = effortFor(call, facts);
-  if (effort !== undefined && request.reasoning_effort !== effort) {
-    patches.push({ key: "reasoning_effort", json: JSON.stringify(effort) });
-  }
-  if (request.reasoning !== undefined) patches.push({ key: "reasoning", json: null });
-  if (request.thinking !== undefined) patches.push({ key: "thinking", json: null });
-  if (request.allowed_tools) {
-    patches.push({ key: "allowed_tools", json: null });
-    // Without tools it limits nothing, and servers refuse to be told of it.
-    if (call.tools.length > 0) {
-      const { tool_choice } = encodeToolChoice(call.toolChoice, request.allowed_tools);
-      patches.push({ key: "tool_choice", json: JSON.stringify(tool_choice) });
-    }
-  }
-  if (outputLimit !== null && call.maxOutputTokens !== undefined) patches.push(...limitPatches(request, outputLimit));
-  dropNulls(patches, request);
-  return patches;
-}
-
-/** The two names of one limit: servers that know only one of them refuse or overlook the other. */
-export const OUTPUT_LIMITS = ["max_tokens", "max_completion_tokens"] as const;
-export type OutputLimit = (typeof OUTPUT_LIMITS)[number];
-
-/** What the catalogue says of the server behind the direct lane. */
-export type DirectChatFacts = {
-  readonly upstreamModel: string;
-  /** Null: the client's own name is left as it is. */
-  readonly outputLimit: OutputLimit | null;
-  /** The words for how hard to think that it takes; absent or null: nobody knows. */
-  readonly efforts?: readonly Effort[] | null;
-  readonly quirks: readonly Quirk[];
-};
-
-function limitPatches(request: ChatRequest, wanted: OutputLimit): MemberPatch[] {
-  const other = wanted === "max_tokens" ? "max_completion_tokens" : "max_tokens";
-  if (!request[other]) return [];
-  return [
-    { key: wanted, json: String(request[other]) },
-    { key: other, json: null },
-  ];
-}
-
-/** A null is the same as absent, and some servers refuse it: it stays with us, unless its place is taken already. */
-function dropNulls(patches: MemberPatch[], request: ChatRequest): void {
-  const fields: Readonly<Record<string, unknown>> = request;
-  for (const key in fields) {
-    if (fields[key] === null && !patches.some((patch) => patch.key === key)) patches.push({ key, json: null });
-  }
+function allowedToolName(tool: unknown): string[] {
+  const called = isJsonObject(tool) ? tool["function"] : undefined;
+  return isJsonObject(called) && typeof called["name"] === "string" ? [called["name"]] : [];
 }

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { ChatRequest } from "../../../../contract/schemas/chat.ts";
 import { parseJsonText, patchMembers } from "../../../../kit/json.ts";
-import { decodeCall, type OutputLimit, requestPatches } from "../client/request.ts";
+import { decodeCall } from "../client/request.ts";
+import { type OutputLimit, requestPatches } from "./request.ts";
 
 const BARE = { model: "m", messages: [{ role: "user", content: "hi" }] };
 

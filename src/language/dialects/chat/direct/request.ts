@@ -9,8 +9,13 @@ import {
   patchMembers,
 } from "../../../../kit/json.ts";
 import { losslessMember, parseLosslessJson } from "../../../../kit/lossless-json.ts";
+import type { Call, Effort } from "../../../canon/call.ts";
+import { effortFor } from "../../../canon/effort.ts";
 import type { Quirk } from "../../../canon/quirks.ts";
+import { ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
+import { validateLabels } from "../../labels.ts";
 import { isSignedElsewhere } from "../reasoning-details.ts";
+import { encodeToolChoice, USAGE_UNASKED } from "../upstream/request.ts";
 import { TOOL_IDS_9, ToolIds } from "../upstream/tool-ids.ts";
 import { ALL_ROLES, SIGNED_TOOL_CALLS } from "../upstream/turns.ts";
 
@@ -236,4 +241,65 @@ function isNonEmpty(value: unknown): boolean {
 
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
+}
+
+/** The named patches of the direct lane: everything else goes to the provider as the client wrote it. */
+export function requestPatches(request: ChatRequest, call: Call, facts: DirectChatFacts): MemberPatch[] {
+  const { upstreamModel, outputLimit, quirks } = facts;
+  validateLabels(call);
+  const patches: MemberPatch[] = [{ key: "model", json: JSON.stringify(upstreamModel) }];
+  for (const field of ROUTING_HINT_FIELDS) if (field in request) patches.push({ key: field, json: null });
+  if (call.stream && !quirks.includes(USAGE_UNASKED)) {
+    const options = { ...request.stream_options, include_usage: true };
+    patches.push({ key: "stream_options", json: JSON.stringify(options) });
+  } else if (request.stream_options !== undefined) patches.push({ key: "stream_options", json: null });
+  const effort = effortFor(call, facts);
+  if (effort !== undefined && request.reasoning_effort !== effort) {
+    patches.push({ key: "reasoning_effort", json: JSON.stringify(effort) });
+  }
+  if (request.reasoning !== undefined) patches.push({ key: "reasoning", json: null });
+  if (request.thinking !== undefined) patches.push({ key: "thinking", json: null });
+  if (request.allowed_tools) {
+    patches.push({ key: "allowed_tools", json: null });
+    // Without tools it limits nothing, and servers refuse to be told of it.
+    if (call.tools.length > 0) {
+      const { tool_choice } = encodeToolChoice(call.toolChoice, request.allowed_tools);
+      patches.push({ key: "tool_choice", json: JSON.stringify(tool_choice) });
+    }
+  }
+  if (outputLimit !== null && call.maxOutputTokens !== undefined) patches.push(...limitPatches(request, outputLimit));
+  dropNulls(patches, request);
+  return patches;
+}
+
+/** The two names of one limit: servers that know only one of them refuse or overlook the other. */
+export const OUTPUT_LIMITS = ["max_tokens", "max_completion_tokens"] as const;
+
+export type OutputLimit = (typeof OUTPUT_LIMITS)[number];
+
+/** What the catalogue says of the server behind the direct lane. */
+export type DirectChatFacts = {
+  readonly upstreamModel: string;
+  /** Null: the client's own name is left as it is. */
+  readonly outputLimit: OutputLimit | null;
+  /** The words for how hard to think that it takes; absent or null: nobody knows. */
+  readonly efforts?: readonly Effort[] | null;
+  readonly quirks: readonly Quirk[];
+};
+
+function limitPatches(request: ChatRequest, wanted: OutputLimit): MemberPatch[] {
+  const other = wanted === "max_tokens" ? "max_completion_tokens" : "max_tokens";
+  if (!request[other]) return [];
+  return [
+    { key: wanted, json: String(request[other]) },
+    { key: other, json: null },
+  ];
+}
+
+/** A null is the same as absent, and some servers refuse it: it stays with us, unless its place is taken already. */
+function dropNulls(patches: MemberPatch[], request: ChatRequest): void {
+  const fields: Readonly<Record<string, unknown>> = request;
+  for (const key in fields) {
+    if (fields[key] === null && !patches.some((patch) => patch.key === key)) patches.push({ key, json: null });
+  }
 }

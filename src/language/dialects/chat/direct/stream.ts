@@ -4,9 +4,10 @@ import { weightOf } from "../../../canon/estimate.ts";
 import type { ReplyStream, ReportedCost, StreamPiece } from "../../../canon/reply.ts";
 import { latestUsage, type Usage } from "../../../canon/usage.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
-import { encodeStreamError } from "../client/stream.ts";
-import { END_MARKER, problemInChunk } from "../upstream/chunk.ts";
+import { encodeStreamError } from "../client/errors.ts";
+import { problemInChunk } from "../upstream/errors.ts";
 import { ReplyNormalizer } from "../upstream/normalize.ts";
+import { END_MARKER } from "../upstream/stream.ts";
 import { decodeUsage } from "../upstream/usage.ts";
 import { encodeUsage, measureMessage } from "./reply.ts";
 

@@ -4,8 +4,9 @@ import type { UpstreamDialect } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 import { decodeProblem } from "./errors.ts";
 import { IMAGE_DETAILS } from "./media.ts";
+import { decodeReply } from "./reply.ts";
 import { encodeRequest } from "./request.ts";
-import { ChatReader, decodeReply } from "./stream.ts";
+import { ChatReader } from "./stream.ts";
 
 /** D1: chat completions, for callers of the other dialects. Callers of its own have the direct lane. */
 export const chatUpstream: UpstreamDialect = {

@@ -1,5 +1,6 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import type { UpstreamProblem } from "../../../canon/problem.ts";
+import { isAborted } from "./normalize.ts";
 
 const MESSAGE_CHARS_MAX = 2000;
 
@@ -79,4 +80,14 @@ function validationLine({ loc, msg }: JsonObject): string[] {
   if (typeof msg !== "string") return [];
   const place = Array.isArray(loc) ? loc.slice(loc[0] === "body" ? 1 : 0).join(".") : "";
   return [place === "" ? msg : `${place}: ${msg}`];
+}
+
+const ABORTED_MESSAGE = "the model gave its answer up";
+
+/** An error in the place of an answer, or an answer that was given up: both come with a status of 200. */
+export function problemInChunk(chunk: JsonObject, event: string | null): UpstreamProblem | undefined {
+  const { choices, error, object } = chunk;
+  if (isJsonObject(error) || typeof error === "string" || object === "error" || event === "error")
+    return decodeProblem(chunk, null);
+  return Array.isArray(choices) && isAborted(choices) ? decodeProblem({ message: ABORTED_MESSAGE }, null) : undefined;
 }

@@ -1,11 +1,9 @@
 import type { JsonObject } from "../../../../kit/json.ts";
-import type { Call, ResponseFormat, ToolDefinition } from "../../../canon/call.ts";
+import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../../canon/call.ts";
 import { effortFor } from "../../../canon/effort.ts";
 import type { Parameter } from "../../../canon/parameters.ts";
-import { argumentsSchema, encodeTools } from "../../tool-definitions.ts";
+import { argumentsSchema, encodeTools } from "../../call-arguments.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
-import { USAGE_UNASKED } from "../client/request.ts";
-import { encodeToolChoice } from "../client/tool-choice.ts";
 import { encodeTurns } from "./turns.ts";
 
 const INCLUDE_USAGE: JsonObject = { stream_options: { include_usage: true } };
@@ -91,4 +89,18 @@ function passedParameters({ openAiParameters = {} }: Call): JsonObject {
   // How many alternatives are told says nothing unless they are told at all.
   const asked = openAiParameters.top_logprobs != null && openAiParameters.logprobs == null ? { logprobs: true } : {};
   return { ...asked, ...Object.fromEntries(sent) };
+}
+
+/** Its streams tell what was used by themselves, and to ask for it is refused. */
+export const USAGE_UNASKED = "usage-unasked";
+
+/** The dialect's own form of a list of allowed tools is a kind of choice; no call, or a call of one tool, says more than it. */
+export function encodeToolChoice(choice: ToolChoice | undefined, allowed: unknown): JsonObject {
+  if (Array.isArray(allowed) && choice?.is !== "none" && choice?.is !== "named") {
+    const tools = allowed.map((name) => ({ type: "function", function: { name } }));
+    const mode = choice?.is === "required" ? "required" : "auto";
+    return { tool_choice: { type: "allowed_tools", allowed_tools: { mode, tools } } };
+  }
+  if (choice === undefined) return {};
+  return { tool_choice: choice.is === "named" ? { type: "function", function: { name: choice.name } } : choice.is };
 }

@@ -1,8 +1,8 @@
-import { isJsonObject, type JsonObject, parseJsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
+import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
 import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import { latestUsage, type TokenCounts } from "../../../canon/usage.ts";
 import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
-import { END_MARKER, problemInChunk } from "./chunk.ts";
+import { problemInChunk } from "./errors.ts";
 import { ReplyNormalizer } from "./normalize.ts";
 import { PrefillEcho, prefillOf, STRICT_TURNS } from "./prefill.ts";
 import { ReasoningReader } from "./reasoning.ts";
@@ -146,26 +146,6 @@ function prefillEchoFor(asked: ReplyContext | undefined): PrefillEcho | undefine
   return words === undefined ? undefined : new PrefillEcho(words);
 }
 
-/** A whole answer as the events it consists of; undefined when it is not one. */
-export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly ReplyEvent[] | undefined {
-  const parsed = parseJsonObject(bytes);
-  if ("problem" in parsed) return undefined;
-  const body = parsed.value;
-  const { choices } = body;
-  const isAnswer =
-    Array.isArray(choices) && choices.some((choice) => isJsonObject(choice) && isJsonObject(choice["message"]));
-  if (!isAnswer && problemInChunk(body, null) === undefined) return undefined;
-  const reader = new ChatReader("message", asked);
-  const events = reader.readChunk(body, null);
-  if (events === undefined || events.some(({ is }) => is === "problem")) return events;
-  const ended = reader.end();
-  // An answer without a word and without a reason is whole all the same: it came in one piece.
-  const finish: ReplyEvent[] = [...events, ...ended].some(({ is }) => is === "finish")
-    ? []
-    : [{ is: "finish", reason: "stop" }];
-  return [...events, ...ended.slice(0, -1), ...finish, { is: "end" }];
-}
-
 /** What was called must be answered, whatever reason a server states beside it. */
 function finishReason(stated: string, calls: "calls" | "no_calls"): FinishReason {
   if (stated === "length" || stated === "content_filter") return stated;
@@ -196,3 +176,5 @@ function citationsIn(annotation: unknown): ReplyEvent[] {
 function offsetIn(value: unknown): number | null {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : null;
 }
+
+export const END_MARKER = "[DONE]";

@@ -1,13 +1,10 @@
 import { isJsonObject, tryParseJson } from "../../../../kit/json.ts";
 import type { ReasoningSignature } from "../../../canon/parts.ts";
-import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
+import type { Citation, FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import { latestUsage, NO_TOKENS, type TokenCounts } from "../../../canon/usage.ts";
 import type { ReplyContext, ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
 import { WireAnswer, type WireCandidate, type WireFunctionCall, type WirePart } from "../wire.ts";
-import { citationsOf } from "./citations.ts";
 import { decodeProblem } from "./errors.ts";
-import { decodeFinishReason } from "./finish.ts";
-import { generatedCallId } from "./ids.ts";
 import { ArgumentsBuilder } from "./partial-arguments.ts";
 import { decodeUsage } from "./usage.ts";
 
@@ -154,4 +151,92 @@ export class GeminiReader implements ReplyEventReader {
 /** The model's own failure, as if the server had said so with a status. */
 function malformedReply(message: string) {
   return { message, code: "malformed_answer", type: null, status: 502 };
+}
+
+type GeminiFinish =
+  | { readonly is: "finished"; readonly reason: FinishReason }
+  /** The model failed to say what it wanted; another try may succeed. */
+  | { readonly is: "broken"; readonly why: string };
+
+const CONTENT_FILTER_REASONS: ReadonlySet<string> = new Set([
+  "SAFETY",
+  "RECITATION",
+  "LANGUAGE",
+  "BLOCKLIST",
+  "PROHIBITED_CONTENT",
+  "SPII",
+  "MODEL_ARMOR",
+]);
+
+const MALFORMED_REASONS: ReadonlySet<string> = new Set([
+  "MALFORMED_FUNCTION_CALL",
+  "UNEXPECTED_TOOL_CALL",
+  "TOO_MANY_TOOL_CALLS",
+  "MALFORMED_RESPONSE",
+  "MISSING_THOUGHT_SIGNATURE",
+]);
+
+/** What a stated finish reason means. A model that calls tools states STOP like any other. */
+export function decodeFinishReason(stated: string, called: "calls" | "no_calls"): GeminiFinish {
+  if (MALFORMED_REASONS.has(stated)) return { is: "broken", why: `the model ended with ${stated}` };
+  if (stated === "MAX_TOKENS") return { is: "finished", reason: "length" };
+  if (CONTENT_FILTER_REASONS.has(stated) || stated.startsWith("IMAGE_"))
+    return { is: "finished", reason: "content_filter" };
+  return { is: "finished", reason: called === "calls" ? "tool_calls" : "stop" };
+}
+
+/**
+ * An id for a call that came without one: the same answer always gives the same ids, and no two answers share one. Where the
+ * answer has no id either, the length of the conversation keeps two answers apart.
+ */
+export function generatedCallId(upstreamId: string | null, turns: number, index: number): string {
+  return `call_${(upstreamId ?? `turn${turns}`).replace(/[^a-zA-Z0-9_-]/g, "_")}_${index}`;
+}
+
+/** What was said so far, for places that are given in bytes of it. */
+export type WrittenText = {
+  readonly text: string;
+  /** Where each part of the answer begins in the text, in bytes; empty when that is not known. */
+  readonly partStarts: readonly number[];
+};
+
+type ByteSpan = { readonly startByte: number; readonly endByte: number };
+
+type CitedSource = { readonly url: string | null; readonly title: string | null; readonly span: ByteSpan | null };
+
+/** The sources an answer names, with their places counted as clients count: in UTF-16 units. */
+export function citationsOf(candidate: WireCandidate, said: WrittenText): Citation[] {
+  const sources = [...groundedSources(candidate, said), ...recitedSources(candidate)];
+  if (sources.length === 0) return [];
+  const bytes = Buffer.from(said.text);
+  const unitsBefore = (byte: number) => bytes.toString("utf8", 0, Math.min(byte, bytes.length)).length;
+  return sources.map(({ url, title, span }) => ({
+    url,
+    title,
+    start: span === null ? null : unitsBefore(span.startByte),
+    end: span === null ? null : unitsBefore(span.endByte),
+  }));
+}
+
+function groundedSources({ groundingMetadata }: WireCandidate, { partStarts }: WrittenText): CitedSource[] {
+  const chunks = groundingMetadata?.groundingChunks ?? [];
+  const supports = groundingMetadata?.groundingSupports ?? [];
+  return supports.flatMap(({ segment, groundingChunkIndices }) => {
+    const from = partStarts[segment?.partIndex ?? 0] ?? 0;
+    const span =
+      segment == null ? null : { startByte: from + (segment.startIndex ?? 0), endByte: from + (segment.endIndex ?? 0) };
+    return (groundingChunkIndices ?? []).flatMap((index) => {
+      const web = chunks[index]?.web;
+      return web == null ? [] : [{ url: web.uri ?? null, title: web.title ?? null, span }];
+    });
+  });
+}
+
+function recitedSources({ citationMetadata }: WireCandidate): CitedSource[] {
+  const rows = citationMetadata?.citationSources ?? citationMetadata?.citations ?? [];
+  return rows.map(({ uri, title, startIndex, endIndex }) => ({
+    url: uri ?? null,
+    title: title ?? null,
+    span: endIndex == null ? null : { startByte: startIndex ?? 0, endByte: endIndex },
+  }));
 }

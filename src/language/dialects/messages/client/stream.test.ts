@@ -8,8 +8,8 @@ import type { Part, ReasoningSignature } from "../../../canon/parts.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
 import type { FinishEvent, ReplyHead } from "../../client-dialect.ts";
+import { messagesClient } from "./dialect.ts";
 import { decodeRequest } from "./request.ts";
-import { messagesClient } from "./stream.ts";
 
 const HEAD: ReplyHead = { id: "msg_1", createdSeconds: 1, model: "some/model", inputTokens: 42 };
 const USED: Usage = {

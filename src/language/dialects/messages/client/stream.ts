@@ -1,15 +1,15 @@
 import { type ErrorEnvelope, messagesEnvelopeOf } from "../../../../contract/faults.ts";
-import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
-import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
+import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
-import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
+import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
-import type { ClientDialect, FinishEvent, ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
+import type { ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
 import { BlockQueue, type BlockStep } from "./content-blocks.ts";
+import { messageOf, stopFields } from "./reply.ts";
 import { finalUsage, firstUsage, wholeUsage } from "./usage.ts";
 
 /** Canonical events as a stream of this dialect. */
-class MessageWriter implements ReplyWriter {
+export class MessageWriter implements ReplyWriter {
   readonly #head: ReplyHead;
   readonly #blocks: BlockQueue;
   #begun = false;
@@ -75,92 +75,5 @@ function encodeStep(step: BlockStep): string {
       return frame({ type: "content_block_delta", index, delta: step.delta });
     case "close":
       return frame({ type: "content_block_stop", index });
-  }
-}
-
-function messageOf(head: ReplyHead, content: readonly JsonObject[], stop: JsonObject, usage: JsonObject): JsonObject {
-  const { id, model } = head;
-  return { id, type: "message", role: "assistant", model, content, ...stop, container: null, usage };
-}
-
-const STOP_REASONS: Readonly<Record<FinishReason, string>> = {
-  stop: "end_turn",
-  length: "max_tokens",
-  tool_calls: "tool_use",
-  content_filter: "refusal",
-};
-
-/** Why the model stopped. Some servers say "stop" behind a tool call, or behind a refusal: what was said tells. */
-function stopFields(finish: FinishEvent | undefined, { calls, refusal }: BlockQueue): JsonObject {
-  const reason = finish?.reason ?? "stop";
-  const sequence = finish?.stopSequence ?? null;
-  const stopped = reason === "stop";
-  const word =
-    stopped && refusal !== ""
-      ? "refusal"
-      : stopped && calls > 0
-        ? "tool_use"
-        : stopped && sequence !== null
-          ? "stop_sequence"
-          : STOP_REASONS[reason];
-  return {
-    stop_reason: word,
-    stop_sequence: word === "stop_sequence" ? sequence : null,
-    stop_details: word === "refusal" ? { type: "refusal", category: null, explanation: refusal || null } : null,
-  };
-}
-
-/** Callers of `POST /messages`. */
-export const messagesClient: ClientDialect = {
-  keepAlive: 'event: ping\ndata: {"type": "ping"}\n\n',
-  openWriter: (head, call) => new MessageWriter(head, call),
-  render(events, head, call, counted, shown) {
-    const blocks = new BlockQueue(call);
-    const steps = [...events.flatMap((event) => blocks.add(event)), ...blocks.finish()];
-    const finish = events.findLast((event) => event.is === "finish");
-    const usage = wholeUsage(counted, shown);
-    return JSON.stringify(messageOf(head, foldSteps(steps), stopFields(finish, blocks), usage));
-  },
-};
-
-/** The blocks that a client would put together from the stream. */
-function foldSteps(steps: readonly BlockStep[]): JsonObject[] {
-  const blocks: FoldedBlock[] = [];
-  for (const step of steps) {
-    if (step.is === "open") blocks.push({ start: step.block, text: "", signature: "", citations: [] });
-    else if (step.is === "delta") applyDelta(blocks[step.index], step.delta);
-  }
-  return blocks.map(finishBlock);
-}
-
-type FoldedBlock = { readonly start: JsonObject; text: string; signature: string; readonly citations: unknown[] };
-
-function applyDelta(block: FoldedBlock | undefined, delta: JsonObject): void {
-  if (block === undefined) return;
-  if (delta["type"] === "citations_delta") block.citations.push(delta["citation"]);
-  else if (delta["type"] === "signature_delta") block.signature = String(delta["signature"]);
-  else block.text += String(delta["text"] ?? delta["thinking"] ?? delta["partial_json"] ?? "");
-}
-
-function finishBlock({ start, text, signature, citations }: FoldedBlock): JsonObject {
-  switch (start["type"]) {
-    case "text":
-      return { ...start, text, ...(citations.length === 0 ? {} : { citations }) };
-    case "thinking":
-      return { ...start, thinking: text, signature };
-    case "tool_use":
-      return { ...start, input: inputOf(text) };
-    default:
-      return start;
-  }
-}
-
-/** Arguments are an object here, its numbers as the model wrote them; what broke off before its end is none. */
-function inputOf(text: string): JsonObject {
-  try {
-    const input = parseLosslessJson(text);
-    return isJsonObject(input) && text.trimStart().startsWith("{") ? input : {};
-  } catch {
-    return {};
   }
 }

@@ -8,8 +8,8 @@ import type { StreamPiece } from "../../../canon/reply.ts";
 import { IMPLAUSIBLE_TOKENS } from "../../../canon/usage.ts";
 import { ConverseFrames } from "../../converse/upstream/frames.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
-import { InvokeModelStream } from "./invoke.ts";
-import { DirectMessagesStream, decodeDirectReply } from "./stream.ts";
+import { decodeDirectReply } from "./reply.ts";
+import { DirectMessagesStream, InvokeModelStream } from "./stream.ts";
 
 const OWN = { id: "msg_own", model: "anthropic/claude-own" };
 /** A text of the provider's with what is the gateway's in it. */

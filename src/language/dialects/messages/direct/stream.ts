@@ -2,20 +2,19 @@ import { type ErrorEnvelope, messagesEnvelopeOf } from "../../../../contract/fau
 import {
   isJsonObject,
   type JsonObject,
-  type ParsedBody,
-  parseJsonObject,
   parseJsonText,
   patchMembers,
   tryParseJsonObject,
 } from "../../../../kit/json.ts";
 import { weightOf } from "../../../canon/estimate.ts";
 import type { BillableExtraName } from "../../../canon/extras.ts";
-import type { ReplyStream, StreamPiece, WholeReply } from "../../../canon/reply.ts";
+import type { ReplyStream, StreamPiece } from "../../../canon/reply.ts";
 import type { Usage } from "../../../canon/usage.ts";
+import { decodeException } from "../../converse/upstream/errors.ts";
+import { DAMAGED_FRAME, EXCEPTION_PREFIX } from "../../converse/upstream/frames.ts";
 import {
   type ExtraUses,
   extraUsedInBlock,
-  extraUsesInBlocks,
   extraUsesInMessage,
   isServerToolRun,
   maxExtraUses,
@@ -24,12 +23,10 @@ import {
 import type { StreamFrame } from "../../upstream-dialect.ts";
 import { decodeProblem } from "../upstream/errors.ts";
 import { UsageAccumulator } from "../upstream/usage.ts";
-import { WireMessage, WireStart, WireStop } from "../wire.ts";
+import { WireStart, WireStop } from "../wire.ts";
+import { type OwnMembers, weightOfBlock, withOwnMembers } from "./reply.ts";
 
 const LAST_EVENT = 'event: message_stop\ndata: {"type":"message_stop"}\n\n';
-
-/** What of an answer is the gateway's: its id, and for a caller that compares it the name of the model. */
-export type OwnMembers = { readonly id: string; readonly model: string | undefined };
 
 /** Hands a stream of this dialect on as it came, but for what is the gateway's own, and reads along for the meter. */
 export class DirectMessagesStream implements ReplyStream {
@@ -167,23 +164,6 @@ export class DirectMessagesStream implements ReplyStream {
   }
 }
 
-/** A whole answer of this dialect, handed on as it came but for its id and model. */
-export function decodeDirectReply(bytes: Buffer, own: OwnMembers): WholeReply | undefined {
-  const body = parseJsonObject(bytes);
-  if ("problem" in body) return undefined;
-  const message = WireMessage.safeParse(body.value);
-  if (!message.success) return undefined;
-  const { content, id, usage } = message.data;
-  return {
-    usage: new UsageAccumulator().add(usage),
-    extraUses: extraUsesInMessage(usage, extraUsesInBlocks(content)),
-    promptCount: promptCountInMessage(usage, content.filter(isServerToolRun).length),
-    upstreamId: id || null,
-    outputWeight: content.reduce((sum, block) => sum + weightOfBlock(block), 0),
-    render: () => withOwnMembers(body, own),
-  };
-}
-
 const KNOWN_EVENTS: ReadonlySet<unknown> = new Set([
   "message_start",
   "content_block_start",
@@ -201,18 +181,6 @@ function encodeFrame({ event, data }: StreamFrame, type: unknown): string {
   return `${head}data: ${data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data}\n\n`;
 }
 
-/** What stands in a block, as an estimate weighs it: all of it in a whole answer, mostly nothing when it opens in a stream. */
-function weightOfBlock(block: unknown): number {
-  if (!isJsonObject(block)) return 0;
-  let weight = 0;
-  for (const key of ["text", "thinking", "name", "content"]) {
-    const words = block[key];
-    if (typeof words === "string") weight += weightOf(words);
-  }
-  const input = block["input"];
-  return isJsonObject(input) && Object.keys(input).length > 0 ? weight + weightOf(JSON.stringify(input)) : weight;
-}
-
 /** Only the characters of the two change. */
 function withOwnMembersInStart(data: string, own: OwnMembers): string | undefined {
   const event = parseJsonText(data);
@@ -223,8 +191,29 @@ function withOwnMembersInStart(data: string, own: OwnMembers): string | undefine
   return data.slice(0, span.valueStart) + withOwnMembers(message, own) + data.slice(span.valueEnd);
 }
 
-function withOwnMembers(message: ParsedBody, { id, model }: OwnMembers): string {
-  const isNamed = model !== undefined && message.members.has("model");
-  const named = isNamed ? [{ key: "model", json: JSON.stringify(model) }] : [];
-  return patchMembers(message, [{ key: "id", json: JSON.stringify(id) }, ...named]);
+/** What the service adds to the last event for itself: it is no part of the dialect. */
+const METRICS = "amazon-bedrock-invocationMetrics";
+
+/** The response stream of InvokeModel: events of this dialect, each packed into a message of a binary event stream. */
+export class InvokeModelStream extends DirectMessagesStream {
+  override read(frame: StreamFrame): StreamPiece {
+    const { event, data } = frame;
+    if (event === null || event === DAMAGED_FRAME) return { is: "garbage" };
+    if (event.startsWith(EXCEPTION_PREFIX))
+      return { is: "problem", problem: decodeException(event.slice(EXCEPTION_PREFIX.length), data) };
+    // Other messages than chunks are news that a later version of the service may bring.
+    if (event !== "chunk") return { is: "figures" };
+    const unpacked = unpackEvent(data);
+    return unpacked === undefined ? { is: "garbage" } : super.read({ event: null, data: unpacked });
+  }
+}
+
+function unpackEvent(payload: string): string | undefined {
+  const packed = parseJsonText(payload);
+  const bytes = "problem" in packed ? undefined : packed.value["bytes"];
+  if (typeof bytes !== "string") return undefined;
+  const text = Buffer.from(bytes, "base64").toString("utf8");
+  if (!text.includes(METRICS)) return text;
+  const event = parseJsonText(text);
+  return "problem" in event ? undefined : patchMembers(event, [{ key: METRICS, json: null }]);
 }

@@ -1,16 +1,18 @@
+import { isUtf8 } from "node:buffer";
 import { type Fault, fault } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type {
   CacheBreakpoint,
   ConversationTurn,
+  MediaSource,
   Part,
   ReasoningDetail,
   ToolCallPart,
   ToolResultPart,
 } from "../../../canon/parts.ts";
 import { decodeCallArguments } from "../../call-arguments.ts";
+import { sniffMediaType, unsupportedMedia } from "../../media.ts";
 import { encodeToolId } from "../tool-ids.ts";
-import { documentBlock, imageBlock } from "./media.ts";
 import { isOwnReasoning } from "./reasoning.ts";
 
 export type WireMessage = { readonly role: "user" | "assistant"; readonly content: readonly JsonObject[] };
@@ -171,4 +173,41 @@ function resultBlock({ callId, content, failed, cache }: ToolResultPart, param: 
     ...(failed ? { is_error: true } : {}),
   };
   return withCacheControl(block, cache ?? content.findLast((part) => part.cache !== undefined)?.cache);
+}
+
+const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
+
+export function imageBlock(source: MediaSource, param: string): JsonObject {
+  switch (source.is) {
+    case "url":
+      return { type: "image", source: { type: "url", url: webAddress(source.url, param) } };
+    case "inline": {
+      const mediaType = sniffMediaType(source.base64) ?? source.mediaType;
+      if (!IMAGE_TYPES.has(mediaType)) throw unsupportedMedia(param, "a JPEG, PNG, GIF or WebP image");
+      return { type: "image", source: { type: "base64", media_type: mediaType, data: source.base64 } };
+    }
+    case "uploaded":
+      throw unsupportedMedia(param, "an image as a URL or a data URL");
+  }
+}
+
+export function documentBlock(source: MediaSource, filename: string | null, param: string): JsonObject {
+  const title = filename === null ? {} : { title: filename };
+  return { type: "document", source: documentSource(source, param), ...title };
+}
+
+function documentSource(source: MediaSource, param: string): JsonObject {
+  if (source.is === "url") return { type: "url", url: webAddress(source.url, param) };
+  if (source.is === "uploaded") throw unsupportedMedia(param, "a file as a data URL");
+  const { base64, mediaType } = source;
+  if (sniffMediaType(base64) === "application/pdf" || mediaType === "application/pdf")
+    return { type: "base64", media_type: "application/pdf", data: base64 };
+  const bytes = Buffer.from(base64, "base64");
+  if (!mediaType.startsWith("text/") || !isUtf8(bytes)) throw unsupportedMedia(param, "a PDF or a text file in UTF-8");
+  return { type: "text", media_type: "text/plain", data: bytes.toString() };
+}
+
+function webAddress(url: string, param: string): string {
+  if (!/^https?:\/\//i.test(url)) throw unsupportedMedia(param, "an http(s) URL or a base64 data URL");
+  return url;
 }

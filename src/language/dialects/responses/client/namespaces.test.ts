@@ -2,10 +2,10 @@ import { describe, expect, test } from "vitest";
 import { ResponsesRequest } from "../../../../contract/schemas/responses.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Usage } from "../../../canon/usage.ts";
+import { responsesClient } from "./dialect.ts";
 import { echoOf } from "./echo.ts";
 import { flatName } from "./namespaces.ts";
 import { decodeRequest } from "./request.ts";
-import { responsesClient } from "./stream.ts";
 import { inputItems } from "./turns.ts";
 
 const TOOLS = [

@@ -2,12 +2,12 @@ import { fault, invalidValue } from "../../../../contract/faults.ts";
 import type { ResponsesRequest } from "../../../../contract/schemas/responses.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call, ResponseFormat } from "../../../canon/call.ts";
+import type { Parameter } from "../../../canon/parameters.ts";
 import type { ConversationTurn } from "../../../canon/parts.ts";
-import { decodeRoutingHints } from "../../../canon/routing-hints.ts";
+import { decodeRoutingHints, ROUTING_HINT_FIELDS } from "../../../canon/routing-hints.ts";
 import { extrasOf } from "../../extras.ts";
 import { offeredTools } from "../../offered-tools.ts";
 import { fileReferencesIn, storedResourcesInTools } from "../../uploads.ts";
-import { decodeSettings, PARAMETER_NAMES } from "./settings.ts";
 import { decodeTools } from "./tools.ts";
 import { decodeItems, HISTORY_PATH, inputItems } from "./turns.ts";
 
@@ -84,4 +84,136 @@ function decodeFormat({ text }: ResponsesRequest): ResponseFormat {
   if (format?.type !== "json_schema") return { is: format?.type ?? "text" };
   const { name, description, schema, strict } = format;
   return { is: "json_schema", name, description: description ?? null, schema, strict: strict ?? null };
+}
+
+/** What becomes of the fields of a request where it has to be said in another dialect. */
+type RequestSettings = {
+  /** Rows of the parameter table that decide who can be asked, with the caller's names for them. */
+  readonly parameters: readonly Parameter[];
+  readonly openAiParameters: Readonly<Partial<Record<Parameter, unknown>>>;
+  readonly native: readonly string[];
+  readonly advisory: readonly string[];
+};
+
+export const PARAMETER_NAMES: Readonly<Partial<Record<Parameter, string>>> = {
+  max_tokens: "max_output_tokens",
+  response_format: "text.format",
+  reasoning_effort: "reasoning.effort",
+  verbosity: "text.verbosity",
+};
+
+/** Fields with a meaning of their own, read elsewhere, and the gateway's own, which go to no provider. */
+const READ_FIELDS: ReadonlySet<string> = new Set([
+  "model",
+  "input",
+  "instructions",
+  "stream",
+  "stream_options",
+  "previous_response_id",
+  "store",
+  "background",
+  "max_output_tokens",
+  "temperature",
+  "top_p",
+  "top_logprobs",
+  "tools",
+  "tool_choice",
+  "parallel_tool_calls",
+  "reasoning",
+  "text",
+  "include",
+  "truncation",
+  "service_tier",
+  "conversation",
+  ...ROUTING_HINT_FIELDS,
+]);
+
+/** Fields that change nothing of what the model says. */
+const ADVISORY_FIELDS: ReadonlySet<string> = new Set([
+  "metadata",
+  "client_metadata",
+  "prompt_cache_key",
+  "prompt_cache_retention",
+  "prompt_cache_options",
+  "safety_identifier",
+  "user",
+]);
+
+/** Those of them that the chat dialect has a place for. */
+const OPENAI_HINTS = ["prompt_cache_key", "safety_identifier", "user"] as const;
+
+/** What may be added to items that answers from another dialect do not have, or that is never taken out of them. */
+const HARMLESS_INCLUDES: ReadonlySet<string> = new Set([
+  "reasoning.encrypted_content",
+  "file_search_call.results",
+  "web_search_call.results",
+  "web_search_call.action.sources",
+  "message.input_image.image_url",
+  "computer_call_output.output.image_url",
+  "code_interpreter_call.outputs",
+]);
+
+/** The include that asks how likely each word was. */
+const LOGPROBS = "message.output_text.logprobs";
+
+/** Members of `reasoning` beside the effort, with the values that ask for nothing. */
+const REASONING_DEFAULTS: Readonly<Record<string, readonly unknown[]>> = {
+  context: ["auto", "current_turn"],
+  mode: ["standard"],
+};
+
+const REASONING_READ: ReadonlySet<string> = new Set(["effort", "summary", "generate_summary"]);
+
+/** Words for the service that everyone gets. */
+const STANDARD_TIERS: readonly unknown[] = ["auto", "default"];
+
+export function decodeSettings(request: ResponsesRequest): RequestSettings {
+  const parameters: Parameter[] = [];
+  const openAiParameters: Partial<Record<Parameter, unknown>> = {};
+  const native = nativeFields(request);
+  const advisory = Object.keys(request).filter((field) => ADVISORY_FIELDS.has(field) && isSent(request[field]));
+  for (const field of OPENAI_HINTS) if (isSent(request[field])) openAiParameters[field] = request[field];
+  if (isSent(request.max_output_tokens)) parameters.push("max_tokens");
+  if (isSent(request.reasoning?.effort)) parameters.push("reasoning_effort");
+  if (request.top_logprobs) parameters.push("top_logprobs");
+  if (request.include?.includes(LOGPROBS)) parameters.push("logprobs");
+  const { format, verbosity } = request.text ?? {};
+  if (format && format.type !== "text") parameters.push("response_format");
+  if (verbosity && verbosity !== "medium") {
+    parameters.push("verbosity");
+    openAiParameters.verbosity = verbosity;
+  }
+  if (isSent(request.service_tier) && !STANDARD_TIERS.includes(request.service_tier)) {
+    parameters.push("service_tier");
+    openAiParameters.service_tier = request.service_tier;
+  }
+  // Told where it can be told; the writer of the answer holds to it everywhere.
+  if (request.parallel_tool_calls === false && request.tools?.length) openAiParameters.parallel_tool_calls = false;
+  return { parameters, openAiParameters, native, advisory };
+}
+
+/** A name that a caller invents may be of any length, and refusals and records repeat it. */
+const NAME_CHARS_MAX = 200;
+
+/** Fields that only an endpoint of the dialect itself understands. */
+function nativeFields(request: ResponsesRequest): string[] {
+  const native = Object.keys(request).filter(
+    (field) => isSent(request[field]) && !READ_FIELDS.has(field) && !ADVISORY_FIELDS.has(field),
+  );
+  if (request.truncation === "auto") native.push("truncation");
+  // Answers from other dialects carry no probabilities.
+  if (request.top_logprobs) native.push("top_logprobs");
+  for (const [index, name] of (request.include ?? []).entries())
+    if (!HARMLESS_INCLUDES.has(name)) native.push(`include.${index}`);
+  for (const [member, value] of Object.entries(request.reasoning ?? {})) {
+    if (!isSent(value) || REASONING_READ.has(member)) continue;
+    if (!REASONING_DEFAULTS[member]?.includes(value)) native.push(`reasoning.${member}`);
+  }
+  for (const [member, value] of Object.entries(request.text ?? {}))
+    if (isSent(value) && member !== "format" && member !== "verbosity") native.push(`text.${member}`);
+  return native.map((name) => name.slice(0, NAME_CHARS_MAX));
+}
+
+function isSent(value: unknown): boolean {
+  return value !== undefined && value !== null;
 }

@@ -6,9 +6,9 @@ import { envelopeOf, fault } from "../../../../contract/faults.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import type { Usage } from "../../../canon/usage.ts";
 import type { SignatureVisibility } from "../reasoning-signatures.ts";
+import { responsesClient } from "./dialect.ts";
 import { echoOf } from "./echo.ts";
 import { decodeRequest } from "./request.ts";
-import { responsesClient } from "./stream.ts";
 import { inputItems } from "./turns.ts";
 
 const HEAD = { id: "resp_0a1b", createdSeconds: 1_793_836_800, model: "m/x", inputTokens: 3 };

@@ -2,23 +2,25 @@ import type { ErrorEnvelope } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
-import type { ClientDialect, FinishEvent, ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
+import type { FinishEvent, ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
 import type { SignatureVisibility } from "../reasoning-signatures.ts";
-import { errorFields, failureCode } from "../upstream/errors.ts";
-import { encodeUsage } from "../upstream/usage.ts";
+import { errorFields, failureCode } from "./errors.ts";
 import { ItemEventEncoder } from "./item-events.ts";
 import { flatNames } from "./namespaces.ts";
 import { encodeItem, type ItemStatus, type OutputItem, OutputItems } from "./output-items.ts";
+import { encodeUsage } from "./usage.ts";
 
 type ResponseEnd = {
   readonly status: "in_progress" | "completed" | "incomplete" | "failed";
   readonly reason: string | null;
 };
+
 type ResponseState = {
   readonly ended: ResponseEnd;
   readonly usage: JsonObject | undefined;
   readonly problem: { readonly code: string; readonly message: string } | null;
 };
+
 const INITIAL_FIELDS = {
   status: "in_progress",
   error: null,
@@ -27,7 +29,7 @@ const INITIAL_FIELDS = {
 } as const satisfies JsonObject;
 
 /** Canonical events as a stream of responses events. One item is open at a time; what comes for others waits. */
-class ResponseWriter implements ReplyWriter {
+export class ResponseWriter implements ReplyWriter {
   readonly #head: ReplyHead;
   readonly #echo: JsonObject;
   readonly #seals: SignatureVisibility;
@@ -166,21 +168,4 @@ function responseEnd(finish: FinishEvent | undefined): ResponseEnd {
   if (finish?.reason === "length") return { status: "incomplete", reason: "max_output_tokens" };
   if (finish?.reason === "content_filter") return { status: "incomplete", reason: "content_filter" };
   return { status: "completed", reason: null };
-}
-
-/** Callers of `POST /responses`; `echo` is what the response object repeats of their request. */
-export function responsesClient(echo: JsonObject, seals: SignatureVisibility = "shown"): ClientDialect {
-  return {
-    keepAlive: ": keep-alive\n\n",
-    openWriter: (head, call) => new ResponseWriter(head, echo, seals, call),
-    render(events, head, call, usage, cost) {
-      const writer = new ResponseWriter(head, echo, seals, call);
-      let finish: FinishEvent | undefined;
-      for (const event of events) {
-        if (event.is === "finish") finish = event;
-        else writer.write(event);
-      }
-      return writer.whole({ finish, usage, cost });
-    },
-  };
 }

@@ -12,10 +12,9 @@ import { SseReader } from "../../../../kit/sse.ts";
 import { weightOf } from "../../../canon/estimate.ts";
 import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
 import { decodeStreamProblem } from "../upstream/errors.ts";
-import { decodeUsage, usageText } from "../upstream/usage.ts";
-import { decodeDirectReply } from "./reply.ts";
+import { decodeUsage } from "../upstream/usage.ts";
+import { decodeDirectReply, type ResponseOwnership, usageText } from "./reply.ts";
 import { type DirectResponsesFacts, requestPatches } from "./request.ts";
-import type { ResponseOwnership } from "./response.ts";
 import { DirectResponsesStream } from "./stream.ts";
 
 const FACTS: DirectResponsesFacts = { upstreamModel: "up", provider: "openai", encryptsReasoning: false };

@@ -13,9 +13,10 @@ import type { ReplyStream, ReportedCost, StreamPiece } from "../../../canon/repl
 import type { Usage } from "../../../canon/usage.ts";
 import { type ExtraUses, extraUsesInResponse, promptCountInResponse } from "../../extras.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
-import { decodeStreamProblem, errorFields, failureCode } from "../upstream/errors.ts";
+import { errorFields, failureCode } from "../client/errors.ts";
+import { decodeStreamProblem } from "../upstream/errors.ts";
 import { decodeUsage } from "../upstream/usage.ts";
-import { memberText, ownedResponse, prefixEncryptedContent, type ResponseOwnership, usagePatch } from "./response.ts";
+import { memberText, ownedResponse, prefixEncryptedContent, type ResponseOwnership, usagePatch } from "./reply.ts";
 
 const PREAMBLE: ReadonlySet<string> = new Set(["response.created", "response.in_progress", "response.queued"]);
 const END_EVENTS: ReadonlySet<string> = new Set(["response.completed", "response.incomplete"]);

@@ -3,10 +3,10 @@ import { TOOL_NAME_MAX } from "../../tool-names.ts";
 import type { UpstreamDialect } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 import { decodeRefusal } from "./errors.ts";
-import { IMAGE_DETAILS } from "./media.ts";
 import { decodeReply } from "./reply.ts";
 import { encodeRequest } from "./request.ts";
 import { ResponseReader } from "./stream.ts";
+import { IMAGE_DETAILS } from "./turns.ts";
 
 /** The responses API, for callers of the other dialects. Callers of its own have the direct lane. */
 export const responsesUpstream: UpstreamDialect = {

@@ -1,5 +1,4 @@
-import type { ErrorEnvelope } from "../../../../contract/faults.ts";
-import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import { isJsonObject } from "../../../../kit/json.ts";
 import type { UpstreamProblem } from "../../../canon/problem.ts";
 import { decodeProblem } from "../../chat/upstream/errors.ts";
 
@@ -38,17 +37,4 @@ export function decodeStreamProblem(event: unknown): UpstreamProblem {
 /** An error that came as an answer: with its status, or as a response that failed although the status was good. */
 export function decodeRefusal(body: unknown, status: number | null): UpstreamProblem {
   return status === null ? decodeStreamProblem(body) : decodeProblem(body, status);
-}
-
-/** What an `error` event says: some readers look for the fields at its top, some in `error`. */
-export function errorFields(error: Omit<ErrorEnvelope["error"], "code"> & { readonly code: string }): JsonObject {
-  const { code, message, param = null } = error;
-  return { code, message, param, error: { ...error, param } };
-}
-
-/** The word that a failed response has for it: the dialect knows a closed list of them. */
-const FAILURE_CODES: ReadonlySet<string> = new Set(["rate_limit_exceeded", "context_length_exceeded"]);
-
-export function failureCode(code: string): string {
-  return FAILURE_CODES.has(code) ? code : "server_error";
 }

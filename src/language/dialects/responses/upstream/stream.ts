@@ -1,7 +1,6 @@
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../../../../kit/json.ts";
 import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyEventReader, StreamFrame } from "../../upstream-dialect.ts";
-import { isCompleteResponse } from "../direct/reply.ts";
 import { providerSignature } from "../reasoning-signatures.ts";
 import { decodeStreamProblem } from "./errors.ts";
 import { decodeUsage } from "./usage.ts";
@@ -288,4 +287,12 @@ function listIn(value: unknown): readonly unknown[] {
 
 function objectsIn(value: unknown): readonly JsonObject[] {
   return listIn(value).filter(isJsonObject);
+}
+
+/** Ways in which an answer is over and was not given up. A server may leave the usual one out. */
+const COMPLETE_STATUSES: ReadonlySet<unknown> = new Set(["completed", "incomplete", null, undefined]);
+
+/** A response that is over and was not given up, with its items. */
+export function isCompleteResponse({ output, status, error }: JsonObject): boolean {
+  return Array.isArray(output) && COMPLETE_STATUSES.has(status) && error == null;
 }

@@ -1,12 +1,19 @@
 import { fault } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
-import type { ConversationTurn, Part, ReasoningDetail, ToolResultPart } from "../../../canon/parts.ts";
+import type {
+  ConversationTurn,
+  ImagePart,
+  MediaSource,
+  Part,
+  ReasoningDetail,
+  ToolResultPart,
+} from "../../../canon/parts.ts";
+import { resultText } from "../../call-arguments.ts";
 import { ToolIds } from "../../chat/upstream/tool-ids.ts";
-import { resultText } from "../../result-text.ts";
+import { dataUrl, encodeFile } from "../../media.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 import { dataForProvider } from "../reasoning-signatures.ts";
-import { filePart, imagePart } from "./media.ts";
 
 type EncodedConversation = { readonly instructions?: string; readonly input: readonly JsonObject[] };
 
@@ -166,4 +173,25 @@ function textOnlyError(param: string) {
     message: `${param}: the provider's API takes text only in this turn. Send it in a turn of the user.`,
     param,
   });
+}
+
+export const IMAGE_DETAILS: ReadonlySet<string> = new Set(["low", "high", "original"]);
+
+export function imagePart({ source, detail: asked = "auto" }: ImagePart): JsonObject {
+  const detail = IMAGE_DETAILS.has(asked) ? asked : "auto";
+  switch (source.is) {
+    case "url":
+      return { type: "input_image", image_url: source.url, detail };
+    case "uploaded":
+      return { type: "input_image", file_id: source.id, detail };
+    case "inline":
+      return { type: "input_image", image_url: dataUrl(source), detail };
+  }
+}
+
+export function filePart(source: MediaSource, filename: string | null, param: string): JsonObject {
+  if (source.is === "uploaded") return { type: "input_file", file_id: source.id };
+  if (source.is === "url") return { type: "input_file", file_url: source.url };
+  const { is, ...said } = encodeFile(source, filename, param);
+  return { type: `input_${is}`, ...said };
 }

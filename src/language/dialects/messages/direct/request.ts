@@ -1,5 +1,28 @@
 import { isJsonObject, type JsonObject, type MemberPatch, type ParsedBody } from "../../../../kit/json.ts";
-import { losslessArray } from "../../../../kit/lossless-json.ts";
+import { losslessArray, losslessMember, parseLosslessJson } from "../../../../kit/lossless-json.ts";
+import { type Call, EFFORTS, type Effort } from "../../../canon/call.ts";
+import { nearestEffort, type SupportedEfforts } from "../../../canon/effort.ts";
+import type { Part } from "../../../canon/parts.ts";
+import { isForeignSignature } from "../reasoning-signatures.ts";
+
+/**
+ * The word that the model is told in the place of the caller's own; undefined: the caller's goes out, or there is none.
+ * This is the provider's own format: where nobody knows the model's words, it judges them itself.
+ */
+export function substituteEffort({ value }: ParsedBody, efforts: SupportedEfforts): Effort | undefined {
+  const { output_config: config } = value;
+  const word = isJsonObject(config) ? EFFORTS.find((known) => known === config["effort"]) : undefined;
+  if (word === undefined) return undefined;
+  const nearest = nearestEffort({ effort: word, budgetTokens: null }, efforts);
+  return nearest === word ? undefined : nearest;
+}
+
+/** The member that says so, its other fields as they were written. */
+export function effortPatches(body: ParsedBody, efforts: SupportedEfforts): MemberPatch[] {
+  const effort = substituteEffort(body, efforts);
+  const config = effort === undefined ? undefined : losslessMember(body, "output_config");
+  return isJsonObject(config) ? [{ key: "output_config", json: JSON.stringify({ ...config, effort }) }] : [];
+}
 
 /** What becomes of hints that another company's door does not know. */
 type StrippedHints = {
@@ -10,10 +33,13 @@ type StrippedHints = {
 
 /** Asks for the arguments of a tool as they are written. Doors that do not know it have a beta that says so of all tools. */
 export const EAGER_STREAMING = "eager_input_streaming";
+
 export const EAGER_STREAMING_BETA = "fine-grained-tool-streaming-2025-05-14";
 
 const SCOPE_BETA = "prompt-caching-scope-";
+
 const DIAGNOSIS_BETA = "cache-diagnosis-";
+
 const HINTED_MEMBERS = ["system", "messages", "tools"] as const;
 
 /**
@@ -61,4 +87,37 @@ function withoutHints(value: unknown, strange: ReadonlySet<string>, found: Set<s
   if (!Array.isArray(content)) return kept;
   const cleaned = content.map((block) => withoutHints(block, strange, found));
   return cleaned.some((block, at) => block !== content[at]) ? { ...kept, content: cleaned } : kept;
+}
+
+/**
+ * A conversation that another model was part of has thoughts in it that this dialect's providers never signed: the
+ * gateway wrote them, and a provider refuses the whole request for one of them. Where there are none, the caller's bytes
+ * go on untouched.
+ */
+export function hasForeignReasoning({ turns }: Call): boolean {
+  return turns.some(({ parts }) => parts.some(isForeign));
+}
+
+/** The text of `messages` without them, its numbers as they were written. */
+export function withoutForeignReasoning(messagesText: string): string {
+  const messages = parseLosslessJson(messagesText);
+  return Array.isArray(messages) ? JSON.stringify(messages.flatMap(withoutForeignBlocks)) : messagesText;
+}
+
+function isForeign(part: Part): boolean {
+  if (part.is === "tool_call") return part.signature !== undefined;
+  return part.is === "reasoning" && part.detail.seal?.family !== "anthropic";
+}
+
+/** A turn that was nothing but such thoughts is left out: an empty one would be refused. */
+function withoutForeignBlocks(message: unknown): unknown[] {
+  if (!isJsonObject(message) || !Array.isArray(message["content"])) return [message];
+  const content = message["content"].filter((block) => !isJsonObject(block) || !isForeignBlock(block));
+  if (content.length === message["content"].length) return [message];
+  return content.length === 0 ? [] : [{ ...message, content }];
+}
+
+function isForeignBlock(block: JsonObject): boolean {
+  if (block["type"] === "thinking") return !block["signature"] || isForeignSignature(block["signature"]);
+  return block["type"] === "redacted_thinking" && isForeignSignature(block["data"]);
 }

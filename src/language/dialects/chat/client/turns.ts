@@ -1,0 +1,118 @@
+import type { ChatMessage } from "../../../../contract/schemas/chat.ts";
+import {
+  type CacheBreakpoint,
+  type ConversationTurn,
+  imageDetail,
+  type MediaSource,
+  type Part,
+} from "../../../canon/parts.ts";
+import { decodeDetail } from "../reasoning-details.ts";
+
+type CacheControl = { readonly ttl?: "5m" | "1h" | null | undefined } | null | undefined;
+
+export function cacheMark(control: CacheControl): { cache?: CacheBreakpoint } {
+  return control ? { cache: { ttl: control.ttl ?? null } } : {};
+}
+
+export function decodeTurn(message: ChatMessage): ConversationTurn {
+  switch (message.role) {
+    case "system":
+    case "developer":
+      return { role: message.role, parts: textParts(message.content) };
+    case "user":
+      return {
+        role: "user",
+        parts: typeof message.content === "string" ? textParts(message.content) : message.content.map(decodeUserPart),
+      };
+    case "tool": {
+      const content = textParts(message.content);
+      return {
+        role: "tool",
+        parts: [
+          {
+            is: "tool_result",
+            callId: message.tool_call_id,
+            content,
+            failed: false,
+            ...cacheMark(message.cache_control),
+          },
+        ],
+      };
+    }
+    case "assistant":
+      return { role: "assistant", parts: decodeAssistantParts(message) };
+  }
+}
+
+type TextContent = string | readonly { readonly text: string; readonly cache_control?: CacheControl }[];
+
+type TextPart = Extract<Part, { is: "text" }>;
+
+function textParts(content: TextContent): TextPart[] {
+  if (typeof content === "string") return [{ is: "text", text: content }];
+  return content.map(({ text, cache_control }) => ({ is: "text", text, ...cacheMark(cache_control) }));
+}
+
+/** Reasoning comes before what it led to; sealed blocks win over the plain text they contain. */
+function decodeAssistantParts(message: Extract<ChatMessage, { role: "assistant" }>): Part[] {
+  const parts: Part[] = [];
+  const details = (message.reasoning_details ?? []).flatMap((wire) => decodeDetail(wire) ?? []);
+  for (const detail of details) parts.push({ is: "reasoning", detail });
+  if (details.length === 0 && message.reasoning_content) {
+    parts.push({ is: "reasoning", detail: { is: "open", text: message.reasoning_content, seal: null } });
+  }
+  if (typeof message.content === "string") parts.push({ is: "text", text: message.content });
+  else {
+    for (const part of message.content ?? []) {
+      if (part.type === "text") parts.push({ is: "text", text: part.text, ...cacheMark(part.cache_control) });
+      else parts.push({ is: "refusal", text: part.refusal });
+    }
+  }
+  if (message.refusal) parts.push({ is: "refusal", text: message.refusal });
+  for (const { id, function: called, extra_content } of message.tool_calls ?? []) {
+    const signature = extra_content?.google?.thought_signature;
+    parts.push({
+      is: "tool_call",
+      id,
+      name: called.name,
+      argumentsText: called.arguments,
+      ...(signature ? { signature: { family: "google", data: signature } } : {}),
+    });
+  }
+  return parts;
+}
+
+type UserPart = Exclude<Extract<ChatMessage, { role: "user" }>["content"], string>[number];
+
+function decodeUserPart(part: UserPart): Part {
+  switch (part.type) {
+    case "text":
+      return { is: "text", text: part.text, ...cacheMark(part.cache_control) };
+    case "image_url":
+      return {
+        is: "image",
+        source: mediaSource(part.image_url.url),
+        ...imageDetail(part.image_url.detail),
+        ...cacheMark(part.cache_control),
+      };
+    case "input_audio":
+      return {
+        is: "audio",
+        source: { is: "inline", mediaType: `audio/${part.input_audio.format}`, base64: part.input_audio.data },
+      };
+    case "file": {
+      const { file_data, file_id, filename } = part.file;
+      const source: MediaSource = file_id ? { is: "uploaded", id: file_id } : mediaSource(file_data ?? "");
+      return { is: "file", source, filename: filename ?? null, ...cacheMark(part.cache_control) };
+    }
+  }
+}
+
+/** Parameters of the media type, such as a character set or a name, say nothing here. */
+const DATA_URL = /^data:([^;,]+)(?:;[^;,]*)*;base64,/i;
+
+function mediaSource(url: string): MediaSource {
+  const match = DATA_URL.exec(url.slice(0, 256));
+  if (match === null) return { is: "url", url };
+  return { is: "inline", mediaType: match[1] ?? "", base64: url.slice(match[0].length) };
+}

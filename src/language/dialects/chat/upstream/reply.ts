@@ -1,0 +1,25 @@
+import { isJsonObject, parseJsonObject } from "../../../../kit/json.ts";
+import type { ReplyEvent } from "../../../canon/reply-events.ts";
+import type { ReplyContext } from "../../upstream-dialect.ts";
+import { problemInChunk } from "./errors.ts";
+import { ChatReader } from "./stream.ts";
+
+/** A whole answer as the events it consists of; undefined when it is not one. */
+export function decodeReply(bytes: Buffer, asked?: ReplyContext): readonly ReplyEvent[] | undefined {
+  const parsed = parseJsonObject(bytes);
+  if ("problem" in parsed) return undefined;
+  const body = parsed.value;
+  const { choices } = body;
+  const isAnswer =
+    Array.isArray(choices) && choices.some((choice) => isJsonObject(choice) && isJsonObject(choice["message"]));
+  if (!isAnswer && problemInChunk(body, null) === undefined) return undefined;
+  const reader = new ChatReader("message", asked);
+  const events = reader.readChunk(body, null);
+  if (events === undefined || events.some(({ is }) => is === "problem")) return events;
+  const ended = reader.end();
+  // An answer without a word and without a reason is whole all the same: it came in one piece.
+  const finish: ReplyEvent[] = [...events, ...ended].some(({ is }) => is === "finish")
+    ? []
+    : [{ is: "finish", reason: "stop" }];
+  return [...events, ...ended.slice(0, -1), ...finish, { is: "end" }];
+}

@@ -1,0 +1,84 @@
+import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
+import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
+import type { FinishReason } from "../../../canon/reply-events.ts";
+import type { FinishEvent, ReplyHead } from "../../client-dialect.ts";
+import { BlockQueue, type BlockStep } from "./content-blocks.ts";
+
+export function messageOf(
+  head: ReplyHead,
+  content: readonly JsonObject[],
+  stop: JsonObject,
+  usage: JsonObject,
+): JsonObject {
+  const { id, model } = head;
+  return { id, type: "message", role: "assistant", model, content, ...stop, container: null, usage };
+}
+
+const STOP_REASONS: Readonly<Record<FinishReason, string>> = {
+  stop: "end_turn",
+  length: "max_tokens",
+  tool_calls: "tool_use",
+  content_filter: "refusal",
+};
+
+/** Why the model stopped. Some servers say "stop" behind a tool call, or behind a refusal: what was said tells. */
+export function stopFields(finish: FinishEvent | undefined, { calls, refusal }: BlockQueue): JsonObject {
+  const reason = finish?.reason ?? "stop";
+  const sequence = finish?.stopSequence ?? null;
+  const stopped = reason === "stop";
+  const word =
+    stopped && refusal !== ""
+      ? "refusal"
+      : stopped && calls > 0
+        ? "tool_use"
+        : stopped && sequence !== null
+          ? "stop_sequence"
+          : STOP_REASONS[reason];
+  return {
+    stop_reason: word,
+    stop_sequence: word === "stop_sequence" ? sequence : null,
+    stop_details: word === "refusal" ? { type: "refusal", category: null, explanation: refusal || null } : null,
+  };
+}
+
+/** The blocks that a client would put together from the stream. */
+export function foldSteps(steps: readonly BlockStep[]): JsonObject[] {
+  const blocks: FoldedBlock[] = [];
+  for (const step of steps) {
+    if (step.is === "open") blocks.push({ start: step.block, text: "", signature: "", citations: [] });
+    else if (step.is === "delta") applyDelta(blocks[step.index], step.delta);
+  }
+  return blocks.map(finishBlock);
+}
+
+type FoldedBlock = { readonly start: JsonObject; text: string; signature: string; readonly citations: unknown[] };
+
+function applyDelta(block: FoldedBlock | undefined, delta: JsonObject): void {
+  if (block === undefined) return;
+  if (delta["type"] === "citations_delta") block.citations.push(delta["citation"]);
+  else if (delta["type"] === "signature_delta") block.signature = String(delta["signature"]);
+  else block.text += String(delta["text"] ?? delta["thinking"] ?? delta["partial_json"] ?? "");
+}
+
+function finishBlock({ start, text, signature, citations }: FoldedBlock): JsonObject {
+  switch (start["type"]) {
+    case "text":
+      return { ...start, text, ...(citations.length === 0 ? {} : { citations }) };
+    case "thinking":
+      return { ...start, thinking: text, signature };
+    case "tool_use":
+      return { ...start, input: inputOf(text) };
+    default:
+      return start;
+  }
+}
+
+/** Arguments are an object here, its numbers as the model wrote them; what broke off before its end is none. */
+function inputOf(text: string): JsonObject {
+  try {
+    const input = parseLosslessJson(text);
+    return isJsonObject(input) && text.trimStart().startsWith("{") ? input : {};
+  } catch {
+    return {};
+  }
+}
