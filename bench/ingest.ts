@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { batchOf, type RecordBatch } from "../src/domain/record/ingest.ts";
+import { batchOf, type RecordBatch } from "../src/domain/record/record-batch.ts";
 import { openPostgres } from "../src/io/store/sql/postgres/open.ts";
 import { openSqlite } from "../src/io/store/sql/sqlite/open.ts";
 import { systemClock } from "../src/kit/clock.ts";

@@ -9,7 +9,7 @@ import type { CatalogueSnapshot } from "../domain/catalogue/catalogue.ts";
 import type { RateRegistry } from "../domain/catalogue/exchange-rates.ts";
 import type { CoordinationStore } from "../domain/fleet/coordination-store.ts";
 import type { CacheReloader, Fleet } from "../domain/fleet/fleet.ts";
-import type { RecordSink } from "../domain/record/ingest.ts";
+import type { RecordSink } from "../domain/record/record-batch.ts";
 import type { Directory } from "../domain/tenancy/directory.ts";
 import { ClusteredFleet } from "../io/fleet/clustered-fleet.ts";
 import { EndpointStateSync, type EndpointStateSyncDeps } from "../io/fleet/endpoint-state-sync.ts";

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { hasShort } from "../../src/domain/record/short-text.ts";
+import { hasShort } from "../../src/domain/record/compact-record.ts";
 import { openBooks } from "../support/books.ts";
 import { openScene } from "../support/scene.ts";
 

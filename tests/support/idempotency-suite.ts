@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { RecordRejected } from "../../src/domain/record/ingest.ts";
 import type { RequestRecord } from "../../src/domain/record/record.ts";
+import { RecordRejected } from "../../src/domain/record/record-batch.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { chargedRecord, finishedRecord } from "./records.ts";
 import { withWorkspaces } from "./workspaces.ts";

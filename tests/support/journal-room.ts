@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { RecordRejected, type RecordSink, textsOf } from "../../src/domain/record/ingest.ts";
+import { RecordRejected, type RecordSink, textsOf } from "../../src/domain/record/record-batch.ts";
 import { type Disk, realDisk } from "../../src/io/journal/disk.ts";
 import type { Log } from "../../src/kit/log.ts";
 

@@ -1,7 +1,7 @@
 import { getAuthTables } from "better-auth/db";
 import { expect, test } from "vitest";
 import { type PeopleWriter, RESET_IDENTIFIER_PREFIX } from "../../src/domain/tenancy/person.ts";
-import type { Needed } from "../../src/io/store/sql/people-adapter.ts";
+import type { Needed } from "../../src/io/store/sql/auth-adapter.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { change, DAY_MS, libraryOn, NOW_MS, OPTIONS, person, session, valuesOf } from "./people-rows.ts";
 

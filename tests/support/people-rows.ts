@@ -2,7 +2,7 @@ import { passkey } from "@better-auth/passkey";
 import { deviceAuthorization } from "better-auth/plugins/device-authorization";
 import { twoFactor } from "better-auth/plugins/two-factor";
 import type { PeopleWriter } from "../../src/domain/tenancy/person.ts";
-import type { Needed } from "../../src/io/store/sql/people-adapter.ts";
+import type { Needed } from "../../src/io/store/sql/auth-adapter.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { sha256Hex } from "../../src/kit/secret.ts";
 

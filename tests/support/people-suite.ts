@@ -1,7 +1,7 @@
 import { getAuthTables } from "better-auth/db";
 import { describe, expect, test } from "vitest";
 import { type AccountLink, RESET_IDENTIFIER_PREFIX } from "../../src/domain/tenancy/person.ts";
-import { PEOPLE_TABLES } from "../../src/io/store/sql/people-adapter.ts";
+import { PEOPLE_TABLES } from "../../src/io/store/sql/auth-adapter.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 import { sha256Hex } from "../../src/kit/secret.ts";
 import { epochTests } from "./people-epoch-suite.ts";

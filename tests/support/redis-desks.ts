@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { Fault } from "../../src/contract/faults.ts";
-import { batchOf, type RecordSink, textsOf } from "../../src/domain/record/ingest.ts";
+import { batchOf, type RecordSink, textsOf } from "../../src/domain/record/record-batch.ts";
 import type {
   ChargedRequestIds,
   RedisSettings,

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Fault } from "../../src/contract/faults.ts";
 import { topupOf } from "../../src/domain/billing/ledger.ts";
 import type { AuditEntry } from "../../src/domain/record/audit.ts";
-import { RecordRejected } from "../../src/domain/record/ingest.ts";
+import { RecordRejected } from "../../src/domain/record/record-batch.ts";
 import type { ApiKey } from "../../src/domain/tenancy/key.ts";
 import { OPEN_POLICY } from "../../src/domain/tenancy/policy.ts";
 import type { Router } from "../../src/domain/tenancy/router.ts";

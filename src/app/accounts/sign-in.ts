@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Fault, fault, unknownField } from "../../contract/faults.ts";
 import type { SessionWithPerson } from "../../domain/tenancy/person.ts";
-import type { Needed } from "../../io/store/sql/people-adapter.ts";
+import type { Needed } from "../../io/store/sql/auth-adapter.ts";
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";
 import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
 import { requireFreshSession } from "../manage/fresh-sign-in.ts";

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Needed } from "../../io/store/sql/people-adapter.ts";
+import type { Needed } from "../../io/store/sql/auth-adapter.ts";
 
 /**
  * A call of signing in while it is under way. What it goes by may be taken from whoever makes it, by a new password or an

@@ -1,4 +1,4 @@
-import { LOG_TARGETS, type LogOutbox, type LogTarget, type WaitingRecord } from "../../domain/record/outbox.ts";
+import { LOG_TARGETS, type LogOutbox, type LogTarget, type WaitingRecord } from "../../domain/record/log-outbox.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { parseRecord } from "../../domain/record/record-schema.ts";
 import type { ExportResult } from "../../io/telemetry/export-result.ts";

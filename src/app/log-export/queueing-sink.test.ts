@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../tests/support/journal-room.ts";
 import { chargedRecord, finishedRecord } from "../../../tests/support/records.ts";
-import { batchOf } from "../../domain/record/ingest.ts";
+import { batchOf } from "../../domain/record/record-batch.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { withExportQueue } from "./queueing-sink.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { INTERRUPTED } from "../../domain/record/failed.ts";
-import { type RecordSink, textsOf } from "../../domain/record/ingest.ts";
-import type { LogOutbox, LogTarget, WaitingRecord } from "../../domain/record/outbox.ts";
+import type { LogOutbox, LogTarget, WaitingRecord } from "../../domain/record/log-outbox.ts";
 import type { LogStore } from "../../domain/record/record.ts";
+import { type RecordSink, textsOf } from "../../domain/record/record-batch.ts";
+import { INTERRUPTED } from "../../domain/record/request-outcome.ts";
 import { StoreError } from "../../io/store/sql/store-error.ts";
 import type { Clock } from "../../kit/clock.ts";
 

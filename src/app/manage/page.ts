@@ -1,4 +1,4 @@
-import { cutPage, decodeCursor, type Place } from "../../io/store/sql/page.ts";
+import { cutPage, decodeCursor, type Place } from "../../io/store/sql/keyset-page.ts";
 
 type PageRow = { readonly id: string; readonly createdAtMs: number };
 

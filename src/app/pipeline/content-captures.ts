@@ -1,5 +1,4 @@
-import { asksForNoRetention } from "../../domain/record/asked-not-to.ts";
-import { withoutAudio, wordsWithoutAudio } from "../../domain/record/audio-free.ts";
+import { withoutAudio, wordsWithoutAudio } from "../../domain/record/audio-redaction.ts";
 import {
   type Captured,
   type CapturedPart,
@@ -8,6 +7,7 @@ import {
   OpenWindows,
 } from "../../domain/record/capture.ts";
 import type { Surface } from "../../domain/record/record.ts";
+import { asksForNoRetention } from "../../domain/record/retention-opt-out.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";

@@ -3,7 +3,7 @@ import { exchangeOf, principalWith } from "../../../tests/support/handled.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import { fault } from "../../contract/faults.ts";
 import { ROUTES } from "../../contract/routes.ts";
-import { BookedReader } from "../../domain/record/booked-reader.ts";
+import { BookedReader } from "../../domain/record/ingest-fields-reader.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { Trail } from "./request-trace.ts";
 

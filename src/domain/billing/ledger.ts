@@ -1,4 +1,4 @@
-import type { BookedFields } from "../record/booked.ts";
+import type { BookedFields } from "../record/ingest-fields.ts";
 
 /**
  * Double entry, append only. Every transaction sums to zero and is known by the gateway's own id, so that writing it a

@@ -1,5 +1,5 @@
 import type { PolicyVersion } from "../tenancy/policy.ts";
-import { isRepeated } from "./failed.ts";
+import { isRepeated } from "./request-outcome.ts";
 
 /** Requests of a part of a period that have all of this in common, added up. */
 export type EvidenceSum = {

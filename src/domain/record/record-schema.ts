@@ -4,6 +4,7 @@ import { isParameter } from "../../language/canon/parameters.ts";
 import type { ProviderPreferences } from "../../language/canon/routing-hints.ts";
 import type { LevelState } from "../tenancy/policy.ts";
 import { NODE_USES } from "../tenancy/router.ts";
+import { wholeRecord } from "./compact-record.ts";
 import {
   type AttemptRecord,
   type CandidateRecord,
@@ -14,7 +15,6 @@ import {
   SURFACES,
   type UsageRecord,
 } from "./record.ts";
-import { wholeRecord } from "./short-text.ts";
 
 // Records come back from files and from SQL; this is where their text becomes a type again.
 const level = z.enum({

@@ -1,7 +1,7 @@
 import { DAY_MS, HOUR_MS } from "../../kit/time.ts";
-import type { BookedFields } from "./booked.ts";
-import { hasFailed, isRepeated } from "./failed.ts";
+import type { BookedFields } from "./ingest-fields.ts";
 import type { ShapeFilter } from "./record.ts";
+import { hasFailed, isRepeated } from "./request-outcome.ts";
 
 /** What requests came to. */
 export type UsageSums = {

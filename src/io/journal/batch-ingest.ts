@@ -1,5 +1,11 @@
 import path from "node:path";
-import { batchOf, type RecordBatch, RecordRejected, type RecordSink, textsOf } from "../../domain/record/ingest.ts";
+import {
+  batchOf,
+  type RecordBatch,
+  RecordRejected,
+  type RecordSink,
+  textsOf,
+} from "../../domain/record/record-batch.ts";
 import type { Log } from "../../kit/log.ts";
 import { REJECTED_FILE } from "./dead-letters.ts";
 import type { Disk } from "./disk.ts";

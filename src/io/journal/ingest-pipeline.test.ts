@@ -4,8 +4,8 @@ import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promi
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { listeningLog, memorySink, moodyDisk, tempFolder } from "../../../tests/support/journal-room.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
-import { textsOf } from "../../domain/record/ingest.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
+import { textsOf } from "../../domain/record/record-batch.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { type IngestPipelineSettings, openIngestPipeline } from "./ingest-pipeline.ts";
 import type { JournalEntry } from "./journal.ts";

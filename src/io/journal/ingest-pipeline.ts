@@ -1,5 +1,5 @@
 import path from "node:path";
-import type { RecordSink } from "../../domain/record/ingest.ts";
+import type { RecordSink } from "../../domain/record/record-batch.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import { BatchIngest } from "./batch-ingest.ts";

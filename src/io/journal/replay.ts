@@ -1,7 +1,7 @@
 import path from "node:path";
 import { z } from "zod";
-import { INTERRUPTED } from "../../domain/record/failed.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
+import { INTERRUPTED } from "../../domain/record/request-outcome.ts";
 import type { Log } from "../../kit/log.ts";
 import type { BatchIngest, DeadLetter } from "./batch-ingest.ts";
 import { RETRY_FILE } from "./dead-letters.ts";

@@ -1,4 +1,4 @@
-import type { RecordBatch } from "../../domain/record/ingest.ts";
+import type { RecordBatch } from "../../domain/record/record-batch.ts";
 import type { Disk } from "./disk.ts";
 import { doneRecordIn } from "./entry-codec.ts";
 import { HEADER_BYTES, payloadAt } from "./frame.ts";

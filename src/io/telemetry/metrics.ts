@@ -2,7 +2,7 @@ import { Gauge, Registry } from "@prometheus-io/client";
 import { CHANNELS, type Channel } from "../../domain/alerts/alert-store.ts";
 import { isNodeProvider } from "../../domain/catalogue/node-catalogue.ts";
 import type { Proof } from "../../domain/catalogue/proofs.ts";
-import { LOG_TARGETS, type LogTarget } from "../../domain/record/outbox.ts";
+import { LOG_TARGETS, type LogTarget } from "../../domain/record/log-outbox.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { memoize } from "../../kit/memoize.ts";
 import type { ExportResult } from "./export-result.ts";

@@ -1,5 +1,5 @@
-import { hasFailed } from "../../domain/record/failed.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
+import { hasFailed } from "../../domain/record/request-outcome.ts";
 import type { Clock } from "../../kit/clock.ts";
 import { spanIdOf } from "../../kit/trace-context.ts";
 import type { ExportResult } from "./export-result.ts";

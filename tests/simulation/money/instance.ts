@@ -1,7 +1,7 @@
 import { recentSpend } from "../../../src/app/manage/money/spend-history.ts";
 import type { Admitting } from "../../../src/app/pipeline/admit.ts";
 import type { Settling } from "../../../src/app/pipeline/settle.ts";
-import { type RecordSink, textsOf } from "../../../src/domain/record/ingest.ts";
+import { type RecordSink, textsOf } from "../../../src/domain/record/record-batch.ts";
 import { Directory } from "../../../src/domain/tenancy/directory.ts";
 import { type IngestPipeline, openIngestPipeline } from "../../../src/io/journal/ingest-pipeline.ts";
 import { type Store, sqlStore } from "../../../src/io/store/sql/store.ts";

@@ -9,7 +9,8 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import { shortText } from "../../../src/domain/record/short-text.ts";
+import { shortText } from "../../../src/domain/record/compact-record.ts";
+import { wholeNumbers } from "../../../src/io/store/sql/bigint-plugin.ts";
 import type { Engine } from "../../../src/io/store/sql/engine.ts";
 import { migrate } from "../../../src/io/store/sql/migrate.ts";
 import { MIGRATIONS } from "../../../src/io/store/sql/migrations/all.ts";
@@ -18,7 +19,6 @@ import { sqliteDdl } from "../../../src/io/store/sql/sqlite/ddl.ts";
 import { prepareIngest } from "../../../src/io/store/sql/sqlite/ingest.ts";
 import { Mutex } from "../../../src/io/store/sql/sqlite/mutex.ts";
 import { StoreError } from "../../../src/io/store/sql/store-error.ts";
-import { wholeNumbers } from "../../../src/io/store/sql/whole-numbers.ts";
 
 /** What becomes of a question to SQL. */
 export type SqlFate = "answered" | "away" | "answer_lost";

@@ -1,7 +1,7 @@
 import type { ChargedKeyUse } from "../../../domain/admission/idempotency.ts";
 import type { DailySpend, SharedState } from "../../../domain/admission/shared-state.ts";
 import type { CoordinationStore } from "../../../domain/fleet/coordination-store.ts";
-import type { RecordSink } from "../../../domain/record/ingest.ts";
+import type { RecordSink } from "../../../domain/record/record-batch.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import type { Log } from "../../../kit/log.ts";
 import type { Timers } from "../../../kit/timers.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { chargedKeyUseOf } from "../../../domain/admission/idempotency.ts";
-import { type RecordBatch, RecordRejected, type RecordSink } from "../../../domain/record/ingest.ts";
+import { type RecordBatch, RecordRejected, type RecordSink } from "../../../domain/record/record-batch.ts";
 import type { RedisClaims } from "./idempotency-claims.ts";
 import type { ChargedRequestIds } from "./redis-state.ts";
 import type { RedisWallets } from "./redis-wallets.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { hasRedis, type RedisServer, startRedis } from "../../../../tests/support/redis.ts";
 import { areOpen, DAY, recordOf, redisDesks, refused } from "../../../../tests/support/redis-desks.ts";
-import { batchOf } from "../../../domain/record/ingest.ts";
+import { batchOf } from "../../../domain/record/record-batch.ts";
 
 let server: RedisServer;
 const { gateway, behindProxy, closeAll } = redisDesks(() => server);

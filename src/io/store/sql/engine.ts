@@ -1,6 +1,6 @@
 import type { Kysely, RawBuilder } from "kysely";
-import type { RecordBatch } from "../../../domain/record/ingest.ts";
 import type { RequestRecord } from "../../../domain/record/record.ts";
+import type { RecordBatch } from "../../../domain/record/record-batch.ts";
 import type { Database } from "./schema.ts";
 
 /** Words in which engines define tables differently. */

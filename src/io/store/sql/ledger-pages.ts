@@ -10,8 +10,8 @@ import {
   walletNanosOf,
 } from "../../../domain/billing/ledger.ts";
 import { dayOf, dayStartMs } from "../../../kit/calendar.ts";
+import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
 import { dayKey } from "./ledger-sums.ts";
-import { cutPage, decodeCursor, pageSize } from "./page.ts";
 import type { Database } from "./schema.ts";
 
 type Row = Database["ledger_transactions"];

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from "kysely";
-import type { LogOutbox, WaitingRecord } from "../../../domain/record/outbox.ts";
+import type { LogOutbox, WaitingRecord } from "../../../domain/record/log-outbox.ts";
 import type { Engine } from "./engine.ts";
 import type { Database } from "./schema.ts";
 

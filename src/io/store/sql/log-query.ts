@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
 import type { LogFilter, ShapeFilter } from "../../../domain/record/record.ts";
-import type { Place } from "./page.ts";
+import type { Place } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 /** The newest requests are looked through first: what is not rare is among them, whatever its shapes. */

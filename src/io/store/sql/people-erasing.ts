@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { erasedAddress, type PeopleWriter } from "../../../domain/tenancy/person.ts";
-import { endResets, forgetDevices, isoOf } from "./people.ts";
 import { beginEpoch } from "./people-epoch.ts";
+import { endResets, forgetDevices, isoOf } from "./people-store.ts";
 import type { Database } from "./schema.ts";
 
 /** By each of which somebody signs in, or is signed in. */

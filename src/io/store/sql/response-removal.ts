@@ -1,8 +1,8 @@
 import type { Kysely, SelectQueryBuilder } from "kysely";
 import type { ResponseStore } from "../../../domain/responses/response-store.ts";
 import { inTransaction } from "./in-transaction.ts";
-import { sizesOf } from "./response-bytes.ts";
 import type { Database } from "./schema.ts";
+import { sizesOf } from "./stored-bytes.ts";
 
 type Removal = Pick<ResponseStore, "remove" | "purge" | "sweep">;
 /** What a management change takes away; nothing has to be opened for it. */

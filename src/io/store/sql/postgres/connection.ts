@@ -1,7 +1,7 @@
 import type { Pool, PoolClient, QueryResult, QueryResultRow } from "pg";
 import { StoreError } from "../store-error.ts";
-import { endsConnection, toStoreError } from "./failure.ts";
-import type { Pulse } from "./pulse.ts";
+import { endsConnection, toStoreError } from "./errors.ts";
+import type { Pulse } from "./health-probe.ts";
 import { toParameter } from "./values.ts";
 
 /** A connection on loan from the pool. Its failures are those of the stores, and one that has failed is not used again. */

@@ -1,6 +1,6 @@
 import type { Ddl } from "../engine.ts";
-import { LOG_BY_TIME, LOG_BY_TIME_AHEAD } from "./log-by-time.ts";
-import { ROLES } from "./roles.ts";
+import { LOG_BY_TIME, LOG_BY_TIME_AHEAD } from "./log-partition-ddl.ts";
+import { ROLES } from "./role-ddl.ts";
 
 /** Byte by byte: a collation of the system below can change with its next version, and unique indexes break with it. */
 const BYTEWISE = 'collate "C"';

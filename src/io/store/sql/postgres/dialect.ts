@@ -11,7 +11,7 @@ import {
 import type { Pool } from "pg";
 import { StoreError } from "../store-error.ts";
 import { PooledConnection } from "./connection.ts";
-import type { Pulse } from "./pulse.ts";
+import type { Pulse } from "./health-probe.ts";
 
 /** Kysely on a pool of connections. */
 export function poolDialect(pool: Pool, pulse?: Pulse): Dialect {

@@ -1,7 +1,9 @@
 import type { Pool } from "pg";
 import { CHARGE, chargedNanosOf, chargeIdOf } from "../../../../domain/billing/ledger.ts";
-import { type BookedFields, readBooked } from "../../../../domain/record/booked.ts";
-import { batchOf, type RecordBatch, textsOf } from "../../../../domain/record/ingest.ts";
+import { hasShort, wholeText } from "../../../../domain/record/compact-record.ts";
+import { type BookedFields, readBooked } from "../../../../domain/record/ingest-fields.ts";
+import { batchOf, type RecordBatch, textsOf } from "../../../../domain/record/record-batch.ts";
+import { type RequestShape, ShapeNumbers } from "../../../../domain/record/request-shape.ts";
 import {
   DailyFold,
   type DailyUsage,
@@ -9,12 +11,10 @@ import {
   type HourlyUsage,
   type UsageSums,
 } from "../../../../domain/record/rollup.ts";
-import { type RequestShape, ShapeNumbers } from "../../../../domain/record/shape.ts";
-import { hasShort, wholeText } from "../../../../domain/record/short-text.ts";
 import { StoreError } from "../store-error.ts";
-import { type WalletSum, WalletSums } from "../wallet-sums.ts";
+import { type WalletSum, WalletSums } from "../wallet-debits.ts";
 import { PooledConnection } from "./connection.ts";
-import type { Pulse } from "./pulse.ts";
+import type { Pulse } from "./health-probe.ts";
 import { isReadableJson, readableJson } from "./values.ts";
 
 type Booked = BookedFields & { readonly nanos: bigint; readonly start: number; readonly length: number };

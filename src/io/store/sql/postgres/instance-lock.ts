@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
 import type { Log } from "../../../../kit/log.ts";
 import type { DatabaseAddress } from "./address.ts";
-import { wordsOf } from "./failure.ts";
+import { wordsOf } from "./errors.ts";
 import { connectionTo, ended, SESSION } from "./pool.ts";
 
 /** Another gateway works on this database. */

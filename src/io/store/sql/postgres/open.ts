@@ -1,27 +1,27 @@
 import { mkdirSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Kysely, sql } from "kysely";
-import { wholeText } from "../../../../domain/record/short-text.ts";
+import { wholeText } from "../../../../domain/record/compact-record.ts";
 import type { Clock } from "../../../../kit/clock.ts";
 import type { Log } from "../../../../kit/log.ts";
 import { MINUTE_MS } from "../../../../kit/time.ts";
-import { lockDataDir } from "../data-lock.ts";
+import { wholeNumbers } from "../bigint-plugin.ts";
+import { lockDataDir } from "../data-dir-lock.ts";
 import type { Engine } from "../engine.ts";
 import { MigrationError, migrate } from "../migrate.ts";
 import { MIGRATIONS } from "../migrations/all.ts";
 import type { Database } from "../schema.ts";
 import { type Store, sqlStore } from "../store.ts";
 import { StoreError } from "../store-error.ts";
-import { wholeNumbers } from "../whole-numbers.ts";
-import { WorkerClient } from "../worker-client.ts";
+import { WorkerClient } from "../store-worker-client.ts";
 import type { DatabaseAddress } from "./address.ts";
 import { postgresDdl } from "./ddl.ts";
 import { poolDialect } from "./dialect.ts";
-import { wordsOf } from "./failure.ts";
+import { wordsOf } from "./errors.ts";
+import { Pulse } from "./health-probe.ts";
 import { DatabaseInUse, InstanceLock, LOCKS } from "./instance-lock.ts";
-import { logParts } from "./log-parts.ts";
+import { logParts } from "./log-partitions.ts";
 import { ended, openPool } from "./pool.ts";
-import { Pulse } from "./pulse.ts";
 
 /** The database that was set cannot be worked on; the message says which and why, and holds no password. */
 class DatabaseUnusable extends Error {

@@ -1,10 +1,10 @@
 import { parentPort, workerData } from "node:worker_threads";
-import type { Answer, Ask, PostgresWorkerData, Question } from "../protocol.ts";
 import { StoreError } from "../store-error.ts";
-import { toStoreError } from "./failure.ts";
+import type { Answer, Ask, PostgresWorkerData, Question } from "../store-worker-protocol.ts";
+import { toStoreError } from "./errors.ts";
+import { Pulse } from "./health-probe.ts";
 import { ingestInto } from "./ingest.ts";
 import { ended, openPool } from "./pool.ts";
-import { Pulse } from "./pulse.ts";
 
 // Reading a batch takes as long as some requests do, so it is done in a thread of its own, over its own connection.
 const { address, silenceMs }: PostgresWorkerData = workerData;

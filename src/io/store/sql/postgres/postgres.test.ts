@@ -24,7 +24,7 @@ import { MIGRATIONS } from "../migrations/all.ts";
 import type { Store } from "../store.ts";
 import { type DatabaseAddress, readDatabaseAddress } from "./address.ts";
 import { postgresDdl } from "./ddl.ts";
-import { toStoreError } from "./failure.ts";
+import { toStoreError } from "./errors.ts";
 import { DatabaseInUse, LOCKS } from "./instance-lock.ts";
 import { migratePostgres, openPostgres } from "./open.ts";
 import { openPool } from "./pool.ts";

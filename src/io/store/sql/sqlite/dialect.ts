@@ -8,9 +8,9 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from "kysely";
-import type { SqlValue } from "../protocol.ts";
 import { StoreError } from "../store-error.ts";
-import type { WorkerClient } from "../worker-client.ts";
+import type { WorkerClient } from "../store-worker-client.ts";
+import type { SqlValue } from "../store-worker-protocol.ts";
 import type { Mutex } from "./mutex.ts";
 
 /** Kysely on a SQLite that lives in a worker: one connection, handed to one query or transaction at a time. */

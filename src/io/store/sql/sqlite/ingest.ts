@@ -1,9 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
 import { CHARGE, chargedNanosOf, chargeIdOf } from "../../../../domain/billing/ledger.ts";
-import { type BookedFields, readBooked } from "../../../../domain/record/booked.ts";
-import { BookedReader } from "../../../../domain/record/booked-reader.ts";
-import type { RecordBatch } from "../../../../domain/record/ingest.ts";
+import { type BookedFields, readBooked } from "../../../../domain/record/ingest-fields.ts";
+import { BookedReader } from "../../../../domain/record/ingest-fields-reader.ts";
 import type { ChargeRecord } from "../../../../domain/record/record.ts";
+import type { RecordBatch } from "../../../../domain/record/record-batch.ts";
+import { type RequestShape, ShapeNumbers } from "../../../../domain/record/request-shape.ts";
 import {
   DailyFold,
   type DailyUsage,
@@ -11,12 +12,11 @@ import {
   type HourlyUsage,
   type UsageSums,
 } from "../../../../domain/record/rollup.ts";
-import { type RequestShape, ShapeNumbers } from "../../../../domain/record/shape.ts";
 import { StoreError } from "../store-error.ts";
 import { USAGE_COLUMNS } from "../usage-columns.ts";
-import { WalletSums } from "../wallet-sums.ts";
-import { isThereAlready } from "./error-code.ts";
-import { ManyRows } from "./many-rows.ts";
+import { WalletSums } from "../wallet-debits.ts";
+import { ManyRows } from "./bulk-insert.ts";
+import { isThereAlready } from "./errors.ts";
 
 /** So many are written at a stretch. */
 const STRETCH = 48;

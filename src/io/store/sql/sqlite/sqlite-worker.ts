@@ -3,9 +3,9 @@ import { parentPort, workerData } from "node:worker_threads";
 import { UnbalancedTransaction } from "../../../../domain/billing/ledger.ts";
 import { LruMap } from "../../../../kit/lru-map.ts";
 import { collectGarbage } from "../../../../kit/release-memory.ts";
-import type { Answer, Ask, Question, SqliteWorkerData, SqlValue } from "../protocol.ts";
 import { StoreError, type StoreFailure } from "../store-error.ts";
-import { errorCodeOf, isThereAlready } from "./error-code.ts";
+import type { Answer, Ask, Question, SqliteWorkerData, SqlValue } from "../store-worker-protocol.ts";
+import { errorCodeOf, isThereAlready } from "./errors.ts";
 import { prepareIngest } from "./ingest.ts";
 
 // SQLite blocks while it works, so it lives in a thread of its own and the request path never waits for it.

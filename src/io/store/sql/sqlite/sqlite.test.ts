@@ -14,7 +14,7 @@ import { layTables } from "../../../../../tests/support/tables.ts";
 import { expectUpgraded, oldStore } from "../../../../../tests/support/upgrade.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
 import { systemClock } from "../../../../kit/clock.ts";
-import { DataDirInUse } from "../data-lock.ts";
+import { DataDirInUse } from "../data-dir-lock.ts";
 import { sqliteDdl } from "./ddl.ts";
 import { DATABASE_FILE, openSqlite, openSqliteEngine } from "./open.ts";
 

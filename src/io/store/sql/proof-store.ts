@@ -7,7 +7,7 @@ import {
   type Proof,
   type ProofStore,
 } from "../../../domain/catalogue/proofs.ts";
-import { cutPage, decodeCursor, pageSize } from "./page.ts";
+import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 export function proofStore(db: Kysely<Database>): ProofStore {

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { z } from "zod";
 import type { AuditEntry, AuditFilter, AuditStore } from "../../../domain/record/audit.ts";
-import { cutPage, decodeCursor, pageSize } from "./page.ts";
+import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 export function auditStore(db: Kysely<Database>): AuditStore {

@@ -10,7 +10,7 @@ import {
   type FiredAlert,
 } from "../../../domain/alerts/alert-store.ts";
 import { inTransaction } from "./in-transaction.ts";
-import { cutPage, decodeCursor, pageSize } from "./page.ts";
+import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 export function alertRuleStore(db: Kysely<Database>): AlertRuleStore {

@@ -7,7 +7,7 @@ import {
   REST,
   readBooked,
   type SharedFields,
-} from "./booked.ts";
+} from "./ingest-fields.ts";
 import type { ChargeRecord } from "./record.ts";
 
 /** Within the charge: before it stands what a request has of its own, behind it what it shares with others. */

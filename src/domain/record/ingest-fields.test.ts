@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { finishedRecord } from "../../../tests/support/records.ts";
-import { readBooked } from "./booked.ts";
-import { BookedReader } from "./booked-reader.ts";
+import { readBooked } from "./ingest-fields.ts";
+import { BookedReader } from "./ingest-fields-reader.ts";
 
 const bytesOf = (value: unknown) => Buffer.from(JSON.stringify(value));
 const read = (value: unknown) => readBooked(bytesOf(value));

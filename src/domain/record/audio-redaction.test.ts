@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { withoutAudio } from "./audio-free.ts";
+import { withoutAudio } from "./audio-redaction.ts";
 
 const SOUND = "UklGRiQAAABXQVZFZm10IBAAAAABAAEA";
 

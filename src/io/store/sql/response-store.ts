@@ -4,11 +4,11 @@ import type { ResponseStore } from "../../../domain/responses/response-store.ts"
 import type { Vault } from "../../../domain/tenancy/vault.ts";
 import type { JsonObject } from "../../../kit/json.ts";
 import type { Engine } from "./engine.ts";
-import { type Size, type StoredBytes, sizesOf } from "./response-bytes.ts";
-import { responseReads } from "./response-reads.ts";
+import { responseReads } from "./response-reader.ts";
 import { responseRemoval } from "./response-removal.ts";
-import { ANSWERING, contentOf, fromSummary, SealedRows } from "./response-rows.ts";
 import type { Database } from "./schema.ts";
+import { ANSWERING, contentOf, fromSummary, SealedRows } from "./sealed-rows.ts";
+import { type Size, type StoredBytes, sizesOf } from "./stored-bytes.ts";
 
 type ResponseEngine = Pick<Engine, "db" | "held">;
 

@@ -1,5 +1,5 @@
 import { CompiledQuery, type Kysely, sql } from "kysely";
-import { wholeText } from "../../../../domain/record/short-text.ts";
+import { wholeText } from "../../../../domain/record/compact-record.ts";
 import type { Clock } from "../../../../kit/clock.ts";
 import type { Log } from "../../../../kit/log.ts";
 import { DAY_MS } from "../../../../kit/time.ts";
@@ -7,8 +7,8 @@ import { auditLedger } from "../ledger-audit.ts";
 import type { Database } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 import type { DatabaseAddress } from "./address.ts";
-import { wordsOf } from "./failure.ts";
-import { addPartsFor } from "./log-parts.ts";
+import { wordsOf } from "./errors.ts";
+import { addPartsFor } from "./log-partitions.ts";
 import { migratePostgres, openDatabase, takeMigrationLock } from "./open.ts";
 import { isReadableJson, readableJson } from "./values.ts";
 

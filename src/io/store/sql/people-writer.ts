@@ -1,9 +1,9 @@
 import type { Kysely, Selectable } from "kysely";
 import type { PeopleWriter } from "../../../domain/tenancy/person.ts";
-import { endResets, forgetDevices, isoOf, PASSWORD_ACCOUNT, waitsFor } from "./people.ts";
 import { beginEpoch, holdPerson } from "./people-epoch.ts";
 import { erasing } from "./people-erasing.ts";
 import type { PeopleTables } from "./people-schema.ts";
+import { endResets, forgetDevices, isoOf, PASSWORD_ACCOUNT, waitsFor } from "./people-store.ts";
 import type { Database } from "./schema.ts";
 
 /** A code is waited for within minutes, and a device needs none for weeks: by that they are told apart, whoever's clock it was. */

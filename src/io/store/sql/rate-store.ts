@@ -1,7 +1,7 @@
 import type { Kysely, Selectable } from "kysely";
 import type { MarginStore } from "../../../domain/billing/margin.ts";
 import type { RateRow, RateStore } from "../../../domain/catalogue/exchange-rates.ts";
-import { cutPage, decodeCursor, pageSize } from "./page.ts";
+import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 export function rateStore(db: Kysely<Database>): RateStore {

@@ -8,9 +8,9 @@ import {
 } from "../../../domain/responses/response-items.ts";
 import type { ResponseChain, ResponseStore, StoredResponse } from "../../../domain/responses/response-store.ts";
 import type { JsonObject } from "../../../kit/json.ts";
-import { cutPage, decodeCursor, pageSize } from "./page.ts";
-import { type SealedRows, SUMMARY, toSummary } from "./response-rows.ts";
+import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
+import { type SealedRows, SUMMARY, toSummary } from "./sealed-rows.ts";
 
 /** A conversation longer than this is not put together any more. */
 const LINKS_MAX = 1000;

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { afterEach, expect, test, vi } from "vitest";
-import { Pulse } from "./pulse.ts";
+import { Pulse } from "./health-probe.ts";
 
 afterEach(() => void vi.useRealTimers());
 

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import { z } from "zod";
 import type { PaymentOrder, PaymentStore } from "../../../domain/billing/payment.ts";
-import { cutPage, decodeCursor, pageSize } from "./page.ts";
+import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 export function paymentStore(db: Kysely<Database>): PaymentStore {

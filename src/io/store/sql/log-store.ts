@@ -3,8 +3,8 @@ import type { LogStore, RequestRecord } from "../../../domain/record/record.ts";
 import { parseRecord } from "../../../domain/record/record-schema.ts";
 import { idTimestampMs } from "../../../kit/id-generator.ts";
 import type { LogParts } from "./engine.ts";
+import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
 import { findPlaces } from "./log-query.ts";
-import { cutPage, decodeCursor, pageSize } from "./page.ts";
 import type { Database } from "./schema.ts";
 
 /** How far the time in a request's id can be from the one in its record. */

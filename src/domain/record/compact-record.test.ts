@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { finishedRecord } from "../../../tests/support/records.ts";
-import { readBooked } from "./booked.ts";
-import { BookedReader } from "./booked-reader.ts";
+import { hasShort, shortText, wholeText } from "./compact-record.ts";
+import { readBooked } from "./ingest-fields.ts";
+import { BookedReader } from "./ingest-fields-reader.ts";
 import type { AttemptRecord, CandidateRecord, DecisionRecord, RequestRecord, UsageRecord } from "./record.ts";
 import { parseRecord } from "./record-schema.ts";
 import { DailyFold } from "./rollup.ts";
-import { hasShort, shortText, wholeText } from "./short-text.ts";
 
 const few = fc.constantFrom("a", "b");
 const figure = fc.constantFrom(0, 7);

@@ -5,7 +5,7 @@ import { SURFACES } from "../../../domain/record/record.ts";
 import { ENVIRONMENTS } from "../../../domain/tenancy/key.ts";
 import type { EncryptionContext, Vault } from "../../../domain/tenancy/vault.ts";
 import { inTransaction } from "./in-transaction.ts";
-import { cutPage, decodeCursor, pageSize } from "./page.ts";
+import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
 
 export function captureStore(db: Kysely<Database>, vault: Vault): CaptureStore {

@@ -7,7 +7,7 @@ import { APP_ROLE, hasPostgres, PASSWORD } from "../../../../../tests/support/po
 import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord, finishedRecord } from "../../../../../tests/support/records.ts";
 import { topupOf } from "../../../../domain/billing/ledger.ts";
-import { batchOf } from "../../../../domain/record/ingest.ts";
+import { batchOf } from "../../../../domain/record/record-batch.ts";
 import { systemClock } from "../../../../kit/clock.ts";
 import { sha256Hex } from "../../../../kit/secret.ts";
 import { DAY_MS } from "../../../../kit/time.ts";

@@ -1,4 +1,4 @@
-import type { RecordBatch } from "../../../domain/record/ingest.ts";
+import type { RecordBatch } from "../../../domain/record/record-batch.ts";
 import type { DatabaseAddress } from "./postgres/address.ts";
 import type { StoreFailure } from "./store-error.ts";
 

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import { z } from "zod";
 import type { DailyUsage, RollupStore, UsageGroup, UsageSums } from "../../../domain/record/rollup.ts";
-import { keyUse } from "./key-use.ts";
+import { keyUse } from "./key-usage.ts";
 import { shapeCondition } from "./log-query.ts";
 import type { Database } from "./schema.ts";
 

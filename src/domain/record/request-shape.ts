@@ -1,5 +1,5 @@
 import { sha256Hex } from "../../kit/secret.ts";
-import type { BookedFields } from "./booked.ts";
+import type { BookedFields } from "./ingest-fields.ts";
 import type { Surface } from "./record.ts";
 
 /**

@@ -3,8 +3,8 @@ import { listeningLog } from "../../../../../tests/support/journal-room.ts";
 import { hasPostgres } from "../../../../../tests/support/postgres.ts";
 import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
 import { chargedRecord } from "../../../../../tests/support/records.ts";
-import { batchOf } from "../../../../domain/record/ingest.ts";
-import { shortText } from "../../../../domain/record/short-text.ts";
+import { shortText } from "../../../../domain/record/compact-record.ts";
+import { batchOf } from "../../../../domain/record/record-batch.ts";
 import { systemClock } from "../../../../kit/clock.ts";
 import { openPostgres } from "./open.ts";
 

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
-import type { Answer, Ask, PostgresWorkerData, Question, SqliteWorkerData } from "./protocol.ts";
 import { StoreError } from "./store-error.ts";
+import type { Answer, Ask, PostgresWorkerData, Question, SqliteWorkerData } from "./store-worker-protocol.ts";
 
 type Waiting = { resolve(answer: Extract<Answer, { is: "done" }>): void; reject(error: Error): void };
 

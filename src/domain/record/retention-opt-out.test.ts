@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asksForNoRetention } from "./asked-not-to.ts";
+import { asksForNoRetention } from "./retention-opt-out.ts";
 
 test("LOG-03 a body that demands zero data retention is known by its wish, also where it is not well-formed", () => {
   for (const body of [
