@@ -15,8 +15,12 @@ import {
 import { bedrockCohere, bedrockNova, bedrockTitan, cohereEmbeddings } from "../../language/embeddings/cohere.ts";
 import { geminiEmbeddings, vertexEmbeddings } from "../../language/embeddings/gemini.ts";
 import { mistralEmbeddings, openaiEmbeddings } from "../../language/embeddings/openai.ts";
-import { renderEmbeddings } from "../../language/embeddings/render.ts";
-import { type RenderedVector, renderVector, type VectorFormat } from "../../language/embeddings/vector.ts";
+import {
+  type RenderedVector,
+  renderEmbeddings,
+  renderVector,
+  type VectorFormat,
+} from "../../language/embeddings/render.ts";
 import type { EmbeddingReply, EmbeddingWireFormat } from "../../language/embeddings/wire-format.ts";
 import { type Lane, NOTHING_DROPPED } from "./lane.ts";
 

@@ -9,15 +9,15 @@ import {
 } from "../canon/usage-plausibility.ts";
 import type { DecisionImage } from "./image.ts";
 
-/** What is asked about: a text, or an object of any shape. */
+/** The subject of the questions. */
 export type DecisionState = string | JsonObject;
 
-/** One question. `key` is the caller's name for it, `id` the one that providers get. */
+/** `key` is the caller's name for the question, `id` the one that providers get. */
 export type DecisionQuestion = {
   readonly key: string;
   readonly id: string;
   readonly instructions: string;
-  /** Where it stands in the caller's request, if not under its key. */
+  /** Path in the caller's request, if not `questions.<key>`. */
   readonly path?: string;
 } & (
   | { readonly type: "noul" }
@@ -28,21 +28,21 @@ export type DecisionQuestion = {
 
 export type DecisionOption = { readonly name: string; readonly description: string | null };
 
-/** Typed questions about one state, whatever shape they came in. */
+/** The canonical decision request: typed questions about one state. */
 export type DecisionCall = {
   readonly model: string;
   readonly state: DecisionState;
   readonly questions: readonly DecisionQuestion[];
   readonly images: readonly DecisionImage[];
-  /** Fields that change nothing of the answer, and go to no provider. */
+  /** Request fields that do not affect the answer and are not forwarded. */
   readonly ignoredFields?: readonly string[];
-  /** The caller's field for state and images, if it is one for both. */
+  /** The caller's field for state and images, if one field carries both. */
   readonly inputField?: string;
 };
 
 const KEY_MAX_CHARS = 100;
 
-/** The caller's own name for a question, as errors say it. */
+/** The request path of a question, used in errors. */
 export function questionPath({ key, path }: DecisionQuestion): string {
   return path ?? `questions.${key.slice(0, KEY_MAX_CHARS)}`;
 }
@@ -52,10 +52,10 @@ export function criteriaPath(question: DecisionQuestion): string {
   return `${questionPath(question)}.${question.path === undefined ? "criteria" : own}`;
 }
 
-/** What every server takes as the name of a question. */
+/** Ids that every provider accepts. */
 const PORTABLE_ID = /^[A-Za-z0-9_.-]{1,64}$/;
 
-/** The caller's own names where every server takes them, others in the place of the rest; no two are the same. */
+/** Uses the caller's names where every provider accepts them, and generated unique ids otherwise. */
 export function assignQuestionIds(keys: readonly (string | null)[]): string[] {
   const taken = new Set(keys.filter((key) => key !== null && PORTABLE_ID.test(key)));
   let count = 0;
@@ -71,21 +71,20 @@ export function stateText(state: DecisionState): string {
   return typeof state === "string" ? state : JSON.stringify(state);
 }
 
-/** The words of an option or a level as one line. */
 export function optionText({ name, description }: DecisionOption): string {
   return description === null || description === "" ? name : `${name} - ${description}`;
 }
 
-/** What every question costs beside its own words. */
+/** Overhead per question. */
 const TOKENS_PER_QUESTION = 24;
-/** Instructions, templates and marks around a request. */
+/** Overhead per request: system prompt and template tokens. */
 const TOKENS_PER_REQUEST = 96;
 
-/** What a request may be counted at: read once, however many endpoints it is held against. */
+/** Token estimate of a request, computed once for all candidate endpoints. */
 export type DecisionTokenEstimate = {
-  /** Tokens of what all questions are about. */
+  /** Tokens of the shared state, including images. */
   readonly stateTokens: number;
-  /** In the order of the questions. */
+  /** In question order. */
   readonly questionTokens: readonly number[];
 };
 
@@ -99,19 +98,23 @@ export function estimateDecisionTokens(
   };
 }
 
-/** Where the tokens end that can be of it. Some read everything again for each question, with instructions of their own. */
-export function implausibleUsage(ask: DecisionCall): UsageCeiling {
-  const { questions, images } = ask;
-  const { stateTokens: state, questionTokens } = estimateDecisionTokens(ask, ({ length }) => length);
+/** Usage above this is implausible. Some providers read the state again for each question, with a prompt of their own. */
+export function implausibleUsage(call: DecisionCall): UsageCeiling {
+  const { questions, images } = call;
+  const { stateTokens: state, questionTokens } = estimateDecisionTokens(call, ({ length }) => length);
   const chars = questionTokens.reduce((sum, question) => sum + state + question, 0);
-  const around = questions.length * (PROVIDER_OVERHEAD_TOKENS + images.length * IMAGE_TOKENS_MAX);
-  const written = questions.length * REASONING_ALLOWANCE_TOKENS;
-  return { inputTokens: PLAUSIBLE_FACTOR * chars + around, visibleOutputTokens: written, outputTokens: written };
+  const overheadTokens = questions.length * (PROVIDER_OVERHEAD_TOKENS + images.length * IMAGE_TOKENS_MAX);
+  const outputTokens = questions.length * REASONING_ALLOWANCE_TOKENS;
+  return {
+    inputTokens: PLAUSIBLE_FACTOR * chars + overheadTokens,
+    visibleOutputTokens: outputTokens,
+    outputTokens,
+  };
 }
 
 function questionTokens(question: DecisionQuestion, textTokens: TextTokenEstimator): number {
-  const words = [question.id, question.instructions, ...criteriaTexts(question)];
-  return TOKENS_PER_QUESTION + words.reduce((sum, text) => sum + 2 + textTokens(text), 0);
+  const texts = [question.id, question.instructions, ...criteriaTexts(question)];
+  return TOKENS_PER_QUESTION + texts.reduce((sum, text) => sum + 2 + textTokens(text), 0);
 }
 
 function criteriaTexts(question: DecisionQuestion): readonly string[] {

@@ -1,8 +1,8 @@
-/** A picture that was sent along, looked at once: what it is, not what it says it is. */
+/** An image whose type was detected from its bytes, not from its declared type. */
 export type DecisionImage = {
   readonly mediaType: DecisionImageType;
   readonly base64: string;
-  /** Null where the file does not say. */
+  /** Null when the header does not state it. */
   readonly size: { readonly width: number; readonly height: number } | null;
 };
 
@@ -13,11 +13,11 @@ export type DecisionImageProblem = { readonly problem: string };
 const DATA_URL = /^data:([a-z0-9.+-]+\/[a-z0-9.+-]+)(?:;[^;,]*)*;base64,/i;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const DECLARED_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/jpg", "image/webp"]);
-/** A multiple of four: as many whole bytes. */
+/** A multiple of four, so that it decodes to whole bytes. */
 const HEADER_CHARS = 512 * 1024;
 const FORMATS = "PNG, JPEG and WebP are taken";
 
-/** A data URL as a picture. The first bytes decide what it is; a name that says otherwise is not believed. */
+/** Decodes a data URL. The magic bytes determine the type; a wrong declared type is ignored. */
 export function decodeImage(url: string): DecisionImage | DecisionImageProblem {
   const match = DATA_URL.exec(url.slice(0, 256));
   if (match === null)
@@ -27,7 +27,7 @@ export function decodeImage(url: string): DecisionImage | DecisionImageProblem {
   const base64 = url.slice(match[0].length);
   const isWhole = base64.endsWith("=") ? base64.length % 4 === 0 : base64.length % 4 !== 1;
   if (!BASE64.test(base64) || !isWhole) return { problem: "is not base64" };
-  // The beginning says it all; a whole picture is decoded by who looks at it.
+  // The header suffices for type and size.
   const bytes = Buffer.from(base64.slice(0, HEADER_CHARS), "base64");
   const mediaType = detectImageType(bytes);
   if (mediaType === undefined) return { problem: `its bytes are not those of a picture: ${FORMATS}` };
@@ -59,7 +59,7 @@ function imageSize(type: DecisionImageType, bytes: Buffer): DecisionImage["size"
   }
 }
 
-/** Markers that begin a frame; the others between C0 and CF are tables. */
+/** Start-of-frame markers; the other markers from C0 to CF are tables. */
 const isFrameMarker = (marker: number) =>
   marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
 
@@ -91,7 +91,7 @@ function webpSize(bytes: Buffer): DecisionImage["size"] {
   }
 }
 
-/** How many squares of 32 pixels a picture has, as one provider counts them. */
+/** Number of 32-pixel tiles, as one provider counts images. */
 export function imageTiles({ size }: DecisionImage): number | null {
   return size === null ? null : Math.round(size.width / 32) * Math.round(size.height / 32);
 }

@@ -1,107 +1,106 @@
 import { type DecisionQuestion, optionText } from "./call.ts";
 import type { RawAnswer } from "./reply.ts";
 
-/** What a model may say to a question: short labels that are one token each, never the words of an option. */
+/** The permitted answers to a question: single-token labels instead of option texts. */
 export type QuestionLabels = {
   readonly names: readonly string[];
-  /** The question as it is put, with its labels. */
+  /** The question with its labels. */
   readonly prompt: string;
-  /** Whether a token is a label written in another way. */
+  /** How tokens are matched against labels. */
   readonly caseRule: "any" | "exact";
 };
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-/** One digit for each level. */
+/** One digit per level. */
 export const LABELLED_LEVELS_MAX = 10;
 
 export function labelsFor(question: DecisionQuestion): QuestionLabels {
-  const asked = `Question: ${question.instructions}`;
+  const heading = `Question: ${question.instructions}`;
   switch (question.type) {
     case "noul":
-      return { names: ["yes", "no"], prompt: `${asked}\n\nAnswer with yes or no only.`, caseRule: "any" };
+      return { names: ["yes", "no"], prompt: `${heading}\n\nAnswer with yes or no only.`, caseRule: "any" };
     case "choice": {
-      const names = question.options.map((_, place) => LETTERS[place] ?? "");
-      const lines = question.options.map((option, place) => `${names[place]}: ${optionText(option)}`);
-      const text = `${asked}\n\nOptions:\n${lines.join("\n")}\n\nAnswer with the letter of one option only.`;
+      const names = question.options.map((_, index) => LETTERS[index] ?? "");
+      const lines = question.options.map((option, index) => `${names[index]}: ${optionText(option)}`);
+      const text = `${heading}\n\nOptions:\n${lines.join("\n")}\n\nAnswer with the letter of one option only.`;
       return { names, prompt: text, caseRule: "exact" };
     }
     case "score": {
       const names = question.levels.map((_, level) => String(level));
-      const lines = question.levels.map((level, place) => `${place}: ${level}`);
-      const text = `${asked}\n\nLevels, lowest first:\n${lines.join("\n")}\n\nAnswer with the number of one level only.`;
+      const lines = question.levels.map((level, index) => `${index}: ${level}`);
+      const text = `${heading}\n\nLevels, lowest first:\n${lines.join("\n")}\n\nAnswer with the number of one level only.`;
       return { names, prompt: text, caseRule: "exact" };
     }
   }
 }
 
-/** One token that the model might have said, and how likely that was. */
+/** A candidate for the first token, with its log-probability. */
 export type TokenAlternative = {
   readonly token: string;
   readonly logprob: number;
-  /** What the model happened to say, told beside the likeliest: it may be any, and there may be likelier ones untold. */
+  /** The sampled token, reported beside the top list: likelier tokens may be missing. */
   readonly isSampledOnly?: true;
 };
 
-/** Marks that tokenizers put before a word. */
+/** Word-start markers of tokenizers. */
 const TOKENIZER_PREFIX = /^[\s\u2581\u0120\u010a]+/;
-/** A label that is not among the alternatives is less likely than the last of them: then that one must be hardly so. */
+/** A label missing from the top list is less candidates than its last entry, so that entry must be small. */
 const UNLISTED_PROBABILITY_MAX = 1e-3;
 const MISSING_MASS_MAX = 0.01;
-/** Some servers write this for "not at all". */
+/** Some servers use this value for probability zero. */
 const LOGPROB_NEVER = -9999;
 
 export type LabelDistribution = {
-  /** In the order of the labels; they add up to one. */
+  /** In label order; sums to one. */
   readonly shares: readonly number[];
-  /** How much of everything the labels had. */
+  /** Probability mass of all labels together. */
   readonly labelMass: number;
 };
 
-/** How the labels share what the model might have said first; a sentence where that cannot be read. */
+/** Distribution over the labels for the first token; a string explains why it cannot be read. */
 export function labelDistributionOf(
   alternatives: readonly TokenAlternative[],
   labels: QuestionLabels,
 ): LabelDistribution | string {
-  const likely = alternatives.map(({ token, logprob, isSampledOnly }) => ({
+  const candidates = alternatives.map(({ token, logprob, isSampledOnly }) => ({
     token,
     p: logprob <= LOGPROB_NEVER ? 0 : Math.exp(logprob),
     isRanked: isSampledOnly === undefined && logprob > LOGPROB_NEVER,
   }));
-  if (likely.length === 0) return "there are no log-probabilities";
+  if (candidates.length === 0) return "there are no log-probabilities";
   if (
-    likely.some(({ p }) => !(p <= 1 + UNLISTED_PROBABILITY_MAX)) ||
-    sumOf(likely.map(({ p }) => p)) > 1 + MISSING_MASS_MAX
+    candidates.some(({ p }) => !(p <= 1 + UNLISTED_PROBABILITY_MAX)) ||
+    sumOf(candidates.map(({ p }) => p)) > 1 + MISSING_MASS_MAX
   )
     return "the log-probabilities are none";
-  const masses = labels.names.map((name) =>
-    sumOf(likely.filter(({ token }) => isLabel(token, name, labels)).map(({ p }) => p)),
+  const labelMasses = labels.names.map((name) =>
+    sumOf(candidates.filter(({ token }) => isLabel(token, name, labels)).map(({ p }) => p)),
   );
-  const labelMass = Math.min(1, sumOf(masses));
+  const labelMass = Math.min(1, sumOf(labelMasses));
   if (labelMass === 0) return "no label is among what the model might have said";
-  const missing = labels.names.filter((name) => !likely.some(({ token }) => isLabel(token, name, labels))).length;
-  // The last of the likeliest bounds what is not told; with none of them anything may be missing.
+  const missing = labels.names.filter((name) => !candidates.some(({ token }) => isLabel(token, name, labels))).length;
+  // The last top entry bounds unreported tokens; without one, any label may be missing.
   const last = Math.min(1, ...likely.flatMap(({ p, isRanked }) => (isRanked ? [p] : [])));
   if (missing > 0 && (last >= UNLISTED_PROBABILITY_MAX || missing * last > MISSING_MASS_MAX * labelMass))
     return "too few alternatives are told to know every label";
-  const total = sumOf(masses);
-  return { shares: masses.map((mass) => mass / total), labelMass };
+  const total = sumOf(labelMasses);
+  return { shares: labelMasses.map((mass) => mass / total), labelMass };
 }
 
 function isLabel(token: string, name: string, { caseRule: written }: QuestionLabels): boolean {
-  const bare = token.replace(TOKENIZER_PREFIX, "").trimEnd();
-  return written === "any" ? bare.toLowerCase() === name : bare === name;
+  const word = token.replace(TOKENIZER_PREFIX, "").trimEnd();
+  return written === "any" ? word.toLowerCase() === name : word === name;
 }
 
 const sumOf = (figures: readonly number[]) => figures.reduce((sum, figure) => sum + figure, 0);
 
-/** The answer that follows from the shares of the labels. */
 export function answerFromLabels(question: DecisionQuestion, { shares, labelMass }: LabelDistribution): RawAnswer {
   switch (question.type) {
     case "noul":
       return { type: "noul", value: shares[0], labelMass };
     case "choice": {
       const names = question.options.map(({ name }) => name);
-      const probabilities = new Map(names.map((name, place) => [name, shares[place]]));
+      const probabilities = new Map(names.map((name, index) => [name, shares[index]]));
       return { type: "choice", value: names[shares.indexOf(Math.max(...shares))], probabilities, labelMass };
     }
     case "score": {

@@ -15,21 +15,20 @@ import {
 } from "./labels.ts";
 import type { RawAnswer } from "./reply.ts";
 
-/** How a server is asked what else a model might have said. */
+/** How an endpoint returns log-probabilities. */
 export type LogprobsOptions = {
-  /** Chat completions, or Gemini's generateContent. */
   readonly form: "chat" | "gemini";
-  /** A flag beside a number, or the number alone. */
+  /** Requested by a flag and a number, or by a number alone. */
   readonly requestedBy: "flag" | "count";
-  /** How many alternatives the server names. */
+  /** Maximum number of alternatives that the server returns. */
   readonly top: number;
-  /** How a model that thinks is kept from it, where the dialect's usual word does not do. */
+  /** Provider field that disables reasoning, where the dialect's default does not. */
   readonly thinkingOff: "enable_thinking" | "chat_template_kwargs" | null;
 };
 
 export const TOP_LOGPROBS = 20;
 
-/** How many options can be read: with few alternatives one place is left for what is no label. */
+/** With a short top list one entry is reserved for a token that is not a label. */
 export function readableLimits({ top }: Pick<LogprobsOptions, "top">): { options: number; levels: number } {
   const options = top >= TOP_LOGPROBS ? TOP_LOGPROBS : Math.max(top - 1, 0);
   return { options, levels: Math.min(options, LABELLED_LEVELS_MAX) };
@@ -38,26 +37,27 @@ export function readableLimits({ top }: Pick<LogprobsOptions, "top">): { options
 const SYSTEM_PROMPT =
   "You are given a state and one question about it. Judge by the state alone. Reply with one of the labels you are offered, as the first and only word, without quotation marks, markup or explanation.";
 
-/** One question as a call whose first token is the answer. The state comes first, so that a cache can keep it. */
+/** Builds a chat call whose first output token is the answer. The state comes first so that it can be prompt-cached. */
 function chatCallFor(
-  ask: DecisionCall,
+  call: DecisionCall,
   question: DecisionQuestion,
   modelFacts: ModelFacts,
-  facts: LogprobsOptions,
+  options: LogprobsOptions,
 ): Call {
-  const pictures = ask.images.map(
+  const images = call.images.map(
     ({ mediaType, base64 }): Part => ({ is: "image", source: { is: "inline", mediaType, base64 } }),
   );
-  const toldBy = facts.requestedBy === "flag" ? { logprobs: true, top_logprobs: facts.top } : { logprobs: facts.top };
+  const logprobsFields =
+    options.requestedBy === "flag" ? { logprobs: true, top_logprobs: options.top } : { logprobs: options.top };
   return {
-    model: ask.model,
+    model: call.model,
     turns: [
       { role: "system", parts: [{ is: "text", text: SYSTEM_PROMPT }] },
       {
         role: "user",
         parts: [
-          { is: "text", text: `State:\n${stateText(ask.state)}` },
-          ...pictures,
+          { is: "text", text: `State:\n${stateText(call.state)}` },
+          ...images,
           { is: "text", text: labelsFor(question).prompt },
         ],
       },
@@ -65,13 +65,13 @@ function chatCallFor(
     tools: [],
     toolChoice: undefined,
     responseFormat: { is: "text" },
-    // Who thinks first does not answer first. Who cannot be told is asked as it is, and proves what it can.
+    // Reasoning would precede the answer token. A model that cannot be metadata is called as is; the probe decides whether it works.
     reasoning:
-      modelFacts.reasoning === "untold" || facts.thinkingOff !== null
+      modelFacts.reasoning === "untold" || options.thinkingOff !== null
         ? undefined
         : { effort: "none", budgetTokens: null },
     maxOutputTokens: 1,
-    // What the model might have said is the same at every temperature where it is told raw; where it is not, this is raw.
+    // Temperature 1 makes the reported probabilities unscaled.
     temperature: 1,
     topP: undefined,
     topK: undefined,
@@ -79,33 +79,33 @@ function chatCallFor(
     stream: false,
     includeUsage: false,
     parameters: [],
-    ...(facts.form === "chat" ? { openAiParameters: toldBy } : {}),
+    ...(options.form === "chat" ? { openAiParameters: logprobsFields } : {}),
   };
 }
 
-/** Where it is asked: the same for every question, whatever it is about. */
+/** The path is the same for every question, whatever its content. */
 export function logprobsPath(
-  ask: DecisionCall,
+  call: DecisionCall,
   question: DecisionQuestion,
   dialect: UpstreamDialect,
   modelFacts: ModelFacts,
-  facts: LogprobsOptions,
+  options: LogprobsOptions,
 ): string {
-  return dialect.path(chatCallFor({ ...ask, state: "", images: [] }, question, modelFacts, facts), modelFacts);
+  return dialect.path(chatCallFor({ ...call, state: "", images: [] }, question, modelFacts, options), modelFacts);
 }
 
 export function encodeLogprobs(
-  ask: DecisionCall,
+  call: DecisionCall,
   question: DecisionQuestion,
   dialect: UpstreamDialect,
   modelFacts: ModelFacts,
-  facts: LogprobsOptions,
+  options: LogprobsOptions,
 ): string {
-  const encoded = dialect.encodeRequest(chatCallFor(ask, question, modelFacts, facts), modelFacts);
-  const more = extraFields(facts);
-  if (more === undefined) return encoded;
+  const encoded = dialect.encodeRequest(chatCallFor(call, question, modelFacts, options), modelFacts);
+  const extra = extraFields(options);
+  if (extra === undefined) return encoded;
   const parsed: unknown = JSON.parse(encoded);
-  return JSON.stringify(mergeFields(isJsonObject(parsed) ? parsed : {}, more));
+  return JSON.stringify(mergeFields(isJsonObject(parsed) ? parsed : {}, extra));
 }
 
 function extraFields({ form, top, thinkingOff }: LogprobsOptions): JsonObject | undefined {
@@ -114,15 +114,15 @@ function extraFields({ form, top, thinkingOff }: LogprobsOptions): JsonObject | 
   return thinkingOff === null ? undefined : { chat_template_kwargs: { enable_thinking: false } };
 }
 
-function mergeFields(base: JsonObject, more: JsonObject): JsonObject {
-  const merged = Object.entries(more).map(([name, value]) => {
+function mergeFields(base: JsonObject, extra: JsonObject): JsonObject {
+  const merged = Object.entries(extra).map(([name, value]) => {
     const own = base[name];
     return [name, isJsonObject(own) && isJsonObject(value) ? { ...own, ...value } : value];
   });
   return { ...base, ...Object.fromEntries(merged) };
 }
 
-/** What one request told of its question. */
+/** The reply to one question. */
 export type LogprobsReply = {
   readonly answer: RawAnswer;
   readonly usage: Usage | undefined;
@@ -138,13 +138,13 @@ export function decodeLogprobs(
   const events = dialect.decodeReply(bytes);
   if (events === undefined || events.some(({ is }) => is === "problem"))
     return { unusable: "not an answer of its dialect" };
-  const told = { usage: usageOfEvents(events), upstreamId: upstreamIdOfEvents(events) };
-  if (isRefusalReply(events)) return { answer: { type: "refusal" }, ...told };
+  const metadata = { usage: usageOfEvents(events), upstreamId: upstreamIdOfEvents(events) };
+  if (isRefusalReply(events)) return { answer: { type: "refusal" }, ...metadata };
   const body: unknown = JSON.parse(bytes.toString("utf8"));
   const alternatives = form === "chat" ? chatAlternatives(body) : geminiAlternatives(body);
-  const masses = labelDistributionOf(alternatives, labelsFor(question));
-  if (typeof masses === "string") return { unusable: masses };
-  return { answer: answerFromLabels(question, masses), ...told };
+  const distribution = labelDistributionOf(alternatives, labelsFor(question));
+  if (typeof distribution === "string") return { unusable: distribution };
+  return { answer: answerFromLabels(question, distribution), ...metadata };
 }
 
 function isRefusalReply(events: readonly ReplyEvent[]): boolean {
@@ -161,7 +161,7 @@ function upstreamIdOfEvents(events: readonly ReplyEvent[]): string | null {
   return begin?.is === "begin" ? begin.upstreamId : null;
 }
 
-/** The first token of the answer; with what else it might have been, as a list or, in an older form, by their names. */
+/** Alternatives for the first token, in the list form or in the older by-name form. */
 function chatAlternatives(body: unknown): TokenAlternative[] {
   const { logprobs } = asObject(listField(body, "choices")[0]);
   const [first] = listField(logprobs, "content");
@@ -172,10 +172,12 @@ function chatAlternatives(body: unknown): TokenAlternative[] {
     );
     return [...others, ...own.map((one) => ({ ...one, beside: true as const }))];
   }
-  const [named] = listField(logprobs, "top_logprobs");
-  const [said] = listField(logprobs, "tokens");
-  return Object.entries(asObject(named)).flatMap(([token, logprob]) =>
-    typeof logprob === "number" ? [{ token, logprob, ...(token === said ? { beside: true as const } : {}) }] : [],
+  const [byToken] = listField(logprobs, "top_logprobs");
+  const [sampledToken] = listField(logprobs, "tokens");
+  return Object.entries(asObject(byToken)).flatMap(([token, logprob]) =>
+    typeof logprob === "number"
+      ? [{ token, logprob, ...(token === sampledToken ? { beside: true as const } : {}) }]
+      : [],
   );
 }
 

@@ -8,41 +8,51 @@ import type {
   UserPart,
 } from "../../contract/schemas/openai-decisions.ts";
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
+import { encodeUsage } from "../dialects/responses/client/usage.ts";
 import { assignQuestionIds, type DecisionCall, type DecisionQuestion, type DecisionState } from "./call.ts";
 import type { DecisionImage } from "./image.ts";
-import { type OpenaiCallerQuestion, openaiRenderer } from "./openai-client.ts";
 import type { DecisionRenderer } from "./render.ts";
+import type { DecisionAnswer } from "./reply.ts";
 import { decodeImageParam } from "./request.ts";
 
-/** The canonical questions behind a request in OpenAI's shape, and who writes its answer. */
+/** A question with the caller's names for its result. */
+export type OpenaiCallerQuestion = {
+  readonly question: DecisionQuestion;
+  readonly name: string | null;
+  /** Choice values: a boolean differs from its text. */
+  readonly values: readonly (string | boolean)[];
+  readonly labels: readonly string[];
+};
+
+/** Decodes a request in OpenAI's format, with the renderer for its response. */
 export function decodeOpenaiRequest(request: OpenaiDecisionRequest): { ask: DecisionCall; client: DecisionRenderer } {
   const { model, input, questions } = request;
   const names = questions.map(({ name }) => name ?? null);
   requireUniqueNames(names);
   const ids = assignQuestionIds(names);
-  const asked = questions.map((question, place): OpenaiCallerQuestion => {
-    const id = ids[place] ?? "";
+  const callerQuestions = questions.map((question, index): OpenaiCallerQuestion => {
+    const id = ids[index] ?? "";
     return {
-      question: decodeQuestion(question, id, `questions.${place}`),
-      name: names[place] ?? null,
+      question: decodeQuestion(question, id, `questions.${index}`),
+      name: names[index] ?? null,
       values: valuesOf(question),
       labels: labelsOf(question),
     };
   });
-  const pictures: DecisionImage[] = [];
-  const state = typeof input === "string" ? input : decodeState(input, pictures);
-  if (pictures.length > IMAGES_MAX) throw invalidValue("input", `it may have ${IMAGES_MAX} images at most`);
-  if (typeof state === "string" && state.trim() === "" && pictures.length === 0) throw emptyFault("input");
+  const images: DecisionImage[] = [];
+  const state = typeof input === "string" ? input : decodeState(input, images);
+  if (images.length > IMAGES_MAX) throw invalidValue("input", `it may have ${IMAGES_MAX} images at most`);
+  if (typeof state === "string" && state.trim() === "" && images.length === 0) throw emptyFault("input");
   return {
     ask: {
       model,
       state,
-      questions: asked.map(({ question }) => question),
-      images: pictures,
+      questions: callerQuestions.map(({ question }) => question),
+      images,
       inputField: "input",
       ...ignoredFieldsOf(request),
     },
-    client: openaiRenderer(asked),
+    client: openaiRenderer(callerQuestions),
   };
 }
 
@@ -55,8 +65,8 @@ function ignoredFieldsOf(request: OpenaiDecisionRequest): Pick<DecisionCall, "ad
   const hasMarks =
     typeof input !== "string" &&
     input.some((item) => {
-      const pieces: unknown = "role" in item ? item.content : "output" in item ? item.output : undefined;
-      return Array.isArray(pieces) && pieces.some(isMarked);
+      const parts: unknown = "role" in item ? item.content : "output" in item ? item.output : undefined;
+      return Array.isArray(parts) && parts.some(isMarked);
     });
   const ignoredFields = [
     ...IGNORED_FIELDS.filter((field) => request[field] != null),
@@ -68,9 +78,9 @@ function ignoredFieldsOf(request: OpenaiDecisionRequest): Pick<DecisionCall, "ad
 const emptyFault = (param: string) => invalidValue(param, "must not be empty");
 
 function requireUniqueNames(names: readonly (string | null)[]): void {
-  for (const [place, name] of names.entries()) {
-    if (name === null || names.indexOf(name) === place) continue;
-    throw invalidValue(`questions.${place}.name`, "another question has the same name");
+  for (const [index, name] of names.entries()) {
+    if (name === null || names.indexOf(name) === index) continue;
+    throw invalidValue(`questions.${index}.name`, "another question has the same name");
   }
 }
 
@@ -89,8 +99,8 @@ function decodeQuestion(question: OpenaiQuestion, id: string, path: string): Dec
       return {
         ...names,
         type: "choice",
-        options: question.choices.map(({ description }, place) => ({
-          name: options[place] ?? "",
+        options: question.choices.map(({ description }, index) => ({
+          name: options[index] ?? "",
           description: description ?? null,
         })),
       };
@@ -109,7 +119,7 @@ const valuesOf = (question: OpenaiQuestion) =>
 const labelsOf = (question: OpenaiQuestion) =>
   question.type === "score" ? question.levels.map(({ label }) => label) : [];
 
-/** A boolean goes by its word, unless a text among the choices has that already. */
+/** A boolean is named by its text, unless a string choice has that text. */
 function optionNames(values: readonly (string | boolean)[], param: string): string[] {
   const names = values.map((value) =>
     typeof value === "string" ? value : values.includes(String(value)) ? `${value} (boolean)` : String(value),
@@ -123,23 +133,23 @@ function instructionsOf(instructions: OpenaiInstructions): string {
   return instructions.map((part) => (part.type === "input_text" ? part.text : JSON.stringify(part.data))).join("\n\n");
 }
 
-/** One message is what it says; a conversation is data about who said what. Pictures are taken out of either. */
-function decodeState(items: readonly OpenaiDecisionItem[], pictures: DecisionImage[]): DecisionState {
+/** A single user message becomes its text; a conversation becomes data with roles. Images are collected separately. */
+function decodeState(items: readonly OpenaiDecisionItem[], images: DecisionImage[]): DecisionState {
   const [only] = items;
   if (items.length === 1 && only !== undefined && "role" in only && only.role === "user") {
     const { content } = only;
     const [part] = typeof content === "string" ? [] : content;
     if (content.length === 1 && typeof part === "object" && part.type === "input_json" && isJsonObject(part.data))
       return part.data;
-    return contentText(content, "input.0.content", pictures);
+    return contentText(content, "input.0.content", images);
   }
-  return { input: items.map((item, place) => encodeItem(item, `input.${place}`, pictures)) };
+  return { input: items.map((item, index) => encodeItem(item, `input.${index}`, images)) };
 }
 
-function encodeItem(item: OpenaiDecisionItem, path: string, pictures: DecisionImage[]): JsonObject {
+function encodeItem(item: OpenaiDecisionItem, path: string, images: DecisionImage[]): JsonObject {
   if ("role" in item) {
     const phase = "phase" in item && item.phase != null ? { phase: item.phase } : {};
-    return { role: item.role, ...phase, content: contentText(item.content, `${path}.content`, pictures) };
+    return { role: item.role, ...phase, content: contentText(item.content, `${path}.content`, images) };
   }
   const { type, call_id } = item;
   switch (item.type) {
@@ -148,7 +158,7 @@ function encodeItem(item: OpenaiDecisionItem, path: string, pictures: DecisionIm
     case "custom_tool_call":
       return { type, call_id, ...namespaceOf(item), name: item.name, input: item.input };
     default:
-      return { type, call_id, output: contentText(item.output, `${path}.output`, pictures) };
+      return { type, call_id, output: contentText(item.output, `${path}.output`, images) };
   }
 }
 
@@ -161,22 +171,67 @@ type ContentPart =
   | { readonly type: "output_text"; readonly text: string }
   | { readonly type: "refusal"; readonly refusal: string };
 
-function contentText(content: string | readonly ContentPart[], path: string, pictures: DecisionImage[]): string {
+function contentText(content: string | readonly ContentPart[], path: string, images: DecisionImage[]): string {
   if (typeof content === "string") return content;
-  return content.flatMap((piece, place) => partText(piece, `${path}.${place}`, pictures)).join("\n\n");
+  return content.flatMap((part, index) => partText(part, `${path}.${index}`, images)).join("\n\n");
 }
 
-function partText(piece: ContentPart, path: string, pictures: DecisionImage[]): string[] {
-  switch (piece.type) {
+function partText(part: ContentPart, path: string, images: DecisionImage[]): string[] {
+  switch (part.type) {
     case "input_text":
     case "output_text":
-      return [piece.text];
+      return [part.text];
     case "refusal":
-      return [piece.refusal];
+      return [part.refusal];
     case "input_json":
-      return [JSON.stringify(piece.data)];
+      return [JSON.stringify(part.data)];
     case "input_image":
-      pictures.push(decodeImageParam(piece.image_url, `${path}.image_url`));
+      images.push(decodeImageParam(part.image_url, `${path}.image_url`));
       return [];
+  }
+}
+
+/** OpenAI's format: answers in question order, including refusals. */
+export function openaiRenderer(questions: readonly OpenaiCallerQuestion[]): DecisionRenderer {
+  return {
+    refusals: "answered",
+    render({ model, answers, usage, cost }) {
+      return JSON.stringify({
+        model,
+        answers: questions.flatMap((entry) => {
+          const answer = answers.get(entry.question.key);
+          return answer === undefined ? [] : [renderAnswer(answer, entry)];
+        }),
+        usage: encodeUsage(usage, cost),
+      });
+    },
+  };
+}
+
+function renderAnswer(answer: DecisionAnswer, { question, name, values, labels }: OpenaiCallerQuestion): JsonObject {
+  switch (answer.type) {
+    case "noul":
+      return { type: "predicate", name, probability: answer.noul };
+    case "choice": {
+      const options = question.type === "choice" ? question.options : [];
+      const reported = answer.probabilities;
+      return {
+        type: "choice",
+        name,
+        choice: values[options.findIndex((option) => option.name === answer.choice)],
+        confidence: answer.confidence,
+        probabilities:
+          reported === undefined
+            ? []
+            : options.map((option, index) => ({ value: values[index], probability: reported.get(option.name) })),
+      };
+    }
+    case "score": {
+      const { score, confidence, probabilities } = answer;
+      const levels = probabilities.map((probability, value) => ({ value, label: labels[value], probability }));
+      return { type: "score", name, score, confidence, probabilities: levels };
+    }
+    case "refusal":
+      return { type: "refusal", name };
   }
 }

@@ -4,15 +4,15 @@ import { imageUrl } from "./image.ts";
 import type { RawAnswer } from "./reply.ts";
 import { bodyModel, type DecisionWireFormat, decodeUsage, uniqueMap, upstreamIdOf } from "./wire-format.ts";
 
-/** OpenAI's Decisions: a list of questions and a list of answers, each with its name. */
+/** OpenAI's Decisions: lists of named questions and answers. */
 export const openaiDecisions: DecisionWireFormat = {
   path: "/decisions",
-  encode: (ask, facts) => ({
-    model: bodyModel(facts),
-    input: encodeInput(ask),
-    questions: ask.questions.map(encodeQuestion),
+  encode: (call, options) => ({
+    model: bodyModel(options),
+    input: encodeInput(call),
+    questions: call.questions.map(encodeQuestion),
   }),
-  decode(body, _facts, headers) {
+  decode(body, _options, headers) {
     if (!isJsonObject(body) || !Array.isArray(body["answers"])) return undefined;
     const answers: unknown[] = body["answers"];
     return {
@@ -29,15 +29,15 @@ export const openaiDecisions: DecisionWireFormat = {
 
 function encodeInput({ state, images }: DecisionCall): unknown {
   if (typeof state === "string" && images.length === 0) return state;
-  const pictures = images.map((image) => ({ type: "input_image", image_url: imageUrl(image) }));
-  return [{ role: "user", content: [encodeState(state), ...pictures] }];
+  const imageParts = images.map((image) => ({ type: "input_image", image_url: imageUrl(image) }));
+  return [{ role: "user", content: [encodeState(state), ...imageParts] }];
 }
 
 const JSON_DEPTH_MAX = 32;
 const JSON_VALUES_MAX = 10_000;
 const JSON_BYTES_MAX = 256 * 1024;
 
-/** Data of a moderate size has a part of its own; what is larger goes as its text. */
+/** Moderate JSON gets an input_json part; larger JSON is sent as text. */
 function encodeState(state: DecisionState): JsonObject {
   if (typeof state === "string") return { type: "input_text", text: state };
   const text = JSON.stringify(state);
@@ -45,7 +45,7 @@ function encodeState(state: DecisionState): JsonObject {
   return fits ? { type: "input_json", data: state } : { type: "input_text", text };
 }
 
-/** How many values there are; more than can be where it is nested too deep. */
+/** Infinite when nested too deep. */
 function countValues(value: unknown, depthLeft: number): number {
   if (typeof value !== "object" || value === null) return 1;
   if (depthLeft === 0) return Number.POSITIVE_INFINITY;
@@ -80,16 +80,21 @@ function encodeQuestion(question: DecisionQuestion): JsonObject {
 function decodeAnswer(answer: unknown): RawAnswer {
   if (!isJsonObject(answer)) return { type: "other" };
   const { type, confidence, probabilities } = answer;
-  const told = Array.isArray(probabilities) ? uniqueMap(probabilities.flatMap(probabilityEntry)) : undefined;
+  const reported = Array.isArray(probabilities) ? uniqueMap(probabilities.flatMap(probabilityEntry)) : undefined;
   switch (type) {
     case "predicate":
       return { type: "noul", value: answer["probability"] };
     case "choice": {
       const { choice } = answer;
-      return { type, value: typeof choice === "boolean" ? String(choice) : choice, probabilities: told, confidence };
+      return {
+        type,
+        value: typeof choice === "boolean" ? String(choice) : choice,
+        probabilities: reported,
+        confidence,
+      };
     }
     case "score":
-      return { type, value: answer["score"], probabilities: told, confidence };
+      return { type, value: answer["score"], probabilities: reported, confidence };
     case "refusal":
       return { type };
     default:

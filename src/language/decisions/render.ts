@@ -5,7 +5,6 @@ import type { DecisionQuestion } from "./call.ts";
 import type { DecisionAnswer } from "./reply.ts";
 import type { DecisionAnswers } from "./validate.ts";
 
-/** What an answer is written from. */
 export type DecisionRendering = {
   readonly model: string;
   readonly questions: readonly DecisionQuestion[];
@@ -14,24 +13,24 @@ export type DecisionRendering = {
   readonly cost: ReportedCost | undefined;
 };
 
-/** How answers are written for a caller. */
+/** Renders answers in a caller's format. */
 export type DecisionRenderer = {
-  /** What becomes of a question that the provider declined: it has a place in the answer, or there is no answer. */
+  /** Whether a refused question is rendered as an answer or fails the request. */
   readonly refusals: "answered" | "fault";
   render(rendering: DecisionRendering): string;
 };
 
-/** The specified shape: `model`, `answers` and `usage`, and nothing beside them. The currency is the workspace's. */
+/** The gateway's own format. `currency` is the workspace's. */
 export const decisionRenderer = (currency: string): DecisionRenderer => ({
   refusals: "fault",
   render({ model, questions, answers, usage, cost }) {
-    const written = questions.flatMap((question) => {
+    const rendered = questions.flatMap((question) => {
       const answer = answers.get(question.key);
       return answer === undefined ? [] : [[question.key, renderAnswer(answer, question)] as const];
     });
     return JSON.stringify({
       model,
-      answers: Object.fromEntries(written),
+      answers: Object.fromEntries(rendered),
       usage: {
         input_tokens: usage.inputTokens,
         output_tokens: usage.outputTokens,

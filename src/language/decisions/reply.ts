@@ -1,48 +1,48 @@
 import type { JsonObject } from "../../kit/json.ts";
 
-/** A question that was answered in the type asked, checked to the last number. */
+/** A validated answer to one question. */
 export type DecisionAnswer =
   | { readonly type: "noul"; readonly noul: number }
   | {
       readonly type: "choice";
       readonly choice: string;
       readonly confidence: number;
-      /** By the names of the options; absent where the provider tells none. */
+      /** By option name; absent when the provider reports none. */
       readonly probabilities: ReadonlyMap<string, number> | undefined;
     }
   | {
       readonly type: "score";
       readonly score: number;
       readonly confidence: number;
-      /** One for each level, lowest first. */
+      /** One per level, lowest first. */
       readonly probabilities: readonly number[];
-      /** The provider's own fields, as it sent them; undefined where its interface has other ones than the caller's. */
+      /** The provider's fields as sent; undefined when its format differs from the caller's. */
       readonly providerFields: JsonObject | undefined;
     }
-  /** The provider would not answer this one. */
+  /** The provider declined to answer. */
   | { readonly type: "refusal" };
 
-/** What a provider said of one question, by its own words; nothing of it is believed yet. */
+/** A provider's answer to one question before validation. */
 export type RawAnswer = {
   readonly type: "noul" | "choice" | "score" | "refusal" | "other";
-  /** P(yes), the option picked, or the weighted score. */
+  /** P(yes), the chosen option, or the weighted score. */
   readonly value?: unknown;
   readonly probabilities?: ReadonlyMap<string, unknown> | undefined;
   readonly confidence?: unknown;
-  /** How much of the model's mind the labels had at all; absent where it is not told. */
+  /** Probability mass of all labels together; absent when not reported. */
   readonly labelMass?: unknown;
   readonly argmaxIsLabel?: unknown;
-  /** The fields of a score as they are passed on; absent: they are made of what was read. */
+  /** Fields of a score that are passed on; absent: they are built from the decoded values. */
   readonly providerFields?: JsonObject;
 };
 
-/** A whole answer as one interface tells it. */
+/** A provider's decoded reply before validation. */
 export type RawDecisionReply = {
-  /** By the ids that were sent; a pair for each answer, so that one given twice is seen. */
+  /** By question id, as entries so that a duplicate is detected. */
   readonly answers: readonly (readonly [id: string, answer: RawAnswer])[];
   readonly usage: RawDecisionUsage | undefined;
   readonly upstreamId: string | null;
-  /** The provider did not read all of what it was sent. */
+  /** The provider did not read the full input. */
   readonly isTruncated: boolean;
 };
 

@@ -3,15 +3,15 @@ import type { DecisionRequest, Question } from "../../contract/schemas/decisions
 import { assignQuestionIds, type DecisionCall, type DecisionQuestion } from "./call.ts";
 import { type DecisionImage, decodeImage } from "./image.ts";
 
-/** The canonical questions behind a request of the specified shape. */
+/** Decodes a request in the gateway's own format. */
 export function decodeRequest({ model, state, questions, images }: DecisionRequest): DecisionCall {
-  const asked = Object.entries(questions);
-  const ids = assignQuestionIds(asked.map(([key]) => key));
+  const entries = Object.entries(questions);
+  const ids = assignQuestionIds(entries.map(([key]) => key));
   return {
     model,
     state,
-    questions: asked.map(([key, question], place) => decodeQuestion(question, { key, id: ids[place] ?? key })),
-    images: (images ?? []).map((url, place) => decodeImageParam(url, `images.${place}`)),
+    questions: entries.map(([key, question], index) => decodeQuestion(question, { key, id: ids[index] ?? key })),
+    images: (images ?? []).map((url, index) => decodeImageParam(url, `images.${index}`)),
   };
 }
 

@@ -4,16 +4,16 @@ import { imageUrl } from "./image.ts";
 import type { RawAnswer } from "./reply.ts";
 import { bodyModel, type DecisionWireFormat, decodeUsage, uniqueMap, upstreamIdOf } from "./wire-format.ts";
 
-/** SGLang's own: any chat model, read by its labels. It tells no confidence. */
+/** SGLang's decisions format, for any chat model. It reports no confidence. */
 export const sglangDecisions: DecisionWireFormat = {
   path: "/decisions",
-  encode: (ask, facts) => ({
-    model: bodyModel(facts),
-    input: ask.state,
-    questions: ask.questions.map(encodeQuestion),
-    ...(ask.images.length === 0 ? {} : { images: ask.images.map((image) => ({ url: imageUrl(image) })) }),
+  encode: (call, options) => ({
+    model: bodyModel(options),
+    input: call.state,
+    questions: call.questions.map(encodeQuestion),
+    ...(call.images.length === 0 ? {} : { images: call.images.map((image) => ({ url: imageUrl(image) })) }),
   }),
-  decode(body, _facts, headers) {
+  decode(body, _options, headers) {
     if (!isJsonObject(body) || !isJsonObject(body["answers"])) return undefined;
     return {
       answers: Object.entries(body["answers"]).map(([id, answer]) => [id, decodeAnswer(answer)]),
@@ -43,9 +43,9 @@ function encodeQuestion(question: DecisionQuestion): JsonObject {
 
 function decodeAnswer(answer: unknown): RawAnswer {
   if (!isJsonObject(answer)) return { type: "other" };
-  const { type, label_mass, probabilities: shares } = answer;
+  const { type, label_mass, probabilities: reported } = answer;
   const labelMass = label_mass ?? null;
-  const probabilities = isJsonObject(shares) ? uniqueMap(Object.entries(shares)) : new Map<string, unknown>();
+  const probabilities = isJsonObject(reported) ? uniqueMap(Object.entries(reported)) : new Map<string, unknown>();
   switch (type) {
     case "yes_no":
       return { type: "noul", value: probabilities.get("yes"), probabilities, labelMass };

@@ -2,27 +2,35 @@ import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import type { DecisionCall, DecisionQuestion } from "./call.ts";
 import { imageUrl } from "./image.ts";
 import type { RawAnswer } from "./reply.ts";
-import { bodyModel, type DecisionWireFormat, type DecisionWireOptions, decodeUsage, uniqueMap, upstreamIdOf } from "./wire-format.ts";
+import {
+  bodyModel,
+  type DecisionWireFormat,
+  type DecisionWireOptions,
+  decodeUsage,
+  uniqueMap,
+  upstreamIdOf,
+} from "./wire-format.ts";
 
-/** TypeSafe's System One, and everyone who follows it: questions and answers by name. */
+/** TypeSafe's System One format: questions and answers by name. */
 export const systemOne: DecisionWireFormat = {
   path: "/systemone",
-  encode: (ask, facts) => ({
-    model: bodyModel(facts),
-    state: encodeState(ask, facts),
-    questions: Object.fromEntries(ask.questions.map((question) => [question.id, encodeQuestion(question)])),
-    ...encodeImages(ask, facts),
+  encode: (call, options) => ({
+    model: bodyModel(options),
+    state: encodeState(call, options),
+    questions: Object.fromEntries(call.questions.map((question) => [question.id, encodeQuestion(question)])),
+    ...encodeImages(call, options),
   }),
-  decode(whole, facts, headers) {
-    const body = facts.hasEnvelope ? unwrapEnvelope(whole) : whole;
+  decode(response, options, headers) {
+    const body = options.hasEnvelope ? unwrapEnvelope(response) : response;
     if (!isJsonObject(body) || !isJsonObject(body["answers"])) return undefined;
     const { answers, usage, diagnostics } = body;
-    // One server has another quantity under this name, and tells that it is that server.
-    const confidence = body["object"] === "structured_decision" ? "unlike" : "told";
+    // One server uses this field for a different quantity; its `object` identifies it.
+    const confidenceKind = body["object"] === "structured_decision" ? "incompatible" : "comparable";
     return {
       answers: Object.entries(answers).map(([id, answer]) => {
-        const doubts = isJsonObject(diagnostics) && Object.hasOwn(diagnostics, id) ? diagnostics[id] : undefined;
-        return [id, { ...decodeAnswer(answer, confidence), ...decodeDiagnostics(doubts) }];
+        const questionDiagnostics =
+          isJsonObject(diagnostics) && Object.hasOwn(diagnostics, id) ? diagnostics[id] : undefined;
+        return [id, { ...decodeAnswer(answer, confidenceKind), ...decodeDiagnostics(questionDiagnostics) }];
       }),
       usage: decodeUsage(usage, "input_tokens", "output_tokens", "unknown"),
       upstreamId: upstreamIdOf(body, headers),
@@ -31,19 +39,19 @@ export const systemOne: DecisionWireFormat = {
   },
 };
 
-function unwrapEnvelope(whole: unknown): unknown {
-  return isJsonObject(whole) && whole["success"] === true ? whole["result"] : undefined;
+function unwrapEnvelope(response: unknown): unknown {
+  return isJsonObject(response) && response["success"] === true ? response["result"] : undefined;
 }
 
-function encodeState({ state, images }: DecisionCall, facts: DecisionWireOptions): unknown {
-  if (images.length === 0 || facts.images !== "state_items") return state;
+function encodeState({ state, images }: DecisionCall, options: DecisionWireOptions): unknown {
+  if (images.length === 0 || options.images !== "state_items") return state;
   return [state, ...images.map((image) => ({ type: "image_url", image_url: { url: imageUrl(image) } }))];
 }
 
-function encodeImages({ images }: DecisionCall, facts: DecisionWireOptions): JsonObject {
+function encodeImages({ images }: DecisionCall, options: DecisionWireOptions): JsonObject {
   if (images.length === 0) return {};
-  if (facts.images === "images_field") return { images: images.map(imageUrl) };
-  return facts.images === "image_objects" ? { images: images.map((image) => ({ url: imageUrl(image) })) } : {};
+  if (options.images === "images_field") return { images: images.map(imageUrl) };
+  return options.images === "image_objects" ? { images: images.map((image) => ({ url: imageUrl(image) })) } : {};
 }
 
 function encodeQuestion(question: DecisionQuestion): JsonObject {
@@ -60,19 +68,19 @@ function encodeQuestion(question: DecisionQuestion): JsonObject {
   }
 }
 
-function decodeAnswer(answer: unknown, said: "told" | "unlike"): RawAnswer {
+function decodeAnswer(answer: unknown, confidenceKind: "comparable" | "incompatible"): RawAnswer {
   if (!isJsonObject(answer)) return { type: "other" };
-  const { type, ...sent: providerFields } = answer;
+  const { type, ...providerFields } = answer;
   const { probabilities } = providerFields;
-  const confidence = said === "told" ? answer["confidence"] : undefined;
-  const told = isJsonObject(probabilities) ? uniqueMap(Object.entries(probabilities)) : undefined;
+  const confidence = confidenceKind === "comparable" ? answer["confidence"] : undefined;
+  const reported = isJsonObject(probabilities) ? uniqueMap(Object.entries(probabilities)) : undefined;
   switch (type) {
     case "noul":
       return { type, value: answer["noul"] };
     case "choice":
-      return { type, value: answer["choice"], probabilities: told, confidence };
+      return { type, value: answer["choice"], probabilities: reported, confidence };
     case "score":
-      return { type, value: answer["score"], probabilities: told, confidence, providerFields };
+      return { type, value: answer["score"], probabilities: reported, confidence, providerFields };
     case "refusal":
       return { type };
     default:
@@ -85,7 +93,7 @@ function decodeDiagnostics(diagnostics: unknown): Pick<RawAnswer, "labelMass" | 
   return { labelMass: diagnostics["label_mass"], argmaxIsLabel: diagnostics["argmax_is_label"] };
 }
 
-/** Small models read a beginning and say so, if one looks. */
+/** Small models may truncate the input and report it only in usage. */
 function isTruncated(usage: unknown): boolean {
   if (!isJsonObject(usage)) return false;
   const { truncated, truncated_questions: questions, state_tokens_dropped: dropped } = usage;

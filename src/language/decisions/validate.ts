@@ -3,17 +3,17 @@ import type { DecisionQuestion } from "./call.ts";
 import { choiceConfidence, scoreConfidence } from "./confidence.ts";
 import type { DecisionAnswer, RawAnswer, RawDecisionReply } from "./reply.ts";
 
-/** Below this share of the model's mind its labels say nothing. */
+/** Below this label mass the distribution over labels is meaningless. */
 const LABEL_MASS_MIN = 0.5;
 
-/** How far rounding may carry figures from what they must add up to. */
+/** Tolerances for providers that round probabilities. */
 type RoundingTolerance = {
   sum(count: number): number;
   readonly choice: number;
   score(levels: number): number;
 };
 
-/** Arithmetic on binary fractions is off by less than this. */
+/** Floating-point error. */
 const EPSILON = 1e-6;
 const UNKNOWN_SUM_TOLERANCE = 0.02;
 const ASSUMED_DECIMALS = 2;
@@ -27,12 +27,12 @@ function toleranceFor(decimals: number | null): RoundingTolerance {
   };
 }
 
-/** By the caller's keys, in the order of the questions. */
+/** By the caller's keys, in question order. */
 export type DecisionAnswers = ReadonlyMap<string, DecisionAnswer>;
 
 /**
- * All questions answered in the type asked with figures that hold together, or nothing. What is wrong is said without
- * content, and nothing is ever repaired. It goes into the log, which keeps no names of questions: they go by their place.
+ * Accepts a reply only if every question is answered with the requested type and consistent numbers; nothing is
+ * repaired. Problems name questions by number, because the log must not contain request content.
  */
 export function validateReply(
   reply: Pick<RawDecisionReply, "answers" | "truncated">,
@@ -41,18 +41,18 @@ export function validateReply(
   firstNumber = 1,
 ): DecisionAnswers | UnusableReply {
   if (reply.isTruncated) return { unusable: "the provider did not read all of the state" };
-  const byId = new Map(reply.answers);
-  if (byId.size !== reply.answers.length) return { unusable: "a question is answered twice" };
+  const answersById = new Map(reply.answers);
+  if (answersById.size !== reply.answers.length) return { unusable: "a question is answered twice" };
   const checked = new Map<string, DecisionAnswer>();
-  const slack = toleranceFor(decimals);
+  const tolerance = toleranceFor(decimals);
   for (const [at, question] of questions.entries()) {
-    const raw = byId.get(question.id);
+    const raw = answersById.get(question.id);
     if (raw === undefined) return unusableQuestion(firstNumber + at, "there is no answer");
-    const answer = validateAnswer(raw, question, slack);
+    const answer = validateAnswer(raw, question, tolerance);
     if ("unusable" in answer) return unusableQuestion(firstNumber + at, answer.unusable);
     checked.set(question.key, answer);
   }
-  if (byId.size !== questions.length) return { unusable: "there is an answer that nobody asked for" };
+  if (answersById.size !== questions.length) return { unusable: "there is an answer that nobody asked for" };
   return checked;
 }
 
@@ -63,7 +63,7 @@ export function unusableQuestion(number: number, problem: string): UnusableReply
 function validateAnswer(
   raw: RawAnswer,
   question: DecisionQuestion,
-  slack: RoundingTolerance,
+  tolerance: RoundingTolerance,
 ): DecisionAnswer | UnusableReply {
   if (raw.type === "refusal") return { type: "refusal" };
   if (raw.type !== question.type) return { unusable: `the answer is not of the type ${question.type}` };
@@ -72,83 +72,90 @@ function validateAnswer(
   if (raw.argmaxIsLabel === false) return { unusable: "the model wanted to say something else" };
   switch (question.type) {
     case "noul":
-      return validateNoul(raw, slack);
+      return validateNoul(raw, tolerance);
     case "choice":
       return validateChoice(
         raw,
         question.options.map(({ name }) => name),
-        slack,
+        tolerance,
       );
     case "score":
-      return validateScore(raw, question.levels.length, slack);
+      return validateScore(raw, question.levels.length, tolerance);
   }
 }
 
-function validateNoul({ value, probabilities }: RawAnswer, slack: RoundingTolerance): DecisionAnswer | UnusableReply {
+function validateNoul(
+  { value, probabilities }: RawAnswer,
+  tolerance: RoundingTolerance,
+): DecisionAnswer | UnusableReply {
   if (!isProbability(value)) return { unusable: "the answer is no probability" };
-  const both = probabilities === undefined ? [] : validateDistribution(probabilities, ["yes", "no"], slack);
+  const both = probabilities === undefined ? [] : validateDistribution(probabilities, ["yes", "no"], tolerance);
   return "unusable" in both ? both : { type: "noul", noul: value };
 }
 
 function validateChoice(
   raw: RawAnswer,
   names: readonly string[],
-  slack: RoundingTolerance,
+  tolerance: RoundingTolerance,
 ): DecisionAnswer | UnusableReply {
   const { value: choice } = raw;
   if (typeof choice !== "string" || !names.includes(choice)) return { unusable: "the choice is none of the options" };
-  const figures = raw.probabilities === undefined ? undefined : validateDistribution(raw.probabilities, names, slack);
-  if (figures !== undefined && "unusable" in figures) return figures;
-  if (figures !== undefined) {
-    const chosen = figures[names.indexOf(choice)] ?? 0;
-    if (chosen < Math.max(...figures) - slack.choice) return { unusable: "another option is likelier than the choice" };
+  const distribution =
+    raw.probabilities === undefined ? undefined : validateDistribution(raw.probabilities, names, tolerance);
+  if (distribution !== undefined && "unusable" in distribution) return distribution;
+  if (distribution !== undefined) {
+    const chosen = distribution[names.indexOf(choice)] ?? 0;
+    if (chosen < Math.max(...figures) - tolerance.choice)
+      return { unusable: "another option is likelier than the choice" };
   }
-  const confidence = resolveConfidence(raw, figures === undefined ? undefined : choiceConfidence(figures));
+  const confidence = resolveConfidence(raw, distribution === undefined ? undefined : choiceConfidence(distribution));
   if (typeof confidence !== "number") return confidence;
   const probabilities =
-    figures === undefined ? undefined : new Map(names.map((name, place) => [name, figures[place] ?? 0]));
+    distribution === undefined ? undefined : new Map(names.map((name, index) => [name, distribution[index] ?? 0]));
   return { type: "choice", choice, confidence, probabilities };
 }
 
-function validateScore(raw: RawAnswer, levels: number, slack: RoundingTolerance): DecisionAnswer | UnusableReply {
+function validateScore(raw: RawAnswer, levels: number, tolerance: RoundingTolerance): DecisionAnswer | UnusableReply {
   const { value: score, probabilities, providerFields } = raw;
   if (typeof score !== "number" || !(score >= 0 && score <= levels - 1))
     return { unusable: "the score is not between the lowest and the highest level" };
   if (probabilities === undefined) return { unusable: "there are no probabilities of the levels" };
   const names = Array.from({ length: levels }, (_, level) => String(level));
-  const figures = validateDistribution(probabilities, names, slack);
-  if ("unusable" in figures) return figures;
-  const weighted = figures.reduce((sum, p, level) => sum + p * level, 0);
-  if (Math.abs(score - weighted) > slack.score(levels))
+  const distribution = validateDistribution(probabilities, names, tolerance);
+  if ("unusable" in distribution) return distribution;
+  const weighted = distribution.reduce((sum, p, level) => sum + p * level, 0);
+  if (Math.abs(score - weighted) > tolerance.score(levels))
     return { unusable: "the score is not what its probabilities come to" };
-  const confidence = resolveConfidence(raw, scoreConfidence(figures));
+  const confidence = resolveConfidence(raw, scoreConfidence(distribution));
   if (typeof confidence !== "number") return confidence;
-  return { type: "score", score, confidence, probabilities: figures, providerFields };
+  return { type: "score", score, confidence, probabilities: distribution, providerFields };
 }
 
-/** What the provider says, else what follows from the distribution. */
+/** The provider's confidence, or else one computed from the distribution. */
 function resolveConfidence({ confidence }: RawAnswer, computed: number | undefined): number | UnusableReply {
   if (confidence === undefined || confidence === null)
     return computed ?? { unusable: "there is neither a confidence nor a distribution to compute it from" };
   return isProbability(confidence) ? confidence : { unusable: "the confidence is not between 0 and 1" };
 }
 
-/** In the order of the names: one figure for each of them and none for anything else, adding up to one. */
+/** Requires exactly one probability per name, summing to one; returns them in the order of `names`. */
 function validateDistribution(
   reported: ReadonlyMap<string, unknown>,
   names: readonly string[],
-  slack: RoundingTolerance,
+  tolerance: RoundingTolerance,
 ): readonly number[] | UnusableReply {
   if (reported.size !== names.length) return { unusable: "the probabilities are not those of the options" };
-  const figures: number[] = [];
+  const distribution: number[] = [];
   for (const name of names) {
     if (!reported.has(name)) return { unusable: "the probabilities are not those of the options" };
-    const figure = reported.get(name);
-    if (!isProbability(figure)) return { unusable: "a probability is not between 0 and 1" };
-    figures.push(figure);
+    const probability = reported.get(name);
+    if (!isProbability(probability)) return { unusable: "a probability is not between 0 and 1" };
+    distribution.push(probability);
   }
-  const sum = figures.reduce((total, figure) => total + figure, 0);
-  return Math.abs(sum - 1) > slack.sum(names.length) ? { unusable: "the probabilities do not add up to one" } : figures;
+  const sum = distribution.reduce((total, probability) => total + probability, 0);
+  return Math.abs(sum - 1) > tolerance.sum(names.length)
+    ? { unusable: "the probabilities do not add up to one" }
+    : distribution;
 }
 
 function isProbability(value: unknown): value is number {

@@ -1,10 +1,10 @@
 import type { RoutingHints } from "../canon/routing-hints.ts";
 
-/** One request for vectors, in the caller's order. */
+/** The canonical embedding request, in the caller's order. */
 export type EmbeddingCall = {
   readonly model: string;
   readonly inputs: EmbeddingInputs;
-  /** How many tokens each input is estimated to have. */
+  /** Estimated tokens of each input. */
   readonly inputTokens: readonly number[];
   readonly dimensions: number | undefined;
   readonly encoding: "float" | "base64";
@@ -14,29 +14,29 @@ export type EmbeddingCall = {
 
 export type EmbeddingInputs =
   | { readonly is: "texts"; readonly texts: readonly string[] }
-  /** `texts` is what the numbers stand for, for providers that read words only. */
+  /** `texts` is the decoded text, for providers that do not accept tokens. */
   | { readonly is: "tokens"; readonly lists: readonly (readonly number[])[]; readonly texts: readonly string[] };
 
-/** What one request to a provider may hold. */
+/** What one upstream request may carry. */
 export type BatchLimits = { readonly inputs: number; readonly tokens: number };
 
-/** The inputs in as few parts as have room for them, in their order; one that is too large stands alone. */
+/** Splits inputs in order into as few batches as possible; an oversized input gets its own batch. */
 export function splitIntoBatches(
   { inputs, inputTokens }: Pick<EmbeddingCall, "inputs" | "weights">,
-  room: BatchLimits,
+  limits: BatchLimits,
 ): EmbeddingInputs[] {
-  const parts: EmbeddingInputs[] = [];
+  const batches: EmbeddingInputs[] = [];
   let [from, tokens] = [0, 0];
-  for (const [at, weight] of inputTokens.entries()) {
-    const isFull = at - from >= room.inputs || tokens + weight > room.tokens;
-    if (isFull && at > from) {
-      parts.push(sliceInputs(inputs, from, at));
-      [from, tokens] = [at, 0];
+  for (const [index, inputTokenCount] of inputTokens.entries()) {
+    const isFull = index - from >= limits.inputs || tokens + inputTokenCount > limits.tokens;
+    if (isFull && index > from) {
+      batches.push(sliceInputs(inputs, from, index));
+      [from, tokens] = [index, 0];
     }
-    tokens += weight;
+    tokens += inputTokenCount;
   }
-  parts.push(sliceInputs(inputs, from, inputTokens.length));
-  return parts;
+  batches.push(sliceInputs(inputs, from, inputTokens.length));
+  return batches;
 }
 
 function sliceInputs(inputs: EmbeddingInputs, from: number, to: number): EmbeddingInputs {

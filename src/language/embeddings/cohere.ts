@@ -4,7 +4,7 @@ import { decodeProblem as decodeCohereProblem } from "../dialects/chat/upstream/
 import { decodeProblem } from "../dialects/converse/upstream/errors.ts";
 import { type EmbeddingBatch, type EmbeddingReply, type EmbeddingWireFormat, tokenCount } from "./wire-format.ts";
 
-/** What is embedded here is compared with more of the same: callers of this surface say nothing else. */
+/** Callers cannot state an input type, so both sides of a comparison use the same one. */
 const INPUT_TYPE = "search_document";
 const BATCH_MAX_TEXTS = 96;
 
@@ -13,7 +13,7 @@ export const cohereEmbeddings: EmbeddingWireFormat = {
   auth: "bearer",
   batchMax: BATCH_MAX_TEXTS,
   path: () => "/embed",
-  encode: (ask) => ({ model: ask.upstreamModel, embedding_types: ["float"], ...encodeTexts(ask) }),
+  encode: (batch) => ({ model: batch.upstreamModel, embedding_types: ["float"], ...encodeTexts(batch) }),
   decode: (body) => decodeEmbeddings(body, billedTokens(body)),
   decodeProblem: decodeCohereProblem,
 };
@@ -21,7 +21,7 @@ export const cohereEmbeddings: EmbeddingWireFormat = {
 const TOKEN_COUNT_HEADER = "x-amzn-bedrock-input-token-count";
 const invokePath = (upstreamModel: string) => `/model/${encodeURIComponent(upstreamModel)}/invoke`;
 
-/** Cohere's models on Bedrock: the count of what was read stands in a header alone. */
+/** Cohere on Bedrock, where the token count is in a header only. */
 export const bedrockCohere: EmbeddingWireFormat = {
   auth: "bearer",
   batchMax: BATCH_MAX_TEXTS,
@@ -31,7 +31,7 @@ export const bedrockCohere: EmbeddingWireFormat = {
   decodeProblem,
 };
 
-/** Amazon's Titan: one text a request. */
+/** Amazon Titan: one text per request. */
 export const bedrockTitan: EmbeddingWireFormat = {
   auth: "bearer",
   batchMax: 1,
@@ -48,7 +48,7 @@ export const bedrockTitan: EmbeddingWireFormat = {
   decodeProblem,
 };
 
-/** Amazon's Nova: one text a request, in an envelope of tasks. */
+/** Amazon Nova: one text per request, in a task envelope. */
 export const bedrockNova: EmbeddingWireFormat = {
   auth: "bearer",
   batchMax: 1,
@@ -74,13 +74,13 @@ function encodeTexts({ inputs, dimensions }: EmbeddingBatch): JsonObject {
   return {
     texts: inputs.texts,
     input_type: INPUT_TYPE,
-    // A text that is too long is refused: a vector of its beginning would look like one of all of it.
+    // Overlong texts are rejected: a vector of a truncated text would look complete.
     truncate: "NONE",
     ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
   };
 }
 
-/** Older models answer with a plain list, newer ones by the type of number. */
+/** Older models return a list, newer ones an object by number type. */
 function decodeEmbeddings(body: unknown, tokens: number | undefined): EmbeddingReply | undefined {
   if (!isJsonObject(body)) return undefined;
   const { embeddings, id } = body;

@@ -4,7 +4,7 @@ import { type EmbeddingWireFormat, tokenCount } from "./wire-format.ts";
 
 const vectorValues = (row: unknown) => (isJsonObject(row) ? row["values"] : undefined);
 
-/** Gemini's batchEmbedContents: one request for each text, all of one model. */
+/** Gemini's batchEmbedContents: one nested request per text. */
 export const geminiEmbeddings: EmbeddingWireFormat = {
   auth: "x-goog-api-key",
   batchMax: 100,
@@ -25,10 +25,10 @@ export const geminiEmbeddings: EmbeddingWireFormat = {
   decodeProblem,
 };
 
-/** Vertex: the same models behind `predict`, which counts what it read of each. */
+/** Vertex `predict`, which reports tokens per text. */
 export const vertexEmbeddings: EmbeddingWireFormat = {
   auth: "x-goog-api-key",
-  // Its newer models take one text at a time.
+  // Newer models accept one text per request.
   batchMax: 1,
   path: (upstreamModel) => `/models/${encodeURIComponent(upstreamModel)}:predict`,
   encode: ({ inputs, dimensions }) => ({

@@ -3,7 +3,7 @@ import { decodeProblem } from "../dialects/chat/upstream/errors.ts";
 import type { EmbeddingInputs } from "./call.ts";
 import { type EmbeddingBatch, type EmbeddingReply, type EmbeddingWireFormat, tokenCount } from "./wire-format.ts";
 
-/** OpenAI's format, and that of everyone who follows it. */
+/** OpenAI's format. */
 export const openaiEmbeddings: EmbeddingWireFormat = {
   auth: "bearer",
   batchMax: null,
@@ -11,7 +11,7 @@ export const openaiEmbeddings: EmbeddingWireFormat = {
   encode: ({ upstreamModel, inputs, dimensions, encoding, user }) => ({
     model: upstreamModel,
     input: encodeInput(inputs),
-    // Numbers are what every server gives unasked; some know no other word for it.
+    // Floats are the default everywhere, and some servers reject an explicit `float`.
     ...(encoding === "base64" ? { encoding_format: encoding } : {}),
     ...(dimensions === undefined ? {} : { dimensions }),
     ...(user === undefined ? {} : { user }),
@@ -20,7 +20,7 @@ export const openaiEmbeddings: EmbeddingWireFormat = {
   decodeProblem,
 };
 
-/** Mistral's: the same with another name for the length of vectors, and numbers only. */
+/** Mistral's format: OpenAI's with another name for the dimensions, and floats only. */
 export const mistralEmbeddings: EmbeddingWireFormat = {
   ...openaiEmbeddings,
   encode: ({ upstreamModel, inputs, dimensions }: EmbeddingBatch): JsonObject => ({
@@ -35,14 +35,14 @@ function encodeInput(inputs: EmbeddingInputs): unknown {
   return all.length === 1 ? all[0] : all;
 }
 
-/** Servers may answer in any order: what counts is the index. */
+/** Rows are ordered by `index`, not by position. */
 function decodeEmbeddingList(body: unknown): EmbeddingReply | undefined {
   if (!isJsonObject(body) || !Array.isArray(body["data"])) return undefined;
   const rows: unknown[] = body["data"];
   const vectors: unknown[] = [];
-  for (const [place, row] of rows.entries()) {
+  for (const [position, row] of rows.entries()) {
     if (!isJsonObject(row)) return undefined;
-    const index = row["index"] ?? place;
+    const index = row["index"] ?? position;
     if (typeof index !== "number" || !Number.isInteger(index) || index < 0 || index >= rows.length) return undefined;
     if (vectors[index] !== undefined) return undefined;
     vectors[index] = row["embedding"];

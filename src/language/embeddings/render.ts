@@ -1,7 +1,65 @@
 import type { ReportedCost } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
 
-/** The list that callers know, in the order in which they asked, of vectors that are JSON already. */
+const FLOAT_BYTES = 4;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** How vectors are rendered for the caller; `unit` normalises them to length item. */
+export type VectorFormat = { readonly encoding: "float" | "base64"; readonly scale: "as_given" | "unit" };
+
+export type RenderedVector = { readonly json: string; readonly dimensions: number };
+
+/**
+ * Renders a provider's vector (numbers, or base64 of 32-bit floats). Undefined when it is empty, not finite or not
+ * base64 floats.
+ */
+export function renderVector(source: unknown, { encoding, scale }: VectorFormat): RenderedVector | undefined {
+  const numbers = typeof source === "string" ? fromBase64(source) : finiteNumbers(source);
+  if (numbers === undefined) return undefined;
+  const scaled = scale === "unit" ? normalize(numbers) : numbers;
+  // Decimal text is passed on as is: it is shorter than the float's expansion and loses no digit.
+  const json = encoding === "float" ? `[${scaled.join(",")}]` : `"${toBase64(scaled)}"`;
+  return { json, dimensions: numbers.length };
+}
+
+type VectorValues = readonly number[] | Float32Array;
+
+/** Requires values that are finite as 32-bit floats, which most callers use. */
+function finiteNumbers(value: unknown): readonly number[] | undefined {
+  if (!Array.isArray(value) || value.length === 0) return undefined;
+  for (const item of value) if (typeof item !== "number" || !Number.isFinite(Math.fround(item))) return undefined;
+  return value;
+}
+
+function normalize(vector: VectorValues): readonly number[] {
+  let squares = 0;
+  for (const value of vector) squares += value * value;
+  const length = Math.sqrt(squares);
+  return Array.from(vector, (value) => (length === 0 ? value : value / length));
+}
+
+/** Little-endian, as in OpenAI's API. */
+function toBase64(vector: VectorValues): string {
+  const view = new DataView(new ArrayBuffer(vector.length * FLOAT_BYTES));
+  for (let at = 0; at < vector.length; at += 1) view.setFloat32(at * FLOAT_BYTES, vector[at] ?? 0, true);
+  return Buffer.from(view.buffer).toString("base64");
+}
+
+function fromBase64(text: string): Float32Array | undefined {
+  if (!BASE64.test(text)) return undefined;
+  const bytes = Buffer.from(text, "base64");
+  if (bytes.length === 0 || bytes.length % FLOAT_BYTES !== 0) return undefined;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const vector = new Float32Array(bytes.length / FLOAT_BYTES);
+  for (let at = 0; at < vector.length; at += 1) {
+    const value = view.getFloat32(at * FLOAT_BYTES, true);
+    if (!Number.isFinite(value)) return undefined;
+    vector[at] = value;
+  }
+  return vector;
+}
+
+/** OpenAI's list format; vectors are already JSON. */
 export function renderEmbeddings(
   vectors: readonly string[],
   model: string,

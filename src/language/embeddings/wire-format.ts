@@ -3,7 +3,7 @@ import type { JsonObject } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../canon/problem.ts";
 import type { EmbeddingInputs } from "./call.ts";
 
-/** What one request to a provider asks for. */
+/** One upstream request. */
 export type EmbeddingBatch = {
   readonly upstreamModel: string;
   readonly inputs: EmbeddingInputs;
@@ -12,21 +12,21 @@ export type EmbeddingBatch = {
   readonly user: string | undefined;
 };
 
-/** What a provider answered, as far as it can be read; `tokens` is undefined where it told none. */
+/** A decoded reply; `tokens` is undefined when the provider reports none. */
 export type EmbeddingReply = {
   readonly vectors: readonly unknown[];
   readonly tokens: number | undefined;
   readonly id: string | null;
 };
 
-/** A wire format that embeddings are asked in. */
+/** A provider's wire format for embeddings. */
 export type EmbeddingWireFormat = {
   readonly auth: "bearer" | "x-goog-api-key";
-  /** The most inputs that its own format has room for. */
+  /** The format's own limit of inputs per request. */
   readonly batchMax: number | null;
   path(upstreamModel: string): string;
-  encode(ask: EmbeddingBatch): JsonObject;
-  /** Undefined when it is no answer of this format. */
+  encode(batch: EmbeddingBatch): JsonObject;
+  /** Undefined when the body is not a reply in this format. */
   decode(body: unknown, headers: IncomingHttpHeaders): EmbeddingReply | undefined;
   decodeProblem(
     body: unknown,
@@ -35,10 +35,7 @@ export type EmbeddingWireFormat = {
   ): UpstreamProblem;
 };
 
-/**
- * A count that a provider told. No input is empty, so nought is what a server says that does not count; what cannot be a
- * count is more than any.
- */
+/** Zero means that the server does not count, since no input is empty; an invalid count is implausibly large. */
 export function tokenCount(value: unknown): number | undefined {
   const number = typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) : value;
   if (typeof number !== "number" || number === 0) return undefined;

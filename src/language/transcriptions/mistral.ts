@@ -13,25 +13,25 @@ import {
 } from "./reply.ts";
 import type { FormField, TranscriptEvent, TranscriptionWireFormat } from "./wire-format.ts";
 
-/** Mistral's: one JSON for everything, times by name of what they are wanted for, and events of its own. */
+/** Mistral's format: always JSON, timestamp granularities by name, and its own events. */
 export const mistralTranscriptions: TranscriptionWireFormat = {
   path: "/audio/transcriptions",
   incompatibleWithTimestamps: ["language"],
   timestampsImplyDuration: false,
-  encode: (ask, upstreamModel) => [
+  encode: (call, upstreamModel) => [
     ["model", upstreamModel],
-    ...encodeParameters(ask),
-    ...granularitiesOf(ask).map((one): FormField => ["timestamp_granularities", one]),
-    ...(ask.isStreaming ? [["stream", "true"] as const] : []),
+    ...encodeParameters(call),
+    ...granularitiesOf(call).map((granularity): FormField => ["timestamp_granularities", granularity]),
+    ...(call.isStreaming ? [["stream", "true"] as const] : []),
   ],
   decode: decodeTranscript,
   decodeEvent: decodeEvent,
   decodeProblem,
 };
 
-function granularitiesOf(ask: TranscriptionCall): ("segment" | "word")[] {
-  if (!needsSegments(ask)) return [];
-  return needsWords(ask) ? ["segment", "word"] : ["segment"];
+function granularitiesOf(call: TranscriptionCall): ("segment" | "word")[] {
+  if (!needsSegments(call)) return [];
+  return needsWords(call) ? ["segment", "word"] : ["segment"];
 }
 
 function decodeTranscript(body: unknown): Transcript | undefined {
@@ -53,7 +53,7 @@ function decodeUsage(usage: unknown): TranscriptUsage {
   return { seconds: decodeSeconds(usage["prompt_audio_seconds"]), tokens: decodeTokens(usage) };
 }
 
-/** Its prompt tokens are without those of the audio; the total is what all of them add up to. */
+/** `prompt_tokens` excludes audio; the total includes everything. */
 function decodeTokens(usage: JsonObject): Usage | undefined {
   const { total_tokens: total, completion_tokens: output } = usage;
   const details = isJsonObject(usage["prompt_tokens_details"]) ? usage["prompt_tokens_details"] : {};
@@ -65,7 +65,7 @@ function decodeEvent(data: unknown): TranscriptEvent {
   if (!isJsonObject(data)) return { is: "garbage" };
   const { type, text } = data;
   if (type === "transcription.text.delta")
-    return typeof text === "string" ? { is: "text", text, said: {} } : { is: "garbage" };
+    return typeof text === "string" ? { is: "text", text, providerFields: {} } : { is: "garbage" };
   if (type === "transcription.segment") return decodeSegmentEvent(data);
   if (type === "transcription.done") {
     const transcript = decodeTranscript(data);

@@ -12,24 +12,24 @@ import {
 } from "./reply.ts";
 import type { FormField, TranscriptEvent, TranscriptionWireFormat } from "./wire-format.ts";
 
-/** OpenAI's format, and that of everyone who follows it. Figures stand in JSON only, so no other format is asked for. */
+/** OpenAI's format. Usage is in JSON only, so text formats are never requested upstream. */
 export const openaiTranscriptions: TranscriptionWireFormat = {
   path: "/audio/transcriptions",
   incompatibleWithTimestamps: [],
   timestampsImplyDuration: true,
-  encode: (ask, upstreamModel, answer) => [
+  encode: (call, upstreamModel, replyKind) => [
     ["model", upstreamModel],
-    ["response_format", answer === "timed" ? "verbose_json" : "json"],
-    ...encodeParameters(ask),
-    ...ask.granularities.map((one): FormField => ["timestamp_granularities[]", one]),
-    ...(ask.isStreaming ? [["stream", "true"] as const] : []),
+    ["response_format", replyKind === "timed" ? "verbose_json" : "json"],
+    ...encodeParameters(call),
+    ...call.granularities.map((item): FormField => ["timestamp_granularities[]", item]),
+    ...(call.isStreaming ? [["stream", "true"] as const] : []),
   ],
   decode: decodeTranscript,
   decodeEvent: decodeEvent,
   decodeProblem,
 };
 
-/** Parameters of the ask, under the names that forms have for lists and objects. */
+/** Encodes lists as `name[]` and objects as `name[key]`. */
 export function encodeParameters({ parameters }: TranscriptionCall): FormField[] {
   return Object.entries(parameters).flatMap(([name, value]) =>
     value === undefined ? [] : encodeParameter(name, value),
@@ -38,15 +38,15 @@ export function encodeParameters({ parameters }: TranscriptionCall): FormField[]
 
 function encodeParameter(name: string, value: FormValue): FormField[] {
   if (typeof value === "string") return [[name, value]];
-  if (isList(value)) return value.map((one): FormField => [`${name}[]`, one]);
-  return Object.entries(value).map(([key, one]): FormField => [`${name}[${key}]`, one]);
+  if (isList(value)) return value.map((item): FormField => [`${name}[]`, item]);
+  return Object.entries(value).map(([key, item]): FormField => [`${name}[${key}]`, item]);
 }
 
 function isList(value: FormValue): value is readonly string[] {
   return Array.isArray(value);
 }
 
-/** What is passed on as it came beside what is read. */
+/** Forwarded unchanged. */
 const FORWARDED_FIELDS = ["languages", "logprobs"] as const;
 
 function decodeTranscript(body: unknown): Transcript | undefined {
@@ -84,7 +84,7 @@ function decodeEvent(data: unknown): TranscriptEvent {
     return { is: "problem", problem: decodeProblem(data, null) };
   const { type, delta, usage: _usage, ...rest } = data;
   if (type === "transcript.text.delta") {
-    return typeof delta === "string" ? { is: "text", text: delta, said: rest } : { is: "garbage" };
+    return typeof delta === "string" ? { is: "text", text: delta, providerFields: rest } : { is: "garbage" };
   }
   if (type === "transcript.text.segment") return { is: "segment", event: data };
   if (type !== "transcript.text.done") return { is: "nothing" };

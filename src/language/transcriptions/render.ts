@@ -3,38 +3,36 @@ import type { ReportedCost } from "../canon/reply.ts";
 import type { Usage } from "../canon/usage.ts";
 import type { TranscriptFormat, TranscriptionCall } from "./call.ts";
 import type { Transcript, TranscriptSegment } from "./reply.ts";
-import { renderSrt, renderVtt } from "./subtitles.ts";
 
-/** What a transcript is billed by, and so what its usage says. */
+/** The unit that a transcript is billed by, which its usage object states. */
 export type TranscriptBilling = { readonly by: "seconds"; readonly seconds: number } | { readonly by: "tokens" };
 
 export function transcriptContentType(format: TranscriptFormat): string {
   return format === "json" || format === "verbose_json" ? "application/json" : "text/plain; charset=utf-8";
 }
 
-/** What the answer says of itself: a length or tokens, and what was charged. */
-export function renderUsage(basis: TranscriptBilling, counted: Usage, shown: ReportedCost | undefined): JsonObject {
-  if (basis.by === "seconds") return { type: "duration", seconds: basis.seconds, ...shown };
-  const { inputTokens, audioInputTokens, outputTokens } = counted;
+export function renderUsage(billing: TranscriptBilling, usage: Usage, cost: ReportedCost | undefined): JsonObject {
+  if (billing.by === "seconds") return { type: "duration", seconds: billing.seconds, ...cost };
+  const { inputTokens, audioInputTokens, outputTokens } = usage;
   return {
     type: "tokens",
     input_tokens: inputTokens,
     input_token_details: { text_tokens: inputTokens - audioInputTokens, audio_tokens: audioInputTokens },
     output_tokens: outputTokens,
     total_tokens: inputTokens + outputTokens,
-    ...shown,
+    ...cost,
   };
 }
 
-/** A transcript in the format that was asked for. Segments must be there where the format is made of them. */
+/** Segments must be present for formats made of them. */
 export function renderTranscript(
   transcript: Transcript,
-  ask: Pick<TranscriptionCall, "format" | "granularities" | "parameters">,
+  call: Pick<TranscriptionCall, "format" | "granularities" | "parameters">,
   seconds: number | undefined,
   usage: JsonObject,
 ): string {
   const { text, segments = [] } = transcript;
-  switch (ask.format) {
+  switch (call.format) {
     case "json":
       return JSON.stringify({ text, ...transcript.extraFields, usage });
     case "text":
@@ -44,16 +42,16 @@ export function renderTranscript(
     case "vtt":
       return renderVtt(segments);
     case "verbose_json":
-      return JSON.stringify(verboseJson(transcript, ask, seconds, usage));
+      return JSON.stringify(verboseJson(transcript, call, seconds, usage));
   }
 }
 
-/** What a transcript is said to be in where neither the provider nor the caller says it. */
+/** Used when neither the provider nor the caller states the language. */
 const UNKNOWN_LANGUAGE = "unknown";
 
 /**
- * With words alone asked for, words alone are given: as callers of the format know it. Language and duration are always
- * there, since clients of typed languages read no answer without them.
+ * With word granularity alone, segments are left out, as in OpenAI's API. Language and duration are always present
+ * because typed SDKs require them.
  */
 function verboseJson(
   { text, language, duration, segments = [], words }: Transcript,
@@ -76,4 +74,54 @@ function verboseJson(
 function numberedSegment({ providerFields, start, end, text }: TranscriptSegment, index: number): JsonObject {
   const { type: _type, ...rest } = providerFields;
   return { id: index, ...rest, start, end, text };
+}
+
+/** SubRip: numbered cues, comma before the milliseconds. */
+export function renderSrt(segments: readonly TranscriptSegment[]): string {
+  return toCues(segments)
+    .map(
+      ({ startMs, endMs, text }, index) =>
+        `${index + 1}\n${formatTimestamp(startMs, ",")} --> ${formatTimestamp(endMs, ",")}\n${text}\n\n`,
+    )
+    .join("");
+}
+
+/** WebVTT: a header, unnumbered cues, escaped markup. */
+export function renderVtt(segments: readonly TranscriptSegment[]): string {
+  const cues = toCues(segments).map(
+    ({ startMs, endMs, text }) =>
+      `${formatTimestamp(startMs, ".")} --> ${formatTimestamp(endMs, ".")}\n${escapeMarkup(text)}\n\n`,
+  );
+  return `WEBVTT\n\n${cues.join("")}`;
+}
+
+type SubtitleCue = { readonly startMs: number; readonly endMs: number; readonly text: string };
+
+/** Sorted by start, without empty or zero-length cues, which players drop. */
+function toCues(segments: readonly TranscriptSegment[]): SubtitleCue[] {
+  return segments
+    .map(({ start, end, text }) => {
+      const startMs = Math.round(start * 1000);
+      return { startMs, endMs: Math.max(startMs + 1, Math.round(end * 1000)), text: cueText(text) };
+    })
+    .filter(({ text }) => text !== "")
+    .sort((one, other) => one.startMs - other.startMs);
+}
+
+function formatTimestamp(ms: number, separator: "," | "."): string {
+  const twoDigits = (value: number) => String(Math.floor(value)).padStart(2, "0");
+  const fraction = String(ms % 1000).padStart(3, "0");
+  return `${twoDigits(ms / 3_600_000)}:${twoDigits((ms / 60_000) % 60)}:${twoDigits((ms / 1000) % 60)}${separator}${fraction}`;
+}
+
+/** A blank line would end the cue and an arrow would start one. */
+function cueText(text: string): string {
+  return text
+    .trim()
+    .replace(/\s*[\r\n\u2028\u2029]\s*/g, "\n")
+    .replaceAll(/-{2,}>/g, "->");
+}
+
+function escapeMarkup(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject } from "../../kit/json.ts";
 import { IMPLAUSIBLE_TOKENS, isTokenCount, NO_TOKENS, type Usage } from "../canon/usage.ts";
 
-/** A stretch of speech with its times, in seconds; what else a provider says of it is kept. */
+/** A timed part of the transcript, in seconds, with the provider's other fields. */
 export type TranscriptSegment = {
   readonly start: number;
   readonly end: number;
@@ -9,24 +9,24 @@ export type TranscriptSegment = {
   readonly providerFields: JsonObject;
 };
 
-/** What a provider reports of its work; undefined is what it does not say. */
+/** Usage as the provider reports it; undefined when it does not. */
 export type TranscriptUsage = { readonly seconds: number | undefined; readonly tokens: Usage | undefined };
 
-/** A transcript as a provider gave it, before it is written in the format that the caller wants. */
+/** A provider's transcript before it is rendered in the caller's format. */
 export type Transcript = {
   readonly text: string;
   readonly language: string | undefined;
-  /** In seconds, as the provider says it beside what it bills. */
+  /** Duration in seconds, which may differ from the billed one. */
   readonly duration: number | undefined;
-  /** Undefined where the provider gives no times. */
+  /** Undefined when the provider returns no timestamps. */
   readonly segments: readonly TranscriptSegment[] | undefined;
   readonly words: readonly JsonObject[] | undefined;
   readonly usage: TranscriptUsage;
-  /** Fields of a plain answer that are passed on as they came. */
+  /** Fields that are forwarded unchanged. */
   readonly extraFields: JsonObject;
 };
 
-/** Reads a list of segments; undefined when one of them has no text or impossible times. */
+/** Undefined when a segment lacks text or has impossible times. */
 export function decodeSegments(value: unknown): TranscriptSegment[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const rows: unknown[] = value;
@@ -40,7 +40,7 @@ export function decodeSegments(value: unknown): TranscriptSegment[] | undefined 
   return segments;
 }
 
-/** Reads a list of words; undefined when one of them has no text or impossible times. */
+/** Undefined when a word lacks text or has impossible times. */
 export function decodeWords(value: unknown): JsonObject[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const rows: unknown[] = value;
@@ -53,7 +53,7 @@ export function decodeWords(value: unknown): JsonObject[] | undefined {
   return words;
 }
 
-/** Longer than any recording: more than thirty years. */
+/** Over thirty years: longer than any recording. */
 const DURATION_MAX_SECONDS = 1e9;
 
 export function decodeSeconds(value: unknown): number | undefined {
@@ -61,10 +61,10 @@ export function decodeSeconds(value: unknown): number | undefined {
   return typeof seconds === "number" && seconds >= 0 && seconds <= DURATION_MAX_SECONDS ? seconds : undefined;
 }
 
-/** Tokens of what was heard and of what was written; undefined where they are not all told. */
+/** Undefined unless both counts are reported. */
 export function transcriptionUsage(input: unknown, output: unknown, audio: unknown): Usage | undefined {
   if (typeof input !== "number" || typeof output !== "number") return undefined;
-  const heard = typeof audio === "number" ? audio : 0;
-  if (![input, output, heard].every(isTokenCount)) return IMPLAUSIBLE_TOKENS;
-  return { ...NO_TOKENS, inputTokens: input, outputTokens: output, audioInputTokens: Math.min(heard, input) };
+  const audioTokens = typeof audio === "number" ? audio : 0;
+  if (![input, output, audioTokens].every(isTokenCount)) return IMPLAUSIBLE_TOKENS;
+  return { ...NO_TOKENS, inputTokens: input, outputTokens: output, audioInputTokens: Math.min(audioTokens, input) };
 }

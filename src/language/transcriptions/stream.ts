@@ -10,7 +10,7 @@ import type { TranscriptionWireFormat } from "./wire-format.ts";
 
 const DONE_MARKER = "[DONE]";
 
-/** A transcript that goes out while it is made, in the events that callers know. Its last one waits for the charge. */
+/** Relays a transcript as events while it is produced. The final event waits for the cost. */
 export class TranscriptStream implements ReplyStream {
   readonly upstreamId = null;
   readonly #wireFormat: TranscriptionWireFormat;
@@ -20,17 +20,17 @@ export class TranscriptStream implements ReplyStream {
   #endSeconds = 0;
   #transcript: Transcript | undefined;
 
-  constructor(wire: TranscriptionWireFormat, billedBy: "seconds" | "tokens", file: MeasuredAudio) {
-    this.#wireFormat = wire;
-    this.#billingUnit = billedBy;
-    this.#audio = file;
+  constructor(wireFormat: TranscriptionWireFormat, billingUnit: "seconds" | "tokens", audio: MeasuredAudio) {
+    this.#wireFormat = wireFormat;
+    this.#billingUnit = billingUnit;
+    this.#audio = audio;
   }
 
   get isFinished(): boolean {
     return this.#transcript !== undefined;
   }
 
-  /** Where seconds are billed tokens are not. */
+  /** Seconds-billed transcripts carry no tokens. */
   get usage(): Usage | undefined {
     if (this.#billingUnit === "tokens") return this.#transcript?.usage.tokens;
     return this.#isEstimate ? undefined : NO_TOKENS;
@@ -58,20 +58,23 @@ export class TranscriptStream implements ReplyStream {
     return billableSeconds(this.#transcript.usage.seconds, this.#audio, shown);
   }
 
-  /** Not as it was measured, and nobody has said it. */
+  /** The duration is neither measured nor reported. */
   get #isEstimate(): boolean {
     return !this.isFinished && this.#seconds !== secondsWithoutReport(this.#audio, { endSeconds: 0, tokens: 0 });
   }
 
   read({ data }: { readonly data: string }): StreamPiece {
     if (data === DONE_MARKER) return this.isFinished ? { is: "end", text: "" } : { is: "garbage" };
-    // Who talks on after the last word has nothing to say.
+    // Events after the final one carry nothing.
     if (this.isFinished) return { is: "figures" };
     const event = this.#wireFormat.decodeEvent(tryParseJson(data));
     switch (event.is) {
       case "text":
         this.#weight += weightOf(event.text);
-        return { is: "content", text: sseFrame({ type: "transcript.text.delta", delta: event.text, ...event.said }) };
+        return {
+          is: "content",
+          text: sseFrame({ type: "transcript.text.delta", delta: event.text, ...event.providerFields }),
+        };
       case "segment":
         this.#endSeconds = decodeSeconds(event.event["end"]) ?? this.#endSeconds;
         return { is: "content", text: sseFrame(event.event) };

@@ -4,10 +4,9 @@ import { IMPLAUSIBLE_TOKENS, NO_TOKENS } from "../canon/usage.ts";
 import { billableSeconds, maxSeconds, secondsWithoutReport } from "./duration.ts";
 import { mistralTranscriptions } from "./mistral.ts";
 import { openaiTranscriptions } from "./openai.ts";
-import { renderTranscript } from "./render.ts";
+import { renderSrt, renderTranscript, renderVtt } from "./render.ts";
 import { decodeSegments } from "./reply.ts";
 import { TranscriptStream } from "./stream.ts";
-import { renderSrt, renderVtt } from "./subtitles.ts";
 
 const cue = (start: number, end: number, text: string) => ({ start, end, text, said: {} });
 
@@ -76,9 +75,9 @@ test("STT-01 verbose_json always has a language and a duration", () => {
 });
 
 describe("how long it was", () => {
-  const measured = { bytes: 320_000, seconds: 10, passedBytes: 0 };
-  const byItsClock = { bytes: 20_000, seconds: 10, passedBytes: 20_000 };
-  const unmeasured = { bytes: 5000, seconds: undefined, passedBytes: 5000 };
+  const measured = { bytes: 320_000, seconds: 10, skippedBytes: 0 };
+  const byItsClock = { bytes: 20_000, seconds: 10, skippedBytes: 20_000 };
+  const unmeasured = { bytes: 5000, seconds: undefined, skippedBytes: 5000 };
 
   test.each([
     ["a report that rounds", 10.9, measured, 10.9],
@@ -116,11 +115,11 @@ describe("how long it was", () => {
       [2.2, 191_000],
       [3, 24_000],
     ] as const) {
-      const file = { bytes, seconds, passedBytes: bytes };
+      const file = { bytes, seconds, skippedBytes: bytes };
       for (let reported = 40; reported < 60_000; reported += 7)
         expect(billableSeconds(reported, file, shown), `${reported}`).toBeGreaterThanOrEqual(Math.max(40, seconds));
     }
-    const padded = { bytes: 1_510_000, seconds: 49, passedBytes: 1_510_000 };
+    const padded = { bytes: 1_510_000, seconds: 49, skippedBytes: 1_510_000 };
     expect(billableSeconds(3_100, padded, { endSeconds: 3_100, tokens: 2_250 })).toBeGreaterThan(3_000);
   });
 

@@ -3,30 +3,30 @@ import type { UpstreamProblem } from "../canon/problem.ts";
 import type { TranscriptionCall } from "./call.ts";
 import type { Transcript } from "./reply.ts";
 
-/** A field of a form, in the order in which it is sent. */
+/** A multipart form field, in sending order. */
 export type FormField = readonly [name: string, value: string];
 
-/** What one event of a provider's stream means. */
+/** A decoded event of a provider's stream. */
 export type TranscriptEvent =
-  /** Words, in the caller's words for them; `said` is what an event has beside its text. */
-  | { readonly is: "text"; readonly text: string; readonly said: JsonObject }
-  /** Something with times that callers may want, and that is not the text once more. */
+  /** A text delta in the caller's event format; `providerFields` are the event's other fields. */
+  | { readonly is: "text"; readonly text: string; readonly providerFields: JsonObject }
+  /** A timed segment, which callers may want beside the text deltas. */
   | { readonly is: "segment"; readonly event: JsonObject }
   | { readonly is: "done"; readonly transcript: Transcript }
   | { readonly is: "problem"; readonly problem: UpstreamProblem }
   | { readonly is: "nothing" }
   | { readonly is: "garbage" };
 
-/** One wire format for transcripts. */
+/** A provider's wire format for transcriptions. */
 export type TranscriptionWireFormat = {
   readonly path: string;
-  /** A parameter that cannot be sent together with a wish for times. */
+  /** Parameters that cannot be combined with timestamps. */
   readonly incompatibleWithTimestamps: readonly string[];
-  /** Whether an answer with times says how long the audio was, also of who does not say it else. */
+  /** A reply with timestamps states the duration even if other replies do not. */
   readonly timestampsImplyDuration: boolean;
-  /** Everything but the file. Timed: with the times of segments, and what is said beside them. */
-  encode(ask: TranscriptionCall, upstreamModel: string, answer: "plain" | "timed"): FormField[];
-  /** Undefined when it is no transcript. */
+  /** All form fields except the file. `timed` requests segment timestamps. */
+  encode(call: TranscriptionCall, upstreamModel: string, replyKind: "plain" | "timed"): FormField[];
+  /** Undefined when the body is not a transcript. */
   decode(body: unknown): Transcript | undefined;
   decodeEvent(data: unknown): TranscriptEvent;
   decodeProblem(body: unknown, status: number | null): UpstreamProblem;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { renderVector } from "./vector.ts";
+import { renderVector } from "./render.ts";
 
 const as = { encoding: "base64", scale: "as_given" } as const;
 const plain = { encoding: "float", scale: "as_given" } as const;
