@@ -2,7 +2,7 @@ import { Fault } from "../../src/contract/faults.ts";
 import { ChatRequest } from "../../src/contract/schemas/chat.ts";
 import { encodeEventMessage } from "../../src/kit/aws-event-stream.ts";
 import type { ReplyEvent } from "../../src/language/canon/reply-events.ts";
-import { decodeCall } from "../../src/language/dialects/chat/client/request.ts";
+import { decodeRequest } from "../../src/language/dialects/chat/client/request.ts";
 import { ConverseFrames } from "../../src/language/dialects/converse/upstream/frames.ts";
 import { encodeRequest } from "../../src/language/dialects/converse/upstream/request.ts";
 import { ConverseReader } from "../../src/language/dialects/converse/upstream/stream.ts";
@@ -26,7 +26,7 @@ export const user = (content: unknown): Message => ({ role: "user", content });
 export const HELLO = [user("hello")];
 
 export const callOf = (more: Record<string, unknown>) =>
-  decodeCall(ChatRequest.parse({ model: "m", messages: HELLO, ...more }));
+  decodeRequest(ChatRequest.parse({ model: "m", messages: HELLO, ...more }));
 // biome-ignore lint/suspicious/noExplicitAny: bodies are asserted field by field
 export const bodyOf = (more: Record<string, unknown>, facts = FACTS): any =>
   JSON.parse(encodeRequest(callOf(more), facts));

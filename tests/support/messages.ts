@@ -2,7 +2,7 @@ import { Fault } from "../../src/contract/faults.ts";
 import { ChatRequest } from "../../src/contract/schemas/chat.ts";
 import type { JsonObject } from "../../src/kit/json.ts";
 import type { Call } from "../../src/language/canon/call.ts";
-import { decodeCall } from "../../src/language/dialects/chat/client/request.ts";
+import { decodeRequest } from "../../src/language/dialects/chat/client/request.ts";
 import { messagesUpstream } from "../../src/language/dialects/messages/upstream/dialect.ts";
 import type { ModelFacts } from "../../src/language/dialects/upstream-dialect.ts";
 import type { Json } from "./gateway.ts";
@@ -29,7 +29,7 @@ export const PNG = "iVBORw0KGgoAAAANSUhEUg==";
 
 /** A chat request as the gateway understands it. */
 export function callOf(request: object): Call {
-  return decodeCall(ChatRequest.parse({ model: "m", messages: [HELLO], ...request }));
+  return decodeRequest(ChatRequest.parse({ model: "m", messages: [HELLO], ...request }));
 }
 
 /** What the provider would receive for it. */

@@ -1,6 +1,6 @@
 import { ChatRequest } from "../../contract/schemas/chat.ts";
 import { toCallerParameterName } from "../../language/dialects/caller-parameter-names.ts";
-import { decodeCall } from "../../language/dialects/chat/client/request.ts";
+import { decodeRequest } from "../../language/dialects/chat/client/request.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { type Handler, streamed } from "../exchange.ts";
 import { ChatErrand } from "../pipeline/chat-request.ts";
@@ -20,7 +20,7 @@ export function chatHandlers(gateway: Gateway): Record<string, Handler> {
 export function decodeChat(bytes: Buffer): DecodedChat {
   const body = parseJson(bytes);
   const request = isPlainChat(body.value) ? body.value : decodeWith(ChatRequest, withExactSchemas(body, "chat"));
-  const call = decodeCall(request);
+  const call = decodeRequest(request);
   return {
     errand: new ChatErrand({ dialect: "chat", call, request, body }),
     inCallersWords: (problem) => toCallerParameterName(problem, call),

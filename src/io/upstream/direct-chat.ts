@@ -3,7 +3,7 @@ import { patchMembers } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { effortFor } from "../../language/canon/effort.ts";
 import { chatClient } from "../../language/dialects/chat/client/dialect.ts";
-import { decodeReply } from "../../language/dialects/chat/direct/reply.ts";
+import { decodeDirectReply } from "../../language/dialects/chat/direct/reply.ts";
 import {
   type DirectChatFacts,
   historyPatches,
@@ -33,7 +33,7 @@ export function directChat({ request, call, body }: InboundChat, { endpoint, mod
       if (history !== undefined) patches.push(...history.patches);
       return patchMembers(body, patches);
     },
-    decodeWhole: (answer) => decodeReply(answer, head.id),
+    decodeWhole: (answer) => decodeDirectReply(answer, head.id),
     openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
     openStream: () => new DirectChatStream(head.id, call.includeUsage),
     decodeProblem,

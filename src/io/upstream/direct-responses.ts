@@ -6,7 +6,7 @@ import { nearestEffort } from "../../language/canon/effort.ts";
 import { decodeDirectReply, type ResponseOwnership } from "../../language/dialects/responses/direct/reply.ts";
 import { type DirectResponsesFacts, requestPatches } from "../../language/dialects/responses/direct/request.ts";
 import { DirectResponsesStream } from "../../language/dialects/responses/direct/stream.ts";
-import { decodeRefusal } from "../../language/dialects/responses/upstream/errors.ts";
+import { decodeResponsesProblem } from "../../language/dialects/responses/upstream/errors.ts";
 import type { InboundResponses, Lane, Target } from "./lane.ts";
 import { sealsThoughts } from "./through-responses.ts";
 
@@ -32,7 +32,7 @@ export function directResponses(
     decodeWhole: (bytes) => decodeDirectReply(bytes, ownership),
     openFrames: (frameMaxChars) => new SseReader(frameMaxChars),
     openStream: () => new DirectResponsesStream(ownership),
-    decodeProblem: decodeRefusal,
+    decodeProblem: decodeResponsesProblem,
   };
 }
 

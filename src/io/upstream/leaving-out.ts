@@ -3,8 +3,8 @@ import type { Call } from "../../language/canon/call.ts";
 import { isParameter } from "../../language/canon/parameters.ts";
 import type { Part } from "../../language/canon/parts.ts";
 import { ONE_SAMPLING, withOneSampling } from "../../language/canon/sampling.ts";
+import { withoutUnsupportedEffort } from "../../language/dialects/optional-effort.ts";
 import type { ModelFacts, UpstreamDialect } from "../../language/dialects/upstream-dialect.ts";
-import { withoutUnsupportedEffort } from "../../language/dialects/wishes.ts";
 import { NOTHING_DROPPED } from "./lane.ts";
 
 /** A call as one endpoint is told it, and the fields it is not told: the log names them. */

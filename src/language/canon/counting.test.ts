@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { ChatRequest } from "../../contract/schemas/chat.ts";
-import { decodeCall } from "../dialects/chat/client/request.ts";
+import { decodeRequest } from "../dialects/chat/client/request.ts";
 import { countableInput } from "./counting.ts";
 import { TOKENS_PER_MEDIA, TOKENS_PER_TURN } from "./estimate.ts";
 import type { ImagePart, Part } from "./parts.ts";
 
-const callOf = (more: object) => decodeCall(ChatRequest.parse({ model: "a/b", ...more }));
+const callOf = (more: object) => decodeRequest(ChatRequest.parse({ model: "a/b", ...more }));
 
 test("MSG-03 all words of a call are counted: turns, thoughts, calls and their results, tools, the schema of the answer", () => {
   const schema = { type: "object" };

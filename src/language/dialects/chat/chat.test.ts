@@ -6,8 +6,8 @@ import { weightOf } from "../../canon/estimate.ts";
 import { isParameter } from "../../canon/parameters.ts";
 import { ROUTING_HINT_FIELDS } from "../../canon/routing-hints.ts";
 import { IMPLAUSIBLE_TOKENS, type Usage } from "../../canon/usage.ts";
-import { decodeCall } from "./client/request.ts";
-import { decodeReply } from "./direct/reply.ts";
+import { decodeRequest } from "./client/request.ts";
+import { decodeDirectReply } from "./direct/reply.ts";
 import { requestPatches } from "./direct/request.ts";
 import { DirectChatStream } from "./direct/stream.ts";
 import { ALIASES, CALL_FIELDS } from "./fields.ts";
@@ -22,7 +22,7 @@ function sentUpstream(text: string): { text: string; value: Record<string, unkno
   const request = ChatRequest.parse(body.value);
   const out = patchMembers(
     body,
-    requestPatches(request, decodeCall(request), { upstreamModel: "up/model", outputLimit: null, quirks: [] }),
+    requestPatches(request, decodeRequest(request), { upstreamModel: "up/model", outputLimit: null, quirks: [] }),
   );
   return { text: out, value: JSON.parse(out) };
 }
@@ -79,12 +79,12 @@ test("allowed tools become the dialect's tool choice", () => {
 });
 
 test("an explicit null is the same as absent", () => {
-  const call = decodeCall(ChatRequest.parse({ ...MINIMAL, temperature: null, tools: null, top_k: null }));
+  const call = decodeRequest(ChatRequest.parse({ ...MINIMAL, temperature: null, tools: null, top_k: null }));
   expect(call.parameters).toEqual([]);
 });
 
 test("every kind of turn and part is decoded in its order", () => {
-  const call = decodeCall(
+  const call = decodeRequest(
     ChatRequest.parse({
       model: "m",
       messages: [
@@ -361,7 +361,7 @@ test("errors inside a stream and garbage are told apart", () => {
 test("a whole answer keeps its bytes but for id and usage", () => {
   const wire =
     '{\n "id": "up-1", "object":"chat.completion", "choices":[{"index":0,"message":{"role":"assistant","content":"h\\u00ef"},"finish_reason":"stop"}], "usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}, "x":1.50 }';
-  const answer = decodeReply(Buffer.from(wire), "chatcmpl-ours");
+  const answer = decodeDirectReply(Buffer.from(wire), "chatcmpl-ours");
   const text = answer?.render(USAGE, { cost: 0.25, currency: "EUR" }) ?? "";
   expect(
     text.startsWith(
@@ -376,7 +376,7 @@ test("a whole answer keeps its bytes but for id and usage", () => {
 test.each(["", "<html>", "[]", "{}", '{"choices":[]}', '{"choices":[1]}', '{"error":{}}', '{"choices":{}}'])(
   "not an answer: %s",
   (text) => {
-    expect(decodeReply(Buffer.from(text), "ours")).toBeUndefined();
+    expect(decodeDirectReply(Buffer.from(text), "ours")).toBeUndefined();
   },
 );
 

@@ -13,7 +13,7 @@ import type { Quirk } from "../../canon/quirks.ts";
 import type { ReplyEvent } from "../../canon/reply-events.ts";
 import type { Usage } from "../../canon/usage.ts";
 import { chatClient } from "./client/dialect.ts";
-import { decodeReply as directReply } from "./direct/reply.ts";
+import { decodeDirectReply as directReply } from "./direct/reply.ts";
 import { DirectChatStream } from "./direct/stream.ts";
 import { chatUpstream } from "./upstream/dialect.ts";
 

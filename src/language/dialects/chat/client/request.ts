@@ -10,7 +10,7 @@ import { decodeReasoning } from "./reasoning.ts";
 import { cacheMark, decodeTurn } from "./turns.ts";
 
 /** The canonical call behind a chat-completions request. */
-export function decodeCall(request: ChatRequest): Call {
+export function decodeRequest(request: ChatRequest): Call {
   const { max_tokens, max_completion_tokens } = request;
   if (max_tokens && max_completion_tokens && max_tokens !== max_completion_tokens) {
     throw fault("invalid_value", {

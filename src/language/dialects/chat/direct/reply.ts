@@ -6,7 +6,7 @@ import { isAborted, ReplyNormalizer } from "../upstream/normalize.ts";
 import { decodeUsage } from "../upstream/usage.ts";
 
 /** The provider's bytes with our id, the cost beside its usage and what is not of the dialect put right; undefined when they are not an answer of this dialect. */
-export function decodeReply(bytes: Buffer, ownId: string): WholeReply | undefined {
+export function decodeDirectReply(bytes: Buffer, ownId: string): WholeReply | undefined {
   const body = parseJsonObject(bytes);
   if ("problem" in body) return undefined;
   const { choices } = body.value;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ChatRequest } from "../../../../contract/schemas/chat.ts";
 import { parseJsonText, patchMembers } from "../../../../kit/json.ts";
-import { decodeCall } from "../client/request.ts";
+import { decodeRequest } from "../client/request.ts";
 import { type OutputLimit, requestPatches } from "./request.ts";
 
 const BARE = { model: "m", messages: [{ role: "user", content: "hi" }] };
@@ -11,7 +11,10 @@ function sent(more: Record<string, unknown>, outputLimit: OutputLimit | null = n
   if ("problem" in body) throw new Error(body.problem);
   const request = ChatRequest.parse(body.value);
   const { model, messages, ...rest } = JSON.parse(
-    patchMembers(body, requestPatches(request, decodeCall(request), { upstreamModel: "up", outputLimit, quirks: [] })),
+    patchMembers(
+      body,
+      requestPatches(request, decodeRequest(request), { upstreamModel: "up", outputLimit, quirks: [] }),
+    ),
   );
   expect([model, messages]).toEqual(["up", BARE.messages]);
   return rest;
@@ -50,5 +53,5 @@ test("PARAM-01 max_tokens is sent under the name that the server takes, and as t
 
 test("PARAM-01 max_tokens with two names that disagree is refused with both", () => {
   const request = ChatRequest.parse({ ...BARE, max_tokens: 5, max_completion_tokens: 6 });
-  expect(() => decodeCall(request)).toThrow(/max_tokens.*max_completion_tokens.*5 and 6/);
+  expect(() => decodeRequest(request)).toThrow(/max_tokens.*max_completion_tokens.*5 and 6/);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { decodeReply } from "../direct/reply.ts";
+import { decodeDirectReply } from "../direct/reply.ts";
 import { DirectChatStream } from "../direct/stream.ts";
 
 const USAGE = {
@@ -31,7 +31,7 @@ function told(...deltas: object[]): unknown[] {
 
 function answered(message: object, finish_reason = "stop") {
   const body = { id: "up", choices: [{ index: 0, message, finish_reason }], usage: null };
-  const answer = decodeReply(Buffer.from(JSON.stringify(body)), "ours");
+  const answer = decodeDirectReply(Buffer.from(JSON.stringify(body)), "ours");
   return answer === undefined ? undefined : JSON.parse(answer.render(USAGE, undefined)).choices[0];
 }
 

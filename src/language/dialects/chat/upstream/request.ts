@@ -2,7 +2,7 @@ import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../../canon/call.ts";
 import { effortFor } from "../../../canon/effort.ts";
 import type { Parameter } from "../../../canon/parameters.ts";
-import { argumentsSchema, encodeTools } from "../../call-arguments.ts";
+import { argumentsSchema, encodeTools } from "../../tool-encoding.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 import { encodeTurns } from "./turns.ts";
 

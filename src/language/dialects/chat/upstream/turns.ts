@@ -2,7 +2,7 @@ import { fault } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { ConversationTurn, Part, ToolCallPart, ToolResultPart } from "../../../canon/parts.ts";
 import type { Quirk } from "../../../canon/quirks.ts";
-import { resultText } from "../../call-arguments.ts";
+import { resultText } from "../../tool-encoding.ts";
 import { mediaPart } from "./media.ts";
 import { prefillOf, STRICT_TURNS } from "./prefill.ts";
 import { ToolIds } from "./tool-ids.ts";

@@ -2,7 +2,7 @@ import { fault } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import { sha256Hex } from "../../../../kit/secret.ts";
 import type { CacheBreakpoint, ConversationTurn, Part, ToolCallPart, ToolResultPart } from "../../../canon/parts.ts";
-import { decodeCallArguments } from "../../call-arguments.ts";
+import { decodeCallArguments } from "../../tool-encoding.ts";
 import { audioBlock, DocumentEncoder, imageBlock } from "./media.ts";
 
 export type EncodedConversation = {

@@ -3,7 +3,7 @@ import { Fault } from "../../../../contract/faults.ts";
 import { ChatRequest } from "../../../../contract/schemas/chat.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { Part } from "../../../canon/parts.ts";
-import { decodeCall } from "../../chat/client/request.ts";
+import { decodeRequest } from "../../chat/client/request.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 import { geminiUpstream } from "./dialect.ts";
 
@@ -24,7 +24,7 @@ const STAND_IN = "skip_thought_signature_validator";
 type Json = any;
 
 function callOf(request: object): Call {
-  return decodeCall(ChatRequest.parse({ model: "google/m", messages: [HELLO], ...request }));
+  return decodeRequest(ChatRequest.parse({ model: "google/m", messages: [HELLO], ...request }));
 }
 
 function sent(request: object, facts = NEW): Json {

@@ -3,8 +3,8 @@ import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { ConversationTurn, MediaSource, Part, ToolCallPart, ToolResultPart } from "../../../canon/parts.ts";
-import { decodeCallArguments, resultText } from "../../call-arguments.ts";
 import { sniffMediaType } from "../../media.ts";
+import { decodeCallArguments, resultText } from "../../tool-encoding.ts";
 
 type WireContent = { readonly role: "user" | "model"; readonly parts: JsonObject[] };
 

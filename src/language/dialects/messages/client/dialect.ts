@@ -1,6 +1,6 @@
 import type { ClientDialect } from "../../client-dialect.ts";
 import { BlockQueue } from "./content-blocks.ts";
-import { foldSteps, messageOf, stopFields } from "./reply.ts";
+import { encodeMessage, foldSteps, stopFields } from "./reply.ts";
 import { MessageWriter } from "./stream.ts";
 import { wholeUsage } from "./usage.ts";
 
@@ -13,6 +13,6 @@ export const messagesClient: ClientDialect = {
     const steps = [...events.flatMap((event) => blocks.add(event)), ...blocks.finish()];
     const finish = events.findLast((event) => event.is === "finish");
     const usage = wholeUsage(counted, shown);
-    return JSON.stringify(messageOf(head, foldSteps(steps), stopFields(finish, blocks), usage));
+    return JSON.stringify(encodeMessage(head, foldSteps(steps), stopFields(finish, blocks), usage));
   },
 };

@@ -4,7 +4,7 @@ import type { FinishReason } from "../../../canon/reply-events.ts";
 import type { FinishEvent, ReplyHead } from "../../client-dialect.ts";
 import { BlockQueue, type BlockStep } from "./content-blocks.ts";
 
-export function messageOf(
+export function encodeMessage(
   head: ReplyHead,
   content: readonly JsonObject[],
   stop: JsonObject,

@@ -5,7 +5,7 @@ import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
 import type { ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
 import { BlockQueue, type BlockStep } from "./content-blocks.ts";
-import { messageOf, stopFields } from "./reply.ts";
+import { encodeMessage, stopFields } from "./reply.ts";
 import { finalUsage, firstUsage, wholeUsage } from "./usage.ts";
 
 /** Canonical events as a stream of this dialect. */
@@ -51,7 +51,10 @@ export class MessageWriter implements ReplyWriter {
     const isShown = told !== undefined && told !== IMPLAUSIBLE_TOKENS && hasUncachedInput(told);
     const usage = isShown ? { ...told, ...FIRST_TOKEN } : estimate;
     const unsaid = { stop_reason: null, stop_sequence: null, stop_details: null };
-    return frame({ type: "message_start", message: messageOf(this.#head, [], unsaid, wholeUsage(usage, undefined)) });
+    return frame({
+      type: "message_start",
+      message: encodeMessage(this.#head, [], unsaid, wholeUsage(usage, undefined)),
+    });
   }
 }
 

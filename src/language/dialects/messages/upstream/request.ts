@@ -2,7 +2,7 @@ import { fault } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../../canon/call.ts";
 import type { ConversationTurn } from "../../../canon/parts.ts";
-import { NO_ARGUMENTS, rejectForcedChoice } from "../../call-arguments.ts";
+import { NO_ARGUMENTS, rejectForcedChoice } from "../../tool-encoding.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 import { planReasoning } from "./reasoning.ts";
 import { strictSchema } from "./schema.ts";

@@ -10,8 +10,8 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../../../canon/parts.ts";
-import { decodeCallArguments } from "../../call-arguments.ts";
 import { sniffMediaType, unsupportedMedia } from "../../media.ts";
+import { decodeCallArguments } from "../../tool-encoding.ts";
 import { encodeToolId } from "../tool-ids.ts";
 import { isOwnReasoning } from "./reasoning.ts";
 

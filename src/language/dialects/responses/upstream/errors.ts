@@ -35,6 +35,6 @@ export function decodeStreamProblem(event: unknown): UpstreamProblem {
 }
 
 /** An error that came as an answer: with its status, or as a response that failed although the status was good. */
-export function decodeRefusal(body: unknown, status: number | null): UpstreamProblem {
+export function decodeResponsesProblem(body: unknown, status: number | null): UpstreamProblem {
   return status === null ? decodeStreamProblem(body) : decodeProblem(body, status);
 }

@@ -4,8 +4,8 @@ import type { Call, ResponseFormat, ToolChoice, ToolDefinition } from "../../../
 import { effortFor } from "../../../canon/effort.ts";
 import type { Parameter } from "../../../canon/parameters.ts";
 import { isDefaultSampling } from "../../../canon/sampling.ts";
-import { argumentsSchema, encodeTools } from "../../call-arguments.ts";
 import { validateLabels } from "../../labels.ts";
+import { argumentsSchema, encodeTools } from "../../tool-encoding.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 import { FIELDS } from "../fields.ts";
 import { encodeTurns } from "./turns.ts";

@@ -9,9 +9,9 @@ import type {
   ReasoningDetail,
   ToolResultPart,
 } from "../../../canon/parts.ts";
-import { resultText } from "../../call-arguments.ts";
 import { ToolIds } from "../../chat/upstream/tool-ids.ts";
 import { dataUrl, encodeFile } from "../../media.ts";
+import { resultText } from "../../tool-encoding.ts";
 import type { ModelFacts } from "../../upstream-dialect.ts";
 import { dataForProvider } from "../reasoning-signatures.ts";
 
