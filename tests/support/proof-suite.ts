@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Proof } from "../../src/domain/catalogue/proofs.ts";
+import type { SurfaceProof } from "../../src/domain/catalogue/proofs.ts";
 import type { Store } from "../../src/io/store/sql/store.ts";
 
-export function proofOf(id: string, atMs: number, more: Partial<Proof> = {}): Proof {
+export function proofOf(id: string, atMs: number, more: Partial<SurfaceProof> = {}): SurfaceProof {
   return {
     id,
     endpoint: "acme:fr:lab/judge",

@@ -1,5 +1,5 @@
 import type { Endpoint, Model, Price } from "../../domain/catalogue/catalogue.ts";
-import type { Proof, ProvenSurface } from "../../domain/catalogue/proofs.ts";
+import type { ProvenSurface, SurfaceProof } from "../../domain/catalogue/proofs.ts";
 import type { Asked } from "../../io/upstream/ask-lane.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
 
@@ -14,7 +14,7 @@ export type ProbeTarget = {
 
 /** What came of asking. */
 export type ProbeFinding = Pick<
-  Proof,
+  SurfaceProof,
   "result" | "reason" | "inputTokens" | "outputTokens" | "audioMs" | "withoutImages"
 >;
 

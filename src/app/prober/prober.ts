@@ -3,12 +3,12 @@ import type { CatalogueSnapshot, Endpoint, ProviderConnections } from "../../dom
 import {
   isFailureDemo,
   isInFuture,
-  type Proof,
   type ProofRegistry,
   type ProofStatus,
   type ProofStore,
   type ProvenSurface,
   proofSubject,
+  type SurfaceProof,
 } from "../../domain/catalogue/proofs.ts";
 import { type AskingParts, askLane } from "../../io/upstream/ask-lane.ts";
 import { exponentialBackoffMs } from "../../kit/backoff.ts";
@@ -34,7 +34,7 @@ export type ProberDeps = AskingParts & {
   readonly keepMs: number;
   /** Whether this instance is the one that asks; the others read what it found. */
   readonly isLeader: () => boolean;
-  readonly onProof: (proof: Proof, candidate: ProbeTarget) => void;
+  readonly onProof: (proof: SurfaceProof, candidate: ProbeTarget) => void;
   readonly warn: Log["warn"];
 };
 
@@ -65,7 +65,7 @@ const LATE_MS = 10 * MINUTE_MS;
 /** Asks endpoints whether they do what the catalogue says: at the start, now and again, and when told to. */
 export class Prober {
   readonly #deps: ProberDeps;
-  readonly #running = new Map<string, Promise<Proof | undefined>>();
+  readonly #running = new Map<string, Promise<SurfaceProof | undefined>>();
   readonly #shutdown = new AbortController();
   /** Proofs from then on may not have been read yet; of these, those that were. */
   #readUntilMs = 0;
@@ -131,8 +131,8 @@ export class Prober {
   }
 
   /** Asks all of them, a few at a time; each answer is kept as it comes. */
-  async prove(candidates: readonly ProbeTarget[], cause: Proof["cause"]): Promise<readonly Proof[]> {
-    const made: Proof[] = [];
+  async prove(candidates: readonly ProbeTarget[], cause: SurfaceProof["cause"]): Promise<readonly SurfaceProof[]> {
+    const made: SurfaceProof[] = [];
     const waiting = [...candidates];
     const work = async () => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
@@ -197,7 +197,7 @@ export class Prober {
     return last.atMs + Math.ceil(waitMs * (1 - SPREAD * jitterOf(last.id)));
   }
 
-  #proveOnce(candidate: ProbeTarget, cause: Proof["cause"]): Promise<Proof | undefined> {
+  #proveOnce(candidate: ProbeTarget, cause: SurfaceProof["cause"]): Promise<SurfaceProof | undefined> {
     const key = `${candidate.surface} ${candidate.endpoint.id}`;
     // Who asks for one that is being made gets that one.
     const running = this.#running.get(key) ?? this.#runProbe(candidate, cause).finally(() => this.#running.delete(key));
@@ -205,7 +205,7 @@ export class Prober {
     return running;
   }
 
-  async #runProbe(candidate: ProbeTarget, cause: Proof["cause"]): Promise<Proof | undefined> {
+  async #runProbe(candidate: ProbeTarget, cause: SurfaceProof["cause"]): Promise<SurfaceProof | undefined> {
     const { clock, ids, connections, proofs, store, onProof, warn } = this.#deps;
     const { endpoint, surface, baseUrl } = candidate;
     const { signal } = this.#shutdown;
@@ -219,7 +219,7 @@ export class Prober {
     });
     // What was given up because the gateway stops says nothing about anybody.
     if (signal.aborted) return undefined;
-    const proof: Proof = {
+    const proof: SurfaceProof = {
       id: ids.next("prf_"),
       endpoint: endpoint.id,
       surface,

@@ -27,7 +27,7 @@ export function decisionsHandlers(gateway: Gateway): Record<string, Handler> {
   return { createDecision: surface(specified), createOpenaiDecision: surface(openai) };
 }
 
-type Asked = { readonly ask: DecisionCall; readonly client: DecisionRenderer };
+type Asked = { readonly call: DecisionCall; readonly renderer: DecisionRenderer };
 
 function specified(body: ParsedBody, { currency }: Workspace): Asked {
   requireSizes(body.value);
@@ -37,8 +37,8 @@ function specified(body: ParsedBody, { currency }: Workspace): Asked {
   // An object of any shape has nothing to be checked; it is told with the digits that its numbers have.
   const state = isJsonObject(value["state"]) ? losslessMember(body, "state") : undefined;
   const request = decodeWith(DecisionRequest, isJsonObject(state) ? { ...value, state: {} } : value);
-  const ask = decodeRequest(isJsonObject(state) ? { ...request, state } : request);
-  return { ask, client: decisionRenderer(currency) };
+  const call = decodeRequest(isJsonObject(state) ? { ...request, state } : request);
+  return { call, renderer: decisionRenderer(currency) };
 }
 
 function openai(body: ParsedBody): Asked {
@@ -108,13 +108,13 @@ function requireKnownFields(questions: unknown): void {
 
 const notKnown = (name: string) => unknownField(name.slice(0, 200));
 
-function decoded({ snapshot }: Gateway, { ask, client }: Asked): Decoded {
+function decoded({ snapshot }: Gateway, { call, renderer }: Asked): Decoded {
   const unserved = () =>
     noInterface(snapshot(), {
-      modelId: ask.model,
+      modelId: call.model,
       has: ({ decisionsInterface }) => decisionsInterface !== null,
       code: "decisions_not_supported",
       what: "decisions",
     });
-  return { errand: new DecisionsErrand(ask, client, unserved) };
+  return { errand: new DecisionsErrand(call, renderer, unserved) };
 }

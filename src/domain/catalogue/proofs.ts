@@ -14,7 +14,7 @@ export const PROOF_RESULTS = ["proven", "failed"] as const;
 export const PROOF_CAUSES = ["start", "schedule", "operator"] as const;
 
 /** One time that an endpoint was asked, and what came of it. Nothing of the answer itself is kept. */
-export type Proof = {
+export type SurfaceProof = {
   readonly id: string;
   readonly endpoint: string;
   readonly surface: ProvenSurface;
@@ -38,20 +38,20 @@ export type Proof = {
 export type ProofFilter = {
   readonly endpoint?: string | undefined;
   readonly surface?: ProvenSurface | undefined;
-  readonly result?: Proof["result"] | undefined;
+  readonly result?: SurfaceProof["result"] | undefined;
 };
 
 /** Proofs as they were made. They are never changed, and leave when they are too old. */
 export type ProofStore = {
-  append(proofs: readonly Proof[]): Promise<void>;
+  append(proofs: readonly SurfaceProof[]): Promise<void>;
   /** Newest first. */
   history(
     filter: ProofFilter,
     limit: number,
     cursor: string | null,
-  ): Promise<{ readonly rows: readonly Proof[]; readonly next: string | null }>;
+  ): Promise<{ readonly rows: readonly SurfaceProof[]; readonly next: string | null }>;
   /** Everything from a time on, oldest first: what the standing of endpoints is worked out from. */
-  since(atMs: number): Promise<readonly Proof[]>;
+  since(atMs: number): Promise<readonly SurfaceProof[]>;
   /** Removes what is older. */
   sweep(beforeMs: number): Promise<void>;
 };
@@ -83,7 +83,7 @@ export type ProofStatus = ProofStreak & {
   readonly subject: string;
   /** The same of its pictures; only of interest where it takes some. */
   readonly images: ProofStreak;
-  readonly last: Proof;
+  readonly last: SurfaceProof;
 };
 
 /** What planning asks. The number changes whenever an answer may have. */
@@ -172,7 +172,7 @@ export class ProofRegistry implements ProofLookup {
   }
 
   /** In the order in which they were made. */
-  record(proofs: readonly Proof[]): void {
+  record(proofs: readonly SurfaceProof[]): void {
     for (const proof of proofs) {
       const key = `${proof.surface} ${proof.endpoint}`;
       const before = this.#statuses.get(key);
@@ -201,7 +201,7 @@ export class ProofRegistry implements ProofLookup {
   }
 }
 
-function nextStatus(before: ProofStatus | undefined, proof: Proof): ProofStatus {
+function nextStatus(before: ProofStatus | undefined, proof: SurfaceProof): ProofStatus {
   const { subject } = proof;
   const same = before?.subject === subject ? before : undefined;
   const images = same?.images ?? NO_STREAK;

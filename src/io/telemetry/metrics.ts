@@ -1,7 +1,7 @@
 import { Gauge, Registry } from "@prometheus-io/client";
 import { CHANNELS, type Channel } from "../../domain/alerts/alert-store.ts";
 import { isNodeProvider } from "../../domain/catalogue/node-catalogue.ts";
-import type { Proof } from "../../domain/catalogue/proofs.ts";
+import type { SurfaceProof } from "../../domain/catalogue/proofs.ts";
 import { LOG_TARGETS, type LogTarget } from "../../domain/record/log-outbox.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import { memoize } from "../../kit/memoize.ts";
@@ -312,7 +312,7 @@ export class Metrics {
     this.#alerts.add(alertLabels(channel, result), 1);
   }
 
-  recordProof({ surface, result, inputTokens, outputTokens }: Proof, provider: string): void {
+  recordProof({ surface, result, inputTokens, outputTokens }: SurfaceProof, provider: string): void {
     const labels = `provider="${provider}"`;
     this.#proofs.add(`surface="${surface}",${labels},result="${result}"`, 1);
     if (inputTokens !== null) this.#proofTokens.add(`${labels},kind="input"`, inputTokens);

@@ -26,7 +26,7 @@ export type ArrivedFile = {
   readonly bytes: number;
   readonly seconds: number | undefined;
   /** Those in which there may be more audio than was measured. */
-  readonly passedBytes: number;
+  readonly skippedBytes: number;
   readonly sha256: Buffer;
   read(): AsyncIterable<Buffer>;
 };

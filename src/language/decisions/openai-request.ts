@@ -25,7 +25,10 @@ export type OpenaiCallerQuestion = {
 };
 
 /** Decodes a request in OpenAI's format, with the renderer for its response. */
-export function decodeOpenaiRequest(request: OpenaiDecisionRequest): { ask: DecisionCall; client: DecisionRenderer } {
+export function decodeOpenaiRequest(request: OpenaiDecisionRequest): {
+  call: DecisionCall;
+  renderer: DecisionRenderer;
+} {
   const { model, input, questions } = request;
   const names = questions.map(({ name }) => name ?? null);
   requireUniqueNames(names);
@@ -44,7 +47,7 @@ export function decodeOpenaiRequest(request: OpenaiDecisionRequest): { ask: Deci
   if (images.length > IMAGES_MAX) throw invalidValue("input", `it may have ${IMAGES_MAX} images at most`);
   if (typeof state === "string" && state.trim() === "" && images.length === 0) throw emptyFault("input");
   return {
-    ask: {
+    call: {
       model,
       state,
       questions: callerQuestions.map(({ question }) => question),
@@ -52,7 +55,7 @@ export function decodeOpenaiRequest(request: OpenaiDecisionRequest): { ask: Deci
       inputField: "input",
       ...ignoredFieldsOf(request),
     },
-    client: openaiRenderer(callerQuestions),
+    renderer: openaiRenderer(callerQuestions),
   };
 }
 

@@ -1,7 +1,7 @@
 import { fault, invalidValue } from "../../../contract/faults.ts";
 import { ProbeQuery, ProbeRun } from "../../../contract/schemas/manage-proofs.ts";
 import type { CatalogueSnapshot } from "../../../domain/catalogue/catalogue.ts";
-import type { Proof } from "../../../domain/catalogue/proofs.ts";
+import type { SurfaceProof } from "../../../domain/catalogue/proofs.ts";
 import { type Handler, whole } from "../../exchange.ts";
 import { short } from "../../printable.ts";
 import type { EndpointProof } from "../../prober/prober.ts";
@@ -9,8 +9,8 @@ import { readOptionalBody, readQuery } from "../../request-input.ts";
 import { commitWithAudit, type ManageContext } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
-export function proofHandlers(room: ManageContext): Record<string, Handler> {
-  const { prober } = room;
+export function proofHandlers(context: ManageContext): Record<string, Handler> {
+  const { prober } = context;
   return {
     manageListProofs: whole(async () => ({
       status: 200,
@@ -19,22 +19,22 @@ export function proofHandlers(room: ManageContext): Record<string, Handler> {
     manageListProbes: whole(async (exchange) => {
       const { limit, cursor, ...filter } = readQuery(exchange, ProbeQuery);
       const { rows, next } = await prober.history(filter, limit, cursor ?? null);
-      return { status: 200, json: { data: rows.map((row) => proofView(row, room.snapshot())), next } };
+      return { status: 200, json: { data: rows.map((row) => proofView(row, context.snapshot())), next } };
     }),
-    manageRunProbes: whole(async (exchange) => {
+    manageRunProbes: mutation(context, async (exchange, scope) => {
       const { endpoint, surface } = await readOptionalBody(exchange, ProbeRun);
       const asked = prober
         .all()
         .filter((one) => (endpoint ?? one.endpoint.id) === one.endpoint.id && (surface ?? one.surface) === one.surface);
-      if (endpoint !== undefined && asked.length === 0) throw notProbeable(room.snapshot(), endpoint, surface);
+      if (endpoint !== undefined && asked.length === 0) throw notProbeable(scope.snapshot(), endpoint, surface);
       const proofs = await prober.prove(asked, "operator");
       const failed = proofs.filter(({ result }) => result === "failed").length;
       const detail = { surface: surface ?? null, proven: proofs.length - failed, failed };
-      await commitWithAudit(room, async () => ({
+      await commitWithAudit(scope, async () => ({
         answer: null,
         audit: { action: "probes.run", workspaceId: null, target: endpoint ?? null, detail },
       }));
-      return { status: 200, json: { ok: failed === 0, data: proofs.map((one) => proofView(one, room.snapshot())) } };
+      return { status: 200, json: { ok: failed === 0, data: proofs.map((one) => proofView(one, scope.snapshot())) } };
     }),
   };
 }
@@ -50,7 +50,7 @@ function notProbeable(snapshot: CatalogueSnapshot, id: string, surface: string |
   );
 }
 
-function proofView(proof: Proof, { endpoints }: CatalogueSnapshot) {
+function proofView(proof: SurfaceProof, { endpoints }: CatalogueSnapshot) {
   const { id, endpoint, surface, result, reason, cause, audioMs } = proof;
   return {
     id,

@@ -4,8 +4,8 @@ import {
   PROOF_CAUSES,
   PROOF_RESULTS,
   PROVEN_SURFACES,
-  type Proof,
   type ProofStore,
+  type SurfaceProof,
 } from "../../../domain/catalogue/proofs.ts";
 import { cutPage, decodeCursor, pageSize } from "./keyset-page.ts";
 import type { Database } from "./schema.ts";
@@ -61,7 +61,7 @@ export function proofStore(db: Kysely<Database>): ProofStore {
  */
 const WITHOUT_IMAGES = " without images";
 
-function toRow(proof: Proof): Database["endpoint_proofs"] {
+function toRow(proof: SurfaceProof): Database["endpoint_proofs"] {
   const { id, endpoint, surface, subject, result, reason, cause } = proof;
   return {
     id,
@@ -85,7 +85,7 @@ const Words = z.object({
   cause: z.enum(PROOF_CAUSES),
 });
 
-function toProof(row: Selectable<Database["endpoint_proofs"]>): Proof {
+function toProof(row: Selectable<Database["endpoint_proofs"]>): SurfaceProof {
   const { id, endpoint, subject, reason } = row;
   return {
     id,
