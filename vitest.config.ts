@@ -17,7 +17,7 @@ export default defineConfig({
   test: {
     environment: "node",
     include: ["src/**/*.test.ts", "portal/**/*.test.ts", "tests/**/*.test.ts"],
-    setupFiles: ["tests/support/seed.ts", "tests/support/patience.ts"],
+    setupFiles: ["tests/support/seed.ts"],
     // Processes, not threads: tests open sockets, start children and stop them by signal.
     pool: "forks",
     // The gateway's own Node is told the same, by its launcher.
@@ -30,7 +30,7 @@ export default defineConfig({
     sequence: { sequencer: LongFirst },
     // A browser, a gateway and axe on a busy machine take their time.
     testTimeout: 90_000,
-    // As in tests/support/patience.ts.
+    // As in tests/support/eventually.ts.
     expect: { poll: { timeout: 15_000 } },
     // A stale portal is built before its first test.
     hookTimeout: 120_000,

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually } from "./support/eventually.ts";
 import { startGateway, type TestGateway } from "./support/gateway.ts";
 import { type Operator, operatorOf } from "./support/operator.ts";
 
@@ -38,7 +39,7 @@ test("PORTAL-02 the list of keys says when each was last used and what it came t
   );
   const body = { model: "sandbox/chat", messages: [{ role: "user", content: "Hello." }] };
   expect((await gateway.call(made[0]?.key, "/v1/chat/completions", { body })).status).toBe(200);
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { data } = await gateway.manage("GET", "/workspaces/used/keys");
     expect(Object.fromEntries(data.map((key: Record<string, unknown>) => [key["name"], key]))).toMatchObject({
       busy: {

@@ -1,6 +1,7 @@
 import OpenAI from "openai";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { SETTINGS } from "../../src/settings/config.ts";
+import { eventually } from "../support/eventually.ts";
 import { openResponse } from "../support/follow.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { credentialOf, eventsOf, MODEL, openScene, type Scene } from "../support/scene.ts";
@@ -26,7 +27,7 @@ test("CHAT-10 a silent stream gets a comment line, again and again, and ends as 
   const [role = "", first = ""] = chatFrames(["Hello"], {});
   scene.at("deepinfra").next({ frames: [role, first], end: { is: "stall", after: Buffer.byteLength(role + first) } });
   const open = await scene.open(tenant.key, { stream: true });
-  await vi.waitFor(() => expect(open.text).toMatch(/Hello.*(?:: keep-alive\n\n){3}/s));
+  await eventually(() => expect(open.text).toMatch(/Hello.*(?:: keep-alive\n\n){3}/s));
   open.hangUp();
   scene.at("deepinfra").next({ frames: silentBefore(2) });
   const { text } = await scene.chat(tenant.key, { stream: true });

@@ -1,6 +1,7 @@
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { costNanos, nanosOf, openScene, type Provider, type Scene } from "../support/scene.ts";
 import { chatJson, type Script } from "../support/upstream.ts";
@@ -103,7 +104,7 @@ describe("holds", () => {
       done += 1;
       return status;
     });
-    await vi.waitFor(() => expect(done).toBe(30));
+    await eventually(() => expect(done).toBe(30));
     await scene.at("deepinfra").arrived(count + 10);
     const during = await scene.wallet(many);
     expect(nanosOf(during.held)).toBe(10n * hold);

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { changedCatalogue } from "../support/changed-catalogue.ts";
+import { eventually } from "../support/eventually.ts";
 import { heldBytes } from "../support/garbage.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { chatBody, openChat, openScene, type Scene } from "../support/scene.ts";
@@ -57,7 +58,7 @@ describe("a client that does not read", () => {
     const [first] = opens;
     const [source] = fountains;
     first?.response.on("data", () => undefined);
-    await vi.waitFor(() => expect(source?.drawn.bytes).toBeGreaterThan((amounts[0] ?? 0) + 4 * MIB));
+    await eventually(() => expect(source?.drawn.bytes).toBeGreaterThan((amounts[0] ?? 0) + 4 * MIB));
     for (const open of opens) open.hangUp();
     await scene.rowsOnce(tenant, READERS);
     expect(await scene.wallet(tenant)).toMatchObject({ held: "0.00" });

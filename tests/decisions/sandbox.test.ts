@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
 import { asked, QUESTIONS, RED, STATE } from "../support/decisions.ts";
+import { eventually } from "../support/eventually.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { allProven, honestly, systemOne } from "../support/proofs.ts";
 import { connectedTo } from "../support/scene.ts";
@@ -14,7 +15,7 @@ beforeAll(async () => {
   gateway = await startGateway({ env: { GATEWAY_ASIDE_FAILURES: "0" } });
   const tenant = await gateway.tenant();
   // The simulated providers are proven like any other, right after the start.
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { status, body } = await gateway.call(tenant.key, "/v1/models/sandbox/decide");
     expect([status, body?.svc_providers?.length]).toEqual([200, 3]);
   }, 20_000);

@@ -1,8 +1,9 @@
 import OpenAI, { APIUserAbortError } from "openai";
 import { LengthFinishReasonError } from "openai/error";
 import { zodResponseFormat } from "openai/helpers/zod";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { eventually } from "../support/eventually.ts";
 import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 
 let gateway: TestGateway;
@@ -88,7 +89,7 @@ describe.each(["sandbox/chat", "sandbox/claude", "sandbox/gemini", "sandbox/nova
     })();
     await reading.catch((error: unknown) => expect(error).toBeInstanceOf(APIUserAbortError));
     const id = response.headers.get("x-svc-request-id");
-    await vi.waitFor(
+    await eventually(
       async () => {
         const row: Json = await gateway.manage("GET", `/requests/${id}`);
         expect([row.model, row.error_code]).toEqual([model, "client_disconnected"]);

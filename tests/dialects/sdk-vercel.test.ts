@@ -1,8 +1,9 @@
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { APICallError, generateText, isStepCount, type LanguageModel, Output, streamText, tool } from "ai";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { eventually } from "../support/eventually.ts";
 import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 
 /** The simulated models of the four dialects. */
@@ -115,7 +116,7 @@ describe.each(cases)("$client with $id", ({ client, id }) => {
       controller.abort();
     }
     expect(text.length).toBeLessThan(long.length);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { data } = await gateway.manage("GET", "/workspaces/demo/requests?limit=1000");
       const own: Json[] = data.filter((row: Json) => row.app === app);
       expect(own.map((row) => [row.model, row.error_code])).toEqual([[id, "client_disconnected"]]);

@@ -1,7 +1,8 @@
 import net from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { chatFrames } from "../support/chat-bodies.ts";
+import { eventually } from "../support/eventually.ts";
 import { gatewayForTest } from "../support/gateway.ts";
 import { startUpstream } from "../support/upstream.ts";
 
@@ -27,8 +28,8 @@ test("CHAT-09 a client that takes nothing of its answer is let go, and the provi
   socket.write(
     `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   );
-  await vi.waitFor(() => expect(upstream.requests[0]?.aborted).toBe(true));
-  await vi.waitFor(async () => {
+  await eventually(() => expect(upstream.requests[0]?.aborted).toBe(true));
+  await eventually(async () => {
     const { data } = await gateway.manage("GET", `/workspaces/${slug}/requests`);
     expect(data[0]).toMatchObject({ error_code: "client_disconnected", status: 499 });
   });
@@ -69,7 +70,7 @@ test("a client that was slow, took everything and then waits for its provider is
   // Slow for long enough to be seen, and not for as long as it may be.
   await sleep(250);
   socket.resume();
-  await vi.waitFor(() => expect(end).toContain("[DONE]"), 20_000);
+  await eventually(() => expect(end).toContain("[DONE]"), 20_000);
   socket.destroy();
   await upstream.close();
 });

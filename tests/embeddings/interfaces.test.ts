@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import {
   base64Of,
   type EmbeddingScene,
@@ -8,6 +8,7 @@ import {
   openEmbeddings,
   vectorOf,
 } from "../support/embeddings.ts";
+import { eventually } from "../support/eventually.ts";
 import type { Json } from "../support/gateway.ts";
 import { credentialOf } from "../support/scene.ts";
 import type { Answering } from "../support/upstream.ts";
@@ -337,7 +338,7 @@ describe("parts", () => {
     await expect(call).rejects.toThrow();
     const ends = await Promise.all(at("host").requests.map(({ over }) => over));
     expect(ends).toEqual(Array.from({ length: 8 }, () => "aborted"));
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const wallet = await gateway.manage("GET", `/workspaces/${tenant.slug}/wallet`);
       expect(wallet).toMatchObject({ balance: "100.00", held: "0.00" });
     });

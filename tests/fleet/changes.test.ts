@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, TestGateway } from "../support/gateway.ts";
 import { gate } from "../support/kept.ts";
@@ -81,7 +82,7 @@ describe.skipIf(!hasPostgres || !hasRedis)(
       expect((await b.manage("GET", `/workspaces/${slug}/keys`)).data).toMatchObject([{ state: "revoked" }]);
       const ends = await Promise.all(Array.from({ length: 8 }, (_, n) => endOf(chat(n % 2 === 0 ? a : b, key))));
       expect(ends).toEqual(ends.map(() => [401, "invalid_api_key"]));
-      await vi.waitFor(async () =>
+      await eventually(async () =>
         expect((await a.manage("GET", `/workspaces/${slug}/requests`)).data.length).toBeGreaterThanOrEqual(2),
       );
       expect((await a.manage("GET", `/workspaces/${slug}/requests`)).data).toHaveLength(2);

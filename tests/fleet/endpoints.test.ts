@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, TestGateway } from "../support/gateway.ts";
 import { hasPostgres } from "../support/postgres.ts";
@@ -38,7 +39,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("what instances find out of endpoints
     return row;
   };
   const stateAt = (gateway: TestGateway, state: string) =>
-    vi.waitFor(async () => expect((await rowOf(gateway)).state).toBe(state), { timeout: 10_000, interval: 50 });
+    eventually(async () => expect((await rowOf(gateway)).state).toBe(state), { timeout: 10_000, interval: 50 });
 
   test("SCALE-02 ROUTE-05 an endpoint that fails one instance is avoided by the other, which has not asked it, until it serves again", async () => {
     const { key } = await a.tenant();
@@ -68,7 +69,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("what instances find out of endpoints
     const { key, slug, keyId } = await a.tenant();
     cheap.next({ beforeHeadersMs: 400, json: chatJson() });
     expect(await ask(a, key)).toBe("deepinfra");
-    await vi.waitFor(
+    await eventually(
       async () => {
         const [here, there] = await Promise.all([rowOf(a), rowOf(b)]);
         expect(here.expected).toEqual(there.expected);

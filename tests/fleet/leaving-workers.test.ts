@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { constants } from "node:os";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cleanUp } from "../edge/child.ts";
+import { eventually } from "../support/eventually.ts";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import { gate } from "../support/kept.ts";
 import { hasPostgres } from "../support/postgres.ts";
@@ -32,7 +33,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("workers that are replaced", () => {
       const caught = /^SigCgt:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
       return (BigInt(`0x${caught ?? "0"}`) & (1n << BigInt(constants.signals.SIGHUP - 1))) !== 0n;
     };
-    return vi.waitFor(() => {
+    return eventually(() => {
       const heir = crew.workers().find((pid) => !serving.includes(pid));
       if (heir === undefined || !listens(heir)) throw new Error("nobody starts");
       return heir;
@@ -55,7 +56,7 @@ describe.skipIf(!hasPostgres || !hasRedis)("workers that are replaced", () => {
     });
     await upstream.arrived(before + 10);
     crew.gateway.child.kill("SIGHUP");
-    await said(crew.gateway, "the workers were restarted");
+    await said(crew.gateway, "workers: rolling restart finished");
     over = true;
     await Promise.all(callers);
     await expect.poll(() => crew.workers().length, { timeout: 60_000 }).toBe(WORKERS);
@@ -86,12 +87,12 @@ describe.skipIf(!hasPostgres || !hasRedis)("workers that are replaced", () => {
       const answer = gate();
       upstream.next({ gate: answer.closed, json: chatJson() });
       const before = upstream.requests.length;
-      const restarted = crew.gateway.stderr().split("the workers were restarted").length - 1;
+      const restarted = crew.gateway.stderr().split("workers: rolling restart finished").length - 1;
       const first = ask();
       await upstream.arrived(before + 1);
       const old = crew.workers();
       crew.gateway.child.kill("SIGHUP");
-      await said(crew.gateway, "the workers were restarted", restarted);
+      await said(crew.gateway, "workers: rolling restart finished", restarted);
       const serving = crew.workers().filter((pid) => !old.includes(pid));
       await goes();
       answer.open();

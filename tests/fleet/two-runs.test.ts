@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
+import { eventually } from "../support/eventually.ts";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, Tenant, TestGateway } from "../support/gateway.ts";
 import { type Caller, callerWith, framesOf, gate, saying } from "../support/kept.ts";
@@ -59,7 +60,7 @@ describe.skipIf(!hasPostgres || !hasRedis)(
     const scripts = new Map<string, Script[]>();
     const asksFor = (input: string) => (received: { readonly raw: Buffer }) => received.raw.includes(input);
     const arrived = (input: string, count: number) =>
-      vi.waitFor(
+      eventually(
         () => {
           const received = upstream.requests.filter(asksFor(input))[count - 1];
           if (received === undefined) throw new Error(`"${input}" was not asked ${count} times`);

@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { cleanUp, temporaryFolder } from "../edge/child.ts";
 import { type Mailbox, openMailbox } from "../support/alerts.ts";
+import { eventually } from "../support/eventually.ts";
 import { gatewayForTest, type Json, startGateway, type Tenant } from "../support/gateway.ts";
 import { awayFromMidnight, decimal } from "../support/limits.ts";
 import { chatBody, connectedTo, costNanos, openScene, type Scene } from "../support/scene.ts";
@@ -51,7 +52,7 @@ const mailsTo = (address: string) => mailbox.mails.filter(({ to }) => to.include
 const looks = () => new Promise((resolve) => setTimeout(resolve, 200));
 
 async function deliveriesOnce(state: string, count: number): Promise<Json[]> {
-  return vi.waitFor(
+  return eventually(
     async () => {
       const { data } = await manage("GET", "/alerts/deliveries");
       const found = data.filter((one: Json) => one.state === state);
@@ -106,7 +107,7 @@ describe("a wallet that runs low", () => {
     expect(mail?.text).toContain(event.id);
 
     await manage("POST", "/wallet/credits", { amount: "5" });
-    await vi.waitFor(
+    await eventually(
       async () => {
         // Above the amount for a moment, and below another one then.
         await setAlerts({ low_balance: "10" });
@@ -324,7 +325,7 @@ test("BILL-10 a webhook in a private network is refused unless the operator allo
   const { body } = await put({ mail_to: ["ada@example.eu"], low_balance: "1000000" });
   expect([body.mail_ready, body.recipients]).toEqual([false, ["ada@example.eu"]]);
   expect(await advice()).toEqual([true, expect.stringContaining("set GATEWAY_SMTP_URL")]);
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { data } = await gateway.manage("GET", "/workspaces/demo/alerts/deliveries");
     expect(data).toMatchObject([{ state: "failed", last_error: expect.stringContaining("set GATEWAY_SMTP_URL") }]);
   });

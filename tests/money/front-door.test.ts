@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { awayFromMidnight, booksOf, decimal, holdNanos, limitsOf, setLimits } from "../support/limits.ts";
 import { costNanos, nanosOf, openScene, type Scene } from "../support/scene.ts";
 import { chatJson } from "../support/upstream.ts";
@@ -29,7 +30,7 @@ async function rush(keys: readonly string[]): Promise<{ status: number; code: st
     if (status === 402) refused += 1;
     return { status, code: body.error?.code };
   });
-  await vi.waitFor(() => expect(refused).toBe(CLIENTS - PAID));
+  await eventually(() => expect(refused).toBe(CLIENTS - PAID));
   await scene.at("deepinfra").arrived(before + PAID);
   gate.resolve();
   const answers = await Promise.all(calls);

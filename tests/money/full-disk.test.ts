@@ -1,8 +1,9 @@
 import { spawnSync } from "node:child_process";
 import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import path from "node:path";
-import { afterAll, afterEach, expect, test, vi } from "vitest";
+import { afterAll, afterEach, expect, test } from "vitest";
 import { cleanUp, temporaryFolder } from "../edge/child.ts";
+import { eventually } from "../support/eventually.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { chatBody, connectedTo, nanosOf } from "../support/scene.ts";
 import { startUpstream } from "../support/upstream.ts";
@@ -86,14 +87,14 @@ test.skipIf(disk === undefined)(
       expect(await ask()).toBe(200);
       const filler = fill(dataDir);
       // The last free bytes of a page may still take a record or two.
-      await vi.waitFor(async () => expect(await ask()).toBe(503), { timeout: 20_000, interval: 1 });
+      await eventually(async () => expect(await ask()).toBe(503), { timeout: 20_000, interval: 1 });
       const asked = upstream.requests.length;
       for (let n = 0; n < 5; n += 1) expect(await ask()).toBe(503);
       expect(upstream.requests.length).toBe(asked);
       const journal = await gateway.manage("GET", "/doctor");
       expect(journal.checks).toContainEqual(expect.objectContaining({ name: "journal", ok: false }));
       filler.free();
-      await vi.waitFor(async () => expect(await ask()).toBe(200), { timeout: 20_000, interval: 100 });
+      await eventually(async () => expect(await ask()).toBe(200), { timeout: 20_000, interval: 100 });
     }
     expect(await booksOf(gateway, tenant)).toEqual(answered.toSorted());
     await gateway.close();

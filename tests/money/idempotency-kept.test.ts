@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { SETTINGS } from "../../src/settings/config.ts";
 import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { openBooks } from "../support/books.ts";
+import { eventually } from "../support/eventually.ts";
 import { type Called, type Json, startGateway } from "../support/gateway.ts";
 import { callerWith, gate } from "../support/kept.ts";
 import { chatBody, connectedTo, MODEL } from "../support/scene.ts";
@@ -187,7 +188,7 @@ test("BILL-09 a key is free when its time is over, and the next call is remember
   expect(SETTINGS.GATEWAY_IDEMPOTENCY_TTL.fallback).toBe("24h");
   const send = await roomWith({ GATEWAY_IDEMPOTENCY_TTL: "1s" });
   const first = await send("a");
-  await vi.waitFor(
+  await eventually(
     async () => {
       const anew = await send("a", { temperature: 0.5 });
       expect([anew.status, anew.headers.get("idempotent-replayed")]).toEqual([200, null]);

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { cleanUp, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { openBooks } from "../support/books.ts";
+import { eventually } from "../support/eventually.ts";
 import { type Json, startGateway, type Tenant } from "../support/gateway.ts";
 import { callerWith } from "../support/kept.ts";
 import { awayFromMidnight, decimal, holdNanos, limitsOf, setLimits } from "../support/limits.ts";
@@ -411,6 +412,6 @@ describe("doctor", () => {
     expect([wallets.ok, limits.ok]).toEqual([false, false]);
     expect(wallets.detail).toContain(`the wallet of ${tenant.slug} is `);
     expect(limits.detail).toContain(tenant.keyId);
-    await vi.waitFor(async () => expect((await checks()).wallets.ok).toBe(true));
+    await eventually(async () => expect((await checks()).wallets.ok).toBe(true));
   });
 });

@@ -2,8 +2,9 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { openBooks } from "../support/books.ts";
+import { eventually } from "../support/eventually.ts";
 import { type Json, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { whole } from "../support/gemini.ts";
 import { gate } from "../support/kept.ts";
@@ -25,10 +26,10 @@ test("BILL-08 only: a platform endpoint that was put off is not asked either, on
   const held = gate();
   narrow.nebius.next({ status: 500, json: {}, gate: held.closed });
   const first = narrow.chat(other);
-  await vi.waitFor(() => expect(inferences(narrow.nebius)).toHaveLength(1));
+  await eventually(() => expect(inferences(narrow.nebius)).toHaveLength(1));
   // Planned while nebius does well; its turn comes when nebius has been set aside.
   const second = narrow.chat(tenant, { provider: { order: ["nebius", "deepinfra"] } });
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const metrics = await narrow.gateway.call(narrow.gateway.adminToken, "/metrics");
     expect(metrics.text).toMatch(/queue_waiting\S* 1\b/);
   });
@@ -57,9 +58,9 @@ test.each([
     const held = gate();
     narrow.nebius.next({ status: 400, json: { error: { message: "no" } }, gate: held.closed });
     const first = narrow.chat(other);
-    await vi.waitFor(() => expect(inferences(narrow.nebius)).toHaveLength(1));
+    await eventually(() => expect(inferences(narrow.nebius)).toHaveLength(1));
     const second = narrow.chat(tenant, { provider });
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const metrics = await narrow.gateway.call(narrow.gateway.adminToken, "/metrics");
       expect(metrics.text).toMatch(/queue_waiting\S* 1\b/);
     });
@@ -92,7 +93,7 @@ test("BILL-08 ERR-01 fallback: a key that is taken away hides nothing of those w
   const held = gate();
   place.nebius.next({ status: 429, headers: { "retry-after": "30" }, json: {}, gate: held.closed });
   const asked = place.chat(tenant);
-  await vi.waitFor(() => expect(inferences(place.nebius)).toHaveLength(before + 1));
+  await eventually(() => expect(inferences(place.nebius)).toHaveLength(before + 1));
   await place.gateway.manage("DELETE", `/workspaces/${tenant.slug}/providers/deepinfra`);
   held.open();
   const { status, headers, body } = await asked;
@@ -142,9 +143,9 @@ test.each([
     const held = gate();
     narrow.nebius.next({ status: 400, json: { error: { message: "no" } }, gate: held.closed });
     const first = narrow.chat(other);
-    await vi.waitFor(() => expect(inferences(narrow.nebius)).toHaveLength(1));
+    await eventually(() => expect(inferences(narrow.nebius)).toHaveLength(1));
     const second = narrow.chat(tenant, { model: "google/gemini-2.5-flash", provider });
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const metrics = await narrow.gateway.call(narrow.gateway.adminToken, "/metrics");
       expect(metrics.text).toMatch(/queue_waiting\S* 1\b/);
     });
@@ -180,7 +181,7 @@ test("BILL-08 how fast an own key is served is nobody else's measure", async () 
   await place.last(own);
   expect((await expected(other)).latency_ms).toBeNull();
   expect((await place.chat(other)).status).toBe(200);
-  await vi.waitFor(async () => expect((await expected(other)).latency_ms).not.toBeNull());
+  await eventually(async () => expect((await expected(other)).latency_ms).not.toBeNull());
 });
 
 test("BILL-08 a simulated provider takes no key: what it answers is paid by the wallet, or by nobody", async () => {

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import type { Called, Json, Tenant } from "../support/gateway.ts";
 import { gate } from "../support/kept.ts";
 import { inferences, keyOf, OWN, openPlace, type Place } from "../support/own-keys.ts";
@@ -34,7 +35,7 @@ async function changedAt(upstream: Upstream, script: Script, change: () => Promi
   const before = inferences(upstream).length;
   upstream.next({ ...script, gate: held.closed });
   const asked = place.chat(tenant);
-  await vi.waitFor(() => expect(inferences(upstream)).toHaveLength(before + 1));
+  await eventually(() => expect(inferences(upstream)).toHaveLength(before + 1));
   await change();
   held.open();
   return asked;
@@ -47,9 +48,9 @@ async function changedInQueue(change: () => Promise<unknown>): Promise<Called> {
   const before = inferences(place.nebius).length;
   place.nebius.next({ status: 400, json: { error: { message: "no" } }, gate: held.closed });
   const first = place.chat(other);
-  await vi.waitFor(() => expect(inferences(place.nebius)).toHaveLength(before + 1));
+  await eventually(() => expect(inferences(place.nebius)).toHaveLength(before + 1));
   const second = place.chat(tenant);
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const metrics = await place.gateway.call(place.gateway.adminToken, "/metrics");
     expect(metrics.text).toMatch(/queue_waiting\S* 1\b/);
   });

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { inferences, keyOf, OWN, openPlace, type Place, STREAM, USAGE } from "../support/own-keys.ts";
 import { chatBody, chunksOf, credentialOf, eventsOf, MODEL, openChat, saidIn } from "../support/scene.ts";
@@ -260,7 +261,7 @@ describe("BILL-08 a workspace's own provider key", () => {
     const begun = await gateway.call(tenant.key, "/v1/responses", {
       body: { model: MODEL, input: "Hi", background: true },
     });
-    const done = await vi.waitFor(async () => {
+    const done = await eventually(async () => {
       const now = await gateway.call(tenant.key, `/v1/responses/${begun.body.id}`);
       expect(now.body).toMatchObject({ status: "completed", usage: { input_tokens: 9 } });
       return now;

@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { cleanUp, filesWith, temporaryFolder } from "../edge/child.ts";
+import { eventually } from "../support/eventually.ts";
 import { type Json, startGateway, type Tenant } from "../support/gateway.ts";
 import { gate } from "../support/kept.ts";
 import { doorOf, inferences, keyOf, openPlace, type Place } from "../support/own-keys.ts";
@@ -89,7 +90,7 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
       place[upstream].next({ status: 400, json: { error: { message } } });
       const asked = { model: MODEL, input: "Hello.", background: true, ...only(upstream) };
       const { id } = (await place.gateway.call(tenant.key, "/v1/responses", { body: asked })).body;
-      const kept = await vi.waitFor(async () => {
+      const kept = await eventually(async () => {
         const found = await place.gateway.call(tenant.key, `/v1/responses/${id}`);
         expect(found.body.status).toBe("failed");
         return found.body.error.message;
@@ -121,7 +122,7 @@ describe("PORTAL-10 the platform's own credential, connected while the gateway r
     const before = inferences(place.nebius).length;
     place.nebius.next({ status: 429, headers: { "retry-after": "30" }, json: {}, gate: held.closed });
     const asked = place.chat(tenant, { provider: { order: ["nebius", "deepinfra"] } });
-    await vi.waitFor(() => expect(inferences(place.nebius)).toHaveLength(before + 1));
+    await eventually(() => expect(inferences(place.nebius)).toHaveLength(before + 1));
     await place.gateway.manage("DELETE", "/providers/deepinfra");
     held.open();
     const { status, headers, body } = await asked;

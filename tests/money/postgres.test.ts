@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { cleanUp, filesWith, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { cuttingProxy } from "../support/cutting-proxy.ts";
+import { eventually } from "../support/eventually.ts";
 import { startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { type Cluster, hasPostgres, PASSWORD, startCluster } from "../support/postgres.ts";
 import { chatBody, connectedTo, costNanos, nanosOf } from "../support/scene.ts";
@@ -135,7 +136,7 @@ describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
     const clients = [client(), client(), client(), client()];
     const more = async (count: number) => {
       const wanted = answered.length + count;
-      await vi.waitFor(() => expect(answered.length).toBeGreaterThan(wanted), { timeout: 20_000 });
+      await eventually(() => expect(answered.length).toBeGreaterThan(wanted), { timeout: 20_000 });
     };
     for (let cycle = 0; cycle < CYCLES; cycle += 1) {
       await more(10);
@@ -149,7 +150,7 @@ describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
     await Promise.all(clients);
 
     expect(refused).toEqual([]);
-    const rows = await vi.waitFor(() => rowsOf(gateway, tenant), { timeout: 20_000 });
+    const rows = await eventually(() => rowsOf(gateway, tenant), { timeout: 20_000 });
     expect(rows.map(({ id }) => id).toSorted()).toEqual(answered.toSorted());
     expect((await chargesOf(gateway, tenant)).toSorted()).toEqual(answered.map((id) => `charge:${id}`).toSorted());
     const spent = rows.reduce((sum, { cost }) => sum + nanosOf(cost), 0n);
@@ -183,7 +184,7 @@ describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
       await serve(10);
       proxy.resume();
     }
-    await vi.waitFor(async () => expect(await chargesOf(gateway, tenant)).toHaveLength(answered.length), {
+    await eventually(async () => expect(await chargesOf(gateway, tenant)).toHaveLength(answered.length), {
       timeout: 20_000,
     });
     const rows = await rowsOf(gateway, tenant);
@@ -210,13 +211,13 @@ describe.skipIf(!hasPostgres)("a gateway on PostgreSQL", () => {
     // It is known to be away by now.
     await expectAway(gateway, tenant);
     proxy.resume();
-    await vi.waitFor(async () => expect(await rowsOf(gateway, tenant)).toHaveLength(1));
+    await eventually(async () => expect(await rowsOf(gateway, tenant)).toHaveLength(1));
     // A statement that takes long is not a server that says nothing.
     const slow = cluster.query(
       { url: database.href, shown: "" },
       "begin; lock table members in access exclusive mode; select pg_sleep(4); commit",
     );
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const held = "select 1 from pg_locks where mode = 'AccessExclusiveLock' and relation = 'members'::regclass";
       expect(await cluster.query({ url: database.href, shown: "" }, held)).toHaveLength(1);
     });

@@ -2,8 +2,9 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openBooks } from "../support/books.ts";
+import { eventually } from "../support/eventually.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { MODEL, nanosOf, openScene, type Scene } from "../support/scene.ts";
 
@@ -166,14 +167,14 @@ describe("rates that are fetched", () => {
   });
 
   test("BILL-06 they are in force soon after the start, and again and again; what the catalogue has not is passed over", async () => {
-    await vi.waitFor(async () => expect((await rateOf(scene, "USD")).per_eur).toBe("1.2001"));
+    await eventually(async () => expect((await rateOf(scene, "USD")).per_eur).toBe("1.2001"));
     expect(await rateOf(scene, "THB")).toBeUndefined();
     const fetched = await scene.gateway.manage("POST", "/rates/fetch");
     expect(fetched).toMatchObject({ taken: [], known: [{ currency: "USD" }], refused: [] });
     // What is no news is no change.
     expect((await scene.gateway.manage("GET", "/audit?action=rates.change")).data).toHaveLength(1);
     const before = asks;
-    await vi.waitFor(() => expect(asks).toBeGreaterThan(before));
+    await eventually(() => expect(asks).toBeGreaterThan(before));
     expect((await scene.gateway.manage("GET", "/rates/history?currency=USD")).data).toHaveLength(2);
   });
 

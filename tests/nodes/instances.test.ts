@@ -5,7 +5,8 @@ import type { ServerResponse } from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { startFleet, type TestFleet } from "../support/fleet.ts";
 import type { Json, Tenant, TestGateway } from "../support/gateway.ts";
 import { agentForTest, chatAnswer, createNode, localForTest, type MadeNode, nodeIs } from "../support/nodes.ts";
@@ -148,7 +149,7 @@ describe.skipIf(!hasRedis || !hasPostgres)("nodes of a gateway of several instan
     }
     for (const response of open) finish("tiny", response);
     await waiting.over;
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(await nodeIs(b, tenant.slug, "rack", "connected")).toMatchObject({ running: 0 });
     });
     for (const instance of [b, c])

@@ -2,9 +2,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { webhookSignature } from "../../src/domain/alerts/webhook-signature.ts";
 import { readConfig } from "../../src/settings/config.ts";
+import { eventually } from "../support/eventually.ts";
 import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 
@@ -70,7 +71,7 @@ describe("three targets at once", () => {
   });
 
   const complete = (found: () => readonly string[]) =>
-    vi.waitFor(() => expect([...new Set(found())].toSorted()).toEqual(ids.toSorted()), { timeout: 15_000 });
+    eventually(() => expect([...new Set(found())].toSorted()).toEqual(ids.toSorted()), { timeout: 15_000 });
 
   const batches = () => receiver.server.requests.filter((one) => one.path === "/hook");
 
@@ -155,7 +156,7 @@ test("OPS-03 what a target did not take before the end is sent after the next st
   const before = receiver.server.requests.length;
   const second = await startGateway({ env, dataDir });
   onTestFinished(() => second.close());
-  await vi.waitFor(
+  await eventually(
     () => {
       const taken: Json[] = receiver.server.requests.slice(before).map(({ json }) => json);
       expect(taken.flatMap(({ records }) => records.map(({ id }: Json) => id)).toSorted()).toEqual(ids.toSorted());

@@ -1,9 +1,10 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
+import { eventually } from "../support/eventually.ts";
 import { type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { hasPrometheus, type Prometheus, promtool, startPrometheus } from "../support/prometheus.ts";
 
@@ -348,7 +349,7 @@ describe.skipIf(!hasPrometheus)("a running Prometheus", () => {
   });
 
   test("OPS-02 it takes all that the gateway shows, and its rules go through", async () => {
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { activeTargets } = await prometheus.ask("targets");
       expect(activeTargets.map(({ health, lastError }: Json) => [health, lastError])).toEqual([["up", ""]]);
       const { groups } = await prometheus.ask("rules");
@@ -366,7 +367,7 @@ describe.skipIf(!hasPrometheus)("a running Prometheus", () => {
       Number(
         (await prometheus.ask("query", { query: "sum(increase(gateway_tokens_total[1m]))" })).result[0]?.value[1] ?? 0,
       );
-    await vi.waitFor(
+    await eventually(
       async () => {
         expect((await gateway.call(key, "/v1/chat/completions", { body })).status).toBe(200);
         expect(await served()).toBeGreaterThan(0);
@@ -389,7 +390,7 @@ describe.skipIf(!hasPrometheus)("a running Prometheus", () => {
       return titles;
     };
     // A rate has its first value with the second scrape that went well.
-    await vi.waitFor(async () => expect(await silent()).toEqual(UNTIL_SOMETHING_FAILS), {
+    await eventually(async () => expect(await silent()).toEqual(UNTIL_SOMETHING_FAILS), {
       timeout: 30_000,
       interval: 500,
     });

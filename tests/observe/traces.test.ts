@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ROUTES } from "../../src/contract/routes.ts";
+import { eventually } from "../support/eventually.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { plain, type Receiver, startReceiver } from "../support/receiver.ts";
 import { credentialOf, MODEL, openScene, type Scene } from "../support/scene.ts";
@@ -33,7 +34,7 @@ describe("a receiver is set", () => {
   });
 
   const spansOf = async (requestId: string, count: number): Promise<Json[]> =>
-    vi.waitFor(
+    eventually(
       () => {
         const [trace] = receiver.spans().filter(({ attributes }) => attributes["gateway.request.id"] === requestId);
         const found = receiver.spans().filter(({ traceId }) => traceId === trace?.traceId);
@@ -48,7 +49,7 @@ describe("a receiver is set", () => {
     await scene.chat(tenant.key, {}, key);
     await scene.chat(tenant.key, {}, key);
     const repeated = () => receiver.spans().find(({ attributes }) => attributes["error.type"] === "idempotent_replay");
-    const span = await vi.waitFor(() => repeated() ?? Promise.reject(new Error("not yet")));
+    const span = await eventually(() => repeated() ?? Promise.reject(new Error("not yet")));
     expect(span.status).toEqual({});
   });
 
@@ -159,7 +160,7 @@ describe("a receiver is set", () => {
 
   test("OPS-03 metrics arrive by the names of the conventions, with sums since the start", async () => {
     await scene.chat(tenant.key);
-    await vi.waitFor(
+    await eventually(
       () => {
         const usage = receiver.metrics().get("gen_ai.client.token.usage");
         expect(usage).toMatchObject({ unit: "{token}", histogram: { aggregationTemporality: 2 } });

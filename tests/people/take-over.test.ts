@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Authenticator, addPasskey, byPasskey } from "../support/authenticator.ts";
 import { openBooks } from "../support/books.ts";
+import { eventually } from "../support/eventually.ts";
 import { type IdentityProvider, proven, startIdentityProvider } from "../support/oidc.ts";
 import { type Browser, OWNER, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 import { totpOf } from "../support/totp.ts";
@@ -115,7 +116,7 @@ describe("an invitation", () => {
     const { token } = await gateway.manage("POST", "/workspaces/demo/tokens", asked);
     const made = await gateway.call(token, INVITATIONS, { body: { email: "tardy@example.eu" } });
     expect(made.status).toBe(201);
-    await vi.waitFor(async () => expect((await gateway.call(token, MEMBERS)).status).toBe(401));
+    await eventually(async () => expect((await gateway.call(token, MEMBERS)).status).toBe(401));
     expect((await take(made.body.link)).status).toBe(404);
   });
 

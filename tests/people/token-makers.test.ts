@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { caller } from "../../src/app/manage/acting.ts";
+import { eventually } from "../support/eventually.ts";
 import { type IdentityProvider, proven, startIdentityProvider } from "../support/oidc.ts";
 import { type Asked, type Browser, PASSWORD, type PeopleGateway, peopleGateway, tokenOf } from "../support/people.ts";
 import { watchWrites } from "../support/people-writes.ts";
@@ -102,7 +103,7 @@ async function waitingBehind(
     return answer;
   });
   try {
-    await vi.waitFor(() => expect(turn.standing() + refused).toBe(asking.length));
+    await eventually(() => expect(turn.standing() + refused).toBe(asking.length));
   } finally {
     turn.end();
     before = nothing;
@@ -457,7 +458,7 @@ test("PORTAL-11 promotional credit ends at its date, also when who gave it runs 
   const given = { amount: "5", expires_at, reference: "welcome" };
   expect((await browser.post("/manage/workspaces/second/wallet/promotions", given)).status).toBe(201);
   await run(false);
-  await vi.waitFor(async () =>
+  await eventually(async () =>
     expect((await gateway.manage("GET", "/audit?action=wallet.expire")).data).toHaveLength(1),
   );
 });

@@ -1,9 +1,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { BLUE_SQUARE, RED_SQUARE } from "../../src/app/prober/squares.ts";
 import { asked, openDecisions } from "../support/decisions.ts";
+import { eventually } from "../support/eventually.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { type Cluster, hasPostgres, startCluster } from "../support/postgres.ts";
 import { honestly, systemOne } from "../support/proofs.ts";
@@ -170,7 +171,7 @@ describe("DEC-02 a model of decisions", () => {
 
   test("is asked right after the start where nothing else is said", async () => {
     const { upstream, listed } = await openAt(systemOne(honestly), { GATEWAY_PROOF_EVERY: "24h" });
-    await vi.waitFor(async () => expect(await listed()).toEqual(["decisions"]), { interval: 25 });
+    await eventually(async () => expect(await listed()).toEqual(["decisions"]), { interval: 25 });
     expect(upstream.requests.length).toBeGreaterThanOrEqual(2);
   });
 });

@@ -5,6 +5,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { cleanUp, filesWith, spawnGateway } from "../edge/child.ts";
+import { eventually } from "../support/eventually.ts";
 import { type Json, startGateway, type Tenant, type TestGateway } from "../support/gateway.ts";
 import { startChat } from "../support/scene.ts";
 
@@ -140,7 +141,7 @@ describe("inside a window", () => {
     const response = await chat(tenant, asked, "/v1/responses");
     expect((await row(response.id)).captured).toMatchObject({ request: asked, answer: response.body });
     const queued = await chat(tenant, { ...asked, background: true }, "/v1/responses");
-    const done = await vi.waitFor(async () => {
+    const done = await eventually(async () => {
       const now = await gateway.call(tenant.key, `/v1/responses/${queued.id}`);
       if (now.body.status !== "completed") throw new Error(now.body.status);
       return now.body;
@@ -161,7 +162,7 @@ describe("inside a window", () => {
     const request = startChat(gateway.url, tenant.key, chatOf(canary(), { model: "sandbox/slow", stream: true }));
     await once(request, "response");
     request.destroy();
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { items } = (await gateway.manage("GET", `/capture-windows?workspace=${tenant.slug}`)).data[0];
       expect(items).toBe(before + 1);
     });
@@ -266,7 +267,7 @@ describe("its scope and its end", () => {
       await small.manage("POST", "/workspaces/demo/capture-windows", { minutes: 5 });
       for (let n = 0; n < 5; n += 1)
         expect((await small.call(small.key, "/v1/chat/completions", { body: chatOf(canary()) })).status).toBe(200);
-      const [window] = await vi.waitFor(async () => {
+      const [window] = await eventually(async () => {
         const { data } = await small.manage("GET", "/capture-windows");
         expect(data[0].items + data[0].skipped).toBe(5);
         return data;
@@ -395,7 +396,7 @@ describe("time", () => {
     const id = await called(first, first.key);
     const { captured } = await first.manage("GET", `/requests/${id}`);
     expect(Date.parse(captured.expires_at) - Date.parse(captured.captured_at)).toBe(4000);
-    await vi.waitFor(async () => expect((await first.manage("GET", `/requests/${id}`))["captured"]).toBeUndefined(), {
+    await eventually(async () => expect((await first.manage("GET", `/requests/${id}`))["captured"]).toBeUndefined(), {
       interval: 100,
     });
     expect(count()).toBe(1);

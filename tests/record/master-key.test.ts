@@ -4,13 +4,14 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import os from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { MasterKeyFile } from "../../src/io/master-key-file.ts";
 import { MasterKeys, masterKeyOf } from "../../src/io/master-keys.ts";
 import { openSqlite } from "../../src/io/store/sql/sqlite/open.ts";
 import { checkMasterKeys } from "../../src/io/vault.ts";
 import { systemClock } from "../../src/kit/clock.ts";
 import { cleanUp, spawnGateway } from "../edge/child.ts";
+import { eventually } from "../support/eventually.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { callerWith } from "../support/kept.ts";
 import { roomWith } from "../support/master-key-suite.ts";
@@ -169,7 +170,7 @@ test("LOG-03 a new key in the settings with the old one as previous wraps everyt
   const env = { GATEWAY_MASTER_KEY: B, GATEWAY_MASTER_KEY_PREVIOUS_FILE: previous };
   const changed = await startGateway({ dataDir, env });
   expect((await goesOn(callerWith(changed, tenant.key), said.id)).status).toBe(200);
-  await vi.waitFor(async () => expect((await changed.manage("GET", "/master-key")).remaining).toBe(0));
+  await eventually(async () => expect((await changed.manage("GET", "/master-key")).remaining).toBe(0));
   const doctor = await changed.manage("GET", "/doctor");
   const { ok, detail } = doctor["checks"].find(({ name }: Json) => name === "master key");
   expect(ok).toBe(true);

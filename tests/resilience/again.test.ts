@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { chatBody, openScene, type Scene, startChat } from "../support/scene.ts";
 import { type Script, unusedPort } from "../support/upstream.ts";
@@ -136,7 +137,7 @@ test("ROUTE-04 with somebody else left the same endpoint is not waited for", asy
       { provider: "ovhcloud", outcome: "retry" },
       { provider: "ovhcloud", outcome: "served" },
     ]);
-    await vi.waitFor(() => expect(pair.at("deepinfra").requests).toHaveLength(1));
+    await eventually(() => expect(pair.at("deepinfra").requests).toHaveLength(1));
   } finally {
     await pair.close();
   }

@@ -1,6 +1,7 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { breakerRulesOf } from "../../src/bootstrap/bounds.ts";
 import { readConfig } from "../../src/settings/config.ts";
+import { eventually } from "../support/eventually.ts";
 import { figure } from "../support/figures.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { chatBody, openScene, type Provider, type Scene, startChat } from "../support/scene.ts";
@@ -152,7 +153,7 @@ describe("an endpoint that keeps failing", () => {
 test("ROUTE-05 when its time is over one request probes it while the others stay away, and it is back when that serves", async () => {
   await open({ GATEWAY_ASIDE_MS: "150" });
   await ask(3, FAILING);
-  await vi.waitFor(async () => expect(await asideCount()).toBe(0), { interval: 10 });
+  await eventually(async () => expect(await asideCount()).toBe(0), { interval: 10 });
   const gate = Promise.withResolvers<void>();
   scene.at("deepinfra").next({ gate: gate.promise, json: chatJson({ content: "back" }) });
   const probe = scene.chat(tenant.key);
@@ -168,15 +169,15 @@ test("ROUTE-05 requests that were planned before somebody else began to probe le
   // Once it has failed again it is aside for longer: the second request comes to its turn within that time.
   await open({ GATEWAY_ASIDE_MS: "3000", GATEWAY_QUEUE_CONCURRENCY: "1" });
   await ask(3, FAILING);
-  await vi.waitFor(async () => expect(await asideCount()).toBe(0), { timeout: 30_000, interval: 10 });
+  await eventually(async () => expect(await asideCount()).toBe(0), { timeout: 30_000, interval: 10 });
   // Two requests wait in the queue, both planned with the probe first; it fails for the one that goes first.
   scene.at("deepinfra").next(FAILING);
   const gate = Promise.withResolvers<void>();
   const blocked = scene.chat(tenant.key, { provider: { only: ["ovhcloud"] } });
   scene.at("ovhcloud").next({ gate: gate.promise, status: 400, json: {} });
-  await vi.waitFor(async () => expect(await figure(scene, "gateway_queue_taken")).toBe(1));
+  await eventually(async () => expect(await figure(scene, "gateway_queue_taken")).toBe(1));
   const both = Promise.all([ask(1), ask(1)]);
-  await vi.waitFor(async () => expect(await figure(scene, "gateway_queue_waiting")).toBe(2));
+  await eventually(async () => expect(await figure(scene, "gateway_queue_waiting")).toBe(2));
   gate.resolve();
   await blocked;
   expect(await both).toEqual([["ovhcloud"], ["ovhcloud"]]);

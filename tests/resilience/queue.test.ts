@@ -1,5 +1,6 @@
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { isJsonObject } from "../../src/kit/json.ts";
+import { eventually } from "../support/eventually.ts";
 import { figure } from "../support/figures.ts";
 import type { Called, Tenant } from "../support/gateway.ts";
 import { chatBody, openScene, type Scene, startChat } from "../support/scene.ts";
@@ -35,14 +36,14 @@ function slowly() {
     return { gate: promise, json: chatJson({ content: "at last" }) };
   });
   const answerNext = async () => {
-    await vi.waitFor(() => expect(held.length).toBeGreaterThan(0));
+    await eventually(() => expect(held.length).toBeGreaterThan(0));
     held.shift()?.();
   };
   return { answerNext, order, seen };
 }
 
 const waiting = (count: number) =>
-  vi.waitFor(async () => expect(await figure(scene, "gateway_queue_waiting")).toBe(count), { interval: 5 });
+  eventually(async () => expect(await figure(scene, "gateway_queue_waiting")).toBe(count), { interval: 5 });
 
 const ask = (who: Tenant, user: string): Promise<Called> => scene.chat(who.key, { user });
 
@@ -72,7 +73,7 @@ test("RATE-06 requests are served so many at once, and places go round by worksp
   expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
   expect(order).toEqual(["crowd 1", "crowd 2", "quiet 1", "crowd 3"]);
   expect(seen.most).toBe(1);
-  await vi.waitFor(async () => expect(await figure(scene, "gateway_queue_taken")).toBe(0));
+  await eventually(async () => expect(await figure(scene, "gateway_queue_taken")).toBe(0));
 });
 
 test("RATE-06 RATE-04 a wait without a place ends with 429: what was reserved goes back, and the log has it", async () => {
@@ -101,14 +102,14 @@ test("RATE-06 counting tokens waits for a place like everything else", async () 
   await open({ GATEWAY_QUEUE_LENGTH: "0" });
   const { answerNext } = slowly();
   const first = ask(tenant, "first");
-  await vi.waitFor(() => expect(scene.at("deepinfra").requests).toHaveLength(1));
+  await eventually(() => expect(scene.at("deepinfra").requests).toHaveLength(1));
   const count = () =>
     scene.gateway.call(tenant.key, "/v1/messages/count_tokens", { body: { ...chatBody(), max_tokens: 5 } });
   expectTurnedAway(await count());
   await answerNext();
   expect((await first).status).toBe(200);
-  await vi.waitFor(async () => expect((await count()).status).toBe(200));
-  await vi.waitFor(async () => expect(await figure(scene, "gateway_queue_taken")).toBe(0));
+  await eventually(async () => expect((await count()).status).toBe(200));
+  await eventually(async () => expect(await figure(scene, "gateway_queue_taken")).toBe(0));
 });
 
 test("RATE-06 a full queue refuses at once", async () => {
@@ -176,7 +177,7 @@ test("RATE-06 a key that is revoked while its request waits is not served", asyn
   expect((await revoked).status).toBe(401);
   expect(order).toEqual(["first"]);
   expect(await scene.wallet(other)).toMatchObject({ held: "0.00" });
-  await vi.waitFor(async () => expect(await figure(scene, "gateway_queue_taken")).toBe(0));
+  await eventually(async () => expect(await figure(scene, "gateway_queue_taken")).toBe(0));
 });
 
 test("RATE-06 KEY-05 a key whose time is over while its request waits is not served", async () => {
@@ -190,7 +191,7 @@ test("RATE-06 KEY-05 a key whose time is over while its request waits is not ser
   await scene.gateway.manage("PATCH", `/keys/${other.keyId}`, { expires_at });
   // Whether it comes in time to wait or not, it is not served afterwards.
   const late = ask(other, "late");
-  await vi.waitFor(() => expect(Date.now()).toBeGreaterThan(expiresAtMs), { timeout: 10_000 });
+  await eventually(() => expect(Date.now()).toBeGreaterThan(expiresAtMs), { timeout: 10_000 });
   await answerNext();
   expect((await first).status).toBe(200);
   const { status, body } = await late;

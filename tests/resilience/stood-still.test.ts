@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { Agent } from "node:http";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { cleanUp, spawnGateway } from "../edge/child.ts";
+import { eventually } from "../support/eventually.ts";
 import type { Json } from "../support/gateway.ts";
 import { gate } from "../support/kept.ts";
 import { createNode, nodeIs, startAgent, startLocal } from "../support/nodes.ts";
@@ -91,11 +92,11 @@ beforeAll(async () => {
   await Promise.all([
     timed.upstream.arrived(3),
     brief.upstream.arrived(1),
-    vi.waitFor(() => expect(local.asked).toHaveLength(1), PATIENT),
+    eventually(() => expect(local.asked).toHaveLength(1), PATIENT),
   ]);
   // Last: it is to stand still within the first half of its wait.
   ask("queue", narrow.chat());
-  await vi.waitFor(async () => expect(await isWaiting()).toBe(true), PATIENT);
+  await eventually(async () => expect(await isWaiting()).toBe(true), PATIENT);
 
   for (const { child } of gateways) child.kill("SIGSTOP");
   rest.open();

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { cleanUp, temporaryFolder } from "../edge/child.ts";
 import { openBooks } from "../support/books.ts";
+import { eventually } from "../support/eventually.ts";
 import { openResponse } from "../support/follow.ts";
 import { startGateway, type Tenant } from "../support/gateway.ts";
 import { type Caller, callerWith, framesOf, gate, saying } from "../support/kept.ts";
@@ -210,7 +211,7 @@ test("RESP-04 BILL-07 the end of background work waits for a store that is away 
   const db = openBooks(scene.gateway.dataDir);
   // The gateway is in this very process: while the file is waited for in one breath, it cannot end what it is writing there.
   db.exec("pragma busy_timeout = 0");
-  const rename = (from: string, to: string) => vi.waitFor(() => db.exec(`alter table ${from} rename to ${to}`));
+  const rename = (from: string, to: string) => eventually(() => db.exec(`alter table ${from} rename to ${to}`));
   await rename("stored_responses", "away");
   held.open();
   await scene.rowsOnce(tenant, (await scene.rows(tenant)).length + 1);

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { afterAll, afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeEach, expect, test } from "vitest";
 import { cleanUp, type GatewayProcess, spawnGateway, temporaryFolder } from "../edge/child.ts";
 import { openBooks } from "../support/books.ts";
+import { eventually } from "../support/eventually.ts";
 import { openResponse } from "../support/follow.ts";
 import type { Called, Json } from "../support/gateway.ts";
 import { type Caller, callerWith, framesOf, gate, saying } from "../support/kept.ts";
@@ -196,7 +197,7 @@ test("RESP-05 BILL-07 killed between the charge and the end of its row: the answ
   await stream.until("there");
   const ids = [polled, eventsIn(stream.text)[0].response.id];
   const charges = ids.map((id) => `charge:${id}`).toSorted();
-  await vi.waitFor(async () => expect((await chargesNow()).toSorted()).toEqual(charges), { timeout: 60_000 });
+  await eventually(async () => expect((await chargesNow()).toSorted()).toEqual(charges), { timeout: 60_000 });
   for (const id of ids) expect((await caller().get(id)).body).toMatchObject({ status: "in_progress", output: [] });
   gateway.child.kill("SIGKILL");
   await gateway.exited;
@@ -234,7 +235,7 @@ test("RESP-03 an answer that cannot be stored goes out all the same, and the log
     expect([made.status, await made.over]).toEqual([200, "whole"]);
     expect(made.text).toContain("Hello there");
   }
-  await vi.waitFor(() => expect(gateway.stderr().match(/a response could not be stored/g)).toHaveLength(2));
+  await eventually(() => expect(gateway.stderr().match(/a response could not be stored/g)).toHaveLength(2));
   const refused = await caller().post({ background: true });
   expect([refused.status, refused.body.error.code]).toEqual([503, "service_unavailable"]);
   expect(upstream.requests).toHaveLength(2);

@@ -1,5 +1,6 @@
 import OpenAI, { NotFoundError } from "openai";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { startGateway, type TestGateway } from "../support/gateway.ts";
 
 let gateway: TestGateway;
@@ -30,7 +31,7 @@ describe.each(["sandbox/chat", "sandbox/claude"])("%s", (model) => {
   test("RESP-04 background: created, polled to its end", async () => {
     const { id, status } = await client.responses.create({ model, input: "Think.", background: true });
     expect(status).toBe("queued");
-    const done = await vi.waitFor(async () => {
+    const done = await eventually(async () => {
       const found = await client.responses.retrieve(id);
       expect(found.status).toBe("completed");
       return found;

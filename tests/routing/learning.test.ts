@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import type { Json, Tenant } from "../support/gateway.ts";
 import { chatBody, openChat, openScene, type Scene } from "../support/scene.ts";
 import { chatFrames } from "../support/upstream.ts";
@@ -41,7 +42,7 @@ test("ROUTE-02 a client that reads slowly does not make the endpoint look slow t
   await scene.rowsOnce(tenant, 1);
   expect((await explain(chatBody())).expected.latency_ms).toBeNull();
   await scene.chat(tenant.key, { stream: true });
-  await vi.waitFor(async () => expect((await explain(chatBody())).expected.latency_ms).toBeGreaterThan(0));
+  await eventually(async () => expect((await explain(chatBody())).expected.latency_ms).toBeGreaterThan(0));
 });
 
 test("ROUTE-02 max_tokens bounds the output that is expected on every surface, and on messages asks nothing more", async () => {

@@ -1,9 +1,10 @@
 import OpenAI from "openai";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { couldBeFormat } from "../../src/language/audio/format-sniffer.ts";
 import { speechMeter } from "../../src/language/audio/speech-meter.ts";
 import { speechSeconds, synthesizeSpeech } from "../../src/sandbox/audio/speech.ts";
 import { filesWith } from "../edge/child.ts";
+import { eventually } from "../support/eventually.ts";
 import { gatewayForTest, type Json, startGateway, type TestGateway } from "../support/gateway.ts";
 import { openSpeechCall, speak } from "../support/speech.ts";
 
@@ -146,7 +147,7 @@ describe("what is kept", () => {
     await gateway.manage("POST", `/workspaces/${tenant.slug}/capture-windows`, { minutes: 5 });
     const asked = { model: MODEL, input: TEXT, voice: "ada", response_format: "pcm", instructions: "calm" };
     const { id, bytes } = await speak(gateway.url, tenant.key, asked);
-    const captured = await vi.waitFor(async () => {
+    const captured = await eventually(async () => {
       const { captured: found } = await row(id);
       if (found === undefined || found === null) throw new Error("not kept yet");
       return found;

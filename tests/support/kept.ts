@@ -1,4 +1,4 @@
-import { vi } from "vitest";
+import { eventually } from "./eventually.ts";
 import type { Called, Json, TestGateway } from "./gateway.ts";
 import { responseFrames, responseJson } from "./responses-native.ts";
 import { MODEL } from "./scene.ts";
@@ -25,7 +25,7 @@ export function callerWith(gateway: Pick<TestGateway, "call">, key: string): Cal
     cancel: (id) => gateway.call(key, at(id, "/cancel"), { method: "POST" }),
     inputItems: (id, query = "") => gateway.call(key, at(id, `/input_items${query}`)),
     once: (id, ...statuses) =>
-      vi.waitFor(
+      eventually(
         async () => {
           const { body } = await get(id);
           if (!statuses.includes(body.status)) throw new Error(`${id} is ${body.status ?? JSON.stringify(body)}`);

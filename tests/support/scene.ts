@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import path from "node:path";
-import { vi } from "vitest";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
+import { eventually } from "./eventually.ts";
 import { type Called, type Json, startGateway, type Tenant, type TestGateway } from "./gateway.ts";
 import { allProven } from "./proofs.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
@@ -77,7 +77,7 @@ export async function openScene(providers: readonly Provider[], env: Record<stri
     row: (requestId) => gateway.manage("GET", `/requests/${requestId}`),
     rows,
     rowsOnce: (tenant, count) =>
-      vi.waitFor(
+      eventually(
         async () => {
           const found = await rows(tenant);
           if (found.length < count) throw new Error(`${found.length} of ${count} rows`);

@@ -2,9 +2,9 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { vi } from "vitest";
 import type { EndpointEntry, PriceEntry } from "../../src/domain/catalogue/schema.ts";
 import { PROJECT_ROOT } from "../../src/settings/config.ts";
+import { eventually } from "./eventually.ts";
 import { type Json, startGateway, type Tenant, type TestGateway } from "./gateway.ts";
 import { allProven } from "./proofs.ts";
 import { connectedTo, nanosOf, QUIET } from "./scene.ts";
@@ -76,7 +76,7 @@ export async function openSpeech(rows: readonly SpeechRow[], env: Record<string,
     speak: (key, body, headers) => speak(gateway.url, key, body, headers),
     row: (id) => gateway.manage("GET", `/requests/${id}`),
     rowsOnce: (tenant, count) =>
-      vi.waitFor(
+      eventually(
         async () => {
           const found = await rowsOf(tenant);
           if (found.length < count) throw new Error(`${found.length} of ${count} rows`);

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import path from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { cleanUp, type GatewayProcess, spawnGateway } from "../edge/child.ts";
+import { eventually } from "../support/eventually.ts";
 import type { Json } from "../support/gateway.ts";
 import { connectedTo } from "../support/scene.ts";
 import { fieldPart, filePart, formBytes, sound, startUpload } from "../support/transcriptions.ts";
@@ -103,7 +104,7 @@ test.skipIf(!onLinux)(
     expect(held).toHaveLength(AT_ONCE);
     expect(more).toBeLessThan((AT_ONCE * form.length) / 2);
     for (const answer of answers) expect((await answer).text).toBe("Hi");
-    await vi.waitFor(() => expect(heldFiles()).toEqual([]));
+    await eventually(() => expect(heldFiles()).toEqual([]));
   },
 );
 
@@ -111,7 +112,7 @@ test.skipIf(!onLinux)("C7 kill -9 in the middle of an upload leaves no file", as
   const request = startUpload({ url }, key, { "content-length": "5000000" });
   request.write(formBytes([fieldPart("model", MODEL), filePart(sound(40))], ""));
   // Its name is gone a moment after it is there.
-  await vi.waitFor(() => expect([heldFiles().length, readdirSync(folder())]).toEqual([1, []]));
+  await eventually(() => expect([heldFiles().length, readdirSync(folder())]).toEqual([1, []]));
   gateway.child.kill("SIGKILL");
   await gateway.exited;
   request.destroy();

@@ -1,7 +1,8 @@
 import { readdirSync, readlinkSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import path from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import type { Tenant } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 import {
@@ -65,7 +66,7 @@ function heldFiles(): string[] {
 
 /** Who does not read does not hear either that the other side has gone. */
 const allClosed = () =>
-  vi.waitFor(() => {
+  eventually(() => {
     for (const socket of sockets) socket.resume();
     expect(sockets.size).toBe(0);
   });
@@ -115,7 +116,7 @@ describe.skipIf(process.platform !== "linux")("ROUTE-04 the next one gets the wh
     expect(row.attempts.length).toBeGreaterThan(1);
     expect(row.usage.seconds).toBe(400);
     expect((await scene.charges(tenant)).length).toBe(1);
-    await vi.waitFor(() => expect(heldFiles()).toEqual([]));
+    await eventually(() => expect(heldFiles()).toEqual([]));
     await allClosed();
   });
 });
@@ -129,8 +130,8 @@ test.skipIf(process.platform !== "linux")(
     request.end(formBytes([fieldPart("model", MODEL), fieldPart("provider", FIRST), filePart(FILE.bytes)]));
     await connected.promise;
     request.destroy();
-    await vi.waitFor(() => expect(heldFiles()).toEqual([]));
-    await vi.waitFor(() => {
+    await eventually(() => expect(heldFiles()).toEqual([]));
+    await eventually(() => {
       for (const socket of sockets) socket.resume();
       expect(sockets.size).toBe(0);
     });

@@ -1,7 +1,8 @@
 import { readdirSync, readlinkSync, statSync } from "node:fs";
 import path from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { exchange } from "../edge/wire.ts";
+import { eventually } from "../support/eventually.ts";
 import type { Called, Tenant } from "../support/gateway.ts";
 import { openScene, type Scene } from "../support/scene.ts";
 import {
@@ -57,7 +58,7 @@ function heldFiles(): number[] {
 
 /** A machine with much else to do takes its time to read what was sent. */
 const PATIENT = { timeout: 15_000 };
-const nothingHeld = () => vi.waitFor(() => expect(heldFiles()).toEqual([]), PATIENT);
+const nothingHeld = () => eventually(() => expect(heldFiles()).toEqual([]), PATIENT);
 const good = [fieldPart("model", MODEL), filePart(sound(2))];
 
 describe("what a form has to be", () => {
@@ -384,7 +385,7 @@ describe("all uploads together", () => {
     const slow = startUpload(scene.gateway, tenant.key);
     slow.write(formBytes([fieldPart("model", MODEL), filePart(Buffer.alloc(1_900_000))], "").subarray(0, -2));
     // All of it has its place before anybody else asks for one.
-    await vi.waitFor(() => expect(heldFiles()[0]).toBeGreaterThan(1_800_000), PATIENT);
+    await eventually(() => expect(heldFiles()[0]).toBeGreaterThan(1_800_000), PATIENT);
     const file = { name: "a.wav", bytes: Buffer.concat([sound(2), Buffer.alloc(1_800_000)]) };
     const refused = await send([["model", MODEL]], file);
     expect(codeOf(refused).slice(0, 2)).toEqual([503, "service_unavailable"]);
@@ -403,7 +404,7 @@ describe("hanging up", () => {
     const request = startUpload(scene.gateway, tenant.key, { "content-length": "1900000" });
     request.write(formBytes([fieldPart("model", MODEL), filePart(Buffer.concat([sound(20)]))], "").subarray(0, -2));
     // Its name is gone before its first byte is written.
-    await vi.waitFor(() => expect(heldFiles().filter((bytes) => bytes > 0)).toHaveLength(1), PATIENT);
+    await eventually(() => expect(heldFiles().filter((bytes) => bytes > 0)).toHaveLength(1), PATIENT);
     expect(readdirSync(path.join(scene.gateway.dataDir, "tmp"))).toEqual([]);
     request.destroy();
     await nothingHeld();

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
 import { PROGRAM } from "../support/program.ts";
 import { chatBody, MODEL, openChat } from "../support/scene.ts";
@@ -51,18 +52,18 @@ test("SCALE-04 NODE-02 a rolling restart under load: every worker is another one
     caller(false, 5, "node/rack/tiny"),
     caller(kept, 30, "node/rack/tiny"),
   ];
-  await vi.waitFor(() => expect(answered).toBeGreaterThan(30), { timeout: 20_000 });
+  await eventually(() => expect(answered).toBeGreaterThan(30), { timeout: 20_000 });
   crew().gateway.child.kill("SIGHUP");
-  await said(crew().gateway, "the workers were restarted");
+  await said(crew().gateway, "workers: rolling restart finished");
   const soFar = answered;
-  await vi.waitFor(() => expect(answered).toBeGreaterThan(soFar + 30), { timeout: 20_000 });
+  await eventually(() => expect(answered).toBeGreaterThan(soFar + 30), { timeout: 20_000 });
   over = true;
   await Promise.all(callers);
   kept.destroy();
   expect(failed).toEqual([]);
   await stream.over;
   expect(stream.text).toContain("[DONE]");
-  await vi.waitFor(() => expect(crew().workers()).toHaveLength(WORKERS), { timeout: 20_000, interval: 25 });
+  await eventually(() => expect(crew().workers()).toHaveLength(WORKERS), { timeout: 20_000, interval: 25 });
   expect(
     crew()
       .workers()
@@ -85,7 +86,7 @@ test("SCALE-04 after all workers died at once the gateway serves where it did, a
         .filter((pid) => !before.includes(pid)),
     ).toHaveLength(WORKERS);
   };
-  await vi.waitFor(serves, { timeout: 60_000, interval: 100 });
+  await eventually(serves, { timeout: 60_000, interval: 100 });
 }, 120_000);
 
 test("SCALE-04 OPS-01 told to stop, all workers finish their streams, and the gateway ends with 0", async () => {

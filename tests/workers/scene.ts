@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { type Agent, type IncomingHttpHeaders, request } from "node:http";
 import path from "node:path";
-import { afterAll, beforeAll, vi } from "vitest";
+import { afterAll, beforeAll } from "vitest";
 import { cleanUp, type GatewayProcess, spawnGateway } from "../edge/child.ts";
+import { eventually } from "../support/eventually.ts";
 import type { Json } from "../support/gateway.ts";
 import { chatBody, connectedTo } from "../support/scene.ts";
 import { startUpstream, type Upstream } from "../support/upstream.ts";
@@ -30,7 +31,7 @@ export async function openCrew(count: number, upstream: Upstream, env: Record<st
     ...env,
   });
   const origin = await gateway.ready();
-  await said(gateway, "all workers serve");
+  await said(gateway, "workers: all ready");
   const token = env["GATEWAY_ADMIN_TOKEN"] ?? readFileSync(path.join(gateway.dataDir, "admin-token"), "utf8").trim();
   const manage: Crewed["manage"] = async (method, target, body) => {
     const answer = await send(origin, `/manage${target}`, token, { method, ...(body === undefined ? {} : { body }) });
@@ -71,7 +72,7 @@ export function crewForFile(count: number): { upstream(): Upstream; crew(): Crew
 
 /** Waits until the gateway has logged it once more than `before` times. */
 export function said(gateway: GatewayProcess, message: string, before = 0): Promise<void> {
-  return vi.waitFor(
+  return eventually(
     () => {
       if (timesSaid(gateway, message) <= before) throw new Error(`not said: ${message}\n${gateway.stderr()}`);
     },
@@ -86,7 +87,7 @@ function timesSaid(gateway: GatewayProcess, message: string): number {
 /** The primary process does nothing and stays connected, until this is called. */
 export async function primaryStandsStill({ gateway: { child } }: Crewed): Promise<() => void> {
   child.kill("SIGSTOP");
-  await vi.waitFor(() => {
+  await eventually(() => {
     if (!/^State:\s+T/m.test(readFileSync(`/proc/${child.pid}/status`, "utf8"))) throw new Error("it still runs");
   });
   return () => void child.kill("SIGCONT");

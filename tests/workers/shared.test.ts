@@ -1,6 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import path from "node:path";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import type { Json } from "../support/gateway.ts";
 import { agentForTest, createNode, localForTest, nodeIs } from "../support/nodes.ts";
 import { Browser, PASSWORD, tokenOf } from "../support/people.ts";
@@ -48,7 +49,7 @@ test("SCALE-04 BILL-03 a wallet is spent by all workers together, to the last cr
   }
   expect(refused).toBeGreaterThan(0);
   expect(paid).toBeGreaterThan(0n);
-  await vi.waitFor(
+  await eventually(
     async () => {
       const wallet = await crew().manage("GET", "/workspaces/spent/wallet");
       expect([nanosOf(wallet.balance), wallet.held]).toEqual([nanosOf(credit) - paid, "0.00"]);
@@ -120,7 +121,7 @@ test("SCALE-04 NODE-02 a node with as many requests as it takes is busy at every
   const body = { model: "node/rack/tiny", messages: [{ role: "user", content: "hi" }] };
   const ask = () => send(crew().origin, "/v1/chat/completions", key, { body });
   const first = ask();
-  await vi.waitFor(() => expect(local.asked).toHaveLength(1));
+  await eventually(() => expect(local.asked).toHaveLength(1));
   // At each of them more often than would set it aside.
   for (let round = 0; round < 8; round += 1) {
     const busy = await Promise.all(Array.from({ length: WORKERS }, ask));
@@ -168,12 +169,12 @@ test("SCALE-04 a worker that is killed is replaced; nothing of the money is lost
       while (!over) await topUp().catch(() => undefined);
     })(),
   );
-  await vi.waitFor(() => expect(answered.size).toBeGreaterThan(40), { timeout: 20_000 });
+  await eventually(() => expect(answered.size).toBeGreaterThan(40), { timeout: 20_000 });
   process.kill(before[0] ?? 0, "SIGKILL");
-  await said(crew().gateway, "a worker ended and is replaced");
-  await vi.waitFor(() => expect(crew().workers()).toHaveLength(WORKERS), { timeout: 20_000, interval: 25 });
+  await said(crew().gateway, "workers: exited unexpectedly");
+  await eventually(() => expect(crew().workers()).toHaveLength(WORKERS), { timeout: 20_000, interval: 25 });
   const soFar = answered.size;
-  await vi.waitFor(() => expect(answered.size).toBeGreaterThan(soFar + 40), { timeout: 20_000 });
+  await eventually(() => expect(answered.size).toBeGreaterThan(soFar + 40), { timeout: 20_000 });
   over = true;
   await Promise.all(callers);
   // Only what was in the hands of the one that died broke.
@@ -181,7 +182,7 @@ test("SCALE-04 a worker that is killed is replaced; nothing of the money is lost
   expect(refused).toBe(0);
   expect(crew().workers()).not.toContain(before[0]);
 
-  await vi.waitFor(
+  await eventually(
     async () => {
       const wallet = await crew().manage("GET", "/workspaces/killed/wallet");
       expect(wallet.held).toBe("0.00");

@@ -1,4 +1,5 @@
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import type { Json } from "../support/gateway.ts";
 import { chatBody, nanosOf } from "../support/scene.ts";
 import { chatFrames, chatJson } from "../support/upstream.ts";
@@ -39,9 +40,9 @@ test("SCALE-04 BILL-02 BILL-09 what is in the journal is answered although the p
     { key, use: "whole" },
     { key, use: "streamed", stream: true },
   ])
-    await vi.waitFor(async () => expect((await ask(again)).headers["idempotent-replayed"]).toBe("true"));
+    await eventually(async () => expect((await ask(again)).headers["idempotent-replayed"]).toBe("true"));
   expect(upstream().requests).toHaveLength(before + 2);
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { data }: Json = await crew().manage("GET", "/workspaces/charged/wallet/entries");
     expect(data.filter(({ kind }: Json) => kind === "charge")).toHaveLength(2);
     const booked = data.reduce((sum: bigint, { amount }: Json) => sum + nanosOf(amount), 0n);
@@ -63,9 +64,9 @@ test("SCALE-04 LOG-01 BILL-09 a request that the primary does not answer is refu
     goesOn?.();
   }
   upstream().next({ json: chatJson({ content: "Hello." }) });
-  await vi.waitFor(async () => expect(await ask({ key, use: "refused" })).toMatchObject({ status: 200 }));
+  await eventually(async () => expect(await ask({ key, use: "refused" })).toMatchObject({ status: 200 }));
   expect(upstream().requests).toHaveLength(before + 1);
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { data }: Json = await crew().manage("GET", "/workspaces/refused/requests");
     expect(data.map(({ error_code }: Json) => error_code)).toContain("service_unavailable");
   });

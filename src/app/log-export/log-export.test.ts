@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { eventually } from "../../../tests/support/eventually.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import { openSqlite } from "../../io/store/sql/sqlite/open.ts";
 import type { ExportResult } from "../../io/telemetry/export-result.ts";
@@ -58,7 +59,7 @@ async function opened(answer: (ids: readonly string[]) => ExportResult) {
         isCharged: false,
       })),
     );
-  const empty = () => vi.waitFor(async () => expect(await store.logOutbox.next("webhook", 1)).toEqual([]));
+  const empty = () => eventually(async () => expect(await store.logOutbox.next("webhook", 1)).toEqual([]));
   return { store, logExport, standing, queue, empty };
 }
 
@@ -74,7 +75,7 @@ test("OPS-03 one line that a receiver refuses is given up alone; the rest arrive
   );
   logExport.start();
   await empty();
-  await vi.waitFor(() => expect(standing.lost).toBe(3));
+  await eventually(() => expect(standing.lost).toBe(3));
   expect(standing.sent.flat().toSorted()).toEqual(["a", "b", "c", "d", "e"]);
 });
 
@@ -92,8 +93,8 @@ test("OPS-03 only the instance that leads sends; a target that fails is tried ag
   expect(tries).toBe(0);
   expect(logExport.statuses).toEqual([{ target: "webhook", lagMs: 0, failures: 0 }]);
   standing.leads = true;
-  await vi.waitFor(() => expect(logExport.statuses[0]?.lagMs).toBeGreaterThanOrEqual(60_000));
-  await vi.waitFor(() => expect(tries).toBeGreaterThan(2));
+  await eventually(() => expect(logExport.statuses[0]?.lagMs).toBeGreaterThanOrEqual(60_000));
+  await eventually(() => expect(tries).toBeGreaterThan(2));
   answer = "sent";
   await empty();
   expect(standing.sent).toEqual([["a"]]);
@@ -114,7 +115,7 @@ test("OPS-03 what waits for a target that is set no more is given up after its t
     const rows = [...(await store.logOutbox.next("otlp", 5)), ...(await store.logOutbox.next("files", 5))];
     return rows.map(({ requestId }) => requestId);
   };
-  await vi.waitFor(async () => expect(await left()).toEqual(["new", "new"]));
-  await vi.waitFor(() => expect(standing.lost).toBe(2));
+  await eventually(async () => expect(await left()).toEqual(["new", "new"]));
+  await eventually(() => expect(standing.lost).toBe(2));
   expect(logExport.statuses.map(({ target }) => target)).toEqual(["webhook"]);
 });

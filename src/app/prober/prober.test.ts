@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { eventually } from "../../../tests/support/eventually.ts";
 import { honestly, systemOne } from "../../../tests/support/proofs.ts";
 import { NOON_MS } from "../../../tests/support/small-catalogue.ts";
 import { layTables } from "../../../tests/support/tables.ts";
@@ -34,7 +35,7 @@ function handTime() {
   };
   // Rounds take real time, on real sockets: one is over when the next is set.
   const rested = () =>
-    vi.waitFor(() => expect([...due].some(({ ms }) => ms !== ANSWER_MS)).toBe(true), { interval: 2 });
+    eventually(() => expect([...due].some(({ ms }) => ms !== ANSWER_MS)).toBe(true), { interval: 2 });
   return {
     clock: { nowMs: () => nowMs, monotonicMs: () => nowMs },
     timers,
@@ -251,7 +252,7 @@ test("an endpoint that says nothing is given up in time, and the gateway that st
   const wanted = prober.all().filter(({ endpoint }) => endpoint.id === ENDPOINT);
   const late = prober.prove(wanted, "operator");
   await upstream.arrived(1);
-  await vi.waitFor(() => expect(time.set).toBe(1));
+  await eventually(() => expect(time.set).toBe(1));
   await time.pass(ANSWER_MS);
   expect(await late).toMatchObject([{ result: "failed", reason: "it took longer than 5 s" }]);
   const cut = prober.prove(wanted, "operator");

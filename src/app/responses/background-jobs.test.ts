@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { eventually } from "../../../tests/support/eventually.ts";
 import {
   begunJob,
   type JobsRoom,
@@ -365,7 +366,7 @@ test("RESP-04 events that were written without the writer hearing of it keep not
     throw new Error("the connection went before the commit was answered");
   };
   const job = await begun();
-  await vi.waitFor(() => expect(lost).toBe(1));
+  await eventually(() => expect(lost).toBe(1));
   const response = { id: "resp_1", status: "completed", created_at: 1, output: [] };
   job.keep(JSON.stringify(response));
   job.sink.end(`event: response.completed\ndata: ${JSON.stringify({ type: "response.completed", response })}\n\n`);

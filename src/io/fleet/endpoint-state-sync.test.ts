@@ -1,5 +1,6 @@
 import { duplexPair } from "node:stream";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { eventually } from "../../../tests/support/eventually.ts";
 import { hasRedis, redisState, startRedis } from "../../../tests/support/redis.ts";
 import type { CoordinationStore } from "../../domain/fleet/coordination-store.ts";
 import { CircuitBreakers } from "../../domain/routing/circuit-breakers.ts";
@@ -8,12 +9,11 @@ import { TrafficStats } from "../../domain/routing/traffic-stats.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
 import { memoryState } from "../state/memory-state.ts";
-import { primaryCoordinationStore } from "../workers/board.ts";
 import { memoryCoordinationStore } from "../workers/memory-coordination-store.ts";
-import { ReservationRegistry } from "../workers/reservation-registry.ts";
 import { PrimaryRpcClient } from "../workers/rpc-client.ts";
 import { WorkerRpcServer } from "../workers/rpc-server.ts";
-import { versionedState } from "../workers/versioned-state.ts";
+import { ReservationRegistry, versionedState } from "../workers/shared-resources.ts";
+import { primaryCoordinationStore } from "../workers/worker-context.ts";
 import { EndpointStateSync } from "./endpoint-state-sync.ts";
 
 const SAMPLE = { firstByteMs: 200, totalMs: 1200, outputTokens: 100 };
@@ -34,24 +34,25 @@ async function instance(id: string, store: CoordinationStore, ids: readonly stri
   return { breakers, health, learned, shared };
 }
 
-/** A board that hangs in a primary process, as each of its workers sees it. */
+/** Stubs of one coordination store in the primary, one for each worker. */
 function workerBoards(): () => CoordinationStore {
-  const board = memoryCoordinationStore(systemClock, systemTimers);
+  const coordination = memoryCoordinationStore(systemClock, systemTimers);
   const state = versionedState(memoryState(systemClock), () => "v");
-  const desks: WorkerRpcServer[] = [];
-  const refused = () => {
-    throw new Error("not asked here");
+  const servers: WorkerRpcServer[] = [];
+  const unused = () => {
+    throw new Error("unexpected call");
   };
   return () => {
     const [here, there] = duplexPair();
-    const publish = (topic: string, message: string) => {
-      for (const one of desks) one.tell({ is: "told", topic, message });
+    const publish = ([topic, message]: readonly [string, string]) => {
+      for (const server of servers) server.notify({ is: "published", topic, message });
+      return null;
     };
-    desks.push(
+    servers.push(
       new WorkerRpcServer(
         there,
-        { state, board, reservations: new ReservationRegistry() },
-        { hello: refused, up: refused, ready: refused, metrics: refused, publish },
+        { state, coordination, reservations: new ReservationRegistry() },
+        { join: unused, reportStarted: unused, reportReady: unused, collectMetrics: unused, publish },
       ),
     );
     return primaryCoordinationStore(new PrimaryRpcClient(here, systemClock));
@@ -80,13 +81,13 @@ describe.each([
     for (let at = 0; at < 100; at += 1) one.learned.answered("model", 40, undefined);
     one.breakers.failed("a", 60_000);
     one.breakers.failed("of a catalogue of its own", 60_000);
-    await vi.waitFor(() => expect(two.breakers.aside).toEqual(["a"]));
+    await eventually(() => expect(two.breakers.aside).toEqual(["a"]));
     const left = await instance("left", await board());
     expect(left.breakers.aside).toEqual(["a"]);
     one.breakers.served("a");
-    await vi.waitFor(() => expect(two.breakers.standingOf("a")).toBe("in"));
+    await eventually(() => expect(two.breakers.standingOf("a")).toBe("in"));
     const measured = one.health.of("a", systemClock.nowMs());
-    await vi.waitFor(() => expect(two.health.of("a", systemClock.nowMs())).toEqual(measured));
+    await eventually(() => expect(two.health.of("a", systemClock.nowMs())).toEqual(measured));
     const late = await instance("late", await board());
     expect(late.health.of("a", systemClock.nowMs())).toEqual(measured);
     expect(late.health.said(systemClock.nowMs(), 9)).toEqual([]);
@@ -175,7 +176,7 @@ test("SCALE-03 while the board is away each goes on with what it knows; nonsense
   expect([two.breakers.aside, two.health.of("a", systemClock.nowMs())]).toEqual([[], undefined]);
   expect(two.learned.outputTokens("model", undefined)).toBe(512);
   one.breakers.failed("a", 60_000);
-  await vi.waitFor(() => expect(two.breakers.aside).toEqual(["a"]));
+  await eventually(() => expect(two.breakers.aside).toEqual(["a"]));
   isAway = true;
   one.breakers.failed("b", 60_000);
   two.breakers.failed("b", 90_000);
@@ -187,5 +188,5 @@ test("SCALE-03 while the board is away each goes on with what it knows; nonsense
     ["a", "b"],
   ]);
   isAway = false;
-  await vi.waitFor(() => expect(late.breakers.aside.toSorted()).toEqual(["a", "b"]));
+  await eventually(() => expect(late.breakers.aside.toSorted()).toEqual(["a", "b"]));
 });

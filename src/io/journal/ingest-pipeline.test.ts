@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { eventually } from "../../../tests/support/eventually.ts";
 import { listeningLog, memorySink, moodyDisk, tempFolder } from "../../../tests/support/journal-room.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
@@ -45,7 +46,7 @@ const opened = (id: string, changes: Partial<RequestRecord> = {}): JournalEntry 
 const journalDir = () => path.join(folder.path, "journal");
 const segments = () => readdirSync(journalDir()).filter((name) => name.endsWith(".journal"));
 /** Waits for something that happens by itself, without a promise to hold. */
-const until = (check: () => boolean) => vi.waitFor(() => expect(check()).toBe(true), { timeout: 10_000, interval: 5 });
+const until = (check: () => boolean) => eventually(() => expect(check()).toBe(true), { timeout: 10_000, interval: 5 });
 /** The state after kill -9: nobody closes anything. The tuning keeps this process's own ingester out of the way. */
 const IDLE = { tuning: { everyMs: 3_600_000 } };
 

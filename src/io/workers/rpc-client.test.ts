@@ -1,92 +1,92 @@
 import { duplexPair } from "node:stream";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
+import { eventually } from "../../../tests/support/eventually.ts";
 import { PrimaryRpcClient } from "./rpc-client.ts";
-import { primarySharedState } from "./state.ts";
+import { primarySharedState } from "./worker-context.ts";
 
-function scene() {
+function connect() {
   const [here, there] = duplexPair();
-  let heard = "";
+  let received = "";
   there.on("data", (bytes: Buffer) => {
-    heard += bytes;
+    received += bytes;
   });
-  /** What the primary was told, one by one: how many go in one line is for the worker to choose. */
-  const said = (): unknown[] => {
-    const lines = heard.split("\n").slice(0, -1);
+  const frames = (): unknown[] => {
+    const lines = received.split("\n").slice(0, -1);
     return lines.flatMap((line) => JSON.parse(line) as unknown[]);
   };
-  let [nowMs, looks] = [0, 0];
+  let [nowMs, checks] = [0, 0];
   const monotonicMs = () => {
-    looks += 1;
+    checks += 1;
     return nowMs;
   };
   const primary = new PrimaryRpcClient(here, { nowMs: () => nowMs, monotonicMs });
-  const passing = async (ms: number) => {
-    [nowMs, looks] = [nowMs + ms, 0];
-    await vi.waitFor(() => expect(looks).toBeGreaterThan(0));
+  const advance = async (ms: number) => {
+    [nowMs, checks] = [nowMs + ms, 0];
+    await eventually(() => expect(checks).toBeGreaterThan(0));
   };
-  /** For longer than an answer may take. */
-  const silence = async () => {
-    for (let look = 0; look < 3; look += 1) await passing(2_000);
+  /** Longer than the timeout of a call. */
+  const exceedTimeout = async () => {
+    for (let check = 0; check < 3; check += 1) await advance(2_000);
   };
-  return { primary, there, said, passing, silence };
+  return { primary, there, frames, advance, exceedTimeout };
 }
 
-test("SCALE-04 a worker that stood still takes the answers that wait for it; one that gets none gives up", async () => {
-  const { primary, there, passing, silence } = scene();
-  const answered = primary.ask("wallet", "ws");
+test("SCALE-04 after a stall a worker reads waiting responses first; without one the call times out", async () => {
+  const { primary, there, advance, exceedTimeout } = connect();
+  const answered = primary.call("wallet", "ws");
   answered.catch(() => undefined);
-  await passing(60_000);
+  await advance(60_000);
   there.write('[[1,["5","0"]]]\n');
   expect(await answered).toEqual(["5", "0"]);
-  const unanswered = expect(primary.ask("wallet", "ws")).rejects.toMatchObject({ code: "service_unavailable" });
-  await silence();
+  const unanswered = expect(primary.call("wallet", "ws")).rejects.toMatchObject({ code: "service_unavailable" });
+  await exceedTimeout();
   await unanswered;
 });
 
-test("SCALE-04 BILL-02 what a worker tells is said once and in order; nobody waits for a primary that has fallen silent", async () => {
-  const { primary, there, said, silence } = scene();
-  const first = primary.callEventually("release", ["k1", "r1"]);
-  await silence();
+test("SCALE-04 BILL-02 eventual calls are sent once and in order, and do not wait for an unresponsive primary", async () => {
+  const { primary, there, frames, exceedTimeout } = connect();
+  const first = primary.callEventually("releaseClaim", ["k1", "r1"]);
+  await exceedTimeout();
   await first;
-  await primary.callEventually("release", ["k2", "r2"]);
+  await primary.callEventually("releaseClaim", ["k2", "r2"]);
   const both = [
-    [1, "release", ["k1", "r1"]],
-    [2, "release", ["k2", "r2"]],
+    [1, "releaseClaim", ["k1", "r1"]],
+    [2, "releaseClaim", ["k2", "r2"]],
   ];
-  await vi.waitFor(() => expect(said()).toEqual(both));
+  await eventually(() => expect(frames()).toEqual(both));
   there.write("[[1,null],[2,null]]\n");
-  await vi.waitFor(async () => {
-    const waited = primary.callEventually("release", ["k3", "r3"]);
+  await eventually(async () => {
+    const waited = primary.callEventually("releaseClaim", ["k3", "r3"]);
     expect(await Promise.race([waited, Promise.resolve("waits")])).toBe("waits");
   });
 });
 
-test("SCALE-04 BILL-02 money that the primary takes late is told to who asked for it, and not lost between the two", async () => {
-  const { primary, there, silence } = scene();
-  const taking = { workspaceId: "ws", nanos: 5n, isAllOrNothing: true, reserveNanos: 0n } as const;
-  const taken = primarySharedState(primary).withdraw(taking);
-  taken.catch(() => undefined);
-  await silence();
+test("SCALE-04 BILL-02 a late withdrawal by the primary still reaches its caller, so no money is lost", async () => {
+  const { primary, there, exceedTimeout } = connect();
+  const withdrawal = { workspaceId: "ws", nanos: 5n, isAllOrNothing: true, reserveNanos: 0n } as const;
+  const withdrawn = primarySharedState(primary).withdraw(withdrawal);
+  withdrawn.catch(() => undefined);
+  await exceedTimeout();
   there.write('[[1,"5"]]\n');
-  expect(await taken).toBe(5n);
+  expect(await withdrawn).toBe(5n);
 });
 
-const claimOfK = [1, "claim", [{ key: "k", body: "b" }, "r"]];
+const claimOfK = [1, "claimIdempotencyKey", [{ key: "k", body: "b" }, "r"]];
 
 test.each([
-  ["first", [claimOfK, [2, "release", ["k", "r"]], [3, "touch", "ws"]]],
-  ["again", [claimOfK, [2, "touch", "ws"]]],
+  ["first", [claimOfK, [2, "releaseClaim", ["k", "r"]], [3, "bumpVersion", "ws"]]],
+  ["again", [claimOfK, [2, "bumpVersion", "ws"]]],
 ] as const)(
-  "SCALE-04 BILL-09 RESP-05 a claim that the primary does not answer is given up where the request cannot have it from before: %s",
+  "SCALE-04 BILL-09 RESP-05 a timed-out claim is released unless an earlier run of the request may have it: %s",
   async (run, expected) => {
-    const { primary, said, silence } = scene();
+    const { primary, frames, exceedTimeout } = connect();
     const state = primarySharedState(primary);
     const claimed = expect(state.claimIdempotencyKey({ key: "k", body: "b" }, "r", run)).rejects.toMatchObject({
       code: "service_unavailable",
     });
-    await silence();
+    await exceedTimeout();
     await claimed;
     state.bumpVersion("ws").catch(() => undefined);
-    await vi.waitFor(() => expect(said()).toEqual(expected));
+    await eventually(() => expect(frames()).toEqual(expected));
   },
 );

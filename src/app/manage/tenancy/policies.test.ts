@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually } from "../../../../tests/support/eventually.ts";
 import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room.ts";
 
 let room: ManageRoom;
@@ -23,7 +24,7 @@ test("LOG-05 while a policy is written both versions hold, so that nothing is se
     return { answer: null, audit: null };
   });
   const changing = patch({ floor: "none", no_training: true });
-  await vi.waitFor(() => expect(inForce()).toEqual({ floor: "L2", noTraining: true }));
+  await eventually(() => expect(inForce()).toEqual({ floor: "L2", noTraining: true }));
   gate.resolve();
   await Promise.all([before, changing]);
   expect(inForce()).toEqual({ floor: null, noTraining: true });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { claimTests } from "../../../../tests/support/claim-suite.ts";
+import { eventually } from "../../../../tests/support/eventually.ts";
 import { emptyBooks, hasRedis, type RedisServer, redisState, startRedis } from "../../../../tests/support/redis.ts";
 import { spendingTests } from "../../../../tests/support/spending-suite.ts";
 import { handClock, type StateBooks, stateTests } from "../../../../tests/support/state-suite.ts";
@@ -89,7 +90,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
       await held?.release();
       slow.resume();
       for (const name of ["asked", "held"])
-        await vi.waitFor(async () => expect(await redis.coordination.acquireLock(name, wait)).toBeDefined());
+        await eventually(async () => expect(await redis.coordination.acquireLock(name, wait)).toBeDefined());
     } finally {
       await slow.close();
     }
@@ -112,7 +113,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
         });
         if (run === "again") await state.releaseClaim("k", "unheard");
         slow.resume();
-        await vi.waitFor(async () =>
+        await eventually(async () =>
           expect(await state.claimIdempotencyKey(use, "next")).toMatchObject({ is: "claimed" }),
         );
         await state.releaseClaim("k", "next");
@@ -140,7 +141,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
         code: "service_unavailable",
       });
       slow.resume();
-      await vi.waitFor(() => takes.coordination.get("note"));
+      await eventually(() => takes.coordination.get("note"));
       // Whatever it has still to say to Redis is said before it ends.
       expect(await takes.close()).toBe("done");
       expect(await runs.state.claimIdempotencyKey(use, "twin")).toEqual({ is: "running", requestId: "work" });
@@ -166,7 +167,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
         const asked = state.claimIdempotencyKey(use(key), `work ${key}`, "again");
         await expect(asked).rejects.toMatchObject({ code: "service_unavailable" });
         slow.resume();
-        await vi.waitFor(() => redis.coordination.get("note"), patience);
+        await eventually(() => redis.coordination.get("note"), patience);
       };
       await unheard("old");
       passedMs += 2 * holdMaxMs;
@@ -174,8 +175,8 @@ describe.skipIf(!hasRedis)("on Redis", () => {
       for (const key of ["old", "new"]) await state.releaseClaim(key, `work ${key}`);
       // What is given up before it came is kept out for a while; what is only released is not.
       const claim = (key: string) => state.claimIdempotencyKey(use(key), `work ${key}`, "again");
-      await vi.waitFor(async () => expect(await claim("old")).toMatchObject({ is: "claimed" }), patience);
-      await vi.waitFor(() => expect(claim("new")).rejects.toMatchObject({ code: "service_unavailable" }), patience);
+      await eventually(async () => expect(await claim("old")).toMatchObject({ is: "claimed" }), patience);
+      await eventually(() => expect(claim("new")).rejects.toMatchObject({ code: "service_unavailable" }), patience);
     } finally {
       await slow.close();
     }
@@ -213,7 +214,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
       slow.resume();
       expect((await ends).filter(({ status }) => status === "rejected").length).toBeGreaterThan(0);
       expect(await redis.coordination.get("note")).toBe(undefined);
-      await vi.waitFor(() => expect(redis.status).toBe("open"));
+      await eventually(() => expect(redis.status).toBe("open"));
     } finally {
       await slow.close();
     }
@@ -311,7 +312,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     expect(await begin(after, "soon")).toEqual(["held", "claimed"]);
     await after.releaseEarlierIncarnations(["background", "given_up"], never);
     expect(await begin(after, "own")).toEqual(["held", "claimed"]);
-    await vi.waitFor(async () => expect((await stays.state.wallet("ws")).heldNanos).toBe(6n * EUR));
+    await eventually(async () => expect((await stays.state.wallet("ws")).heldNanos).toBe(6n * EUR));
     for (const id of ["background", "taken_up", "anothers", "soon", "own"])
       expect(await stays.state.claimIdempotencyKey(use(id), "again")).toEqual({ is: "running", requestId: id });
     for (const id of ["given_up", "beside"])
@@ -322,7 +323,7 @@ describe.skipIf(!hasRedis)("on Redis", () => {
     });
     // Its charge comes all the same, once.
     for (const { state } of [after, stays]) await state.settle(holdOf("charged", EUR), EUR);
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect(await stays.state.wallet("ws")).toEqual({ balanceNanos: 9n * EUR, heldNanos: 6n * EUR }),
     );
   });

@@ -3,9 +3,10 @@ import { once } from "node:events";
 import { chownSync, readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 import { Client, DatabaseError } from "pg";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ROLLUPS_BROKEN } from "../../../../../tests/support/broken-rollups.ts";
 import { cuttingProxy } from "../../../../../tests/support/cutting-proxy.ts";
+import { eventually } from "../../../../../tests/support/eventually.ts";
 import { listeningLog } from "../../../../../tests/support/journal-room.ts";
 import { hasPostgres, PASSWORD } from "../../../../../tests/support/postgres.ts";
 import { clusterForFile } from "../../../../../tests/support/postgres-file.ts";
@@ -222,7 +223,7 @@ describe.skipIf(!hasPostgres)("two at once", () => {
     await other.query("begin");
     await other.query(statement);
     const appended = responses.appendEvents(runOf("resp_1"), [{ sequence: 0, text: "event" }]);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const waiting = await cluster.query(address, "select 1 from pg_stat_activity where wait_event_type = 'Lock'");
       expect(waiting).toHaveLength(1);
     });
@@ -318,10 +319,10 @@ describe.skipIf(!hasPostgres)("one gateway for a database", () => {
        and database = (select oid from pg_database where datname = current_database())`,
     );
     await steal;
-    await vi.waitFor(() => expect(log.lines.some(({ level }) => level === "error")).toBe(true), { timeout: 10_000 });
+    await eventually(() => expect(log.lines.some(({ level }) => level === "error")).toBe(true), { timeout: 10_000 });
     await expect(store.ping()).rejects.toThrow("another gateway works on this database");
     await thief.end();
-    await vi.waitFor(() => store.ping(), { timeout: 10_000 });
+    await eventually(() => store.ping(), { timeout: 10_000 });
     await expect(open(address)).rejects.toThrow(DatabaseInUse);
     await store.close();
   });
@@ -339,7 +340,7 @@ describe.skipIf(!hasPostgres)("failures", () => {
     await store.ledger.post(topup("t1", 100n));
     proxy.cutAfter("commit\0");
     await expect(store.ingest([chargedRecord("r1", 30n)])).rejects.toMatchObject({ failure: "unavailable" });
-    await vi.waitFor(async () => expect(await store.log.find("r1")).toBeDefined());
+    await eventually(async () => expect(await store.log.find("r1")).toBeDefined());
     await store.ingest([chargedRecord("r1", 30n), chargedRecord("r2", 5n)]);
     expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(65n);
     proxy.cutAfter("commit\0");
@@ -365,10 +366,10 @@ describe.skipIf(!hasPostgres)("failures", () => {
     const changing = store.change(async ({ ledger }) => ({ answer: await ledger.post(topup("t1", 5n)), audit }));
     const waiting = async () =>
       (await other.query("select from pg_locks where locktype = 'advisory' and not granted")).rows.length;
-    await vi.waitFor(async () => expect(await waiting()).toBe(1));
+    await eventually(async () => expect(await waiting()).toBe(1));
     expect(await store.ledger.find("t1")).toBeUndefined();
     const over = store.changesOver().then(() => store.ledger.find("t1"));
-    await vi.waitFor(async () => expect(await waiting()).toBe(2));
+    await eventually(async () => expect(await waiting()).toBe(2));
     await other.query("select pg_advisory_unlock(1)");
     expect(await over).toBeDefined();
     expect(await changing).toBe(true);
@@ -403,7 +404,7 @@ describe.skipIf(!hasPostgres)("failures", () => {
        where datname = current_database() and pid <> pg_backend_pid()`,
     );
     const ends = await Promise.all(posts);
-    await vi.waitFor(() => store.ping());
+    await eventually(() => store.ping());
     for (const [n, end] of ends.entries()) if (end !== true) await store.ledger.post(topup(`t${n}`, 1n));
     expect((await store.ledger.wallet("ws_1"))?.balanceNanos).toBe(40n);
     await store.close();
@@ -506,7 +507,7 @@ describe.skipIf(!hasPostgres)("the way to the server", () => {
         await pool.end();
       }
     };
-    await vi.waitFor(async () => expect(await encrypted(by("no-verify"))).toEqual([{ ssl: true }]));
+    await eventually(async () => expect(await encrypted(by("no-verify"))).toEqual([{ ssl: true }]));
     expect(await encrypted(by("verify-full", file("server.crt")))).toEqual([{ ssl: true }]);
     expect(await encrypted(by("disable"))).toEqual([{ ssl: false }]);
     await expect(encrypted(by("require"))).rejects.toThrow("self-signed certificate");
