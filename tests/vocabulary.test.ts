@@ -1,0 +1,156 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, test } from "vitest";
+import { blank } from "./architecture/source.ts";
+
+const ROOT = path.resolve(import.meta.dirname, "..");
+const TITLE_LENGTH_MAX = 120;
+
+const glossary = read("docs/glossary.md");
+
+function read(file: string): string {
+  return readFileSync(path.join(ROOT, file), "utf8");
+}
+
+function filesIn(folder: string, pattern: RegExp): string[] {
+  return readdirSync(path.join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((file) => pattern.test(file) && !/(^|\/)(dist|node_modules|\.work)\//.test(file))
+    .map((file) => path.posix.join(folder, file));
+}
+
+/** Code cells of a table's columns: the rows below the heading, up to the next heading. */
+function tableRows(heading: string): string[][] {
+  const [, section = ""] = glossary.split(`\n## ${heading}\n`);
+  const [body = ""] = section.split("\n## ");
+  return body
+    .split("\n")
+    .filter((line) => /^\| `/.test(line))
+    .map((line) =>
+      line
+        .split("|")
+        .slice(1, -1)
+        .map((cell) => cell.trim()),
+    );
+}
+
+const codeIn = (cell = "") => [...cell.matchAll(/`([^`]+)`/g)].map(([, code = ""]) => code);
+
+const bannedIdentifierWords = new Set(tableRows("Banned in names").flatMap(([words]) => codeIn(words)));
+const bannedPhrases = tableRows("Banned in prose").flatMap(([phrases]) => codeIn(phrases));
+const exemptNames = new Set(tableRows("Exempt names").flatMap(([names]) => codeIn(names)));
+
+const code = [
+  ...filesIn("src", /\.ts$/),
+  ...filesIn("portal/src", /\.tsx?$/).filter((file) => !file.endsWith(".gen.ts")),
+  ...filesIn("bench", /\.ts$/),
+  ...filesIn("scripts", /\.(ts|mjs)$/),
+  ...filesIn("tests", /\.ts$/),
+];
+const documents = [
+  "README.md",
+  "ARCHITECTURE.md",
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  "SECURITY.md",
+  "portal/README.md",
+  ...filesIn("docs", /\.md$/).filter((file) => file !== "docs/glossary.md"),
+  ...filesIn("src", /\.md$/),
+  ...filesIn("deploy", /\.(md|yml|yaml|mjs|sh|conf|cfg|service|sql)$/),
+];
+
+/** `circuitState`, `CIRCUIT_STATE` and `circuit-state` are the words circuit and state. */
+function wordsOf(name: string): string[] {
+  return name
+    .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .replace(/([A-Z]+)([A-Z][a-z])/g, "$1 $2")
+    .toLowerCase()
+    .split(/[^a-z]+/);
+}
+
+function bannedWordsIn(name: string): string[] {
+  if (exemptNames.has(name)) return [];
+  const joined = wordsOf(name);
+  return joined.filter((word) => bannedIdentifierWords.has(word));
+}
+
+describe("the glossary", () => {
+  test("defines at least 120 terms, each once, and bans words and phrases", () => {
+    const terms = [...glossary.matchAll(/^\| \*\*([^*]+)\*\* \| \S/gm)].map(([, term = ""]) => term);
+    expect(terms.length).toBeGreaterThanOrEqual(120);
+    expect(terms.filter((term, index) => terms.indexOf(term) !== index)).toEqual([]);
+    expect(bannedIdentifierWords.size).toBeGreaterThan(30);
+    expect(bannedPhrases.length).toBeGreaterThan(20);
+  });
+
+  test("the scanner finds banned words in names of every form", () => {
+    expect(bannedWordsIn("whoeverAsks")).toEqual(["whoever"]);
+    expect(bannedWordsIn("WHOEVER_ASKS")).toEqual(["whoever"]);
+    expect(bannedWordsIn("circuitState")).toEqual([]);
+  });
+});
+
+describe("names", () => {
+  test("no identifier contains a banned word", () => {
+    const found = new Set<string>();
+    for (const file of code) {
+      for (const [name] of blank(read(file)).bare.matchAll(/[A-Za-z_$][\w$]*/g))
+        if (bannedWordsIn(name).length > 0) found.add(`${file}: ${name}`);
+    }
+    expect([...found]).toEqual([]);
+  });
+
+  test("no file or folder name contains a banned word", () => {
+    const paths = [...code, ...documents, ...filesIn("catalogue", /./)];
+    expect(paths.filter((file) => file.split("/").some((part) => bannedWordsIn(part).length > 0))).toEqual([]);
+  });
+
+  test("an exported type name has one meaning in src; only parallel dialect files share names", () => {
+    const files = new Map<string, string[]>();
+    for (const file of filesIn("src", /(?<!\.test)\.ts$/).filter((one) => !one.startsWith("src/language/dialects/"))) {
+      for (const [, name = ""] of read(file).matchAll(/^export (?:abstract )?(?:type|interface|class) (\w+)/gm))
+        files.set(name, [...(files.get(name) ?? []), file]);
+    }
+    expect([...files].filter(([, list]) => list.length > 1)).toEqual([]);
+  });
+
+  test("a type is not a bare participle or pronoun", () => {
+    const bare = new Set(codeIn(tableRows("Not a type name")[0]?.[0]));
+    expect(bare.size).toBeGreaterThan(15);
+    const found = code.flatMap((file) =>
+      [...read(file).matchAll(/^(?:export )?(?:abstract )?(?:type|interface|class) (\w+)/gm)]
+        .filter(([, name = ""]) => bare.has(name))
+        .map(([, name]) => `${file}: ${name}`),
+    );
+    expect(found).toEqual([]);
+  });
+
+  test('two-valued "yes" | "no" unions are booleans', () => {
+    const union = /"no"\s*\|\s*"yes"|"yes"\s*\|\s*"no"/;
+    expect(code.filter((file) => file !== "tests/vocabulary.test.ts" && union.test(read(file)))).toEqual([]);
+  });
+});
+
+describe("prose", () => {
+  test.each(bannedPhrases)("“%s” occurs in no comment, message, label or document", (phrase) => {
+    const pattern = new RegExp(`(?<![\\w-])${phrase.replace(/ /g, "\\s+")}(?![\\w-])`, "i");
+    const found = [...code, ...documents]
+      .filter((file) => file !== "tests/vocabulary.test.ts")
+      .flatMap((file) =>
+        read(file)
+          .split("\n")
+          .flatMap((line, index) => (pattern.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
+      );
+    expect(found).toEqual([]);
+  });
+});
+
+describe("tests", () => {
+  test(`a title has at most ${TITLE_LENGTH_MAX} characters`, () => {
+    const call = /\b(?:test|it|describe)(?:\.\w+)*(?:\([^()]*\))?\(\s*(?:"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g;
+    const long = code
+      .filter((file) => /(\.test|-suite)\.ts$/.test(file))
+      .flatMap((file) => [...read(file).matchAll(call)].map(([, plain, template]) => [file, plain ?? template ?? ""]))
+      .filter(([, title = ""]) => title.length > TITLE_LENGTH_MAX);
+    expect(long).toEqual([]);
+  });
+});
