@@ -33,10 +33,10 @@ function fullWorld(): PlanningContext {
   const world = worldOf(endpoints, { models });
   for (const [at, { id }] of endpoints.entries())
     if (at % 3 !== 0)
-      world.health.served(id, { firstByteMs: 100 + at, totalMs: 2_000 + at, outputTokens: 100 }, world.nowMs);
-  const breakers = new CircuitBreakers(systemClock);
-  for (let times = 0; times < 5; times += 1) breakers.failed("p7:r0:acme/m7", undefined);
-  return { ...world, breakers };
+      world.latency.record(id, { firstByteMs: 100 + at, totalMs: 2_000 + at, outputTokens: 100 }, world.nowMs);
+  const circuits = new CircuitBreakers(systemClock);
+  for (let times = 0; times < 5; times += 1) circuits.recordFailure("p7:r0:acme/m7", undefined);
+  return { ...world, circuits };
 }
 
 const AUTO = autoRoute();

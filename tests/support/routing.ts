@@ -199,15 +199,15 @@ export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}):
     () => true,
     ALL_PROVEN,
   );
-  const health = new LatencyTracker();
+  const latency = new LatencyTracker();
   return {
     snapshot,
-    anyReal: !simulated,
-    reach: (model) => reach.of(model, "chat", "EUR", NOW_MS),
+    hasRealProvider: !simulated,
+    reachability: (model) => reach.forModel(model, "chat", "EUR", NOW_MS),
     pool: () => reach.pool("chat", "EUR", NOW_MS),
-    health,
-    learned: new TrafficStats(),
-    breakers: { standingOf: (id) => standings[id.split(":")[0] ?? ""] ?? "in" },
+    latency,
+    trafficStats: new TrafficStats(),
+    circuits: { circuitStateOf: (id) => standings[id.split(":")[0] ?? ""] ?? "in" },
     support: {
       isNative: () => false,
       isVerbatim: () => false,
@@ -218,7 +218,7 @@ export function worldOf(endpoints: readonly Endpoint[], draft: WorldDraft = {}):
     nowMs: NOW_MS,
     attemptsMax,
     measured(provider, sample) {
-      for (const { id } of endpoints) if (id.startsWith(`${provider}:`)) health.served(id, sample, NOW_MS);
+      for (const { id } of endpoints) if (id.startsWith(`${provider}:`)) latency.record(id, sample, NOW_MS);
     },
   };
 }

@@ -23,9 +23,9 @@ export function learn(
   // An answer that came whole does not show when it began.
   const sample = { firstByteMs: trail.streaming ? firstByteMs : null, totalMs, outputTokens: usage.outputTokens };
   if (pace === "provider" && own === undefined)
-    (node === undefined ? health : nodes.held(node.id)?.health)?.served(endpoint.id, sample, nowMs);
-  if (node === undefined) learned.answered(endpoint.model, usage.outputTokens, maxOutputTokens);
+    (node === undefined ? health : nodes.held(node.id)?.health)?.record(endpoint.id, sample, nowMs);
+  if (node === undefined) learned.recordReply(endpoint.model, usage.outputTokens, maxOutputTokens);
   if (wishes?.sessionId === undefined) return;
   const seenTokens = usage.inputTokens + usage.outputTokens;
-  sessions.served(trail.principal.workspace.id, wishes.sessionId, { endpoint: endpoint.id, seenTokens }, nowMs);
+  sessions.record(trail.principal.workspace.id, wishes.sessionId, { endpoint: endpoint.id, seenTokens }, nowMs);
 }

@@ -73,12 +73,13 @@ export function planOutline(planning: Planning, asked: AskedOutline): Planned {
       policy: policyNow() ?? combined(workspace.policy, target, hints),
       requirements: {
         ...outline.demand,
-        modelBy: target.is === "router" ? "router" : "caller",
+        modelChosenBy: target.is === "router" ? "router" : "caller",
         // The messages dialect demands a limit of everyone, so there it is a bound: a model that writes less will do.
-        limitIs: surface === "messages" ? "bound" : "wanted",
+        outputLimitKind: surface === "messages" ? "bound" : "wanted",
       },
       hints,
-      session: hints?.sessionId === undefined ? undefined : planning.sessions.of(workspace.id, hints.sessionId, nowMs),
+      session:
+        hints?.sessionId === undefined ? undefined : planning.sessions.find(workspace.id, hints.sessionId, nowMs),
     },
     worldOf(planning, asked, nowMs),
   );
@@ -87,7 +88,7 @@ export function planOutline(planning: Planning, asked: AskedOutline): Planned {
 
 /** Whether a request would perhaps be served if it were shorter than its estimate. */
 export function isTooLong(plan: Plan | PlanRefusal): boolean {
-  return plan.is === "refused" && plan.tooLong;
+  return plan.is === "refused" && plan.isTooLong;
 }
 
 function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutline, nowMs: number): PlanningContext {
@@ -100,21 +101,22 @@ function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutli
   return {
     snapshot,
     // A machine of its own is as real as any provider: nobody who has one is served by a simulated model unasked.
-    anyReal: planning.connections.hasRealProvider || own?.connections.hasRealProvider === true || nodes !== undefined,
-    absent: (modelId) => {
+    hasRealProvider:
+      planning.connections.hasRealProvider || own?.connections.hasRealProvider === true || nodes !== undefined,
+    absentModel: (modelId) => {
       const model = planning.nodes.absent(workspace.id, modelId);
-      return model && { why: model.why, reached: model.reach.of(modelId, surface, currency, nowMs) };
+      return model && { why: model.why, reachability: model.reach.forModel(modelId, surface, currency, nowMs) };
     },
-    reach: (modelId) => reach.of(modelId, surface, currency, nowMs),
+    reachability: (modelId) => reach.forModel(modelId, surface, currency, nowMs),
     pool: () => reach.pool(surface, currency, nowMs),
-    health: nodes === undefined ? planning.health : healthOver(planning.health, nodes),
-    learned: planning.learned,
-    breakers: nodes === undefined ? planning.breakers : breakersOver(planning.breakers, nodes),
-    ownBreakers: own === undefined ? undefined : (provider) => own.keys.get(provider)?.breakers,
+    latency: nodes === undefined ? planning.health : healthOver(planning.health, nodes),
+    trafficStats: planning.learned,
+    circuits: nodes === undefined ? planning.breakers : breakersOver(planning.breakers, nodes),
+    ownKeyCircuits: own === undefined ? undefined : (provider) => own.keys.get(provider)?.breakers,
     support: dialectSupport(surface),
     walletPerUsd:
       outline.wishes?.provider?.maxPrice === undefined ? undefined : exchangeRate(snapshot.currencies, "USD", currency),
-    priceTimes: priceTimesOf(planning.margins.marginFor(workspace.id)),
+    priceFactor: priceTimesOf(planning.margins.marginFor(workspace.id)),
     nowMs,
     attemptsMax: planning.limits.attemptsMax,
   };

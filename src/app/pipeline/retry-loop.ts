@@ -160,7 +160,7 @@ export class Tries {
   /** The plan has those who were aside at its end; who was put there since lets the others go first. */
   #hasToWait(attempt: Attempt): boolean {
     const { plan } = this.#parts;
-    const isAside = (one: Attempt) => this.#breakersOf(one).standingOf(one.endpoint.id) === "aside";
+    const isAside = (one: Attempt) => this.#breakersOf(one).circuitStateOf(one.endpoint.id) === "aside";
     if (!isAside(attempt)) return false;
     const others = plan.attempts.slice(this.#next);
     if (others.every(isAside)) return false;
@@ -205,7 +205,7 @@ export class Tries {
       throw this.#spent(attempt);
     }
     if (isFurther) noticed({ is: "retried", provider, at: this.#repeated === "yes" ? "same" : "next" });
-    this.#breakersOf(attempt).began(id);
+    this.#breakersOf(attempt).recordStart(id);
     return "entered";
   }
 
@@ -283,21 +283,21 @@ export class Tries {
         const { verdict, upstreamStatus } = outcome;
         // A refusal says nothing of whether it could serve: else bad requests would keep a broken endpoint in its place.
         // Nor does the end of the request's time, or of the gateway, which breaks a stream as well.
-        if (verdict.is !== "next" || verdict.blame.on === "nobody") breakers.unknown(id);
+        if (verdict.is !== "next" || verdict.blame.on === "nobody") breakers.recordInconclusive(id);
         // Were it set aside, the platform's endpoints would go first: they are what `only` does not want.
-        else if (verdict.blame.on === "workspace" && this.#isAlone(attempt)) breakers.unknown(id);
+        else if (verdict.blame.on === "workspace" && this.#isAlone(attempt)) breakers.recordInconclusive(id);
         // A wait of nothing is no wait.
-        else if (verdict.blame.on === "endpoint") breakers.failed(id, verdict.blame.retryAfterMs || undefined);
-        else if (upstreamStatus === NOT_FOUND && this.#parts.namesKept()) breakers.unknown(id);
+        else if (verdict.blame.on === "endpoint") breakers.recordFailure(id, verdict.blame.retryAfterMs || undefined);
+        else if (upstreamStatus === NOT_FOUND && this.#parts.namesKept()) breakers.recordInconclusive(id);
         else {
-          breakers.failed(id, undefined);
+          breakers.recordFailure(id, undefined);
           if (verdict.blame.on === "operator")
             noticed({ is: "credential_refused", endpoint: id, provider, status: upstreamStatus });
         }
         return;
       }
       default:
-        breakers.unknown(id);
+        breakers.recordInconclusive(id);
     }
   }
 

@@ -83,13 +83,13 @@ export function rowOfAttempt(
 
 /** Nodes of two workspaces may have the same name: how one does is kept with the node itself. */
 export function healthOver(health: Pick<LatencyTracker, "of">, nodes: NodeLayer): Pick<LatencyTracker, "of"> {
-  return { of: (endpoint, nowMs) => (nodes.held(endpoint)?.health ?? health).of(endpoint, nowMs) };
+  return { estimate: (endpoint, nowMs) => (nodes.held(endpoint)?.health ?? health).estimate(endpoint, nowMs) };
 }
 
 export function breakersOver(breakers: CircuitStateReader, nodes: NodeLayer): CircuitStateReader {
   // Who asks for everybody asks for nodes, too.
   if (breakers === ALL_CLOSED) return breakers;
-  return { standingOf: (endpoint) => (nodes.held(endpoint)?.breakers ?? breakers).standingOf(endpoint) };
+  return { circuitStateOf: (endpoint) => (nodes.held(endpoint)?.breakers ?? breakers).circuitStateOf(endpoint) };
 }
 
 type Layered<Name extends keyof Gateway> = Pick<Gateway, Name> & { readonly nodes: Pick<Gateway["nodes"], "layerOf"> };

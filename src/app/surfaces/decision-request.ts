@@ -28,7 +28,7 @@ export class DecisionsErrand implements Errand {
   readonly #client: DecisionRenderer;
   #reservedSize: DecisionTokenEstimate | undefined;
 
-  constructor(ask: DecisionCall, client: DecisionRenderer, unserved?: Requirements["unserved"]) {
+  constructor(ask: DecisionCall, client: DecisionRenderer, unservedFault?: Requirements["unservedFault"]) {
     this.#ask = ask;
     const size = estimateDecisionTokens(ask, expectedTextTokens);
     this.#client = client;
@@ -40,10 +40,10 @@ export class DecisionsErrand implements Errand {
         needs: [],
         parameters: [],
         inputTokens: this.inputTokens,
-        inputTokensAt: (endpoint) => readBy(endpoint, size),
+        inputTokensFor: (endpoint) => readBy(endpoint, size),
         maxOutputTokens: ask.questions.length,
-        fits: (endpoint, model) => unfitFor(ask, size, endpoint, model),
-        unserved,
+        checkFit: (endpoint, model) => unfitFor(ask, size, endpoint, model),
+        unservedFault,
       },
     };
   }

@@ -81,7 +81,7 @@ class EmbeddingsErrand implements Errand {
         parameters: [],
         inputTokens: this.inputTokens,
         maxOutputTokens: 0,
-        fits: (endpoint, model) => shortcomingOf(endpoint, model, ask),
+        checkFit: (endpoint, model) => shortcomingOf(endpoint, model, ask),
       },
     };
   }

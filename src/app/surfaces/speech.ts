@@ -45,7 +45,7 @@ function decodeSpeech(bytes: Buffer, gateway: Gateway, { id, currency }: Workspa
   };
   const { clock, snapshot } = gateway;
   const nowMs = clock.nowMs();
-  const callable = (modelId: string) => reachFor(gateway, id).of(modelId, "speech", currency, nowMs).endpoints;
+  const callable = (modelId: string) => reachFor(gateway, id).forModel(modelId, "speech", currency, nowMs).endpoints;
   const wanted = { ask, characters: countCodePoints(ask.input), nowMs, callable };
   return { errand: new SpeechErrand(request.model, wanted, snapshot) };
 }
@@ -85,9 +85,9 @@ class SpeechErrand implements Errand {
         parameters: [],
         inputTokens: this.inputTokens,
         maxOutputTokens: 0,
-        units: { characters, seconds, audioTokens: seconds * AUDIO_TOKENS_PER_SECOND },
-        fits: (endpoint) => speechShortcoming(endpoint, wanted),
-        unserved: () =>
+        billedUnits: { characters, seconds, audioTokens: seconds * AUDIO_TOKENS_PER_SECOND },
+        checkFit: (endpoint) => speechShortcoming(endpoint, wanted),
+        unservedFault: () =>
           noInterface(snapshot(), {
             modelId: model,
             has: ({ speech }) => speech !== null,

@@ -119,8 +119,8 @@ class TranscriptionErrand implements Errand {
         parameters: [],
         inputTokens: 0,
         maxOutputTokens: undefined,
-        units: { characters: 0, seconds, audioTokens: 0, transcript: expectedTranscriptTokens(seconds) },
-        fits: (endpoint) => shortcomingOf(endpoint, ask, file),
+        billedUnits: { characters: 0, seconds, audioTokens: 0, transcript: expectedTranscriptTokens(seconds) },
+        checkFit: (endpoint) => shortcomingOf(endpoint, ask, file),
       },
     };
   }

@@ -15,26 +15,26 @@ export type Requirements = {
   /** Rows of the parameter table that were sent. */
   readonly parameters: readonly Parameter[];
   /** Those of them that were sent with their default values. */
-  readonly usual?: readonly Parameter[] | undefined;
+  readonly defaultedParameters?: readonly Parameter[] | undefined;
   readonly parameterNames?: Readonly<Partial<Record<Parameter, string>>> | undefined;
   /** Fields that only an endpoint of the caller's own dialect understands. */
-  readonly native?: readonly string[] | undefined;
+  readonly nativeFields?: readonly string[] | undefined;
   /** Who chose the model: the caller by its id, or a router. */
-  readonly modelBy?: "caller" | "router";
+  readonly modelChosenBy?: "caller" | "router";
   readonly inputTokens: number;
   /** Where some endpoints are sent the same several times: what one of them reads in all. */
-  readonly inputTokensAt?: ((endpoint: Endpoint) => number) | undefined;
+  readonly inputTokensFor?: ((endpoint: Endpoint) => number) | undefined;
   /** What it asks for that is billed apart. */
   readonly extras?: readonly BillableExtra[] | undefined;
   readonly maxOutputTokens: number | undefined;
   /** What that limit is: something an endpoint must be able to write, or a bound, so that less will do. */
-  readonly limitIs?: "wanted" | "bound";
+  readonly outputLimitKind?: "wanted" | "bound";
   /** On surfaces that are billed by more than text: what the request is expected to take. No text is written there. */
-  readonly units?: ExpectedUnits | undefined;
+  readonly billedUnits?: ExpectedUnits | undefined;
   /** What a caller is told when nobody serves the model on this surface; undefined: that it cannot be called here. */
-  readonly unserved?: (() => Fault | undefined) | undefined;
+  readonly unservedFault?: (() => Fault | undefined) | undefined;
   /** On surfaces beside chat: what such an endpoint cannot do of this request. */
-  readonly fits?: (endpoint: Endpoint, model: Model) => MissingCapability | undefined;
+  readonly checkFit?: (endpoint: Endpoint, model: Model) => MissingCapability | undefined;
 };
 
 export type MissingCapability = {
@@ -95,7 +95,7 @@ export function findMissingCapability(
   support: DialectSupport,
 ): MissingCapability | undefined {
   const { endpoint, model } = able;
-  if (demand.fits !== undefined) return demand.fits(endpoint, model);
+  if (demand.checkFit !== undefined) return demand.checkFit(endpoint, model);
   const native = support.isNative(endpoint);
   const untold = native ? undefined : findUnencodable(endpoint, demand, support);
   if (untold !== undefined) return untold;
@@ -104,7 +104,7 @@ export function findMissingCapability(
       return { reason: NEED_DESCRIPTIONS[need] ?? `does not offer ${need}`, param };
   }
   // A provider that is asked for one model in its own dialect says itself what is too much, in words its clients know.
-  if (native && demand.modelBy === "caller") return undefined;
+  if (native && demand.modelChosenBy === "caller") return undefined;
   const context = able.contextTokens;
   if (context !== null && demand.inputTokens > context) {
     return {
@@ -113,7 +113,7 @@ export function findMissingCapability(
       contextTokens: context,
     };
   }
-  if (demand.limitIs === "bound") return undefined;
+  if (demand.outputLimitKind === "bound") return undefined;
   const output = able.maxOutputTokens;
   if (output !== null && demand.maxOutputTokens !== undefined && demand.maxOutputTokens > output) {
     const param = demand.parameterNames?.max_tokens ?? "max_tokens";
@@ -181,7 +181,7 @@ function findUnencodable(
   demand: Requirements,
   support: DialectSupport,
 ): MissingCapability | undefined {
-  const foreign = demand.native?.[0];
+  const foreign = demand.nativeFields?.[0];
   if (foreign !== undefined) return { reason: `speaks another dialect, which has no ${foreign}`, param: foreign };
   if (demand.maxOutputTokens === 0) return emptyOutputUnsupported(endpoint);
   for (const parameter of demand.parameters) {

@@ -10,7 +10,7 @@ function ward() {
       ms += more;
     },
     fail: (times: number) => {
-      for (let at = 0; at < times; at += 1) breakers.failed("a", undefined);
+      for (let at = 0; at < times; at += 1) breakers.recordFailure("a", undefined);
     },
   };
 }
@@ -18,13 +18,13 @@ function ward() {
 test("ROUTE-05 five failures in a row set an endpoint aside, and a served request in between starts the count anew", () => {
   const { breakers, fail } = ward();
   fail(4);
-  expect(breakers.standingOf("a")).toBe("in");
+  expect(breakers.circuitStateOf("a")).toBe("in");
   breakers.served("a");
   fail(4);
-  expect(breakers.standingOf("a")).toBe("in");
+  expect(breakers.circuitStateOf("a")).toBe("in");
   fail(1);
-  expect(breakers.standingOf("a")).toBe("aside");
-  expect(breakers.standingOf("b")).toBe("in");
+  expect(breakers.circuitStateOf("a")).toBe("aside");
+  expect(breakers.circuitStateOf("b")).toBe("in");
   expect(breakers.aside).toEqual(["a"]);
 });
 
@@ -32,13 +32,13 @@ test("ROUTE-05 when its time is over one request probes it, and the others stay 
   const { breakers, fail, pass } = ward();
   fail(5);
   pass(29_999);
-  expect(breakers.standingOf("a")).toBe("aside");
+  expect(breakers.circuitStateOf("a")).toBe("aside");
   pass(1);
-  expect(breakers.standingOf("a")).toBe("probe");
-  breakers.began("a");
-  expect(breakers.standingOf("a")).toBe("aside");
+  expect(breakers.circuitStateOf("a")).toBe("probe");
+  breakers.recordStart("a");
+  expect(breakers.circuitStateOf("a")).toBe("aside");
   breakers.served("a");
-  expect(breakers.standingOf("a")).toBe("in");
+  expect(breakers.circuitStateOf("a")).toBe("in");
 });
 
 test("ROUTE-05 a failed probe sets it aside for longer each time, up to a limit, and a service forgets it all", () => {
@@ -47,12 +47,12 @@ test("ROUTE-05 a failed probe sets it aside for longer each time, up to a limit,
   const waits: number[] = [];
   for (let round = 0; round < 12; round += 1) {
     let waited = 0;
-    while (breakers.standingOf("a") === "aside") {
+    while (breakers.circuitStateOf("a") === "aside") {
       pass(1000);
       waited += 1000;
     }
     waits.push(waited);
-    breakers.began("a");
+    breakers.recordStart("a");
     fail(1);
   }
   expect(waits.slice(0, 4)).toEqual([30_000, 60_000, 90_000, 120_000]);
@@ -60,27 +60,27 @@ test("ROUTE-05 a failed probe sets it aside for longer each time, up to a limit,
   breakers.served("a");
   fail(5);
   pass(30_000);
-  expect(breakers.standingOf("a")).toBe("probe");
+  expect(breakers.circuitStateOf("a")).toBe("probe");
 });
 
 test("ROUTE-05 a probe whose caller left decides nothing: the next request probes", () => {
   const { breakers, fail, pass } = ward();
   fail(5);
   pass(30_000);
-  breakers.began("a");
-  breakers.unknown("a");
-  expect(breakers.standingOf("a")).toBe("probe");
+  breakers.recordStart("a");
+  breakers.recordInconclusive("a");
+  expect(breakers.circuitStateOf("a")).toBe("probe");
 });
 
 test("ROUTE-05 a provider that says when to come back is left alone until then, within reason", () => {
   const { breakers, pass } = ward();
-  breakers.failed("a", 7000);
-  expect(breakers.standingOf("a")).toBe("aside");
+  breakers.recordFailure("a", 7000);
+  expect(breakers.circuitStateOf("a")).toBe("aside");
   pass(7000);
-  expect(breakers.standingOf("a")).toBe("probe");
-  breakers.failed("a", 1e12);
+  expect(breakers.circuitStateOf("a")).toBe("probe");
+  breakers.recordFailure("a", 1e12);
   pass(300_000);
-  expect(breakers.standingOf("a")).toBe("probe");
+  expect(breakers.circuitStateOf("a")).toBe("probe");
 });
 
 test("failures of those who are tried last while set aside do not make it longer", () => {
@@ -88,19 +88,19 @@ test("failures of those who are tried last while set aside do not make it longer
   fail(5);
   fail(50);
   pass(30_000);
-  expect(breakers.standingOf("a")).toBe("probe");
+  expect(breakers.circuitStateOf("a")).toBe("probe");
 });
 
 test("ROUTE-05 switched off, nobody is set aside, whatever happens", () => {
   const clock = { nowMs: () => 0, monotonicMs: () => 0 };
-  const breakers = new CircuitBreakers(clock, { failuresInARow: 0, asideMs: 30_000, asideMsMax: 300_000 });
-  for (let at = 0; at < 20; at += 1) breakers.failed("a", at);
-  expect(breakers.standingOf("a")).toBe("in");
+  const breakers = new CircuitBreakers(clock, { consecutiveFailures: 0, openMs: 30_000, openMsMax: 300_000 });
+  for (let at = 0; at < 20; at += 1) breakers.recordFailure("a", at);
+  expect(breakers.circuitStateOf("a")).toBe("in");
 });
 
 test("PORTAL-10 what an operator sees of an endpoint: what it served and failed, how often and how long it is aside", () => {
   const { breakers, fail, pass } = ward();
-  expect(breakers.stateOf("a")).toEqual({
+  expect(breakers.statusOf("a")).toEqual({
     standing: "in",
     served: 0,
     failed: 0,
@@ -111,10 +111,10 @@ test("PORTAL-10 what an operator sees of an endpoint: what it served and failed,
   });
   breakers.served("a");
   fail(4);
-  expect(breakers.stateOf("a")).toMatchObject({ standing: "in", failuresInARow: 4, timesAside: 0, asideForMs: null });
+  expect(breakers.statusOf("a")).toMatchObject({ standing: "in", failuresInARow: 4, timesAside: 0, asideForMs: null });
   pass(5);
   fail(1);
-  expect(breakers.stateOf("a")).toMatchObject({
+  expect(breakers.statusOf("a")).toMatchObject({
     standing: "aside",
     served: 1,
     failed: 5,
@@ -123,25 +123,25 @@ test("PORTAL-10 what an operator sees of an endpoint: what it served and failed,
     lastFailedAtMs: 1005,
   });
   pass(30_000);
-  expect(breakers.stateOf("a")).toMatchObject({ standing: "probe", asideForMs: null });
+  expect(breakers.statusOf("a")).toMatchObject({ standing: "probe", asideForMs: null });
   breakers.served("a");
-  breakers.failed("a", 2000);
-  expect(breakers.stateOf("a")).toMatchObject({ standing: "aside", served: 2, timesAside: 2, asideForMs: 2000 });
+  breakers.recordFailure("a", 2000);
+  expect(breakers.statusOf("a")).toMatchObject({ standing: "aside", served: 2, timesAside: 2, asideForMs: 2000 });
 });
 
 test("others are to know at once of what is new, not of every word of a provider that sends everybody away", () => {
   const { breakers, pass } = ward();
   let told = 0;
-  breakers.watch(() => {
+  breakers.onChange(() => {
     told += 1;
   });
   for (let at = 0; at < 100; at += 1) {
-    breakers.failed("a", 1000);
+    breakers.recordFailure("a", 1000);
     pass(1);
   }
   expect(told).toBe(1);
   pass(1000);
-  breakers.began("a");
+  breakers.recordStart("a");
   breakers.served("a");
   breakers.served("a");
   expect(told).toBe(3);
@@ -157,20 +157,20 @@ function wards(count: number) {
   );
   return {
     all,
-    standings: () => all.map((one) => one.standingOf("a")),
+    standings: () => all.map((one) => one.circuitStateOf("a")),
     pass: (more: number) => {
       ms += more;
     },
     meet: () => {
       const said = all.map((one) => one.said());
-      for (const [place, one] of all.entries())
-        one.hear(
-          said.filter((_, at) => at !== place),
-          { place, of: count },
+      for (const [index, one] of all.entries())
+        one.applyReports(
+          said.filter((_, at) => at !== index),
+          { index, count: count },
         );
     },
     fail: (one: CircuitBreakers | undefined, times: number) => {
-      for (let at = 0; at < times; at += 1) one?.failed("a", undefined);
+      for (let at = 0; at < times; at += 1) one?.recordFailure("a", undefined);
     },
   };
 }
@@ -186,13 +186,13 @@ test("SCALE-02 ROUTE-05 what one instance sets aside is aside on all, as long, a
   expect(all[2]?.aside).toEqual(["a"]);
   pass(10_000);
   meet();
-  expect(all[1]?.stateOf("a")).toMatchObject({ standing: ASIDE, asideForMs: 20_000, failed: 0, timesAside: 0 });
+  expect(all[1]?.statusOf("a")).toMatchObject({ standing: ASIDE, asideForMs: 20_000, failed: 0, timesAside: 0 });
   all[0]?.served("a");
   meet();
   expect(standings()).toEqual([IN, IN, IN]);
-  all[1]?.failed("a", 7000);
+  all[1]?.recordFailure("a", 7000);
   meet();
-  expect(all.map((one) => one.stateOf("a").asideForMs)).toEqual([7000, 7000, 7000]);
+  expect(all.map((one) => one.statusOf("a").openForMs)).toEqual([7000, 7000, 7000]);
 });
 
 test("SCALE-02 ROUTE-05 one instance probes at a time, another one each time, and one without requests is not waited for", () => {
@@ -204,7 +204,7 @@ test("SCALE-02 ROUTE-05 one instance probes at a time, another one each time, an
   expect(standings()).toEqual([ASIDE, PROBE, ASIDE]);
   pass(1000);
   expect(standings()).toEqual([ASIDE, PROBE, PROBE]);
-  all[2]?.began("a");
+  all[2]?.recordStart("a");
   meet();
   expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
   // For as long as it takes, also when the turn of others has come long since.
@@ -215,10 +215,10 @@ test("SCALE-02 ROUTE-05 one instance probes at a time, another one each time, an
   }
   fail(all[2], 1);
   meet();
-  expect(all.map((one) => one.stateOf("a").asideForMs)).toEqual([60_000, 60_000, 60_000]);
+  expect(all.map((one) => one.statusOf("a").openForMs)).toEqual([60_000, 60_000, 60_000]);
   pass(60_000);
   expect(standings()).toEqual([ASIDE, ASIDE, PROBE]);
-  all[2]?.began("a");
+  all[2]?.recordStart("a");
   meet();
   pass(4000);
   expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
@@ -227,8 +227,8 @@ test("SCALE-02 ROUTE-05 one instance probes at a time, another one each time, an
   // Those who have seen it fail themselves look for themselves.
   pass(5000);
   expect(standings()).toEqual([PROBE, IN, IN]);
-  all[0]?.began("a");
-  all[0]?.unknown("a");
+  all[0]?.recordStart("a");
+  all[0]?.recordInconclusive("a");
   expect(standings()).toEqual([PROBE, IN, IN]);
 });
 
@@ -238,11 +238,11 @@ test("SCALE-02 ROUTE-05 the others stay away while the one that set it aside pro
   meet();
   pass(30_000);
   expect(standings()).toEqual([ASIDE, PROBE]);
-  all[1]?.began("a");
+  all[1]?.recordStart("a");
   meet();
   pass(4000);
   expect(standings()).toEqual([ASIDE, ASIDE]);
-  all[1]?.unknown("a");
+  all[1]?.recordInconclusive("a");
   meet();
   expect(standings()).toEqual([PROBE, PROBE]);
 });
@@ -256,8 +256,8 @@ test("SCALE-02 ROUTE-05 an instance that cannot reach an endpoint by its own fau
   fail(all[2], 9);
   meet();
   expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
-  expect(all[2]?.said().aside).toEqual([]);
-  all[1]?.began("a");
+  expect(all[2]?.said().openCircuits).toEqual([]);
+  all[1]?.recordStart("a");
   all[1]?.served("a");
   meet();
   expect(standings()).toEqual([ASIDE, IN, IN]);
@@ -265,18 +265,18 @@ test("SCALE-02 ROUTE-05 an instance that cannot reach an endpoint by its own fau
   expect(all.map((one) => one.said())).toEqual(all.map(() => ({ aside: [], served: [] })));
   // It goes on failing there, and there alone.
   pass(32_000);
-  all[0]?.began("a");
+  all[0]?.recordStart("a");
   fail(all[0], 1);
   meet();
   expect(standings()).toEqual([ASIDE, IN, IN]);
   // What the provider itself says is for all again.
-  all[0]?.failed("a", 100_000);
+  all[0]?.recordFailure("a", 100_000);
   meet();
   expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
   // An answer that began after one word and before the next tells nothing of the next.
-  all[1]?.began("a");
+  all[1]?.recordStart("a");
   pass(10);
-  all[0]?.failed("a", 100_000);
+  all[0]?.recordFailure("a", 100_000);
   meet();
   all[1]?.served("a");
   meet();
@@ -288,14 +288,14 @@ test("SCALE-02 ROUTE-05 a probe that was served is over, also when others have s
   fail(all[0], 5);
   meet();
   pass(35_000);
-  all[1]?.began("a");
+  all[1]?.recordStart("a");
   meet();
   // A newer word: what the probe shows is older, so the next one shows it.
-  all[0]?.failed("a", 2000);
+  all[0]?.recordFailure("a", 2000);
   meet();
   all[1]?.served("a");
   meet();
-  expect(all[1]?.said().aside).toEqual([]);
+  expect(all[1]?.said().openCircuits).toEqual([]);
   pass(7000);
   meet();
   expect(standings()).toEqual([PROBE, PROBE, PROBE]);
@@ -307,7 +307,7 @@ test("SCALE-02 ROUTE-05 a probe that was served is over, also when others have s
   fail(all[2], 5);
   meet();
   pass(35_000);
-  all[1]?.began("a");
+  all[1]?.recordStart("a");
   meet();
   all[2]?.served("a");
   meet();
@@ -318,9 +318,9 @@ test("SCALE-02 ROUTE-05 a probe that was served is over, also when others have s
 
 test("SCALE-02 ROUTE-05 the word of one whose clock is far ahead counts no longer than any other", () => {
   const { all, standings, pass } = wards(1);
-  const aside = [{ endpoint: "a", sinceMs: 2e12, untilMs: 3e12, times: 1 }];
+  const openCircuits = [{ endpoint: "a", sinceMs: 2e12, untilMs: 3e12, times: 1 }];
   for (let seconds = 0; seconds < 310; seconds += 1) {
-    all[0]?.hear([{ aside, served: [] }], { place: 0, of: 2 });
+    all[0]?.applyReports([{ openCircuits, refutations: [] }], { index: 0, count: 2 });
     if (seconds === 299) expect(standings()).toEqual([ASIDE]);
     pass(1000);
   }
@@ -331,10 +331,10 @@ test("SCALE-02 ROUTE-05 switched off, nobody is set aside by the word of others 
   const { all, fail } = wards(1);
   fail(all[0], 5);
   const clock = { nowMs: () => 1e12, monotonicMs: () => 1 };
-  const off = new CircuitBreakers(clock, { failuresInARow: 0, asideMs: 30_000, asideMsMax: 300_000 });
-  off.hear(
+  const off = new CircuitBreakers(clock, { consecutiveFailures: 0, openMs: 30_000, openMsMax: 300_000 });
+  off.applyReports(
     all.map((one) => one.said()),
-    { place: 0, of: 2 },
+    { index: 0, count: 2 },
   );
-  expect(off.standingOf("a")).toBe(IN);
+  expect(off.circuitStateOf("a")).toBe(IN);
 });

@@ -5,6 +5,6 @@
 export type CircuitState = "in" | "aside" | "probe";
 
 /** Who knows it. The planner only asks; what is found out by trying is told to the breakers by the pipeline. */
-export type CircuitStateReader = { standingOf(endpointId: string): CircuitState };
+export type CircuitStateReader = { circuitStateOf(endpointId: string): CircuitState };
 
-export const ALL_CLOSED: CircuitStateReader = { standingOf: () => "in" };
+export const ALL_CLOSED: CircuitStateReader = { circuitStateOf: () => "in" };

@@ -9,13 +9,13 @@ import type { CandidateMetrics, CandidateScores } from "./score.ts";
 /** Everything a decision was made from. The record of it is only written when someone keeps it. */
 export type PlanInputs = {
   readonly request: PlanRequest;
-  readonly sifted: FilterResult;
-  readonly figures: CandidateMetrics;
+  readonly filtered: FilterResult;
+  readonly metrics: CandidateMetrics;
   readonly scores: CandidateScores | undefined;
   readonly ranking: Ranking;
   readonly reason: string;
   /** Only the first choice is tried. */
-  readonly onlyFirst: boolean;
+  readonly isFirstOnly: boolean;
 };
 
 const BASIS_TEXT: Readonly<Record<RankingBasis, string>> = {
@@ -33,23 +33,28 @@ const BASIS_TEXT: Readonly<Record<RankingBasis, string>> = {
 
 type ReasonFacts = {
   readonly basis: RankingBasis;
-  readonly eligible: number;
-  readonly kept: number;
-  readonly isAside: boolean;
+  readonly eligibleCount: number;
+  readonly excludedByPolicyCount: number;
+  readonly isCircuitOpen: boolean;
 };
 
 /** What was said of an endpoint the last time: it is mostly chosen for the same reason again. */
 const lastReasons = new WeakMap<Endpoint, ReasonFacts & { readonly text: string }>();
 
 /** One line for people. */
-export function planReason(first: Endpoint, ranking: Ranking, { rows, causes }: FilterResult): string {
+export function planReason(first: Endpoint, ranking: Ranking, { eligible: rows, causes }: FilterResult): string {
   let kept = 0;
   for (const { stage } of causes) if (stage === "policy") kept += 1;
   const { basis, shortlist, circuitStates } = ranking;
   const isAside = circuitStates?.get(shortlist[0] ?? 0) === "aside";
   const eligible = countEndpoints(rows);
   const last = lastReasons.get(first);
-  if (last?.basis === basis && last.eligible === eligible && last.kept === kept && last.isAside === isAside)
+  if (
+    last?.basis === basis &&
+    last.eligibleCount === eligible &&
+    last.excludedByPolicyCount === kept &&
+    last.isCircuitOpen === isAside
+  )
     return last.text;
   const said = { basis, eligible, kept, isAside };
   const text = flattenString(formatReason(first, said));
@@ -59,15 +64,15 @@ export function planReason(first: Endpoint, ranking: Ranking, { rows, causes }: 
 
 function formatReason(
   { provider, region, sovereignty }: Endpoint,
-  { basis, eligible, kept, isAside }: ReasonFacts,
+  { basis, eligibleCount, excludedByPolicyCount, isCircuitOpen }: ReasonFacts,
 ): string {
-  const aside = isAside ? "; all of them are set aside after failures" : "";
-  const policy = kept === 0 ? "" : `; policy kept out ${kept}`;
-  return `${provider} ${region} (${sovereignty.level}): ${BASIS_TEXT[basis]} ${eligible} eligible${aside}${policy}`;
+  const aside = isCircuitOpen ? "; all of them are set aside after failures" : "";
+  const policy = excludedByPolicyCount === 0 ? "" : `; policy kept out ${excludedByPolicyCount}`;
+  return `${provider} ${region} (${sovereignty.level}): ${BASIS_TEXT[basis]} ${eligibleCount} eligible${aside}${policy}`;
 }
 
 /** One that can be called with two keys is one endpoint. */
-function countEndpoints(rows: FilterResult["rows"]): number {
+function countEndpoints(rows: FilterResult["eligible"]): number {
   if (rows.every(({ own }) => own === undefined)) return rows.length;
   return new Set(rows.map(({ endpoint }) => endpoint)).size;
 }
@@ -81,18 +86,19 @@ function flattenString(text: string): string {
 }
 
 export function toDecisionRecord(considered: PlanInputs): DecisionRecord {
-  const { request, sifted, ranking, reason, onlyFirst } = considered;
-  const { rows } = sifted;
-  const planned = rankedIndices(ranking, rows.length).map((place, index) => candidate(place, index, considered));
-  const order = onlyFirst ? ranking.shortlist.slice(0, 1) : ranking.shortlist;
+  const { request, filtered, ranking, reason, isFirstOnly } = considered;
+  const { eligible } = filtered;
+  const planned = rankedIndices(ranking, eligible.length).map((place, index) => candidate(place, index, considered));
+  const order = isFirstOnly ? ranking.shortlist.slice(0, 1) : ranking.shortlist;
   return {
-    candidates: sifted.fell === 0 ? planned : [...planned, ...describeExclusions(sifted).map(excludedCandidate)],
-    order: order.map((place) => rows[place]?.endpoint.id ?? ""),
+    candidates:
+      filtered.excludedCount === 0 ? planned : [...planned, ...describeExclusions(filtered).map(excludedCandidate)],
+    order: order.map((place) => eligible[place]?.endpoint.id ?? ""),
     reason,
     demand: toRequirementsRecord(request.requirements, request.hints),
     ...routerFields(request),
     ...(considered.scores === undefined ? {} : { weights: { ...considered.scores.weights } }),
-    ...sessionFields(request, ranking, sifted),
+    ...sessionFields(request, ranking, filtered),
   };
 }
 
@@ -118,7 +124,7 @@ function routerFields({ target }: PlanRequest): Pick<DecisionRecord, "router" | 
 function sessionFields(
   { session }: PlanRequest,
   { basis }: Ranking,
-  { rows }: FilterResult,
+  { eligible: rows }: FilterResult,
 ): Pick<DecisionRecord, "session"> {
   if (session === undefined) return {};
   const eligible = rows.some(({ endpoint }) => endpoint.id === session.endpoint);
@@ -127,15 +133,15 @@ function sessionFields(
 }
 
 function candidate(place: number, index: number, considered: PlanInputs): CandidateRecord {
-  const { sifted, ranking, onlyFirst } = considered;
-  const row = sifted.rows[place];
+  const { filtered, ranking, isFirstOnly } = considered;
+  const row = filtered.eligible[place];
   if (row === undefined) throw new Error("a ranking has a place that no row has");
   const { id, model, provider, sovereignty } = row.endpoint;
   const head = { endpoint: id, model, provider, level: sovereignty.level };
   const scores = scoresAt(place, considered);
-  if (onlyFirst && index > 0)
+  if (isFirstOnly && index > 0)
     return { ...head, outcome: "excluded", reason: "provider.allow_fallbacks: only the first is tried", scores };
-  const note = candidateNotes(place, ranking, sifted);
+  const note = candidateNotes(place, ranking, filtered);
   const reason = note === "" ? `choice ${index + 1}` : flattenString(`choice ${index + 1}${note}`);
   return { ...head, outcome: "planned", reason, scores };
 }
@@ -143,14 +149,14 @@ function candidate(place: number, index: number, considered: PlanInputs): Candid
 function candidateNotes(
   place: number,
   { circuitStates, shortlist, basis }: Ranking,
-  { rows, pooled }: FilterResult,
+  { eligible, poolCount }: FilterResult,
 ): string {
   const notes: string[] = [];
-  if (rows[place]?.own !== undefined) notes.push("with the workspace's own key");
-  const node = rows[place]?.node;
+  if (eligible[place]?.own !== undefined) notes.push("with the workspace's own key");
+  const node = eligible[place]?.node;
   if (node !== undefined) notes.push("the workspace's own node");
   if (node?.isElsewhere === true) notes.push("through another instance");
-  if (place >= pooled) notes.push("fallback");
+  if (place >= poolCount) notes.push("fallback");
   if (basis === "session" && shortlist[0] === place) notes.push("its session's endpoint");
   if (circuitStates?.get(place) === "aside") notes.push("set aside after failures");
   if (circuitStates?.get(place) === "probe") notes.push("may be probed");
@@ -158,23 +164,23 @@ function candidateNotes(
 }
 
 /** By part, with the figures behind it. What is not known is left out. */
-function scoresAt(place: number, { sifted, figures, scores, request }: PlanInputs): Record<string, number> {
+function scoresAt(place: number, { filtered, metrics, scores, request }: PlanInputs): Record<string, number> {
   const found: Record<string, number> = {};
-  if (scores !== undefined && place < sifted.pooled) {
-    const parts = scores.at(place);
+  if (scores !== undefined && place < filtered.poolCount) {
+    const parts = scores.componentsAt(place);
     found["quality"] = rounded(parts.quality);
     found["cost"] = rounded(parts.cost);
     found["latency"] = rounded(parts.latency);
     found["total"] = rounded(scores.total[place]);
   }
-  const quality = scores === undefined ? undefined : sifted.rows[place]?.model.quality?.score;
+  const quality = scores === undefined ? undefined : filtered.eligible[place]?.model.quality?.score;
   if (quality !== undefined) found["quality_score"] = quality;
-  found["expected_cost_nanos"] = Math.round(figures.costNanos[place] ?? 0);
-  if (figures.measured[place] !== undefined)
-    found["expected_latency_ms"] = Math.round(10 * (figures.latencyMs[place] ?? 0)) / 10;
-  found["expected_output_tokens"] = Math.round(figures.outputTokens[place] ?? 0);
+  found["expected_cost_nanos"] = Math.round(metrics.costNanos[place] ?? 0);
+  if (metrics.latencyEstimates[place] !== undefined)
+    found["expected_latency_ms"] = Math.round(10 * (metrics.latencyMs[place] ?? 0)) / 10;
+  found["expected_output_tokens"] = Math.round(metrics.outputTokens[place] ?? 0);
   const { session, requirements } = request;
-  if (session !== undefined && session.endpoint === sifted.rows[place]?.endpoint.id)
+  if (session !== undefined && session.endpoint === filtered.eligible[place]?.endpoint.id)
     found["cached_tokens"] = Math.min(session.seenTokens, requirements.inputTokens);
   return found;
 }

@@ -28,14 +28,14 @@ export type ExcludedEndpoint = Omit<ExclusionCause, "reason"> & {
 
 /** Everything that fell out, with the cause of each at the same place of a second list. */
 export type ExcludedRows = {
-  readonly fallen: readonly ReachableEndpoint[];
+  readonly excluded: readonly ReachableEndpoint[];
   readonly causes: readonly ExclusionCause[];
 };
 
-export function describeExclusions({ fallen, causes }: ExcludedRows): ExcludedEndpoint[] {
+export function describeExclusions({ excluded, causes }: ExcludedRows): ExcludedEndpoint[] {
   const told: ExcludedEndpoint[] = [];
   for (const [at, cause] of causes.entries()) {
-    const row = fallen[at];
+    const row = excluded[at];
     if (row === undefined) continue;
     const { stage, rule, reason, contextTokens, fault, code } = cause;
     const inWords = typeof reason === "string" ? reason : reason(row);

@@ -39,92 +39,92 @@ export type PlanRequest = {
 export type PlanningContext = {
   readonly snapshot: Pick<CatalogueSnapshot, "models">;
   /** True once any provider that is not simulated is connected. */
-  readonly anyReal: boolean;
+  readonly hasRealProvider: boolean;
   /** A model that was asked for and is not there now: why, and what could be called of it otherwise. */
-  readonly absent?: ((modelId: string) => AbsentModel | undefined) | undefined;
-  readonly reach: (modelId: string) => ModelReachability;
+  readonly absentModel?: ((modelId: string) => AbsentModel | undefined) | undefined;
+  readonly reachability: (modelId: string) => ModelReachability;
   /** Everything that can be called on the surface. */
   readonly pool: () => readonly ReachableModel[];
-  readonly health: Pick<LatencyTracker, "of">;
-  readonly learned: Pick<TrafficStats, "outputTokens">;
-  readonly breakers: CircuitStateReader;
+  readonly latency: Pick<LatencyTracker, "of">;
+  readonly trafficStats: Pick<TrafficStats, "outputTokens">;
+  readonly circuits: CircuitStateReader;
   /** For endpoints that are called with the workspace's own key; undefined for a workspace without any. */
-  readonly ownBreakers?: ((provider: string) => CircuitStateReader | undefined) | undefined;
+  readonly ownKeyCircuits?: ((provider: string) => CircuitStateReader | undefined) | undefined;
   readonly support: DialectSupport;
   readonly walletPerUsd: number | undefined;
   /** What the workspace pays, in times of the provider's price; absent: the price itself. */
-  readonly priceTimes?: number;
+  readonly priceFactor?: number;
   readonly nowMs: number;
   /** How many endpoints one request may try. */
   readonly attemptsMax: number;
 };
 
-export type AbsentModel = { readonly why: string; readonly reached: ModelReachability };
+export type AbsentModel = { readonly why: string; readonly reachability: ModelReachability };
 
 /** What passed and what did not. */
 export type FilterResult = {
   /** The pool first, then the router's fallbacks, then nodes that the router wants behind all others. */
-  readonly rows: ReachableEndpoint[];
+  readonly eligible: ReachableEndpoint[];
   /** How many rows there are: while rows are added, their list may have room for more. */
-  passed: number;
+  eligibleCount: number;
   /** How many of the rows are of the pool. */
-  pooled: number;
+  poolCount: number;
   /** What did not pass, and at the same places why. */
-  readonly fallen: ReachableEndpoint[];
+  readonly excluded: ReachableEndpoint[];
   readonly causes: ExclusionCause[];
-  fell: number;
+  excludedCount: number;
   /** Why endpoints of a model that was asked for cannot be called at all. */
-  readonly uncallable: string[];
+  readonly obstacles: string[];
   /** Models that could be called, were they allowed. */
-  readonly forbidden: string[];
+  readonly forbiddenModels: string[];
   /** Nodes that passed and stand behind everything else. */
-  readonly later: ReachableEndpoint[];
+  readonly deferredNodes: ReachableEndpoint[];
 };
 
 export function emptyFilterResult(room = 0): FilterResult {
   return {
-    rows: new Array<ReachableEndpoint>(room),
-    passed: 0,
-    pooled: 0,
-    fallen: new Array<ReachableEndpoint>(room),
+    eligible: new Array<ReachableEndpoint>(room),
+    eligibleCount: 0,
+    poolCount: 0,
+    excluded: new Array<ReachableEndpoint>(room),
     causes: new Array<ExclusionCause>(room),
-    fell: 0,
-    uncallable: [],
-    forbidden: [],
-    later: [],
+    excludedCount: 0,
+    obstacles: [],
+    forbiddenModels: [],
+    deferredNodes: [],
   };
 }
 
 export type EligibilityCheck = {
   readonly request: PlanRequest;
-  readonly world: PlanningContext;
+  readonly context: PlanningContext;
   /** Of the request's policy. */
-  readonly verdicts: PolicyVerdictCache;
-  readonly preferring: PreparedPreferences | undefined;
+  readonly policyVerdicts: PolicyVerdictCache;
+  readonly preferences: PreparedPreferences | undefined;
   readonly qualityFloor: number | null;
   /** What the router wants of the workspace's own nodes. */
   readonly nodes: NodeUse | null;
 };
 
-export function eligibilityCheckFor(request: PlanRequest, world: PlanningContext): EligibilityCheck {
+export function eligibilityCheckFor(request: PlanRequest, context: PlanningContext): EligibilityCheck {
   const preferences = request.hints?.provider;
   const spec = request.target.is === "router" ? request.target.router?.spec : undefined;
   return {
     request,
-    world,
-    verdicts: new PolicyVerdictCache(request.policy),
-    preferring:
+    context,
+    policyVerdicts: new PolicyVerdictCache(request.policy),
+    preferences:
       preferences === undefined
         ? undefined
-        : preparePreferences(preferences, request.requirements.inputTokens, comparableWalletPerUsd(world)),
+        : preparePreferences(preferences, request.requirements.inputTokens, comparableWalletPerUsd(context)),
     qualityFloor: spec?.qualityFloor ?? null,
     nodes: spec?.nodes ?? null,
   };
 }
 
 /** A ceiling is of what the caller pays; endpoints are compared by what their providers take. */
-function comparableWalletPerUsd({ walletPerUsd, priceTimes = 1 }: PlanningContext): number | undefined {
-  return walletPerUsd === undefined || priceTimes === 1 ? walletPerUsd : walletPerUsd / priceTimes;
+function comparableWalletPerUsd({ walletPerUsd, priceFactor = 1 }: PlanningContext): number | undefined {
+  return walletPerUsd === undefined || priceFactor === 1 ? walletPerUsd : walletPerUsd / priceFactor;
 }
 
 /** Every endpoint that the route leads to, through every filter. */
@@ -133,15 +133,15 @@ export function filterCandidates(judge: EligibilityCheck): FilterResult {
   if (target.is === "model") {
     const sifted = emptyFilterResult();
     filterModels([target.modelId], judge, sifted);
-    sifted.pooled = sifted.passed;
+    sifted.poolCount = sifted.eligibleCount;
     return sifted;
   }
   const { models = null, fallback = [] } = target.router?.spec ?? {};
-  const sifted = emptyFilterResult(models === null ? endpointCountOf(judge.world.pool()) : 0);
+  const sifted = emptyFilterResult(models === null ? endpointCountOf(judge.context.pool()) : 0);
   filterRouterModels(models, fallback, judge, sifted);
-  sifted.rows.length = sifted.passed;
-  sifted.fallen.length = sifted.fell;
-  sifted.causes.length = sifted.fell;
+  sifted.eligible.length = sifted.eligibleCount;
+  sifted.excluded.length = sifted.excludedCount;
+  sifted.causes.length = sifted.excludedCount;
   return sifted;
 }
 
@@ -160,28 +160,29 @@ function filterRouterModels(
 ): void {
   if (models === null) filterPool(fallback, judge, sifted);
   else filterModels(models, judge, sifted);
-  sifted.pooled = sifted.passed;
+  sifted.poolCount = sifted.eligibleCount;
   // A fallback that the router also chooses from has its place in the pool.
   filterModels(models === null ? fallback : fallback.filter((name) => !models.includes(name)), judge, sifted);
-  for (const row of sifted.later) {
-    sifted.rows[sifted.passed] = row;
-    sifted.passed += 1;
+  for (const row of sifted.deferredNodes) {
+    sifted.eligible[sifted.eligibleCount] = row;
+    sifted.eligibleCount += 1;
   }
 }
 
 /** Everything but the fallbacks; simulated models leave the pool once a real provider is connected. */
 function filterPool(fallback: readonly string[], judge: EligibilityCheck, sifted: FilterResult): void {
-  const { request, world } = judge;
-  for (const { model, endpoints } of world.pool()) {
-    if ((model.sandbox && world.anyReal) || fallback.includes(model.id)) continue;
+  const { request, context } = judge;
+  for (const { model, endpoints } of context.pool()) {
+    if ((model.sandbox && context.hasRealProvider) || fallback.includes(model.id)) continue;
     if (permitsModel(model.id, request.policy)) filterEndpoints(endpoints, judge, sifted);
-    else sifted.forbidden.push(model.id);
+    else sifted.forbiddenModels.push(model.id);
   }
 }
 
 function filterModels(modelIds: readonly string[], judge: EligibilityCheck, sifted: FilterResult): void {
-  const { snapshot, reach } = judge.world;
-  for (const modelId of modelIds) if (snapshot.models.has(modelId)) filterModel(modelId, reach(modelId), judge, sifted);
+  const { snapshot, reachability } = judge.context;
+  for (const modelId of modelIds)
+    if (snapshot.models.has(modelId)) filterModel(modelId, reachability(modelId), judge, sifted);
 }
 
 export function filterModel(
@@ -191,41 +192,42 @@ export function filterModel(
   sifted: FilterResult,
 ): void {
   const { request } = judge;
-  if (endpoints.length === 0) sifted.uncallable.push(...obstacles);
-  else if (!permitsModel(modelId, request.policy)) sifted.forbidden.push(modelId);
+  if (endpoints.length === 0) sifted.obstacles.push(...obstacles);
+  else if (!permitsModel(modelId, request.policy)) sifted.forbiddenModels.push(modelId);
   else filterEndpoints(endpoints, judge, sifted);
 }
 
 function filterEndpoints(endpoints: readonly ReachableEndpoint[], judge: EligibilityCheck, sifted: FilterResult): void {
   for (const reachable of endpoints) {
     const cause = exclusionCauseFor(reachable, judge);
-    if (cause === undefined && judge.nodes === "fallback" && reachable.node !== undefined) sifted.later.push(reachable);
+    if (cause === undefined && judge.nodes === "fallback" && reachable.node !== undefined)
+      sifted.deferredNodes.push(reachable);
     else if (cause === undefined) {
-      sifted.rows[sifted.passed] = reachable;
-      sifted.passed += 1;
-    } else if (sifted.fallen[sifted.fell - 1]?.endpoint !== reachable.endpoint) {
+      sifted.eligible[sifted.eligibleCount] = reachable;
+      sifted.eligibleCount += 1;
+    } else if (sifted.excluded[sifted.excludedCount - 1]?.endpoint !== reachable.endpoint) {
       // With its second key an endpoint falls for the same reason: that is told once.
-      sifted.fallen[sifted.fell] = reachable;
-      sifted.causes[sifted.fell] = cause;
-      sifted.fell += 1;
+      sifted.excluded[sifted.excludedCount] = reachable;
+      sifted.causes[sifted.excludedCount] = cause;
+      sifted.excludedCount += 1;
     }
   }
 }
 
 /** The first filter that an endpoint does not pass, and why. */
 export function exclusionCauseFor(reachable: ReachableEndpoint, judge: EligibilityCheck): ExclusionCause | undefined {
-  const { kind } = reachable;
-  const { request, world, verdicts, preferring } = judge;
+  const { policyClass } = reachable;
+  const { request, context, policyVerdicts, preferences } = judge;
   const { requirements, policy } = request;
   const short =
-    findMissingCapability(reachable, requirements, world.support) ??
-    findUnpricedExtra(reachable, requirements, world.support) ??
+    findMissingCapability(reachable, requirements, context.support) ??
+    findUnpricedExtra(reachable, requirements, context.support) ??
     findInaccessibleFile(reachable, requirements) ??
-    findUnpermittedModels(reachable.endpoint, requirements, policy, world.support);
+    findUnpermittedModels(reachable.endpoint, requirements, policy, context.support);
   if (short !== undefined) return capabilityCause(short);
-  const excluded = verdicts.causeFor(kind);
+  const excluded = policyVerdicts.exclusionCauseFor(policyClass);
   if (excluded !== undefined) return excluded;
-  const unwanted = preferring === undefined ? undefined : preferenceExclusionCause(reachable, preferring);
+  const unwanted = preferences === undefined ? undefined : preferenceExclusionCause(reachable, preferences);
   return unwanted ?? routerExclusionCause(reachable, judge);
 }
 

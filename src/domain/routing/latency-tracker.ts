@@ -5,7 +5,7 @@
 export type LatencyEstimate = { readonly firstByteMs: number; readonly perTokenMs: number; readonly atMs: number };
 
 /** What one instance measured; `answers` is how many that is an average of, the older ones counting less. */
-export type LatencyReport = LatencyEstimate & { readonly answers: number };
+export type LatencyReport = LatencyEstimate & { readonly samples: number };
 
 /** One answer. `firstByteMs` is null for an answer that came whole: nobody saw where its first byte was. */
 export type LatencySample = {
@@ -18,7 +18,7 @@ export type LatencySample = {
 export type LatencyPercentiles = { readonly p50Ms: number; readonly p95Ms: number };
 
 type RecentLatency = {
-  readonly answers: number;
+  readonly samples: number;
   readonly total: LatencyPercentiles;
   /** Of streams alone: null where there was none. */
   readonly firstByte: LatencyPercentiles | null;
@@ -41,49 +41,49 @@ const GENERATION_SHARE_MAX = 0.9;
 
 /** How fast endpoints are, as this instance measured it and, where there are others, as all of them did together. */
 export class LatencyTracker {
-  readonly #own = new Map<string, LatencyReport>();
-  #others: ReadonlyMap<string, readonly LatencyReport[]> = new Map();
+  readonly #local = new Map<string, LatencyReport>();
+  #remote: ReadonlyMap<string, readonly LatencyReport[]> = new Map();
   /** What requests are planned by; undefined where nobody else has measured anything. */
-  #together: Map<string, LatencyEstimate> | undefined;
-  readonly #recent = new Map<string, { readonly totals: SampleRing; readonly firstBytes: SampleRing }>();
+  #merged: Map<string, LatencyEstimate> | undefined;
+  readonly #recentSamples = new Map<string, { readonly totals: SampleRing; readonly firstBytes: SampleRing }>();
 
   /** Endpoints are catalogue rows, so the map is bounded by the catalogue. */
-  served(endpoint: string, sample: LatencySample, nowMs: number): void {
-    this.#remember(endpoint, sample);
-    const own = unlessExpired(this.#own.get(endpoint), nowMs);
-    const known = this.#together === undefined ? own : this.of(endpoint, nowMs);
+  record(endpoint: string, sample: LatencySample, nowMs: number): void {
+    this.#addRecent(endpoint, sample);
+    const own = unlessExpired(this.#local.get(endpoint), nowMs);
+    const known = this.#merged === undefined ? own : this.estimate(endpoint, nowMs);
     const seen = splitLatency(sample, known?.perTokenMs ?? DEFAULT_PER_TOKEN_MS);
-    if (own === undefined) this.#own.set(endpoint, { ...seen, atMs: nowMs, answers: 1 });
+    if (own === undefined) this.#local.set(endpoint, { ...seen, atMs: nowMs, samples: 1 });
     else {
       const kept = (1 - NEW_SAMPLE_WEIGHT) * 2 ** (-Math.max(0, nowMs - own.atMs) / HALF_LIFE_MS);
-      this.#own.set(endpoint, {
+      this.#local.set(endpoint, {
         firstByteMs: kept * own.firstByteMs + (1 - kept) * seen.firstByteMs,
         perTokenMs: kept * own.perTokenMs + (1 - kept) * seen.perTokenMs,
         atMs: nowMs,
-        answers: kept * own.answers + 1,
+        samples: kept * own.samples + 1,
       });
     }
-    if (this.#together !== undefined) this.#join(endpoint, this.#together);
+    if (this.#merged !== undefined) this.#mergeEndpoint(endpoint, this.#merged);
   }
 
-  of(endpoint: string, nowMs: number): LatencyEstimate | undefined {
-    return unlessExpired((this.#together ?? this.#own).get(endpoint), nowMs);
+  estimate(endpoint: string, nowMs: number): LatencyEstimate | undefined {
+    return unlessExpired((this.#merged ?? this.#local).get(endpoint), nowMs);
   }
 
   /** What this instance measured, for the others: the newest of it. */
   said(nowMs: number, max: number): readonly (readonly [endpoint: string, speed: LatencyReport])[] {
-    const fresh = [...this.#own].filter(([, speed]) => unlessExpired(speed, nowMs) !== undefined);
+    const fresh = [...this.#local].filter(([, speed]) => unlessExpired(speed, nowMs) !== undefined);
     return fresh.toSorted(([, a], [, b]) => b.atMs - a.atMs).slice(0, max);
   }
 
   /** What this instance had measured before it was started anew. */
   restore(said: ReturnType<LatencyTracker["said"]>, nowMs: number): void {
     for (const [endpoint, speed] of said)
-      if (!this.#own.has(endpoint)) this.#own.set(endpoint, { ...speed, atMs: Math.min(speed.atMs, nowMs) });
+      if (!this.#local.has(endpoint)) this.#local.set(endpoint, { ...speed, atMs: Math.min(speed.atMs, nowMs) });
   }
 
   /** What every other instance has measured up to now, in place of what they said before. */
-  hear(said: readonly ReturnType<LatencyTracker["said"]>[], nowMs: number): void {
+  applyReports(said: readonly ReturnType<LatencyTracker["said"]>[], nowMs: number): void {
     const others = new Map<string, LatencyReport[]>();
     for (const [endpoint, speed] of said.flat()) {
       const known = others.get(endpoint) ?? [];
@@ -91,31 +91,31 @@ export class LatencyTracker {
       known.push({ ...speed, atMs: Math.min(speed.atMs, nowMs) });
       others.set(endpoint, known);
     }
-    this.#others = others;
-    this.#together = undefined;
+    this.#remote = others;
+    this.#merged = undefined;
     if (others.size === 0) return;
     const together = new Map<string, LatencyEstimate>();
-    for (const endpoint of new Set([...this.#own.keys(), ...others.keys()])) this.#join(endpoint, together);
-    this.#together = together;
+    for (const endpoint of new Set([...this.#local.keys(), ...others.keys()])) this.#mergeEndpoint(endpoint, together);
+    this.#merged = together;
   }
 
-  #join(endpoint: string, together: Map<string, LatencyEstimate>): void {
-    const own = this.#own.get(endpoint);
-    const others = this.#others.get(endpoint) ?? [];
+  #mergeEndpoint(endpoint: string, together: Map<string, LatencyEstimate>): void {
+    const own = this.#local.get(endpoint);
+    const others = this.#remote.get(endpoint) ?? [];
     const joined = mergeEstimates(own === undefined ? others : [own, ...others]);
     if (joined !== undefined) together.set(endpoint, joined);
   }
 
-  recent(endpoint: string): RecentLatency | undefined {
-    const kept = this.#recent.get(endpoint);
-    const total = kept?.totals.spread();
+  recentPercentiles(endpoint: string): RecentLatency | undefined {
+    const kept = this.#recentSamples.get(endpoint);
+    const total = kept?.totals.percentiles();
     if (kept === undefined || total === undefined) return undefined;
-    return { answers: kept.totals.size, total, firstByte: kept.firstBytes.spread() ?? null };
+    return { samples: kept.totals.size, total, firstByte: kept.firstBytes.percentiles() ?? null };
   }
 
-  #remember(endpoint: string, { totalMs, firstByteMs }: LatencySample): void {
-    const kept = this.#recent.get(endpoint) ?? { totals: new SampleRing(), firstBytes: new SampleRing() };
-    this.#recent.set(endpoint, kept);
+  #addRecent(endpoint: string, { totalMs, firstByteMs }: LatencySample): void {
+    const kept = this.#recentSamples.get(endpoint) ?? { totals: new SampleRing(), firstBytes: new SampleRing() };
+    this.#recentSamples.set(endpoint, kept);
     kept.totals.add(totalMs);
     if (firstByteMs !== null) kept.firstBytes.add(firstByteMs);
   }
@@ -132,7 +132,7 @@ function mergeEstimates(speeds: readonly LatencyReport[]): LatencyEstimate | und
   const atMs = Math.max(...speeds.map((speed) => speed.atMs));
   let [firstByteMs, perTokenMs, all] = [0, 0, 0];
   for (const speed of speeds) {
-    const weight = speed.answers * 2 ** ((speed.atMs - atMs) / STALE_REPORT_HALF_LIFE_MS);
+    const weight = speed.samples * 2 ** ((speed.atMs - atMs) / STALE_REPORT_HALF_LIFE_MS);
     firstByteMs += weight * speed.firstByteMs;
     perTokenMs += weight * speed.perTokenMs;
     all += weight;
@@ -154,7 +154,7 @@ class SampleRing {
     this.#next = (this.#next + 1) % RECENT_SAMPLES_MAX;
   }
 
-  spread(): LatencyPercentiles | undefined {
+  percentiles(): LatencyPercentiles | undefined {
     const sorted = this.#values.toSorted((a, b) => a - b);
     const at = (share: number) => sorted[Math.ceil(share * sorted.length) - 1];
     const [p50Ms, p95Ms] = [at(0.5), at(0.95)];

@@ -5,14 +5,14 @@ import type { ModelReachability, Reachability, ReachableEndpoint, ReachableModel
 /** Whoever knows what can be called: the platform, a workspace with keys of its own, one with nodes. */
 export type ReachabilitySource = Pick<Reachability, "of" | "pool">;
 
-type NodeLayered<T> = { readonly base: T; readonly nodes: T; readonly both: T };
+type NodeLayered<T> = { readonly base: T; readonly nodes: T; readonly merged: T };
 
 /** What a workspace with nodes can call: everything that it could without them, and what they serve now. */
 export class NodeReachability implements ReachabilitySource {
   readonly #base: ReachabilitySource;
   readonly #nodes: ReachabilitySource;
   readonly #nodeOf: (provider: string) => NodeRef | undefined;
-  readonly #known = new Map<string, NodeLayered<ModelReachability>>();
+  readonly #cache = new Map<string, NodeLayered<ModelReachability>>();
   readonly #pools = new Map<string, NodeLayered<readonly ReachableModel[]>>();
 
   constructor(base: ReachabilitySource, nodes: ReachabilitySource, nodeOf: (provider: string) => NodeRef | undefined) {
@@ -21,20 +21,20 @@ export class NodeReachability implements ReachabilitySource {
     this.#nodeOf = nodeOf;
   }
 
-  of(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): ModelReachability {
-    const base = this.#base.of(modelId, surface, walletCurrency, nowMs);
-    const nodes = this.#nodes.of(modelId, surface, walletCurrency, nowMs);
+  forModel(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): ModelReachability {
+    const base = this.#base.forModel(modelId, surface, walletCurrency, nowMs);
+    const nodes = this.#nodes.forModel(modelId, surface, walletCurrency, nowMs);
     if (nodes.endpoints.length === 0 && nodes.obstacles.length === 0) return base;
     const key = `${surface} ${walletCurrency} ${modelId}`;
-    const known = this.#known.get(key);
+    const known = this.#cache.get(key);
     // Both are worked out anew when the day or a rate changes; what was put together from them then is, too.
-    if (known?.base === base && known.nodes === nodes) return known.both;
+    if (known?.base === base && known.nodes === nodes) return known.merged;
     const own = nodes.endpoints.map(
       (row): ReachableEndpoint => ({ ...row, node: this.#nodeOf(row.endpoint.provider) }),
     );
-    const both = { endpoints: [...base.endpoints, ...own], obstacles: [...base.obstacles, ...nodes.obstacles] };
-    this.#known.set(key, { base, nodes, both });
-    return both;
+    const merged = { endpoints: [...base.endpoints, ...own], obstacles: [...base.obstacles, ...nodes.obstacles] };
+    this.#cache.set(key, { base, nodes, merged });
+    return merged;
   }
 
   pool(surface: Surface, walletCurrency: string, nowMs: number): readonly ReachableModel[] {
@@ -42,13 +42,13 @@ export class NodeReachability implements ReachabilitySource {
     const nodes = this.#nodes.pool(surface, walletCurrency, nowMs);
     const key = `${surface} ${walletCurrency}`;
     const known = this.#pools.get(key);
-    if (known?.base === base && known.nodes === nodes) return known.both;
+    if (known?.base === base && known.nodes === nodes) return known.merged;
     const models = new Map([...base, ...nodes].map(({ model }) => [model.id, model]));
-    const both = [...models.values()].map((model) => ({
+    const merged = [...models.values()].map((model) => ({
       model,
-      endpoints: this.of(model.id, surface, walletCurrency, nowMs).endpoints,
+      endpoints: this.forModel(model.id, surface, walletCurrency, nowMs).endpoints,
     }));
-    this.#pools.set(key, { base, nodes, both });
-    return both;
+    this.#pools.set(key, { base, nodes, merged });
+    return merged;
   }
 }

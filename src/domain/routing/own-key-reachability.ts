@@ -2,7 +2,7 @@ import type { Surface } from "../record/record.ts";
 import type { OwnKey } from "../tenancy/own-key.ts";
 import type { ModelReachability, Reachability, ReachableEndpoint, ReachableModel } from "./reachability.ts";
 
-type OwnKeyLayered<T> = { readonly platform: T; readonly own: T; readonly both: T };
+type OwnKeyLayered<T> = { readonly platform: T; readonly own: T; readonly merged: T };
 
 /**
  * What a workspace with keys of its own can call: everything of the platform's but where it wants only its own key, and
@@ -12,7 +12,7 @@ export class OwnKeyReachability {
   readonly #platform: Reachability;
   readonly #own: Reachability;
   readonly #keys: ReadonlyMap<string, OwnKey>;
-  readonly #known = new Map<string, OwnKeyLayered<ModelReachability>>();
+  readonly #cache = new Map<string, OwnKeyLayered<ModelReachability>>();
   readonly #pools = new Map<string, OwnKeyLayered<readonly ReachableModel[]>>();
 
   /** `own` knows the workspace's connections alone; `keys` are by provider. */
@@ -22,16 +22,16 @@ export class OwnKeyReachability {
     this.#keys = keys;
   }
 
-  of(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): ModelReachability {
-    const platform = this.#platform.of(modelId, surface, walletCurrency, nowMs);
-    const own = this.#own.of(modelId, surface, walletCurrency, nowMs);
+  forModel(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): ModelReachability {
+    const platform = this.#platform.forModel(modelId, surface, walletCurrency, nowMs);
+    const own = this.#own.forModel(modelId, surface, walletCurrency, nowMs);
     const key = `${surface} ${walletCurrency} ${modelId}`;
-    const known = this.#known.get(key);
+    const known = this.#cache.get(key);
     // Both are worked out anew when the day changes; what was put together from them then is, too.
-    if (known?.platform === platform && known.own === own) return known.both;
-    const both = this.#together(platform, own);
-    this.#known.set(key, { platform, own, both });
-    return both;
+    if (known?.platform === platform && known.own === own) return known.merged;
+    const merged = this.#merge(platform, own);
+    this.#cache.set(key, { platform, own, merged });
+    return merged;
   }
 
   pool(surface: Surface, walletCurrency: string, nowMs: number): readonly ReachableModel[] {
@@ -39,17 +39,17 @@ export class OwnKeyReachability {
     const own = this.#own.pool(surface, walletCurrency, nowMs);
     const key = `${surface} ${walletCurrency}`;
     const known = this.#pools.get(key);
-    if (known?.platform === platform && known.own === own) return known.both;
+    if (known?.platform === platform && known.own === own) return known.merged;
     const models = new Map([...platform, ...own].map(({ model }) => [model.id, model]));
-    const both = [...models.values()]
-      .map((model) => ({ model, endpoints: this.of(model.id, surface, walletCurrency, nowMs).endpoints }))
+    const merged = [...models.values()]
+      .map((model) => ({ model, endpoints: this.forModel(model.id, surface, walletCurrency, nowMs).endpoints }))
       .filter(({ endpoints }) => endpoints.length > 0);
-    this.#pools.set(key, { platform, own, both });
-    return both;
+    this.#pools.set(key, { platform, own, merged });
+    return merged;
   }
 
-  #together(platform: ModelReachability, own: ModelReachability): ModelReachability {
-    const withOwn = new Map(own.endpoints.map((row) => [row.endpoint.id, this.#owned(row)]));
+  #merge(platform: ModelReachability, own: ModelReachability): ModelReachability {
+    const withOwn = new Map(own.endpoints.map((row) => [row.endpoint.id, this.#withOwnKey(row)]));
     const endpoints: ReachableEndpoint[] = [];
     for (const row of platform.endpoints) {
       const owned = withOwn.get(row.endpoint.id);
@@ -61,7 +61,7 @@ export class OwnKeyReachability {
     return { endpoints, obstacles: platform.obstacles.length === 0 ? own.obstacles : platform.obstacles };
   }
 
-  #owned(row: ReachableEndpoint): ReachableEndpoint {
+  #withOwnKey(row: ReachableEndpoint): ReachableEndpoint {
     return { ...row, own: this.#keys.get(row.endpoint.provider) };
   }
 }

@@ -53,10 +53,11 @@ export function faultForNoCandidates(judge: EligibilityCheck, sifted: FilterResu
   if (short?.contextTokens !== undefined) return contextLengthFault(judge.request, name, at("capability"));
   if (short?.fault !== undefined) return short.fault;
   if (short !== undefined) return unsupportedParameterFault(judge, name, at("capability"), short);
-  if (sifted.forbidden.length > 0) return modelNotPermittedFault(sifted.forbidden, findAlternatives(judge, policy));
-  const unserved = judge.request.requirements.unserved?.();
+  if (sifted.forbiddenModels.length > 0)
+    return modelNotPermittedFault(sifted.forbiddenModels, findAlternatives(judge, policy));
+  const unserved = judge.request.requirements.unservedFault?.();
   if (unserved !== undefined) return unserved;
-  const why = [...new Set(sifted.uncallable)].slice(0, 5).join("; ");
+  const why = [...new Set(sifted.obstacles)].slice(0, 5).join("; ");
   const message =
     target.is === "router"
       ? `No model can be called: ${why === "" ? "no connected provider serves one that is allowed on this surface" : why}.`
@@ -105,15 +106,16 @@ function noEligibleEndpointFault(
  */
 function describeIncapable(
   judge: EligibilityCheck,
-  { fallen }: FilterResult,
+  { excluded }: FilterResult,
   told: readonly ExcludedEndpoint[],
 ): string {
-  const { request, verdicts, preferring } = judge;
+  const { request, policyVerdicts, preferences } = judge;
   if (request.target.is !== "model") return "";
   const able = told.filter(({ stage }, at) => {
-    const row = fallen[at];
-    if (stage !== "capability" || row === undefined || verdicts.causeFor(row.kind) !== undefined) return false;
-    return preferring === undefined || preferenceExclusionCause(row, preferring) === undefined;
+    const row = excluded[at];
+    if (stage !== "capability" || row === undefined || policyVerdicts.exclusionCauseFor(row.policyClass) !== undefined)
+      return false;
+    return preferences === undefined || preferenceExclusionCause(row, preferences) === undefined;
   });
   return able.length === 0 ? "" : `Not excluded, but not able: ${listEndpoints(able)}. `;
 }
@@ -197,12 +199,12 @@ function unsupportedParameterFault(
 
 /** A few models that would have served this very request under a policy. Only ever looked for when it was refused. */
 function findAlternatives(judge: EligibilityCheck, policy: Policy): readonly string[] {
-  const { request, world } = judge;
-  const under = eligibilityCheckFor({ ...request, policy }, world);
+  const { request, context } = judge;
+  const under = eligibilityCheckFor({ ...request, policy }, context);
   const found: string[] = [];
-  for (const { model, endpoints } of world.pool()) {
+  for (const { model, endpoints } of context.pool()) {
     if (found.length === ALTERNATIVES_MAX) break;
-    if ((model.sandbox && world.anyReal) || !permitsModel(model.id, policy)) continue;
+    if ((model.sandbox && context.hasRealProvider) || !permitsModel(model.id, policy)) continue;
     const serves = endpoints.some((one) => exclusionCauseFor(one, under) === undefined);
     if (serves) found.push(model.id);
   }
@@ -220,7 +222,7 @@ export function recheckPolicy(
     const fallen: ExcludedEndpoint = { endpoint, stage: "policy", ...exclusion };
     return { why: exclusion.reason, fault: policyFault(judge, endpoint.model, [fallen], policy, "") };
   }
-  const unnamed = findUnpermittedModels(endpoint, judge.request.requirements, policy, judge.world.support);
+  const unnamed = findUnpermittedModels(endpoint, judge.request.requirements, policy, judge.context.support);
   if (unnamed !== undefined) return { why: `it ${unnamed.reason}`, fault: unnamed.fault };
   if (permitsModel(endpoint.model, policy)) return undefined;
   const why = "the policy no longer allows the model";

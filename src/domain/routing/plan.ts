@@ -46,7 +46,7 @@ export type PlanRefusal = {
   readonly fault: Fault;
   readonly router: string | null;
   /** Something fell for the length of the prompt, which is an estimate. */
-  readonly tooLong: boolean;
+  readonly isTooLong: boolean;
   decision(): DecisionRecord;
 };
 
@@ -56,26 +56,26 @@ export function planAttempts(request: PlanRequest, world: PlanningContext): Plan
   const { target, hints } = request;
   if (target.is === "model" && !world.snapshot.models.has(target.modelId))
     return planForAbsentModel(judge, target.modelId);
-  const sifted = filterCandidates(judge);
-  if (sifted.rows.length === 0) return refusePlan(judge, sifted, faultForNoCandidates(judge, sifted));
+  const filtered = filterCandidates(judge);
+  if (filtered.eligible.length === 0) return refusePlan(judge, filtered, faultForNoCandidates(judge, filtered));
   const spec = target.is === "router" ? target.router?.spec : undefined;
-  const figures = measureCandidates(sifted, request, world);
+  const metrics = measureCandidates(filtered, request, world);
   const scores =
     target.is === "router"
-      ? scoreCandidates(figures, sifted.pooled, weightsFor(spec?.weights ?? EVEN_WEIGHTS, hints?.costTier))
+      ? scoreCandidates(metrics, filtered.poolCount, weightsFor(spec?.weights ?? EVEN_WEIGHTS, hints?.costTier))
       : undefined;
-  const ranking = rank(sifted, figures, scores, request, world);
-  const onlyFirst = hints?.provider?.allowFallbacks === false;
+  const ranking = rank(filtered, metrics, scores, request, world);
+  const isFirstOnly = hints?.provider?.allowFallbacks === false;
   const attempts: Attempt[] = [];
   for (const place of ranking.shortlist) {
-    const row = sifted.rows[place];
+    const row = filtered.eligible[place];
     if (row !== undefined) attempts.push(row);
-    if (onlyFirst) break;
+    if (isFirstOnly) break;
   }
   const [first] = attempts;
-  if (first === undefined) return refusePlan(judge, sifted, faultForNoCandidates(judge, sifted));
-  const reason = planReason(first.endpoint, ranking, sifted);
-  const considered: PlanInputs = { request, sifted, figures, scores, ranking, reason, onlyFirst };
+  if (first === undefined) return refusePlan(judge, filtered, faultForNoCandidates(judge, filtered));
+  const reason = planReason(first.endpoint, ranking, filtered);
+  const considered: PlanInputs = { request, filtered, metrics, scores, ranking, reason, isFirstOnly };
   let written: DecisionRecord | undefined;
   return {
     is: "planned",
@@ -98,8 +98,8 @@ const ESTIMATE_ERROR_FACTOR = 4;
 function refusePlan({ request }: EligibilityCheck, sifted: FilterResult, problem: Fault): PlanRefusal {
   const decision = () => toRefusedDecision(request, sifted, problem.message);
   const most = request.requirements.inputTokens / ESTIMATE_ERROR_FACTOR;
-  const tooLong = sifted.causes.some(({ contextTokens }) => contextTokens !== undefined && contextTokens >= most);
-  return { is: "refused", fault: problem, router: routerName(request), tooLong, decision };
+  const isTooLong = sifted.causes.some(({ contextTokens }) => contextTokens !== undefined && contextTokens >= most);
+  return { is: "refused", fault: problem, router: routerName(request), isTooLong, decision };
 }
 
 function routerName({ target }: PlanRequest): string | null {
@@ -109,10 +109,10 @@ function routerName({ target }: PlanRequest): string | null {
 /** A model that nobody has now. Of one that is expected back the rules are told first, and then that it may be asked again. */
 function planForAbsentModel(judge: EligibilityCheck, modelId: string): PlanRefusal {
   const sifted = emptyFilterResult();
-  const absent = judge.world.absent?.(modelId);
-  if (absent === undefined) return refusePlan(judge, sifted, unknownModelFault(modelId, judge.world));
-  filterModel(modelId, absent.reached, judge, sifted);
-  const isEligible = sifted.passed > 0;
+  const absent = judge.context.absentModel?.(modelId);
+  if (absent === undefined) return refusePlan(judge, sifted, unknownModelFault(modelId, judge.context));
+  filterModel(modelId, absent.reachability, judge, sifted);
+  const isEligible = sifted.eligibleCount > 0;
   return refusePlan(
     judge,
     sifted,

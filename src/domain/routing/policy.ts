@@ -66,21 +66,21 @@ export function excludedByPolicy(endpoint: PolicyFacts, policy: Policy): PolicyE
 }
 
 /** Endpoints that are the same to any policy: each of them has the same kind. */
-export type PolicyClass = { readonly number: number; readonly conduct: PolicyFacts };
+export type PolicyClass = { readonly index: number; readonly facts: PolicyFacts };
 
 /** The kinds there are, numbered from 0. They hold nothing but what makes them different. */
 export class PolicyClasses {
-  readonly #known = new Map<string, PolicyClass>();
+  readonly #classes = new Map<string, PolicyClass>();
 
   of({ provider, sovereignty }: PolicyFacts): PolicyClass {
     const { level, countries, countriesKind, zeroDataRetention, trainsOnData } = sovereignty;
-    const conduct: PolicyFacts = {
+    const facts: PolicyFacts = {
       provider,
       sovereignty: { level, countries, countriesKind, zeroDataRetention, trainsOnData },
     };
-    const key = JSON.stringify(conduct);
-    const kind = this.#known.get(key) ?? { number: this.#known.size, conduct };
-    this.#known.set(key, kind);
+    const key = JSON.stringify(facts);
+    const kind = this.#classes.get(key) ?? { index: this.#classes.size, facts };
+    this.#classes.set(key, kind);
     return kind;
   }
 }

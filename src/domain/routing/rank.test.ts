@@ -144,7 +144,7 @@ describe("scores", () => {
     };
     expect(first()).toBe("writer");
     expect(first(10)).toBe("reader");
-    for (let turn = 0; turn < 60; turn += 1) world.learned.answered("acme/reader", 5, undefined);
+    for (let turn = 0; turn < 60; turn += 1) world.trafficStats.recordReply("acme/reader", 5, undefined);
     expect(first()).toBe("reader");
   });
 
@@ -254,11 +254,11 @@ describe("what is the workspace's own and a fallback", () => {
     draft: WorldDraft = {},
   ): PlanningContext {
     const world = worldOf(endpoints, draft);
-    const reach = (modelId: string) => {
-      const reached = world.reach(modelId);
+    const reachability = (modelId: string) => {
+      const reached = world.reachability(modelId);
       return { ...reached, endpoints: reached.endpoints.map((row) => ({ ...row, ...of[row.endpoint.provider] })) };
     };
-    return { ...world, ownBreakers: () => world.breakers, reach };
+    return { ...world, ownKeyCircuits: () => world.circuits, reachability };
   }
 
   const keyFor = (use: OwnKey["use"]): Partial<Attempt> => {

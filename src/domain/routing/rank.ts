@@ -41,28 +41,28 @@ export function rank(
   request: PlanRequest,
   world: PlanningContext,
 ): Ranking {
-  const { rows, pooled } = sifted;
+  const { eligible, poolCount } = sifted;
   const circuitStates = nonClosedCircuits(sifted, world);
-  const keys = world.ownBreakers === undefined ? "platform" : "own";
+  const keys = world.ownKeyCircuits === undefined ? "platform" : "own";
   const nodes = request.target.is === "router" ? (request.target.router?.spec.nodes ?? null) : null;
-  const tiers = tiersOf(sifted, request, figures.sessionPlace, circuitStates, keys, nodes);
-  const { primary, best, secondary } = sortMetricsFor(sifted, figures, scores, request);
-  const order = { rows, tiers, primary, best, secondary };
+  const tiers = tiersOf(sifted, request, figures.sessionIndex, circuitStates, keys, nodes);
+  const { primary, bestEnd, secondary } = sortMetricsFor(sifted, figures, scores, request);
+  const order = { rows: eligible, tiers, primary, best: bestEnd, secondary };
   const compare = (a: number, b: number) => compareIndices(a, b, order);
-  const choices = bestWithOwnResources(0, pooled, order);
-  const isNodeBehind = (place: number) => nodes === "fallback" && rows[place]?.node !== undefined;
-  const isPoolAll = rows.length === pooled;
-  const firsts = isPoolAll ? [] : bestOfEachFallback(pooled, order, isNodeBehind).slice(0, world.attemptsMax);
+  const choices = bestWithOwnResources(0, poolCount, order);
+  const isNodeBehind = (place: number) => nodes === "fallback" && eligible[place]?.node !== undefined;
+  const isPoolAll = eligible.length === poolCount;
+  const firsts = isPoolAll ? [] : bestOfEachFallback(poolCount, order, isNodeBehind).slice(0, world.attemptsMax);
   const fallbacks = isPoolAll
     ? []
-    : [...new Set([...bestWithOwnResources(pooled, rows.length, order), ...firsts])].sort(compare);
+    : [...new Set([...bestWithOwnResources(poolCount, eligible.length, order), ...firsts])].sort(compare);
   const isAside = (place: number) => circuitStates?.get(place) === "aside";
   // A conversation that a fallback has served stays there too.
   const stays = fallbacks.findIndex((place) => tiers?.[place] === SESSION_TIER);
   const [ahead, behind] = stays < 0 ? [choices, fallbacks] : [[...fallbacks.splice(stays, 1), ...choices], fallbacks];
-  const isLast = (place: number) => rows[place]?.own?.use === "fallback";
+  const isLast = (place: number) => eligible[place]?.own?.use === "fallback";
   const isKept = (place: number) => isLast(place) || isNodeBehind(place);
-  const isChoice = (place: number) => place < pooled;
+  const isChoice = (place: number) => place < poolCount;
   const shortlist = assembleShortlist(ahead, behind, firsts, { isAside, isLast, isKept, isChoice }, world.attemptsMax);
   return {
     shortlist,
@@ -73,14 +73,14 @@ export function rank(
 }
 
 function nonClosedCircuits(
-  { rows }: FilterResult,
-  { breakers, ownBreakers }: PlanningContext,
+  { eligible }: FilterResult,
+  { circuits, ownKeyCircuits }: PlanningContext,
 ): ReadonlyMap<number, CircuitState> | undefined {
   let standings: Map<number, CircuitState> | undefined;
-  for (let place = 0; place < rows.length; place += 1) {
-    const row = rows[place];
-    const judges = row?.own === undefined ? breakers : ownBreakers?.(row.endpoint.provider);
-    const standing = judges?.standingOf(row?.endpoint.id ?? "") ?? "in";
+  for (let place = 0; place < eligible.length; place += 1) {
+    const row = eligible[place];
+    const judges = row?.own === undefined ? circuits : ownKeyCircuits?.(row.endpoint.provider);
+    const standing = judges?.circuitStateOf(row?.endpoint.id ?? "") ?? "in";
     if (standing !== "in") standings = (standings ?? new Map<number, CircuitState>()).set(place, standing);
   }
   return standings;
@@ -100,7 +100,7 @@ const OWN_LAST_TIER = 10_000;
 
 /** Who goes before whom whatever the figures say; undefined when only figures count. */
 function tiersOf(
-  { rows, pooled }: FilterResult,
+  { eligible, poolCount }: FilterResult,
   { hints, target }: PlanRequest,
   sessionPlace: number,
   standings: ReadonlyMap<number, CircuitState> | undefined,
@@ -109,30 +109,31 @@ function tiersOf(
 ): number[] | undefined {
   const order = hints?.provider?.order;
   // With no turn left to come the cache is worth its price once, and the price is in the cost already.
-  const kept = order === undefined && hints?.remainingTurns !== 0 ? endpointAt(rows, sessionPlace) : undefined;
-  const byFigures = order === undefined && kept === undefined && standings === undefined && pooled === rows.length;
+  const kept = order === undefined && hints?.remainingTurns !== 0 ? endpointAt(eligible, sessionPlace) : undefined;
+  const byFigures =
+    order === undefined && kept === undefined && standings === undefined && poolCount === eligible.length;
   const inFront = nodes === "first";
   if (byFigures && keys === "platform" && !inFront) return undefined;
   // Who chooses between models, or asks for an order of their own, is not led astray by who is paid how.
   const firstStep = target.is === "model" && hints?.provider?.sort === undefined ? OWN_FIRST_STEP : 0;
   const fallback = target.is === "router" ? (target.router?.spec.fallback ?? []) : [];
-  const tiers = new Array<number>(rows.length).fill(0);
+  const tiers = new Array<number>(eligible.length).fill(0);
   // Without an order the pool is one tier, and its session's endpoint is there once.
   const isOneTier = order === undefined && keys === "platform" && !inFront;
   if (isOneTier && kept !== undefined) tiers[sessionPlace] = SESSION_TIER;
-  for (let place = isOneTier ? pooled : 0; place < rows.length; place += 1) {
-    const endpoint = rows[place]?.endpoint;
+  for (let place = isOneTier ? poolCount : 0; place < eligible.length; place += 1) {
+    const endpoint = eligible[place]?.endpoint;
     if (endpoint === undefined) continue;
-    const isNode = rows[place]?.node !== undefined;
-    if (inFront && isNode && place < pooled) tiers[place] = NODES_FIRST_TIER;
+    const isNode = eligible[place]?.node !== undefined;
+    if (inFront && isNode && place < poolCount) tiers[place] = NODES_FIRST_TIER;
     else if (endpoint === kept) tiers[place] = SESSION_TIER;
-    else if (place >= pooled && nodes === "fallback" && isNode) tiers[place] = NODES_LAST_TIER;
-    else if (place >= pooled) tiers[place] = FALLBACK_TIER + fallback.indexOf(endpoint.model);
+    else if (place >= poolCount && nodes === "fallback" && isNode) tiers[place] = NODES_LAST_TIER;
+    else if (place >= poolCount) tiers[place] = FALLBACK_TIER + fallback.indexOf(endpoint.model);
     else if (order !== undefined) {
       const named = indexInList(order, endpoint);
       tiers[place] = named < 0 ? order.length : named;
     }
-    const use = rows[place]?.own?.use;
+    const use = eligible[place]?.own?.use;
     if (use === "fallback") tiers[place] = OWN_LAST_TIER + (tiers[place] ?? 0);
     else if (use !== undefined || isNode) tiers[place] = (tiers[place] ?? 0) - firstStep;
   }
@@ -144,16 +145,19 @@ function tiersOf(
 type SortMetrics = {
   readonly primary: Float64Array;
   /** Which end of it is best. */
-  readonly best: "least" | "most";
+  readonly bestEnd: "least" | "most";
   /** Least first, where the first sees no difference. */
   readonly secondary: Float64Array;
 };
 
 /** What places are compared by. */
-type SortOrder = SortMetrics & { readonly rows: FilterResult["rows"]; readonly tiers: readonly number[] | undefined };
+type SortOrder = SortMetrics & {
+  readonly rows: FilterResult["eligible"];
+  readonly tiers: readonly number[] | undefined;
+};
 
 function sortMetricsFor(
-  { pooled }: FilterResult,
+  { poolCount }: FilterResult,
   figures: CandidateMetrics,
   scores: CandidateScores | undefined,
   { hints }: PlanRequest,
@@ -161,29 +165,31 @@ function sortMetricsFor(
   const sort = hints?.provider?.sort;
   switch (sort) {
     case "price":
-      return { primary: figures.costNanos, best: "least", secondary: figures.latencyMs };
+      return { primary: figures.costNanos, bestEnd: "least", secondary: figures.latencyMs };
     case "throughput":
-      return { primary: speeds((speed) => speed.perTokenMs), best: "least", secondary: figures.costNanos };
+      return { primary: speeds((speed) => speed.perTokenMs), bestEnd: "least", secondary: figures.costNanos };
     case "latency":
-      return { primary: speeds((speed) => speed.firstByteMs), best: "least", secondary: figures.costNanos };
+      return { primary: speeds((speed) => speed.firstByteMs), bestEnd: "least", secondary: figures.costNanos };
     case undefined:
       return scores === undefined
-        ? { primary: figures.costNanos, best: "least", secondary: figures.latencyMs }
-        : { primary: scores.total, best: "most", secondary: figures.costNanos };
+        ? { primary: figures.costNanos, bestEnd: "least", secondary: figures.latencyMs }
+        : { primary: scores.total, bestEnd: "most", secondary: figures.costNanos };
   }
 
-  function speeds(of: (speed: NonNullable<CandidateMetrics["measured"][number]>) => number): Float64Array {
-    const values = Float64Array.from(figures.measured, (speed) => (speed === undefined ? Number.NaN : of(speed)));
-    fillMissing(values, MEDIAN, pooled);
+  function speeds(of: (speed: NonNullable<CandidateMetrics["latencyEstimates"][number]>) => number): Float64Array {
+    const values = Float64Array.from(figures.latencyEstimates, (speed) =>
+      speed === undefined ? Number.NaN : of(speed),
+    );
+    fillMissing(values, MEDIAN, poolCount);
     return values;
   }
 }
 
 /** Below 0: the first place goes before the second. No two are the same. */
-function compareIndices(a: number, b: number, { rows, tiers, primary, best, secondary }: SortOrder): number {
+function compareIndices(a: number, b: number, { rows, tiers, primary, bestEnd, secondary }: SortOrder): number {
   if (tiers !== undefined && tiers[a] !== tiers[b]) return (tiers[a] ?? 0) - (tiers[b] ?? 0);
   const first = (primary[a] ?? 0) - (primary[b] ?? 0);
-  if (first !== 0) return best === "most" ? -first : first;
+  if (first !== 0) return bestEnd === "most" ? -first : first;
   const second = (secondary[a] ?? 0) - (secondary[b] ?? 0);
   if (second !== 0) return second;
   const [one, other] = [rows[a]?.endpoint.id ?? "", rows[b]?.endpoint.id ?? ""];
@@ -231,7 +237,7 @@ function bestOfEachFallback(pooled: number, order: SortOrder, isNodeBehind: (pla
   return [...firsts.values()].sort((a, b) => compareIndices(a, b, order));
 }
 
-const isOwnRow = (row: FilterResult["rows"][number] | undefined) => row !== undefined && isOwnResource(row);
+const isOwnRow = (row: FilterResult["eligible"][number] | undefined) => row !== undefined && isOwnResource(row);
 
 /** What decides where a place stands when lists are joined. */
 type ShortlistPredicates = {
@@ -279,14 +285,14 @@ function basisOf(
   first: number | undefined,
   tiers: readonly number[] | undefined,
   { hints, target }: PlanRequest,
-  { rows, pooled }: FilterResult,
+  { eligible, poolCount }: FilterResult,
 ): RankingBasis {
   const tier = first === undefined ? 0 : (tiers?.[first] ?? 0);
   if (tier === NODES_FIRST_TIER) return "nodes_first";
   if (tier <= SESSION_TIER) return "session";
-  if (first !== undefined && first >= pooled) return "fallback";
+  if (first !== undefined && first >= poolCount) return "fallback";
   const preferences = hints?.provider;
   if (preferences?.order !== undefined && Math.ceil(tier) < preferences.order.length) return "order";
-  if (tier < OPEN_CIRCUIT_TIER && !Number.isInteger(tier) && rows[first ?? -1]?.own !== undefined) return "own_key";
+  if (tier < OPEN_CIRCUIT_TIER && !Number.isInteger(tier) && eligible[first ?? -1]?.own !== undefined) return "own_key";
   return preferences?.sort ?? (target.is === "router" ? "score" : "cost");
 }

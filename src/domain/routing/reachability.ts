@@ -16,7 +16,7 @@ export type ReachableEndpoint = EndpointWithLimits &
     /** Its price in the wallet's money. */
     readonly rates: UnitRates;
     /** What it is to policy. */
-    readonly kind: PolicyClass;
+    readonly policyClass: PolicyClass;
   };
 
 /** What can be called of one model, and why the rest cannot. */
@@ -42,16 +42,16 @@ const emptyCache = () =>
 export class Reachability {
   readonly #snapshot: () => CatalogueSnapshot;
   readonly #connections: ProviderConnections;
-  readonly #speaks: (endpoint: Endpoint) => boolean;
+  readonly #speaksDialect: (endpoint: Endpoint) => boolean;
   readonly #proofs: ProofLookup;
-  #known = emptyCache();
+  #cache = emptyCache();
   readonly #pools = new Map<string, readonly ReachableModel[]>();
   /** Those of the snapshot, which outlive the day. */
-  readonly #kinds = new PolicyClasses();
-  #day = -1;
-  #seen: CatalogueSnapshot | undefined;
-  #proven = -1;
-  #connected: number | undefined;
+  readonly #policyClasses = new PolicyClasses();
+  #cachedDay = -1;
+  #cachedSnapshot: CatalogueSnapshot | undefined;
+  #proofVersion = -1;
+  #connectionVersion: number | undefined;
 
   constructor(
     snapshot: () => CatalogueSnapshot,
@@ -61,55 +61,60 @@ export class Reachability {
   ) {
     this.#snapshot = snapshot;
     this.#connections = connections;
-    this.#speaks = speaks;
+    this.#speaksDialect = speaks;
     this.#proofs = proofs;
   }
 
   /** The key is bounded: models and currencies are catalogue rows, surfaces a closed list. */
-  of(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): ModelReachability {
-    this.#turnTo(nowMs);
-    const reachedBefore = this.#known(surface)(walletCurrency);
+  forModel(modelId: string, surface: Surface, walletCurrency: string, nowMs: number): ModelReachability {
+    this.#refresh(nowMs);
+    const reachedBefore = this.#cache(surface)(walletCurrency);
     const known = reachedBefore.get(modelId);
     if (known !== undefined) return known;
     const model = this.#snapshot().models.get(modelId);
     if (model === undefined) return UNREACHABLE;
-    const reached = this.#workOut(model, surface, walletCurrency, nowMs);
+    const reached = this.#compute(model, surface, walletCurrency, nowMs);
     reachedBefore.set(modelId, reached);
     return reached;
   }
 
   /** Everything that a router may choose from: hidden models are only ever called by their name. */
   pool(surface: Surface, walletCurrency: string, nowMs: number): readonly ReachableModel[] {
-    this.#turnTo(nowMs);
+    this.#refresh(nowMs);
     const key = `${surface} ${walletCurrency}`;
     const known = this.#pools.get(key);
     if (known !== undefined) return known;
     const pool: ReachableModel[] = [];
     for (const model of this.#snapshot().models.values()) {
       if (model.hidden || !servesSurface(model.surfaces, surface)) continue;
-      const { endpoints } = this.of(model.id, surface, walletCurrency, nowMs);
+      const { endpoints } = this.forModel(model.id, surface, walletCurrency, nowMs);
       if (endpoints.length > 0) pool.push({ model, endpoints });
     }
     this.#pools.set(key, pool);
     return pool;
   }
 
-  #turnTo(nowMs: number): void {
+  #refresh(nowMs: number): void {
     const day = Math.floor(nowMs / DAY_MS);
     const snapshot = this.#snapshot();
     const proven = this.#proofs.version(nowMs);
     const connected = this.#connections.version;
-    if (day === this.#day && snapshot === this.#seen && proven === this.#proven && connected === this.#connected)
+    if (
+      day === this.#cachedDay &&
+      snapshot === this.#cachedSnapshot &&
+      proven === this.#proofVersion &&
+      connected === this.#connectionVersion
+    )
       return;
-    this.#known = emptyCache();
+    this.#cache = emptyCache();
     this.#pools.clear();
-    this.#day = day;
-    this.#seen = snapshot;
-    this.#proven = proven;
-    this.#connected = connected;
+    this.#cachedDay = day;
+    this.#cachedSnapshot = snapshot;
+    this.#proofVersion = proven;
+    this.#connectionVersion = connected;
   }
 
-  #workOut(model: Model, surface: Surface, walletCurrency: string, nowMs: number): ModelReachability {
+  #compute(model: Model, surface: Surface, walletCurrency: string, nowMs: number): ModelReachability {
     const endpoints: ReachableEndpoint[] = [];
     const obstacles: string[] = [];
     const snapshot = this.#snapshot();
@@ -125,11 +130,17 @@ export class Reachability {
       const price = billedPrice(usable.price, surface);
       const rates = unitRates(price, snapshot.currencies, walletCurrency);
       if (rates === undefined) obstacles.push(`there is no exchange rate from ${price.currency} to ${walletCurrency}`);
-      else if (isChatLike(surface) && !this.#speaks(endpoint))
+      else if (isChatLike(surface) && !this.#speaksDialect(endpoint))
         obstacles.push(`${endpoint.id} speaks a dialect the gateway does not`);
       else {
         const served = surface === "decisions" ? limitToProven(endpoint, this.#proofs, nowMs) : endpoint;
-        endpoints.push({ ...withLimits(served, model), price, baseUrl, rates, kind: this.#kinds.of(endpoint) });
+        endpoints.push({
+          ...withLimits(served, model),
+          price,
+          baseUrl,
+          rates,
+          policyClass: this.#policyClasses.of(endpoint),
+        });
       }
     }
     return { endpoints, obstacles };

@@ -13,8 +13,8 @@ const FULL: Requirements = {
     { need: "image_input", param: "messages.2.content.0" },
   ],
   parameters: ["temperature", "tools"],
-  usual: ["temperature"],
-  native: ["thinking.display", "container"],
+  defaultedParameters: ["temperature"],
+  nativeFields: ["thinking.display", "container"],
   inputTokens: 10,
   maxOutputTokens: 64,
 };
@@ -42,7 +42,7 @@ test("ROUTE-07 what was needed is needed again after the log, with the tokens th
   const again = fromRequirementsRecord(kept(FULL, WISHES), 77);
   expect(again?.demand).toMatchObject({
     parameters: FULL.parameters,
-    usual: FULL.usual,
+    usual: FULL.defaultedParameters,
     native: ["thinking.display"],
     inputTokens: 77,
     maxOutputTokens: 64,

@@ -8,13 +8,13 @@ const FIELD_CHARS_MAX = 100;
 
 /** What the log keeps of a demand: names of needs and parameters, no values and no content. */
 export function toRequirementsRecord(demand: Requirements, wishes: RoutingHints | undefined): RequirementsRecord {
-  const { needs, parameters, usual, native, maxOutputTokens } = demand;
+  const { needs, parameters, defaultedParameters, nativeFields, maxOutputTokens } = demand;
   const kept = wishes === undefined ? undefined : toStoredHints(wishes);
-  const field = native?.[0];
+  const field = nativeFields?.[0];
   const record: { -readonly [Member in keyof RequirementsRecord]: RequirementsRecord[Member] } = {};
   if (needs.length > 0) record.needs = [...new Set(needs.map(({ need }) => need))];
   if (parameters.length > 0) record.parameters = parameters;
-  if (usual !== undefined) record.usual = usual;
+  if (defaultedParameters !== undefined) record.usual = defaultedParameters;
   if (field !== undefined) record.native = field.slice(0, FIELD_CHARS_MAX);
   if (maxOutputTokens !== undefined) record.maxOutputTokens = maxOutputTokens;
   if (kept !== undefined) record.wishes = kept;
@@ -33,7 +33,7 @@ function toStoredHints({ provider, costTier, remainingTurns }: RoutingHints): St
 
 /** A demand as it was, for planning it again; undefined when not all of it was kept. */
 export function fromRequirementsRecord(
-  { needs = [], parameters = [], usual, native, maxOutputTokens, wishes = {} }: RequirementsRecord,
+  { needs = [], parameters = [], usual: defaultedParameters, native, maxOutputTokens, wishes = {} }: RequirementsRecord,
   inputTokens: number,
 ): { demand: Requirements; wishes: RoutingHints | undefined } | undefined {
   const { provider, ...rest } = wishes;
@@ -42,8 +42,8 @@ export function fromRequirementsRecord(
     demand: {
       needs: needs.map((need) => ({ need, param: need })),
       parameters,
-      usual,
-      native: native === undefined ? undefined : [native],
+      defaultedParameters,
+      nativeFields: native === undefined ? undefined : [native],
       inputTokens,
       maxOutputTokens,
     },

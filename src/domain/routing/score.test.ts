@@ -11,14 +11,14 @@ import { TrafficStats } from "./traffic-stats.ts";
 
 describe("latency", () => {
   const of = (health: LatencyTracker, nowMs: number, outputTokens: number) => {
-    const measured = health.of("e", nowMs);
+    const measured = health.estimate("e", nowMs);
     return measured === undefined ? undefined : Math.round(expectedLatencyMs(measured, outputTokens));
   };
 
   test("ROUTE-02 a stream shows its first byte and the time of each token, and both make up what is expected", () => {
     const health = new LatencyTracker();
-    expect(health.of("e", 0)).toBeUndefined();
-    health.served("e", { firstByteMs: 200, totalMs: 1200, outputTokens: 100 }, 0);
+    expect(health.estimate("e", 0)).toBeUndefined();
+    health.record("e", { firstByteMs: 200, totalMs: 1200, outputTokens: 100 }, 0);
     expect(of(health, 0, 100)).toBe(1200);
     expect(of(health, 0, 1000)).toBe(10_200);
   });
@@ -31,12 +31,12 @@ describe("latency", () => {
       [50, 0],
     ] as const) {
       const health = new LatencyTracker();
-      health.served("e", { firstByteMs: null, totalMs, outputTokens }, 0);
+      health.record("e", { firstByteMs: null, totalMs, outputTokens }, 0);
       expect(of(health, 0, outputTokens)).toBe(totalMs);
     }
     // A short one that took long waited; it does not say that every token takes so long.
     const health = new LatencyTracker();
-    health.served("e", { firstByteMs: null, totalMs: 1000, outputTokens: 2 }, 0);
+    health.record("e", { firstByteMs: null, totalMs: 1000, outputTokens: 2 }, 0);
     expect(of(health, 0, 512)).toBeLessThan(10_000);
   });
 
@@ -45,15 +45,15 @@ describe("latency", () => {
     const fast = { firstByteMs: 0, totalMs: 0, outputTokens: 0 };
     const left = (gapMs: number) => {
       const health = new LatencyTracker();
-      health.served("e", slow, 0);
-      health.served("e", fast, gapMs);
+      health.record("e", slow, 0);
+      health.record("e", fast, gapMs);
       return of(health, gapMs, 0) ?? Number.NaN;
     };
     expect(left(0)).toBe(800);
     expect(left(10 * MINUTE_MS)).toBe(400);
     expect(left(5 * HOUR_MS)).toBe(0);
     const health = new LatencyTracker();
-    health.served("e", slow, 0);
+    health.record("e", slow, 0);
     expect(of(health, 23 * HOUR_MS, 0)).toBe(1000);
     expect(of(health, 25 * HOUR_MS, 0)).toBeUndefined();
   });
@@ -65,12 +65,12 @@ describe("latency that several instances measure", () => {
   const meet = (all: readonly LatencyTracker[], nowMs: number) => {
     const said = all.map((one) => one.said(nowMs, MAX));
     for (const [place, one] of all.entries())
-      one.hear(
+      one.applyReports(
         said.filter((_, at) => at !== place),
         nowMs,
       );
   };
-  const seen = (one: LatencyTracker, nowMs: number) => Math.round(one.of("e", nowMs)?.firstByteMs ?? Number.NaN);
+  const seen = (one: LatencyTracker, nowMs: number) => Math.round(one.estimate("e", nowMs)?.firstByteMs ?? Number.NaN);
 
   test("SCALE-02 ROUTE-02 all of them plan by the same numbers, whoever measured, also one that has just begun", () => {
     fc.assert(
@@ -81,13 +81,13 @@ describe("latency that several instances measure", () => {
           let nowMs = HOUR_MS;
           for (const [at, endpoint, firstByteMs, passedMs] of answers) {
             nowMs += passedMs;
-            all[at]?.served(endpoint, stream(firstByteMs), nowMs);
+            all[at]?.record(endpoint, stream(firstByteMs), nowMs);
             if (passedMs % 2 === 0) meet(all, nowMs);
           }
           const fresh = new LatencyTracker();
           meet([...all, fresh], nowMs);
           const figures = (one: LatencyTracker, endpoint: string) => {
-            const { firstByteMs, atMs } = one.of(endpoint, nowMs) ?? {};
+            const { firstByteMs, atMs } = one.estimate(endpoint, nowMs) ?? {};
             return firstByteMs === undefined ? undefined : [Math.round(firstByteMs * 1000), atMs];
           };
           const times = answers.map(([, , firstByteMs]) => firstByteMs);
@@ -104,16 +104,16 @@ describe("latency that several instances measure", () => {
 
   test("SCALE-02 ROUTE-02 what was measured by more answers weighs more, and little once another has measured since", () => {
     const [one, other] = [new LatencyTracker(), new LatencyTracker()];
-    for (let at = 0; at < 50; at += 1) one.served("e", stream(1000), 0);
-    other.served("e", stream(100), 0);
+    for (let at = 0; at < 50; at += 1) one.record("e", stream(1000), 0);
+    other.record("e", stream(100), 0);
     meet([one, other], 0);
     // Of five, as an average of the last answers always is, and of one.
     expect([seen(one, 0), seen(other, 0)]).toEqual([850, 850]);
     // Its own next answers count at once.
-    for (let at = 0; at < 50; at += 1) other.served("e", stream(100), 0);
+    for (let at = 0; at < 50; at += 1) other.record("e", stream(100), 0);
     expect(seen(other, 0)).toBe(550);
     // It became slow, which only one of them sees: the other has no requests for it.
-    for (let at = 0; at < 50; at += 1) other.served("e", stream(9000), 5 * MINUTE_MS);
+    for (let at = 0; at < 50; at += 1) other.record("e", stream(9000), 5 * MINUTE_MS);
     meet([one, other], 5 * MINUTE_MS);
     expect(seen(one, 5 * MINUTE_MS)).toBeGreaterThan(8900);
     expect(seen(one, 29 * HOUR_MS)).toBeNaN();
@@ -121,14 +121,14 @@ describe("latency that several instances measure", () => {
 
   test("SCALE-02 ROUTE-02 one whose word is gone is forgotten, and a clock that is ahead makes nothing newer than now", () => {
     const [one, other] = [new LatencyTracker(), new LatencyTracker()];
-    one.served("e", stream(100), 0);
-    other.served("e", stream(900), HOUR_MS);
-    one.hear([other.said(HOUR_MS, MAX)], 0);
+    one.record("e", stream(100), 0);
+    other.record("e", stream(900), HOUR_MS);
+    one.applyReports([other.said(HOUR_MS, MAX)], 0);
     expect(seen(one, 0)).toBe(500);
-    one.hear([], 0);
+    one.applyReports([], 0);
     expect(seen(one, 0)).toBe(100);
     // Never more than so many, the newest first.
-    one.served("f", stream(1), 1);
+    one.record("f", stream(1), 1);
     expect(one.said(1, 1).map(([endpoint]) => endpoint)).toEqual(["f"]);
   });
 });
@@ -137,30 +137,30 @@ test("ROUTE-02 the expected output follows the traffic of each model and never e
   const learned = new TrafficStats();
   expect(learned.outputTokens("m", undefined)).toBe(512);
   expect(learned.outputTokens("m", 100)).toBe(100);
-  learned.answered("m", 1512, undefined);
+  learned.recordReply("m", 1512, undefined);
   expect(learned.outputTokens("m", undefined)).toBe(612);
-  for (let answers = 0; answers < 100; answers += 1) learned.answered("m", 40, 4096);
+  for (let answers = 0; answers < 100; answers += 1) learned.recordReply("m", 40, 4096);
   expect(Math.round(learned.outputTokens("m", undefined))).toBe(40);
   expect(learned.outputTokens("other", undefined)).toBe(512);
 });
 
 test("ROUTE-02 answers that were cut at their caller's limit do not make a model look cheap to others", () => {
   const learned = new TrafficStats();
-  for (let answers = 0; answers < 100; answers += 1) learned.answered("m", 1, 1);
+  for (let answers = 0; answers < 100; answers += 1) learned.recordReply("m", 1, 1);
   expect(learned.outputTokens("m", undefined)).toBe(512);
   // It wrote at least so much.
-  learned.answered("m", 1512, 1512);
+  learned.recordReply("m", 1512, 1512);
   expect(learned.outputTokens("m", undefined)).toBe(612);
 });
 
 test("ROUTE-06 sessions are kept apart by workspace, for a while, and their cache for a shorter one", () => {
   const sessions = new SessionAffinity();
-  sessions.served("ws_1", "s", { endpoint: "e", seenTokens: 700 }, 0);
-  expect(sessions.of("ws_1", "s", 4 * MINUTE_MS)).toEqual({ endpoint: "e", seenTokens: 700 });
-  expect(sessions.of("ws_1", "s", 6 * MINUTE_MS)).toEqual({ endpoint: "e", seenTokens: 0 });
-  expect(sessions.of("ws_1", "s", 61 * MINUTE_MS)).toBeUndefined();
-  expect(sessions.of("ws_2", "s", 0)).toBeUndefined();
-  expect(sessions.of("ws_1", "other", 0)).toBeUndefined();
+  sessions.record("ws_1", "s", { endpoint: "e", seenTokens: 700 }, 0);
+  expect(sessions.find("ws_1", "s", 4 * MINUTE_MS)).toEqual({ endpoint: "e", seenTokens: 700 });
+  expect(sessions.find("ws_1", "s", 6 * MINUTE_MS)).toEqual({ endpoint: "e", seenTokens: 0 });
+  expect(sessions.find("ws_1", "s", 61 * MINUTE_MS)).toBeUndefined();
+  expect(sessions.find("ws_2", "s", 0)).toBeUndefined();
+  expect(sessions.find("ws_1", "other", 0)).toBeUndefined();
 });
 
 describe("expected cost", () => {
@@ -229,10 +229,10 @@ test("the value at a place is the one that sorting would put there", () => {
 
 test("PORTAL-10 an operator sees the middle and the slow end of the last answers, and of streams when they began", () => {
   const health = new LatencyTracker();
-  expect(health.recent("a")).toBeUndefined();
-  for (let ms = 1; ms <= 100; ms += 1) health.served("a", { firstByteMs: null, totalMs: ms, outputTokens: 1 }, 0);
-  expect(health.recent("a")).toEqual({ answers: 100, total: { p50Ms: 50, p95Ms: 95 }, firstByte: null });
-  for (let at = 0; at < 200; at += 1) health.served("a", { firstByteMs: 7, totalMs: 900, outputTokens: 1 }, 0);
+  expect(health.recentPercentiles("a")).toBeUndefined();
+  for (let ms = 1; ms <= 100; ms += 1) health.record("a", { firstByteMs: null, totalMs: ms, outputTokens: 1 }, 0);
+  expect(health.recentPercentiles("a")).toEqual({ answers: 100, total: { p50Ms: 50, p95Ms: 95 }, firstByte: null });
+  for (let at = 0; at < 200; at += 1) health.record("a", { firstByteMs: 7, totalMs: 900, outputTokens: 1 }, 0);
   const slow = { p50Ms: 900, p95Ms: 900 };
-  expect(health.recent("a")).toEqual({ answers: 128, total: slow, firstByte: { p50Ms: 7, p95Ms: 7 } });
+  expect(health.recentPercentiles("a")).toEqual({ answers: 128, total: slow, firstByte: { p50Ms: 7, p95Ms: 7 } });
 });

@@ -13,13 +13,13 @@ export type CandidateMetrics = {
   readonly outputTokens: Float64Array;
   readonly costNanos: Float64Array;
   /** Undefined: never measured. */
-  readonly measured: readonly (LatencyEstimate | undefined)[];
+  readonly latencyEstimates: readonly (LatencyEstimate | undefined)[];
   /** Expected for this request; what was never measured counts as the pool's median. */
   readonly latencyMs: Float64Array;
   /** What is not known counts as the pool's lower quartile. */
   readonly quality: Float64Array;
   /** The row that served the session before; -1 when there is none. */
-  readonly sessionPlace: number;
+  readonly sessionIndex: number;
 };
 
 /** Beyond this many turns the cost of a conversation says nothing new. */
@@ -30,47 +30,47 @@ export function measureCandidates(
   { requirements, session, hints }: PlanRequest,
   world: PlanningContext,
 ): CandidateMetrics {
-  const { rows, pooled } = sifted;
+  const { eligible, poolCount } = sifted;
   const furtherTurns = Math.min(hints?.remainingTurns ?? 0, EXPECTED_TURNS_MAX);
-  const { inputTokens, maxOutputTokens, units } = requirements;
-  const { priceTimes = 1 } = world;
-  const sessionPlace = session === undefined ? -1 : indexOfEndpoint(session.endpoint, rows);
-  const seenBy = endpointAt(rows, sessionPlace);
-  const [costNanos, latencyMs, quality, outputTokens] = allocateColumns(rows.length);
-  const measured = new Array<LatencyEstimate | undefined>(rows.length);
+  const { inputTokens, maxOutputTokens, billedUnits } = requirements;
+  const { priceFactor = 1 } = world;
+  const sessionIndex = session === undefined ? -1 : indexOfEndpoint(session.endpoint, eligible);
+  const seenBy = endpointAt(eligible, sessionIndex);
+  const [costNanos, latencyMs, quality, outputTokens] = allocateColumns(eligible.length);
+  const latencyEstimates = new Array<LatencyEstimate | undefined>(eligible.length);
   let told: Model | undefined;
   let output = 0;
-  for (let at = 0; at < rows.length; at += 1) {
-    const row = rows[at];
+  for (let at = 0; at < eligible.length; at += 1) {
+    const row = eligible[at];
     if (row === undefined) continue;
     const { endpoint, model, rates } = row;
     // Rows of one model follow each other.
     if (model !== told) {
       told = model;
-      output = world.learned.outputTokens(model.id, maxOutputTokens);
+      output = world.trafficStats.outputTokens(model.id, maxOutputTokens);
     }
     outputTokens[at] = output;
     const cachedTokens = endpoint === seenBy ? Math.min(session?.seenTokens ?? 0, inputTokens) : 0;
     const nanos =
-      units === undefined
+      billedUnits === undefined
         ? expectedNanos(
             rates,
-            requirements.inputTokensAt?.(endpoint) ?? inputTokens,
+            requirements.inputTokensFor?.(endpoint) ?? inputTokens,
             cachedTokens,
             output,
             furtherTurns,
           )
-        : expectedNanos(rates, inputTokens, 0, 0, 0) + expectedUnitNanos(rates, units);
+        : expectedNanos(rates, inputTokens, 0, 0, 0) + expectedUnitNanos(rates, billedUnits);
     // With a key of its own the workspace pays the provider, who adds nothing for the gateway.
-    costNanos[at] = priceTimes === 1 || row.own !== undefined ? nanos : nanos * priceTimes;
-    const speed = world.health.of(endpoint.id, world.nowMs);
-    measured[at] = speed;
+    costNanos[at] = priceFactor === 1 || row.own !== undefined ? nanos : nanos * priceFactor;
+    const speed = world.latency.estimate(endpoint.id, world.nowMs);
+    latencyEstimates[at] = speed;
     latencyMs[at] = speed === undefined ? Number.NaN : expectedLatencyMs(speed, output);
     quality[at] = model.quality === null ? Number.NaN : model.quality.score;
   }
-  fillMissing(latencyMs, MEDIAN, pooled);
-  fillMissing(quality, LOWER_QUARTILE, pooled);
-  return { outputTokens, costNanos, measured, latencyMs, quality, sessionPlace };
+  fillMissing(latencyMs, MEDIAN, poolCount);
+  fillMissing(quality, LOWER_QUARTILE, poolCount);
+  return { outputTokens, costNanos, latencyEstimates, latencyMs, quality, sessionIndex };
 }
 
 /** A list that is asked for a place below its first looks for a property of that name, which takes a while. */
@@ -134,7 +134,7 @@ export function fillMissing(values: Float64Array, share: number, pooled: number)
 export type CandidateScores = {
   readonly weights: Weights;
   readonly total: Float64Array;
-  at(place: number): { readonly quality: number; readonly cost: number; readonly latency: number };
+  componentsAt(place: number): { readonly quality: number; readonly cost: number; readonly latency: number };
 };
 
 /** Only what is compared is worked out for all; the parts are there for whoever asks. */
@@ -158,7 +158,7 @@ export function scoreCandidates(
   return {
     weights,
     total,
-    at: (place) => ({
+    componentsAt: (place) => ({
       quality: 1 - distanceFromBest(quality[place] ?? 0, ofQuality.most, ofQuality.span),
       cost: 1 - distanceFromBest(costNanos[place] ?? 0, ofCost.least, ofCost.span),
       latency: 1 - distanceFromBest(latencyMs[place] ?? 0, ofLatency.least, ofLatency.span),

@@ -12,16 +12,16 @@ const PROMPT_CACHE_TTL_MS = 5 * 60_000;
 
 /** Conversations by the name their caller gave them, apart for every workspace. */
 export class SessionAffinity {
-  readonly #kept = new LruMap<string, StoredPlacement>(SESSIONS_MAX);
+  readonly #placements = new LruMap<string, StoredPlacement>(SESSIONS_MAX);
 
-  of(workspaceId: string, sessionId: string, nowMs: number): SessionPlacement | undefined {
-    const kept = this.#kept.get(keyOf(workspaceId, sessionId));
+  find(workspaceId: string, sessionId: string, nowMs: number): SessionPlacement | undefined {
+    const kept = this.#placements.get(keyOf(workspaceId, sessionId));
     if (kept === undefined || nowMs - kept.atMs > AFFINITY_TTL_MS) return undefined;
     return { endpoint: kept.endpoint, seenTokens: nowMs - kept.atMs > PROMPT_CACHE_TTL_MS ? 0 : kept.seenTokens };
   }
 
-  served(workspaceId: string, sessionId: string, trace: SessionPlacement, nowMs: number): void {
-    this.#kept.set(keyOf(workspaceId, sessionId), { ...trace, atMs: nowMs });
+  record(workspaceId: string, sessionId: string, trace: SessionPlacement, nowMs: number): void {
+    this.#placements.set(keyOf(workspaceId, sessionId), { ...trace, atMs: nowMs });
   }
 }
 

@@ -7,49 +7,49 @@ type OutputTokensByModel = readonly (readonly [modelId: string, outputTokens: nu
 
 /** How much models write, learned from the traffic: a decayed average for each model. */
 export class TrafficStats {
-  readonly #output = new Map<string, number>();
+  readonly #local = new Map<string, number>();
   /** What other instances have learned: the assumption for a model that has not answered here. */
-  #elsewhere: ReadonlyMap<string, number> = new Map();
+  #remote: ReadonlyMap<string, number> = new Map();
 
   /**
    * It begins with the assumption, so that one short answer does not make a model look cheap. An answer that its caller
    * cut short shows only that the model writes at least so much: callers who ask for one token would else make it look
    * cheap to everybody.
    */
-  answered(modelId: string, outputTokens: number, outputLimit: number | undefined): void {
+  recordReply(modelId: string, outputTokens: number, outputLimit: number | undefined): void {
     // Models are catalogue rows, so the map is bounded by the catalogue.
-    const before = this.#known(modelId);
+    const before = this.#average(modelId);
     if (outputLimit !== undefined && outputTokens >= outputLimit && outputTokens < before) return;
-    this.#output.set(modelId, before + NEW_SAMPLE_WEIGHT * (outputTokens - before));
+    this.#local.set(modelId, before + NEW_SAMPLE_WEIGHT * (outputTokens - before));
   }
 
   /** What an answer of the model is expected to have, never more than the request allows. */
   outputTokens(modelId: string, outputLimit: number | undefined): number {
-    const expected = this.#known(modelId);
+    const expected = this.#average(modelId);
     return outputLimit === undefined ? expected : Math.min(expected, outputLimit);
   }
 
   /** What was learned here, for other instances. */
   said(max: number): OutputTokensByModel {
-    return [...this.#output].slice(0, max);
+    return [...this.#local].slice(0, max);
   }
 
   /** What this instance had learned before it was started anew. */
   restore(said: OutputTokensByModel): void {
-    for (const [modelId, outputTokens] of said) if (!this.#output.has(modelId)) this.#output.set(modelId, outputTokens);
+    for (const [modelId, outputTokens] of said) if (!this.#local.has(modelId)) this.#local.set(modelId, outputTokens);
   }
 
   /** What every other instance has learned up to now, in place of what they said before. */
-  hear(said: readonly OutputTokensByModel[]): void {
+  applyReports(said: readonly OutputTokensByModel[]): void {
     const sums = new Map<string, { tokens: number; instances: number }>();
     for (const [modelId, outputTokens] of said.flat()) {
       const { tokens, instances } = sums.get(modelId) ?? { tokens: 0, instances: 0 };
       sums.set(modelId, { tokens: tokens + outputTokens, instances: instances + 1 });
     }
-    this.#elsewhere = new Map([...sums].map(([modelId, { tokens, instances }]) => [modelId, tokens / instances]));
+    this.#remote = new Map([...sums].map(([modelId, { tokens, instances }]) => [modelId, tokens / instances]));
   }
 
-  #known(modelId: string): number {
-    return this.#output.get(modelId) ?? this.#elsewhere.get(modelId) ?? DEFAULT_OUTPUT_TOKENS;
+  #average(modelId: string): number {
+    return this.#local.get(modelId) ?? this.#remote.get(modelId) ?? DEFAULT_OUTPUT_TOKENS;
   }
 }

@@ -35,7 +35,7 @@ test.each(POLICIES)("POL-02 endpoints of a kind are told what each of them would
   const kinds = new PolicyClasses();
   const verdicts = new PolicyVerdictCache(policy);
   for (const endpoint of [...ENDPOINTS, ...ENDPOINTS]) {
-    const cause = verdicts.causeFor(kinds.of(endpoint));
+    const cause = verdicts.exclusionCauseFor(kinds.of(endpoint));
     const alone = excludedByPolicy(endpoint, policy);
     expect(cause).toEqual(alone === undefined ? undefined : { stage: "policy", ...alone });
   }
@@ -50,6 +50,6 @@ test("endpoints are of one kind only when policy can see no difference between t
 test("kinds of another catalogue that have the same number are not mistaken for each other", () => {
   const verdicts = new PolicyVerdictCache({ ...OPEN_POLICY, blockedProviders: ["b"] });
   const [a, b] = [endpointOf({ provider: "a" }), endpointOf({ provider: "b" })];
-  expect(verdicts.causeFor(new PolicyClasses().of(a))).toBeUndefined();
-  expect(verdicts.causeFor(new PolicyClasses().of(b))?.rule).toBe("provider_blocked");
+  expect(verdicts.exclusionCauseFor(new PolicyClasses().of(a))).toBeUndefined();
+  expect(verdicts.exclusionCauseFor(new PolicyClasses().of(b))?.rule).toBe("provider_blocked");
 });

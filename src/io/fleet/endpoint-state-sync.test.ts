@@ -76,27 +76,27 @@ describe.each([
   test("SCALE-02 ROUTE-05 ROUTE-02 what one instance finds out of endpoints another one knows, and one that begins later", async () => {
     const board = await boards();
     const [one, two] = [await instance("one", await board()), await instance("two", await board())];
-    one.health.served("a", SAMPLE, systemClock.nowMs());
-    one.health.served("of a catalogue of its own", SAMPLE, systemClock.nowMs());
-    for (let at = 0; at < 100; at += 1) one.learned.answered("model", 40, undefined);
-    one.breakers.failed("a", 60_000);
-    one.breakers.failed("of a catalogue of its own", 60_000);
+    one.health.record("a", SAMPLE, systemClock.nowMs());
+    one.health.record("of a catalogue of its own", SAMPLE, systemClock.nowMs());
+    for (let at = 0; at < 100; at += 1) one.learned.recordReply("model", 40, undefined);
+    one.breakers.recordFailure("a", 60_000);
+    one.breakers.recordFailure("of a catalogue of its own", 60_000);
     await eventually(() => expect(two.breakers.aside).toEqual(["a"]));
     const left = await instance("left", await board());
     expect(left.breakers.aside).toEqual(["a"]);
     one.breakers.served("a");
-    await eventually(() => expect(two.breakers.standingOf("a")).toBe("in"));
-    const measured = one.health.of("a", systemClock.nowMs());
-    await eventually(() => expect(two.health.of("a", systemClock.nowMs())).toEqual(measured));
+    await eventually(() => expect(two.breakers.circuitStateOf("a")).toBe("in"));
+    const measured = one.health.estimate("a", systemClock.nowMs());
+    await eventually(() => expect(two.health.estimate("a", systemClock.nowMs())).toEqual(measured));
     const late = await instance("late", await board());
-    expect(late.health.of("a", systemClock.nowMs())).toEqual(measured);
+    expect(late.health.estimate("a", systemClock.nowMs())).toEqual(measured);
     expect(late.health.said(systemClock.nowMs(), 9)).toEqual([]);
     expect(late.learned.outputTokens("model", undefined)).toBe(one.learned.outputTokens("model", undefined));
     // What others know is the beginning, and what is learned here is learned here.
-    late.learned.answered("model", 1040, undefined);
+    late.learned.recordReply("model", 1040, undefined);
     expect(Math.round(late.learned.outputTokens("model", undefined))).toBe(140);
     expect(late.learned.outputTokens("other", undefined)).toBe(512);
-    expect(late.health.of("of a catalogue of its own", systemClock.nowMs())).toBeUndefined();
+    expect(late.health.estimate("of a catalogue of its own", systemClock.nowMs())).toBeUndefined();
   });
 });
 
@@ -126,28 +126,28 @@ test("SCALE-02 SCALE-03 an instance that is started again knows what it knew; wh
     return { breakers, health, learned, look };
   };
   const dead = await begin("dead");
-  dead.health.served("a", SAMPLE, ms);
-  dead.learned.answered("model", 1512, undefined);
-  dead.breakers.failed("a", 30_000);
+  dead.health.record("a", SAMPLE, ms);
+  dead.learned.recordReply("model", 1512, undefined);
+  dead.breakers.recordFailure("a", 30_000);
   ms += 2000;
   await dead.look();
   const [again, other] = [await begin("dead"), await begin("other")];
-  expect(again.health.of("a", ms)).toMatchObject({ firstByteMs: 200, perTokenMs: 10 });
+  expect(again.health.estimate("a", ms)).toMatchObject({ firstByteMs: 200, perTokenMs: 10 });
   expect([again.learned.said(9), other.learned.said(9)]).toEqual([[["model", 612]], []]);
-  expect([again, other].map(({ breakers }) => breakers.standingOf("a"))).toEqual(["aside", "aside"]);
+  expect([again, other].map(({ breakers }) => breakers.circuitStateOf("a"))).toEqual(["aside", "aside"]);
   ms += 20_000;
   await other.look();
-  expect(other.breakers.standingOf("a")).toBe("aside");
+  expect(other.breakers.circuitStateOf("a")).toBe("aside");
   ms += 8000;
-  expect([again, other].map(({ breakers }) => breakers.standingOf("a"))).toEqual(["probe", "probe"]);
+  expect([again, other].map(({ breakers }) => breakers.circuitStateOf("a"))).toEqual(["probe", "probe"]);
   ms += 20_000;
   await other.look();
-  expect(other.breakers.standingOf("a")).toBe("in");
+  expect(other.breakers.circuitStateOf("a")).toBe("in");
   // What it measured counts for longer, and not for ever.
-  expect(other.health.of("a", ms)).toMatchObject({ firstByteMs: 200 });
+  expect(other.health.estimate("a", ms)).toMatchObject({ firstByteMs: 200 });
   ms += 600_000;
   await other.look();
-  expect(other.health.of("a", ms)).toBeUndefined();
+  expect(other.health.estimate("a", ms)).toBeUndefined();
 });
 
 test("SCALE-03 while the board is away each goes on with what it knows; nonsense on it is not believed", async () => {
@@ -173,14 +173,14 @@ test("SCALE-03 while the board is away each goes on with what it knows; nonsense
   ] as const)
     await held.put(name, text, 60_000);
   const [one, two] = [await instance("one", board), await instance("two", board)];
-  expect([two.breakers.aside, two.health.of("a", systemClock.nowMs())]).toEqual([[], undefined]);
+  expect([two.breakers.aside, two.health.estimate("a", systemClock.nowMs())]).toEqual([[], undefined]);
   expect(two.learned.outputTokens("model", undefined)).toBe(512);
-  one.breakers.failed("a", 60_000);
+  one.breakers.recordFailure("a", 60_000);
   await eventually(() => expect(two.breakers.aside).toEqual(["a"]));
   isAway = true;
-  one.breakers.failed("b", 60_000);
-  two.breakers.failed("b", 90_000);
-  two.health.served("b", SAMPLE, systemClock.nowMs());
+  one.breakers.recordFailure("b", 60_000);
+  two.breakers.recordFailure("b", 90_000);
+  two.health.record("b", SAMPLE, systemClock.nowMs());
   const late = await instance("late", board);
   expect(late.breakers.aside).toEqual([]);
   expect([one.breakers.aside, two.breakers.aside.toSorted()]).toEqual([

@@ -94,7 +94,7 @@ export class EndpointStateSync {
     this.#deaf = store.subscribe(TOPIC, (from) => {
       if (from !== fleet.id) this.#lookSoon();
     });
-    breakers.watch(() => {
+    breakers.onChange(() => {
       this.#isUrgent = true;
       this.#lookSoon();
     });
@@ -105,7 +105,7 @@ export class EndpointStateSync {
   async close(): Promise<void> {
     this.#isStopped = true;
     this.#deaf();
-    this.#parts.breakers.watch(() => undefined);
+    this.#parts.breakers.onChange(() => undefined);
     cancelTimer(this.#timer);
     cancelTimer(this.#soon);
     await this.#exchanging.run();
@@ -145,14 +145,19 @@ export class EndpointStateSync {
     const { store, breakers, fleet, clock } = this.#parts;
     const isUrgent = this.#isUrgent;
     this.#isUrgent = false;
-    const { aside, served } = breakers.said();
-    const newest = aside.toSorted((a, b) => b.sinceMs - a.sinceMs).slice(0, TOLD_MAX);
-    const rows = newest.map(({ endpoint, sinceMs, untilMs, times }) => [endpoint, sinceMs, untilMs, times]);
-    const back = served.slice(-TOLD_MAX).map(({ endpoint, sinceMs }) => [endpoint, sinceMs]);
+    const { openCircuits, refutations } = breakers.said();
+    const newest = openCircuits.toSorted((a, b) => b.openedAtMs - a.openedAtMs).slice(0, TOLD_MAX);
+    const rows = newest.map(({ endpoint, openedAtMs, openUntilMs, openCount }) => [
+      endpoint,
+      openedAtMs,
+      openUntilMs,
+      openCount,
+    ]);
+    const back = refutations.slice(-TOLD_MAX).map(({ endpoint, sinceMs }) => [endpoint, sinceMs]);
     const text = rows.length + back.length === 0 ? "" : JSON.stringify({ aside: rows, served: back });
     const nowMs = clock.monotonicMs();
     if (text !== this.#toldAside.text || (text !== "" && nowMs - this.#toldAside.atMs >= ASIDE_AGAIN_MS)) {
-      const leftMs = Math.max(0, ...newest.map(({ untilMs }) => untilMs - clock.nowMs()));
+      const leftMs = Math.max(0, ...newest.map(({ openUntilMs }) => openUntilMs - clock.nowMs()));
       this.#hasSpoken = true;
       if (text === "") await store.delete(`${ASIDE}${fleet.id}`);
       else await store.put(`${ASIDE}${fleet.id}`, text, leftMs + ASIDE_LINGER_MS);
@@ -169,31 +174,31 @@ export class EndpointStateSync {
       if (told === undefined) continue;
       const aside = told.aside.filter(([endpoint]) => hasEndpoint(endpoint));
       said.push({
-        aside: aside.map(([endpoint, sinceMs, untilMs, times]) => ({ endpoint, sinceMs, untilMs, times })),
-        served: told.served.map(([endpoint, sinceMs]) => ({ endpoint, sinceMs })),
+        openCircuits: aside.map(([endpoint, sinceMs, untilMs, times]) => ({ endpoint, sinceMs, untilMs, times })),
+        refutations: told.served.map(([endpoint, sinceMs]) => ({ endpoint, sinceMs })),
       });
     }
     const isQuiet = said.length === 0 && this.#toldAside.text === "";
-    breakers.hear(said, isQuiet ? { place: 0, of: 1 } : await this.#turn());
+    breakers.applyReports(said, isQuiet ? { index: 0, count: 1 } : await this.#turn());
   }
 
   /** Everybody has the same order of all. */
   async #turn(): Promise<ProbeOrder> {
     const { fleet } = this.#parts;
     const ids = (await fleet.instanceIds()).toSorted();
-    return { place: Math.max(0, ids.indexOf(fleet.id)), of: Math.max(1, ids.length) };
+    return { index: Math.max(0, ids.indexOf(fleet.id)), count: Math.max(1, ids.length) };
   }
 
   async #tellSpeed(): Promise<void> {
     const { store, health, learned, fleet, clock } = this.#parts;
     const speeds = health
       .said(clock.nowMs(), TOLD_MAX)
-      .map(([endpoint, { atMs, firstByteMs, perTokenMs, answers }]) => [
+      .map(([endpoint, { atMs, firstByteMs, perTokenMs, samples }]) => [
         endpoint,
         atMs,
         firstByteMs,
         perTokenMs,
-        answers,
+        samples,
       ]);
     const output = learned.said(TOLD_MAX);
     if (speeds.length + output.length === 0) return;
@@ -217,8 +222,8 @@ export class EndpointStateSync {
     if (!isNews) return;
     const all = [...this.#measured.values()];
     const speeds = all.map((one) => one.speeds);
-    health.hear(speeds, clock.nowMs());
-    learned.hear(all.map(({ output }) => output));
+    health.applyReports(speeds, clock.nowMs());
+    learned.applyReports(all.map(({ output }) => output));
   }
 
   async #restore(): Promise<void> {

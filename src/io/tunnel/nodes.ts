@@ -72,7 +72,7 @@ const ANYTHING: Omit<AnnouncedModel, "id"> = {
   reasoning: null,
 };
 
-const NOBODY_ELSE: ReachabilitySource = { of: () => ({ endpoints: [], obstacles: [] }), pool: () => [] };
+const NOBODY_ELSE: ReachabilitySource = { forModel: () => ({ endpoints: [], obstacles: [] }), pool: () => [] };
 
 /** The book of all nodes: who they are, which are there, and what their workspaces can call because of them. */
 export class Nodes implements NodesHere {

@@ -112,8 +112,9 @@ const CHAT_SUPPORT: DialectSupport = {
   isNative: () => false,
   isVerbatim: () => false,
   // By dialect and by facts about the model, never by vendor: a provider's own list of parameters narrows nothing.
-  takesParameter(endpoint, parameter, { needs, usual }) {
-    if (SAMPLING.has(parameter) && !takesSampling(endpoint, usual?.includes(parameter) === true)) return false;
+  takesParameter(endpoint, parameter, { needs, defaultedParameters }) {
+    if (SAMPLING.has(parameter) && !takesSampling(endpoint, defaultedParameters?.includes(parameter) === true))
+      return false;
     if (endpoint.thinking === "fixed" && parameter === "reasoning_effort") return false;
     return dialectFor(endpoint, needs).fields[parameter] !== "400";
   },

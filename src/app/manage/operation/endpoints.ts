@@ -16,26 +16,26 @@ function endpointView(
   nowMs: number,
 ): EndpointView {
   const { id, provider, region, model, surfaces, status } = endpoint;
-  const book = breakers.stateOf(id);
-  const recent = health.recent(id);
-  const expected = health.of(id, nowMs);
+  const book = breakers.statusOf(id);
+  const recent = health.recentPercentiles(id);
+  const expected = health.estimate(id, nowMs);
   const isConnected = connections.credential(provider) !== undefined;
-  const { standing, asideForMs, lastFailedAtMs } = book;
+  const { circuitState, openForMs, lastFailedAtMs } = book;
   return {
     id,
     provider,
     region,
     model,
     surfaces: [...surfaces],
-    state: status === "retired" ? "retired" : isConnected ? standing : "not_connected",
-    aside_until: asideForMs === null ? null : isoTime(Math.round(nowMs + asideForMs)),
-    failures_in_a_row: book.failuresInARow,
+    state: status === "retired" ? "retired" : isConnected ? circuitState : "not_connected",
+    aside_until: openForMs === null ? null : isoTime(Math.round(nowMs + openForMs)),
+    failures_in_a_row: book.consecutiveFailures,
     in_flight: places.inUse(id),
     served: book.served,
     failed: book.failed,
-    times_aside: book.timesAside,
+    times_aside: book.timesOpened,
     last_failed_at: lastFailedAtMs === null ? null : isoTime(lastFailedAtMs),
-    answers: recent?.answers ?? 0,
+    answers: recent?.samples ?? 0,
     total: spreadView(recent?.total ?? null),
     first_byte: spreadView(recent?.firstByte ?? null),
     expected:
@@ -63,12 +63,14 @@ function matchesFilter({ provider, model, state, used }: EndpointFilter, view: E
   );
 }
 
-export function endpointHandlers(room: ManageContext): Record<string, Handler> {
+export function endpointHandlers(context: ManageContext): Record<string, Handler> {
   return {
     manageListEndpoints: whole(async (exchange) => {
       const query = readQuery(exchange, EndpointQuery);
-      const nowMs = room.clock.nowMs();
-      const views = [...room.snapshot().endpoints.values()].map((endpoint) => endpointView(room, endpoint, nowMs));
+      const nowMs = context.clock.nowMs();
+      const views = [...context.snapshot().endpoints.values()].map((endpoint) =>
+        endpointView(context, endpoint, nowMs),
+      );
       const data = views.filter((view) => matchesFilter(query, view)).toSorted((a, b) => (a.id < b.id ? -1 : 1));
       return { status: 200, json: { data, next: null, at: isoTime(nowMs) } };
     }),

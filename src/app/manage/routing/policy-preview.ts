@@ -32,11 +32,11 @@ const ROWS_MAX = 100_000;
 const REACHED_SURFACES: readonly Surface[] = SURFACES.filter((surface) => surface === "chat" || !isChatLike(surface));
 
 /** What there is to judge. Simulated models count only where they can be called; hidden ones never. */
-function judgedOffers(room: ManageContext, workspace: Workspace, scope: PreviewScope): ModelOffer[] {
-  const { models, endpointsByModel } = snapshotFor(room.planning, workspace.id);
+function judgedOffers(context: ManageContext, workspace: Workspace, scope: PreviewScope): ModelOffer[] {
+  const { models, endpointsByModel } = snapshotFor(context.planning, workspace.id);
   const visible = [...models.values()].filter(({ hidden }) => !hidden).toSorted((a, b) => (a.id < b.id ? -1 : 1));
   return visible.flatMap((model) => {
-    const callable = callableOf(room, workspace, model.id, model.surfaces);
+    const callable = callableOf(context, workspace, model.id, model.surfaces);
     const endpoints =
       scope === "callable" || model.sandbox
         ? callable
@@ -46,29 +46,35 @@ function judgedOffers(room: ManageContext, workspace: Workspace, scope: PreviewS
 }
 
 /** On any surface, with the operator's credentials, the workspace's own keys or its nodes. */
-function callableOf(room: ManageContext, { id, currency }: Workspace, modelId: string, surfaces: readonly Surface[]) {
-  const reach = reachFor(room.planning, id);
-  const nowMs = room.clock.nowMs();
+function callableOf(
+  context: ManageContext,
+  { id, currency }: Workspace,
+  modelId: string,
+  surfaces: readonly Surface[],
+) {
+  const reach = reachFor(context.planning, id);
+  const nowMs = context.clock.nowMs();
   const found = new Map<string, Endpoint>();
   for (const surface of REACHED_SURFACES) {
     if (!servesSurface(surfaces, surface)) continue;
-    for (const { endpoint } of reach.of(modelId, surface, currency, nowMs).endpoints) found.set(endpoint.id, endpoint);
+    for (const { endpoint } of reach.forModel(modelId, surface, currency, nowMs).endpoints)
+      found.set(endpoint.id, endpoint);
   }
   return [...found.values()];
 }
 
 /** Requests of the last days by the model that served them, of those that the caller may see. */
-async function recentUse(room: ManageContext, { id }: Workspace, exchange: Exchange, fromMs: number) {
-  await room.awaitIngest();
+async function recentUse(context: ManageContext, { id }: Workspace, exchange: Exchange, fromMs: number) {
+  await context.awaitIngest();
   const asked = {
     fromMs,
-    toMs: room.clock.nowMs() + DAY_MS,
+    toMs: context.clock.nowMs() + DAY_MS,
     stepMs: DAY_MS,
     group: "model",
     filter: restrictToCaller({}, exchange),
   } as const;
   const used = new Map<string, number>();
-  for (const { name, requests } of await room.store.rollups.usage(id, asked, ROWS_MAX))
+  for (const { name, requests } of await context.store.rollups.usage(id, asked, ROWS_MAX))
     used.set(name, (used.get(name) ?? 0) + requests);
   return used;
 }
@@ -97,17 +103,17 @@ function ruleView({ rule, code, excluded, regained }: RuleEffect) {
 }
 
 async function preview(
-  room: ManageContext,
+  context: ManageContext,
   workspace: Workspace,
   policy: Policy,
   scope: PreviewScope,
   exchange: Exchange,
 ) {
-  const effectOn = (on: PreviewScope) => policyEffect(judgedOffers(room, workspace, on), workspace.policy, policy);
+  const effectOn = (on: PreviewScope) => policyEffect(judgedOffers(context, workspace, on), workspace.policy, policy);
   const callable = effectOn("callable");
   const effect = scope === "callable" ? callable : effectOn(scope);
-  const sinceMs = Math.floor(room.clock.nowMs() / DAY_MS - RECENT_DAYS) * DAY_MS;
-  const used = await recentUse(room, workspace, exchange, sinceMs);
+  const sinceMs = Math.floor(context.clock.nowMs() / DAY_MS - RECENT_DAYS) * DAY_MS;
+  const used = await recentUse(context, workspace, exchange, sinceMs);
   const models = effect.models.map((one) => modelView(one, used.get(one.model.id) ?? 0));
   return {
     policy: policyView(policy),
@@ -128,14 +134,14 @@ async function preview(
   };
 }
 
-export function policyPreviewHandlers(room: ManageContext): Record<string, Handler> {
+export function policyPreviewHandlers(context: ManageContext): Record<string, Handler> {
   return {
     managePreviewPolicy: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { scope } = readQuery(exchange, PolicyPreviewQuery);
-      const demands = parsePolicyChange(await readBody(exchange, PolicyPatch), knownNamesFor(room, workspace.id));
+      const demands = parsePolicyChange(await readBody(exchange, PolicyPatch), knownNamesFor(context, workspace.id));
       const policy: Policy = { ...workspace.policy, ...demands };
-      return { status: 200, json: await preview(room, workspace, policy, scope, exchange) };
+      return { status: 200, json: await preview(context, workspace, policy, scope, exchange) };
     }),
   };
 }

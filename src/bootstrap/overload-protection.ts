@@ -8,29 +8,29 @@ import { DeadlineQueue } from "../kit/deadline-queue.ts";
 import { cancelTimer, systemTimers } from "../kit/timers.ts";
 import type { Config } from "../settings/config.ts";
 
-/** Frames longer than this are no frames of a chat. */
+/** Longest server-sent event of a provider. */
 const FRAME_CHARS_MAX = 16 * 1024 * 1024;
 
 const ATTEMPTS_MAX = 5;
 
-/** A request that has not come whole by then is cut off. */
-export const ARRIVING_MAX_MS = 300_000;
+/** How long a client may take to send a whole request. */
+export const REQUEST_READ_TIMEOUT_MS = 300_000;
 
-/** A hold that outlives every request by this much was lost. */
+/** A hold that is this much older than the longest request is an orphan. */
 const HOLD_GRACE_MS = 60_000;
 
-/** How long is waited for whose the end of background work is. Of two runs, one after the other, the money is still held. */
-export const END_WAIT_MS = HOLD_GRACE_MS / 3;
+/** How long a background job waits for the store to confirm its end: two consecutive runs still fit into the grace. */
+export const JOB_END_WAIT_MS = HOLD_GRACE_MS / 3;
 
-/** The longest time aside, in times of the first. */
-const ASIDE_TIMES_MAX = 10;
+/** Longest open time of a circuit, as a multiple of the first. */
+const OPEN_TIME_FACTOR_MAX = 10;
 
-/** How long a request can hold money. */
+/** Longest time that a request can hold money. */
 export function holdMaxMs(config: Pick<Config, "GATEWAY_REQUEST_TIMEOUT_MS">): number {
   return config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS;
 }
 
-export function limitsOf(config: Config): Gateway["limits"] {
+export function pipelineLimits(config: Config): Gateway["limits"] {
   return {
     holdOutputTokens: config.GATEWAY_HOLD_OUTPUT_TOKENS,
     requestTimeoutMs: config.GATEWAY_REQUEST_TIMEOUT_MS,
@@ -42,28 +42,29 @@ export function limitsOf(config: Config): Gateway["limits"] {
   };
 }
 
-export function breakerRulesOf({
-  GATEWAY_ASIDE_FAILURES: failuresInARow,
-  GATEWAY_ASIDE_MS: asideMs,
+export function circuitBreakerRules({
+  GATEWAY_ASIDE_FAILURES: consecutiveFailures,
+  GATEWAY_ASIDE_MS: openMs,
 }: Config): CircuitBreakerRules {
-  return { failuresInARow, asideMs, asideMsMax: ASIDE_TIMES_MAX * asideMs };
+  return { consecutiveFailures, openMs, openMsMax: OPEN_TIME_FACTOR_MAX * openMs };
 }
 
-/** What keeps a crowd, or a provider that fails, from taking everybody else with it. */
-export function boundsOf(config: Config) {
+export type OverloadProtection = ReturnType<typeof createOverloadProtection>;
+
+/** Circuit breakers, queue, retry budget and concurrency limits of the request path. */
+export function createOverloadProtection(config: Config, random: () => number) {
   return {
-    breakers: new CircuitBreakers(systemClock, breakerRulesOf(config)),
+    breakers: new CircuitBreakers(systemClock, circuitBreakerRules(config)),
     queue: new AdmissionQueue(
       {
         slots: config.GATEWAY_QUEUE_CONCURRENCY,
         queuedMax: config.GATEWAY_QUEUE_LENGTH,
         waitMs: config.GATEWAY_QUEUE_WAIT_MS,
       },
-      (ms, then) => {
-        // In two halves: where this process stood still over the first one's end, places come free in the second by what came
-        // meanwhile. Over the end of the second they have one turn for it.
+      (ms, onTimeout) => {
+        // Two halves: after an event-loop stall in the first, the second leaves time to process events that free slots.
         let timer = systemTimers.after(ms / 2, () => {
-          timer = systemTimers.after(ms / 2, then);
+          timer = systemTimers.after(ms / 2, onTimeout);
         });
         return () => cancelTimer(timer);
       },
@@ -72,6 +73,6 @@ export function boundsOf(config: Config) {
     deadlines: new DeadlineQueue(systemClock, systemTimers),
     signsOfLife: new DeadlineQueue(systemClock, systemTimers),
     places: new ConcurrencyLimiter(config.GATEWAY_ENDPOINT_CONCURRENCY),
-    random: Math.random,
+    random,
   };
 }
