@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { type Exchange, noUpload } from "../src/app/exchange.ts";
+import { type Exchange, rejectUpload } from "../src/app/exchange.ts";
 import { type Admitting, admit } from "../src/app/pipeline/admit.ts";
-import { Trail } from "../src/app/pipeline/request-trace.ts";
+import { RequestTrace } from "../src/app/pipeline/request-trace.ts";
 import { type Settling, settleUsed } from "../src/app/pipeline/settle.ts";
 import { decodeChat } from "../src/app/surfaces/chat.ts";
 import { ROUTES } from "../src/contract/routes.ts";
@@ -34,7 +34,7 @@ const requests = Number(process.argv[2] ?? 20_000);
 const clock = systemClock;
 const ids = createIdGenerator(() => clock.nowMs());
 const quiet = { info() {}, warn() {}, error() {} };
-const { errand } = decodeChat(
+const { request: errand } = decodeChat(
   Buffer.from(
     JSON.stringify({
       model: "any",
@@ -88,7 +88,7 @@ try {
     limits: {
       holdOutputTokens: 4096,
       requestTimeoutMs: 600_000,
-      answerMaxBytes: 1,
+      responseMaxBytes: 1,
       frameMaxChars: 1,
       keepAliveMs: 1,
       attemptsMax: 3,
@@ -97,8 +97,8 @@ try {
     journal: books.journal,
     state,
     spenderOf: ({ key }) => ({ keyId: key.id, limits: [] }),
-    finished: (record) => metrics.recordRequest(record),
-    noticed: (notice) => metrics.recordEvent(notice),
+    onRequestFinished: (record) => metrics.recordRequest(record),
+    onNotice: (notice) => metrics.recordEvent(notice),
   };
   const on = async () => {
     const trail = trailOf();
@@ -147,13 +147,13 @@ async function measure(one: () => Promise<void>): Promise<{ thread: number; whol
   return { thread: micros(process.threadCpuUsage(thread)), whole: micros(process.cpuUsage(whole)) };
 }
 
-function trailOf(): Trail {
-  const trail = new Trail(exchangeOf(), principal, "chat", clock);
+function trailOf(): RequestTrace {
+  const trail = new RequestTrace(exchangeOf(), principal, "chat", clock);
   trail.modelRequested = attempt.model.id;
-  trail.served = attempt;
+  trail.servingAttempt = attempt;
   trail.plan = plan;
   trail.terms = { currencies: snapshot.currencies, margin: NO_MARGIN, extras: undefined, limited: "yes" };
-  for (const tried of sample?.attempts ?? []) trail.attempted(tried);
+  for (const tried of sample?.attempts ?? []) trail.addAttempt(tried);
   return trail;
 }
 
@@ -172,7 +172,7 @@ function exchangeOf(): Exchange {
     principal,
     baseHeaders: {},
     body: async () => Buffer.alloc(0),
-    upload: noUpload,
+    upload: rejectUpload,
   };
 }
 

@@ -2,11 +2,10 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { stateWithAlerts } from "./app/alerts/state-with-alerts.ts";
 import type { ManageDeps, RequestDecoders, TenancyDeps } from "./app/manage/deps.ts";
-import { turnsOfCallers } from "./app/manage/membership.ts";
 import { LedgerPoster } from "./app/manage/money/ledger-poster.ts";
 import { fleetMutationLock } from "./app/manage/mutation-lock.ts";
 import type { Captures } from "./app/pipeline/content-captures.ts";
-import type { Gateway } from "./app/pipeline/gateway-deps.ts";
+import type { GatewayDeps } from "./app/pipeline/gateway-deps.ts";
 import { overseenResponses } from "./app/responses/end-work.ts";
 import type { ResponsesRoom } from "./app/responses/responses-context.ts";
 import { decodeChat } from "./app/surfaces/chat.ts";
@@ -104,7 +103,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: WorkerCo
   const sharing = await openSharing(config, { place, ids, log, joined });
   const { fleet } = sharing;
   const state = stateWithAlerts(sharing.state, monitor);
-  const turns = fleetMutationLock(fleet);
+  const mutationLock = fleetMutationLock(fleet);
   const held = holdOwnKeys(config, { snapshot, transport, platform: () => platform });
   const personOf: Managers["personOf"] = (headers) => people.personOf(headers);
   const edge = openEdge({ ...ground, config, clock, state, fleet, adminToken, personOf });
@@ -139,15 +138,15 @@ export async function start(config: Config, prepare?: Prepare, joined?: WorkerCo
   metrics.registerGauges(gaugesOf(edge, books, { ...bounds, nodes, sharing }));
   const captureStore = store.captures(vault);
   const captures = await openCaptures(config, captureStore, directory, log);
-  const gateway: Gateway = {
+  const gateway: GatewayDeps = {
     ...{ ...TIME, snapshot, connections, ...routing, ownKeys: held, nodes, ...bounds, state, transport, captures },
     journal: books.journal,
     secretsOf: knownSecrets(connections, held),
-    tokens: tokenCounter(),
-    recheck: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
+    tokenCounter: tokenCounter(),
+    recheckKey: (exchange) => recheckKey(exchange, directory, clock.nowMs()),
     margins: await openPrices(config, store, rateBook, ids),
     limits: limitsOf(config),
-    hops: await hopsOf(config, store),
+    loopDetection: await hopsOf(config, store),
     idempotency: openIdempotency(config, store, caughtUp.all, log),
     ...toldOf(ground, observed),
   };
@@ -160,9 +159,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: WorkerCo
     walletGeneration: () => sharing.filling,
   });
   const tenancy: TenancyDeps = { store, directory, state, ledgerPoster, captures, clock, ids, snapshot };
-  // What ends at its date is asked of nobody, also where a caller's change has set the clock for it.
-  const money = await openPayments(config, { ...tenancy, store, mutationLock: turns, caughtUp: caughtUp.all }, log);
-  const mutationLock = turnsOfCallers({ directory, clock, store }, turns);
+  const money = await openPayments(config, { ...tenancy, store, mutationLock, caughtUp: caughtUp.all }, log);
   const rates = openRates(config, {
     tenancy,
     store: store.rates,
@@ -173,7 +170,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: WorkerCo
     transport,
   });
   const copies = reloading({ ...gateway, ...ground, store, ownKeys, captures, prober, reloadKeys });
-  const people = openPeopleRoom(config, { ...ground, store, vault, copies, origin, inTurn: mutationLock, adminToken });
+  const people = openPeopleRoom(config, { ...ground, store, vault, copies, origin, mutationLock, adminToken });
   const standing = { ready: false };
   const manage: ManageDeps = {
     ...manageSettings(config),
@@ -195,7 +192,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: WorkerCo
   edge.open(nodes, gateway.secretsOf, {
     ...surfaceHandlers(gateway, responses, proofs, servedSurfaces(config)),
     ...transcriptionHandlers(gateway, await uploadsOf(config, place.dataDir, disk)),
-    ...requestHandlers({ log: store.log, timers: systemTimers, caughtUp: caughtUp.soon }),
+    ...requestHandlers({ log: store.log, timers: systemTimers, waitForIngest: caughtUp.soon }),
     ...managementHandlers(manage, people, mutationLock),
     ...documentsAt({ version: VERSION, serverUrl: config.GATEWAY_PUBLIC_URL ?? origin }),
     ...operationsOf(edge, standing, { metrics, joined, adminToken }),
@@ -222,7 +219,7 @@ export async function start(config: Config, prepare?: Prepare, joined?: WorkerCo
   };
 }
 
-async function hopsOf(config: Config, store: Store): Promise<Gateway["hops"]> {
+async function hopsOf(config: Config, store: Store): Promise<GatewayDeps["loopDetection"]> {
   const mark = await store.meta.add("hop_mark", randomToken(HOP_MARK_BYTES));
   return { mark, everywhere: config.GATEWAY_CATALOGUE_DIR !== null };
 }
@@ -311,16 +308,16 @@ async function begin(standing: { ready: boolean }, parts: readonly Begun[], list
 /** Told of every request that is over, and of what happened on its way. */
 function toldOf(
   { metrics, watch, notices }: Pick<Ground, "metrics" | "watch" | "notices">,
-  { finished, passTrace }: Observed,
-): Pick<Gateway, "finished" | "noticed" | "passTrace"> {
+  { finished, passTrace: traceparentFor }: Observed,
+): Pick<GatewayDeps, "finished" | "noticed" | "passTrace"> {
   return {
-    finished(record) {
+    onRequestFinished(record) {
       metrics.recordRequest(record);
       watch.recordRequest(record);
       finished?.(record);
     },
-    noticed: (notice) => notices.record(notice),
-    ...(passTrace === undefined ? {} : { passTrace }),
+    onNotice: (notice) => notices.record(notice),
+    ...(traceparentFor === undefined ? {} : { traceparentFor }),
   };
 }
 
@@ -331,11 +328,11 @@ function logOf(config: Config): Logger {
 }
 
 /** Streams that are still open end here, and say so before their connections are cut. */
-async function cut(gateway: Gateway, edge: Edge, captures: Pick<Captures, "settled">, { jobs }: ResponsesRoom) {
+async function cut(gateway: GatewayDeps, edge: Edge, captures: Pick<Captures, "settled">, { jobs }: ResponsesRoom) {
   await gateway.transport.close();
   await edge.door.cut();
   await jobs.settled();
-  await gateway.tokens.close();
+  await gateway.tokenCounter.close();
   await captures.settled();
 }
 

@@ -35,7 +35,7 @@ export type Exchange = {
 };
 
 /** The client hung up before its request was whole: nobody hears of it but the log. */
-export class ClientLeft extends Fault {
+export class ClientDisconnected extends Fault {
   constructor() {
     super("invalid_request", { message: "The request ended before its body was whole." });
   }
@@ -48,12 +48,12 @@ export function principalOf({ principal, route }: Exchange): Principal {
 }
 
 /** For calls that did not come over a connection of their own. */
-export async function noUpload(): Promise<Readable> {
+export async function rejectUpload(): Promise<Readable> {
   throw new Error("there is no upload in this call");
 }
 
 /** A whole answer. `json` is serialised by the edge. */
-export type Reply = {
+export type HttpResponse = {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Each in a header of its own. */
@@ -63,10 +63,10 @@ export type Reply = {
 };
 
 /** The client's side of an answer that is written piece by piece. */
-export type Sink = {
+export type ResponseSink = {
   readonly started: boolean;
   /** The client hung up before the answer was whole. */
-  readonly gone: boolean;
+  readonly disconnected: boolean;
   /** No client takes it: what it waits for is the gateway's own. */
   readonly unattended?: true | undefined;
   /** Why it takes no more, where that is the gateway's own doing: the answer breaks, and nobody pays for it. */
@@ -78,19 +78,19 @@ export type Sink = {
   drained(): Promise<void>;
   end(chunk?: Buffer | string): void;
   /** Cuts the connection: the only honest end of an answer that broke and cannot say so. */
-  cut(): void;
+  abort(): void;
   /** Called once when the client hangs up before the end, or no more is taken. */
-  onGone(listener: () => void): void;
+  onDisconnect(listener: () => void): void;
 };
 
 export type Handler =
-  | { readonly kind: "whole"; readonly handle: (exchange: Exchange) => Promise<Reply> }
-  | { readonly kind: "streamed"; readonly handle: (exchange: Exchange, sink: Sink) => Promise<void> };
+  | { readonly kind: "whole"; readonly handle: (exchange: Exchange) => Promise<HttpResponse> }
+  | { readonly kind: "streamed"; readonly handle: (exchange: Exchange, sink: ResponseSink) => Promise<void> };
 
-export function whole(handle: (exchange: Exchange) => Promise<Reply>): Handler {
+export function buffered(handle: (exchange: Exchange) => Promise<HttpResponse>): Handler {
   return { kind: "whole", handle };
 }
 
-export function streamed(handle: (exchange: Exchange, sink: Sink) => Promise<void>): Handler {
+export function streamed(handle: (exchange: Exchange, sink: ResponseSink) => Promise<void>): Handler {
   return { kind: "streamed", handle };
 }

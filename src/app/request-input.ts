@@ -16,7 +16,7 @@ export function parseJson(bytes: Buffer): ParsedBody {
 }
 
 /** What a body says that was refused, for its line in the log; undefined where it is no JSON object. */
-export function saidIn(bytes: Buffer): JsonObject | undefined {
+export function tryParseJson(bytes: Buffer): JsonObject | undefined {
   const parsed = parseJsonObject(bytes, BODY_LIMITS);
   return "problem" in parsed ? undefined : parsed.value;
 }
@@ -27,23 +27,23 @@ export async function readJson(exchange: Pick<Exchange, "body">): Promise<Parsed
 
 /** A value through its schema; what is wrong with it is said with the name of the field. */
 export function decodeWith<T>(schema: z.ZodType<T>, value: unknown): T {
-  refuseBySome(schema, value);
+  rejectBySample(schema, value);
   const decoded = schema.safeParse(value);
   if (decoded.success) return decoded.data;
-  throw faultOf(foundIn(decoded.error.issues), value);
+  throw faultForIssues(fieldIssuesIn(decoded.error.issues), value);
 }
 
 /**
  * The validator notes everything that is wrong, and a long list of nothing else would keep all other callers waiting for
  * seconds. So some items of such a list are looked at first; where those are right, few of all can be wrong.
  */
-function refuseBySome(schema: z.ZodType, value: unknown): void {
+function rejectBySample(schema: z.ZodType, value: unknown): void {
   const some = sampleLongArrays(value);
   if (some === undefined) return;
   const problems = schema.safeParse(some.value).error?.issues ?? [];
-  const found = foundIn(problems).map(({ issue, path }) => ({ issue, ...some.toOriginalPath(path) }));
+  const found = fieldIssuesIn(problems).map(({ issue, path }) => ({ issue, ...some.toOriginalPath(path) }));
   // Only what is wrong with an item itself: a list that was made shorter says nothing of its length.
-  if (found.some(({ isInside }) => isInside)) throw faultOf(found, value);
+  if (found.some(({ isInside }) => isInside)) throw faultForIssues(found, value);
 }
 
 export async function readBody<T>(exchange: Pick<Exchange, "body">, schema: z.ZodType<T>): Promise<T> {
@@ -67,39 +67,40 @@ export function readQuery<T>(exchange: Pick<Exchange, "query">, schema: z.ZodTyp
   return decodeWith(schema, value);
 }
 
-type Issue = z.core.$ZodIssue;
+type ZodIssue = z.core.$ZodIssue;
 
 /** An unknown field is named before a missing or bad one (ERR-10). */
-function faultOf(found: readonly Found[], value: unknown): Fault {
+function faultForIssues(found: readonly FieldIssue[], value: unknown): Fault {
   for (const { issue, path } of found) {
     if (issue.code !== "unrecognized_keys") continue;
-    return unknownField(nameOf([...path, issue.keys[0] ?? ""]));
+    return unknownField(fieldName([...path, issue.keys[0] ?? ""]));
   }
   const first = found[0];
   if (first === undefined) return fault("invalid_value", { message: "The request is not valid." });
-  const param = nameOf(first.path);
-  if (param === "") return fault("invalid_value", { message: `The request is not valid: ${said(first.issue)}.` });
-  if (valueAt(value, first.path) !== undefined) return invalidValue(param, said(first.issue));
+  const param = fieldName(first.path);
+  if (param === "")
+    return fault("invalid_value", { message: `The request is not valid: ${describeIssue(first.issue)}.` });
+  if (valueAt(value, first.path) !== undefined) return invalidValue(param, describeIssue(first.issue));
   if (first.issue.code === "invalid_type") return invalidValue(param, "it is required");
-  return invalidValue(param, `it is required: ${said(first.issue).replace(RECEIVED, "")}`);
+  return invalidValue(param, `it is required: ${describeIssue(first.issue).replace(RECEIVED, "")}`);
 }
 
-const foundIn = (issues: readonly Issue[]) => issues.flatMap((issue) => flatten(issue, []));
+const fieldIssuesIn = (issues: readonly ZodIssue[]) => issues.flatMap((issue) => flattenIssue(issue, []));
 
-type Found = { readonly issue: Issue; readonly path: readonly PropertyKey[] };
+type FieldIssue = { readonly issue: ZodIssue; readonly path: readonly PropertyKey[] };
 
 /** Of a union's branches, the one that got furthest tells most. */
-function flatten(issue: Issue, above: readonly PropertyKey[]): Found[] {
+function flattenIssue(issue: ZodIssue, above: readonly PropertyKey[]): FieldIssue[] {
   const path = [...above, ...issue.path];
   if (issue.code !== "invalid_union") return [{ issue, path }];
-  const branches = issue.errors.map((branch) => branch.flatMap((inner) => flatten(inner, path)));
-  const depth = (found: readonly Found[]) => found.reduce((most, one) => Math.max(most, depthOf(one)), 0);
+  const branches = issue.errors.map((branch) => branch.flatMap((inner) => flattenIssue(inner, path)));
+  const depth = (found: readonly FieldIssue[]) => found.reduce((most, one) => Math.max(most, issueDepth(one)), 0);
   const deepest = branches.toSorted((a, b) => depth(b) - depth(a))[0];
   return deepest === undefined || depth(deepest) <= path.length ? [{ issue, path }] : deepest;
 }
 
 /** Who names a field that is not known has looked inside. */
-function depthOf({ issue, path }: Found): number {
+function issueDepth({ issue, path }: FieldIssue): number {
   return issue.code === "unrecognized_keys" ? path.length + 1 : path.length;
 }
 
@@ -112,8 +113,8 @@ const BOUNDS: Readonly<Record<string, string>> = {
 };
 
 /** The validator's words, in plainer ones; words of our own stay as they are. */
-function said(issue: Issue): string {
-  if (issue.code === "invalid_union" && issue.message === "Invalid input") return saidOfUnion(issue.errors);
+function describeIssue(issue: ZodIssue): string {
+  if (issue.code === "invalid_union" && issue.message === "Invalid input") return describeUnionIssue(issue.errors);
   return issue.message
     .replace(/\.$/, "")
     .replace(/^Invalid discriminator value\. Expected (.*)$/, (_, kinds: string) => {
@@ -130,12 +131,12 @@ function said(issue: Issue): string {
 }
 
 /** What each branch wants, and what was there in the place of all of them. */
-function saidOfUnion(branches: readonly (readonly Issue[])[]): string {
+function describeUnionIssue(branches: readonly (readonly ZodIssue[])[]): string {
   const firsts = branches.flatMap(([first]) => (first === undefined ? [] : [first]));
   // Where the value is of one branch's kind, what that one says is what is wrong with it.
   const sized = firsts.find(({ code }) => code === "too_small" || code === "too_big" || code === "invalid_format");
-  if (sized !== undefined) return said(sized);
-  const all = firsts.map(said);
+  if (sized !== undefined) return describeIssue(sized);
+  const all = firsts.map(describeIssue);
   const wanted = [...new Set(all.map((words) => words.replace(RECEIVED, "")))];
   const [first = "it is not valid", ...rest] = wanted;
   const between = first.includes("|") ? ", or " : " or ";
@@ -143,7 +144,7 @@ function saidOfUnion(branches: readonly (readonly Issue[])[]): string {
   return [first, ...rest.map((words) => words.replace(/^expected /, ""))].join(between) + received;
 }
 
-function nameOf(path: readonly PropertyKey[]): string {
+function fieldName(path: readonly PropertyKey[]): string {
   return path.map(String).join(".").slice(0, 200);
 }
 

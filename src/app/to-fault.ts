@@ -2,7 +2,7 @@ import { Fault, fault } from "../contract/faults.ts";
 import { awayFault } from "../io/store/sql/store-error.ts";
 
 /** Whatever was thrown, as the refusal that the caller hears. */
-export function faultOf(error: unknown): Fault {
+export function toFault(error: unknown): Fault {
   if (error instanceof Fault) return error;
   const away = awayFault(error);
   if (away !== undefined) return away;

@@ -5,7 +5,7 @@ import type { ManageDeps, MutationLock } from "../app/manage/deps.ts";
 import { guardRoutes } from "../app/manage/guard.ts";
 import { manageHandlers } from "../app/manage/handlers.ts";
 import { paymentHandlers } from "../app/manage/money/payments.ts";
-import type { Gateway } from "../app/pipeline/gateway-deps.ts";
+import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
 import { connectionsFor, snapshotFor } from "../app/pipeline/workspace-resources.ts";
 import type { ResponsesRoom } from "../app/responses/responses-context.ts";
 import { catalogueHandlers } from "../app/surfaces/catalogue.ts";
@@ -64,7 +64,7 @@ export function documentsAt(place: { readonly version: string; readonly serverUr
 
 /** What callers with a key, and anyone who reads the catalogue, can ask. */
 export function surfaceHandlers(
-  gateway: Gateway,
+  gateway: GatewayDeps,
   responses: ResponsesRoom,
   proofs: ProofLookup,
   served: readonly Surface[],

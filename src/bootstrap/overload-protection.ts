@@ -1,4 +1,4 @@
-import type { Gateway } from "../app/pipeline/gateway-deps.ts";
+import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
 import { AdmissionQueue } from "../domain/admission/admission-queue.ts";
 import { ConcurrencyLimiter } from "../domain/admission/concurrency-limiter.ts";
 import { RetryBudget } from "../domain/admission/retry-budget.ts";
@@ -30,11 +30,11 @@ export function holdMaxMs(config: Pick<Config, "GATEWAY_REQUEST_TIMEOUT_MS">): n
   return config.GATEWAY_REQUEST_TIMEOUT_MS + HOLD_GRACE_MS;
 }
 
-export function pipelineLimits(config: Config): Gateway["limits"] {
+export function pipelineLimits(config: Config): GatewayDeps["limits"] {
   return {
     holdOutputTokens: config.GATEWAY_HOLD_OUTPUT_TOKENS,
     requestTimeoutMs: config.GATEWAY_REQUEST_TIMEOUT_MS,
-    answerMaxBytes: config.GATEWAY_ANSWER_MAX_BYTES,
+    responseMaxBytes: config.GATEWAY_ANSWER_MAX_BYTES,
     frameMaxChars: FRAME_CHARS_MAX,
     keepAliveMs: config.GATEWAY_KEEP_ALIVE_MS,
     attemptsMax: ATTEMPTS_MAX,

@@ -1,4 +1,4 @@
-import type { Gateway } from "../app/pipeline/gateway-deps.ts";
+import type { GatewayDeps } from "../app/pipeline/gateway-deps.ts";
 import { openResponses } from "../app/responses/open-responses.ts";
 import { WorkElsewhere } from "../app/responses/remote-jobs.ts";
 import type { ResponsesRoom } from "../app/responses/responses-context.ts";
@@ -43,7 +43,7 @@ type KeptParts = {
 /** `close`: nothing is looked after any more. */
 type Kept = ResponsesRoom & { close(): Promise<void> };
 
-export async function openKept(parts: KeptParts, gateway: Gateway): Promise<Kept> {
+export async function openKept(parts: KeptParts, gateway: GatewayDeps): Promise<Kept> {
   const { config, store, vault, directory, disk, ids, log, sharing } = parts;
   const kept = store.responses(vault);
   await kept.count();

@@ -103,14 +103,14 @@ export async function fillState(config: Config, store: Store, directory: Directo
 }
 
 /** Charged calls by their `Idempotency-Key`, with those that the state has no place for. */
-export function openIdempotency(config: Config, store: Store, caughtUp: () => Promise<void>, log: Logger) {
+export function openIdempotency(config: Config, store: Store, waitForIngest: () => Promise<void>, log: Logger) {
   return chargedUses({
     store: store.idempotency,
     log: store.log,
     clock: systemClock,
     timers: systemTimers,
     ttlMs: parseDurationMs(config.GATEWAY_IDEMPOTENCY_TTL) ?? 0,
-    caughtUp,
+    waitForIngest,
     warn: (detail, message) => log.warn(detail, message),
   });
 }

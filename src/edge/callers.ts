@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { faultOf } from "../app/to-fault.ts";
+import { toFault } from "../app/to-fault.ts";
 import { Fault } from "../contract/faults.ts";
 import type { Route, Switch } from "../contract/route.ts";
 import type { KeyRef, RateWindowVerdict, SharedState } from "../domain/admission/shared-state.ts";
@@ -73,7 +73,7 @@ export class Callers {
     const behind = (standing: Standing) => (outside === undefined ? standing : { ...standing, refusal: outside });
     if (!(window instanceof Promise)) return behind(window);
     return window.then(behind, (error: unknown) => {
-      const refusal = outside ?? faultOf(error);
+      const refusal = outside ?? toFault(error);
       return { principal, refusal, verdict: undefined };
     });
   }

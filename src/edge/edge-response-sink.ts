@@ -1,22 +1,22 @@
-import type { Sink } from "../app/exchange.ts";
+import type { ResponseSink } from "../app/exchange.ts";
 import type { Outgoing } from "../http1/server/server-message.ts";
 
 /** The client's side of a streamed answer. */
-export class ResponseSink implements Sink {
+export class EdgeResponseSink implements ResponseSink {
   readonly #response: Outgoing;
-  #gone: boolean;
+  #disconnected: boolean;
   #listener: (() => void) | undefined;
 
   constructor(response: Outgoing) {
     this.#response = response;
     // Whoever left while the shared state was asked is heard of no more.
-    this.#gone = response.destroyed;
+    this.#disconnected = response.destroyed;
   }
 
   /** The connection is done with this answer, whole or not. */
   closed(): void {
     if (this.#response.writableFinished) return;
-    this.#gone = true;
+    this.#disconnected = true;
     this.#listener?.();
   }
 
@@ -24,22 +24,22 @@ export class ResponseSink implements Sink {
     return this.#response.headersSent;
   }
 
-  get gone(): boolean {
-    return this.#gone;
+  get disconnected(): boolean {
+    return this.#disconnected;
   }
 
   start(status: number, headers: Readonly<Record<string, string>>): void {
-    if (!this.#gone) this.#response.writeHead(status, headers);
+    if (!this.#disconnected) this.#response.writeHead(status, headers);
   }
 
   write(chunk: Buffer | string): boolean {
-    return this.#gone || this.#response.write(chunk);
+    return this.#disconnected || this.#response.write(chunk);
   }
 
   drained(): Promise<void> {
     const response = this.#response;
     return new Promise((resolve) => {
-      if (this.#gone) return resolve();
+      if (this.#disconnected) return resolve();
       const done = () => {
         response.off("drain", done);
         response.off("close", done);
@@ -51,15 +51,15 @@ export class ResponseSink implements Sink {
   }
 
   end(chunk?: Buffer | string): void {
-    if (!this.#gone) this.#response.end(chunk);
+    if (!this.#disconnected) this.#response.end(chunk);
   }
 
-  cut(): void {
+  abort(): void {
     this.#response.destroy();
   }
 
-  onGone(listener: () => void): void {
-    if (this.#gone) listener();
+  onDisconnect(listener: () => void): void {
+    if (this.#disconnected) listener();
     else this.#listener = listener;
   }
 }

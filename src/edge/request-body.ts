@@ -1,5 +1,5 @@
 import { Readable, Transform } from "node:stream";
-import { ClientLeft } from "../app/exchange.ts";
+import { ClientDisconnected } from "../app/exchange.ts";
 import { type Fault, fault } from "../contract/faults.ts";
 import type { Intake } from "../contract/route.ts";
 import { FastPathRequest } from "../http1/server/fast-path-request.ts";
@@ -127,7 +127,7 @@ function typeFault(request: Incoming, intake: Intake, bytes: number): Fault | un
 }
 
 function cutOff(sender: Sender): Fault {
-  return sender.refusal() ?? new ClientLeft();
+  return sender.refusal() ?? new ClientDisconnected();
 }
 
 /** Who left while something else was asked is heard of no more, whatever had come until then. */

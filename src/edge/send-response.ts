@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { Reply } from "../app/exchange.ts";
+import type { HttpResponse } from "../app/exchange.ts";
 import { envelopeOf, type Fault, messagesEnvelopeOf } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import { FastPathRequest } from "../http1/server/fast-path-request.ts";
@@ -16,7 +16,7 @@ const LINGER_MS = 10_000;
 export function sendReply(
   request: Incoming,
   response: Outgoing,
-  reply: Reply,
+  reply: HttpResponse,
   baseHeaders: Readonly<Record<string, string>>,
 ): void {
   const json = reply.json === undefined ? undefined : JSON.stringify(reply.json);

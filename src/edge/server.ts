@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import type { Exchange, Handler } from "../app/exchange.ts";
-import { faultOf } from "../app/to-fault.ts";
+import { toFault } from "../app/to-fault.ts";
 import type { Fault } from "../contract/faults.ts";
 import type { Route } from "../contract/route.ts";
 import { type Actor, isOperatorActor } from "../domain/tenancy/actor.ts";
@@ -20,7 +20,7 @@ import type { IpLimit } from "./address-limit.ts";
 import { authenticateActor, type Managers } from "./authenticate-manager.ts";
 import { Callers, type CallersDeps } from "./callers.ts";
 import { clientAddress, peerAddress } from "./client-address.ts";
-import { type CorsPolicy, corsHeaders, isPreflight } from "./cors.ts";
+import { type CorsPolicy, corsHeaders, EXPOSED, isPreflight } from "./cors.ts";
 import {
   errorsAt,
   noHost,
@@ -33,7 +33,7 @@ import {
   unknownPath,
   wrongMethod,
 } from "./edge-faults.ts";
-import { ResponseSink } from "./edge-response-sink.ts";
+import { EdgeResponseSink } from "./edge-response-sink.ts";
 import { type Connection, Door } from "./listener.ts";
 import { admit, type NodeDoor } from "./node-upgrade.ts";
 import { dropRateHeaders } from "./rate-limit-headers.ts";
@@ -78,6 +78,8 @@ class LateRequest extends Error {
   readonly code = "ERR_HTTP_REQUEST_TIMEOUT";
 }
 
+/** Response headers without meaning for the connection: the fast path copies them as they are. */
+const END_TO_END_HEADERS: ReadonlySet<string> = new Set([...EXPOSED.split(", "), "content-type", "cache-control"]);
 /** The status of a connection that becomes a WebSocket. */
 const SWITCHING = 101;
 /** The client closed the connection before it was sent a status. */
@@ -121,6 +123,7 @@ export class Edge {
     const lane = new FastPath(server, {
       clock: deps.clock,
       timeouts: deps.patience,
+      endToEndHeaders: END_TO_END_HEADERS,
       onRequest: (request, answer) => void this.#take(request, answer),
       onHeadersTimeout: (socket) => this.#malformed(new LateRequest(), socket),
       onSocketTimeout: (socket) => this.#timedOut(socket),
@@ -212,7 +215,7 @@ export class Edge {
     if (waitSeconds !== undefined) end(tooManyFromAddress(waitSeconds));
     else if (fleet.isSingleInstance) enter();
     // Whoever was made known elsewhere a moment ago is let in here.
-    else fleet.catchUp().then(enter, (error: unknown) => end(faultOf(error)));
+    else fleet.catchUp().then(enter, (error: unknown) => end(toFault(error)));
   }
 
   #connectionOf(socket: Socket): Connection {
@@ -345,7 +348,7 @@ export class Edge {
     const handler = this.#handlers?.[route.id];
     if (handler === undefined) throw starting();
     if (handler.kind === "streamed") {
-      call.sink = new ResponseSink(response);
+      call.sink = new EdgeResponseSink(response);
       return handler.handle(exchange, call.sink);
     }
     return handler.handle(exchange).then((reply) => sendReply(request, response, reply, call.baseHeaders));
@@ -385,7 +388,7 @@ export class Edge {
 
   #refuse(call: Call, error: unknown): void {
     const { request, response, requestId, baseHeaders } = call;
-    const problem = this.#discreet(faultOf(error), call.workspaceId);
+    const problem = this.#discreet(toFault(error), call.workspaceId);
     if (problem.status === 429) dropRateHeaders(baseHeaders);
     if (problem.status >= 500) this.#deps.alarmed(problem, requestId);
     if (response.headersSent) response.destroy();
@@ -417,7 +420,7 @@ type Call = {
   requestId: string;
   routeId: string;
   errors: Route["errors"];
-  sink: ResponseSink | undefined;
+  sink: EdgeResponseSink | undefined;
   workspaceId: string | undefined;
   /** Of the answer and its handler: an answer that its client has left may still be heard, and is settled then. */
   going: number;

@@ -1,9 +1,9 @@
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Handler, whole } from "../../src/app/exchange.ts";
+import { buffered, type Handler } from "../../src/app/exchange.ts";
 import { readJson } from "../../src/app/request-input.ts";
-import { faultOf } from "../../src/app/to-fault.ts";
+import { toFault } from "../../src/app/to-fault.ts";
 import { ROUTES } from "../../src/contract/routes.ts";
 import { Directory } from "../../src/domain/tenancy/directory.ts";
 import { IpLimit } from "../../src/edge/address-limit.ts";
@@ -49,12 +49,12 @@ beforeAll(async () => {
     alarmed: () => undefined,
     answered: () => undefined,
   });
-  const reading = whole(async (exchange) => {
+  const reading = buffered(async (exchange) => {
     if (exchange.route.intake === "none") return { status: 200 };
     try {
       return { status: 200, json: (await readJson(exchange)).value };
     } catch (error) {
-      unread.push(faultOf(error).code);
+      unread.push(toFault(error).code);
       throw error;
     }
   });

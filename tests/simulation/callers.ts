@@ -1,5 +1,5 @@
-import { type Exchange, noUpload } from "../../src/app/exchange.ts";
-import type { Decoded } from "../../src/app/pipeline/decoded.ts";
+import { type Exchange, rejectUpload } from "../../src/app/exchange.ts";
+import type { DecodedRequest } from "../../src/app/pipeline/decoded.ts";
 import { run } from "../../src/app/pipeline/run.ts";
 import { decodeChat } from "../../src/app/surfaces/chat.ts";
 import { Fault, fault } from "../../src/contract/faults.ts";
@@ -110,7 +110,7 @@ function enter(world: World, process: Process, visit: Visit, { headers, principa
     principal,
     baseHeaders: {},
     body: () => arriving(world, process, visit),
-    upload: noUpload,
+    upload: rejectUpload,
   };
   const over = (error?: unknown) => {
     if (process.isAlive) ended(world, visit, error);
@@ -133,9 +133,9 @@ function bodyOf({ model, mark, streaming, maxTokens, wishes, no }: Visit): strin
 }
 
 /** Right after this the request is planned: what is in force now is what it is planned with. */
-function decode(world: World, visit: Visit, bytes: Buffer): Decoded | Promise<Decoded> {
+function decode(world: World, visit: Visit, bytes: Buffer): DecodedRequest | Promise<DecodedRequest> {
   const { chance, scheduler } = world;
-  const decoded: Decoded = { ...decodeChat(bytes), ...afterwards(world) };
+  const decoded: DecodedRequest = { ...decodeChat(bytes), ...afterwards(world) };
   const plan = () => {
     const slug = routerSlug(visit);
     const router = slug === undefined ? undefined : world.inForce.routers.get(routerKey(visit.workspaceId, slug));
@@ -147,13 +147,13 @@ function decode(world: World, visit: Visit, bytes: Buffer): Decoded | Promise<De
 }
 
 /** Surfaces that keep their answers have something to do before and after. */
-function afterwards({ chance, scheduler, shape }: World): Pick<Decoded, "admitted" | "keep"> {
+function afterwards({ chance, scheduler, shape }: World): Pick<DecodedRequest, "admitted" | "keep"> {
   if (chance.is(0.8)) return {};
   const aWhile = () => new Promise<void>((resolve) => void scheduler.after(chance.between(0, 40), resolve));
   const fails = !shape.isCalm && chance.is(0.1);
-  const admitted = async () => {
+  const onAdmitted = async () => {
     await aWhile();
     if (fails) throw fault("service_unavailable", { message: "It could not be put down. Try again." });
   };
-  return { admitted, keep: aWhile };
+  return { onAdmitted, storeResponse: aWhile };
 }

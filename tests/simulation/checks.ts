@@ -52,7 +52,7 @@ export class Checks {
     this.#isNotAside(visit, call, say);
     if (visit.held?.is !== "open") say("money", "no money is reserved");
     if (visit.sink.started) say("content", "content had reached the caller");
-    if (visit.sink.gone) say("end", "the caller had hung up");
+    if (visit.sink.disconnected) say("end", "the caller had hung up");
     if (visit.calls.length === 0 && this.#wasRevoked(visit)) say("key", "its key was revoked before it began");
     const { authorization } = arrival;
     if (authorization?.replace("Bearer ", "") !== tokenOf(provider)) say("tenancy", "another's credential, or none");
@@ -108,7 +108,7 @@ export class Checks {
     const most = Math.max(BUDGET.least, Math.floor(BUDGET.share * this.#mostActive()));
     if (isFurther && further > most) say("retry", `${further} further attempts at once, the budget is ${most}`);
     const served = visits.filter((one) => one.state === "running" && network.isBusyFor(one)).length + 1;
-    if (shape.queue.places > 0 && served > shape.queue.places) say("queue", `${served} requests are served at once`);
+    if (shape.queue.slots > 0 && served > shape.queue.slots) say("queue", `${served} requests are served at once`);
     const there = network.openAt(endpointId) + 1;
     if (shape.placesAtEndpoint > 0 && there > shape.placesAtEndpoint) say("queue", `${there} at once at one endpoint`);
   }

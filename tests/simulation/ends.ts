@@ -10,7 +10,7 @@ export function ended(world: World, visit: Visit, error: unknown): void {
   visit.state = "over";
   if (error !== undefined) {
     visit.refusal = error instanceof Fault ? error.code : "not_a_fault";
-    if (sink.started) sink.cut();
+    if (sink.started) sink.abort();
     else sink.refuse(error instanceof Fault ? error.status : 500);
   }
   world.note(`${visit.mark} ends: ${sink.state} ${sink.status} ${visit.refusal ?? "-"} ${sink.text.length}`);

@@ -211,7 +211,7 @@ class Wire {
 
   #close(): void {
     const { aside, scheduler } = this.#world;
-    if (this.#visit.sink.gone) aside.unclear(this.#call.endpointId);
+    if (this.#visit.sink.disconnected) aside.unclear(this.#call.endpointId);
     else aside.ended(this.#call, scheduler.monotonicMs());
     this.#call.state = "over";
     this.#closed();

@@ -1,4 +1,4 @@
-import type { Gateway } from "../../src/app/pipeline/gateway-deps.ts";
+import type { GatewayDeps } from "../../src/app/pipeline/gateway-deps.ts";
 import { AdmissionQueue } from "../../src/domain/admission/admission-queue.ts";
 import { ConcurrencyLimiter } from "../../src/domain/admission/concurrency-limiter.ts";
 import { RetryBudget } from "../../src/domain/admission/retry-budget.ts";
@@ -34,7 +34,7 @@ export class Process {
   readonly queue: AdmissionQueue;
   /** Changes that are in SQL and not yet in force here. */
   readonly changes: (() => void)[] = [];
-  readonly gateway: Gateway;
+  readonly gateway: GatewayDeps;
   readonly #world: World;
   #isAlive = true;
   #reach: Reachability;
@@ -97,21 +97,21 @@ export class Process {
     };
   }
 
-  #build(timers: Timers): Gateway {
+  #build(timers: Timers): GatewayDeps {
     const { scheduler, shape, chance, network, disk, checks } = this.#world;
     const process = this;
     const isAlive = () => this.#isAlive;
     return {
       clock: scheduler,
       timers,
-      hops: { mark: "here", everywhere: true },
+      loopDetection: { mark: "here", everywhere: true },
       deadlines: new DeadlineQueue(scheduler, timers),
-      signsOfLife: new DeadlineQueue(scheduler, timers),
+      keepAlives: new DeadlineQueue(scheduler, timers),
       snapshot: () => this.#world.catalogue.snapshot,
       get connections() {
         return process.#connections;
       },
-      get reach() {
+      get reachability() {
         return process.#reach;
       },
       margins: new MarginRegistry(NO_MARGIN),
@@ -127,34 +127,38 @@ export class Process {
         sweep: async () => undefined,
       },
       health: new LatencyTracker(),
-      learned: new TrafficStats(),
+      trafficStats: new TrafficStats(),
       sessions: new SessionAffinity(),
       breakers: new CircuitBreakers(scheduler, CIRCUIT_BREAKER_RULES),
       queue: this.queue,
-      budget: new RetryBudget(),
-      places: new ConcurrencyLimiter(shape.placesAtEndpoint),
+      retryBudget: new RetryBudget(),
+      endpointSlots: new ConcurrencyLimiter(shape.placesAtEndpoint),
       random: () => chance.next(),
       state: this.state,
       journal: disk.journal(isAlive),
       transport: network.transport(isAlive),
       secretsOf: () => [],
       // Nobody counts tokens in a simulated run.
-      tokens: { count: async () => undefined, decode: async () => ({ is: "busy" }), close: async () => undefined },
-      recheck: (exchange) => recheckKey(exchange, this.directory, scheduler.nowMs()),
+      tokenCounter: {
+        count: async () => undefined,
+        decode: async () => ({ is: "busy" }),
+        close: async () => undefined,
+      },
+      recheckKey: (exchange) => recheckKey(exchange, this.directory, scheduler.nowMs()),
       policyOf: (workspaceId, keyId) => this.directory.policyOf(workspaceId, keyId),
       routerOf: (workspaceId, slug) => this.directory.router(workspaceId, slug),
       spenderOf: (principal) => this.directory.spendScopeOf(principal),
       limits: {
         holdOutputTokens: HOLD_OUTPUT_TOKENS,
         requestTimeoutMs: shape.requestTimeoutMs,
-        answerMaxBytes: 64 * 1024,
+        responseMaxBytes: 64 * 1024,
         frameMaxChars: 16 * 1024,
         keepAliveMs: KEEP_ALIVE_MS,
         attemptsMax: shape.attemptsMax,
         queueWaitMs: shape.queue.waitMs,
       },
-      finished: (record) => checks.finished(record),
-      noticed: (notice) => this.#world.count(notice.is),
+      onRequestFinished: (record) => checks.finished(record),
+      onNotice: (notice) => this.#world.count(notice.is),
     };
   }
 }

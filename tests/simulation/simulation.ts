@@ -108,7 +108,7 @@ async function atTheEnd(world: World): Promise<void> {
   if (process.queue.inUse !== 0 || process.queue.queued !== 0)
     world.broken("queue", `${process.queue.inUse} places are taken by nobody, ${process.queue.queued} wait`);
   for (let n = 0; n < RETRIES_LEAST; n += 1)
-    if (process.gateway.budget.acquire() === "spent") world.broken("retry", "the budget is spent by nobody");
+    if (process.gateway.retryBudget.acquire() === "spent") world.broken("retry", "the budget is spent by nobody");
   if ((await process.state.sweepHolds(SETTLED_AFTER_MS / 2)) > 0) world.broken("money", "holds that nobody ended");
   for (const id of world.stored.workspaces.keys()) {
     const { balanceNanos, heldNanos } = await process.state.wallet(id);

@@ -1,4 +1,4 @@
-import type { Sink } from "../../src/app/exchange.ts";
+import type { ResponseSink } from "../../src/app/exchange.ts";
 import type { RequestRecord } from "../../src/domain/record/record.ts";
 import type { RouterSpec } from "../../src/domain/tenancy/router.ts";
 import type { Catalogue, PlainPrice } from "./catalogue.ts";
@@ -50,7 +50,7 @@ export function priceWhenPlanned({ planned }: Visit, endpointId: string): PlainP
 }
 
 /** The caller's end of the connection. */
-export class CallerSink implements Sink {
+export class CallerSink implements ResponseSink {
   text = "";
   headers: Readonly<Record<string, string>> = {};
   status = 0;
@@ -79,12 +79,12 @@ export class CallerSink implements Sink {
     return this.#started;
   }
 
-  get gone(): boolean {
+  get disconnected(): boolean {
     return this.#state === "left" || this.#state === "cut";
   }
 
   start(status: number, headers: Readonly<Record<string, string>>): void {
-    if (this.gone) return;
+    if (this.disconnected) return;
     if (this.#started) this.abuses.push("a second head");
     this.#started = true;
     this.status = status;
@@ -92,7 +92,7 @@ export class CallerSink implements Sink {
   }
 
   write(chunk: Buffer | string): boolean {
-    if (this.gone) return true;
+    if (this.disconnected) return true;
     if (!this.#started) this.abuses.push("content before its head");
     if (this.#state === "ended") this.abuses.push("content after the end");
     this.text += String(chunk);
@@ -102,14 +102,14 @@ export class CallerSink implements Sink {
   drained(): Promise<void> {
     this.wasSlow = true;
     return new Promise((resolve) => {
-      if (this.gone) return resolve();
+      if (this.disconnected) return resolve();
       this.#waiting.push(resolve);
       this.#afterWhile(resolve);
     });
   }
 
   end(chunk?: Buffer | string): void {
-    if (this.gone) return;
+    if (this.disconnected) return;
     if (!this.#started) this.abuses.push("an end before its head");
     this.ends += 1;
     this.text += chunk === undefined ? "" : String(chunk);
@@ -122,7 +122,7 @@ export class CallerSink implements Sink {
     this.end("");
   }
 
-  cut(): void {
+  abort(): void {
     if (this.#state === "open") this.#leave("cut");
   }
 
@@ -136,8 +136,8 @@ export class CallerSink implements Sink {
     if (this.#state === "open") this.#state = "cut";
   }
 
-  onGone(listener: () => void): void {
-    if (this.gone) listener();
+  onDisconnect(listener: () => void): void {
+    if (this.disconnected) listener();
     else this.#listener = listener;
   }
 

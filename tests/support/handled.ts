@@ -1,4 +1,4 @@
-import { type Exchange, type Handler, noUpload, type Reply } from "../../src/app/exchange.ts";
+import { type Exchange, type Handler, type HttpResponse, rejectUpload } from "../../src/app/exchange.ts";
 import { Fault } from "../../src/contract/faults.ts";
 import type { Route } from "../../src/contract/route.ts";
 import { CATALOGUE_ROUTES } from "../../src/contract/routes/catalogue.ts";
@@ -36,7 +36,7 @@ export function exchangeOf(route: Route, said: Omit<Ask, "id"> = {}): Exchange {
     principal: said.principal,
     baseHeaders: {},
     body: async () => Buffer.alloc(0),
-    upload: noUpload,
+    upload: rejectUpload,
   };
 }
 
@@ -46,7 +46,7 @@ export async function ask(handlers: Record<string, Handler>, said: Ask): Promise
   const handler = handlers[said.id];
   if (route === undefined || handler?.kind !== "whole") throw new Error(`no such handler: ${said.id}`);
   const exchange = exchangeOf(route, said);
-  const reply: Reply = await handler.handle(exchange);
+  const reply: HttpResponse = await handler.handle(exchange);
   const body = reply.json ?? (reply.bytes === undefined ? undefined : JSON.parse(reply.bytes.toString()));
   return { status: reply.status, headers: reply.headers ?? {}, body };
 }

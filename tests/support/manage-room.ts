@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { noUpload, type Reply } from "../../src/app/exchange.ts";
+import { type HttpResponse, rejectUpload } from "../../src/app/exchange.ts";
 import { type Check, createMutationLock, type ManageDeps, type OwnKeyManagement } from "../../src/app/manage/deps.ts";
 import { manageHandlers } from "../../src/app/manage/handlers.ts";
 import { ExchangeRateUpdater } from "../../src/app/manage/money/exchange-rate-updater.ts";
@@ -223,7 +223,7 @@ export async function openRoom(checks: readonly Check[] = []) {
     awaitIngest: async () => {},
   });
 
-  const call = async (id: string, said: Said = {}): Promise<Reply> => {
+  const call = async (id: string, said: Said = {}): Promise<HttpResponse> => {
     const route = MANAGE_ROUTES.find((one) => one.id === id);
     const handler = handlers[id];
     if (route === undefined || handler?.kind !== "whole") throw new Error(`no handler ${id}`);
@@ -240,7 +240,7 @@ export async function openRoom(checks: readonly Check[] = []) {
       actor: { is: "operator" },
       baseHeaders: {},
       body: async () => Buffer.from(said.body === undefined ? "" : JSON.stringify(said.body)),
-      upload: noUpload,
+      upload: rejectUpload,
     });
   };
 

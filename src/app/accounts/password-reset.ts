@@ -1,158 +1,164 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import { isAtLeast } from "../../domain/tenancy/actor.ts";
-import type { AccountLink, PersonRecord } from "../../domain/tenancy/person.ts";
-import { HashingBusyError } from "../../kit/password-hasher.ts";
+import { type AccountLink, type PersonRecord, RESET_IDENTIFIER_PREFIX } from "../../domain/tenancy/person.ts";
 import { sha256Hex } from "../../kit/secret.ts";
-import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
+import { DAY_MS } from "../../kit/time.ts";
+import type { Exchange, Handler, HttpResponse } from "../exchange.ts";
+import { mutation } from "../manage/caller-scope.ts";
 import { commitWithAudit, findWorkspace } from "../manage/deps.ts";
 import { requireFreshSignIn } from "../manage/fresh-sign-in.ts";
 import { requireRoleAtLeast } from "../manage/membership.ts";
 import { isoTime } from "../manage/views.ts";
-import { short } from "../printable.ts";
-import { findPerson, refuseErased, refuseOwn } from "./account-admin.ts";
-import { makerName, makerOf } from "./account-links.ts";
-import { publicBaseUrl } from "./accounts-deps.ts";
-import { tooBusy } from "./auth-errors.ts";
-import { seatsOf } from "./me.ts";
-import { keptOf } from "./reset-token.ts";
-import type { PeopleRoom } from "./room.ts";
+import { printable } from "../printable.ts";
+import { findPerson, rejectErased, rejectOwnAccount } from "./account-admin.ts";
+import { issuerName, issuerOf, newAccountLink } from "./account-links.ts";
+import { type AccountsContext, type AccountsScope, publicBaseUrl } from "./accounts-deps.ts";
+import { membershipsOf } from "./memberships.ts";
+import { hashPassword } from "./password-policy.ts";
 
-type LinkSeat = NonNullable<AccountLink["membership"]>;
+type LinkMembership = NonNullable<AccountLink["membership"]>;
 
-const RESET_MS = 24 * 3_600_000;
-/** Of a workspace, the newest. */
+/** Newest invitations of a workspace that are searched for an accepted one. */
 const INVITATIONS_MAX = 10_000;
 
-/** Links to set a new password, handed over by whoever made them: for where no mail leaves. */
-export function resetHandlers(room: PeopleRoom): Record<string, Handler> {
+/** The prefix that the auth library puts before a reset token. */
+export const LIBRARY_RESET_PREFIX = "reset-password:";
+
+/** The stored form of a reset identifier. Its prefix keeps reset links out of the cleanup that ends sessions. */
+export function storedResetIdentifier(identifier: string): string {
+  return `${RESET_IDENTIFIER_PREFIX}${sha256Hex(identifier)}`;
+}
+
+const storedIdentifierOfToken = (token: string): string => storedResetIdentifier(`${LIBRARY_RESET_PREFIX}${token}`);
+
+/** Reset links that an operator or admin hands over, for gateways without a mail server. */
+export function passwordResetHandlers(context: AccountsContext): Record<string, Handler> {
   return {
-    peopleReset: whole((exchange) =>
-      room.mutationLock(async () => {
-        const person = await findPerson(room, exchange);
-        refuseOwn(exchange, person.id);
-        refuseErased(person);
-        return makeReset(room, exchange, person, null);
+    peopleReset: mutation(context, (exchange, scope) =>
+      scope.serialized(async () => {
+        const person = await findPerson(scope, exchange);
+        rejectOwnAccount(exchange, person.id);
+        rejectErased(person);
+        return createResetLink(scope, exchange, person, null);
       }),
     ),
-    peopleResetMember: whole((exchange) =>
-      room.mutationLock(async () => {
-        const workspace = findWorkspace(room, exchange.params["workspace"]);
+    peopleResetMember: mutation(context, (exchange, scope) =>
+      scope.serialized(async () => {
+        const workspace = findWorkspace(scope, exchange.params["workspace"]);
         const email = (exchange.params["email"] ?? "").trim().toLowerCase();
-        const member = room.directory.activeMember(workspace.id, email);
-        const person = member === undefined ? undefined : await room.store.people.personByEmail(email);
+        const member = scope.directory.activeMember(workspace.id, email);
+        const person = member === undefined ? undefined : await scope.store.people.personByEmail(email);
         if (member === undefined || person === undefined)
-          throw fault("not_found", { message: `${short(email)} has no account in ${workspace.slug}. Invite them.` });
-        refuseOwn(exchange, person.id);
+          throw fault("not_found", {
+            message: `${printable(email)} has no account in ${workspace.slug}. Invite them.`,
+          });
+        rejectOwnAccount(exchange, person.id);
         requireRoleAtLeast(exchange, member.role);
-        const seat = { workspaceId: workspace.id, role: member.role };
-        // Who sets the password of an account is that person everywhere.
-        if (exchange.membership !== undefined && isMore(room, person, seat))
+        const membership = { workspaceId: workspace.id, role: member.role };
+        // A password gives access to the whole account, in every workspace.
+        if (exchange.membership !== undefined && hasMoreAccess(scope, person, membership))
           throw fault("not_allowed", {
             message: `${email} belongs to more than this workspace: only the operator makes a link for them.`,
           });
-        if (exchange.membership !== undefined && !(await hasAccepted(room, workspace.id, email)))
+        if (exchange.membership !== undefined && !(await hasAcceptedInvitation(scope, workspace.id, email)))
           throw fault("not_allowed", {
             message: `${email} has made the account in another way than by an invitation to ${workspace.slug}: only the operator makes a link for them.`,
           });
-        return makeReset(room, exchange, person, seat);
+        return createResetLink(scope, exchange, person, membership);
       }),
     ),
   };
 }
 
-/** Whether there is more to a person than this seat. */
-function isMore(room: PeopleRoom, { operator, email }: PersonRecord, seat: LinkSeat): boolean {
-  const isWithin = ({ workspace, role }: ReturnType<typeof seatsOf>[number]) =>
-    workspace.id === seat.workspaceId && isAtLeast(seat.role, role);
-  return operator || !seatsOf(room, email).every(isWithin);
+/** Whether a person has any access beyond this membership. */
+function hasMoreAccess(
+  context: AccountsContext,
+  { operator, email }: PersonRecord,
+  membership: LinkMembership,
+): boolean {
+  const isCovered = ({ workspace, role }: ReturnType<typeof membershipsOf>[number]) =>
+    workspace.id === membership.workspaceId && isAtLeast(membership.role, role);
+  return operator || !membershipsOf(context, email).every(isCovered);
 }
 
-/** Whoever was only written into a workspace has never said that its admins may help with their account. */
-async function hasAccepted({ store }: PeopleRoom, workspaceId: string, email: string): Promise<boolean> {
+/** A member who was added without accepting has not agreed that the workspace's admins may reset their password. */
+async function hasAcceptedInvitation({ store }: AccountsContext, workspaceId: string, email: string): Promise<boolean> {
   const links = await store.people.invitations(workspaceId, INVITATIONS_MAX);
   return links.some((link) => link.email === email && link.usedAtMs !== null && link.revokedAtMs === null);
 }
 
-/**
- * A new password by a link, mailed or handed over. All that the password ends goes with it, or nothing does: so it is
- * good for whoever holds the link, and for nobody who was in before.
- */
+/** Sets a password through a mailed or handed-over link, and ends everything that the old password gave access to. */
 export async function resetPassword(
-  room: PeopleRoom,
+  context: AccountsContext,
   { clientAddress: address }: Exchange,
   token: string,
   password: string,
-): Promise<Reply> {
-  const { store, clock, hasher } = room;
-  const identifier = keptOf(token);
-  if ((await store.people.findPasswordResetUser(identifier, clock.nowMs())) === undefined) throw noReset();
-  const hash = await hasher.hash(password).catch((error: unknown) => {
-    throw error instanceof HashingBusyError ? tooBusy() : error;
-  });
+): Promise<HttpResponse> {
+  const { store, clock } = context;
+  const identifier = storedIdentifierOfToken(token);
+  if ((await store.people.findPasswordResetUser(identifier, clock.nowMs())) === undefined) throw invalidResetLink();
+  const hash = await hashPassword(context, password);
   const link = await store.people.findLink(sha256Hex(token));
-  const write = async (): Promise<Reply> => {
+  const reset = async (): Promise<HttpResponse> => {
     const id = await store.people.findPasswordResetUser(identifier, clock.nowMs());
     const person = id === undefined ? undefined : await store.people.person(id);
-    if (person === undefined) throw noReset();
-    const isDoubtful = link !== undefined && (await isOfAdmin(room, link, person));
-    await commitWithAudit(room, async ({ people }) => {
+    if (person === undefined) throw invalidResetLink();
+    const isIssuedByAdmin =
+      link !== undefined && (await requireValidIssuer(context, link, person)) === "workspace_admin";
+    await commitWithAudit({ ...context, auditActor: person.email }, async ({ people }) => {
       const now = clock.nowMs();
-      if (!(await people.resetPassword(person.id, identifier, hash, now))) throw noReset();
-      if (link !== undefined && !(await people.consumeLink(link.id, now))) throw noReset();
-      // Who made the link may be the one who sets the password.
-      if (isDoubtful) await people.markEmailUnverified(person.id, now);
-      const line = { actor: person.email, action: "person.password_reset", workspaceId: null, target: person.id };
-      return { answer: null, audit: { ...line, detail: { address } } };
+      if (!(await people.resetPassword(person.id, identifier, hash, now))) throw invalidResetLink();
+      if (link !== undefined && !(await people.consumeLink(link.id, now))) throw invalidResetLink();
+      // The admin who issued the link may have set the password.
+      if (isIssuedByAdmin) await people.markEmailUnverified(person.id, now);
+      const audit = { action: "person.password_reset", workspaceId: null, target: person.id, detail: { address } };
+      return { answer: null, audit };
     });
     return { status: 200, json: { status: true } };
   };
-  // What a link is good for that somebody has made hangs on seats, theirs and the person's. A mailed one hangs on nothing.
-  return link === undefined ? write() : room.mutationLock(write);
+  // An issued link depends on memberships, which the lock keeps stable; a mailed link depends on nothing else.
+  return link === undefined ? reset() : context.mutationLock(reset);
 }
 
 /**
- * A link that an admin has made opens the account as it was then: not one that has become more since, or whose role is
- * higher, nor after it was removed from there. None is good of an admin or an operator who is none any more.
+ * An admin's link opens the account only as it was when the link was issued: not after it gained access elsewhere or a
+ * higher role, and not after it left the workspace.
  */
-async function isOfAdmin(room: PeopleRoom, link: AccountLink, person: PersonRecord): Promise<boolean> {
-  const maker = await makerOf(room, link);
-  if (maker === "operator") return false;
-  if (maker === "nobody" || link.membership === null || isMore(room, person, link.membership)) throw noReset();
-  return true;
+async function requireValidIssuer(
+  context: AccountsContext,
+  link: AccountLink,
+  person: PersonRecord,
+): Promise<"operator" | "workspace_admin"> {
+  const issuer = await issuerOf(context, link);
+  if (issuer === "operator") return issuer;
+  if (issuer === "none" || link.membership === null || hasMoreAccess(context, person, link.membership))
+    throw invalidResetLink();
+  return issuer;
 }
 
-const noReset = (): Fault =>
+const invalidResetLink = (): Fault =>
   fault("invalid_value", { message: "This link is not good any more. Ask for a new one.", param: "token" });
 
-async function makeReset(
-  room: PeopleRoom,
+async function createResetLink(
+  scope: AccountsScope,
   exchange: Exchange,
-  person: PersonRecord,
+  { id: personId, email }: PersonRecord,
   membership: AccountLink["membership"],
-): Promise<Reply> {
-  requireFreshSignIn(room, exchange);
-  const { clock, makeToken, ids } = room;
-  const [token, now] = [makeToken(), clock.nowMs()];
-  const expiresAtMs = now + RESET_MS;
-  const issuedBy = await makerName(room);
-  await commitWithAudit(room, async ({ people }) => {
-    const { email } = person;
-    await people.addLink({
-      id: ids.next("lnk_"),
-      kind: "reset",
-      digest: sha256Hex(token),
-      email,
-      membership,
-      issuedBy,
-      createdAtMs: now,
-      expiresAtMs,
-      usedAtMs: null,
-      revokedAtMs: null,
-    });
-    await people.addPasswordReset(ids.next("aut_"), person.id, keptOf(token), now, expiresAtMs);
-    const audit = { action: "person.reset_link", workspaceId: membership?.workspaceId ?? null, target: person.id };
-    return { answer: null, audit: { ...audit, detail: { email } } };
+): Promise<HttpResponse> {
+  requireFreshSignIn(scope, exchange);
+  const issuedBy = await issuerName(scope);
+  const { link, token } = newAccountLink(scope, { kind: "reset", email, membership, issuedBy, lifetimeMs: DAY_MS });
+  const { createdAtMs, expiresAtMs } = link;
+  await commitWithAudit(scope, async ({ people }) => {
+    await people.addLink(link);
+    const resetId = scope.ids.next("aut_");
+    await people.addPasswordReset(resetId, personId, storedIdentifierOfToken(token), createdAtMs, expiresAtMs);
+    const workspaceId = membership?.workspaceId ?? null;
+    return {
+      answer: null,
+      audit: { action: "person.reset_link", workspaceId, target: personId, detail: { email } },
+    };
   });
-  const link = `${publicBaseUrl(room)}/app/reset-password?token=${token}`;
-  return { status: 201, json: { link, expires_at: isoTime(expiresAtMs) } };
+  const url = `${publicBaseUrl(scope)}/app/reset-password?token=${token}`;
+  return { status: 201, json: { link: url, expires_at: isoTime(expiresAtMs) } };
 }

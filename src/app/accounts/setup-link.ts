@@ -1,73 +1,74 @@
 import { SetupBody, TokenQuery } from "../../contract/schemas/people.ts";
-import type { AccountLink } from "../../domain/tenancy/person.ts";
-import { sha256Hex } from "../../kit/secret.ts";
-import { type Handler, whole } from "../exchange.ts";
+import { DAY_MS } from "../../kit/time.ts";
+import { buffered, type Handler } from "../exchange.ts";
 import { readBody, readQuery } from "../request-input.ts";
-import { goodLink, makeAccount, noLink } from "./account-creation.ts";
-import { type AccountsDeps, publicBaseUrl } from "./accounts-deps.ts";
-import { beginRead, refuseForeign } from "./origin-check.ts";
-import type { PeopleRoom } from "./room.ts";
+import { createAccount } from "./account-creation.ts";
+import { findValidLink, invalidLink, newAccountLink } from "./account-links.ts";
+import { type AccountsContext, type AccountsDeps, publicBaseUrl } from "./accounts-deps.ts";
+import { beginReadAttempt, requireSameOrigin } from "./origin-check.ts";
 
-const SETUP_MS = 30 * 86_400_000;
-/** The workspace of the first start; who sets the gateway up owns it. */
+const SETUP_LINK_MS = 30 * DAY_MS;
+/** The workspace of the first start; the first operator becomes its owner. */
 const FIRST_WORKSPACE = "demo";
 
-type Linking = Pick<AccountsDeps, "store" | "ids" | "clock" | "makeToken" | "publicUrl" | "origin">;
+type SetupLinkDeps = Pick<AccountsDeps, "store" | "ids" | "clock" | "makeToken" | "publicUrl" | "origin"> & {
+  readonly auditActor: string;
+};
 
 export async function isSetupNeeded({ store }: Pick<AccountsDeps, "store">): Promise<boolean> {
   return (await store.people.countOperators()) === 0;
 }
 
-/** A new set-up link; those from before are not good any more. */
-export async function makeSetupLink(deps: Linking, issuedBy: string): Promise<{ link: string; expiresAtMs: number }> {
-  const { store, ids, clock, makeToken } = deps;
-  const [token, now] = [makeToken(), clock.nowMs()];
-  const link: AccountLink = {
-    id: ids.next("lnk_"),
+/** Issues a set-up link and revokes the earlier ones. */
+export async function createSetupLink(deps: SetupLinkDeps): Promise<{ link: string; expiresAtMs: number }> {
+  const { store, ids, auditActor } = deps;
+  const { link, token } = newAccountLink(deps, {
     kind: "setup",
-    digest: sha256Hex(token),
     email: null,
     membership: null,
-    issuedBy,
-    createdAtMs: now,
-    expiresAtMs: now + SETUP_MS,
-    usedAtMs: null,
-    revokedAtMs: null,
-  };
+    issuedBy: auditActor,
+    lifetimeMs: SETUP_LINK_MS,
+  });
+  const now = link.createdAtMs;
   await store.change(async ({ people }) => {
     await people.revokeLinks("setup", null, null, now);
     await people.addLink(link);
-    const line = { id: ids.next("aud_"), atMs: now, actor: issuedBy, action: "setup_link.create", workspaceId: null };
-    return { answer: null, audit: { ...line, target: link.id, detail: {} } };
+    const entry = { id: ids.next("aud_"), atMs: now, actor: auditActor, action: "setup_link.create" };
+    return { answer: null, audit: { ...entry, workspaceId: null, target: link.id, detail: {} } };
   });
   return { link: `${publicBaseUrl(deps)}/app/setup?token=${token}`, expiresAtMs: link.expiresAtMs };
 }
 
-export function setupHandlers(room: PeopleRoom): Record<string, Handler> {
+export function setupLinkHandlers(context: AccountsContext): Record<string, Handler> {
   return {
-    peopleSetupStanding: whole(async (exchange) => {
+    peopleSetupStanding: buffered(async (exchange) => {
       const { token } = readQuery(exchange, TokenQuery);
-      const trying = beginRead(room, exchange);
-      const needed = await isSetupNeeded(room);
-      const good = needed && (await goodLink(room, "setup", token)) !== undefined;
-      if (good) trying.succeed();
+      const attempt = beginReadAttempt(context, exchange);
+      const needed = await isSetupNeeded(context);
+      const good = needed && (await findValidLink(context, "setup", token)) !== undefined;
+      if (good) attempt.succeed();
       return { status: 200, json: { good, needed } };
     }),
-    peopleSetup: whole(async (exchange) => {
-      refuseForeign(exchange.headers, room.publicUrl);
+    peopleSetup: buffered(async (exchange) => {
+      requireSameOrigin(exchange.headers, context.publicUrl);
       const { token, ...account } = await readBody(exchange, SetupBody);
-      const trying = room.loginThrottle.begin(exchange.clientAddress);
-      const demand = async () => {
-        if (!(await isSetupNeeded(room))) throw noLink();
+      const attempt = context.loginThrottle.begin(exchange.clientAddress);
+      const authorize = async () => {
+        if (!(await isSetupNeeded(context))) throw invalidLink();
       };
-      await demand();
-      const link = await goodLink(room, "setup", token);
-      if (link === undefined) throw noLink();
-      trying.succeed();
-      const workspace = room.directory.workspace(FIRST_WORKSPACE);
-      const seat = workspace === undefined ? undefined : { workspace, role: "owner" as const };
-      const made = { link, operator: true, proven: true, seat, action: "person.setup", demand };
-      const { cookie } = await makeAccount(room, exchange, account, made);
+      await authorize();
+      const link = await findValidLink(context, "setup", token);
+      if (link === undefined) throw invalidLink();
+      attempt.succeed();
+      const workspace = context.directory.workspace(FIRST_WORKSPACE);
+      const { cookie } = await createAccount(context, exchange, account, {
+        link,
+        isOperator: true,
+        isEmailVerified: true,
+        granted: workspace === undefined ? undefined : { workspace, role: "owner" },
+        action: "person.setup",
+        authorize,
+      });
       const json = {
         email: account.email.trim().toLowerCase(),
         name: account.name,

@@ -1,370 +1,291 @@
 import { z } from "zod";
 import { Fault, fault, unknownField } from "../../contract/faults.ts";
 import type { SessionWithPerson } from "../../domain/tenancy/person.ts";
-import type { Needed } from "../../io/store/sql/auth-adapter.ts";
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";
-import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
+import { buffered, type Exchange, type Handler, type HttpResponse } from "../exchange.ts";
 import { requireFreshSession } from "../manage/fresh-sign-in.ts";
 import { parseJson } from "../request-input.ts";
-import { publicBaseUrl } from "./accounts-deps.ts";
-import { faultOf, SIGN_IN_AGAIN } from "./auth-errors.ts";
-import { AUTH_PATH, OIDC_PROVIDER } from "./auth-library.ts";
+import { type AccountsContext, publicBaseUrl } from "./accounts-deps.ts";
+import { ADDRESS_HEADER, AUTH_ENDPOINTS, AUTH_PATH, type AuthEndpoint } from "./auth-endpoints.ts";
+import { faultOfResponse, SIGN_IN_AGAIN } from "./auth-errors.ts";
+import type { AuthCall, WriteRequirement } from "./in-flight-calls.ts";
 import type { LoginAttempt } from "./login-throttle.ts";
-import { beginRead, refuseForeign } from "./origin-check.ts";
+import { attemptSession, beginReadAttempt, requireSameOrigin } from "./origin-check.ts";
 import { passwordFault } from "./password-policy.ts";
 import { resetPassword } from "./password-reset.ts";
-import type { PeopleRoom } from "./room.ts";
-import { type Call, underWay } from "./under-way.ts";
-import { replyOf, requestOf } from "./web.ts";
 
-/** What of the library is open to callers; the rest of it is not there. */
-type Door = {
-  readonly method: "GET" | "POST";
-  /** Fields of the body; another one is refused by its name, and so is every field of a query beside it. */
-  readonly takes?: readonly string[];
-  /** Fields that are always sent so. */
-  readonly sets?: Readonly<Record<string, unknown>>;
-  /**
-   * A try at something that could be guessed; `account` is the field that says whose. What can be looked up as well is
-   * counted together with that.
-   */
-  readonly tried?: { readonly account?: string; readonly lookedUp?: true };
-  /** It counts as a try although it succeeds: it makes something. */
-  readonly makes?: true;
-  /** Needs a sign-in that is not long ago. */
-  readonly fresh?: true;
-  /** The field of a password that is new. */
-  readonly newPassword?: string;
-  /** How somebody signs in by it, for the audit log. */
-  readonly signsIn?: string;
-  /** It gives the code that has to follow a password. */
-  readonly follows?: true;
-  /** Its code signs in once. */
-  readonly once?: true;
-  /** What it changes, for the audit log. */
-  readonly changes?: string;
-  /** It goes by this, which is taken away without an epoch, and makes that. */
-  readonly needs?: Pick<Needed, "model" | "makes">;
-  /** Through the instance that knows the provider of single sign-on. */
-  readonly single?: true;
-  /** In the words of RFC 8628, which the command line reads. */
-  readonly plain?: true;
-};
-
-const PASSWORD_DOORS: Readonly<Record<string, Door>> = {
-  "sign-in/email": {
-    method: "POST",
-    takes: ["email", "password"],
-    tried: { account: "email" },
-    signsIn: "password",
-  },
-  "sign-out": { method: "POST", changes: "person.sign_out" },
-  "change-password": {
-    method: "POST",
-    takes: ["currentPassword", "newPassword"],
-    sets: { revokeOtherSessions: true },
-    tried: {},
-    fresh: true,
-    newPassword: "newPassword",
-  },
-  "request-password-reset": { method: "POST", takes: ["email"], tried: { account: "email" }, makes: true },
-  "reset-password": { method: "POST", takes: ["newPassword", "token"], tried: {}, newPassword: "newPassword" },
-  "sign-in/social": { method: "POST", takes: ["provider", "callbackURL", "errorCallbackURL"], single: true },
-  [`callback/${OIDC_PROVIDER}`]: { method: "GET", single: true, signsIn: "single sign-on" },
-};
-
-const FACTOR_DOORS: Readonly<Record<string, Door>> = {
-  "two-factor/enable": {
-    method: "POST",
-    takes: ["password"],
-    tried: {},
-    fresh: true,
-    needs: { model: "session", makes: "twoFactor" },
-  },
-  "two-factor/disable": {
-    method: "POST",
-    takes: ["password"],
-    tried: {},
-    fresh: true,
-    needs: { model: "session", makes: "session" },
-  },
-  "two-factor/generate-backup-codes": {
-    method: "POST",
-    takes: ["password"],
-    tried: {},
-    fresh: true,
-    changes: "person.backup_codes",
-    needs: { model: "session", makes: "twoFactor" },
-  },
-  "two-factor/verify-totp": {
-    method: "POST",
-    takes: ["code", "trustDevice"],
-    tried: {},
-    follows: true,
-    once: true,
-    signsIn: "password and code",
-    needs: { model: "session", makes: "session" },
-  },
-  "two-factor/verify-backup-code": {
-    method: "POST",
-    takes: ["code", "trustDevice"],
-    tried: {},
-    follows: true,
-    signsIn: "password and backup code",
-  },
-  "passkey/generate-authenticate-options": { method: "GET" },
-  "passkey/verify-authentication": {
-    method: "POST",
-    takes: ["response"],
-    tried: {},
-    signsIn: "passkey",
-    needs: { model: "passkey", makes: "session" },
-  },
-  "passkey/generate-register-options": { method: "GET", fresh: true },
-  "passkey/verify-registration": {
-    method: "POST",
-    takes: ["response", "name"],
-    fresh: true,
-    changes: "person.passkey_add",
-    needs: { model: "session", makes: "passkey" },
-  },
-  "passkey/update-passkey": { method: "POST", takes: ["id", "name"] },
-  "passkey/delete-passkey": { method: "POST", takes: ["id"], fresh: true, changes: "person.passkey_remove" },
-};
-
-const DEVICE_DOORS: Readonly<Record<string, Door>> = {
-  device: { method: "GET", tried: {} },
-  // The device's session begins anew, and is as good as a sign-in.
-  "device/approve": {
-    method: "POST",
-    takes: ["userCode"],
-    tried: { lookedUp: true },
-    fresh: true,
-    changes: "person.device_approve",
-    needs: { model: "session", makes: "deviceCode" },
-  },
-  "device/deny": { method: "POST", takes: ["userCode"], tried: { lookedUp: true } },
-  "device/code": { method: "POST", takes: ["client_id", "scope"], tried: {}, makes: true, plain: true },
-  "device/token": { method: "POST", takes: ["grant_type", "device_code", "client_id"], signsIn: "device", plain: true },
-};
-
-const DOORS: Readonly<Record<string, Door>> = { ...PASSWORD_DOORS, ...FACTOR_DOORS, ...DEVICE_DOORS };
-
-/** Longer than any code of an app is taken: its half minute, and one before and after. */
+/** Longer than the library accepts a TOTP code: its period of 30 s, and one before and after. */
 const CODE_MS = 150_000;
 
-/** Who is signed in proves that it is still them: the provider's own session is no proof of it. */
-const ASKED_AGAIN = { additionalParams: { prompt: "login" } };
+/** Forces the SSO provider to authenticate a signed-in person again instead of using its own session. */
+const REAUTHENTICATE = { additionalParams: { prompt: "login" } };
 
-const Signing = z.object({ access_token: z.string() });
+const deviceTokenSchema = z.object({ access_token: z.string() });
 
-export function authHandlers(room: PeopleRoom): Record<string, Handler> {
-  const handle = whole((exchange) => answer(room, exchange));
-  return { peopleAuthRead: handle, peopleAuthChange: handle };
+/** Passes sign-in requests to the auth library, with the gateway's checks before and its audit after. */
+export function signInHandlers(context: AccountsContext): Record<string, Handler> {
+  const handler = buffered(async (exchange) => {
+    const path = exchange.params["rest"] ?? "";
+    const endpoint = Object.hasOwn(AUTH_ENDPOINTS, path) ? AUTH_ENDPOINTS[path] : undefined;
+    if (endpoint === undefined || endpoint.method !== exchange.route.method || isSwitchedOff(context, path))
+      throw noSuchEndpoint(path);
+    if (endpoint.method === "POST") requireSameOrigin(exchange.headers, context.publicUrl);
+    // The epoch is read before any credential, so that a credential change during the call is detected.
+    const call: AuthCall = { epoch: await context.store.people.epoch(), isStale: false };
+    return callLibrary(context, exchange, { path, endpoint, call });
+  });
+  return { peopleAuthRead: handler, peopleAuthChange: handler };
 }
 
-async function answer(room: PeopleRoom, exchange: Exchange): Promise<Reply> {
-  const path = exchange.params["rest"] ?? "";
-  const door = Object.hasOwn(DOORS, path) ? DOORS[path] : undefined;
-  if (door === undefined || door.method !== exchange.route.method || isClosed(room, path)) throw noDoor(path);
-  if (door.method === "POST") refuseForeign(exchange.headers, room.publicUrl);
-  // Before anything is looked at that the call goes by.
-  const call = { epoch: await room.store.people.epoch(), isLate: false };
-  return underWay(call, () => through(room, exchange, path, door, call));
-}
+type RoutedCall = { readonly path: string; readonly endpoint: AuthEndpoint; readonly call: AuthCall };
 
-async function through(room: PeopleRoom, exchange: Exchange, path: string, door: Door, call: Call): Promise<Reply> {
-  const fields = door.method === "POST" ? await fieldsOf(exchange, door) : undefined;
-  // By the cookie alone, for that is all the library goes by: a bearer beside it would be fresh for another's session.
-  const own = await room.sessions.unambiguous(exchange.headers.cookie);
-  const found = await room.sessions.find({ cookie: own });
-  // A code that follows a password signs in, also who is signed in already: with a session the library would begin none.
-  const isAnew = door.follows === true && found?.held.person.twoFactor === true;
-  const [cookie, before] = isAnew ? [challengedOf(room, own), undefined] : [own, found];
-  if (door.fresh === true) demandFreshSession(room, before?.held);
-  call.needs = neededBy(door, fields, before?.held);
-  const trying = begin(room, door, exchange, fields, before?.held);
-  refuseWeak(door, fields, before?.held.person.email);
-  if (path === "reset-password") return reset(room, exchange, fields, trying);
-  const library = door.single === true ? await room.library.single() : await room.library.plain();
-  const isAsked = path === "sign-in/social" && before !== undefined && library.asksAgain;
-  const sent = { fields: isAsked ? { ...fields, ...ASKED_AGAIN } : fields, cookie };
-  const request = requestOf(exchange, `${AUTH_PATH}/${path}`, new URL(publicBaseUrl(room)).origin, sent);
-  const reply = await replyOf(await library.handle(request));
-  // Whatever the library made of it. Who comes back from the provider is sent to the page of signing in.
-  if (call.isLate && door.single !== true) {
-    // A password had to be right to come that far; of a code that is wrong something is written, too.
-    if (door.follows !== true && door.makes !== true) trying?.succeed();
+async function callLibrary(context: AccountsContext, exchange: Exchange, routed: RoutedCall): Promise<HttpResponse> {
+  const { path, endpoint, call } = routed;
+  const fields = endpoint.method === "POST" ? await readFields(exchange, endpoint) : undefined;
+  // The cookie alone counts, because the library reads nothing else: a bearer token could be fresh for another session.
+  const ownCookie = await context.sessions.withSingleSession(exchange.headers.cookie);
+  const found = (await context.sessions.find({ cookie: ownCookie }))?.signedIn;
+  // With a session cookie the library would not start a new session, so a second step goes without it.
+  const isNewSignIn = endpoint.isSecondStep === true && found?.person.twoFactor === true;
+  const [cookie, before] = isNewSignIn ? [requireChallenge(context, ownCookie), undefined] : [ownCookie, found];
+  if (endpoint.needsFreshSignIn === true) requireFresh(context, before);
+  call.requires = requirementOf(endpoint, fields, before);
+  const attempt = beginAttempt(context, endpoint, exchange, fields, before);
+  rejectWeakPassword(endpoint, fields, before?.person.email);
+  if (path === "reset-password") return resetByLink(context, exchange, fields, attempt);
+  const library = endpoint.usesSso === true ? await context.authLibrary.withSso() : await context.authLibrary.open();
+  const isReauthentication = path === "sign-in/social" && before !== undefined && library.supportsReauthentication;
+  const sent = { fields: isReauthentication ? { ...fields, ...REAUTHENTICATE } : fields, cookie };
+  const request = toLibraryRequest(exchange, `${AUTH_PATH}/${path}`, new URL(publicBaseUrl(context)).origin, sent);
+  const reply = await toReply(await library.handle(request, call));
+  // Whatever the library made of the stale write. An SSO callback is redirected to the sign-in page instead.
+  if (call.isStale && endpoint.usesSso !== true) {
+    // Reaching a write proves the password, but not a code: the library also writes for a wrong one.
+    if (endpoint.isSecondStep !== true && endpoint.countsSuccess !== true) attempt?.succeed();
     throw fault("not_signed_in", { message: SIGN_IN_AGAIN });
   }
-  const begun = door.signsIn === undefined ? undefined : await begunIn(room, reply, before?.held);
+  const started = endpoint.signInMethod === undefined ? undefined : await startedSession(context, reply, before);
   if (reply.status >= 400) {
-    if (reply.status === 401 && door.signsIn !== undefined)
-      await room.audit.failed(textOf(fields, "email"), exchange.clientAddress, door.signsIn);
-    if (reply.status >= 500) trying?.succeed();
-    if (door.plain === true) return reply;
-    throw faultOf(room, reply.status, reply.bytes, path === "change-password" ? "currentPassword" : undefined);
+    if (reply.status === 401 && endpoint.signInMethod !== undefined)
+      await context.audit.writeFailed(textField(fields, "email"), exchange.clientAddress, endpoint.signInMethod);
+    if (reply.status >= 500) attempt?.succeed();
+    if (endpoint.isDeviceFlow === true) return reply;
+    const passwordField = path === "change-password" ? "currentPassword" : undefined;
+    throw faultOfResponse(context, reply.status, reply.bytes, passwordField);
   }
-  if (door.once === true) await refuseUsed(room, begun, textOf(fields, "code"));
-  if (door.makes !== true) trying?.succeed();
-  await writeDown(room, door, exchange, begun, before?.held);
-  if (door.plain === true) return reply;
-  const isSame = isAddressOf(before?.held, textOf(fields, "email"));
-  return isSame ? stillIn(room, withoutToken(reply)) : withoutToken(reply);
+  if (endpoint.hasSingleUseCode === true) await rejectReusedCode(context, started, textField(fields, "code"));
+  if (endpoint.countsSuccess !== true) attempt?.succeed();
+  await writeAudit(context, endpoint, exchange, started, before);
+  if (endpoint.isDeviceFlow === true) return reply;
+  const isSamePerson = isEmailOf(before, textField(fields, "email"));
+  return isSamePerson ? keepSessionDuringChallenge(context, withoutToken(reply)) : withoutToken(reply);
 }
 
-/** Only a link that is not good counts as a wrong try. */
-async function reset(
-  room: PeopleRoom,
+/** Only an invalid link counts as a failed attempt. */
+async function resetByLink(
+  context: AccountsContext,
   exchange: Exchange,
   fields: unknown,
-  trying: LoginAttempt | undefined,
-): Promise<Reply> {
+  attempt: LoginAttempt | undefined,
+): Promise<HttpResponse> {
   try {
-    const reply = await resetPassword(room, exchange, textOf(fields, "token"), textOf(fields, "newPassword"));
-    trying?.succeed();
+    const reply = await resetPassword(context, exchange, textField(fields, "token"), textField(fields, "newPassword"));
+    attempt?.succeed();
     return reply;
   } catch (error) {
-    if (!(error instanceof Fault && error.code === "invalid_value")) trying?.succeed();
+    if (!(error instanceof Fault && error.code === "invalid_value")) attempt?.succeed();
     throw error;
   }
 }
 
-/** A code that comes too late after the password would be used up, and prove nothing. */
-function challengedOf({ sessions }: PeopleRoom, cookie: string): string {
-  const challenged = sessions.challenged(cookie);
-  if (challenged === undefined) throw fault("not_signed_in", { message: SIGN_IN_AGAIN });
-  return challenged;
+/** Without a pending challenge the code would be consumed for nothing. */
+function requireChallenge({ sessions }: AccountsContext, cookie: string): string {
+  const challenge = sessions.challengeCookies(cookie);
+  if (challenge === undefined) throw fault("not_signed_in", { message: SIGN_IN_AGAIN });
+  return challenge;
 }
 
-/** Who is signed in and gives the password again stays so until the code follows: the library would sign them out. */
-function stillIn({ sessions }: PeopleRoom, reply: Reply): Reply {
-  const said = tryParseJson(reply.bytes ?? "");
-  const isHalf = isJsonObject(said) && said["twoFactorRedirect"] === true;
-  return isHalf ? { ...reply, cookies: sessions.others(reply.cookies ?? []) } : reply;
+/** A signed-in person who enters the password again stays signed in until the code; the library would end the session. */
+function keepSessionDuringChallenge({ sessions }: AccountsContext, reply: HttpResponse): HttpResponse {
+  const body = tryParseJson(reply.bytes ?? "");
+  const isChallenge = isJsonObject(body) && body["twoFactorRedirect"] === true;
+  return isChallenge ? { ...reply, cookies: sessions.withoutSession(reply.cookies ?? []) } : reply;
 }
 
-/** The library takes some from the query where the body has none: what is looked at here has to be all that it reads. */
-async function fieldsOf(exchange: Exchange, { takes = [], sets }: Door): Promise<Readonly<Record<string, unknown>>> {
+/** The library reads some fields from the query if the body lacks them, so the query must be empty. */
+async function readFields(
+  exchange: Exchange,
+  { fields: allowed = [], fixedFields }: AuthEndpoint,
+): Promise<Readonly<Record<string, unknown>>> {
   const bytes = await exchange.body();
   const fields = bytes.length === 0 ? {} : parseJson(bytes).value;
-  const unknown = [...exchange.query.keys(), ...Object.keys(fields).filter((name) => !takes.includes(name))][0];
+  const unknown = [...exchange.query.keys(), ...Object.keys(fields).filter((name) => !allowed.includes(name))][0];
   if (unknown !== undefined) throw unknownField(unknown.slice(0, 100));
-  return { ...fields, ...sets };
+  return { ...fields, ...fixedFields };
 }
 
-/** Where no mail leaves, nobody can ask for a new password by it; where there is no single sign-on, there is no way back. */
-function isClosed({ mail, oidc }: PeopleRoom, path: string): boolean {
+/** Password resets need a mail server, and the SSO endpoints a provider. */
+function isSwitchedOff({ mail, oidc }: AccountsContext, path: string): boolean {
   if (path === "request-password-reset") return mail === null;
   return oidc === null && (path === "sign-in/social" || path.startsWith("callback/"));
 }
 
-/**
- * Who is signed in is counted by their session, which strangers cannot use up; mails to an address by the address, whoever
- * asks for them.
- */
-function begin(
-  room: PeopleRoom,
-  { method, tried, makes }: Door,
+/** Attempts of a signed-in person count by session, which others cannot exhaust; mails count by their address. */
+function beginAttempt(
+  context: AccountsContext,
+  { method, throttle, countsSuccess }: AuthEndpoint,
   exchange: Exchange,
   fields: unknown,
-  held: SessionWithPerson | undefined,
+  signedIn: SessionWithPerson | undefined,
 ): LoginAttempt | undefined {
-  if (tried === undefined) return undefined;
-  if (method === "GET") return beginRead(room, exchange, held);
-  const [{ loginThrottle }, { clientAddress }] = [room, exchange];
-  const account = tried.account === undefined ? undefined : textOf(fields, tried.account);
-  const isOwn = account === undefined || (makes !== true && isAddressOf(held, account));
-  if (held !== undefined && tried.lookedUp === true)
-    return loginThrottle.beginRead(clientAddress, true, held.person.id, held.session.id);
-  if (held !== undefined && isOwn) return loginThrottle.begin(clientAddress, held.person.id, held.session.id);
-  return loginThrottle.begin(clientAddress, account === "" ? undefined : account);
+  if (throttle === undefined) return undefined;
+  if (method === "GET") return beginReadAttempt(context, exchange, signedIn);
+  const [{ loginThrottle }, { clientAddress }] = [context, exchange];
+  const account = throttle.accountField === undefined ? undefined : textField(fields, throttle.accountField);
+  const isOwnAccount = account === undefined || (countsSuccess !== true && isEmailOf(signedIn, account));
+  const session = attemptSession(signedIn);
+  if (session !== undefined && throttle.isLookup === true)
+    return loginThrottle.beginRead(clientAddress, { isSameOrigin: true, session });
+  if (session !== undefined && isOwnAccount) return loginThrottle.begin(clientAddress, { session });
+  return loginThrottle.begin(clientAddress, { account: account === "" ? undefined : account });
 }
 
-function isAddressOf(held: SessionWithPerson | undefined, said: string): boolean {
-  return held?.person.email === said.toLowerCase();
+function isEmailOf(signedIn: SessionWithPerson | undefined, email: string): boolean {
+  return signedIn?.person.email === email.toLowerCase();
 }
 
-/** A passkey signs in while it is there; a session adds one or a second factor, allows a device or begins anew while it is. */
-function neededBy({ needs }: Door, fields: unknown, held: SessionWithPerson | undefined): Needed | undefined {
-  if (needs?.model === "session") return held && { ...needs, field: "id", value: held.session.id };
+/** The row that must exist when the library writes: the session of the caller, or the passkey that signs in. */
+function requirementOf(
+  { requires }: AuthEndpoint,
+  fields: unknown,
+  signedIn: SessionWithPerson | undefined,
+): WriteRequirement | undefined {
+  if (requires?.model === "session") return signedIn && { ...requires, field: "id", value: signedIn.session.id };
   const response = isJsonObject(fields) ? fields["response"] : undefined;
-  return needs && { ...needs, field: "credentialID", value: textOf(response, "id") };
+  return requires && { ...requires, field: "credentialID", value: textField(response, "id") };
 }
 
-function demandFreshSession(room: PeopleRoom, held: SessionWithPerson | undefined): void {
-  if (held === undefined)
+function requireFresh(context: AccountsContext, signedIn: SessionWithPerson | undefined): void {
+  if (signedIn === undefined)
     throw fault("not_signed_in", { message: "The session is over, or there was none. Sign in again." });
-  requireFreshSession(room, held.session.createdAtMs);
+  requireFreshSession(context, signedIn.session.createdAtMs);
 }
 
-function refuseWeak({ newPassword }: Door, fields: unknown, email: string | undefined): void {
-  if (newPassword === undefined) return;
-  const weak = passwordFault(textOf(fields, newPassword), newPassword, email === undefined ? [] : [email]);
+function rejectWeakPassword({ newPasswordField }: AuthEndpoint, fields: unknown, email: string | undefined): void {
+  if (newPasswordField === undefined) return;
+  const personal = email === undefined ? [] : [email];
+  const weak = passwordFault(textField(fields, newPasswordField), newPasswordField, personal);
   if (weak !== undefined) throw weak;
 }
 
-/** The session that an answer begins, if it is another than the one that asked. */
-async function begunIn(
-  { sessions }: PeopleRoom,
-  reply: Reply,
+/** The session that a response starts, unless it is the one that the request came with. */
+async function startedSession(
+  { sessions }: AccountsContext,
+  reply: HttpResponse,
   before: SessionWithPerson | undefined,
 ): Promise<SessionWithPerson | undefined> {
-  const token = (await sessions.tokenSet(reply.cookies ?? [])) ?? deviceToken(reply);
-  const held = token === undefined ? undefined : await sessions.heldBy(token);
-  return held?.session.id === before?.session.id ? undefined : held;
+  const token = (await sessions.tokenFromSetCookie(reply.cookies ?? [])) ?? deviceToken(reply);
+  const started = token === undefined ? undefined : await sessions.findByToken(token);
+  return started?.session.id === before?.session.id ? undefined : started;
 }
 
-/** A code that has signed somebody in does not do so again: whoever saw it being typed must not come after them. */
-async function refuseUsed(
-  { store, clock }: PeopleRoom,
-  begun: SessionWithPerson | undefined,
+/** A TOTP code signs in once, so that an observer of the code cannot sign in after its owner. */
+async function rejectReusedCode(
+  { store, clock }: AccountsContext,
+  started: SessionWithPerson | undefined,
   code: string,
 ): Promise<void> {
-  if (begun === undefined) return;
-  const { person, session } = begun;
+  if (started === undefined) return;
+  const { person, session } = started;
   const now = clock.nowMs();
   if (await store.people.consumeCode(person.id, code, now, now + CODE_MS)) return;
   await store.change(async ({ people }) => ({ answer: await people.endSession(person.id, session.id), audit: null }));
   throw fault("invalid_sign_in", { message: "This code was used already. Wait for the next one." });
 }
 
-/** Who signed in, and by what; what somebody changed about how they sign in. */
-async function writeDown(
-  { audit }: PeopleRoom,
-  { signsIn, follows, changes }: Door,
+async function writeAudit(
+  { audit }: AccountsContext,
+  { signInMethod, isSecondStep, auditAction }: AuthEndpoint,
   { clientAddress: address }: Exchange,
-  begun: SessionWithPerson | undefined,
+  started: SessionWithPerson | undefined,
   before: SessionWithPerson | undefined,
 ): Promise<void> {
-  const who = begun?.person ?? before?.person;
-  if (who === undefined) return;
+  const person = started?.person ?? before?.person;
+  if (person === undefined) return;
   const write = (action: string, detail = {}) =>
-    audit.write({ actor: who.email, action, target: who.id, address, detail });
-  // The first code of a factor begins the session anew, and follows no password.
-  const isSwitch = follows === true && before !== undefined;
-  if (begun !== undefined && !isSwitch) await write("person.sign_in", { how: signsIn });
-  else if (signsIn === undefined && changes !== undefined) await write(changes);
+    audit.write({ actor: person.email, action, target: person.id, address, detail });
+  // The first code of a new factor restarts the session without a password, so it is no sign-in.
+  const isFactorSetup = isSecondStep === true && before !== undefined;
+  if (started !== undefined && !isFactorSetup) await write("person.sign_in", { how: signInMethod });
+  else if (signInMethod === undefined && auditAction !== undefined) await write(auditAction);
 }
 
-/** A page need not know what its session is known by: the cookie, which it cannot read, says it. */
-function withoutToken(reply: Reply): Reply {
-  const said = tryParseJson(reply.bytes ?? "");
-  if (!isJsonObject(said)) return reply;
-  const { token: _, session, ...rest } = said;
-  const kept = isJsonObject(session) ? { ...rest, session: { ...session, token: undefined } } : rest;
-  return { ...reply, bytes: Buffer.from(JSON.stringify(kept)) };
+/** The session token stays in the HttpOnly cookie, where scripts of the page cannot read it. */
+function withoutToken(reply: HttpResponse): HttpResponse {
+  const body = tryParseJson(reply.bytes ?? "");
+  if (!isJsonObject(body)) return reply;
+  const { token: _, session, ...rest } = body;
+  const visible = isJsonObject(session) ? { ...rest, session: { ...session, token: undefined } } : rest;
+  return { ...reply, bytes: Buffer.from(JSON.stringify(visible)) };
 }
 
-function deviceToken(reply: Reply): string | undefined {
-  return Signing.safeParse(tryParseJson(reply.bytes ?? "")).data?.access_token;
+function deviceToken(reply: HttpResponse): string | undefined {
+  return deviceTokenSchema.safeParse(tryParseJson(reply.bytes ?? "")).data?.access_token;
 }
 
-function textOf(fields: unknown, name: string): string {
+function textField(fields: unknown, name: string): string {
   const value = isJsonObject(fields) ? fields[name] : undefined;
   return typeof value === "string" ? value : "";
 }
 
-function noDoor(path: string): Fault {
+function noSuchEndpoint(path: string): Fault {
   return fault("not_found", { message: `There is nothing at ${AUTH_PATH}/${path.slice(0, 100)}.` });
+}
+
+/** The request headers that reach the library. */
+const REQUEST_HEADERS = [
+  "accept",
+  "content-type",
+  "host",
+  "origin",
+  "referer",
+  "sec-fetch-dest",
+  "sec-fetch-mode",
+  "sec-fetch-site",
+  "user-agent",
+] as const;
+
+type LibraryInput = {
+  /** Undefined: the request has no body. */
+  readonly fields: object | undefined;
+  readonly cookie: string;
+};
+
+function toLibraryRequest(exchange: Exchange, path: string, base: string, { fields, cookie }: LibraryInput): Request {
+  const headers = new Headers({ [ADDRESS_HEADER]: exchange.clientAddress });
+  // With a cookie header the library demands an Origin, which programs do not send.
+  if (cookie !== "") headers.set("cookie", cookie);
+  for (const name of REQUEST_HEADERS) {
+    const value = exchange.headers[name];
+    if (typeof value === "string") headers.set(name, value);
+  }
+  const { method } = exchange.route;
+  if (fields === undefined) {
+    const query = exchange.query.size === 0 ? "" : `?${exchange.query}`;
+    return new Request(`${base}${path}${query}`, { method, headers });
+  }
+  headers.set("content-type", "application/json");
+  return new Request(`${base}${path}`, { method, headers, body: JSON.stringify(fields) });
+}
+
+const RESPONSE_HEADERS = ["cache-control", "content-type", "location", "pragma"] as const;
+
+async function toReply(response: Response): Promise<HttpResponse> {
+  const headers: Record<string, string> = { "cache-control": "no-store" };
+  for (const name of RESPONSE_HEADERS) {
+    const value = response.headers.get(name);
+    if (value !== null) headers[name] = value;
+  }
+  const bytes = Buffer.from(await response.arrayBuffer());
+  return { status: response.status, headers, cookies: response.headers.getSetCookie(), bytes };
 }

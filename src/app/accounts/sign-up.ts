@@ -1,92 +1,93 @@
 import { fault } from "../../contract/faults.ts";
 import { SignUpBody, SignUpFinish, TokenQuery } from "../../contract/schemas/people.ts";
-import type { AccountLink } from "../../domain/tenancy/person.ts";
-import { sha256Hex } from "../../kit/secret.ts";
-import { type Handler, whole } from "../exchange.ts";
+import { DAY_MS } from "../../kit/time.ts";
+import { buffered, type Handler } from "../exchange.ts";
 import { readBody, readQuery } from "../request-input.ts";
-import { goodLink, makeAccount, noLink } from "./account-creation.ts";
-import { type AccountMail, publicBaseUrl } from "./accounts-deps.ts";
-import { beginRead, refuseForeign } from "./origin-check.ts";
-import type { PeopleRoom } from "./room.ts";
+import { createAccount } from "./account-creation.ts";
+import { findValidLink, invalidLink, newAccountLink } from "./account-links.ts";
+import { type AccountMail, type AccountsContext, publicBaseUrl } from "./accounts-deps.ts";
+import { beginReadAttempt, requireSameOrigin } from "./origin-check.ts";
 
-const SIGN_UP_MS = 24 * 3_600_000;
-
-/** Accounts for whoever proves an address, where the operator opened that. */
-export function signUpHandlers(room: PeopleRoom): Record<string, Handler> {
+/** Accounts for anyone who verifies an address, if the operator allows it. */
+export function signUpHandlers(context: AccountsContext): Record<string, Handler> {
   return {
-    peopleSignUp: whole(async (exchange) => {
-      refuseForeign(exchange.headers, room.publicUrl);
-      const mail = demandOpen(room);
+    peopleSignUp: buffered(async (exchange) => {
+      requireSameOrigin(exchange.headers, context.publicUrl);
+      const mail = requireOpenSignUp(context);
       const email = (await readBody(exchange, SignUpBody)).email.trim().toLowerCase();
-      // Each counts, whatever becomes of it: it sends a mail to somebody.
-      room.loginThrottle.begin(exchange.clientAddress, email);
-      const isKnown = (await room.store.people.personByEmail(email)) !== undefined;
-      mail(isKnown ? knownMail(room, email) : await signUpMail(room, email));
+      // Every request counts, because every request sends a mail.
+      context.loginThrottle.begin(exchange.clientAddress, { account: email });
+      const isKnown = (await context.store.people.personByEmail(email)) !== undefined;
+      mail(isKnown ? existingAccountMail(context, email) : await signUpMail(context, email));
       return { status: 202, json: { asked: true } };
     }),
-    peopleSignUpStanding: whole(async (exchange) => {
-      demandOpen(room);
+    peopleSignUpStanding: buffered(async (exchange) => {
+      requireOpenSignUp(context);
       const { token } = readQuery(exchange, TokenQuery);
-      const trying = beginRead(room, exchange);
-      const link = await goodLink(room, "sign_up", token);
-      if (link !== undefined) trying.succeed();
+      const attempt = beginReadAttempt(context, exchange);
+      const link = await findValidLink(context, "sign_up", token);
+      if (link !== undefined) attempt.succeed();
       return { status: 200, json: { good: link !== undefined, email: link?.email ?? null } };
     }),
-    peopleSignUpFinish: whole(async (exchange) => {
-      refuseForeign(exchange.headers, room.publicUrl);
-      demandOpen(room);
+    peopleSignUpFinish: buffered(async (exchange) => {
+      requireSameOrigin(exchange.headers, context.publicUrl);
+      requireOpenSignUp(context);
       const { token, name, password } = await readBody(exchange, SignUpFinish);
-      const trying = room.loginThrottle.begin(exchange.clientAddress);
-      const link = await goodLink(room, "sign_up", token);
-      if (link === undefined || link.email === null) throw noLink();
-      trying.succeed();
-      const demand = async () => undefined;
-      const made = { link, operator: false, proven: true, seat: undefined, action: "person.sign_up", demand };
-      const { cookie } = await makeAccount(room, exchange, { email: link.email, name, password }, made);
+      const attempt = context.loginThrottle.begin(exchange.clientAddress);
+      const link = await findValidLink(context, "sign_up", token);
+      if (link === undefined || link.email === null) throw invalidLink();
+      attempt.succeed();
+      const { cookie } = await createAccount(
+        context,
+        exchange,
+        { email: link.email, name, password },
+        {
+          link,
+          isOperator: false,
+          isEmailVerified: true,
+          granted: undefined,
+          action: "person.sign_up",
+          authorize: async () => undefined,
+        },
+      );
       return { status: 201, json: { email: link.email, name }, cookies: [cookie] };
     }),
   };
 }
 
-function demandOpen({ signUp, mail }: PeopleRoom): (mail: AccountMail) => void {
+function requireOpenSignUp({ signUp, mail }: AccountsContext): (mail: AccountMail) => void {
   if (signUp === "open" && mail !== null) return mail;
   throw fault("not_allowed", {
     message: "Accounts are made by invitation here. Ask an admin of your workspace for one.",
   });
 }
 
-async function signUpMail(room: PeopleRoom, email: string): Promise<AccountMail> {
-  const { ids, clock, makeToken, store } = room;
-  const [token, now] = [makeToken(), clock.nowMs()];
-  const link: AccountLink = {
-    id: ids.next("lnk_"),
+async function signUpMail(context: AccountsContext, email: string): Promise<AccountMail> {
+  const { link, token } = newAccountLink(context, {
     kind: "sign_up",
-    digest: sha256Hex(token),
     email,
     membership: null,
     issuedBy: email,
-    createdAtMs: now,
-    expiresAtMs: now + SIGN_UP_MS,
-    usedAtMs: null,
-    revokedAtMs: null,
-  };
-  await store.change(async ({ people }) => {
-    await people.revokeLinks("sign_up", email, null, now);
+    lifetimeMs: DAY_MS,
+  });
+  await context.store.change(async ({ people }) => {
+    await people.revokeLinks("sign_up", email, null, link.createdAtMs);
     await people.addLink(link);
     return { answer: null, audit: null };
   });
   const text = [
-    `Somebody, hopefully you, wants an account at ${publicBaseUrl(room)} with this address.`,
-    `Go on here, within a day:\n${publicBaseUrl(room)}/app/sign-up?token=${token}`,
+    `Somebody, hopefully you, wants an account at ${publicBaseUrl(context)} with this address.`,
+    `Go on here, within a day:\n${publicBaseUrl(context)}/app/sign-up?token=${token}`,
     "If it was not you, do nothing.",
   ].join("\n\n");
   return { to: email, subject: "Your account", text };
 }
 
-function knownMail(room: PeopleRoom, email: string): AccountMail {
+/** The response is the same for a known address, so that it does not reveal whether an account exists. */
+function existingAccountMail(context: AccountsContext, email: string): AccountMail {
   const text = [
-    `Somebody, hopefully you, wants an account at ${publicBaseUrl(room)} with this address. You have one already.`,
-    `Sign in here:\n${publicBaseUrl(room)}/app/sign-in`,
+    `Somebody, hopefully you, wants an account at ${publicBaseUrl(context)} with this address. You have one already.`,
+    `Sign in here:\n${publicBaseUrl(context)}/app/sign-in`,
   ].join("\n\n");
   return { to: email, subject: "Your account", text };
 }

@@ -37,12 +37,13 @@ import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import type { Timers } from "../../kit/timers.ts";
 import type { Alerts } from "../alerts/alerts.ts";
 import type { Captures } from "../pipeline/content-captures.ts";
-import type { DecodedChat } from "../pipeline/decoded.ts";
+import type { DecodedChatRequest } from "../pipeline/decoded.ts";
 import type { Planning } from "../pipeline/plan.ts";
-import { short } from "../printable.ts";
+import { printable } from "../printable.ts";
 import type { Prober } from "../prober/prober.ts";
-import { actorName } from "./acting.ts";
+import type { CallerScope } from "./caller-scope.ts";
 import type { LedgerPoster } from "./money/ledger-poster.ts";
+import type { MutationLock } from "./mutation-lock.ts";
 import type { EffectiveSettings } from "./operation/effective-settings.ts";
 import type { MasterKeyDeps } from "./operation/master-key-rotation.ts";
 
@@ -53,7 +54,9 @@ export type Check = { readonly name: string; run(): Promise<CheckResult> };
 export type ExplainedSurface = Extract<Surface, "chat" | "messages" | "responses">;
 
 /** Reads the body of a request as the surface it is meant for does. */
-export type RequestDecoders = Readonly<Partial<Record<ExplainedSurface, (bytes: Buffer) => MaybePromise<DecodedChat>>>>;
+export type RequestDecoders = Readonly<
+  Partial<Record<ExplainedSurface, (bytes: Buffer) => MaybePromise<DecodedChatRequest>>>
+>;
 
 /** What the use cases that change tenants need; the first start uses them as well. */
 export type TenancyDeps = {
@@ -82,7 +85,7 @@ export type ManageDeps = TenancyDeps & {
     readonly evidence: EvidenceStore;
     readonly promotions: Pick<PromotionStore, "list">;
     readonly payments: Omit<PaymentStore, "addOrder" | "markPaid">;
-    readonly people: Pick<PeopleStore, "withEmails">;
+    readonly people: Pick<PeopleStore, "summariesByEmail" | "person" | "sessions">;
   };
   readonly payments: PaymentDeps;
   readonly connections: PlatformConnections;
@@ -108,7 +111,7 @@ export type ManageDeps = TenancyDeps & {
   readonly prober: Pick<Prober, "all" | "prove" | "history" | "maxAgeMs">;
   readonly alerts: Pick<
     Alerts,
-    "watch" | "sendsMail" | "recipientsOf" | "deliveries" | "addressProblem" | "seal" | "open" | "test"
+    "monitor" | "sendsMail" | "recipientsOf" | "deliveries" | "addressProblem" | "seal" | "open" | "test"
   >;
   readonly captureStore: CaptureStore;
   /** Whether a person who signed in may create a workspace of their own. */
@@ -136,14 +139,16 @@ export type PaymentDeps = {
 };
 
 /** Exchange rates as they are given, fetched and looked up. */
+export type RateScope = Pick<CallerScope, "auditActor" | "serialized">;
+
 export type ExchangeRates = {
   readonly store: Pick<RateStore, "latest" | "history">;
-  /** From how many days on a rate is old. */
+  /** A rate older than this is stale. */
   readonly staleDays: number;
-  /** Undefined where nothing can be fetched. */
+  /** Undefined: no source to fetch from is configured. */
   readonly source: string | undefined;
-  submit(offer: RateSheet, jumps: RateEvaluationOptions["jumps"]): Promise<EvaluatedRateSheet>;
-  fetch(): Promise<EvaluatedRateSheet | { readonly problem: string }>;
+  submit(sheet: RateSheet, jumps: RateEvaluationOptions["jumps"], scope: RateScope): Promise<EvaluatedRateSheet>;
+  fetch(scope: RateScope): Promise<EvaluatedRateSheet | { readonly problem: string }>;
 };
 
 /** What the use cases around keys at providers need beside the store. */
@@ -180,39 +185,31 @@ export type StoredResponseAdmin = {
   stopAll(workspaceId: string): Promise<void>;
 };
 
-/** Runs changes one after the other, so that two of them never build on the same old state. */
-export type MutationLock = <T>(change: () => Promise<T>) => Promise<T>;
+/** What all management handlers share. */
+export type ManageContext = ManageDeps & { readonly mutationLock: MutationLock };
 
-export function createMutationLock(): MutationLock {
-  let last: Promise<unknown> = Promise.resolve();
-  return (change) => {
-    const mine = last.then(change);
-    // The next one waits for the end of this one, however it ends; its own caller sees the failure.
-    last = mine.catch(() => undefined);
-    return mine;
-  };
-}
+/** The context of a handler that changes something, bound to its caller. */
+export type ManageScope = ManageContext & CallerScope;
 
-export type ManageContext = ManageDeps & { readonly inTurn: MutationLock };
+/** What changes of tenants need; the first start makes some without a caller. */
+export type TenancyScope = TenancyDeps & Pick<CallerScope, "auditActor">;
 
 export type AuditDetails = {
-  /** Absent: in whose name the call is made. */
-  readonly actor?: string;
   readonly action: string;
   readonly workspaceId: string | null;
   readonly target: string | null;
   readonly detail?: Readonly<Record<string, unknown>>;
 };
 
-/** What a change needs to be written down. */
-export type ChangeDeps = Pick<TenancyDeps, "clock" | "ids"> & { readonly store: Pick<TenancyDeps["store"], "change"> };
+export type ChangeDeps = Pick<TenancyDeps, "clock" | "ids"> &
+  Pick<CallerScope, "auditActor"> & { readonly store: Pick<TenancyDeps["store"], "change"> };
 
-/** What a change answers, and what is written down of it; nothing where nothing was changed. */
+/** The result of a change and its audit entry; null: nothing changed. */
 export type ChangeResult<T> = { readonly answer: T; readonly audit: AuditDetails | null };
 
 /**
- * Writes to SQL together with the line of the audit log about it: both are there, or neither. Inside, only the given
- * writers may be used: the stores wait for the transaction to end. Memory is changed afterwards.
+ * Commits a change and its audit entry in one SQL transaction. `work` may use only the given writers, because the stores
+ * wait for the transaction to end; caches are updated after it.
  */
 export function commitWithAudit<T>(deps: ChangeDeps, work: (writers: Writers) => Promise<ChangeResult<T>>): Promise<T> {
   return deps.store.change(async (writers) => {
@@ -221,9 +218,9 @@ export function commitWithAudit<T>(deps: ChangeDeps, work: (writers: Writers) =>
   });
 }
 
-function toAuditEntry({ ids, clock }: ChangeDeps, said: AuditDetails): AuditEntry {
-  const { actor = actorName(), action, workspaceId, target, detail = {} } = said;
-  return { id: ids.next("aud_"), atMs: clock.nowMs(), actor, action, workspaceId, target, detail };
+function toAuditEntry({ ids, clock, auditActor }: ChangeDeps, details: AuditDetails): AuditEntry {
+  const { action, workspaceId, target, detail = {} } = details;
+  return { id: ids.next("aud_"), atMs: clock.nowMs(), actor: auditActor, action, workspaceId, target, detail };
 }
 
 export function findWorkspace(deps: Pick<TenancyDeps, "directory">, slugOrId: string | undefined): Workspace {
@@ -234,7 +231,7 @@ export function findWorkspace(deps: Pick<TenancyDeps, "directory">, slugOrId: st
 
 export function workspaceNotFound(slugOrId: string | undefined): Fault {
   return fault("not_found", {
-    message: `There is no workspace "${short(slugOrId)}": take one of the list (gateway workspace list).`,
+    message: `There is no workspace "${printable(slugOrId)}": take one of the list (gateway workspace list).`,
   });
 }
 
@@ -245,5 +242,7 @@ export function findKey(deps: Pick<TenancyDeps, "directory">, id: string | undef
 }
 
 export function keyNotFound(id: string | undefined): Fault {
-  return fault("not_found", { message: `There is no key with the id "${short(id)}". List the keys of its workspace.` });
+  return fault("not_found", {
+    message: `There is no key with the id "${printable(id)}". List the keys of its workspace.`,
+  });
 }

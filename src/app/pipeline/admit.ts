@@ -9,22 +9,30 @@ import type { SpenderKind } from "../../domain/tenancy/limits.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { formatNanos } from "../../kit/money.ts";
 import { sentExtras } from "./extras.ts";
-import type { Gateway } from "./gateway-deps.ts";
-import type { Errand } from "./inference-request.ts";
-import type { Trail } from "./request-trace.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
+import type { InferenceRequest } from "./inference-request.ts";
+import type { RequestTrace } from "./request-trace.ts";
 
 /** Token estimates can be low; the hold adds this share and a little more. */
 const MARGIN_SHARE = 0.3;
 const MARGIN_TOKENS = 64;
 
 /** What admission needs of everything the request path is given. */
-export type Admitting = Pick<Gateway, "limits" | "journal" | "state" | "spenderOf">;
+export type Admitting = Pick<GatewayDeps, "limits" | "journal" | "state" | "spenderOf">;
 
 /** What is reserved for one attempt. */
-export function neededFor(gateway: Admitting, trail: Trail, attempt: Attempt, errand: Pick<Errand, "boundAt">): bigint {
+export function neededFor(
+  gateway: Admitting,
+  trail: RequestTrace,
+  attempt: Attempt,
+  errand: Pick<InferenceRequest, "boundAt">,
+): bigint {
   // What the workspace pays at the provider itself, or has itself, needs no wallet.
   if (isOwnResource(attempt)) return 0n;
-  const { inputTokens, outputTokens, characters, seconds, cacheTtl, prompts } = errand.boundAt(attempt, gateway.limits);
+  const { inputTokens, outputTokens, characters, seconds, cacheTtl, prompts } = errand.usageBoundAt(
+    attempt,
+    gateway.limits,
+  );
   const input = Math.ceil(inputTokens * (1 + MARGIN_SHARE)) + MARGIN_TOKENS;
   const { currencies, margin, extras } = trail.terms;
   const { currency } = trail.principal.workspace;
@@ -39,9 +47,9 @@ export function neededFor(gateway: Admitting, trail: Trail, attempt: Attempt, er
  */
 export function admit(
   gateway: Admitting,
-  trail: Trail,
+  trail: RequestTrace,
   plan: Pick<Plan, "attempts">,
-  errand: Pick<Errand, "boundAt">,
+  errand: Pick<InferenceRequest, "boundAt">,
 ): MaybePromise<void> {
   if (gateway.journal.isBroken) {
     throw fault("service_unavailable", {
@@ -64,8 +72,8 @@ export function admit(
   return chain(gateway.state.hold(hold), (verdict) => {
     if (verdict.is === "held") trail.heldNanos = nanos;
     else {
-      trail.unpaid = refusalOf(verdict, trail);
-      if (!plan.attempts.some(isOwnResource)) throw trail.unpaid;
+      trail.holdRefusal = refusalOf(verdict, trail);
+      if (!plan.attempts.some(isOwnResource)) throw trail.holdRefusal;
     }
   });
 }
@@ -83,13 +91,13 @@ const LESS: Readonly<Record<Surface, string>> = {
   decisions: "ask fewer questions or send a shorter state",
 };
 
-function refusalOf(verdict: Refused, trail: Trail): Fault {
+function refusalOf(verdict: Refused, trail: RequestTrace): Fault {
   const message = verdict.is === "insufficient_credits" ? tooLittle(verdict, trail) : tooMuch(verdict, trail);
   // Sent again, the same request gets the same answer until somebody pays, or the limit's period is over.
   return fault(verdict.is, { message, headers: { "x-should-retry": "false" } });
 }
 
-function tooLittle(verdict: Extract<Refused, { is: "insufficient_credits" }>, trail: Trail): string {
+function tooLittle(verdict: Extract<Refused, { is: "insufficient_credits" }>, trail: RequestTrace): string {
   const { workspace } = trail.principal;
   const needed = formatNanos(verdict.neededNanos);
   const available = formatNanos(verdict.availableNanos);
@@ -98,7 +106,10 @@ function tooLittle(verdict: Extract<Refused, { is: "insufficient_credits" }>, tr
 
 const PERIOD = { day: "daily", month: "monthly" } as const;
 
-function tooMuch(verdict: Extract<Refused, { is: "spend_limit_reached" }>, { principal, surface }: Trail): string {
+function tooMuch(
+  verdict: Extract<Refused, { is: "spend_limit_reached" }>,
+  { principal, surface }: RequestTrace,
+): string {
   const { limit, spentNanos, heldNanos, neededNanos, resetsAtMs } = verdict;
   const { currency } = principal.workspace;
   const said = (nanos: bigint) => `${formatNanos(nanos)} ${currency}`;

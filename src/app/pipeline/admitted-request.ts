@@ -8,21 +8,21 @@ import type { Lane } from "../../io/upstream/lane.ts";
 import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer } from "../../kit/timers.ts";
 import type { StreamedReply } from "../../language/canon/reply.ts";
-import type { Exchange, Sink } from "../exchange.ts";
-import { faultOf } from "../to-fault.ts";
+import type { Exchange, ResponseSink } from "../exchange.ts";
+import { toFault } from "../to-fault.ts";
 import { neededFor } from "./admit.ts";
 import { type Tried, tryOnce, untold } from "./attempt.ts";
 import type { Ended } from "./attempt-outcome.ts";
 import { GONE, gone } from "./client-gone.ts";
 import { closingOf } from "./closing.ts";
-import type { Decoded } from "./decoded.ts";
-import type { Gateway } from "./gateway-deps.ts";
-import { type Errand, headOf } from "./inference-request.ts";
+import type { DecodedRequest } from "./decoded.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
+import { type InferenceRequest, responseHeadFor } from "./inference-request.ts";
 import { learn } from "./learn.ts";
 import type { Planned } from "./plan.ts";
-import type { Thinking, Way } from "./reasoning-choice.ts";
+import type { EndpointAdapter, ReasoningChoice } from "./reasoning-choice.ts";
 import { Relay } from "./relay.ts";
-import type { Trail } from "./request-trace.ts";
+import type { RequestTrace } from "./request-trace.ts";
 import { addHeaders } from "./response-headers.ts";
 import { type Served, Tries } from "./retry-loop.ts";
 import { type Metered, type Settled, settleFree, settleUsed, type UsedEnd } from "./settle.ts";
@@ -77,39 +77,39 @@ function madeOf({ ended: { is } }: Served): ResponseCompleteness {
 
 /** A request that was admitted: from here on money is held and must be settled exactly once. */
 export class AdmittedRequest {
-  readonly #gateway: Gateway;
-  readonly #trail: Trail;
+  readonly #gateway: GatewayDeps;
+  readonly #trail: RequestTrace;
   readonly #exchange: Exchange;
-  readonly #sink: Sink;
-  readonly #errand: Errand;
-  readonly #made: Decoded["made"];
-  readonly #keep: Decoded["keep"];
+  readonly #sink: ResponseSink;
+  readonly #errand: InferenceRequest;
+  readonly #made: DecodedRequest["beforeSettle"];
+  readonly #keep: DecodedRequest["storeResponse"];
   readonly #admitted: Admitted;
   readonly #relay: Relay;
   #lane: Lane | undefined;
-  #thinking: Thinking | undefined;
+  #thinking: ReasoningChoice | undefined;
 
   constructor(
-    gateway: Gateway,
-    trail: Trail,
+    gateway: GatewayDeps,
+    trail: RequestTrace,
     exchange: Exchange,
-    sink: Sink,
-    { errand, made, keep }: Decoded,
+    sink: ResponseSink,
+    { request, beforeSettle, storeResponse }: DecodedRequest,
     admitted: Admitted,
   ) {
     this.#gateway = gateway;
     this.#trail = trail;
     this.#exchange = exchange;
     this.#sink = sink;
-    this.#errand = errand;
-    this.#made = made;
-    this.#keep = keep;
+    this.#errand = request;
+    this.#made = beforeSettle;
+    this.#keep = storeResponse;
     this.#admitted = admitted;
     this.#relay = new Relay(sink, gateway, { commit: () => this.#commit(), speak: () => this.#trail.answering() });
   }
 
   async serve(): Promise<void> {
-    const { budget, deadlines, ending } = this.#gateway;
+    const { retryBudget, deadlines, beforeSettlement } = this.#gateway;
     const { plan, deadlineMs } = this.#admitted;
     const tries = new Tries({
       gateway: this.#gateway,
@@ -119,18 +119,19 @@ export class AdmittedRequest {
       deadlineMs,
       tryOnce: (attempt) => this.#try(attempt),
       covers: (attempt) => this.#covers(attempt),
-      namesKept: () => this.#errand.namesKept(),
+      namesKept: () => this.#errand.referencesProviderState(),
     });
     const deadline = deadlines.at(deadlineMs, () => tries.expire());
-    budget.requestStarted();
+    retryBudget.requestStarted();
     try {
       const serving = tries.run();
-      const why = ending && (await ending(this.#trail.requestId, await serving.then(madeOf, () => "less")));
+      const why =
+        beforeSettlement && (await beforeSettlement(this.#trail.requestId, await serving.then(madeOf, () => "less")));
       const { attempt, ended } = await serving;
       await (why === undefined ? this.#conclude(attempt, ended) : this.#leave(ended, why));
     } finally {
       cancelTimer(deadline);
-      budget.requestFinished();
+      retryBudget.requestFinished();
       this.#relay.stop();
     }
   }
@@ -141,19 +142,19 @@ export class AdmittedRequest {
 
   #try(attempt: Attempt): MaybePromise<Tried> {
     const { plan, policyNow, otherRouter } = this.#admitted;
-    const head = headOf(this.#exchange, this.#trail, this.#errand, attempt);
+    const head = responseHeadFor(this.#exchange, this.#trail, this.#errand, attempt);
     const [gateway, trail, relay] = [this.#gateway, this.#trail, this.#relay];
-    let way: Way;
+    let way: EndpointAdapter;
     try {
-      way = this.#errand.wayTo(attempt, plan, head);
+      way = this.#errand.adapterFor(attempt, plan, head);
     } catch (error) {
       return untold(gateway, attempt, error);
     }
-    const { lane, thinking } = way;
-    this.#lane = lane;
-    this.#thinking = thinking;
-    const recheck = () => gateway.recheck(this.#exchange);
-    return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, otherRouter, recheck });
+    const { adapter, reasoning } = way;
+    this.#lane = adapter;
+    this.#thinking = reasoning;
+    const recheck = () => gateway.recheckKey(this.#exchange);
+    return tryOnce({ gateway, trail, attempt, lane: adapter, relay, plan, policyNow, otherRouter, recheck });
   }
 
   /** The commit point of a stream: head and open record, then only this endpoint. */
@@ -197,7 +198,7 @@ export class AdmittedRequest {
 
   async #answerWhole(attempt: Attempt, { answer }: Extract<Ended, { is: "whole" }>): Promise<void> {
     this.#heard(answer);
-    if (this.#sink.gone) return settleFree(this.#gateway, this.#trail, gone(this.#trail));
+    if (this.#sink.disconnected) return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#trail.answering();
     const { declined } = answer;
     const end = { status: declined?.status ?? 200, errorCode: declined?.code ?? null };
@@ -223,7 +224,7 @@ export class AdmittedRequest {
     this.#heard(stream);
     // The model was done and the client left before the figures came: it is billed by them all the same. What nobody
     // waited for is kept as a whole answer, and is one in the log.
-    const left = this.#sink.gone && this.#sink.unattended !== true;
+    const left = this.#sink.disconnected && this.#sink.unattended !== true;
     const end = left ? GONE : { status: 200, errorCode: null };
     try {
       const { close, made } = closingOf(stream, this.#made);
@@ -240,7 +241,7 @@ export class AdmittedRequest {
 
   /** The head is out, so nobody above can answer: the hold goes back here, whatever failed. */
   async #endUnsettled(stream: StreamedReply, error: unknown): Promise<void> {
-    const problem = faultOf(error);
+    const problem = toFault(error);
     await settleFree(this.#gateway, this.#trail, this.#trail.refuse(problem));
     await this.#endBroken(stream, problem);
   }
@@ -263,7 +264,7 @@ export class AdmittedRequest {
     const last = stream.fail(envelopeOf(problem, this.#trail.requestId));
     if (this.#keep !== undefined && stream.finalJson !== undefined)
       await this.#keep(stream.finalJson, this.#exchange.baseHeaders);
-    if (last === undefined) this.#sink.cut();
+    if (last === undefined) this.#sink.abort();
     else this.#sink.end(last);
   }
 
@@ -285,7 +286,7 @@ export class AdmittedRequest {
         GONE,
       );
       // Who only took it too slowly is still there.
-      if (!this.#sink.gone) await this.#endBroken(stream, tooSlow());
+      if (!this.#sink.disconnected) await this.#endBroken(stream, tooSlow());
     } catch (error) {
       await this.#endUnsettled(stream, error);
     }

@@ -27,18 +27,18 @@ import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { memoize } from "../../kit/memoize.ts";
 import { isMaybeAccepted, type Outcome } from "./attempt-outcome.ts";
 import { audioReader } from "./audio.ts";
-import type { Gateway } from "./gateway-deps.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 import { HOP_HEADER, hopsOnward, isTold } from "./loop-detection.ts";
 import type { Planned } from "./plan.ts";
 import type { Relay } from "./relay.ts";
-import type { Trail } from "./request-trace.ts";
+import type { RequestTrace } from "./request-trace.ts";
 import { isJson, problemReader, wholeOutcome, wholeReader } from "./response-readers.ts";
 import { askParts, type PartPlaces } from "./split-attempt.ts";
 import { connectionsOfAttempt, ownInstead, rowOfAttempt } from "./workspace-resources.ts";
 
 type Try = Pick<Planned, "policyNow" | "otherRouter"> & {
-  readonly gateway: Gateway;
-  readonly trail: Trail;
+  readonly gateway: GatewayDeps;
+  readonly trail: RequestTrace;
   readonly attempt: Attempt;
   readonly lane: Lane;
   readonly relay: Relay;
@@ -55,7 +55,7 @@ export function tryOnce(one: Try): MaybePromise<Tried> {
   const { gateway, trail, attempt, lane } = one;
   const startedAtMs = gateway.clock.nowMs();
   const started = gateway.clock.monotonicMs();
-  trail.trying(started);
+  trail.beginAttempt(started);
   const asked = ask(attempt.node === undefined ? one : { ...one, lane: heldToItsWord(lane, attempt.endpoint) });
   return chain(asked, (outcome) => {
     const durationMs = Math.round((gateway.clock.monotonicMs() - started) * 10) / 10;
@@ -101,7 +101,7 @@ function unsayable(error: unknown): Extract<Outcome, { is: "failed" }> {
 }
 
 /** An attempt that ended before there was a way to its endpoint. */
-export function untold({ clock }: Pick<Gateway, "clock">, attempt: Attempt, error: unknown): Tried {
+export function untold({ clock }: Pick<GatewayDeps, "clock">, attempt: Attempt, error: unknown): Tried {
   const outcome = unsayable(error);
   return {
     outcome,
@@ -205,10 +205,13 @@ async function sendParts(one: Try, { lanes, join }: NonNullable<Lane["parts"]>):
 }
 
 /** Undefined: nobody counts how many requests run there. */
-function placesFor({ places, nodes }: Gateway, { own, node, endpoint: { id } }: Attempt): PartPlaces | undefined {
+function placesFor(
+  { endpointSlots, nodes }: GatewayDeps,
+  { own, node, endpoint: { id } }: Attempt,
+): PartPlaces | undefined {
   if (node !== undefined) return nodes.held(node.id);
   if (own !== undefined) return undefined;
-  return { takeFurther: () => places.acquireExtra(id), give: () => places.release(id) };
+  return { takeFurther: () => endpointSlots.acquireExtra(id), give: () => endpointSlots.release(id) };
 }
 
 async function sendPart(part: Try, leash: Leash): Promise<Outcome> {
@@ -261,7 +264,7 @@ function dispatch(
   // As it was sent, whatever becomes of it while it is under way.
   const credential = connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider);
   // Not before: a call that cannot be said in the endpoint's dialect, or may not be asked, was served by nobody.
-  trail.served = attempt;
+  trail.servingAttempt = attempt;
   return new Promise((settle) => {
     const resolve = (outcome: Outcome) => {
       if (outcome.is !== "failed" && outcome.is !== "broke") return settle(outcome);
@@ -307,7 +310,7 @@ function dispatch(
 }
 
 /** A planned endpoint as the catalogue has it now; undefined when it is gone, retired, elsewhere or not connected. */
-function rowNow(gateway: Gateway, attempt: Attempt): Endpoint | undefined {
+function rowNow(gateway: GatewayDeps, attempt: Attempt): Endpoint | undefined {
   const row = rowOfAttempt(gateway, attempt);
   const connections = connectionsOfAttempt(gateway, attempt);
   if (row === undefined || row.status === "retired" || connections?.credential(row.provider) === undefined)
@@ -316,7 +319,7 @@ function rowNow(gateway: Gateway, attempt: Attempt): Endpoint | undefined {
 }
 
 /** Why a planned endpoint cannot be asked any more. */
-function goneNow(gateway: Gateway, attempt: Attempt): Verdict {
+function goneNow(gateway: GatewayDeps, attempt: Attempt): Verdict {
   const { own, node, endpoint } = attempt;
   if (node !== undefined) return classifyNodeLost(node.name, endpoint.model);
   const { provider, baseUrl } = endpoint;
@@ -360,10 +363,10 @@ function headersFor(
   try {
     const authorized = authorize(credential, lane.auth, outgoing);
     // Beside what is signed: whoever stands between may change it.
-    const context = gateway.passTrace?.(trail.requestId, trail.trace, trail.attemptNumber);
+    const context = gateway.traceparentFor?.(trail.requestId, trail.trace, trail.attemptNumber);
     const trace = context === undefined ? undefined : { traceparent: context };
-    const hops = isTold(trail.hops, gateway.hops, attempt)
-      ? { [HOP_HEADER]: hopsOnward(trail.hops, gateway.hops.mark) }
+    const hops = isTold(trail.hops, gateway.loopDetection, attempt)
+      ? { [HOP_HEADER]: hopsOnward(trail.hops, gateway.loopDetection.mark) }
       : undefined;
     if (!(authorized instanceof Promise)) return Object.assign(headers, authorized, trace, hops);
     return authorized.then((own) => Object.assign(headers, own, trace, hops), whyNone);

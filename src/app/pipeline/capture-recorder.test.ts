@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { CaptureWindow } from "../../domain/record/capture.ts";
 import type { Surface } from "../../domain/record/record.ts";
-import type { Sink } from "../exchange.ts";
+import type { ResponseSink } from "../exchange.ts";
 import { Capturing, type Heard, ListeningRoom } from "./capture-recorder.ts";
 
 const WINDOW: CaptureWindow = {
@@ -18,15 +18,15 @@ const WINDOW: CaptureWindow = {
 const ITEM_MAX = 100_000;
 
 /** Takes everything and keeps nothing. */
-const NOWHERE: Sink = {
+const NOWHERE: ResponseSink = {
   started: true,
-  gone: false,
+  disconnected: false,
   start: () => undefined,
   write: () => true,
   drained: async () => undefined,
   end: () => undefined,
-  cut: () => undefined,
-  onGone: () => undefined,
+  abort: () => undefined,
+  onDisconnect: () => undefined,
 };
 
 function listening(room: ListeningRoom, heard: Heard[]) {

@@ -1,7 +1,7 @@
 import type { Fault } from "../../contract/faults.ts";
 import { CAPTURED_PARTS, type CapturedPart, type CaptureWindow } from "../../domain/record/capture.ts";
 import type { Surface } from "../../domain/record/record.ts";
-import type { Sink } from "../exchange.ts";
+import type { ResponseSink } from "../exchange.ts";
 
 /** What was heard of one call, on its way to be kept. */
 export type Heard = {
@@ -77,7 +77,7 @@ export class Capturing {
   }
 
   /** The same sink, listened to. */
-  through(sink: Sink): Sink {
+  through(sink: ResponseSink): ResponseSink {
     const begun = (contentType: string | undefined) => {
       if (contentType?.startsWith("text/plain") === true) this.#sent = "words";
     };
@@ -113,12 +113,16 @@ export class Capturing {
   }
 }
 
-class HeardSink implements Sink {
-  readonly #sink: Sink;
+class HeardSink implements ResponseSink {
+  readonly #sink: ResponseSink;
   readonly #begun: (contentType: string | undefined) => void;
   readonly #heard: (chunk: Buffer | string) => void;
 
-  constructor(sink: Sink, begun: (contentType: string | undefined) => void, heard: (chunk: Buffer | string) => void) {
+  constructor(
+    sink: ResponseSink,
+    begun: (contentType: string | undefined) => void,
+    heard: (chunk: Buffer | string) => void,
+  ) {
     this.#sink = sink;
     this.#begun = begun;
     this.#heard = heard;
@@ -128,8 +132,8 @@ class HeardSink implements Sink {
     return this.#sink.started;
   }
 
-  get gone(): boolean {
-    return this.#sink.gone;
+  get disconnected(): boolean {
+    return this.#sink.disconnected;
   }
 
   get unattended(): true | undefined {
@@ -147,7 +151,7 @@ class HeardSink implements Sink {
 
   write(chunk: Buffer | string): boolean {
     // A client that has gone sees nothing more.
-    if (!this.#sink.gone) this.#heard(chunk);
+    if (!this.#sink.disconnected) this.#heard(chunk);
     return this.#sink.write(chunk);
   }
 
@@ -156,15 +160,15 @@ class HeardSink implements Sink {
   }
 
   end(chunk?: Buffer | string): void {
-    if (chunk !== undefined && !this.#sink.gone) this.#heard(chunk);
+    if (chunk !== undefined && !this.#sink.disconnected) this.#heard(chunk);
     this.#sink.end(chunk);
   }
 
-  cut(): void {
-    this.#sink.cut();
+  abort(): void {
+    this.#sink.abort();
   }
 
-  onGone(listener: () => void): void {
-    this.#sink.onGone(listener);
+  onDisconnect(listener: () => void): void {
+    this.#sink.onDisconnect(listener);
   }
 }

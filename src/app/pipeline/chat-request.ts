@@ -8,14 +8,14 @@ import { conservativeTextTokens, expectedTextTokens } from "../../language/canon
 import { needsOf, referencesStoredResources, usesOneHourCache } from "../../language/canon/needs.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import { leftOutOf } from "./extras.ts";
-import type { Limits } from "./gateway-deps.ts";
-import type { Bound, Errand } from "./inference-request.ts";
+import type { RequestLimits } from "./gateway-deps.ts";
+import type { InferenceRequest, UsageBound } from "./inference-request.ts";
 import { countInput, inputTokensOf, isForeign } from "./input-tokens.ts";
 import type { Outline } from "./plan.ts";
-import { thinkingFor, type Way, wayTo } from "./reasoning-choice.ts";
+import { buildAdapter, chooseReasoning, type EndpointAdapter } from "./reasoning-choice.ts";
 
 /** A request of the chat, messages or responses surface: its call, and the bytes it came in. */
-export class ChatErrand<In extends Inbound = Inbound> implements Errand {
+export class ChatInferenceRequest<In extends Inbound = Inbound> implements InferenceRequest {
   readonly inbound: In;
   readonly inputTokens: number;
   readonly streaming: boolean;
@@ -27,55 +27,56 @@ export class ChatErrand<In extends Inbound = Inbound> implements Errand {
     const { call } = inbound;
     this.streaming = call.stream;
     this.inputTokens = inputTokens;
-    this.outline = outlineOf(inbound, inputTokens);
+    this.outline = chatOutline(inbound, inputTokens);
   }
 
-  async counted(tokens: TokenCounter): Promise<ChatErrand<In>> {
+  async withCountedInput(tokens: TokenCounter): Promise<ChatInferenceRequest<In>> {
     const { inbound } = this;
     // What only a provider can read, only a provider can count.
     const found = isForeign(inbound.call) ? undefined : await countInput(tokens, inbound.call);
-    return found === undefined ? this : new ChatErrand(inbound, found);
+    return found === undefined ? this : new ChatInferenceRequest(inbound, found);
   }
 
-  boundAt({ price, endpoint, model }: Attempt, limits: Pick<Limits, "holdOutputTokens">): Bound {
+  usageBoundAt({ price, endpoint, model }: Attempt, limits: Pick<RequestLimits, "holdOutputTokens">): UsageBound {
     const { call } = this.inbound;
     const limit = call.maxOutputTokens;
     return {
-      inputTokens: this.#reserved(),
+      inputTokens: this.#holdInputTokens(),
       // An effort that a router chose is not told where it would raise the limit.
       outputTokens: limit === undefined ? limits.holdOutputTokens : outputMaxOf(call, limit, endpoint, model),
       cacheTtl: price.cacheWrite1hPer1mTokens && usesOneHourCache(call) ? "1h" : "5m",
-      ...(this.#isShortened(endpoint) ? { prompts: 2 } : {}),
+      ...(this.#mayBeCompacted(endpoint) ? { prompts: 2 } : {}),
     };
   }
 
   /** The provider may shorten the conversation before it answers, by a prompt of its own over all of it. */
-  #isShortened(endpoint: Endpoint): boolean {
+  #mayBeCompacted(endpoint: Endpoint): boolean {
     const { call, dialect } = this.inbound;
-    if (call.compactionThresholdTokens === undefined || this.#reserved() < call.compactionThresholdTokens) return false;
+    if (call.compactionThresholdTokens === undefined || this.#holdInputTokens() < call.compactionThresholdTokens)
+      return false;
     return dialectSupport(dialect).isNative(endpoint);
   }
 
   /** A hold is a bound: what is expected is too little for it. */
-  #reserved(): number {
+  #holdInputTokens(): number {
     this.#reservedTokens ??= Math.max(this.inputTokens, inputTokensOf(this.inbound, conservativeTextTokens));
     return this.#reservedTokens;
   }
 
-  wayTo(attempt: Attempt, plan: Plan, head: ReplyHead): Way {
+  adapterFor(attempt: Attempt, plan: Plan, head: ReplyHead): EndpointAdapter {
     const { endpoint, model } = attempt;
-    const wished = thinkingFor(this.inbound, plan, attempt);
+    const wished = chooseReasoning(this.inbound, plan, attempt);
     const leftOut = leftOutOf(this.inbound.call.extras, attempt);
-    return wayTo(this.inbound, wished, { endpoint, model, head, leftOut });
+    return buildAdapter(this.inbound, wished, { endpoint, model, head, leftOut });
   }
 
-  namesKept(): boolean {
+  referencesProviderState(): boolean {
     return referencesStoredResources(this.inbound.call);
   }
 }
 
 /** What planning has to know of a call. */
-export function outlineOf({ call }: Inbound, inputTokens: number): Outline {
+export function chatOutline({ call }: Inbound, inputTokens: number): Outline {
   const { model, routingHints, parameters, defaultValued, parameterNames, native, extras, maxOutputTokens } = call;
   const needs = needsOf(call);
   const demand = {

@@ -9,22 +9,22 @@ import { expectedTextTokens } from "../../language/canon/estimate.ts";
 import { NO_EXTRAS } from "../../language/canon/extras.ts";
 import { referencesStoredResources } from "../../language/canon/needs.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
-import { ClientLeft, type Exchange, principalOf, type Sink } from "../exchange.ts";
-import { faultOf } from "../to-fault.ts";
+import { ClientDisconnected, type Exchange, principalOf, type ResponseSink } from "../exchange.ts";
+import { toFault } from "../to-fault.ts";
 import { type Tried, tryOnce } from "./attempt.ts";
 import type { Ended } from "./attempt-outcome.ts";
-import { outlineOf } from "./chat-request.ts";
+import { chatOutline } from "./chat-request.ts";
 import { gone } from "./client-gone.ts";
-import type { DecodedChat } from "./decoded.ts";
-import type { Gateway } from "./gateway-deps.ts";
+import type { DecodedChatRequest } from "./decoded.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 import { countInput, inputTokensOf } from "./input-tokens.ts";
 import { demandNoLoop } from "./loop-detection.ts";
 import { type Planned, planOutline } from "./plan.ts";
 import { Relay } from "./relay.ts";
-import { Trail } from "./request-trace.ts";
+import { RequestTrace } from "./request-trace.ts";
 import { addHeaders } from "./response-headers.ts";
 import { Tries } from "./retry-loop.ts";
-import { noteAsked } from "./run.ts";
+import { traceUndecoded } from "./run.ts";
 import { settleFree } from "./settle.ts";
 import { waitForPlace } from "./wait.ts";
 
@@ -34,31 +34,31 @@ import { waitForPlace } from "./wait.ts";
  * charged.
  */
 export async function countTokens(
-  gateway: Gateway,
+  gateway: GatewayDeps,
   exchange: Exchange,
-  sink: Sink,
-  decode: (body: Buffer) => DecodedChat<InboundMessages>,
+  sink: ResponseSink,
+  decode: (body: Buffer) => DecodedChatRequest<InboundMessages>,
 ): Promise<void> {
-  const trail = new Trail(exchange, principalOf(exchange), "messages", gateway.clock);
+  const trail = new RequestTrace(exchange, principalOf(exchange), "messages", gateway.clock);
   let place: "none" | "taken" = "none";
   let bytes: Buffer | undefined;
   let decoded: ReturnType<typeof decode> | undefined;
   try {
-    demandNoLoop(trail.hops, gateway.hops.mark);
+    demandNoLoop(trail.hops, gateway.loopDetection.mark);
     bytes = await exchange.body();
     decoded = decode(bytes);
-    const { inbound } = decoded.errand;
-    gateway.recheck(exchange);
+    const { inbound } = decoded.request;
+    gateway.recheckKey(exchange);
     trail.modelRequested = inbound.call.model;
     // What is too long for every endpoint can be counted all the same: that is why one counts.
     const { workspace, key } = trail.principal;
     // Nothing of it is made, so nothing is billed apart.
     const unpriced = { ...inbound, call: { ...inbound.call, extras: NO_EXTRAS } };
-    const question = { surface: "messages", workspace, keyId: key.id, outline: outlineOf(unpriced, 0) } as const;
+    const question = { surface: "messages", workspace, keyId: key.id, outline: chatOutline(unpriced, 0) } as const;
     const { plan, ...now } = planOutline(gateway, question);
     trail.plan = plan;
     if (plan.is === "refused") throw plan.fault;
-    const recheck = () => gateway.recheck(exchange);
+    const recheck = () => gateway.recheckKey(exchange);
     // It costs nothing, and takes as much of the gateway and of its providers as anything else.
     if (gateway.queue.tryEnter() === "wait" && (await waitForPlace(gateway, trail, sink)) === "left")
       return await settleFree(gateway, trail, gone(trail));
@@ -83,10 +83,10 @@ export async function countTokens(
     sink.start(200, headers);
     sink.end(body);
   } catch (error) {
-    if (decoded === undefined && bytes !== undefined) noteAsked(trail, bytes);
-    const problem = faultOf(error);
-    await settleFree(gateway, trail, error instanceof ClientLeft ? gone(trail) : trail.refuse(problem));
-    throw decoded?.inCallersWords?.(problem) ?? problem;
+    if (decoded === undefined && bytes !== undefined) traceUndecoded(trail, bytes);
+    const problem = toFault(error);
+    await settleFree(gateway, trail, error instanceof ClientDisconnected ? gone(trail) : trail.refuse(problem));
+    throw decoded?.toCallerParameterNames?.(problem) ?? problem;
   } finally {
     if (place === "taken") gateway.queue.leave();
   }
@@ -100,9 +100,9 @@ type Asked =
 
 type Question = Pick<Planned, "policyNow" | "otherRouter"> & {
   readonly recheck: () => void;
-  readonly gateway: Gateway;
-  readonly trail: Trail;
-  readonly sink: Sink;
+  readonly gateway: GatewayDeps;
+  readonly trail: RequestTrace;
+  readonly sink: ResponseSink;
   readonly inbound: InboundMessages;
   readonly plan: Plan;
 };
@@ -125,7 +125,7 @@ async function askProviders(question: Question): Promise<Asked> {
     if (lane === undefined) throw new Error(`${attempt.endpoint.id} does not count`);
     return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, otherRouter, recheck });
   };
-  const { clock, limits, deadlines, budget } = gateway;
+  const { clock, limits, deadlines, retryBudget } = gateway;
   const deadlineMs = clock.monotonicMs() + limits.requestTimeoutMs;
   const tries = new Tries({
     gateway,
@@ -138,7 +138,7 @@ async function askProviders(question: Question): Promise<Asked> {
     namesKept: () => referencesStoredResources(inbound.call),
   });
   const deadline = deadlines.at(deadlineMs, () => tries.expire());
-  budget.requestStarted();
+  retryBudget.requestStarted();
   try {
     const { ended } = await tries.run();
     return concluded(ended, lane);
@@ -147,7 +147,7 @@ async function askProviders(question: Question): Promise<Asked> {
     throw error;
   } finally {
     cancelTimer(deadline);
-    budget.requestFinished();
+    retryBudget.requestFinished();
     relay.stop();
   }
 }
@@ -159,6 +159,6 @@ function concluded(outcome: Ended, lane: Lane | undefined): Asked {
 }
 
 /** By a tokenizer that is not the model's own; by length where that one is too busy. */
-async function countedHere({ tokens }: Gateway, inbound: InboundMessages): Promise<number> {
-  return (await countInput(tokens, inbound.call)) ?? inputTokensOf(inbound, expectedTextTokens);
+async function countedHere({ tokenCounter }: GatewayDeps, inbound: InboundMessages): Promise<number> {
+  return (await countInput(tokenCounter, inbound.call)) ?? inputTokensOf(inbound, expectedTextTokens);
 }

@@ -5,9 +5,9 @@ import { resolveTarget } from "../../domain/routing/routing-target.ts";
 import type { Policy } from "../../domain/tenancy/policy.ts";
 import { type PolicyLayer, type PolicyRuleSource, policyRuleSources } from "../../domain/tenancy/policy-sources.ts";
 import { policyOfRouter, type Router } from "../../domain/tenancy/router.ts";
-import type { ChatErrand } from "./chat-request.ts";
+import type { ChatInferenceRequest } from "./chat-request.ts";
 import { type AskedOutline, isTooLong, type Planned, type Planning, planOutline } from "./plan.ts";
-import { type Thinking, thinkingFor } from "./reasoning-choice.ts";
+import { chooseReasoning, type ReasoningChoice } from "./reasoning-choice.ts";
 import { headerText } from "./response-headers.ts";
 
 /** What would become of a call, and why. Nobody is called, and nothing is held, charged or kept. */
@@ -22,14 +22,14 @@ export type Explained = {
   readonly router: Router | undefined;
   readonly policy: Policy;
   readonly rules: readonly PolicyRuleSource[];
-  readonly thinking: Thinking | undefined;
+  readonly thinking: ReasoningChoice | undefined;
 };
 
 /** Through the very planner that a real request goes through. */
 export function explain(
   planning: Planning,
   from: Omit<AskedOutline, "outline">,
-  { inbound, outline }: ChatErrand,
+  { inbound, outline }: ChatInferenceRequest,
   keysPolicy: Partial<Policy> | null,
 ): Explained {
   const asked: AskedOutline = { ...from, outline };
@@ -74,6 +74,6 @@ export function explain(
     ...found,
     routeReason: headerText(plan.reason),
     refusal: null,
-    thinking: first === undefined ? undefined : thinkingFor(inbound, plan, first),
+    thinking: first === undefined ? undefined : chooseReasoning(inbound, plan, first),
   };
 }

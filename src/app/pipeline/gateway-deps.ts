@@ -30,32 +30,32 @@ import type { Exchange } from "../exchange.ts";
 import type { Captures } from "./content-captures.ts";
 
 /** Everything the request path is given. Built once, in main.ts. */
-export type Gateway = {
+export type GatewayDeps = {
   readonly clock: Clock;
   /** The waiting of the request path; work in the background waits by timers of its own. */
   readonly timers: Timers;
   /** When the requests that run have to be over. */
   readonly deadlines: DeadlineQueue;
   /** When callers whose stream is silent are told that it goes on. */
-  readonly signsOfLife: DeadlineQueue;
+  readonly keepAlives: DeadlineQueue;
   readonly snapshot: () => CatalogueSnapshot;
   readonly connections: ProviderConnections;
-  readonly reach: Reachability;
+  readonly reachability: Reachability;
   /** Workspaces' own keys at providers. */
   readonly ownKeys: Pick<OwnKeys, "of">;
   /** Workspaces' own machines. */
   readonly nodes: Pick<Nodes, "layerOf" | "held" | "lied" | "absent">;
   readonly health: LatencyTracker;
-  readonly learned: TrafficStats;
+  readonly trafficStats: TrafficStats;
   readonly sessions: SessionAffinity;
   /** Who is set aside; told of every attempt. */
   readonly breakers: CircuitBreakers;
   /** The bound of requests at once, and the wait before it. */
   readonly queue: AdmissionQueue;
   /** The bound of attempts that are not a request's first. */
-  readonly budget: RetryBudget;
+  readonly retryBudget: RetryBudget;
   /** The bound of requests at one endpoint. */
-  readonly places: ConcurrencyLimiter;
+  readonly endpointSlots: ConcurrencyLimiter;
   /** From 0 up to 1: for waits that should not all end at once. */
   readonly random: () => number;
   readonly state: SharedState;
@@ -63,9 +63,9 @@ export type Gateway = {
   readonly transport: Transport;
   /** Credentials at providers, the platform's and those of the workspace: no word of a provider is passed on with one in it. */
   readonly secretsOf: (workspaceId: string | undefined) => readonly string[];
-  readonly tokens: TokenCounter;
+  readonly tokenCounter: TokenCounter;
   /** Throws when the key was revoked or narrowed since the call began: asked again before every attempt. */
-  readonly recheck: (exchange: Exchange) => void;
+  readonly recheckKey: (exchange: Exchange) => void;
   /** The policy of a workspace and one of its keys that is in force now: asked again before every attempt. */
   readonly policyOf: (workspaceId: string, keyId: string | null) => Policy | undefined;
   /** The router in force now; undefined for one that this workspace does not have. */
@@ -74,7 +74,7 @@ export type Gateway = {
   readonly spenderOf: (principal: Principal) => SpendScope;
   /** What is added to providers' prices, and for whom. */
   readonly margins: MarginRegistry;
-  readonly limits: Limits;
+  readonly limits: RequestLimits;
   /** Calls that are made once, however often they are sent. */
   readonly idempotency: IdempotencyLookup;
   /** What is kept of requests and answers while someone has opened a window for it. */
@@ -83,25 +83,25 @@ export type Gateway = {
    * Asked once nobody is asked any more, before anything is settled, again too: why nothing is charged; undefined: what was
    * used is. Absent: no request is ever another's.
    */
-  readonly ending?: (requestId: string, made: ResponseCompleteness) => Promise<Fault | undefined>;
+  readonly beforeSettlement?: (requestId: string, made: ResponseCompleteness) => Promise<Fault | undefined>;
   /** Told of every finished request, for metrics and the log. */
-  readonly finished: (record: RequestRecord) => void;
+  readonly onRequestFinished: (record: RequestRecord) => void;
   /** What providers are told of a request's trace, by what its caller said of it; absent: nothing. */
-  readonly passTrace?: (requestId: string, trace: string | undefined, attempt: number) => string;
-  readonly hops: {
+  readonly traceparentFor?: (requestId: string, trace: string | undefined, attempt: number) => string;
+  readonly loopDetection: {
     /** Names this deployment to gateways that a request is sent on to: all instances have the same. */
     readonly mark: string;
     /** The catalogue is the operator's own: every address in it may be a gateway. */
     readonly everywhere: boolean;
   };
   /** Told of what the operator should know and no record of a request shows. */
-  readonly noticed: (notice: OperatorEvent) => void;
+  readonly onNotice: (notice: OperatorEvent) => void;
 };
 
-export type Limits = {
+export type RequestLimits = {
   readonly holdOutputTokens: number;
   readonly requestTimeoutMs: number;
-  readonly answerMaxBytes: number;
+  readonly responseMaxBytes: number;
   readonly frameMaxChars: number;
   readonly keepAliveMs: number;
   readonly attemptsMax: number;

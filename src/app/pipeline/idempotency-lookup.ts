@@ -9,9 +9,9 @@ import type { LogStore } from "../../domain/record/record.ts";
 import type { Clock } from "../../kit/clock.ts";
 import type { Log } from "../../kit/log.ts";
 import { cancelTimer } from "../../kit/timers.ts";
-import { type CatchingUp, demandCaughtUp } from "../ingest-barrier.ts";
+import { type IngestBarrier, requireIngested } from "../ingest-barrier.ts";
 
-export type ChargedUsesDeps = CatchingUp & {
+export type ChargedUsesDeps = IngestBarrier & {
   readonly store: IdempotencyStore;
   readonly log: Pick<LogStore, "find">;
   readonly clock: Clock;
@@ -43,7 +43,7 @@ export function chargedUses(deps: ChargedUsesDeps): IdempotencyLookup {
       const known = await store.find(key, clock.nowMs());
       if (known !== undefined) return known;
       // Who cannot be told apart from a charged call is refused: a second charge would be worse.
-      await demandCaughtUp(
+      await requireIngested(
         deps,
         "The books are behind at the moment, so it is not known whether this Idempotency-Key was charged before. Try again shortly.",
       );

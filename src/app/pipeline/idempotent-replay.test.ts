@@ -5,7 +5,7 @@ import { ROUTES } from "../../contract/routes.ts";
 import { memoryState } from "../../io/state/memory-state.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { claimKey } from "./idempotent-replay.ts";
-import { Trail } from "./request-trace.ts";
+import { RequestTrace } from "./request-trace.ts";
 
 test.each([
   ["is new", {}, "first", undefined],
@@ -31,9 +31,9 @@ test.each([
     const [route] = ROUTES;
     if (route === undefined) throw new Error("there is no route");
     const exchange = { ...exchangeOf(route, { headers: { "idempotency-key": "k" } }), ...begun };
-    const trail = new Trail(exchange, principalWith(), "responses", systemClock);
+    const trail = new RequestTrace(exchange, principalWith(), "responses", systemClock);
     await expect(claimKey({ state, idempotency }, trail, exchange, Buffer.from("{}"))).rejects.toThrow();
     expect(asked).toEqual([[trail.requestId, told]]);
-    expect(trail.keyUse?.key).toEqual(key);
+    expect(trail.idempotencyClaim?.key).toEqual(key);
   },
 );

@@ -13,10 +13,10 @@ import { formatNanos } from "../../kit/money.ts";
 import { encodeStreamError } from "../../language/dialects/chat/client/errors.ts";
 import { errorFields } from "../../language/dialects/responses/client/errors.ts";
 import type { TranscriptFormat } from "../../language/transcriptions/call.ts";
-import type { Exchange, Sink } from "../exchange.ts";
-import { saidIn } from "../request-input.ts";
-import type { Gateway } from "./gateway-deps.ts";
-import type { Trail } from "./request-trace.ts";
+import type { Exchange, ResponseSink } from "../exchange.ts";
+import { tryParseJson } from "../request-input.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
+import type { RequestTrace } from "./request-trace.ts";
 import { settleFree } from "./settle.ts";
 
 const HEADER = "idempotency-key";
@@ -34,8 +34,8 @@ export function hasKey({ headers }: Exchange): boolean {
  * key stands for already, if there is one; a twin that runs and another body are refused.
  */
 export async function claimKey(
-  gateway: Pick<Gateway, "state" | "idempotency">,
-  trail: Trail,
+  gateway: Pick<GatewayDeps, "state" | "idempotency">,
+  trail: RequestTrace,
   exchange: Exchange,
   body: Buffer,
 ): Promise<ChargedKeyUse | undefined> {
@@ -43,7 +43,7 @@ export async function claimKey(
   const keyUse = { ...use, ttlMs: gateway.idempotency.ttlMs };
   const { run = "first" } = exchange;
   // Its end frees what it may have from before, whatever is heard of it now.
-  if (run === "again") trail.keyUse = keyUse;
+  if (run === "again") trail.idempotencyClaim = keyUse;
   const verdict = await gateway.state.claimIdempotencyKey(use, trail.requestId, run);
   switch (verdict.is) {
     case "remembered":
@@ -53,7 +53,7 @@ export async function claimKey(
     case "other_body":
       throw otherBody(verdict.requestId);
     case "claimed": {
-      trail.keyUse = keyUse;
+      trail.idempotencyClaim = keyUse;
       if (verdict.known === "all") return undefined;
       const first = await gateway.idempotency.find(use.key);
       if (first !== undefined && first.body !== use.body) throw otherBody(first.requestId);
@@ -62,7 +62,7 @@ export async function claimKey(
   }
 }
 
-function useOf({ principal }: Trail, { headers, route }: Exchange, body: Buffer): IdempotencyKeyUse {
+function useOf({ principal }: RequestTrace, { headers, route }: Exchange, body: Buffer): IdempotencyKeyUse {
   const sent = IdempotencyHeaders.safeParse({ "Idempotency-Key": headers[HEADER] });
   if (!sent.success)
     throw fault("invalid_value", {
@@ -102,10 +102,10 @@ function otherBody(requestId: string): Fault {
 }
 
 type Replayed = {
-  readonly gateway: Gateway;
-  readonly trail: Trail;
+  readonly gateway: GatewayDeps;
+  readonly trail: RequestTrace;
   readonly exchange: Exchange;
-  readonly sink: Sink;
+  readonly sink: ResponseSink;
   readonly surface: Surface;
   /** What was sent, as the log may see it. */
   readonly asked: Buffer;
@@ -114,7 +114,7 @@ type Replayed = {
 /** Answers a call that was answered and charged before: what is known of the first, and its contents where they are kept. */
 export async function replay(call: Replayed, first: ChargedKeyUse): Promise<void> {
   const { gateway, trail, exchange, sink, surface, asked } = call;
-  gateway.recheck(exchange);
+  gateway.recheckKey(exchange);
   const problem = replayFault(first, surface);
   const isStream = trail.streaming && first.status === ANSWERED;
   // Its caller left before it was whole: there is no answer to repeat.
@@ -151,7 +151,7 @@ const PLAIN_TRANSCRIPTS: ReadonlySet<unknown> = new Set(["text", "srt", "vtt"] s
 function isAnsweredInFullOnly({ status }: ChargedKeyUse, surface: Surface, asked: Buffer): boolean {
   if (surface === "speech") return true;
   if (surface === "decisions") return status === ANSWERED;
-  return surface === "transcriptions" && PLAIN_TRANSCRIPTS.has(saidIn(asked)?.["response_format"]);
+  return surface === "transcriptions" && PLAIN_TRANSCRIPTS.has(tryParseJson(asked)?.["response_format"]);
 }
 
 function servedHeaders(served: ServedCall | undefined): Record<string, string> {
@@ -185,7 +185,7 @@ function replayFault({ requestId, status, nanos, currency }: ChargedKeyUse, surf
 }
 
 async function keptAnswer(
-  gateway: Gateway,
+  gateway: GatewayDeps,
   { workspaceId, requestId }: ChargedKeyUse,
 ): Promise<StoredReply | undefined> {
   try {

@@ -4,13 +4,13 @@ import type { TokenCounter } from "../../io/tokens/token-counter.ts";
 import type { JsonObject } from "../../kit/json.ts";
 import type { ReplyHead } from "../../language/dialects/client-dialect.ts";
 import type { Exchange } from "../exchange.ts";
-import type { Limits } from "./gateway-deps.ts";
+import type { RequestLimits } from "./gateway-deps.ts";
 import type { Outline } from "./plan.ts";
-import type { Way } from "./reasoning-choice.ts";
-import type { Trail } from "./request-trace.ts";
+import type { EndpointAdapter } from "./reasoning-choice.ts";
+import type { RequestTrace } from "./request-trace.ts";
 
 /** The most that a request can use: what is reserved for it. `inputTokens` is an estimate, and gets a margin. */
-export type Bound = {
+export type UsageBound = {
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly characters?: number;
@@ -22,7 +22,7 @@ export type Bound = {
 };
 
 /** A request of any surface, as far as the pipeline has to know it. */
-export type Errand = {
+export type InferenceRequest = {
   /** What planning has to know. */
   readonly outline: Outline;
   /** The answer goes out piece by piece, as it is made. */
@@ -30,21 +30,21 @@ export type Errand = {
   /** The input, estimated: billed where a provider that may be billed by an estimate reports nothing. */
   readonly inputTokens: number;
   /** The same with its input counted, where only the estimate says that it is too long; absent: nobody counts it. */
-  readonly counted?: (tokens: TokenCounter) => Promise<Errand>;
+  readonly withCountedInput?: (tokens: TokenCounter) => Promise<InferenceRequest>;
   /** What the log says of it beside everything that is the same for all: never content. */
   readonly detail?: JsonObject | undefined;
-  boundAt(attempt: Attempt, limits: Pick<Limits, "holdOutputTokens">): Bound;
+  usageBoundAt(attempt: Attempt, limits: Pick<RequestLimits, "holdOutputTokens">): UsageBound;
   /** The way to one endpoint and back. Throws a fault for what cannot be said to it. */
-  wayTo(attempt: Attempt, plan: Plan, head: ReplyHead): Way;
+  adapterFor(attempt: Attempt, plan: Plan, head: ReplyHead): EndpointAdapter;
   /** The request may name things that one provider keeps, and another has never heard of. */
-  namesKept(): boolean;
+  referencesProviderState(): boolean;
 };
 
 /** What the answer of one endpoint says of itself, whatever is in it. */
-export function headOf(
+export function responseHeadFor(
   { receivedAtMs }: Exchange,
-  { requestId }: Trail,
-  { inputTokens }: Errand,
+  { requestId }: RequestTrace,
+  { inputTokens }: InferenceRequest,
   { endpoint }: Attempt,
 ): ReplyHead {
   return { id: requestId, createdSeconds: Math.floor(receivedAtMs / 1000), model: endpoint.model, inputTokens };

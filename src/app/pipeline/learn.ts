@@ -1,8 +1,8 @@
 import type { UsageRecord } from "../../domain/record/record.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import type { Gateway } from "./gateway-deps.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 import type { Outline } from "./plan.ts";
-import type { Trail } from "./request-trace.ts";
+import type { RequestTrace } from "./request-trace.ts";
 
 /**
  * What an answer teaches the planner: how fast the endpoint is, how much the model writes, where a session lives. A
@@ -11,20 +11,20 @@ import type { Trail } from "./request-trace.ts";
  * is to learn from it, least of all what models of the catalogue are like.
  */
 export function learn(
-  { clock, health, learned, sessions, nodes }: Gateway,
-  trail: Trail,
+  { clock, health, trafficStats, sessions, nodes }: GatewayDeps,
+  trail: RequestTrace,
   { endpoint, own, node }: Attempt,
   usage: UsageRecord,
   { wishes, demand: { maxOutputTokens } }: Outline,
   pace: "provider" | "client",
 ): void {
   const nowMs = clock.nowMs();
-  const { firstByteMs, totalMs } = trail.servingTimes;
+  const { firstByteMs, totalMs } = trail.attemptTimings;
   // An answer that came whole does not show when it began.
   const sample = { firstByteMs: trail.streaming ? firstByteMs : null, totalMs, outputTokens: usage.outputTokens };
   if (pace === "provider" && own === undefined)
     (node === undefined ? health : nodes.held(node.id)?.health)?.record(endpoint.id, sample, nowMs);
-  if (node === undefined) learned.recordReply(endpoint.model, usage.outputTokens, maxOutputTokens);
+  if (node === undefined) trafficStats.recordReply(endpoint.model, usage.outputTokens, maxOutputTokens);
   if (wishes?.sessionId === undefined) return;
   const seenTokens = usage.inputTokens + usage.outputTokens;
   sessions.record(trail.principal.workspace.id, wishes.sessionId, { endpoint: endpoint.id, seenTokens }, nowMs);

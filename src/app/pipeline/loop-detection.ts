@@ -1,6 +1,6 @@
 import { fault } from "../../contract/faults.ts";
 import type { Attempt } from "../../domain/routing/attempt.ts";
-import type { Gateway } from "./gateway-deps.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 
 /** The gateways that a request has passed, each by the mark of its deployment. Nodes and providers may be gateways, too. */
 export const HOP_HEADER = "x-svc-hop";
@@ -35,7 +35,7 @@ export function hopsOnward(hops: readonly string[], mark: string): string {
 }
 
 /** Whoever may be a gateway is told, and everybody whom a request reaches that has passed one. */
-export function isTold(hops: readonly string[], { everywhere }: Gateway["hops"], attempt: Asked): boolean {
+export function isTold(hops: readonly string[], { everywhere }: GatewayDeps["loopDetection"], attempt: Asked): boolean {
   return everywhere || hops.length > 0 || !isAtHome(attempt);
 }
 

@@ -11,12 +11,12 @@ import { AUTO_ROUTER, policyOfRouter, type RouterSpec } from "../../domain/tenan
 import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { dialectSupport } from "../../io/upstream/lanes.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
-import type { Gateway } from "./gateway-deps.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 import { breakersOver, healthOver } from "./workspace-resources.ts";
 
 /** What planning reads of the gateway. Nothing here changes anything. */
 export type Planning = Pick<
-  Gateway,
+  GatewayDeps,
   | "clock"
   | "snapshot"
   | "connections"
@@ -30,8 +30,8 @@ export type Planning = Pick<
   | "margins"
 > & {
   readonly breakers: CircuitStateReader;
-  readonly nodes: Pick<Gateway["nodes"], "layerOf" | "absent">;
-  readonly limits: Pick<Gateway["limits"], "attemptsMax">;
+  readonly nodes: Pick<GatewayDeps["nodes"], "layerOf" | "absent">;
+  readonly limits: Pick<GatewayDeps["limits"], "attemptsMax">;
 };
 
 /** Whose call it is, and where it came in. */
@@ -96,7 +96,7 @@ function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutli
   const own = planning.ownKeys.of(workspace.id);
   const nodes = planning.nodes.layerOf(workspace.id);
   const snapshot = nodes?.snapshot ?? planning.snapshot();
-  const base = own?.reach ?? planning.reach;
+  const base = own?.reach ?? planning.reachability;
   const reach = nodes?.reachOver(base) ?? base;
   return {
     snapshot,
@@ -110,7 +110,7 @@ function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutli
     reachability: (modelId) => reach.forModel(modelId, surface, currency, nowMs),
     pool: () => reach.pool(surface, currency, nowMs),
     latency: nodes === undefined ? planning.health : healthOver(planning.health, nodes),
-    trafficStats: planning.learned,
+    trafficStats: planning.trafficStats,
     circuits: nodes === undefined ? planning.breakers : breakersOver(planning.breakers, nodes),
     ownKeyCircuits: own === undefined ? undefined : (provider) => own.keys.get(provider)?.breakers,
     support: dialectSupport(surface),

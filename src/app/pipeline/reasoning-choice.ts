@@ -9,13 +9,13 @@ import { setsSampling } from "../../language/canon/sampling.ts";
 import { leftOutOf } from "./extras.ts";
 
 /** Who said how hard the model should think, on one attempt. */
-export type Thinking =
+export type ReasoningChoice =
   | { readonly by: "caller" | "router"; readonly effort: Effort }
   /** The router wanted an effort, and this endpoint cannot be told one. */
   | { readonly by: "provider_default" };
 
 /** The caller's word stands. Without one the router's goes to whoever can be told it. */
-export function thinkingFor(inbound: Inbound, plan: Plan, attempt: Attempt): Thinking | undefined {
+export function chooseReasoning(inbound: Inbound, plan: Plan, attempt: Attempt): ReasoningChoice | undefined {
   const { call, dialect } = inbound;
   if (call.reasoning !== undefined) return { by: "caller", effort: call.reasoning.effort };
   const { effort } = plan;
@@ -23,30 +23,34 @@ export function thinkingFor(inbound: Inbound, plan: Plan, attempt: Attempt): Thi
   const wish = { effort, withTools: call.tools.length > 0, sampled: setsSampling(call) };
   const target = { ...attempt, leftOut: leftOutOf(call.extras, attempt) };
   const told =
-    acceptsEffort(attempt, wish, dialectSupport(dialect)) && !isEffortInTheWay(atEffort(inbound, effort), target);
+    acceptsEffort(attempt, wish, dialectSupport(dialect)) && !isEffortInTheWay(withEffort(inbound, effort), target);
   return told ? { by: "router", effort } : { by: "provider_default" };
 }
 
-function atEffort<In extends Inbound>(inbound: In, effort: Effort): In {
+function withEffort<In extends Inbound>(inbound: In, effort: Effort): In {
   return { ...inbound, call: { ...inbound.call, reasoning: { effort, budgetTokens: null } } };
 }
 
 /** The way to an endpoint, and who said how hard to think on it. */
-export type Way = { readonly lane: Lane; readonly thinking: Thinking | undefined };
+export type EndpointAdapter = { readonly adapter: Lane; readonly reasoning: ReasoningChoice | undefined };
 
 /**
  * A router's effort must not get in the way of what the caller asked for: where both cannot be said to the endpoint,
  * such as with a temperature that the model does not take while it thinks, the effort is left out.
  */
-export function wayTo(inbound: Inbound, thinking: Thinking | undefined, target: Target): Way {
-  if (thinking?.by !== "router") return { lane: laneFor(inbound, target), thinking };
+export function buildAdapter(
+  inbound: Inbound,
+  reasoning: ReasoningChoice | undefined,
+  target: Target,
+): EndpointAdapter {
+  if (reasoning?.by !== "router") return { adapter: laneFor(inbound, target), reasoning };
   try {
-    const lane = laneFor(atEffort(inbound, thinking.effort), target);
+    const lane = laneFor(withEffort(inbound, reasoning.effort), target);
     // Only writing the request shows whether both can be said; what was written is what is sent.
     const body = lane.encode();
-    return { lane: { ...lane, encode: () => body }, thinking };
+    return { adapter: { ...lane, encode: () => body }, reasoning };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return { lane: laneFor(inbound, target), thinking: { by: "provider_default" } };
+    return { adapter: laneFor(inbound, target), reasoning: { by: "provider_default" } };
   }
 }

@@ -4,7 +4,7 @@ import { DeadlineQueue } from "../../kit/deadline-queue.ts";
 import { SseReader } from "../../kit/sse.ts";
 import { DirectChatStream } from "../../language/dialects/chat/direct/stream.ts";
 import { decodeProblem } from "../../language/dialects/chat/upstream/errors.ts";
-import type { Sink } from "../exchange.ts";
+import type { ResponseSink } from "../exchange.ts";
 import { Relay } from "./relay.ts";
 
 const KEEP_ALIVE_MS = 100;
@@ -31,9 +31,9 @@ function openRelay() {
   const said: string[] = [];
   let gone = false;
   let room = Promise.withResolvers<void>();
-  const sink: Sink = {
+  const sink: ResponseSink = {
     started: true,
-    get gone() {
+    get disconnected() {
       return gone;
     },
     start() {},
@@ -44,8 +44,8 @@ function openRelay() {
     },
     drained: () => room.promise,
     end() {},
-    cut() {},
-    onGone() {},
+    abort() {},
+    onDisconnect() {},
   };
   const limits = {
     ...{
@@ -66,7 +66,7 @@ function openRelay() {
   };
   const relay = new Relay(
     sink,
-    { limits, clock, timers: { after }, signsOfLife: new DeadlineQueue(clock, { after }) },
+    { limits, clock, timers: { after }, keepAlives: new DeadlineQueue(clock, { after }) },
     { commit: () => undefined, speak: () => undefined },
   );
   const call = { abort() {}, resume() {} };

@@ -8,9 +8,9 @@ import { cancelTimer, type Timer } from "../../kit/timers.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { ReplyStream, StreamedReply } from "../../language/canon/reply.ts";
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
-import type { Sink } from "../exchange.ts";
+import type { ResponseSink } from "../exchange.ts";
 import type { Outcome } from "./attempt-outcome.ts";
-import type { Gateway } from "./gateway-deps.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 
 type Reading = {
   readonly headers: IncomingHttpHeaders;
@@ -44,8 +44,8 @@ export const TIME_UP = "the time of the request was up";
  * stands in between gives up a connection on which nothing is heard.
  */
 export class Relay {
-  readonly #sink: Sink;
-  readonly #gateway: Pick<Gateway, "limits" | "timers" | "clock" | "signsOfLife">;
+  readonly #sink: ResponseSink;
+  readonly #gateway: Pick<GatewayDeps, "limits" | "timers" | "clock" | "signsOfLife">;
   readonly #told: Told;
   #committed = false;
   /** Whether anything that the model said was sent, and anything that its provider did. */
@@ -70,15 +70,19 @@ export class Relay {
   #figures: Timer | undefined;
   #idleText = "";
 
-  constructor(sink: Sink, gateway: Pick<Gateway, "limits" | "timers" | "clock" | "signsOfLife">, told: Told) {
+  constructor(
+    sink: ResponseSink,
+    gateway: Pick<GatewayDeps, "limits" | "timers" | "clock" | "signsOfLife">,
+    told: Told,
+  ) {
     this.#sink = sink;
     this.#gateway = gateway;
     this.#told = told;
-    sink.onGone(() => this.cancel());
+    sink.onDisconnect(() => this.cancel());
   }
 
   get gone(): boolean {
-    return this.#sink.gone;
+    return this.#sink.disconnected;
   }
 
   /** Nobody takes the rest: the client is gone, or it took what it was sent so slowly that its time is up. */
@@ -116,7 +120,7 @@ export class Relay {
 
   /** A client left in the middle of an answer whose provider bills all of it: it is heard to its end, within its time. */
   get #isDrained(): boolean {
-    const isLeft = this.#sink.gone && this.#sink.unattended !== true && this.#time === "left";
+    const isLeft = this.#sink.disconnected && this.#sink.unattended !== true && this.#time === "left";
     return isLeft && this.#billed === "to_the_end" && this.#stream !== undefined && this.spoke;
   }
 
@@ -309,8 +313,8 @@ export class Relay {
 
   /** One look a period: a wait that is begun anew with every frame would cost more than the frame. */
   #keepAliveAt(atMs: number): void {
-    const { signsOfLife, clock, limits } = this.#gateway;
-    this.#keepAlive = signsOfLife.at(atMs, () => {
+    const { keepAlives, clock, limits } = this.#gateway;
+    this.#keepAlive = keepAlives.at(atMs, () => {
       const nowMs = clock.monotonicMs();
       if (nowMs - this.#saidMs < limits.keepAliveMs) return this.#keepAliveAt(this.#saidMs + limits.keepAliveMs);
       // Where nobody waits, the request stays free to move on.

@@ -5,14 +5,14 @@ import { fault } from "../../contract/faults.ts";
 import { ROUTES } from "../../contract/routes.ts";
 import { BookedReader } from "../../domain/record/ingest-fields-reader.ts";
 import { systemClock } from "../../kit/clock.ts";
-import { Trail } from "./request-trace.ts";
+import { RequestTrace } from "./request-trace.ts";
 
 test("LOG-03 what a caller or a provider names as it likes is cut in the record, whatever let it through", () => {
   const [route] = ROUTES;
   if (route === undefined) throw new Error("there is no route");
   const long = "x".repeat(5000);
   const headers = { "x-title": long, "x-client-request-id": long };
-  const trail = new Trail(exchangeOf(route, { headers }), principalWith(), "embeddings", systemClock);
+  const trail = new RequestTrace(exchangeOf(route, { headers }), principalWith(), "embeddings", systemClock);
   trail.modelRequested = long;
   trail.upstreamId = long;
   const record = trail.refuse(fault("model_not_found", { message: long }));
@@ -31,8 +31,8 @@ test("BILL-02 records are written in the order in which the books read what they
   const reader = new BookedReader();
   const { usage, charge } = finishedRecord("any");
   const booked = ["1", "2000"].map((nanos) => {
-    const trail = new Trail(exchangeOf(route), principalWith(), "chat", systemClock);
-    trail.keyUse = { key: "k", body: nanos, ttlMs: 1000 };
+    const trail = new RequestTrace(exchangeOf(route), principalWith(), "chat", systemClock);
+    trail.idempotencyClaim = { key: "k", body: nanos, ttlMs: 1000 };
     const record = trail.finish({ status: 200, errorCode: null, usage, charge: charge && { ...charge, nanos } });
     return reader.read(Buffer.from(JSON.stringify(record)));
   });

@@ -22,10 +22,10 @@ import { HOP_HEADER, readHops } from "./loop-detection.ts";
 const LABEL_CHARS_MAX = 128;
 const UPSTREAM_ID_CHARS_MAX = 256;
 
-type End = Pick<RequestRecord, "status" | "errorCode" | "usage" | "charge">;
+type RequestEnd = Pick<RequestRecord, "status" | "errorCode" | "usage" | "charge">;
 
 /** What a request is priced by, beside the price row of who serves it. */
-export type Terms = {
+export type PricingTerms = {
   readonly currencies: CurrencyTable;
   readonly margin: Margin;
   /** What it asks for that is billed apart. */
@@ -35,7 +35,7 @@ export type Terms = {
 };
 
 /** Collects what happened to one request, and becomes its record. It never sees content. */
-export class Trail {
+export class RequestTrace {
   readonly requestId: string;
   readonly principal: Principal;
   readonly #exchange: Exchange;
@@ -45,26 +45,26 @@ export class Trail {
   modelRequested: string | null = null;
   streaming = false;
   plan: Plan | PlanRefusal | undefined;
-  served: Attempt | undefined;
+  servingAttempt: Attempt | undefined;
   upstreamId: string | null = null;
   /** What its surface says of it, for the log: never content. */
   detail: JsonObject | undefined;
-  #terms: Terms | undefined;
+  #terms: PricingTerms | undefined;
   /** What was reserved for it. */
   heldNanos = 0n;
   /** Why nothing could be reserved, although there are own keys or nodes that need nothing: who costs is left out. */
-  unpaid: Fault | undefined;
+  holdRefusal: Fault | undefined;
   /** Own keys of the workspace that it was asked with in vain, because of the key. */
-  readonly keysOut: OwnKey[] = [];
+  readonly failedOwnKeys: OwnKey[] = [];
   /** The `Idempotency-Key` that is claimed for it, and how long it is remembered when it is charged. */
-  keyUse: (IdempotencyKeyUse & { readonly ttlMs: number }) | undefined;
-  #untried = 0;
+  idempotencyClaim: (IdempotencyKeyUse & { readonly ttlMs: number }) | undefined;
+  #skippedCount = 0;
   /** Of endpoints that were sent the input and did not serve it. */
-  #alsoAt: Sovereignty[] | undefined;
+  #failedSovereignties: Sovereignty[] | undefined;
   #firstByteMs: number | null = null;
-  #triedAtMs: number | null = null;
+  #attemptStartedMs: number | null = null;
   /** An endpoint was asked and its line is not here yet. */
-  #isAsking = false;
+  #isAttemptOpen = false;
 
   constructor(exchange: Exchange, principal: Principal, surface: Surface, clock: Clock) {
     this.requestId = exchange.requestId;
@@ -83,13 +83,13 @@ export class Trail {
   }
 
   /** What it is priced by: as it was when it was planned, whatever changes afterwards. */
-  get terms(): Terms {
+  get terms(): PricingTerms {
     if (this.#terms === undefined)
       throw new Error(`${this.requestId} is not planned: nothing is reserved or charged for it`);
     return this.#terms;
   }
 
-  set terms(terms: Terms) {
+  set terms(terms: PricingTerms) {
     this.#terms = terms;
   }
 
@@ -116,19 +116,19 @@ export class Trail {
   /** Endpoints that were asked in vain, and those whose turn it was and that were not asked. */
   get vain(): { readonly failed: number; readonly untried: number } {
     const notServed = this.#attempts.filter(({ outcome }) => outcome !== "served").length;
-    return { failed: notServed - this.#untried, untried: this.#untried };
+    return { failed: notServed - this.#skippedCount, untried: this.#skippedCount };
   }
 
   /** An endpoint is about to be asked. */
-  trying(elapsedMs: number): void {
-    this.#triedAtMs = elapsedMs;
-    this.#isAsking = true;
+  beginAttempt(elapsedMs: number): void {
+    this.#attemptStartedMs = elapsedMs;
+    this.#isAttemptOpen = true;
   }
 
   /** How long the endpoint that was asked last took, without what came before it. */
-  get servingTimes(): { readonly firstByteMs: number; readonly totalMs: number } {
+  get attemptTimings(): { readonly firstByteMs: number; readonly totalMs: number } {
     const { startedMs } = this.#exchange;
-    const triedAtMs = this.#triedAtMs ?? startedMs;
+    const triedAtMs = this.#attemptStartedMs ?? startedMs;
     const totalMs = this.#clock.monotonicMs() - triedAtMs;
     return { firstByteMs: this.#firstByteMs === null ? totalMs : startedMs + this.#firstByteMs - triedAtMs, totalMs };
   }
@@ -138,21 +138,23 @@ export class Trail {
    * its first byte: the endpoint that serves it has no line yet, and all since it was asked is its own.
    */
   get overheadMs(): number {
-    const untilMs = this.#isAsking ? (this.#triedAtMs ?? this.#clock.monotonicMs()) : this.#clock.monotonicMs();
+    const untilMs = this.#isAttemptOpen
+      ? (this.#attemptStartedMs ?? this.#clock.monotonicMs())
+      : this.#clock.monotonicMs();
     let ownMs = untilMs - this.#exchange.startedMs;
     for (const { durationMs } of this.#attempts) ownMs -= durationMs;
     return tenths(Math.max(0, ownMs));
   }
 
-  attempted(record: AttemptRecord): void {
-    this.#isAsking = false;
+  addAttempt(record: AttemptRecord): void {
+    this.#isAttemptOpen = false;
     this.#attempts.push(record);
   }
 
   /** An endpoint failed that had been sent the input, or may have been. */
-  reached({ sovereignty }: Attempt["endpoint"]): void {
-    this.#alsoAt ??= [];
-    this.#alsoAt.push(sovereignty);
+  addProcessingLocation({ sovereignty }: Attempt["endpoint"]): void {
+    this.#failedSovereignties ??= [];
+    this.#failedSovereignties.push(sovereignty);
   }
 
   /**
@@ -160,17 +162,17 @@ export class Trail {
    * Empty where they are not all known, null where nobody had it.
    */
   get countries(): readonly string[] | null {
-    const served = this.served?.endpoint.sovereignty;
-    if (this.#alsoAt === undefined) return served === undefined ? null : knownCountries(served);
-    const all = served === undefined ? this.#alsoAt : [served, ...this.#alsoAt];
+    const served = this.servingAttempt?.endpoint.sovereignty;
+    if (this.#failedSovereignties === undefined) return served === undefined ? null : knownCountries(served);
+    const all = served === undefined ? this.#failedSovereignties : [served, ...this.#failedSovereignties];
     if (all.some((one) => knownCountries(one).length === 0)) return [];
     return [...new Set(all.flatMap(knownCountries))];
   }
 
   /** An endpoint had its turn and was not asked. */
   untried(record: AttemptRecord): void {
-    this.attempted(record);
-    this.#untried += 1;
+    this.addAttempt(record);
+    this.#skippedCount += 1;
   }
 
   /** The first byte of the answer is on its way to the client. */
@@ -183,9 +185,10 @@ export class Trail {
     return this.#record({ status: 200, errorCode: null, usage: null, charge: null });
   }
 
-  finish(end: End): RequestRecord {
-    if (this.keyUse === undefined || end.charge === null || end.charge.nanos === "0") return this.#record(end);
-    const { key, body, ttlMs } = this.keyUse;
+  finish(end: RequestEnd): RequestRecord {
+    if (this.idempotencyClaim === undefined || end.charge === null || end.charge.nanos === "0")
+      return this.#record(end);
+    const { key, body, ttlMs } = this.idempotencyClaim;
     // The charge and the memory of it are one entry of the journal.
     return { idempotency: { key, body, untilMs: this.#clock.nowMs() + ttlMs }, ...this.#record(end) };
   }
@@ -197,9 +200,9 @@ export class Trail {
     return isKeptOut ? { ...record, app: null } : record;
   }
 
-  #record({ status, errorCode, usage, charge }: End): RequestRecord {
+  #record({ status, errorCode, usage, charge }: RequestEnd): RequestRecord {
     const { key, workspace, member } = this.principal;
-    const endpoint = this.served?.endpoint;
+    const endpoint = this.servingAttempt?.endpoint;
     const { countries } = this;
     const totalMs = this.#clock.monotonicMs() - this.#exchange.startedMs;
     const upstreamMs = this.#attempts.reduce((sum, attempt) => sum + attempt.durationMs, 0);
@@ -234,8 +237,8 @@ export class Trail {
       overheadMs: tenths(Math.max(0, totalMs - upstreamMs)),
       attempts: this.#attempts,
       decision: this.plan?.decision() ?? null,
-      ...(this.served?.own === undefined ? {} : { ownKey: true }),
-      ...(this.served?.node === undefined ? {} : { nodeId: this.served.node.id }),
+      ...(this.servingAttempt?.own === undefined ? {} : { ownKey: true }),
+      ...(this.servingAttempt?.node === undefined ? {} : { nodeId: this.servingAttempt.node.id }),
       ...(this.trace === undefined ? {} : { trace: this.trace }),
       ...(this.detail === undefined ? {} : { detail: this.detail }),
     };

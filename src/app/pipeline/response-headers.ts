@@ -1,8 +1,8 @@
 import type { Surface } from "../../domain/record/record.ts";
 import type { Plan } from "../../domain/routing/plan.ts";
 import type { Lane } from "../../io/upstream/lane.ts";
-import type { Thinking } from "./reasoning-choice.ts";
-import type { Trail } from "./request-trace.ts";
+import type { ReasoningChoice } from "./reasoning-choice.ts";
+import type { RequestTrace } from "./request-trace.ts";
 
 /** Surfaces whose headers the specification lists to the last one: why it was routed so is in the log alone. */
 const EXACT_LIST: ReadonlySet<Surface> = new Set(["decisions", "speech"]);
@@ -12,12 +12,12 @@ const NOWHERE: readonly string[] = [];
 /** What every inference answer says of who served it. */
 export function addHeaders(
   headers: Record<string, string>,
-  trail: Trail,
+  trail: RequestTrace,
   plan: Plan,
   lane: Lane | undefined,
-  thinking: Thinking | undefined,
+  thinking: ReasoningChoice | undefined,
 ): void {
-  const endpoint = trail.served?.endpoint;
+  const endpoint = trail.servingAttempt?.endpoint;
   if (endpoint !== undefined) {
     headers["x-svc-model"] = endpoint.model;
     headers["x-svc-provider"] = endpoint.provider;
@@ -28,7 +28,7 @@ export function addHeaders(
       headers["x-svc-compute-countries"] = countries.length === 1 ? country : countries.join(",");
       if (trail.surface === "speech" && countries.length === 1) headers["x-svc-compute-country"] = country;
     }
-    const node = trail.served?.node;
+    const node = trail.servingAttempt?.node;
     if (node !== undefined && !trail.streaming) {
       headers["x-svc-served-by"] = "own-resource";
       headers["x-svc-node-id"] = node.id;
@@ -50,9 +50,9 @@ export function addHeaders(
 }
 
 /** The plan's reason, and what came of it when the first choice failed. ASCII only: it travels in a header. */
-function routeReason(trail: Trail, plan: Plan): string {
+function routeReason(trail: RequestTrace, plan: Plan): string {
   const { failed, untried } = trail.vain;
-  const served = trail.served?.endpoint;
+  const served = trail.servingAttempt?.endpoint;
   const after: string[] = [];
   if (failed > 0) after.push(`${failed} failed ${failed === 1 ? "attempt" : "attempts"}`);
   if (untried > 0) after.push(`${untried} passed over`);

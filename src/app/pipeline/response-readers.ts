@@ -7,7 +7,7 @@ import { isJsonObject, tryParseJson } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
 import type { Outcome } from "./attempt-outcome.ts";
-import type { Gateway } from "./gateway-deps.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 import { verdictOf } from "./relay.ts";
 
 const PROBLEM_BYTES_MAX = 64 * 1024;
@@ -26,7 +26,7 @@ export function isJson(headers: IncomingHttpHeaders): boolean {
 }
 
 type WholeReading = Reading & {
-  readonly gateway: Gateway;
+  readonly gateway: GatewayDeps;
   readonly headers: IncomingHttpHeaders;
   readonly model: string;
 };
@@ -39,8 +39,8 @@ export function wholeReader(reading: WholeReading): BodyReader {
   return {
     data(chunk) {
       bytes += chunk.length;
-      if (bytes > gateway.limits.answerMaxBytes) {
-        const verdict = classifyMalformed(`longer than ${gateway.limits.answerMaxBytes} bytes`, provider);
+      if (bytes > gateway.limits.responseMaxBytes) {
+        const verdict = classifyMalformed(`longer than ${gateway.limits.responseMaxBytes} bytes`, provider);
         resolve({ is: "failed", verdict, upstreamStatus: 200 });
         call.abort();
       } else chunks.push(chunk);

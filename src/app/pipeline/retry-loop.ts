@@ -9,14 +9,14 @@ import type { MaybePromise } from "../../kit/maybe-promise.ts";
 import { cancelTimer, type Timers } from "../../kit/timers.ts";
 import type { Tried } from "./attempt.ts";
 import type { Ended, Failed, Outcome } from "./attempt-outcome.ts";
-import type { Gateway } from "./gateway-deps.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
 import { type Relay, TIME_UP } from "./relay.ts";
-import type { Trail } from "./request-trace.ts";
+import type { RequestTrace } from "./request-trace.ts";
 import { failedAlone, useNow } from "./workspace-resources.ts";
 
 type Parts = {
-  readonly gateway: Gateway;
-  readonly trail: Trail;
+  readonly gateway: GatewayDeps;
+  readonly trail: RequestTrace;
   readonly plan: Plan;
   readonly relay: Relay;
   /** When the request has to be over, on the clock that never jumps. */
@@ -78,7 +78,7 @@ export class Tries {
 
   async run(): Promise<Served> {
     const { gateway, trail, tryOnce } = this.#parts;
-    const { limits, budget } = gateway;
+    const { limits, retryBudget } = gateway;
     while (this.#asked < limits.attemptsMax + (this.#again === undefined ? 0 : 1)) {
       const attempt = this.#take();
       if (attempt === undefined) break;
@@ -90,18 +90,18 @@ export class Tries {
         tried = await tryOnce(attempt);
       } finally {
         places?.release(attempt.endpoint.id);
-        if (isFurther) budget.release();
+        if (isFurther) retryBudget.release();
         this.#tell(attempt, tried?.outcome);
       }
       const { outcome, record } = tried;
       if (outcome.is !== "failed") {
-        trail.attempted(record);
+        trail.addAttempt(record);
         return { attempt, ended: outcome };
       }
       const ended = await this.#failed(attempt, outcome, record);
       if (ended !== undefined) return { attempt, ended };
     }
-    const unpaid = this.#own === "busy" ? undefined : trail.unpaid;
+    const unpaid = this.#own === "busy" ? undefined : trail.holdRefusal;
     throw this.#lastOf(limits.attemptsMax) ?? unpaid ?? allBusy();
   }
 
@@ -114,7 +114,7 @@ export class Tries {
     if (isLeft) return endedBy(this.#last, `all ${attemptsMax} attempts that a request may make are used up`);
     const isOpen = failedAlone(gateway, trail) === undefined;
     const isUnpaid = isOpen && !plan.attempts.every(isOwnResource);
-    return isUnpaid && trail.unpaid !== undefined ? withoutPay(this.#last, trail.unpaid) : this.#last.last;
+    return isUnpaid && trail.holdRefusal !== undefined ? withoutPay(this.#last, trail.holdRefusal) : this.#last.last;
   }
 
   /** Whose turn it is. */
@@ -154,7 +154,7 @@ export class Tries {
   #closed(): string | undefined {
     const { gateway, trail } = this.#parts;
     if (failedAlone(gateway, trail) !== undefined) return "passed over: only your own key is to be used, and it failed";
-    return trail.unpaid === undefined ? undefined : "passed over: nothing could be reserved for it";
+    return trail.holdRefusal === undefined ? undefined : "passed over: nothing could be reserved for it";
   }
 
   /** The plan has those who were aside at its end; who was put there since lets the others go first. */
@@ -185,14 +185,14 @@ export class Tries {
    * has as many as it says, for all its models together.
    */
   #placesOf({ own, node }: Attempt): Places | undefined {
-    const { places, nodes } = this.#parts.gateway;
+    const { endpointSlots, nodes } = this.#parts.gateway;
     if (node !== undefined) return nodes.held(node.id);
-    return own === undefined ? places : undefined;
+    return own === undefined ? endpointSlots : undefined;
   }
 
   /** Whether one more attempt is within all bounds; it is full where somebody else is to be tried. */
   #enter(attempt: Attempt, places: Places | undefined): "entered" | "full" {
-    const { budget, noticed } = this.#parts.gateway;
+    const { retryBudget, onNotice } = this.#parts.gateway;
     const { id, provider } = attempt.endpoint;
     if (places?.acquire(id) === "full") {
       this.#passOver(attempt, "full");
@@ -200,11 +200,11 @@ export class Tries {
       return "full";
     }
     const isFurther = this.#asked > 0;
-    if (isFurther && budget.acquire() === "spent") {
+    if (isFurther && retryBudget.acquire() === "spent") {
       places?.release(id);
       throw this.#spent(attempt);
     }
-    if (isFurther) noticed({ is: "retried", provider, at: this.#repeated === "yes" ? "same" : "next" });
+    if (isFurther) onNotice({ is: "retried", provider, at: this.#repeated === "yes" ? "same" : "next" });
     this.#breakersOf(attempt).recordStart(id);
     return "entered";
   }
@@ -213,18 +213,18 @@ export class Tries {
     const { gateway, trail, relay } = this.#parts;
     const isCut = this.#time === "up" && verdict.is === "next" && verdict.blame.on === "nobody";
     const record = isCut ? { ...told, reason: TIME_UP } : told;
-    trail.served = undefined;
+    trail.servingAttempt = undefined;
     // Who answered had the input, and so may have who was sent it and said nothing.
-    if (record.upstreamStatus !== null || record.maybeAccepted) trail.reached(attempt.endpoint);
+    if (record.upstreamStatus !== null || record.maybeAccepted) trail.addProcessingLocation(attempt.endpoint);
     if (verdict.is === "busy") return this.#busy(attempt, record);
     const waitMs = this.#waitBeforeAgain(verdict);
     if (verdict.is === "next" && verdict.unsayable && !record.maybeAccepted) trail.untried(record);
-    else trail.attempted(waitMs === undefined ? record : { ...record, outcome: "retry" });
+    else trail.addAttempt(waitMs === undefined ? record : { ...record, outcome: "retry" });
     if (verdict.is === "stop") throw verdict.fault;
     if (this.#time === "up") throw tooLong();
     this.#last = this.#toldOf(verdict);
     const isKeyOut = verdict.blame.on === "workspace" || verdict.keyGone === true;
-    if (isKeyOut && attempt.own !== undefined) trail.keysOut.push(attempt.own);
+    if (isKeyOut && attempt.own !== undefined) trail.failedOwnKeys.push(attempt.own);
     if (verdict.blame.on !== "nobody" || verdict.maybeAccepted) this.#asked += 1;
     if (waitMs === undefined) return undefined;
     this.#repeated = "yes";
@@ -238,10 +238,10 @@ export class Tries {
   #busy(attempt: Attempt, record: Tried["record"]): undefined {
     const { gateway, trail } = this.#parts;
     if (record.maybeAccepted) {
-      trail.attempted(record);
+      trail.addAttempt(record);
       this.#asked += 1;
     } else trail.untried({ ...record, reason: PASSED_OVER.full });
-    gateway.noticed({ is: "passed_over", provider: record.provider, why: "full" });
+    gateway.onNotice({ is: "passed_over", provider: record.provider, why: "full" });
     if (isOwnResource(attempt)) this.#own = "busy";
     if (this.#time === "up") throw tooLong();
     return undefined;
@@ -269,7 +269,7 @@ export class Tries {
 
   /** What the attempt shows of the endpoint, for the requests that come after. */
   #tell(attempt: Attempt, outcome: Outcome | undefined): void {
-    const { noticed } = this.#parts.gateway;
+    const { onNotice } = this.#parts.gateway;
     const breakers = this.#breakersOf(attempt);
     const { id, provider } = attempt.endpoint;
     if (attempt.node !== undefined) this.#judgeNode(attempt.node.id, outcome);
@@ -292,7 +292,7 @@ export class Tries {
         else {
           breakers.recordFailure(id, undefined);
           if (verdict.blame.on === "operator")
-            noticed({ is: "credential_refused", endpoint: id, provider, status: upstreamStatus });
+            onNotice({ is: "credential_refused", endpoint: id, provider, status: upstreamStatus });
         }
         return;
       }
@@ -317,12 +317,12 @@ export class Tries {
 
   #passOver(attempt: Attempt, why: PassedOver): void {
     this.#untried(attempt, "next", PASSED_OVER[why]);
-    this.#parts.gateway.noticed({ is: "passed_over", provider: attempt.endpoint.provider, why });
+    this.#parts.gateway.onNotice({ is: "passed_over", provider: attempt.endpoint.provider, why });
   }
 
   #spent(attempt: Attempt): Fault {
     this.#untried(attempt, "stop", "not tried: the retry budget is spent");
-    this.#parts.gateway.noticed({ is: "budget_spent", provider: attempt.endpoint.provider });
+    this.#parts.gateway.onNotice({ is: "budget_spent", provider: attempt.endpoint.provider });
     return this.#last === undefined
       ? allBusy()
       : endedBy(this.#last, "the gateway's budget for further attempts is spent");

@@ -10,8 +10,8 @@ import type { MeteredUnits, ReportedCost } from "../../language/canon/reply.ts";
 import { NO_TOKENS, type Usage } from "../../language/canon/usage.ts";
 import { isImplausibleUsage, NO_CEILING, type UsageCeiling } from "../../language/canon/usage-plausibility.ts";
 import { usedExtras } from "./extras.ts";
-import type { Gateway } from "./gateway-deps.ts";
-import type { Trail } from "./request-trace.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
+import type { RequestTrace } from "./request-trace.ts";
 
 /** What the meter saw of an answer, whole or not. */
 export type Metered = {
@@ -35,7 +35,7 @@ export type Metered = {
 };
 
 /** What the end of a request needs of everything the request path is given. */
-export type Settling = Pick<Gateway, "journal" | "state" | "finished" | "noticed">;
+export type Settling = Pick<GatewayDeps, "journal" | "state" | "finished" | "noticed">;
 
 /** Nothing is shown as the cost of what was not charged. */
 export type Settled = { readonly usage: UsageRecord; readonly shown: ReportedCost | undefined };
@@ -98,7 +98,7 @@ type Charged = {
 };
 
 /** Price and usage to a charge; figures nobody may be billed by fall back to the estimate. */
-function charged(trail: Trail, attempt: Attempt, metered: Metered, asked: Asked): Charged {
+function charged(trail: RequestTrace, attempt: Attempt, metered: Metered, asked: Asked): Charged {
   const { currencies, margin, extras, limited } = trail.terms;
   const { currency } = trail.principal.workspace;
   const believed = isBelieved(metered, attempt, asked);
@@ -140,7 +140,7 @@ function bounded(charge: Charge, mostNanos: bigint): Charge {
  */
 export async function settleUsed(
   gateway: Settling,
-  trail: Trail,
+  trail: RequestTrace,
   attempt: Attempt,
   metered: Metered,
   asked: Asked,
@@ -175,15 +175,15 @@ export async function settleUsed(
   if (use !== undefined) await gateway.state.recordKeyUse(use);
   // Of a workspace's own key or machine nothing is charged, and its operator can mend nothing of it.
   if (replaced !== undefined && !isOwnResource(attempt))
-    gateway.noticed({ is: "figures_replaced", endpoint, provider, why: replaced, requestId: trail.requestId });
-  gateway.finished(record);
+    gateway.onNotice({ is: "figures_replaced", endpoint, provider, why: replaced, requestId: trail.requestId });
+  gateway.onRequestFinished(record);
   return told;
 }
 
 /** The end of a request that is not charged: the hold goes back, the log row says why. */
-export async function settleFree(gateway: Settling, trail: Trail, record: RequestRecord): Promise<void> {
+export async function settleFree(gateway: Settling, trail: RequestTrace, record: RequestRecord): Promise<void> {
   await gateway.state.settle(trail.hold, 0n);
-  gateway.finished(record);
+  gateway.onRequestFinished(record);
   // A refusal is answered whether or not it could be logged.
   await gateway.journal.append({ t: "done", record }).catch(() => undefined);
 }

@@ -1,18 +1,22 @@
 import { type Fault, fault } from "../../contract/faults.ts";
 import type { QueueRejection } from "../../domain/admission/admission-queue.ts";
-import type { Sink } from "../exchange.ts";
-import type { Gateway } from "./gateway-deps.ts";
-import type { Trail } from "./request-trace.ts";
+import type { ResponseSink } from "../exchange.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
+import type { RequestTrace } from "./request-trace.ts";
 
 /** Waits for a place in the queue; `left` when the client hung up before there was one. Throws when none came free. */
-export async function waitForPlace(gateway: Gateway, trail: Trail, sink: Sink): Promise<"served" | "left"> {
+export async function waitForPlace(
+  gateway: GatewayDeps,
+  trail: RequestTrace,
+  sink: ResponseSink,
+): Promise<"served" | "left"> {
   const { clock, queue } = gateway;
   const sinceMs = clock.monotonicMs();
   const waiting = queue.enqueue(trail.principal.workspace.id);
-  sink.onGone(() => waiting.cancel());
+  sink.onDisconnect(() => waiting.cancel());
   const end = await waiting.admission;
   if (end === "served" || end === "left") return end;
-  gateway.noticed({ is: "turned_away", why: end });
+  gateway.onNotice({ is: "turned_away", why: end });
   throw noPlace(end, Math.round(clock.monotonicMs() - sinceMs), gateway.limits.queueWaitMs);
 }
 

@@ -6,8 +6,8 @@ import type { ReachabilitySource } from "../../domain/routing/node-reachability.
 import type { OwnKey, OwnKeyUse } from "../../domain/tenancy/own-key.ts";
 import type { NodeLayer } from "../../io/tunnel/node-layer.ts";
 import { connectionsWith } from "../../io/upstream/own-keys.ts";
-import type { Gateway } from "./gateway-deps.ts";
-import type { Trail } from "./request-trace.ts";
+import type { GatewayDeps } from "./gateway-deps.ts";
+import type { RequestTrace } from "./request-trace.ts";
 
 // What a workspace has of its own stands on top of the platform: keys at providers, then nodes. Most have neither, and
 // then everything here is the platform's own object.
@@ -19,10 +19,10 @@ export function snapshotFor({ snapshot, nodes }: Layered<"snapshot">, workspaceI
 
 /** What a workspace can call. */
 export function reachFor(
-  { reach, ownKeys, nodes }: Layered<"reach" | "ownKeys">,
+  { reachability, ownKeys, nodes }: Layered<"reach" | "ownKeys">,
   workspaceId: string,
 ): ReachabilitySource {
-  const base = ownKeys.of(workspaceId)?.reach ?? reach;
+  const base = ownKeys.of(workspaceId)?.reach ?? reachability;
   return nodes.layerOf(workspaceId)?.reachOver(base) ?? base;
 }
 
@@ -50,7 +50,7 @@ export function connectionsOfAttempt(
   return own === undefined ? connections : ownKeys.of(own.workspaceId)?.connections;
 }
 
-type Keys = Pick<Gateway, "ownKeys">;
+type Keys = Pick<GatewayDeps, "ownKeys">;
 
 /** When an own key is to be used by what its workspace says now; of one that is gone, by what it said last. */
 export function useNow({ ownKeys }: Keys, { workspaceId, provider, use }: OwnKey): OwnKeyUse {
@@ -58,19 +58,19 @@ export function useNow({ ownKeys }: Keys, { workspaceId, provider, use }: OwnKey
 }
 
 /** The own key that is to be used alone and failed: nothing of the platform's is asked after it. */
-export function failedAlone(keys: Keys, { keysOut }: Pick<Trail, "keysOut">): OwnKey | undefined {
-  return keysOut.find((own) => useNow(keys, own) === "only");
+export function failedAlone(keys: Keys, { failedOwnKeys }: Pick<RequestTrace, "keysOut">): OwnKey | undefined {
+  return failedOwnKeys.find((own) => useNow(keys, own) === "only");
 }
 
 /** The own key that keeps an attempt with the platform's key from being made now. */
 export function ownInstead(
   keys: Keys,
-  { principal, keysOut }: Pick<Trail, "principal" | "keysOut">,
+  { principal, failedOwnKeys }: Pick<RequestTrace, "principal" | "keysOut">,
   attempt: Attempt,
 ): OwnKey | undefined {
   if (isOwnResource(attempt)) return undefined;
   const own = keys.ownKeys.of(principal.workspace.id)?.keys.get(attempt.endpoint.provider)?.key;
-  return own?.use === "only" ? own : failedAlone(keys, { keysOut });
+  return own?.use === "only" ? own : failedAlone(keys, { failedOwnKeys });
 }
 
 /** The row of an attempt's endpoint as it is now. */
@@ -92,4 +92,6 @@ export function breakersOver(breakers: CircuitStateReader, nodes: NodeLayer): Ci
   return { circuitStateOf: (endpoint) => (nodes.held(endpoint)?.breakers ?? breakers).circuitStateOf(endpoint) };
 }
 
-type Layered<Name extends keyof Gateway> = Pick<Gateway, Name> & { readonly nodes: Pick<Gateway["nodes"], "layerOf"> };
+type Layered<Name extends keyof GatewayDeps> = Pick<GatewayDeps, Name> & {
+  readonly nodes: Pick<GatewayDeps["nodes"], "layerOf">;
+};

@@ -214,7 +214,7 @@ test("RESP-05 BILL-02 whoever comes to begin what a run has taken the end of lea
   const second = new Job({ ...first.stored, runs: 1 });
   others.reopen(second);
   await others.begin(second);
-  expect([second.run, second.sink.gone, others.isTakenUp("resp_1")]).toEqual([undefined, true, true]);
+  expect([second.run, second.sink.disconnected, others.isTakenUp("resp_1")]).toEqual([undefined, true, true]);
   await others.finish(second, undefined);
   await jobs.finish(first, new Error("the provider is away"));
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "failed", runs: 1 });
@@ -308,7 +308,7 @@ test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's 
   await store.startRun("resp_1");
   await store.finish({ id: "resp_1", workspaceId: "ws_1", status: "completed", response, events: [] });
   await jobs.stopUnwanted();
-  expect([job.sink.gone, job.sink.refusal?.code]).toEqual([false, "service_unavailable"]);
+  expect([job.sink.disconnected, job.sink.refusal?.code]).toEqual([false, "service_unavailable"]);
   // The journal has it as begun, so its end is written there, and is free.
   expect([jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([false, false]);
   await jobs.finish(job, undefined);
@@ -318,7 +318,7 @@ test("RESP-04 BILL-02 work that another run has ended is broken off as nobody's 
 test("RESP-04 cancelling where work was begun that another instance has begun anew holds for both", async () => {
   const job = await begun();
   await store.startRun("resp_1");
-  job.sink.onGone(() => void jobs.finish(job, undefined));
+  job.sink.onDisconnect(() => void jobs.finish(job, undefined));
   const gateway = { state: memoryState(systemClock) };
   await endWork({ jobs, store, clock: { ...systemClock, nowMs: () => 2000 }, gateway }, "ws_1", "resp_1");
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", runs: 2 });

@@ -14,7 +14,7 @@ import { memoryState } from "../../io/state/memory-state.ts";
 import { memoryCoordinationStore } from "../../io/workers/memory-coordination-store.ts";
 import { systemClock } from "../../kit/clock.ts";
 import { systemTimers } from "../../kit/timers.ts";
-import type { Sink } from "../exchange.ts";
+import type { ResponseSink } from "../exchange.ts";
 import { Job } from "./background-job.ts";
 import type { Jobs } from "./background-jobs.ts";
 import { endWork } from "./end-work.ts";
@@ -177,7 +177,7 @@ test("RESP-04 whoever had lost its connection when work was to be ended hears of
     board,
   });
   const job = await queued();
-  job.sink.onGone(() => void jobs.finish(job, undefined));
+  job.sink.onDisconnect(() => void jobs.finish(job, undefined));
   await asks.end("ws_1", "resp_1");
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled" });
   await Promise.all([works.stop(), asks.stop()]);
@@ -201,7 +201,7 @@ test("RESP-04 work that was called off before it begins is not begun", async () 
   const job = await queued();
   await store.cancel("ws_1", "resp_1");
   await jobs.begin(job);
-  expect(job.sink.gone).toBe(true);
+  expect(job.sink.disconnected).toBe(true);
   await jobs.finish(job, undefined);
   expect(await store.find("ws_1", "resp_1", 2000)).toMatchObject({ status: "cancelled", runs: 0 });
 });
@@ -261,7 +261,7 @@ test("RESP-04 work that was called off, ended or deleted without being told is s
   const deps = { store, jobs, warn: () => undefined, resume: async () => undefined };
   const elsewhere = new WorkElsewhere({ ...shared, ...deps });
   elsewhere.start();
-  const stopped = () => made.filter(({ sink }) => sink.gone).map(({ stored }) => stored.id);
+  const stopped = () => made.filter(({ sink }) => sink.disconnected).map(({ stored }) => stored.id);
   // One that is about to begin is not in the store yet, or finds out when it does.
   await expect.poll(stopped, { timeout: 10_000 }).toEqual(["resp_off", "resp_over", "resp_gone"]);
   await elsewhere.stop();
@@ -276,7 +276,7 @@ test("RESP-04 RESP-05 work that another instance has begun anew is stopped, and 
   reader.hurry();
   const followed = followJob({ store, keepAliveMs: 1000 }, job, reader, -1, {});
   await jobs.stopUnwanted();
-  expect([job.sink.gone, jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([true, true, true]);
+  expect([job.sink.disconnected, jobs.isUnrecorded("resp_1"), jobs.isTakenUp("resp_1")]).toEqual([true, true, true]);
   await followed;
   // Who follows it hears that it is to be followed elsewhere.
   expect([reader.numbers, reader.ended]).toEqual([[0, 1, 2], "whole"]);
@@ -343,7 +343,7 @@ test("RESP-04 what is kept of a job has a limit: all events of one that is follo
   });
   expect([followed?.sink.refusal?.code, polled?.sink.refusal]).toEqual(["upstream_error", undefined]);
   // Nobody left, so nobody pays.
-  expect(followed?.sink.gone).toBe(false);
+  expect(followed?.sink.disconnected).toBe(false);
 });
 
 test("RESP-04 a job that is stopped waits for no store", async () => {
@@ -413,12 +413,12 @@ test("RESP-05 where nothing may be kept any more the events are forgotten; who c
 });
 
 /** A client that takes one event, and the next only when it is told to hurry. */
-class SlowSink implements Sink {
+class SlowSink implements ResponseSink {
   readonly numbers: number[] = [];
   signs = 0;
   readonly #hurry = Promise.withResolvers<void>();
   started = false;
-  readonly gone = false;
+  readonly disconnected = false;
   ended: "no" | "whole" | "cut" = "no";
 
   hurry(): void {
@@ -444,9 +444,9 @@ class SlowSink implements Sink {
     this.ended = "whole";
   }
 
-  cut(): void {
+  abort(): void {
     this.ended = "cut";
   }
 
-  onGone(): void {}
+  onDisconnect(): void {}
 }

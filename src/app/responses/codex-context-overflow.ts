@@ -1,6 +1,6 @@
 import { envelopeOf, Fault, fault } from "../../contract/faults.ts";
 import { responsesClient } from "../../language/dialects/responses/client/dialect.ts";
-import type { Exchange, Sink } from "../exchange.ts";
+import type { Exchange, ResponseSink } from "../exchange.ts";
 import type { Asked } from "./responses-context.ts";
 
 /** What providers say to a prompt that their model has no room for. */
@@ -20,7 +20,7 @@ export function tooLongForCodex({ headers }: Exchange, asked: Asked | undefined,
 }
 
 /** A response that fails as it begins. */
-export function sendFailed(exchange: Exchange, sink: Sink, { inbound, request }: Asked, problem: Fault): void {
+export function sendFailed(exchange: Exchange, sink: ResponseSink, { inbound, request }: Asked, problem: Fault): void {
   const { requestId, receivedAtMs, baseHeaders } = exchange;
   const createdSeconds = Math.floor(receivedAtMs / 1000);
   const head = { id: requestId, createdSeconds, model: request.model, inputTokens: 0 };

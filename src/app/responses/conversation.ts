@@ -2,7 +2,7 @@ import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import { outputItems } from "../../domain/responses/response-items.ts";
 import type { ResponseStore } from "../../domain/responses/response-store.ts";
 import type { JsonObject } from "../../kit/json.ts";
-import { short } from "../printable.ts";
+import { printable } from "../printable.ts";
 
 const REFERENCES_MAX = 1000;
 /** Every reference is sent to the provider as the item it means, however often the same one is named. */
@@ -69,7 +69,7 @@ export function referenceOf(item: JsonObject): string | undefined {
 
 function notFound(id: string): Fault {
   return fault("previous_response_not_found", {
-    message: `There is no response with the id "${short(id)}" to go on from: it or one before it was never stored, was deleted, or has expired. Send the conversation as input instead.`,
+    message: `There is no response with the id "${printable(id)}" to go on from: it or one before it was never stored, was deleted, or has expired. Send the conversation as input instead.`,
     param: "previous_response_id",
   });
 }
@@ -79,5 +79,5 @@ function tooManyReferences(problem: string): Fault {
 }
 
 function noSuchItem(at: number, id: string): Fault {
-  return invalidValue(`input.${at}.id`, `there is no stored item "${short(id)}". Send the item itself`);
+  return invalidValue(`input.${at}.id`, `there is no stored item "${printable(id)}". Send the item itself`);
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isUnfinished, type ResponseEvent, type StoredResponse } from "../../domain/responses/response-store.ts";
-import type { Sink } from "../exchange.ts";
+import type { ResponseSink } from "../exchange.ts";
 import type { Job } from "./background-job.ts";
 import { eventsAfter } from "./response-events.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
@@ -18,19 +18,19 @@ type From = Pick<ResponsesDeps, "store" | "keepAliveMs">;
 export async function followJob(
   { store, keepAliveMs }: From,
   job: Job,
-  sink: Sink,
+  sink: ResponseSink,
   after: number,
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
   const { workspaceId, id } = job.stored;
   sink.start(200, { ...headers, ...EVENT_STREAM });
   let next = after + 1;
-  while (!sink.gone) {
+  while (!sink.disconnected) {
     const event = job.eventAt(next);
     if (event === "stored") {
       const sent = await send(await store.events(workspaceId, id, next - 1), sink);
       // Deleted since, or of a workspace that has come to let nothing be kept: a gap is no answer.
-      if (sent === undefined) return sink.cut();
+      if (sent === undefined) return sink.abort();
       next = sent + 1;
     } else if (event !== undefined) {
       next += 1;
@@ -46,17 +46,17 @@ export async function followJob(
 export async function followStored(
   { store, keepAliveMs, clock }: From & Pick<ResponsesDeps, "clock">,
   { workspaceId, id }: Pick<StoredResponse, "workspaceId" | "id">,
-  sink: Sink,
+  sink: ResponseSink,
   after: number,
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
   sink.start(200, { ...headers, ...EVENT_STREAM });
   let reached = after;
   let saidMs = clock.monotonicMs();
-  while (!sink.gone) {
+  while (!sink.disconnected) {
     // First whether it is over: what was stored before that is all there is.
     const stored = await store.find(workspaceId, id, clock.nowMs());
-    if (stored === undefined) return sink.cut();
+    if (stored === undefined) return sink.abort();
     for await (const events of eventsAfter(store, { workspaceId, id }, reached)) {
       reached = (await send(events, sink)) ?? reached;
       saidMs = clock.monotonicMs();
@@ -71,9 +71,9 @@ export async function followStored(
 }
 
 /** Answers with the number of the last one. */
-async function send(events: readonly ResponseEvent[], sink: Sink): Promise<number | undefined> {
+async function send(events: readonly ResponseEvent[], sink: ResponseSink): Promise<number | undefined> {
   for (const { text } of events) {
-    if (sink.gone) break;
+    if (sink.disconnected) break;
     if (!sink.write(text)) await sink.drained();
   }
   return events.at(-1)?.sequence;
@@ -82,7 +82,7 @@ async function send(events: readonly ResponseEvent[], sink: Sink): Promise<numbe
 /** Sends events that are all there. */
 export async function sendEvents(
   pieces: AsyncIterable<readonly ResponseEvent[]>,
-  sink: Sink,
+  sink: ResponseSink,
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
   const start = () => {
@@ -91,7 +91,7 @@ export async function sendEvents(
   for await (const events of pieces) {
     start();
     await send(events, sink);
-    if (sink.gone) return;
+    if (sink.disconnected) return;
   }
   start();
   sink.end();

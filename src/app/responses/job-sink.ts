@@ -1,7 +1,7 @@
 import type { Fault } from "../../contract/faults.ts";
 import { type ParsedBody, parseJsonText } from "../../kit/json.ts";
 import { SseReader } from "../../kit/sse.ts";
-import type { Sink } from "../exchange.ts";
+import type { ResponseSink } from "../exchange.ts";
 
 /** Pieces come from the gateway itself, an event at a time. */
 const FRAME_CHARS_MAX = 256 * 1024 * 1024;
@@ -19,7 +19,7 @@ export type SinkListener = {
 };
 
 /** Where the answer of background work goes: into its events. Nobody has to listen for it to go on. */
-export class JobSink implements Sink {
+export class JobSink implements ResponseSink {
   readonly unattended = true;
   readonly #frames = new SseReader(FRAME_CHARS_MAX);
   readonly #listener: SinkListener;
@@ -37,7 +37,7 @@ export class JobSink implements Sink {
   }
 
   /** True once the work is to stop: the same that a client does who hangs up. */
-  get gone(): boolean {
+  get disconnected(): boolean {
     return this.#gone;
   }
 
@@ -76,9 +76,9 @@ export class JobSink implements Sink {
     this.#listener.ended(chunk === undefined ? [] : this.#read(chunk));
   }
 
-  cut(): void {}
+  abort(): void {}
 
-  onGone(listener: () => void): void {
+  onDisconnect(listener: () => void): void {
     if (!this.#takesMore) listener();
     else this.#onGone = listener;
   }

@@ -1,10 +1,10 @@
-import type { Gateway } from "../pipeline/gateway-deps.ts";
+import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import { Jobs } from "./background-jobs.ts";
 import type { Audited, ResponsesRoom } from "./responses-context.ts";
 import type { ResponsesDeps } from "./responses-deps.ts";
 
 /** Stored responses and background work on top of the request path. */
-export function openResponses(given: Omit<ResponsesDeps, "mayKeep"> & Audited, gateway: Gateway): ResponsesRoom {
+export function openResponses(given: Omit<ResponsesDeps, "mayKeep"> & Audited, gateway: GatewayDeps): ResponsesRoom {
   const mayKeep = (workspaceId: string, keyId: string) =>
     gateway.policyOf(workspaceId, keyId)?.zeroDataRetention === false;
   const deps: ResponsesDeps & Audited = { ...given, mayKeep };
@@ -23,7 +23,7 @@ export function openResponses(given: Omit<ResponsesDeps, "mayKeep"> & Audited, g
           return { text: JSON.stringify(stored.response), headers: stored.servedBy ?? {} };
         },
       },
-      ending: (requestId, made) => jobs.takeEnd(requestId, made),
+      beforeSettlement: (requestId, made) => jobs.takeEnd(requestId, made),
       state: {
         ...state,
         settle: (hold, nanos) =>

@@ -16,7 +16,7 @@ import { echoOf } from "../../language/dialects/responses/client/echo.ts";
 import { decodeRequest } from "../../language/dialects/responses/client/request.ts";
 import { inputItems } from "../../language/dialects/responses/client/turns.ts";
 import { type Exchange, principalOf } from "../exchange.ts";
-import type { Gateway } from "../pipeline/gateway-deps.ts";
+import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 import type { Jobs } from "./background-jobs.ts";
 import { conversationOf } from "./conversation.ts";
@@ -30,7 +30,7 @@ export type Audited = { readonly change: Store["change"]; readonly ids: IdGenera
 /** What the use cases of responses share. */
 export type ResponsesRoom = ResponsesDeps &
   Audited & {
-    readonly gateway: Gateway;
+    readonly gateway: GatewayDeps;
     readonly jobs: Jobs;
     /** Undefined where there are no other instances. */
     readonly elsewhere?: Pick<WorkElsewhere, "end" | "isWorkedOn"> | undefined;

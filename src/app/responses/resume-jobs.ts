@@ -2,8 +2,8 @@ import type { Route } from "../../contract/route.ts";
 import type { RequestRecord } from "../../domain/record/record.ts";
 import type { UnfinishedResponse } from "../../domain/responses/response-store.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
-import { type Exchange, noUpload, type Sink } from "../exchange.ts";
-import { ChatErrand } from "../pipeline/chat-request.ts";
+import { type Exchange, type ResponseSink, rejectUpload } from "../exchange.ts";
+import { ChatInferenceRequest } from "../pipeline/chat-request.ts";
 import { run } from "../pipeline/run.ts";
 import { Job } from "./background-job.ts";
 import { endMade, endUnmade } from "./end-orphaned-job.ts";
@@ -90,7 +90,7 @@ function exchangeOf(room: ResponsesRoom, row: UnfinishedResponse, principal: Pri
     principal,
     baseHeaders: {},
     body: async () => Buffer.from(body),
-    upload: noUpload,
+    upload: rejectUpload,
   };
 }
 
@@ -100,11 +100,11 @@ async function runAgain(room: ResponsesRoom, job: Job, exchange: Exchange): Prom
     await run(room.gateway, "responses", exchange, NOBODY, async (bytes) => {
       const { inbound } = await askedOf(room, exchange, bytes, "stored");
       return {
-        errand: new ChatErrand(inbound),
+        request: new ChatInferenceRequest(inbound),
         sink: job.sink,
-        admitted: () => room.jobs.begin(job),
-        made: (final) => room.jobs.made(job, final),
-        keep: async (final) => job.keep(final),
+        onAdmitted: () => room.jobs.begin(job),
+        beforeSettle: (final) => room.jobs.made(job, final),
+        storeResponse: async (final) => job.keep(final),
       };
     });
   } catch (error) {
@@ -114,13 +114,13 @@ async function runAgain(room: ResponsesRoom, job: Job, exchange: Exchange): Prom
 }
 
 /** Who asked has long been answered. */
-const NOBODY: Sink = {
+const NOBODY: ResponseSink = {
   started: true,
-  gone: false,
+  disconnected: false,
   start() {},
   write: () => true,
   drained: () => Promise.resolve(),
   end() {},
-  cut() {},
-  onGone() {},
+  abort() {},
+  onDisconnect() {},
 };

@@ -4,8 +4,8 @@ import type { NameSort } from "../../contract/schemas/catalogue-values.ts";
 import { type Margin, NO_MARGIN } from "../../domain/billing/margin.ts";
 import type { CatalogueSnapshot, Endpoint } from "../../domain/catalogue/catalogue.ts";
 import { isoDay } from "../../domain/catalogue/levels.ts";
-import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
-import { short } from "../printable.ts";
+import { buffered, type Exchange, type Handler, type HttpResponse } from "../exchange.ts";
+import { printable } from "../printable.ts";
 import {
   picksOffers,
   readBounds,
@@ -48,7 +48,7 @@ type Desk = {
 /** The public catalogue. It shows what the files say, never what this deployment has connected. */
 export function catalogueHandlers(deps: CatalogueDeps): Record<string, Handler> {
   const serve = (build: (desk: Desk) => unknown) =>
-    whole(async (exchange) =>
+    buffered(async (exchange) =>
       reply({ snapshot: deps.snapshot(), nowMs: deps.nowMs(), exchange, margin: deps.margin ?? NO_MARGIN }, build),
     );
   return {
@@ -70,7 +70,7 @@ export function catalogueHandlers(deps: CatalogueDeps): Record<string, Handler> 
 /** Minutes, because prices and evidence change by the day and a new catalogue by a restart. */
 const CACHE = { "cache-control": "public, max-age=300", vary: "Origin" };
 
-function reply(desk: Desk, build: (desk: Desk) => unknown): Reply {
+function reply(desk: Desk, build: (desk: Desk) => unknown): HttpResponse {
   const { snapshot, nowMs, exchange, margin } = desk;
   // The day is part of the tag: dated prices and stale evidence turn over at midnight.
   const days = [isoDay(snapshot.builtAtMs), isoDay(nowMs)];
@@ -114,7 +114,7 @@ function oneModel({ snapshot, nowMs, exchange, margin }: Desk) {
 
 function missing(what: string, name: string, list: string) {
   return fault("not_found", {
-    message: `There is no ${what} "${short(name, 128)}" in the catalogue. GET ${list} lists them.`,
+    message: `There is no ${what} "${printable(name, 128)}" in the catalogue. GET ${list} lists them.`,
   });
 }
 

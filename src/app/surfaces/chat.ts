@@ -3,26 +3,26 @@ import { toCallerParameterName } from "../../language/dialects/caller-parameter-
 import { decodeRequest } from "../../language/dialects/chat/client/request.ts";
 import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { type Handler, streamed } from "../exchange.ts";
-import { ChatErrand } from "../pipeline/chat-request.ts";
-import type { DecodedChat } from "../pipeline/decoded.ts";
-import type { Gateway } from "../pipeline/gateway-deps.ts";
+import { ChatInferenceRequest } from "../pipeline/chat-request.ts";
+import type { DecodedChatRequest } from "../pipeline/decoded.ts";
+import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import { run } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 import { isPlainChat } from "./plain-chat.ts";
 
 /** POST /chat/completions. */
-export function chatHandlers(gateway: Gateway): Record<string, Handler> {
+export function chatHandlers(gateway: GatewayDeps): Record<string, Handler> {
   return {
     createChatCompletion: streamed((exchange, sink) => run(gateway, "chat", exchange, sink, decodeChat)),
   };
 }
 
-export function decodeChat(bytes: Buffer): DecodedChat {
+export function decodeChat(bytes: Buffer): DecodedChatRequest {
   const body = parseJson(bytes);
   const request = isPlainChat(body.value) ? body.value : decodeWith(ChatRequest, withExactSchemas(body, "chat"));
   const call = decodeRequest(request);
   return {
-    errand: new ChatErrand({ dialect: "chat", call, request, body }),
-    inCallersWords: (problem) => toCallerParameterName(problem, call),
+    request: new ChatInferenceRequest({ dialect: "chat", call, request, body }),
+    toCallerParameterNames: (problem) => toCallerParameterName(problem, call),
   };
 }

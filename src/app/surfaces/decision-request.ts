@@ -10,16 +10,16 @@ import {
   estimateDecisionTokens,
 } from "../../language/decisions/call.ts";
 import type { DecisionRenderer } from "../../language/decisions/render.ts";
-import type { Bound, Errand } from "../pipeline/inference-request.ts";
+import type { InferenceRequest, UsageBound } from "../pipeline/inference-request.ts";
 import type { Outline } from "../pipeline/plan.ts";
-import type { Way } from "../pipeline/reasoning-choice.ts";
+import type { EndpointAdapter } from "../pipeline/reasoning-choice.ts";
 import { requestsFor, unfitFor } from "./decision-fit.ts";
 
 /** What a provider may count as written for one question, where it counts anything. */
 const OUTPUT_TOKENS_PER_QUESTION = 32;
 
 /** Typed questions about a state. */
-export class DecisionsErrand implements Errand {
+export class DecisionsErrand implements InferenceRequest {
   readonly outline: Outline;
   readonly streaming = false;
   readonly inputTokens: number;
@@ -49,7 +49,7 @@ export class DecisionsErrand implements Errand {
   }
 
   /** The state is read once for each request that it is sent with. */
-  boundAt({ endpoint }: Attempt): Bound {
+  usageBoundAt({ endpoint }: Attempt): UsageBound {
     return {
       inputTokens: readBy(endpoint, this.#reserved()),
       outputTokens: this.#ask.questions.length * OUTPUT_TOKENS_PER_QUESTION,
@@ -62,11 +62,11 @@ export class DecisionsErrand implements Errand {
     return this.#reservedSize;
   }
 
-  wayTo({ endpoint, model }: Attempt): Way {
-    return { lane: decisionsLane(this.#ask, { endpoint, model, client: this.#client }), thinking: undefined };
+  adapterFor({ endpoint, model }: Attempt): EndpointAdapter {
+    return { adapter: decisionsLane(this.#ask, { endpoint, model, client: this.#client }), reasoning: undefined };
   }
 
-  namesKept(): boolean {
+  referencesProviderState(): boolean {
     return false;
   }
 }

@@ -9,15 +9,15 @@ import { decodeOpenaiRequest } from "../../language/decisions/openai-request.ts"
 import { type DecisionRenderer, decisionRenderer } from "../../language/decisions/render.ts";
 import { decodeRequest } from "../../language/decisions/request.ts";
 import { type Handler, principalOf, streamed } from "../exchange.ts";
-import type { Decoded } from "../pipeline/decoded.ts";
-import type { Gateway } from "../pipeline/gateway-deps.ts";
+import type { DecodedRequest } from "../pipeline/decoded.ts";
+import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import { run } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 import { DecisionsErrand } from "./decision-request.ts";
 import { noInterface } from "./missing-interface.ts";
 
 /** POST /decisions, and the same questions in the shape of OpenAI's SDK. */
-export function decisionsHandlers(gateway: Gateway): Record<string, Handler> {
+export function decisionsHandlers(gateway: GatewayDeps): Record<string, Handler> {
   const surface = (decode: (body: ParsedBody, workspace: Workspace) => Asked) =>
     streamed((exchange, sink) =>
       run(gateway, "decisions", exchange, sink, (bytes) =>
@@ -108,7 +108,7 @@ function requireKnownFields(questions: unknown): void {
 
 const notKnown = (name: string) => unknownField(name.slice(0, 200));
 
-function decoded({ snapshot }: Gateway, { call, renderer }: Asked): Decoded {
+function decoded({ snapshot }: GatewayDeps, { call, renderer }: Asked): DecodedRequest {
   const unserved = () =>
     noInterface(snapshot(), {
       modelId: call.model,
@@ -116,5 +116,5 @@ function decoded({ snapshot }: Gateway, { call, renderer }: Asked): Decoded {
       code: "decisions_not_supported",
       what: "decisions",
     });
-  return { errand: new DecisionsErrand(call, renderer, unserved) };
+  return { request: new DecisionsErrand(call, renderer, unserved) };
 }

@@ -6,7 +6,7 @@ import path from "node:path";
 import { promisify } from "node:util";
 import { brotliCompress, gzip, constants as zlib } from "node:zlib";
 import { fault } from "../../contract/faults.ts";
-import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
+import { buffered, type Exchange, type Handler, type HttpResponse } from "../exchange.ts";
 import { DOCS_SCRIPT, docsPage, type Page, startPage } from "./document-pages.ts";
 import { portalHandlers } from "./portal.ts";
 import { type Encoding, encodingFor, unlessKnown } from "./static-content.ts";
@@ -28,7 +28,7 @@ export function documentHandlers(deps: DocumentDeps): Readonly<Record<string, Ha
   return {
     ...portalHandlers({ folder: deps.portalFolder, publicUrl: deps.publicUrl }, page(startPage(deps.publicUrl))),
     getDocsPage: page(docsPage(assets.files)),
-    getDocsAsset: whole((exchange) => assets.reply(exchange)),
+    getDocsAsset: buffered((exchange) => assets.reply(exchange)),
     getApiDocument: text("application/json", deps.apiDocument),
     getManageDocument: text("application/json", deps.manageDocument),
     getLlmsText: text("text/plain; charset=utf-8", deps.llmsText),
@@ -42,13 +42,13 @@ function page({ html, contentSecurityPolicy }: Page): Handler {
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
   };
-  return whole(async (exchange) => unlessKnown(exchange, headers, html));
+  return buffered(async (exchange) => unlessKnown(exchange, headers, html));
 }
 
 function text(contentType: string, make: () => string): Handler {
   let made: string | undefined;
   const headers = { "content-type": contentType };
-  return whole(async (exchange) => {
+  return buffered(async (exchange) => {
     made ??= make();
     return unlessKnown(exchange, headers, made);
   });
@@ -73,7 +73,7 @@ function makeAssets() {
   };
   return {
     files: [...sources.keys()],
-    async reply({ params, headers }: Pick<Exchange, "params" | "headers">): Promise<Reply> {
+    async reply({ params, headers }: Pick<Exchange, "params" | "headers">): Promise<HttpResponse> {
       const file = params["file"] ?? "";
       const read = sources.get(file);
       if (read === undefined) throw fault("not_found", { message: "There is no such file." });

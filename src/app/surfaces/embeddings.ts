@@ -9,29 +9,29 @@ import { decodeRoutingHints } from "../../language/canon/routing-hints.ts";
 import type { EmbeddingCall, EmbeddingInputs } from "../../language/embeddings/call.ts";
 import { decodeInputs } from "../../language/embeddings/request.ts";
 import { type Handler, streamed } from "../exchange.ts";
-import type { Decoded } from "../pipeline/decoded.ts";
-import type { Gateway } from "../pipeline/gateway-deps.ts";
-import type { Bound, Errand } from "../pipeline/inference-request.ts";
+import type { DecodedRequest } from "../pipeline/decoded.ts";
+import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
+import type { InferenceRequest, UsageBound } from "../pipeline/inference-request.ts";
 import type { Outline } from "../pipeline/plan.ts";
-import type { Way } from "../pipeline/reasoning-choice.ts";
+import type { EndpointAdapter } from "../pipeline/reasoning-choice.ts";
 import { run } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 
 /** POST /embeddings. */
-export function embeddingsHandlers(gateway: Gateway): Record<string, Handler> {
+export function embeddingsHandlers(gateway: GatewayDeps): Record<string, Handler> {
   return {
     createEmbedding: streamed((exchange, sink) =>
-      run(gateway, "embeddings", exchange, sink, (bytes) => decodeEmbeddings(bytes, gateway.tokens)),
+      run(gateway, "embeddings", exchange, sink, (bytes) => decodeEmbeddings(bytes, gateway.tokenCounter)),
     ),
   };
 }
 
-async function decodeEmbeddings(bytes: Buffer, tokens: Gateway["tokens"]): Promise<Decoded> {
+async function decodeEmbeddings(bytes: Buffer, tokens: GatewayDeps["tokenCounter"]): Promise<DecodedRequest> {
   const request = decodeWith(EmbeddingsFields, parseJson(bytes).value);
   const wishes = decodeRoutingHints({ provider: request.provider });
   const inputs = await inputsOf(request.input, tokens);
   return {
-    errand: new EmbeddingsErrand({
+    request: new EmbeddingsErrand({
       model: request.model,
       inputs,
       inputTokens: weightsOf(inputs),
@@ -43,7 +43,7 @@ async function decodeEmbeddings(bytes: Buffer, tokens: Gateway["tokens"]): Promi
   };
 }
 
-async function inputsOf(input: unknown, tokens: Gateway["tokens"]): Promise<EmbeddingInputs> {
+async function inputsOf(input: unknown, tokens: GatewayDeps["tokenCounter"]): Promise<EmbeddingInputs> {
   const given = decodeInputs(input);
   if (given.is === "texts") return given;
   const { lists, shape } = given;
@@ -64,7 +64,7 @@ function weightsOf(inputs: EmbeddingInputs): number[] {
   return inputs.is === "tokens" ? inputs.lists.map(({ length }) => length) : inputs.texts.map(conservativeTextTokens);
 }
 
-class EmbeddingsErrand implements Errand {
+class EmbeddingsErrand implements InferenceRequest {
   readonly outline: Outline;
   readonly streaming = false;
   readonly inputTokens: number;
@@ -90,17 +90,17 @@ class EmbeddingsErrand implements Errand {
     return { inputs: this.#ask.inputs.texts.length };
   }
 
-  boundAt(): Bound {
+  usageBoundAt(): UsageBound {
     return { inputTokens: this.inputTokens, outputTokens: 0 };
   }
 
-  wayTo({ endpoint, model }: Attempt): Way {
+  adapterFor({ endpoint, model }: Attempt): EndpointAdapter {
     const { embeddings: facts } = endpoint;
     if (facts === null) throw new Error(`${endpoint.id} has no interface for embeddings`);
-    return { lane: embeddingsLane({ ask: this.#ask, endpoint, model, facts }), thinking: undefined };
+    return { adapter: embeddingsLane({ ask: this.#ask, endpoint, model, facts }), reasoning: undefined };
   }
 
-  namesKept(): boolean {
+  referencesProviderState(): boolean {
     return false;
   }
 }

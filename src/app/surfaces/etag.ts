@@ -1,5 +1,5 @@
 import { sha256Hex } from "../../kit/secret.ts";
-import type { Exchange, Reply } from "../exchange.ts";
+import type { Exchange, HttpResponse } from "../exchange.ts";
 
 /** What identifies an answer before it is built: the same parts give the same bytes. */
 export function tagOf(...parts: readonly string[]): string {
@@ -11,8 +11,8 @@ export function answerTagged(
   { headers }: Pick<Exchange, "headers">,
   tag: string,
   cacheHeaders: Readonly<Record<string, string>>,
-  build: () => Pick<Reply, "json" | "bytes"> & { readonly headers?: Readonly<Record<string, string>> },
-): Reply {
+  build: () => Pick<HttpResponse, "json" | "bytes"> & { readonly headers?: Readonly<Record<string, string>> },
+): HttpResponse {
   const tagged = { ...cacheHeaders, etag: tag };
   if (holds(headers["if-none-match"], tag)) return { status: 304, headers: tagged };
   const { headers: own, ...body } = build();

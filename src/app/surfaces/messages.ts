@@ -6,9 +6,9 @@ import { withExactSchemas } from "../../language/dialects/exact-schemas.ts";
 import { toCallerParameterNames } from "../../language/dialects/messages/client/parameter-names.ts";
 import { decodeRequest, withExactInputs } from "../../language/dialects/messages/client/request.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
-import { ChatErrand } from "../pipeline/chat-request.ts";
-import type { DecodedChat } from "../pipeline/decoded.ts";
-import type { Gateway } from "../pipeline/gateway-deps.ts";
+import { ChatInferenceRequest } from "../pipeline/chat-request.ts";
+import type { DecodedChatRequest } from "../pipeline/decoded.ts";
+import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
 import { run } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 
@@ -16,7 +16,7 @@ import { decodeWith, parseJson } from "../request-input.ts";
 const CLAUDE_CODE = "x-claude-code-session-id";
 
 /** POST /messages. */
-export function messagesHandlers(gateway: Gateway): Record<string, Handler> {
+export function messagesHandlers(gateway: GatewayDeps): Record<string, Handler> {
   return {
     createMessage: streamed((exchange, sink) =>
       run(gateway, "messages", exchange, sink, (bytes) => decodeMessage(bytes, exchange)),
@@ -24,7 +24,7 @@ export function messagesHandlers(gateway: Gateway): Record<string, Handler> {
   };
 }
 
-export function decodeMessage(bytes: Buffer, exchange: Pick<Exchange, "headers">): DecodedChat {
+export function decodeMessage(bytes: Buffer, exchange: Pick<Exchange, "headers">): DecodedChatRequest {
   return decodeAs(MessagesRequest, bytes, exchange);
 }
 
@@ -33,13 +33,13 @@ export function decodeAs(
   schema: z.ZodType<CountTokensRequest>,
   bytes: Buffer,
   exchange: Pick<Exchange, "headers">,
-): DecodedChat<InboundMessages> {
+): DecodedChatRequest<InboundMessages> {
   const body = parseJson(bytes);
   const request = decodeWith(schema, withExactSchemas(body, "messages"));
   const inbound = inboundOf(body, request, exchange);
   return {
-    errand: new ChatErrand(inbound),
-    inCallersWords: (problem) => toCallerParameterNames(problem, request, inbound.call),
+    request: new ChatInferenceRequest(inbound),
+    toCallerParameterNames: (problem) => toCallerParameterNames(problem, request, inbound.call),
   };
 }
 

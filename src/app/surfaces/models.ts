@@ -7,8 +7,8 @@ import { limitToProven, type ProofLookup } from "../../domain/catalogue/proofs.t
 import type { Surface } from "../../domain/record/record.ts";
 import type { Principal } from "../../domain/tenancy/key.ts";
 import { type Policy, tightenPolicy } from "../../domain/tenancy/policy.ts";
-import { type Exchange, type Handler, principalOf, type Reply, whole } from "../exchange.ts";
-import { short } from "../printable.ts";
+import { buffered, type Exchange, type Handler, type HttpResponse, principalOf } from "../exchange.ts";
+import { printable } from "../printable.ts";
 import { readLenientQuery, readSelection } from "./catalogue-filter.ts";
 import { type Offer, select, sortOffers } from "./catalogue-select.ts";
 import { listKey, type Page, type PageRequest, pageOf } from "./cursor-page.ts";
@@ -36,15 +36,15 @@ export type ModelDeps = {
 /** The models a key may use: callable here, allowed by its policy and its workspace's. Three kinds of readers share one body. */
 export function modelHandlers(deps: ModelDeps): Record<string, Handler> {
   return {
-    listModels: whole(async (exchange) => tagged(exchange, modelList(deps, exchange))),
-    getModel: whole(async (exchange) => tagged(exchange, oneModel(deps, exchange))),
+    listModels: buffered(async (exchange) => tagged(exchange, modelList(deps, exchange))),
+    getModel: buffered(async (exchange) => tagged(exchange, oneModel(deps, exchange))),
   };
 }
 
 /** What a key may use depends on the key, so nothing in between may keep it, and its holder asks each time. */
 const CACHE = { "cache-control": "private, no-cache", vary: "Authorization, X-Api-Key, Origin" };
 
-function tagged(exchange: Exchange, body: unknown): Reply {
+function tagged(exchange: Exchange, body: unknown): HttpResponse {
   const text = JSON.stringify(body);
   return answerTagged(exchange, tagOf(text), CACHE, () => ({
     bytes: text,
@@ -162,7 +162,7 @@ function oneModel(deps: ModelDeps, exchange: Exchange) {
   const id = exchange.params["id"] ?? "";
   const model = context.snapshot.models.get(id);
   if (model === undefined)
-    throw noModel(`There is no model "${short(id, 128)}". GET /v1/models lists the models of this key.`);
+    throw noModel(`There is no model "${printable(id, 128)}". GET /v1/models lists the models of this key.`);
   if (callableEndpoints(model, deps, context).length === 0)
     throw noModel(`The model ${model.id} is in the catalogue, but no connected provider serves it here.`);
   if (!deps.permits(model.id, policy))

@@ -1,5 +1,5 @@
 import { fault } from "../../contract/faults.ts";
-import { type Exchange, type Handler, whole } from "../exchange.ts";
+import { buffered, type Exchange, type Handler } from "../exchange.ts";
 
 export type OperationsDeps = {
   /** Undefined when requests may come; else why not. */
@@ -13,21 +13,21 @@ const PLAIN = { "content-type": "text/plain; charset=utf-8", "cache-control": "n
 /** What an operator's machinery asks: alive, ready, metrics. */
 export function operationsHandlers(deps: OperationsDeps): Record<string, Handler> {
   return {
-    getHealth: whole(async () => ({ status: 200, headers: PLAIN, bytes: "ok\n" })),
-    getReadiness: whole(async () => {
+    getHealth: buffered(async () => ({ status: 200, headers: PLAIN, bytes: "ok\n" })),
+    getReadiness: buffered(async () => {
       const why = await deps.unready();
       if (why === undefined) return { status: 200, headers: PLAIN, bytes: "ready\n" };
       throw fault("service_unavailable", { message: `Not ready: ${why}.`, headers: { "retry-after": "1" } });
     }),
     // Those that ask for the upgrade never come here.
-    connectNode: whole(async () => {
+    connectNode: buffered(async () => {
       throw fault("upgrade_required", {
         message:
           "Nodes connect here over WebSocket: run `gateway node connect` on the machine beside the local server.",
         headers: { connection: "close, upgrade", upgrade: "websocket" },
       });
     }),
-    getMetrics: whole(async (exchange) => {
+    getMetrics: buffered(async (exchange) => {
       if (!isLocal(exchange) && !deps.isOperator(exchange.headers.authorization)) {
         throw fault("invalid_admin_token", {
           message:

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { fault } from "../../contract/faults.ts";
-import { type Exchange, type Handler, type Reply, whole } from "../exchange.ts";
+import { buffered, type Exchange, type Handler, type HttpResponse } from "../exchange.ts";
 import { type Encoding, encodingFor, unlessKnown } from "./static-content.ts";
 
 export type PortalDeps = {
@@ -44,13 +44,13 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 /** Handlers of the portal's pages and files, by the id of their route; `startPage` answers when it was not built. */
 export function portalHandlers(deps: PortalDeps, startPage: Handler): Readonly<Record<string, Handler>> {
   const page = pageOf(deps);
-  const show = page === undefined ? startPage : whole(async (exchange) => unlessKnown(exchange, PAGE_HEADERS, page));
+  const show = page === undefined ? startPage : buffered(async (exchange) => unlessKnown(exchange, PAGE_HEADERS, page));
   return {
     getStartPage: show,
     getPortal: show,
     getPortalPage: show,
     getDevicePage: show,
-    getPortalAsset: whole((exchange) => asset(deps.folder, exchange)),
+    getPortalAsset: buffered((exchange) => asset(deps.folder, exchange)),
   };
 }
 
@@ -62,7 +62,7 @@ function pageOf({ folder, publicUrl }: PortalDeps): string | undefined {
 }
 
 /** Files have their digest in their name, so browsers may keep them for good; they were compressed when they were built. */
-async function asset(folder: string, { params, headers }: Pick<Exchange, "params" | "headers">): Promise<Reply> {
+async function asset(folder: string, { params, headers }: Pick<Exchange, "params" | "headers">): Promise<HttpResponse> {
   const name = params["file"] ?? "";
   const contentType = CONTENT_TYPES[path.extname(name)];
   // One folder, flat: no name with a slash or a dot in front is in it.

@@ -3,7 +3,7 @@ import { principalWith } from "../../../tests/support/handled.ts";
 import { finishedRecord } from "../../../tests/support/records.ts";
 import { Fault } from "../../contract/faults.ts";
 import { REQUEST_ROUTES } from "../../contract/routes/requests.ts";
-import { type Handler, noUpload } from "../exchange.ts";
+import { type Handler, rejectUpload } from "../exchange.ts";
 import { requestHandlers } from "./request-cost.ts";
 
 /** Asks while the log does not get any further. */
@@ -24,7 +24,7 @@ async function asked(handlers: Record<string, Handler>, id: string): Promise<str
       principal: principalWith(),
       baseHeaders: {},
       body: async () => Buffer.alloc(0),
-      upload: noUpload,
+      upload: rejectUpload,
     });
     return "found";
   } catch (error) {
@@ -38,7 +38,7 @@ test("BILL-10 a log that is behind does not tell another workspace's request fro
   const handlers = requestHandlers({
     log: { find: async (id) => [mine, theirs].find((record) => record.id === id) },
     timers: { after: (_ms, then) => setTimeout(then, 1) },
-    caughtUp: () => new Promise(() => undefined),
+    waitForIngest: () => new Promise(() => undefined),
   });
   expect(await asked(handlers, "mine")).toBe("found");
   expect(await asked(handlers, "theirs")).toBe(await asked(handlers, "never was"));

@@ -4,17 +4,17 @@ import type { RequestCost } from "../../contract/schemas/requests.ts";
 import type { LogStore, RequestRecord } from "../../domain/record/record.ts";
 import { maySeeRequestsOf, type Principal } from "../../domain/tenancy/key.ts";
 import { formatNanos } from "../../kit/money.ts";
-import { type Handler, principalOf, whole } from "../exchange.ts";
-import { type CatchingUp, demandCaughtUp } from "../ingest-barrier.ts";
-import { short } from "../printable.ts";
+import { buffered, type Handler, principalOf } from "../exchange.ts";
+import { type IngestBarrier, requireIngested } from "../ingest-barrier.ts";
+import { printable } from "../printable.ts";
 import { usageView } from "../usage-view.ts";
 
-export type RequestsDeps = CatchingUp & { readonly log: Pick<LogStore, "find"> };
+export type RequestsDeps = IngestBarrier & { readonly log: Pick<LogStore, "find"> };
 
 /** `GET /v1/requests/{id}`: what became of a request and what it cost, for the keys of its workspace. */
 export function requestHandlers(deps: RequestsDeps): Record<string, Handler> {
   return {
-    getRequest: whole(async (exchange) => {
+    getRequest: buffered(async (exchange) => {
       const principal = principalOf(exchange);
       mayCall(principal);
       const record = await find(deps, exchange.params["id"] ?? "", principal);
@@ -41,14 +41,14 @@ async function find(deps: RequestsDeps, id: string, principal: Principal): Promi
   const record = isFor(principal, known) ? known : await findLater(deps, id);
   if (!isFor(principal, record))
     throw fault("not_found", {
-      message: `There is no finished request with the id "${short(id)}". Use X-Svc-Request-Id of an answer that is complete.`,
+      message: `There is no finished request with the id "${printable(id)}". Use X-Svc-Request-Id of an answer that is complete.`,
       param: "id",
     });
   return record;
 }
 
 async function findLater(deps: RequestsDeps, id: string): Promise<RequestRecord | undefined> {
-  await demandCaughtUp(
+  await requireIngested(
     deps,
     "The log is behind at the moment, so it is not known yet what became of this request. Ask again soon.",
   );

@@ -4,9 +4,9 @@ import { echoOf } from "../../language/dialects/responses/client/echo.ts";
 import { toCallerParameterNames } from "../../language/dialects/responses/client/parameter-names.ts";
 import { decodeRequest } from "../../language/dialects/responses/client/request.ts";
 import { inputItems } from "../../language/dialects/responses/client/turns.ts";
-import { type Exchange, type Handler, principalOf, type Sink, streamed } from "../exchange.ts";
-import { ChatErrand } from "../pipeline/chat-request.ts";
-import type { Decoded, DecodedChat } from "../pipeline/decoded.ts";
+import { type Exchange, type Handler, principalOf, type ResponseSink, streamed } from "../exchange.ts";
+import { ChatInferenceRequest } from "../pipeline/chat-request.ts";
+import type { DecodedChatRequest, DecodedRequest } from "../pipeline/decoded.ts";
 import { run } from "../pipeline/run.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 import { Job } from "../responses/background-job.ts";
@@ -31,7 +31,7 @@ export function responsesHandlers(room: ResponsesRoom): Record<string, Handler> 
 }
 
 /** The answer goes to the caller; or it is made in the background, and the caller hears at once that it will be. */
-async function createResponse(room: ResponsesRoom, exchange: Exchange, sink: Sink): Promise<void> {
+async function createResponse(room: ResponsesRoom, exchange: Exchange, sink: ResponseSink): Promise<void> {
   let begun: Job | undefined;
   let asked: Asked | undefined;
   try {
@@ -43,14 +43,14 @@ async function createResponse(room: ResponsesRoom, exchange: Exchange, sink: Sin
       return {
         ...decoded,
         sink: job.sink,
-        async admitted() {
+        async onAdmitted() {
           await room.jobs.open(job, requestOf(exchange, bytes));
           begun = job;
           answerQueued(room, exchange, sink, job);
           await room.jobs.begin(job);
         },
-        made: (final) => room.jobs.made(job, final),
-        keep: async (final) => job.keep(final),
+        beforeSettle: (final) => room.jobs.made(job, final),
+        storeResponse: async (final) => job.keep(final),
       };
     });
     if (begun !== undefined) await room.jobs.finish(begun, undefined);
@@ -64,7 +64,7 @@ async function createResponse(room: ResponsesRoom, exchange: Exchange, sink: Sin
 }
 
 /** A request by itself, without the conversation it may go on from. */
-export function decodeResponse(bytes: Buffer): DecodedChat {
+export function decodeResponse(bytes: Buffer): DecodedChatRequest {
   const body = parseJson(bytes);
   const request = decodeWith(ResponsesRequest, withExactSchemas(body, "responses"));
   const items = inputItems(request);
@@ -75,17 +75,17 @@ export function decodeResponse(bytes: Buffer): DecodedChat {
   });
 }
 
-function decodedOf({ inbound, request }: Pick<Asked, "inbound" | "request">): DecodedChat {
+function decodedOf({ inbound, request }: Pick<Asked, "inbound" | "request">): DecodedChatRequest {
   return {
-    errand: new ChatErrand(inbound),
-    inCallersWords: (problem) => toCallerParameterNames(problem, request, inbound.call),
+    request: new ChatInferenceRequest(inbound),
+    toCallerParameterNames: (problem) => toCallerParameterNames(problem, request, inbound.call),
   };
 }
 
 /** An answer that could not be stored is an answer all the same. */
-function keeping(room: ResponsesRoom, exchange: Exchange, asked: Asked): Pick<Decoded, "keep"> {
+function keeping(room: ResponsesRoom, exchange: Exchange, asked: Asked): Pick<DecodedRequest, "keep"> {
   return {
-    async keep(final, headers) {
+    async storeResponse(final, headers) {
       // The policy may have changed since it was asked for.
       const { workspace, key } = principalOf(exchange);
       if (!room.mayKeep(workspace.id, key.id)) return;
@@ -104,10 +104,10 @@ function keeping(room: ResponsesRoom, exchange: Exchange, asked: Asked): Pick<De
   };
 }
 
-function answerQueued(room: ResponsesRoom, exchange: Exchange, sink: Sink, job: Job): void {
+function answerQueued(room: ResponsesRoom, exchange: Exchange, sink: ResponseSink, job: Job): void {
   const headers = { ...exchange.baseHeaders };
   if (job.stored.background === "streamed") {
-    followJob(room, job, sink, -1, headers).catch(() => sink.cut());
+    followJob(room, job, sink, -1, headers).catch(() => sink.abort());
     return;
   }
   const body = JSON.stringify(job.stored.response);

@@ -13,11 +13,11 @@ import {
   type SpeechCall,
 } from "../../language/speech/call.ts";
 import { type Handler, principalOf, streamed } from "../exchange.ts";
-import type { Decoded } from "../pipeline/decoded.ts";
-import type { Gateway } from "../pipeline/gateway-deps.ts";
-import type { Bound, Errand } from "../pipeline/inference-request.ts";
+import type { DecodedRequest } from "../pipeline/decoded.ts";
+import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
+import type { InferenceRequest, UsageBound } from "../pipeline/inference-request.ts";
 import type { Outline } from "../pipeline/plan.ts";
-import type { Way } from "../pipeline/reasoning-choice.ts";
+import type { EndpointAdapter } from "../pipeline/reasoning-choice.ts";
 import { run } from "../pipeline/run.ts";
 import { reachFor } from "../pipeline/workspace-resources.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
@@ -25,7 +25,7 @@ import { noInterface } from "./missing-interface.ts";
 import { type SpeechWanted, speechShortcoming } from "./speech-capability.ts";
 
 /** POST /audio/speech. */
-export function speechHandlers(gateway: Gateway): Record<string, Handler> {
+export function speechHandlers(gateway: GatewayDeps): Record<string, Handler> {
   return {
     createSpeech: streamed((exchange, sink) =>
       run(gateway, "speech", exchange, sink, (bytes) => decodeSpeech(bytes, gateway, principalOf(exchange).workspace)),
@@ -33,7 +33,7 @@ export function speechHandlers(gateway: Gateway): Record<string, Handler> {
   };
 }
 
-function decodeSpeech(bytes: Buffer, gateway: Gateway, { id, currency }: Workspace): Decoded {
+function decodeSpeech(bytes: Buffer, gateway: GatewayDeps, { id, currency }: Workspace): DecodedRequest {
   const { value } = parseJson(bytes);
   const request = decodeWith(SpeechRequest, withoutSse(value));
   const ask: SpeechCall = {
@@ -47,7 +47,7 @@ function decodeSpeech(bytes: Buffer, gateway: Gateway, { id, currency }: Workspa
   const nowMs = clock.nowMs();
   const callable = (modelId: string) => reachFor(gateway, id).forModel(modelId, "speech", currency, nowMs).endpoints;
   const wanted = { ask, characters: countCodePoints(ask.input), nowMs, callable };
-  return { errand: new SpeechErrand(request.model, wanted, snapshot) };
+  return { request: new SpeechErrand(request.model, wanted, snapshot) };
 }
 
 /** A form of the answer that others offer and that is not spoken here is no bad value: it is refused as what it is. */
@@ -65,14 +65,14 @@ function withoutSse(value: unknown): unknown {
 const VOICE_CHARS_MAX = 128;
 const AUDIO_TOKENS_PER_SECOND = 25;
 
-class SpeechErrand implements Errand {
+class SpeechErrand implements InferenceRequest {
   readonly outline: Outline;
   readonly streaming = true;
   readonly inputTokens: number;
   readonly #ask: SpeechCall;
   readonly #characters: number;
 
-  constructor(model: string, wanted: SpeechWanted, snapshot: Gateway["snapshot"]) {
+  constructor(model: string, wanted: SpeechWanted, snapshot: GatewayDeps["snapshot"]) {
     const { ask, characters } = wanted;
     this.#ask = ask;
     this.#characters = characters;
@@ -103,19 +103,19 @@ class SpeechErrand implements Errand {
     return { characters: this.#characters, format, voice: voice.slice(0, VOICE_CHARS_MAX) };
   }
 
-  boundAt({ endpoint }: Attempt): Bound {
+  usageBoundAt({ endpoint }: Attempt): UsageBound {
     const seconds = maxSpeechSeconds(this.#characters, this.#ask.speed);
     const outputTokens = Math.min(maxAudioTokens(seconds), endpoint.limits.maxOutputTokens ?? Number.POSITIVE_INFINITY);
     return { inputTokens: this.inputTokens, outputTokens, characters: this.#characters, seconds };
   }
 
-  wayTo({ endpoint, price }: Attempt): Way {
+  adapterFor({ endpoint, price }: Attempt): EndpointAdapter {
     const { speech: facts } = endpoint;
     if (facts === null) throw new Error(`${endpoint.id} has no interface for speech`);
-    return { lane: speechLane(this.#ask, { endpoint, facts, unit: speechUnit(price) }), thinking: undefined };
+    return { adapter: speechLane(this.#ask, { endpoint, facts, unit: speechUnit(price) }), reasoning: undefined };
   }
 
-  namesKept(): boolean {
+  referencesProviderState(): boolean {
     return false;
   }
 }

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { Exchange, Reply } from "../exchange.ts";
+import type { Exchange, HttpResponse } from "../exchange.ts";
 
 /** How pages and files are sent: not again to whoever has them, and compressed to whoever takes that. */
 
@@ -10,7 +10,7 @@ export function unlessKnown(
   { headers }: Pick<Exchange, "headers">,
   own: Readonly<Record<string, string>>,
   body: string,
-): Reply {
+): HttpResponse {
   const etag = `"${hash("sha256", body, "base64url").slice(0, 22)}"`;
   const known = headers["if-none-match"]?.split(",").some((one) => one.trim().replace(/^W\//, "") === etag);
   const answered = { ...own, etag, "cache-control": "no-cache" };

@@ -2,8 +2,8 @@ import { type Fault, fault, invalidValue } from "../../contract/faults.ts";
 import { InputItemsQuery, RetrieveQuery } from "../../contract/schemas/stored-responses.ts";
 import { isUnfinished, type ServedBy, type StoredResponse } from "../../domain/responses/response-store.ts";
 import { maySeeRequestsOf } from "../../domain/tenancy/key.ts";
-import { type Exchange, type Handler, principalOf, type Sink, streamed, whole } from "../exchange.ts";
-import { short } from "../printable.ts";
+import { buffered, type Exchange, type Handler, principalOf, type ResponseSink, streamed } from "../exchange.ts";
+import { printable } from "../printable.ts";
 import { readQuery } from "../request-input.ts";
 import { cancelResponse, removeResponse } from "../responses/end-work.ts";
 import { followJob, followStored, sendEvents } from "../responses/follow-response.ts";
@@ -15,12 +15,12 @@ import type { ResponsesRoom } from "../responses/responses-context.ts";
 export function storedResponseHandlers(room: ResponsesRoom): Record<string, Handler> {
   return {
     getResponse: streamed((exchange, sink) => retrieve(room, exchange, sink)),
-    deleteResponse: whole(async (exchange) => {
+    deleteResponse: buffered(async (exchange) => {
       const id = exchange.params["response_id"] ?? "";
       if (!(await removeResponse(room, principalOf(exchange), id))) throw noSuchResponse(id);
       return { status: 200, json: { id, object: "response", deleted: true } };
     }),
-    cancelResponse: whole(async (exchange) => {
+    cancelResponse: buffered(async (exchange) => {
       const stored = await find(room, exchange);
       if (stored.background === "none")
         throw fault("invalid_value", {
@@ -30,7 +30,7 @@ export function storedResponseHandlers(room: ResponsesRoom): Record<string, Hand
       await cancelResponse(room, principalOf(exchange), stored);
       return { status: 200, json: (await find(room, exchange)).response };
     }),
-    listResponseInputItems: whole(async (exchange) => {
+    listResponseInputItems: buffered(async (exchange) => {
       const stored = await find(room, exchange);
       const query = readQuery({ query: withoutInclude(exchange.query) }, InputItemsQuery);
       return { status: 200, json: await inputPage(room, stored, query) };
@@ -38,7 +38,7 @@ export function storedResponseHandlers(room: ResponsesRoom): Record<string, Hand
   };
 }
 
-async function retrieve(room: ResponsesRoom, exchange: Exchange, sink: Sink): Promise<void> {
+async function retrieve(room: ResponsesRoom, exchange: Exchange, sink: ResponseSink): Promise<void> {
   const stored = await find(room, exchange);
   const query = readQuery({ query: withoutInclude(exchange.query) }, RetrieveQuery);
   const headers = { ...exchange.baseHeaders, ...servedBy(room, exchange, stored) };
@@ -74,7 +74,7 @@ async function find(room: ResponsesRoom, exchange: Exchange): Promise<StoredResp
 /** Unknown, expired, deleted or another workspace's: nobody can tell which. */
 function noSuchResponse(id: string): Fault {
   return fault("not_found", {
-    message: `There is no stored response with the id "${short(id)}". It may have expired or been deleted.`,
+    message: `There is no stored response with the id "${printable(id)}". It may have expired or been deleted.`,
     param: "response_id",
   });
 }

@@ -25,17 +25,17 @@ import {
   TEXT_TOKENS_PER_SECOND_MAX,
 } from "../../language/transcriptions/duration.ts";
 import { type Exchange, type Handler, streamed } from "../exchange.ts";
-import type { Decoded } from "../pipeline/decoded.ts";
-import type { Gateway } from "../pipeline/gateway-deps.ts";
-import type { Bound, Errand } from "../pipeline/inference-request.ts";
+import type { DecodedRequest } from "../pipeline/decoded.ts";
+import type { GatewayDeps } from "../pipeline/gateway-deps.ts";
+import type { InferenceRequest, UsageBound } from "../pipeline/inference-request.ts";
 import type { Outline } from "../pipeline/plan.ts";
-import type { Way } from "../pipeline/reasoning-choice.ts";
-import { type Arrived, run } from "../pipeline/run.ts";
+import type { EndpointAdapter } from "../pipeline/reasoning-choice.ts";
+import { type ReceivedRequest, run } from "../pipeline/run.ts";
 import { decodeWith } from "../request-input.ts";
 import { keptOf, valuesOf } from "./transcription-form.ts";
 
 /** POST /audio/transcriptions. */
-export function transcriptionHandlers(gateway: Gateway, uploads: Uploads): Record<string, Handler> {
+export function transcriptionHandlers(gateway: GatewayDeps, uploads: Uploads): Record<string, Handler> {
   return {
     createTranscription: streamed((exchange, sink) =>
       run(gateway, "transcriptions", exchange, sink, { upload: () => arrive(exchange, uploads) }),
@@ -43,15 +43,15 @@ export function transcriptionHandlers(gateway: Gateway, uploads: Uploads): Recor
   };
 }
 
-async function arrive(exchange: Exchange, uploads: Uploads): Promise<Arrived> {
+async function arrive(exchange: Exchange, uploads: Uploads): Promise<ReceivedRequest> {
   const source = await exchange.upload();
   const form = await uploads.read(source, exchange.headers["content-type"] ?? "");
   const { fields, file } = form;
   return {
-    asked: Buffer.from(JSON.stringify(keptOf(fields, file))),
-    sameness: samenessOf(form),
+    loggableBody: Buffer.from(JSON.stringify(keptOf(fields, file))),
+    requestFingerprint: samenessOf(form),
     decode: () => decodeTranscription(form),
-    over: () => form.close(),
+    dispose: () => form.close(),
   };
 }
 
@@ -61,12 +61,12 @@ function samenessOf({ fields, file }: ArrivedForm): Buffer {
   return hash.update(file?.sha256 ?? "").digest();
 }
 
-function decodeTranscription({ fields, file }: ArrivedForm): Decoded {
+function decodeTranscription({ fields, file }: ArrivedForm): DecodedRequest {
   const values = valuesOf(fields);
   const request = decodeWith(TranscriptionRequest, file === undefined ? values : { ...values, file: file.filename });
   if (file === undefined || file.bytes === 0) throw invalidValue("file", "it is empty");
   const ask = askOf(request);
-  return { errand: new TranscriptionErrand(ask, file) };
+  return { request: new TranscriptionErrand(ask, file) };
 }
 
 function askOf(request: TranscriptionRequest): TranscriptionCall {
@@ -97,7 +97,7 @@ function formValueOf(value: TranscriptionRequest[TranscriptionParameter]): FormV
   return Object.fromEntries(members);
 }
 
-class TranscriptionErrand implements Errand {
+class TranscriptionErrand implements InferenceRequest {
   readonly outline: Outline;
   readonly streaming: boolean;
   readonly inputTokens: number;
@@ -130,21 +130,21 @@ class TranscriptionErrand implements Errand {
     return { format: this.#ask.format, bytes, ...(seconds === undefined ? {} : { seconds }) };
   }
 
-  boundAt({ price }: Attempt): Bound {
+  usageBoundAt({ price }: Attempt): UsageBound {
     const seconds = secondsToHold(this.#file);
     if (price.perMinuteAudio !== null) return { inputTokens: 0, outputTokens: 0, seconds };
     return { inputTokens: this.inputTokens, outputTokens: seconds * TEXT_TOKENS_PER_SECOND_MAX };
   }
 
-  wayTo({ endpoint, price }: Attempt): Way {
+  adapterFor({ endpoint, price }: Attempt): EndpointAdapter {
     const { transcriptions: facts } = endpoint;
     if (facts === null) throw new Error(`${endpoint.id} has no interface for transcriptions`);
     const billedBy = price.perMinuteAudio === null ? "tokens" : "seconds";
-    const lane = transcriptionsLane({ ask: this.#ask, file: this.#file, billedBy }, endpoint, facts);
-    return { lane, thinking: undefined };
+    const adapter = transcriptionsLane({ ask: this.#ask, file: this.#file, billedBy }, endpoint, facts);
+    return { adapter, reasoning: undefined };
   }
 
-  namesKept(): boolean {
+  referencesProviderState(): boolean {
     return false;
   }
 }

@@ -1,8 +1,8 @@
 import { prefixOf } from "../../domain/tenancy/key.ts";
-import { type Handler, principalOf, whole } from "../exchange.ts";
+import { buffered, type Handler, principalOf } from "../exchange.ts";
 
 /** `GET /auth/validate`: who the key belongs to. It costs nothing and needs no scope. */
-export const validateHandler: Handler = whole(async (exchange) => {
+export const validateHandler: Handler = buffered(async (exchange) => {
   const { key, workspace } = principalOf(exchange);
   return {
     status: 200,

@@ -126,8 +126,8 @@ export class Life {
       journal: books.journal,
       state: world.instances.length === 1 ? this.#direct() : this.#wire.state(),
       spenderOf: (principal) => this.directory.spendScopeOf(principal),
-      finished: () => undefined,
-      noticed: () => undefined,
+      onRequestFinished: () => undefined,
+      onNotice: () => undefined,
     };
     world.note(`${this.#instance.name} is up: ${books.replayed.done} done, ${books.replayed.interrupted} interrupted`);
     if (books.replayed.interrupted > 0) world.count("interrupted");
@@ -205,7 +205,7 @@ export class Life {
 const LIMITS: Admitting["limits"] = {
   holdOutputTokens: HOLD_OUTPUT_TOKENS,
   requestTimeoutMs: 10_000,
-  answerMaxBytes: 64 * 1024,
+  responseMaxBytes: 64 * 1024,
   frameMaxChars: 16 * 1024,
   keepAliveMs: 1000,
   attemptsMax: 1,

@@ -1,7 +1,7 @@
-import { type Exchange, noUpload } from "../../../src/app/exchange.ts";
+import { type Exchange, rejectUpload } from "../../../src/app/exchange.ts";
 import { type Admitting, admit } from "../../../src/app/pipeline/admit.ts";
-import type { Errand } from "../../../src/app/pipeline/inference-request.ts";
-import { Trail } from "../../../src/app/pipeline/request-trace.ts";
+import type { InferenceRequest } from "../../../src/app/pipeline/inference-request.ts";
+import { RequestTrace } from "../../../src/app/pipeline/request-trace.ts";
 import { type Metered, type Settling, settleFree, settleUsed } from "../../../src/app/pipeline/settle.ts";
 import { decodeChat } from "../../../src/app/surfaces/chat.ts";
 import { Fault, fault } from "../../../src/contract/faults.ts";
@@ -87,14 +87,14 @@ class Service {
   readonly #life: Life;
   readonly #gateway: Admitting & Settling;
   readonly #order: Order;
-  readonly #trail: Trail;
+  readonly #trail: RequestTrace;
 
   constructor(world: World, life: Life, gateway: Admitting & Settling, order: Order) {
     this.#world = world;
     this.#life = life;
     this.#gateway = gateway;
     this.#order = order;
-    this.#trail = new Trail(exchangeOf(world, order), order.principal, "chat", world.scheduler);
+    this.#trail = new RequestTrace(exchangeOf(world, order), order.principal, "chat", world.scheduler);
     this.#trail.terms = {
       currencies: world.snapshot.currencies,
       margin: NO_MARGIN,
@@ -107,12 +107,12 @@ class Service {
     const { inputTokens, maxTokens, tariff } = this.#order;
     const attempt = attemptAt(tariff);
     const body = { model: "acme/one", messages: [{ role: "user", content: "?" }], max_tokens: maxTokens };
-    const { errand } = decodeChat(Buffer.from(JSON.stringify(body)));
-    const boundAt: Errand["boundAt"] = (...at) => ({ ...errand.boundAt(...at), inputTokens });
+    const { request } = decodeChat(Buffer.from(JSON.stringify(body)));
+    const usageBoundAt: InferenceRequest["usageBoundAt"] = (...at) => ({ ...request.usageBoundAt(...at), inputTokens });
     try {
-      await admit(this.#gateway, this.#trail, { attempts: [attempt] }, { boundAt });
+      await admit(this.#gateway, this.#trail, { attempts: [attempt] }, { usageBoundAt });
       this.#order.heldNanos = this.#trail.heldNanos;
-      this.#trail.served = attempt;
+      this.#trail.servingAttempt = attempt;
       await this.#aWhile(this.#world.chance.is(0.5) ? 20 : 2000);
       await this.#serve(attempt);
     } catch (error) {
@@ -187,7 +187,7 @@ function exchangeOf({ scheduler }: World, { id, principal }: Order): Exchange {
     principal,
     baseHeaders: {},
     body: async () => Buffer.alloc(0),
-    upload: noUpload,
+    upload: rejectUpload,
   };
 }
 

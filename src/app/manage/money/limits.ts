@@ -7,10 +7,19 @@ import { noSpendLimits, SPENDER_KINDS, type SpenderKind, type SpendLimits } from
 import type { Member, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type CalendarUnit, dayStartMs, spanOf } from "../../../kit/calendar.ts";
 import { formatNanos, parseNanos } from "../../../kit/money.ts";
-import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import { short } from "../../printable.ts";
+import { buffered, type Exchange, type Handler } from "../../exchange.ts";
+import { printable } from "../../printable.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import { commitWithAudit, findKey, findWorkspace, keyNotFound, type ManageContext, type TenancyDeps } from "../deps.ts";
+import { mutation } from "../caller-scope.ts";
+import {
+  commitWithAudit,
+  findKey,
+  findWorkspace,
+  keyNotFound,
+  type ManageContext,
+  type TenancyDeps,
+  type TenancyScope,
+} from "../deps.ts";
 import { ownMemberId } from "../membership.ts";
 import { paginate } from "../page.ts";
 import { memberByEmail } from "../tenancy/members.ts";
@@ -43,7 +52,7 @@ function selectSubject(deps: Pick<TenancyDeps, "directory">, workspace: Workspac
   if (email !== undefined) {
     const member = memberByEmail(deps, workspace, email);
     if (member === undefined)
-      throw fault("not_found", { message: `${short(email)} is not a member of ${workspace.slug}.` });
+      throw fault("not_found", { message: `${printable(email)} is not a member of ${workspace.slug}.` });
     return { of: "member", spenderId: member.id, workspace, member, key: undefined };
   }
   return { of: "workspace", spenderId: workspace.id, workspace, member: undefined, key: undefined };
@@ -91,7 +100,7 @@ function periodView(unit: CalendarUnit, nowMs: number, limit: bigint | null, { s
 
 type LimitChange = { readonly dayNanos?: bigint | null; readonly monthNanos?: bigint | null };
 
-async function changeLimits(deps: TenancyDeps, spender: LimitSubject, said: LimitChange): Promise<void> {
+async function changeLimits(deps: TenancyScope, spender: LimitSubject, said: LimitChange): Promise<void> {
   const { of, spenderId, workspace, key, member } = spender;
   const before = deps.directory.limits.of(spenderId) ?? noSpendLimits(workspace.id, of, spenderId);
   const after: SpendLimits = { ...before, ...said };
@@ -136,16 +145,16 @@ function requireOwnLimits(exchange: Exchange, { of, member, key }: LimitSubject)
   });
 }
 
-export function limitHandlers(room: ManageContext): Record<string, Handler> {
+export function limitHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageShowLimits: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
-      const spender = selectSubject(room, workspace, readQuery(exchange, LimitsQuery));
+    manageShowLimits: buffered(async (exchange) => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
+      const spender = selectSubject(context, workspace, readQuery(exchange, LimitsQuery));
       requireOwnLimits(exchange, spender);
-      return { status: 200, json: await limitsView(room, spender) };
+      return { status: 200, json: await limitsView(context, spender) };
     }),
-    managePutLimits: whole(async (exchange) => {
-      const { id } = findWorkspace(room, exchange.params["workspace"]);
+    managePutLimits: mutation(context, async (exchange, scope) => {
+      const { id } = findWorkspace(scope, exchange.params["workspace"]);
       const { day, month, ...named } = await readBody(exchange, LimitsPut);
       if (day === undefined && month === undefined)
         throw invalidValue("day", "write a limit for the day or the month, or null to lift it");
@@ -153,24 +162,26 @@ export function limitHandlers(room: ManageContext): Record<string, Handler> {
         ...(day === undefined ? {} : { dayNanos: parseLimit("day", day) }),
         ...(month === undefined ? {} : { monthNanos: parseLimit("month", month) }),
       };
-      return room.inTurn(async () => {
-        const spender = selectSubject(room, findWorkspace(room, id), named);
-        await changeLimits(room, spender, said);
-        room.alerts.monitor.markDirty(id);
-        return { status: 200, json: await limitsView(room, spender) };
+      return scope.serialized(async () => {
+        const spender = selectSubject(scope, findWorkspace(scope, id), named);
+        await changeLimits(scope, spender, said);
+        scope.alerts.monitor.markDirty(id);
+        return { status: 200, json: await limitsView(scope, spender) };
       });
     }),
-    manageListLimits: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageListLimits: buffered(async (exchange) => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
       // The page goes by two marks of each row: here by whose limits they are, and by the age of that.
-      const ranked = room.directory.limits.inWorkspace(workspace.id).map((limits) => ({
+      const ranked = context.directory.limits.inWorkspace(workspace.id).map((limits) => ({
         limits,
         id: limits.spenderId,
         createdAtMs: SPENDER_KINDS.length - SPENDER_KINDS.indexOf(limits.of),
       }));
       const { rows, next } = paginate(ranked, limit, cursor);
-      const data = await Promise.all(rows.map(({ limits }) => limitsView(room, subjectOf(room, workspace, limits))));
+      const data = await Promise.all(
+        rows.map(({ limits }) => limitsView(context, subjectOf(context, workspace, limits))),
+      );
       return { status: 200, json: { data, next } };
     }),
   };

@@ -2,14 +2,15 @@ import { invalidValue } from "../../../contract/faults.ts";
 import { MarginPut } from "../../../contract/schemas/manage-rates.ts";
 import { MARGIN_FORMAT_HINT, parseMargin } from "../../../domain/billing/margin.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import { type Handler, whole } from "../../exchange.ts";
+import { buffered, type Handler } from "../../exchange.ts";
 import { readBody } from "../../request-input.ts";
+import { mutation } from "../caller-scope.ts";
 import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
 
 /** What the operator adds to providers' prices for one workspace. */
-export function marginHandlers(room: ManageContext): Record<string, Handler> {
+export function marginHandlers(context: ManageContext): Record<string, Handler> {
   const view = ({ id, slug }: Workspace) => {
-    const { margins } = room.planning;
+    const { margins } = context.planning;
     return {
       workspace: slug,
       margin: margins.marginFor(id).share,
@@ -18,20 +19,20 @@ export function marginHandlers(room: ManageContext): Record<string, Handler> {
     };
   };
   return {
-    manageShowMargin: whole(async (exchange) => ({
+    manageShowMargin: buffered(async (exchange) => ({
       status: 200,
-      json: view(findWorkspace(room, exchange.params["workspace"])),
+      json: view(findWorkspace(context, exchange.params["workspace"])),
     })),
-    managePutMargin: whole(async (exchange) => {
-      const { id } = findWorkspace(room, exchange.params["workspace"]);
+    managePutMargin: mutation(context, async (exchange, scope) => {
+      const { id } = findWorkspace(scope, exchange.params["workspace"]);
       const { margin: said } = await readBody(exchange, MarginPut);
       const margin = said === null ? null : parseMargin(said);
       if (margin === undefined) throw invalidValue("margin", MARGIN_FORMAT_HINT);
-      return room.inTurn(async () => {
-        const workspace = findWorkspace(room, id);
-        const { margins } = room.planning;
+      return scope.serialized(async () => {
+        const workspace = findWorkspace(scope, id);
+        const { margins } = scope.planning;
         const before = margins.overrideFor(id)?.share ?? null;
-        await commitWithAudit(room, async (writers) => {
+        await commitWithAudit(scope, async (writers) => {
           await writers.margins.save(id, margin?.share ?? null);
           const detail = { before, after: margin?.share ?? null, usual: margins.defaultMargin.share };
           return { answer: null, audit: { action: "margin.change", workspaceId: id, target: id, detail } };

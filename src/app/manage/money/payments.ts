@@ -9,10 +9,12 @@ import {
 } from "../../../domain/billing/ledger.ts";
 import type { PaymentEvent, PaymentOrder } from "../../../domain/billing/payment.ts";
 import { formatNanos, minNanos } from "../../../kit/money.ts";
-import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import { short } from "../../printable.ts";
-import { commitWithAudit, type ManageContext, type ManageDeps } from "../deps.ts";
+import { buffered, type Exchange, type Handler } from "../../exchange.ts";
+import { printable } from "../../printable.ts";
+import { commitWithAudit, type ManageContext, type ManageDeps, type ManageScope } from "../deps.ts";
 import { unsignedMessages } from "./unsigned.ts";
+
+type PaymentScope = ManageDeps & { readonly auditActor: string };
 
 type PaymentOutcome = "credited" | "taken_back" | "repeated" | "ignored";
 
@@ -32,33 +34,33 @@ const paymentIdOf = (order: PaymentOrder): string => `payment:${order.id}`;
 
 const NO_MONEY = "a payment message moved no money";
 
-export function paymentHandlers(room: ManageContext): Record<string, Handler> {
-  const unsigned = unsignedMessages(room.clock, (detail) => room.payments.onRejected(detail, NO_MONEY));
+export function paymentHandlers(context: ManageContext): Record<string, Handler> {
+  const unsigned = unsignedMessages(context.clock, (detail) => context.payments.onRejected(detail, NO_MONEY));
   return {
-    receivePayment: whole(async (exchange) => {
-      const outcome = await receive(room, exchange, unsigned);
+    receivePayment: buffered(async (exchange) => {
+      const outcome = await receive(context, exchange, unsigned);
       return { status: 200, json: { received: true, outcome } };
     }),
   };
 }
 
 async function receive(
-  room: ManageContext,
+  context: ManageContext,
   exchange: Exchange,
   unsigned: (detail: object) => void,
 ): Promise<PaymentOutcome> {
   const name = exchange.params["adapter"] ?? "";
-  const adapter = room.payments.adapters.get(name);
+  const adapter = context.payments.adapters.get(name);
   if (adapter === undefined)
-    throw fault("not_found", { message: `There is no payment adapter "${short(name)}" here.` });
+    throw fault("not_found", { message: `There is no payment adapter "${printable(name)}" here.` });
   const { requestId, clientAddress } = exchange;
   const about = (reason: string) => ({ adapter: name, requestId, clientAddress, reason });
   const refused = (problem: Fault, orderId?: string): Fault => {
-    room.payments.onRejected({ ...about(problem.message), order: orderId }, NO_MONEY);
+    context.payments.onRejected({ ...about(problem.message), order: orderId }, NO_MONEY);
     return problem;
   };
   const body = await exchange.body();
-  const reading = adapter.parseWebhook({ headers: exchange.headers, body, nowMs: room.clock.nowMs() });
+  const reading = adapter.parseWebhook({ headers: exchange.headers, body, nowMs: context.clock.nowMs() });
   if (reading.is === "refused") {
     unsigned(about(reading.reason));
     throw fault("not_allowed", { message: reading.reason });
@@ -67,9 +69,10 @@ async function receive(
   if (reading.is === "ignored") return "ignored";
   const { event } = reading;
   try {
-    return await room.inTurn(async () => {
-      const order = await orderOf(room, name, event);
-      return event.kind === "paid" ? credit(room, order, event) : takeBack(room, order, event);
+    return await context.mutationLock(async () => {
+      const scope: PaymentScope = { ...context, auditActor: `payment:${name}` };
+      const order = await orderOf(context, name, event);
+      return event.kind === "paid" ? credit(scope, order, event) : takeBack(scope, order, event);
     });
   } catch (error) {
     throw error instanceof PaymentRejection ? refused(error.fault, error.orderId) : error;
@@ -81,11 +84,11 @@ async function orderOf({ store, directory }: ManageDeps, adapter: string, event:
   const { by, id } = event.order;
   const found = by === "id" ? await store.payments.order(id) : await store.payments.orderByPayment(adapter, id);
   if (found?.adapter !== adapter)
-    throw new PaymentRejection(fault("not_found", { message: `There is no order for "${short(id)}" here.` }));
+    throw new PaymentRejection(fault("not_found", { message: `There is no order for "${printable(id)}" here.` }));
   if (directory.workspace(found.workspaceId) === undefined)
     throw conflict(found, "The workspace of this order does not exist any more.");
   if (event.currency !== found.currency)
-    throw conflict(found, `The order is in ${found.currency}, the message in ${short(event.currency)}.`);
+    throw conflict(found, `The order is in ${found.currency}, the message in ${printable(event.currency)}.`);
   return found;
 }
 
@@ -93,12 +96,12 @@ function conflict(order: PaymentOrder, message: string): PaymentRejection {
   return new PaymentRejection(fault("conflict", { message }), order.id);
 }
 
-async function credit(room: ManageDeps, order: PaymentOrder, event: PaymentEvent): Promise<PaymentOutcome> {
+async function credit(scope: PaymentScope, order: PaymentOrder, event: PaymentEvent): Promise<PaymentOutcome> {
   const { nanos, paymentId } = event;
   if (nanos !== order.nanos)
     throw conflict(order, `The order is over ${formatNanos(order.nanos)}, the message over ${formatNanos(nanos)}.`);
   if (order.state === "paid") return repeatedPayment(order, paymentId);
-  const other = paymentId === null ? undefined : await room.store.payments.orderByPayment(order.adapter, paymentId);
+  const other = paymentId === null ? undefined : await scope.store.payments.orderByPayment(order.adapter, paymentId);
   if (other !== undefined && other.id !== order.id)
     throw conflict(order, "This payment has fulfilled another order already.");
   const { workspaceId, currency, adapter } = order;
@@ -107,21 +110,21 @@ async function credit(room: ManageDeps, order: PaymentOrder, event: PaymentEvent
     workspaceId,
     currency,
     nanos,
-    createdAtMs: room.clock.nowMs(),
+    createdAtMs: scope.clock.nowMs(),
     note: order.reference,
     detail: { order: order.id, adapter, event: event.id, payment: paymentId },
   });
-  const isNew = await room.ledgerPoster.post(transaction, 0n, () =>
-    commitWithAudit(room, async ({ ledger, payments }) => {
+  const isNew = await scope.ledgerPoster.post(transaction, 0n, () =>
+    commitWithAudit(scope, async ({ ledger, payments }) => {
       if (!(await payments.markPaid(order.id, transaction.createdAtMs, paymentId)))
         return { answer: false, audit: null };
       if (!(await ledger.post(transaction)))
         throw fault("internal_error", { message: "The ledger has this payment, its order does not." });
-      return { answer: true, audit: auditOf(transaction, adapter, "wallet.pay", nanos) };
+      return { answer: true, audit: auditOf(transaction, "wallet.pay", nanos) };
     }),
   );
   if (isNew) return "credited";
-  const now = await room.store.payments.order(order.id);
+  const now = await scope.store.payments.order(order.id);
   return repeatedPayment(now ?? order, paymentId);
 }
 
@@ -131,12 +134,12 @@ function repeatedPayment(order: PaymentOrder, paymentId: string | null): Payment
   throw conflict(order, "The order was paid already, by another payment: send this one back to its payer.");
 }
 
-async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEvent): Promise<PaymentOutcome> {
+async function takeBack(scope: PaymentScope, order: PaymentOrder, event: PaymentEvent): Promise<PaymentOutcome> {
   if (order.paidAtMs === null) throw conflict(order, "The order is not paid yet. Send this again later.");
   const { workspaceId, currency, adapter } = order;
   const source = { id: paymentIdOf(order), workspaceId, createdAtMs: order.paidAtMs };
-  const before = await room.store.ledger.returned(workspaceId, source.id);
-  const wanted = event.amountIs === "of_this" ? event.nanos : event.nanos - (await refundedSoFar(room, source));
+  const before = await scope.store.ledger.returned(workspaceId, source.id);
+  const wanted = event.amountIs === "of_this" ? event.nanos : event.nanos - (await refundedSoFar(scope, source));
   // What is taken back is never more than what came.
   const nanos = minNanos(wanted, order.nanos - before);
   const make = event.kind === "refunded" ? payoutOf : chargebackOf;
@@ -145,19 +148,19 @@ async function takeBack(room: ManageDeps, order: PaymentOrder, event: PaymentEve
     workspaceId,
     currency,
     nanos,
-    createdAtMs: room.clock.nowMs(),
+    createdAtMs: scope.clock.nowMs(),
     note: order.reference,
     detail: { source: source.id, order: order.id, adapter, event: event.id, dispute: event.disputeId },
   });
-  if (nanos <= 0n || (await isAlreadyPosted(room, transaction.id, source, event))) return "repeated";
-  const isNew = await room.ledgerPoster.post(transaction, 0n, () =>
-    commitWithAudit(room, async ({ ledger }) => {
+  if (nanos <= 0n || (await isAlreadyPosted(scope, transaction.id, source, event))) return "repeated";
+  const isNew = await scope.ledgerPoster.post(transaction, 0n, () =>
+    commitWithAudit(scope, async ({ ledger }) => {
       if (!(await ledger.post(transaction))) return { answer: false, audit: null };
       if ((await ledger.recordReturn(transaction.id, source)) !== before + nanos)
         throw fault("service_unavailable", {
           message: "Another message about this order is being booked. Send this one again in 5 s.",
         });
-      return { answer: true, audit: auditOf(transaction, adapter, "wallet.take_back", -nanos) };
+      return { answer: true, audit: auditOf(transaction, "wallet.take_back", -nanos) };
     }),
   );
   return isNew ? "taken_back" : "repeated";
@@ -181,7 +184,6 @@ function refundedSoFar({ store }: ManageDeps, { workspaceId, id }: ReturnSource)
   return store.ledger.returned(workspaceId, id, "payout");
 }
 
-function auditOf({ id, workspaceId, detail }: Transaction, adapter: string, action: string, nanos: bigint) {
-  const actor = `payment:${adapter}`;
-  return { actor, action, workspaceId, target: id, detail: { amount: formatNanos(nanos), ...detail } };
+function auditOf({ id, workspaceId, detail }: Transaction, action: string, nanos: bigint) {
+  return { action, workspaceId, target: id, detail: { amount: formatNanos(nanos), ...detail } };
 }

@@ -7,17 +7,18 @@ import { staleRates } from "../../../domain/catalogue/exchange-rates.ts";
 import { parseJsonText } from "../../../kit/json.ts";
 import { formatDecimal } from "../../../kit/money.ts";
 import { pluralize } from "../../../kit/pluralize.ts";
-import { type Handler, whole } from "../../exchange.ts";
+import { buffered, type Handler } from "../../exchange.ts";
 import { readBody, readQuery } from "../../request-input.ts";
+import { mutation } from "../caller-scope.ts";
 import type { Check, ManageContext, TenancyDeps } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
-export function rateHandlers(room: ManageContext): Record<string, Handler> {
+export function rateHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageListRates: whole(async () => {
-      const rows = new Map((await room.rates.store.latest()).map((row) => [row.code, row]));
-      const stale = new Set(staleRates(room.snapshot(), room.clock.nowMs(), room.rates.staleDays));
-      const data = [...room.snapshot().currencies.values()].map((currency) => ({
+    manageListRates: buffered(async () => {
+      const rows = new Map((await context.rates.store.latest()).map((row) => [row.code, row]));
+      const stale = new Set(staleRates(context.snapshot(), context.clock.nowMs(), context.rates.staleDays));
+      const data = [...context.snapshot().currencies.values()].map((currency) => ({
         currency: currency.code,
         per_eur: formatDecimal(currency.perEur),
         date: currency.rateDate,
@@ -27,23 +28,24 @@ export function rateHandlers(room: ManageContext): Record<string, Handler> {
       }));
       return { status: 200, json: { data, next: null } };
     }),
-    manageRateHistory: whole(async (exchange) => {
+    manageRateHistory: buffered(async (exchange) => {
       const { currency, limit, cursor } = readQuery(exchange, RateHistoryQuery);
-      const { rows, next } = await room.rates.store.history(currency ?? null, limit, cursor ?? null);
+      const { rows, next } = await context.rates.store.history(currency ?? null, limit, cursor ?? null);
       return { status: 200, json: { data: rows.map(historyView), next } };
     }),
-    managePostRates: whole(async (exchange) => {
-      const { accept_jumps, ...said } = await readBody(exchange, RatesPost);
-      const offered = await room.rates.submit(parseOffer(room, said), accept_jumps === true ? "accepted" : "refused");
+    managePostRates: mutation(context, async (exchange, scope) => {
+      const { accept_jumps, ...input } = await readBody(exchange, RatesPost);
+      const jumps = accept_jumps === true ? "accepted" : "refused";
+      const offered = await scope.rates.submit(parseOffer(scope, input), jumps, scope);
       return { status: 200, json: offeredView(offered) };
     }),
-    manageFetchRates: whole(async () => {
-      if (room.rates.source === undefined)
+    manageFetchRates: mutation(context, async (_exchange, scope) => {
+      if (scope.rates.source === undefined)
         throw fault("invalid_value", {
           message:
             "No source of exchange rates is set, and nothing goes out unasked. Set GATEWAY_RATES_URL to the address of the ECB's eurofxref-daily.xml or of a copy of it, or give the rates yourself (gateway rates set).",
         });
-      const fetched = await room.rates.fetch();
+      const fetched = await scope.rates.fetch(scope);
       if ("problem" in fetched)
         throw fault("upstream_error", {
           message: `The exchange rates could not be fetched: ${fetched.problem}. Those in force stay.`,

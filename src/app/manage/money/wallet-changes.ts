@@ -18,10 +18,11 @@ import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import type { Writers } from "../../../io/store/sql/store.ts";
 import { idTimestampMs } from "../../../kit/id-generator.ts";
 import { formatNanos } from "../../../kit/money.ts";
-import { type Handler, whole } from "../../exchange.ts";
-import { short } from "../../printable.ts";
+import { buffered, type Handler } from "../../exchange.ts";
+import { printable } from "../../printable.ts";
 import { readBody } from "../../request-input.ts";
-import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
+import { mutation } from "../caller-scope.ts";
+import { commitWithAudit, findWorkspace, type ManageContext, type ManageScope } from "../deps.ts";
 import { parseTime } from "../tenancy/key-settings.ts";
 import { isoTime, transactionView } from "../views.ts";
 import { type PromotionWithRemaining, promotionsOf } from "./promotions.ts";
@@ -42,12 +43,12 @@ type PostingRequest = {
 };
 
 async function postTransaction(
-  room: ManageContext,
+  scope: ManageScope,
   { transaction, action, takenNanos = 0n, alsoWrite: also }: PostingRequest,
 ) {
   const { id, workspaceId, note, detail } = transaction;
-  const isNew = await room.ledgerPoster.post(transaction, takenNanos, () =>
-    commitWithAudit(room, async (writers) => {
+  const isNew = await scope.ledgerPoster.post(transaction, takenNanos, () =>
+    commitWithAudit(scope, async (writers) => {
       if (!(await writers.ledger.post(transaction))) return { answer: false, audit: null };
       await also?.(writers);
       const said = { amount: formatNanos(walletNanosOf(transaction)), reason: note, ...detail };
@@ -56,16 +57,16 @@ async function postTransaction(
   );
   return isNew
     ? { transaction, repeated: false }
-    : { transaction: await findEarlierPosting(room, transaction), repeated: true };
+    : { transaction: await findEarlierPosting(scope, transaction), repeated: true };
 }
 
 async function postingView(
-  room: ManageContext,
+  context: ManageContext,
   workspace: Workspace,
   booked: { transaction: Transaction; repeated: boolean },
 ) {
   const { id, kind, amount, currency, note, created_at } = transactionView(booked.transaction, workspace.currency);
-  const wallet = await walletViewAfterPosting(room, workspace, booked.transaction);
+  const wallet = await walletViewAfterPosting(context, workspace, booked.transaction);
   return { id, kind, amount, currency, note, created_at, repeated: booked.repeated, wallet };
 }
 
@@ -99,42 +100,42 @@ function exceedsRemaining(leftNanos: bigint, { entries }: Transaction) {
   });
 }
 
-function refundRequest(room: ManageContext, workspace: Workspace, given: ReturnRequest) {
+function refundRequest(scope: ManageScope, workspace: Workspace, given: ReturnRequest) {
   const { source, nanos, reference, reason } = given;
   const transaction = refundOf({
     id: `refund:${workspace.id}:${reference}`,
     workspaceId: workspace.id,
     currency: workspace.currency,
     nanos,
-    createdAtMs: room.clock.nowMs(),
+    createdAtMs: scope.clock.nowMs(),
     note: reason,
     detail: { source: source.id },
   });
-  return postTransaction(room, {
+  return postTransaction(scope, {
     transaction,
     action: "wallet.refund",
     alsoWrite: enforceReturnLimit(transaction, source),
   });
 }
 
-async function payOut(room: ManageContext, workspace: Workspace, given: ReturnRequest) {
+async function payOut(scope: ManageScope, workspace: Workspace, given: ReturnRequest) {
   const { source, nanos, reference, reason } = given;
   const transaction = payoutOf({
     id: `payout:${workspace.id}:${reference}`,
     workspaceId: workspace.id,
     currency: workspace.currency,
     nanos,
-    createdAtMs: room.clock.nowMs(),
+    createdAtMs: scope.clock.nowMs(),
     note: reason,
     detail: { source: source.id },
   });
   // Given away, so it is no money that could be paid back.
-  const leavingNanos = (await promotionsOf(room, workspace.id)).reduce(
+  const leavingNanos = (await promotionsOf(scope, workspace.id)).reduce(
     (sum, { remainingNanos }) => sum + remainingNanos,
     0n,
   );
-  const takenNanos = await debitExactly(room, workspace, nanos, leavingNanos);
-  return postTransaction(room, {
+  const takenNanos = await debitExactly(scope, workspace, nanos, leavingNanos);
+  return postTransaction(scope, {
     transaction,
     action: "wallet.payout",
     takenNanos,
@@ -143,14 +144,14 @@ async function payOut(room: ManageContext, workspace: Workspace, given: ReturnRe
 }
 
 async function debitExactly(
-  room: ManageContext,
+  context: ManageContext,
   workspace: Workspace,
   nanos: bigint,
   reserveNanos: bigint,
 ): Promise<bigint> {
-  const taken = await room.state.withdraw({ workspaceId: workspace.id, nanos, isAllOrNothing: true, reserveNanos });
+  const taken = await context.state.withdraw({ workspaceId: workspace.id, nanos, isAllOrNothing: true, reserveNanos });
   if (taken > 0n) return taken;
-  const { balanceNanos, heldNanos } = await room.state.wallet(workspace.id);
+  const { balanceNanos, heldNanos } = await context.state.wallet(workspace.id);
   const free = balanceNanos - heldNanos - reserveNanos;
   throw fault("conflict", {
     message: `Only ${formatNanos(free > 0n ? free : 0n)} ${workspace.currency} are free in the wallet: running requests have reserved ${formatNanos(heldNanos)}, and ${formatNanos(reserveNanos)} are promotional credit. Send at most that.`,
@@ -158,33 +159,37 @@ async function debitExactly(
   });
 }
 
-async function chargeOfRequest(room: ManageContext, workspace: Workspace, requestId: string): Promise<Transaction> {
-  await room.awaitIngest();
-  const record = await room.store.log.find(requestId);
+async function chargeOfRequest(context: ManageContext, workspace: Workspace, requestId: string): Promise<Transaction> {
+  await context.awaitIngest();
+  const record = await context.store.log.find(requestId);
   // The log forgets requests after a time, the ledger does not.
   const atMs = record?.createdAtMs ?? idTimestampMs(requestId);
   const within = atMs === undefined ? undefined : { fromMs: atMs - ID_TIME_MS, toMs: atMs + ID_TIME_MS };
-  const charge = within === undefined ? undefined : await room.store.ledger.findCharge(workspace.id, requestId, within);
+  const charge =
+    within === undefined ? undefined : await context.store.ledger.findCharge(workspace.id, requestId, within);
   if (charge !== undefined) return charge;
   throw fault("not_found", {
-    message: `No request "${short(requestId)}" of this workspace was charged.`,
+    message: `No request "${printable(requestId)}" of this workspace was charged.`,
     param: "request",
   });
 }
 
-async function findTopup(room: ManageContext, workspace: Workspace, id: string): Promise<Transaction> {
-  const found = await room.store.ledger.find(id);
+async function findTopup(context: ManageContext, workspace: Workspace, id: string): Promise<Transaction> {
+  const found = await context.store.ledger.find(id);
   if (found?.kind === "topup" && found.workspaceId === workspace.id) return found;
-  throw fault("not_found", { message: `The ledger of this workspace has no top-up "${short(id)}".`, param: "topup" });
+  throw fault("not_found", {
+    message: `The ledger of this workspace has no top-up "${printable(id)}".`,
+    param: "topup",
+  });
 }
 
 /** A booking under this reference, if it gave back the same thing. */
 async function findEarlierReturn(
-  room: ManageContext,
+  context: ManageContext,
   id: string,
   source: Transaction,
 ): Promise<Transaction | undefined> {
-  const found = await room.store.ledger.find(id);
+  const found = await context.store.ledger.find(id);
   if (found === undefined || found.detail?.["source"] === source.id) return found;
   throw fault("conflict", {
     message: "Under this reference something else was given back: send another one.",
@@ -192,23 +197,23 @@ async function findEarlierReturn(
   });
 }
 
-async function refund(room: ManageContext, workspace: Workspace, said: RefundInput) {
+async function refund(scope: ManageScope, workspace: Workspace, said: RefundInput) {
   const { request, topup, reference, reason } = said;
   if ((request === undefined) === (topup === undefined))
     throw invalidValue(request === undefined ? "request" : "topup", "name either a request or a top-up");
   const source =
     request === undefined
-      ? await findTopup(room, workspace, topup ?? "")
-      : await chargeOfRequest(room, workspace, request);
+      ? await findTopup(scope, workspace, topup ?? "")
+      : await chargeOfRequest(scope, workspace, request);
   const kind = request === undefined ? "payout" : "refund";
-  const before = await findEarlierReturn(room, `${kind}:${workspace.id}:${reference}`, source);
+  const before = await findEarlierReturn(scope, `${kind}:${workspace.id}:${reference}`, source);
   if (before !== undefined && said.amount === undefined) return { transaction: before, repeated: true };
-  const left = absoluteNanos(source) - (await room.store.ledger.returned(workspace.id, source.id));
+  const left = absoluteNanos(source) - (await scope.store.ledger.returned(workspace.id, source.id));
   const nanos = said.amount === undefined ? left : parseAmount(said.amount);
   if (before !== undefined && absoluteNanos(before) === nanos) return { transaction: before, repeated: true };
   if (nanos > left || nanos === 0n) throw exceedsRemaining(left, source);
   const given = { source, nanos, reference, reason };
-  return kind === "refund" ? refundRequest(room, workspace, given) : payOut(room, workspace, given);
+  return kind === "refund" ? refundRequest(scope, workspace, given) : payOut(scope, workspace, given);
 }
 
 type RefundInput = {
@@ -227,7 +232,7 @@ type AdjustmentInput = {
 };
 
 async function adjust(
-  room: ManageContext,
+  scope: ManageScope,
   workspace: Workspace,
   { direction, amount, reference, reason }: AdjustmentInput,
 ) {
@@ -237,13 +242,13 @@ async function adjust(
     workspaceId: workspace.id,
     currency: workspace.currency,
     nanos,
-    createdAtMs: room.clock.nowMs(),
+    createdAtMs: scope.clock.nowMs(),
     note: reason,
   });
-  const isDone = (await room.store.ledger.find(transaction.id)) !== undefined;
-  if (isDone) return { transaction: await findEarlierPosting(room, transaction), repeated: true };
-  const takenNanos = direction === "down" ? await debitExactly(room, workspace, nanos, 0n) : 0n;
-  return postTransaction(room, { transaction, action: "wallet.adjust", takenNanos });
+  const isDone = (await scope.store.ledger.find(transaction.id)) !== undefined;
+  if (isDone) return { transaction: await findEarlierPosting(scope, transaction), repeated: true };
+  const takenNanos = direction === "down" ? await debitExactly(scope, workspace, nanos, 0n) : 0n;
+  return postTransaction(scope, { transaction, action: "wallet.adjust", takenNanos });
 }
 
 type PromotionGrant = {
@@ -254,11 +259,11 @@ type PromotionGrant = {
 };
 
 async function grantPromotion(
-  room: ManageContext,
+  scope: ManageScope,
   workspace: Workspace,
   { nanos, expiresAtMs, reference, note }: PromotionGrant,
 ) {
-  const grantedAtMs = room.clock.nowMs();
+  const grantedAtMs = scope.clock.nowMs();
   const transaction = promotionOf({
     id: `promotion:${workspace.id}:${reference}`,
     workspaceId: workspace.id,
@@ -268,10 +273,10 @@ async function grantPromotion(
     note,
     detail: { expires_at: isoTime(expiresAtMs) },
   });
-  const before = await room.store.ledger.find(transaction.id);
+  const before = await scope.store.ledger.find(transaction.id);
   if (before !== undefined) {
     if (before.detail?.["expires_at"] === isoTime(expiresAtMs))
-      return { transaction: await findEarlierPosting(room, transaction), repeated: true };
+      return { transaction: await findEarlierPosting(scope, transaction), repeated: true };
     throw fault("conflict", {
       message: `Under this reference credit until ${String(before.detail?.["expires_at"])} was given: send another one.`,
       param: "reference",
@@ -279,7 +284,7 @@ async function grantPromotion(
   }
   if (expiresAtMs <= grantedAtMs || expiresAtMs > grantedAtMs + PROMOTION_MAX_MS)
     throw invalidValue("expires_at", "write a time in the future, at most ten years from now");
-  return postTransaction(room, {
+  return postTransaction(scope, {
     transaction,
     action: "wallet.promote",
     alsoWrite: ({ promotions }) =>
@@ -301,35 +306,36 @@ function promotionView(promotion: PromotionWithRemaining, currency: string, nowM
   });
 }
 
-export function walletChangeHandlers(room: ManageContext): Record<string, Handler> {
-  const booked = async (
+export function walletChangeHandlers(context: ManageContext): Record<string, Handler> {
+  const postedReply = async (
+    scope: ManageScope,
     workspace: Workspace,
     work: () => Promise<{ transaction: Transaction; repeated: boolean }>,
-  ) => ({ status: 201, json: await postingView(room, workspace, await room.inTurn(work)) });
+  ) => ({ status: 201, json: await postingView(scope, workspace, await scope.serialized(work)) });
   return {
-    manageRefund: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageRefund: mutation(context, async (exchange, scope) => {
+      const workspace = findWorkspace(scope, exchange.params["workspace"]);
       const said = await readBody(exchange, WalletRefund);
-      return booked(workspace, () => refund(room, workspace, said));
+      return postedReply(scope, workspace, () => refund(scope, workspace, said));
     }),
-    manageAdjustWallet: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageAdjustWallet: mutation(context, async (exchange, scope) => {
+      const workspace = findWorkspace(scope, exchange.params["workspace"]);
       const said = await readBody(exchange, WalletAdjustment);
-      return booked(workspace, () => adjust(room, workspace, said));
+      return postedReply(scope, workspace, () => adjust(scope, workspace, said));
     }),
-    manageGrantPromotion: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageGrantPromotion: mutation(context, async (exchange, scope) => {
+      const workspace = findWorkspace(scope, exchange.params["workspace"]);
       const { amount, expires_at, reference, note = null } = await readBody(exchange, WalletPromotion);
       const expiresAtMs = parseTime("expires_at", expires_at) ?? 0;
       const given = { nanos: parseAmount(amount), expiresAtMs, reference, note };
-      const answer = await booked(workspace, () => grantPromotion(room, workspace, given));
-      await room.payments.onPromotionGranted();
+      const answer = await postedReply(scope, workspace, () => grantPromotion(scope, workspace, given));
+      await scope.payments.onPromotionGranted();
       return answer;
     }),
-    manageListPromotions: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
-      const promotions = await promotionsOf(room, workspace.id);
-      const nowMs = room.clock.nowMs();
+    manageListPromotions: buffered(async (exchange) => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
+      const promotions = await promotionsOf(context, workspace.id);
+      const nowMs = context.clock.nowMs();
       const data = promotions.toReversed().map((one) => promotionView(one, workspace.currency, nowMs));
       return { status: 200, json: { data, next: null } };
     }),

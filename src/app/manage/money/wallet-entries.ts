@@ -9,7 +9,7 @@ import {
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { csvLine } from "../../../kit/csv.ts";
 import { formatNanos } from "../../../kit/money.ts";
-import { type Exchange, type Handler, type Sink, streamed, whole } from "../../exchange.ts";
+import { buffered, type Exchange, type Handler, type ResponseSink, streamed } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
 import { findWorkspace, type ManageContext } from "../deps.ts";
 import { sendPages } from "../records/log-export.ts";
@@ -75,16 +75,16 @@ const FORMATS = {
 
 const PAGE_ROWS = 500;
 
-async function exportEntries(room: ManageContext, exchange: Exchange, sink: Sink): Promise<void> {
-  const workspace = findWorkspace(room, exchange.params["workspace"]);
+async function exportEntries(context: ManageContext, exchange: Exchange, sink: ResponseSink): Promise<void> {
+  const workspace = findWorkspace(context, exchange.params["workspace"]);
   const { format, ...asked } = readQuery(exchange, EntryExportQuery);
   const filter = parseEntryFilter(asked);
-  await room.awaitIngest();
+  await context.awaitIngest();
   const { line, ...form } = FORMATS[format];
   await sendPages(exchange, sink, {
     ...form,
     fileName: `${workspace.slug}-wallet.${format}`,
-    read: (cursor) => room.store.ledger.entries(workspace.id, PAGE_ROWS, cursor, filter),
+    read: (cursor) => context.store.ledger.entries(workspace.id, PAGE_ROWS, cursor, filter),
     line: (row) => line(entryView(row, workspace)),
   });
 }
@@ -127,22 +127,22 @@ function monthOf(month: string): readonly [fromMs: number, toMs: number] {
   return [Date.UTC(year ?? 0, (number ?? 1) - 1), Date.UTC(year ?? 0, number ?? 1)];
 }
 
-export function walletEntryHandlers(room: ManageContext): Record<string, Handler> {
+export function walletEntryHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageListWalletEntries: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageListWalletEntries: buffered(async (exchange) => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { limit, cursor, ...asked } = readQuery(exchange, EntryQuery);
       const filter = parseEntryFilter(asked);
-      await room.awaitIngest();
-      return { status: 200, json: await entriesView(room, workspace, { limit, cursor: cursor ?? null, filter }) };
+      await context.awaitIngest();
+      return { status: 200, json: await entriesView(context, workspace, { limit, cursor: cursor ?? null, filter }) };
     }),
-    manageExportWalletEntries: streamed((exchange, sink) => exportEntries(room, exchange, sink)),
-    manageShowStatement: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageExportWalletEntries: streamed((exchange, sink) => exportEntries(context, exchange, sink)),
+    manageShowStatement: buffered(async (exchange) => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { month } = readQuery(exchange, StatementQuery);
       const [fromMs, toMs] = monthOf(month);
-      await room.awaitIngest();
-      const sums = await room.store.ledger.statement(workspace.id, { fromMs, toMs });
+      await context.awaitIngest();
+      const sums = await context.store.ledger.statement(workspace.id, { fromMs, toMs });
       return { status: 200, json: statementView(workspace, month, sums) };
     }),
   };

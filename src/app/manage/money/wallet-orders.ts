@@ -9,10 +9,11 @@ import {
 } from "../../../domain/billing/payment.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { formatNanos } from "../../../kit/money.ts";
-import { type Handler, whole } from "../../exchange.ts";
-import { short } from "../../printable.ts";
+import { buffered, type Handler } from "../../exchange.ts";
+import { printable } from "../../printable.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
+import { mutation } from "../caller-scope.ts";
+import { commitWithAudit, findWorkspace, type ManageContext, type ManageScope } from "../deps.ts";
 import { isoTime } from "../views.ts";
 import { parseAmount } from "./wallets.ts";
 
@@ -43,27 +44,27 @@ function selectAdapter({ payments }: ManageContext, name: string | undefined): P
 
 type NewOrder = { readonly adapter: PaymentAdapter; readonly nanos: bigint; readonly reference: string };
 
-async function createOrder(room: ManageContext, workspace: Workspace, { adapter, nanos, reference }: NewOrder) {
+async function createOrder(scope: ManageScope, workspace: Workspace, { adapter, nanos, reference }: NewOrder) {
   const order: PaymentOrder = {
-    id: room.ids.next(ORDER_PREFIX),
+    id: scope.ids.next(ORDER_PREFIX),
     workspaceId: workspace.id,
     adapter: adapter.name,
     reference,
     currency: workspace.currency,
     nanos,
     state: "open",
-    createdAtMs: room.clock.nowMs(),
+    createdAtMs: scope.clock.nowMs(),
     paidAtMs: null,
     paymentId: null,
   };
-  const isNew = await commitWithAudit(room, async ({ payments }) => {
+  const isNew = await commitWithAudit(scope, async ({ payments }) => {
     if (!(await payments.addOrder(order))) return { answer: false, audit: null };
     const detail = { amount: formatNanos(nanos), currency: order.currency, adapter: order.adapter, reference };
     const audit = { action: "wallet.order", workspaceId: workspace.id, target: order.id, detail };
     return { answer: true, audit };
   });
   if (isNew) return { order, repeated: false };
-  const before = await room.store.payments.orderByReference(workspace.id, reference);
+  const before = await scope.store.payments.orderByReference(workspace.id, reference);
   if (before?.nanos === nanos && before.adapter === adapter.name) return { order: before, repeated: true };
   throw fault("conflict", {
     message: "Another order has this reference: send another one.",
@@ -71,41 +72,43 @@ async function createOrder(room: ManageContext, workspace: Workspace, { adapter,
   });
 }
 
-export function walletOrderHandlers(room: ManageContext): Record<string, Handler> {
+export function walletOrderHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageShowTopUp: whole(async (exchange) => {
-      const { currency } = findWorkspace(room, exchange.params["workspace"]);
-      const { adapters, checkoutUrls, contact } = room.payments;
+    manageShowTopUp: buffered(async (exchange) => {
+      const { currency } = findWorkspace(context, exchange.params["workspace"]);
+      const { adapters, checkoutUrls, contact } = context.payments;
       const ways = [...adapters.keys()].map((adapter) => ({
         adapter,
         has_page: (checkoutUrls.get(adapter) ?? null) !== null,
       }));
       return { status: 200, json: { currency, ways, contact } };
     }),
-    manageCreateOrder: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageCreateOrder: mutation(context, async (exchange, scope) => {
+      const workspace = findWorkspace(scope, exchange.params["workspace"]);
       const { amount, currency, reference, adapter: name } = await readBody(exchange, OrderCreate);
-      const adapter = selectAdapter(room, name);
+      const adapter = selectAdapter(scope, name);
       if (currency !== workspace.currency)
         throw invalidValue("currency", `the wallet is in ${workspace.currency}: write that`);
       const nanos = parseAmount(amount);
       const problem = adapter.unpayableReason({ currency, nanos });
       if (problem !== undefined) throw invalidValue("amount", problem);
-      const { order, repeated } = await room.inTurn(() => createOrder(room, workspace, { adapter, nanos, reference }));
-      return { status: 201, json: { ...orderView(room, order), repeated } };
+      const { order, repeated } = await scope.serialized(() =>
+        createOrder(scope, workspace, { adapter, nanos, reference }),
+      );
+      return { status: 201, json: { ...orderView(scope, order), repeated } };
     }),
-    manageListOrders: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageListOrders: buffered(async (exchange) => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const { rows, next } = await room.store.payments.orders(workspace.id, limit, cursor ?? null);
-      return { status: 200, json: { data: rows.map((order) => orderView(room, order)), next } };
+      const { rows, next } = await context.store.payments.orders(workspace.id, limit, cursor ?? null);
+      return { status: 200, json: { data: rows.map((order) => orderView(context, order)), next } };
     }),
-    manageShowOrder: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageShowOrder: buffered(async (exchange) => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
       const id = exchange.params["id"] ?? "";
-      const order = await room.store.payments.order(id);
-      if (order?.workspaceId === workspace.id) return { status: 200, json: orderView(room, order) };
-      throw fault("not_found", { message: `This workspace has no order "${short(id)}".` });
+      const order = await context.store.payments.order(id);
+      if (order?.workspaceId === workspace.id) return { status: 200, json: orderView(context, order) };
+      throw fault("not_found", { message: `This workspace has no order "${printable(id)}".` });
     }),
   };
 }

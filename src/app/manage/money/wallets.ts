@@ -4,9 +4,10 @@ import { WalletCredit } from "../../../contract/schemas/manage-records.ts";
 import { type Transaction, topupOf, walletNanosOf } from "../../../domain/billing/ledger.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { formatNanos, parseNanos } from "../../../kit/money.ts";
-import { type Handler, whole } from "../../exchange.ts";
+import { buffered, type Handler } from "../../exchange.ts";
 import { readBody } from "../../request-input.ts";
-import { commitWithAudit, findWorkspace, type ManageContext, type TenancyDeps } from "../deps.ts";
+import { mutation } from "../caller-scope.ts";
+import { commitWithAudit, findWorkspace, type ManageContext, type TenancyDeps, type TenancyScope } from "../deps.ts";
 import { transactionView } from "../views.ts";
 import { postedFault } from "./ledger-poster.ts";
 
@@ -23,7 +24,7 @@ export type WalletCreditInput = {
 export type WalletCreditResult = { readonly transaction: Transaction; readonly repeated: boolean };
 
 export async function creditWallet(
-  deps: TenancyDeps,
+  deps: TenancyScope,
   workspace: Workspace,
   credit: WalletCreditInput,
 ): Promise<WalletCreditResult> {
@@ -91,18 +92,18 @@ export function parseAmount(text: string): bigint {
   return nanos;
 }
 
-export function walletHandlers(room: ManageContext): Record<string, Handler> {
+export function walletHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageShowWallet: whole(async (exchange) => ({
+    manageShowWallet: buffered(async (exchange) => ({
       status: 200,
-      json: await walletView(room, findWorkspace(room, exchange.params["workspace"])),
+      json: await walletView(context, findWorkspace(context, exchange.params["workspace"])),
     })),
-    manageCreditWallet: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageCreditWallet: mutation(context, async (exchange, scope) => {
+      const workspace = findWorkspace(scope, exchange.params["workspace"]);
       const { amount, note, id } = await readBody(exchange, WalletCredit);
       const nanos = parseAmount(amount);
-      const { transaction, repeated } = await room.inTurn(() =>
-        creditWallet(room, workspace, { nanos, note: note ?? null, name: id ?? null }),
+      const { transaction, repeated } = await scope.serialized(() =>
+        creditWallet(scope, workspace, { nanos, note: note ?? null, name: id ?? null }),
       );
       const booked = transactionView(transaction, workspace.currency);
       return {
@@ -114,7 +115,7 @@ export function walletHandlers(room: ManageContext): Record<string, Handler> {
           note: booked.note,
           created_at: booked.created_at,
           repeated,
-          wallet: await walletViewAfterPosting(room, workspace, transaction),
+          wallet: await walletViewAfterPosting(scope, workspace, transaction),
         },
       };
     }),

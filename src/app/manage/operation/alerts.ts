@@ -8,9 +8,10 @@ import type { Delivery } from "../../../domain/alerts/alert-store.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { formatNanos, parseNanos } from "../../../kit/money.ts";
 import { randomToken } from "../../../kit/secret.ts";
-import { type Handler, whole } from "../../exchange.ts";
+import { buffered, type Handler } from "../../exchange.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
+import { mutation } from "../caller-scope.ts";
+import { commitWithAudit, findWorkspace, type ManageContext, type ManageScope } from "../deps.ts";
 import { isoTime } from "../views.ts";
 import { AlertTestThrottle } from "./alert-tests.ts";
 
@@ -83,23 +84,23 @@ function changedRules(
 const lowerCased = (address: string) => address.toLowerCase();
 
 /** Another address keeps the secret: it is never sent anywhere, and who had it has it still. */
-async function webhookOf(room: ManageContext, before: AlertRules, url: string | null | undefined) {
+async function webhookOf(context: ManageContext, before: AlertRules, url: string | null | undefined) {
   if (url === null) return { webhook: null, secret: null };
   if (url === undefined || (before.webhook !== null && url === before.webhook.url))
     return { webhook: before.webhook, secret: null };
   if (before.webhook !== null) return { webhook: { ...before.webhook, url }, secret: null };
   const secret = makeSecret();
-  const sealed = await room.alerts.seal(before.workspaceId, { current: secret, previous: null });
-  return { webhook: { url, sealed, secretChangedAtMs: room.clock.nowMs() }, secret };
+  const sealed = await context.alerts.seal(before.workspaceId, { current: secret, previous: null });
+  return { webhook: { url, sealed, secretChangedAtMs: context.clock.nowMs() }, secret };
 }
 
-async function putRules(room: ManageContext, workspace: Workspace, said: AlertRulesInput) {
-  const nowMs = room.clock.nowMs();
-  const known = room.alerts.monitor.rulesOf(workspace.id);
+async function putRules(scope: ManageScope, workspace: Workspace, said: AlertRulesInput) {
+  const nowMs = scope.clock.nowMs();
+  const known = scope.alerts.monitor.rulesOf(workspace.id);
   const before = known ?? defaultAlertRules(workspace.id, nowMs);
-  const { webhook, secret } = await webhookOf(room, before, said.webhook_url);
+  const { webhook, secret } = await webhookOf(scope, before, said.webhook_url);
   const rules = changedRules(before, said, webhook, nowMs);
-  await commitWithAudit(room, async ({ alertRules }) => {
+  await commitWithAudit(scope, async ({ alertRules }) => {
     await alertRules.save(rules);
     const detail = { before: known === undefined ? null : auditedRules(known), after: auditedRules(rules) };
     return {
@@ -107,43 +108,43 @@ async function putRules(room: ManageContext, workspace: Workspace, said: AlertRu
       audit: { action: "alerts.change", workspaceId: workspace.id, target: workspace.id, detail },
     };
   });
-  room.alerts.monitor.putRules(rules);
-  return { ...rulesView(room, workspace, rules), webhook_secret: secret };
+  scope.alerts.monitor.putRules(rules);
+  return { ...rulesView(scope, workspace, rules), webhook_secret: secret };
 }
 
-function requireRules(room: ManageContext, workspace: Workspace): AlertRules {
-  const rules = room.alerts.monitor.rulesOf(workspace.id);
+function requireRules(context: ManageContext, workspace: Workspace): AlertRules {
+  const rules = context.alerts.monitor.rulesOf(workspace.id);
   if (rules !== undefined) return rules;
   throw fault("conflict", {
     message: `Workspace ${workspace.slug} has no alerts. Set them first (gateway alert set ${workspace.slug} --webhook URL).`,
   });
 }
 
-async function rotateSecret(room: ManageContext, workspace: Workspace) {
-  const rules = requireRules(room, workspace);
+async function rotateSecret(scope: ManageScope, workspace: Workspace) {
+  const rules = requireRules(scope, workspace);
   if (rules.webhook === null)
     throw fault("conflict", {
       message: `The alerts of workspace ${workspace.slug} have no webhook. Give it an address first (webhook_url, --webhook).`,
     });
-  const nowMs = room.clock.nowMs();
-  const { current } = await room.alerts.open(workspace.id, rules.webhook.sealed);
+  const nowMs = scope.clock.nowMs();
+  const { current } = await scope.alerts.open(workspace.id, rules.webhook.sealed);
   const secret = makeSecret();
   const untilMs = nowMs + ROTATION_MS;
-  const sealed = await room.alerts.seal(workspace.id, { current: secret, previous: { secret: current, untilMs } });
+  const sealed = await scope.alerts.seal(workspace.id, { current: secret, previous: { secret: current, untilMs } });
   const rotated: AlertRules = { ...rules, webhook: { ...rules.webhook, sealed, secretChangedAtMs: nowMs } };
-  await commitWithAudit(room, async ({ alertRules }) => {
+  await commitWithAudit(scope, async ({ alertRules }) => {
     await alertRules.save(rotated);
     const detail = { previous_until: isoTime(untilMs) };
     const audit = { action: "alerts.rotate_secret", workspaceId: workspace.id, target: workspace.id, detail };
     return { answer: null, audit };
   });
-  room.alerts.monitor.putRules(rotated);
+  scope.alerts.monitor.putRules(rotated);
   return { workspace: workspace.slug, webhook_secret: secret, previous_until: isoTime(untilMs) };
 }
 
-async function removeRules(room: ManageContext, workspace: Workspace): Promise<void> {
-  const rules = requireRules(room, workspace);
-  await commitWithAudit(room, async ({ alertRules }) => {
+async function removeRules(scope: ManageScope, workspace: Workspace): Promise<void> {
+  const rules = requireRules(scope, workspace);
+  await commitWithAudit(scope, async ({ alertRules }) => {
     await alertRules.remove(workspace.id);
     const detail = { before: auditedRules(rules) };
     return {
@@ -151,19 +152,19 @@ async function removeRules(room: ManageContext, workspace: Workspace): Promise<v
       audit: { action: "alerts.remove", workspaceId: workspace.id, target: workspace.id, detail },
     };
   });
-  room.alerts.monitor.removeRules(workspace.id);
+  scope.alerts.monitor.removeRules(workspace.id);
 }
 
-async function testRules(room: ManageContext, workspace: Workspace, tests: AlertTestThrottle) {
-  const rules = requireRules(room, workspace);
+async function testRules(scope: ManageScope, workspace: Workspace, tests: AlertTestThrottle) {
+  const rules = requireRules(scope, workspace);
   tests.take(workspace.id);
-  const channels = await room.alerts.test(rules, workspace);
+  const channels = await scope.alerts.test(rules, workspace);
   if (channels.length === 0)
     throw fault("conflict", {
       message: `The alerts of workspace ${workspace.slug} reach nobody. Give a webhook (webhook_url, --webhook) or addresses of mail (mail_to, --mail), or add an owner or admin to the workspace.`,
     });
   const ok = channels.every((one) => one.ok);
-  await commitWithAudit(room, async () => ({
+  await commitWithAudit(scope, async () => ({
     answer: null,
     audit: {
       action: "alerts.test",
@@ -193,37 +194,43 @@ function deliveryView(delivery: Delivery) {
   };
 }
 
-export function alertHandlers(room: ManageContext): Record<string, Handler> {
-  const named = (params: Readonly<Record<string, string>>) => findWorkspace(room, params["workspace"]);
-  const tests = new AlertTestThrottle(room.clock);
+export function alertHandlers(context: ManageContext): Record<string, Handler> {
+  const named = (params: Readonly<Record<string, string>>) => findWorkspace(context, params["workspace"]);
+  const tests = new AlertTestThrottle(context.clock);
   return {
-    manageShowAlerts: whole(async ({ params }) => {
+    manageShowAlerts: buffered(async ({ params }) => {
       const workspace = named(params);
-      return { status: 200, json: rulesView(room, workspace, room.alerts.monitor.rulesOf(workspace.id)) };
+      return { status: 200, json: rulesView(context, workspace, context.alerts.monitor.rulesOf(workspace.id)) };
     }),
-    managePutAlerts: whole(async (exchange) => {
+    managePutAlerts: mutation(context, async (exchange, scope) => {
       const { id } = named(exchange.params);
       const said = await readBody(exchange, AlertRulesPut);
       // Asked before the turn: a name that resolves slowly keeps nobody else waiting.
-      const problem = said.webhook_url == null ? undefined : await room.alerts.addressProblem(said.webhook_url);
+      const problem = said.webhook_url == null ? undefined : await scope.alerts.addressProblem(said.webhook_url);
       if (problem !== undefined) throw invalidValue("webhook_url", problem);
-      return room.inTurn(async () => ({ status: 200, json: await putRules(room, findWorkspace(room, id), said) }));
+      return scope.serialized(async () => ({
+        status: 200,
+        json: await putRules(scope, findWorkspace(scope, id), said),
+      }));
     }),
-    manageDeleteAlerts: whole(async ({ params }) =>
-      room.inTurn(async () => {
+    manageDeleteAlerts: mutation(context, async ({ params }, scope) =>
+      scope.serialized(async () => {
         const workspace = named(params);
-        await removeRules(room, workspace);
+        await removeRules(scope, workspace);
         return { status: 200, json: { workspace: workspace.slug, removed: true } };
       }),
     ),
-    manageRotateAlertSecret: whole(async ({ params }) =>
-      room.inTurn(async () => ({ status: 200, json: await rotateSecret(room, named(params)) })),
+    manageRotateAlertSecret: mutation(context, async ({ params }, scope) =>
+      scope.serialized(async () => ({ status: 200, json: await rotateSecret(scope, named(params)) })),
     ),
-    manageTestAlerts: whole(async ({ params }) => ({ status: 200, json: await testRules(room, named(params), tests) })),
-    manageListAlertDeliveries: whole(async (exchange) => {
+    manageTestAlerts: mutation(context, async ({ params }, scope) => ({
+      status: 200,
+      json: await testRules(scope, named(params), tests),
+    })),
+    manageListAlertDeliveries: buffered(async (exchange) => {
       const workspace = named(exchange.params);
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const { rows, next } = await room.alerts.deliveries(workspace.id, limit, cursor ?? null);
+      const { rows, next } = await context.alerts.deliveries(workspace.id, limit, cursor ?? null);
       return { status: 200, json: { data: rows.map(deliveryView), next } };
     }),
   };

@@ -1,4 +1,4 @@
-import { type Handler, whole } from "../../exchange.ts";
+import { buffered, type Handler } from "../../exchange.ts";
 import { isoTime } from "../views.ts";
 
 /** A setting as it is in force; a secret has no value here, so that none can leave. */
@@ -22,7 +22,7 @@ export type EffectiveSettings = {
 
 export function settingHandlers({ inForce }: { readonly inForce: EffectiveSettings }): Record<string, Handler> {
   return {
-    manageListSettings: whole(async () => ({
+    manageListSettings: buffered(async () => ({
       status: 200,
       json: {
         data: inForce.settings,

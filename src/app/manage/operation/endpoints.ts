@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { type EndpointList, EndpointQuery } from "../../../contract/schemas/manage-operator.ts";
 import type { Endpoint } from "../../../domain/catalogue/catalogue.ts";
 import type { LatencyPercentiles } from "../../../domain/routing/latency-tracker.ts";
-import { type Handler, whole } from "../../exchange.ts";
+import { buffered, type Handler } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
 import type { ManageContext } from "../deps.ts";
 import { isoTime } from "../views.ts";
@@ -65,7 +65,7 @@ function matchesFilter({ provider, model, state, used }: EndpointFilter, view: E
 
 export function endpointHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageListEndpoints: whole(async (exchange) => {
+    manageListEndpoints: buffered(async (exchange) => {
       const query = readQuery(exchange, EndpointQuery);
       const nowMs = context.clock.nowMs();
       const views = [...context.snapshot().endpoints.values()].map((endpoint) =>

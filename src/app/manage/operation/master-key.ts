@@ -1,5 +1,5 @@
 import { fault } from "../../../contract/faults.ts";
-import { type Handler, whole } from "../../exchange.ts";
+import { buffered, type Handler } from "../../exchange.ts";
 import type { Check, CheckResult } from "../deps.ts";
 import { isoTime } from "../views.ts";
 import type { MasterKeyDeps, MasterKeyRotation, MasterKeyUsage } from "./master-key-rotation.ts";
@@ -61,8 +61,8 @@ function adviceOn(keys: readonly MasterKeyUsage[], { state: { state, problem } }
 
 export function masterKeyHandlers({ rotation, timers }: MasterKeyDeps): Record<string, Handler> {
   return {
-    manageMasterKey: whole(async () => ({ status: 200, json: await statusView(rotation) })),
-    manageRotateMasterKey: whole(async () => {
+    manageMasterKey: buffered(async () => ({ status: 200, json: await statusView(rotation) })),
+    manageRotateMasterKey: buffered(async () => {
       const keys = await rotation.usage();
       if (rotation.source === "setting" && keys.every(({ role }) => role === "current"))
         throw fault("conflict", {

@@ -7,11 +7,11 @@ import { NODE_TOKEN_PREFIX, type WorkspaceNode } from "../../../domain/tenancy/n
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { pluralize } from "../../../kit/pluralize.ts";
 import { randomToken, sha256Hex } from "../../../kit/secret.ts";
-import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import { short } from "../../printable.ts";
+import { buffered, type Exchange, type Handler } from "../../exchange.ts";
+import { printable } from "../../printable.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import { actorName } from "../acting.ts";
-import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
+import { mutation } from "../caller-scope.ts";
+import { commitWithAudit, findWorkspace, type ManageContext, type ManageScope } from "../deps.ts";
 import { paginate } from "../page.ts";
 import { parseCountryCode } from "../tenancy/policies.ts";
 import { isoTime } from "../views.ts";
@@ -22,8 +22,8 @@ type Mapping = WorkspaceNode["mapping"];
 
 const timeOrNull = (atMs: number | null | undefined) => (atMs == null ? null : isoTime(atMs));
 
-function rowView(room: ManageContext, node: WorkspaceNode) {
-  const { live, running, latencyMs, aside, lastError, lastSeenAtMs } = room.nodes.registry.state(node.id);
+function rowView(context: ManageContext, node: WorkspaceNode) {
+  const { live, running, latencyMs, aside, lastError, lastSeenAtMs } = context.nodes.registry.state(node.id);
   const announced = live?.announcement;
   return {
     id: node.id,
@@ -32,9 +32,9 @@ function rowView(room: ManageContext, node: WorkspaceNode) {
     state: live === undefined ? "offline" : aside === null ? "connected" : "set_aside",
     created_at: isoTime(node.createdAtMs),
     created_by: node.createdBy,
-    last_seen_at: timeOrNull(live === undefined ? lastSeenAtMs : room.clock.nowMs()),
+    last_seen_at: timeOrNull(live === undefined ? lastSeenAtMs : context.clock.nowMs()),
     connected_at: timeOrNull(live?.connectedAtMs),
-    instance: live === undefined ? null : (live.instance ?? room.nodes.instance),
+    instance: live === undefined ? null : (live.instance ?? context.nodes.instance),
     address: live?.address ?? null,
     agent: announced?.agent ?? null,
     server: announced?.server ?? null,
@@ -47,11 +47,11 @@ function rowView(room: ManageContext, node: WorkspaceNode) {
   };
 }
 
-function nodeView(room: ManageContext, node: WorkspaceNode) {
-  const models = room.nodes.registry.state(node.id).live?.announcement.models ?? [];
+function nodeView(context: ManageContext, node: WorkspaceNode) {
+  const models = context.nodes.registry.state(node.id).live?.announcement.models ?? [];
   const mappedTo = (id: string) => (Object.hasOwn(node.mapping, id) ? (node.mapping[id] ?? null) : null);
   return {
-    ...rowView(room, node),
+    ...rowView(context, node),
     mapping: node.mapping,
     served: models.map((model) => ({
       id: model.id,
@@ -71,26 +71,26 @@ function nodeView(room: ManageContext, node: WorkspaceNode) {
  * What local models are mapped to must be there and be something that nodes are asked for, and each only once: one machine
  * is one endpoint of a model.
  */
-function checkMapping(room: ManageContext, mapping: Mapping): void {
+function checkMapping(context: ManageContext, mapping: Mapping): void {
   const taken = new Set<string>();
   for (const id of Object.values(mapping)) {
-    const model = room.snapshot().models.get(id);
+    const model = context.snapshot().models.get(id);
     if (model === undefined)
-      throw invalidValue("mapping", `the catalogue has no model "${short(id)}": take one of the catalogue`);
+      throw invalidValue("mapping", `the catalogue has no model "${printable(id)}": take one of the catalogue`);
     if (!model.surfaces.some((surface) => isChatLike(surface) || surface === "embeddings"))
       throw invalidValue(
         "mapping",
         `nodes serve chat and embeddings, and "${id}" serves ${model.surfaces.join(" and ")} alone: take a model for one of those`,
       );
-    if (taken.has(id)) throw invalidValue("mapping", `two models of one node stand behind "${short(id)}"`);
+    if (taken.has(id)) throw invalidValue("mapping", `two models of one node stand behind "${printable(id)}"`);
     taken.add(id);
   }
 }
 
-function findNode(room: ManageContext, workspace: Workspace, named: string | undefined): WorkspaceNode {
-  const node = room.nodes.registry.of(workspace.id).find(({ id, name }) => id === named || name === named);
+function findNode(context: ManageContext, workspace: Workspace, named: string | undefined): WorkspaceNode {
+  const node = context.nodes.registry.of(workspace.id).find(({ id, name }) => id === named || name === named);
   if (node !== undefined) return node;
-  throw fault("not_found", { message: `Workspace ${workspace.slug} has no node "${short(named)}".` });
+  throw fault("not_found", { message: `Workspace ${workspace.slug} has no node "${printable(named)}".` });
 }
 
 function newToken(): { readonly token: string; readonly digest: string } {
@@ -98,124 +98,125 @@ function newToken(): { readonly token: string; readonly digest: string } {
   return { token, digest: sha256Hex(token) };
 }
 
-function newNodeConflict(room: ManageContext, workspace: Workspace, name: string): Fault | undefined {
-  const there = room.nodes.registry.of(workspace.id);
+function newNodeConflict(context: ManageContext, workspace: Workspace, name: string): Fault | undefined {
+  const there = context.nodes.registry.of(workspace.id);
   if (there.some((node) => node.name === name))
     return fault("conflict", {
       message: `Workspace ${workspace.slug} has a node "${name}" already: take another name, or rotate its token.`,
       param: "name",
     });
-  if (there.length >= room.nodes.max)
+  if (there.length >= context.nodes.max)
     return fault("conflict", {
       message:
-        room.nodes.max === 0
+        context.nodes.max === 0
           ? "Nodes are switched off here (GATEWAY_NODES_MAX is 0). Ask the operator."
-          : `A workspace has at most ${pluralize(room.nodes.max, "node")} here (GATEWAY_NODES_MAX): remove one first.`,
+          : `A workspace has at most ${pluralize(context.nodes.max, "node")} here (GATEWAY_NODES_MAX): remove one first.`,
     });
   return undefined;
 }
 
 type NodeInput = Pick<WorkspaceNode, "name" | "country" | "mapping">;
 
-async function createNode(room: ManageContext, workspace: Workspace, asked: NodeInput) {
-  const refusal = newNodeConflict(room, workspace, asked.name);
+async function createNode(scope: ManageScope, workspace: Workspace, asked: NodeInput) {
+  const refusal = newNodeConflict(scope, workspace, asked.name);
   if (refusal !== undefined) throw refusal;
-  checkMapping(room, asked.mapping);
+  checkMapping(scope, asked.mapping);
   const { token, digest } = newToken();
   const node: WorkspaceNode = {
     ...asked,
-    id: room.ids.next("node_"),
+    id: scope.ids.next("node_"),
     workspaceId: workspace.id,
     digest,
-    createdAtMs: room.clock.nowMs(),
-    createdBy: actorName(),
+    createdAtMs: scope.clock.nowMs(),
+    createdBy: scope.auditActor,
     lastSeenAtMs: null,
   };
-  await saveNode(room, node, "node.create", { ...asked });
-  return { ...nodeView(room, node), token };
+  await saveNode(scope, node, "node.create", { ...asked });
+  return { ...nodeView(scope, node), token };
 }
 
 /** Into SQL with its line, and then into the memory that the door and the next request read. */
 async function saveNode(
-  room: ManageContext,
+  scope: ManageScope,
   node: WorkspaceNode,
   action: string,
   detail: Readonly<Record<string, unknown>>,
 ) {
-  await commitWithAudit(room, async ({ nodes }) => {
+  await commitWithAudit(scope, async ({ nodes }) => {
     await nodes.save(node);
     return { answer: null, audit: { action, workspaceId: node.workspaceId, target: node.id, detail } };
   });
-  room.nodes.registry.put(node);
+  scope.nodes.registry.put(node);
 }
 
 async function changeNode(
-  room: ManageContext,
+  scope: ManageScope,
   before: WorkspaceNode,
   asked: Partial<Pick<WorkspaceNode, "country" | "mapping">>,
 ) {
-  if (asked.mapping !== undefined) checkMapping(room, asked.mapping);
+  if (asked.mapping !== undefined) checkMapping(scope, asked.mapping);
   const node: WorkspaceNode = { ...before, ...asked };
   const { country, mapping } = before;
-  await saveNode(room, node, "node.change", {
+  await saveNode(scope, node, "node.change", {
     name: node.name,
     before: { country, mapping },
     after: { country: node.country, mapping: node.mapping },
   });
-  return nodeView(room, node);
+  return nodeView(scope, node);
 }
 
-async function rotateNode(room: ManageContext, before: WorkspaceNode) {
+async function rotateNode(scope: ManageScope, before: WorkspaceNode) {
   const { token, digest } = newToken();
   const node: WorkspaceNode = { ...before, digest };
-  await saveNode(room, node, "node.rotate", { name: node.name });
-  return { ...nodeView(room, node), token };
+  await saveNode(scope, node, "node.rotate", { name: node.name });
+  return { ...nodeView(scope, node), token };
 }
 
-async function removeNode(room: ManageContext, { id, name, workspaceId }: WorkspaceNode) {
-  await commitWithAudit(room, async ({ nodes }) => {
+async function removeNode(scope: ManageScope, { id, name, workspaceId }: WorkspaceNode) {
+  await commitWithAudit(scope, async ({ nodes }) => {
     await nodes.remove(id);
     return { answer: null, audit: { action: "node.remove", workspaceId, target: id, detail: { name } } };
   });
-  room.nodes.registry.drop(id);
+  scope.nodes.registry.drop(id);
   return { id, name, removed: true };
 }
 
 const parseCountry = (country: string | null | undefined) =>
   country == null ? null : parseCountryCode("country", country);
 
-export function nodeHandlers(room: ManageContext): Record<string, Handler> {
-  const nodeOf = ({ params }: Exchange) => findNode(room, findWorkspace(room, params["workspace"]), params["node"]);
+export function nodeHandlers(context: ManageContext): Record<string, Handler> {
+  const nodeOf = ({ params }: Exchange) =>
+    findNode(context, findWorkspace(context, params["workspace"]), params["node"]);
   return {
-    manageListNodes: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageListNodes: buffered(async (exchange) => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const { rows, next } = paginate(room.nodes.registry.of(workspace.id), limit, cursor);
-      return { status: 200, json: { data: rows.map((node) => rowView(room, node)), next } };
+      const { rows, next } = paginate(context.nodes.registry.of(workspace.id), limit, cursor);
+      return { status: 200, json: { data: rows.map((node) => rowView(context, node)), next } };
     }),
-    manageShowNode: whole(async (exchange) => ({ status: 200, json: nodeView(room, nodeOf(exchange)) })),
-    manageCreateNode: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageShowNode: buffered(async (exchange) => ({ status: 200, json: nodeView(context, nodeOf(exchange)) })),
+    manageCreateNode: mutation(context, async (exchange, scope) => {
+      const workspace = findWorkspace(scope, exchange.params["workspace"]);
       const { name, country, mapping } = await readBody(exchange, NodeCreate);
       const asked = { name, country: parseCountry(country), mapping: mapping ?? {} };
-      return { status: 201, json: await room.inTurn(() => createNode(room, workspace, asked)) };
+      return { status: 201, json: await scope.serialized(() => createNode(scope, workspace, asked)) };
     }),
-    manageChangeNode: whole(async (exchange) => {
+    manageChangeNode: mutation(context, async (exchange, scope) => {
       nodeOf(exchange);
       const { country, mapping } = await readBody(exchange, NodePatch);
       const asked = {
         ...(country === undefined ? {} : { country: parseCountry(country) }),
         ...(mapping === undefined ? {} : { mapping: mapping ?? {} }),
       };
-      return { status: 200, json: await room.inTurn(() => changeNode(room, nodeOf(exchange), asked)) };
+      return { status: 200, json: await scope.serialized(() => changeNode(scope, nodeOf(exchange), asked)) };
     }),
-    manageRotateNode: whole(async (exchange) => ({
+    manageRotateNode: mutation(context, async (exchange, scope) => ({
       status: 200,
-      json: await room.inTurn(() => rotateNode(room, nodeOf(exchange))),
+      json: await scope.serialized(() => rotateNode(scope, nodeOf(exchange))),
     })),
-    manageRemoveNode: whole(async (exchange) => ({
+    manageRemoveNode: mutation(context, async (exchange, scope) => ({
       status: 200,
-      json: await room.inTurn(() => removeNode(room, nodeOf(exchange))),
+      json: await scope.serialized(() => removeNode(scope, nodeOf(exchange))),
     })),
   };
 }

@@ -7,7 +7,7 @@ import { settingsOf } from "../../../io/upstream/connections.ts";
 import type { OwnLayer } from "../../../io/upstream/own-keys.ts";
 import type { PlatformConnections } from "../../../io/upstream/platform-connections.ts";
 import { pluralize } from "../../../kit/pluralize.ts";
-import { type Handler, whole } from "../../exchange.ts";
+import { buffered, type Handler } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
 import { type Check, type CheckResult, findWorkspace, type ManageContext, type ManageDeps } from "../deps.ts";
 import { rateCheck } from "../money/rates.ts";
@@ -86,12 +86,12 @@ function providerCheck(snapshot: CatalogueSnapshot, connections: PlatformConnect
   return { ok: true, detail: `connected: ${named.join(", ")}${advice}${lost}` };
 }
 
-function auditFilter(room: ManageContext, query: z.infer<typeof AuditQuery>): AuditFilter {
+function auditFilter(context: ManageContext, query: z.infer<typeof AuditQuery>): AuditFilter {
   const { workspace, actor, action, target } = query;
   const sinceMs = parseTime("since", query.since ?? null);
   const untilMs = parseTime("until", query.until ?? null);
   return {
-    ...(workspace === undefined ? {} : { workspaceId: findWorkspace(room, workspace).id }),
+    ...(workspace === undefined ? {} : { workspaceId: findWorkspace(context, workspace).id }),
     ...(actor === undefined ? {} : { actor }),
     ...(action === undefined ? {} : { action }),
     ...(target === undefined ? {} : { target }),
@@ -109,31 +109,36 @@ async function runCheck({ name, run }: Check) {
   }
 }
 
-export function operationHandlers(room: ManageContext): Record<string, Handler> {
-  const books = ledgerCheck(room);
+export function operationHandlers(context: ManageContext): Record<string, Handler> {
+  const books = ledgerCheck(context);
   return {
-    manageListProviders: whole(async (exchange) => {
+    manageListProviders: buffered(async (exchange) => {
       const { workspace } = readQuery(exchange, ProviderQuery);
-      const own = workspace === undefined ? undefined : room.ownKeys.registry.of(findWorkspace(room, workspace).id);
-      return { status: 200, json: { data: providerViews(room.snapshot(), room.connections, own), next: null } };
+      const own =
+        workspace === undefined ? undefined : context.ownKeys.registry.of(findWorkspace(context, workspace).id);
+      return { status: 200, json: { data: providerViews(context.snapshot(), context.connections, own), next: null } };
     }),
-    manageListAudit: whole(async (exchange) => {
+    manageListAudit: buffered(async (exchange) => {
       const query = readQuery(exchange, AuditQuery);
-      const { rows, next } = await room.store.audit.list(auditFilter(room, query), query.limit, query.cursor ?? null);
+      const { rows, next } = await context.store.audit.list(
+        auditFilter(context, query),
+        query.limit,
+        query.cursor ?? null,
+      );
       const data = rows.map((row) => ({
         id: row.id,
         at: isoTime(row.atMs),
         actor: row.actor,
         action: row.action,
         workspace:
-          row.workspaceId === null ? null : (room.directory.workspace(row.workspaceId)?.slug ?? row.workspaceId),
+          row.workspaceId === null ? null : (context.directory.workspace(row.workspaceId)?.slug ?? row.workspaceId),
         target: row.target,
         detail: row.detail,
       }));
       return { status: 200, json: { data, next } };
     }),
-    manageDoctor: whole(async () => {
-      const checks = await Promise.all([...room.checks, ...ownChecks(room, books)].map(runCheck));
+    manageDoctor: buffered(async () => {
+      const checks = await Promise.all([...context.checks, ...ownChecks(context, books)].map(runCheck));
       return { status: 200, json: { ok: checks.every((check) => check.ok), checks } };
     }),
   };

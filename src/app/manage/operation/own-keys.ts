@@ -4,11 +4,11 @@ import { type OwnKey, ownKeyEncryptionContext } from "../../../domain/tenancy/ow
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import type { HeldKey } from "../../../io/upstream/own-keys.ts";
 import type { Probed } from "../../../io/upstream/probe-key.ts";
-import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import { short } from "../../printable.ts";
+import { buffered, type Exchange, type Handler } from "../../exchange.ts";
+import { printable } from "../../printable.ts";
 import { readBody, readOptionalBody } from "../../request-input.ts";
-import { actorName } from "../acting.ts";
-import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
+import { mutation } from "../caller-scope.ts";
+import { commitWithAudit, findWorkspace, type ManageContext, type ManageScope } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
 function ownKeyView({ key, breakers }: HeldKey) {
@@ -27,15 +27,15 @@ function ownKeyView({ key, breakers }: HeldKey) {
   };
 }
 
-export function requireProvider(room: ManageContext, slug: string | undefined): string {
-  if (slug !== undefined && room.snapshot().providers.has(slug)) return slug;
+export function requireProvider(context: ManageContext, slug: string | undefined): string {
+  if (slug !== undefined && context.snapshot().providers.has(slug)) return slug;
   throw fault("not_found", {
-    message: `The catalogue has no provider "${short(slug)}": take one of the list (gateway provider list).`,
+    message: `The catalogue has no provider "${printable(slug)}": take one of the list (gateway provider list).`,
   });
 }
 
-function findOwnKey(room: ManageContext, workspace: Workspace, provider: string): HeldKey {
-  const held = room.ownKeys.registry.of(workspace.id)?.keys.get(provider);
+function findOwnKey(context: ManageContext, workspace: Workspace, provider: string): HeldKey {
+  const held = context.ownKeys.registry.of(workspace.id)?.keys.get(provider);
   if (held !== undefined) return held;
   throw fault("not_found", {
     message: `Workspace ${workspace.slug} has no key of its own for ${provider}. Connect one first (gateway provider connect ${provider} --workspace ${workspace.slug}).`,
@@ -55,26 +55,26 @@ export function requireAccepted(provider: string, { result, detail }: Probed): v
 }
 
 /** Where nobody is paid there is nothing to pay for oneself. */
-export function requireRealProvider(room: ManageContext, provider: string): void {
-  if (room.snapshot().providers.get(provider)?.sandbox !== true) return;
+export function requireRealProvider(context: ManageContext, provider: string): void {
+  if (context.snapshot().providers.get(provider)?.sandbox !== true) return;
   throw fault("conflict", { message: `${provider} is simulated and takes no keys. Connect a real provider.` });
 }
 
 async function putOwnKey(
-  room: ManageContext,
+  scope: ManageScope,
   workspace: Workspace,
   provider: string,
   exchange: Exchange,
 ): Promise<HeldKey> {
-  requireRealProvider(room, provider);
+  requireRealProvider(scope, provider);
   const { key: text, use, skip_test } = await readBody(exchange, OwnKeyPut);
-  const read = room.ownKeys.parse(text, provider);
+  const read = scope.ownKeys.parse(text, provider);
   if ("problem" in read) throw invalidValue("key", read.problem);
-  const probed = skip_test === true ? undefined : await room.ownKeys.probe(provider, read.credential, workspace.id);
+  const probed = skip_test === true ? undefined : await scope.ownKeys.probe(provider, read.credential, workspace.id);
   if (probed !== undefined) requireAccepted(provider, probed);
-  return room.inTurn(async () => {
-    const before = room.ownKeys.registry.of(workspace.id)?.keys.get(provider)?.key;
-    const nowMs = room.clock.nowMs();
+  return scope.serialized(async () => {
+    const before = scope.ownKeys.registry.of(workspace.id)?.keys.get(provider)?.key;
+    const nowMs = scope.clock.nowMs();
     const key: OwnKey = {
       workspaceId: workspace.id,
       provider,
@@ -84,27 +84,27 @@ async function putOwnKey(
       fingerprint: read.fingerprint,
       createdAtMs: before?.createdAtMs ?? nowMs,
       changedAtMs: nowMs,
-      changedBy: actorName(),
+      changedBy: scope.auditActor,
       result: probed === undefined ? "untried" : "accepted",
       testedAtMs: probed === undefined ? null : nowMs,
     };
-    const sealed = await room.ownKeys.seal(ownKeyEncryptionContext(key), text.trim());
-    await commitWithAudit(room, async ({ ownKeys }) => {
+    const sealed = await scope.ownKeys.seal(ownKeyEncryptionContext(key), text.trim());
+    await commitWithAudit(scope, async ({ ownKeys }) => {
       await ownKeys.save(key, sealed);
       const { kind, hint, fingerprint, result } = key;
       const detail = { provider, kind, use: key.use, hint, fingerprint, result };
       const action = before === undefined ? "provider.connect" : "provider.replace_key";
       return { answer: null, audit: { action, workspaceId: workspace.id, target: provider, detail } };
     });
-    room.ownKeys.registry.put(key, read.credential);
-    return findOwnKey(room, workspace, provider);
+    scope.ownKeys.registry.put(key, read.credential);
+    return findOwnKey(scope, workspace, provider);
   });
 }
 
-function removeOwnKey(room: ManageContext, workspace: Workspace, provider: string): Promise<void> {
-  return room.inTurn(async () => {
-    const { fingerprint } = findOwnKey(room, workspace, provider).key;
-    await commitWithAudit(room, async ({ ownKeys }) => {
+function removeOwnKey(scope: ManageScope, workspace: Workspace, provider: string): Promise<void> {
+  return scope.serialized(async () => {
+    const { fingerprint } = findOwnKey(scope, workspace, provider).key;
+    await commitWithAudit(scope, async ({ ownKeys }) => {
       await ownKeys.remove(workspace.id, provider);
       const audit = {
         action: "provider.disconnect",
@@ -114,16 +114,16 @@ function removeOwnKey(room: ManageContext, workspace: Workspace, provider: strin
       };
       return { answer: null, audit };
     });
-    room.ownKeys.registry.drop(workspace.id, provider);
+    scope.ownKeys.registry.drop(workspace.id, provider);
   });
 }
 
-function changeUse(room: ManageContext, workspace: Workspace, provider: string, use: OwnKey["use"]): Promise<HeldKey> {
-  return room.inTurn(async () => {
-    const before = findOwnKey(room, workspace, provider);
+function changeUse(scope: ManageScope, workspace: Workspace, provider: string, use: OwnKey["use"]): Promise<HeldKey> {
+  return scope.serialized(async () => {
+    const before = findOwnKey(scope, workspace, provider);
     if (before.key.use === use) return before;
-    const key: OwnKey = { ...before.key, use, changedAtMs: room.clock.nowMs(), changedBy: actorName() };
-    await commitWithAudit(room, async ({ ownKeys }) => {
+    const key: OwnKey = { ...before.key, use, changedAtMs: scope.clock.nowMs(), changedBy: scope.auditActor };
+    await commitWithAudit(scope, async ({ ownKeys }) => {
       await ownKeys.saveUse(key);
       const detail = { fingerprint: key.fingerprint, before: before.key.use, after: use };
       return {
@@ -131,34 +131,34 @@ function changeUse(room: ManageContext, workspace: Workspace, provider: string, 
         audit: { action: "provider.change", workspaceId: workspace.id, target: provider, detail },
       };
     });
-    room.ownKeys.registry.describe(key);
-    return findOwnKey(room, workspace, provider);
+    scope.ownKeys.registry.describe(key);
+    return findOwnKey(scope, workspace, provider);
   });
 }
 
 /** What was found stays with the key it was found of. */
-async function testOwnKey(room: ManageContext, workspace: Workspace, provider: string): Promise<Probed> {
-  const held = findOwnKey(room, workspace, provider);
-  const probed = await room.ownKeys.probe(provider, held.credential, workspace.id);
+async function testOwnKey(scope: ManageScope, workspace: Workspace, provider: string): Promise<Probed> {
+  const held = findOwnKey(scope, workspace, provider);
+  const probed = await scope.ownKeys.probe(provider, held.credential, workspace.id);
   if (probed.result === "unclear") return probed;
   const { result } = probed;
-  await room.inTurn(async () => {
-    const now = room.ownKeys.registry.of(workspace.id)?.keys.get(provider);
+  await scope.serialized(async () => {
+    const now = scope.ownKeys.registry.of(workspace.id)?.keys.get(provider);
     if (now?.key.fingerprint !== held.key.fingerprint) return;
-    const tested: OwnKey = { ...now.key, result, testedAtMs: room.clock.nowMs() };
-    await commitWithAudit(room, async ({ ownKeys }) => {
+    const tested: OwnKey = { ...now.key, result, testedAtMs: scope.clock.nowMs() };
+    await commitWithAudit(scope, async ({ ownKeys }) => {
       await ownKeys.saveTestResult(tested);
       const detail = { fingerprint: tested.fingerprint, result, status: probed.status };
       return { answer: null, audit: { action: "provider.test", workspaceId: workspace.id, target: provider, detail } };
     });
-    room.ownKeys.registry.describe(tested);
+    scope.ownKeys.registry.describe(tested);
   });
   return probed;
 }
 
-async function testPlatform(room: ManageContext, provider: string): Promise<Probed> {
-  const credential = room.connections.credential(provider);
-  if (credential !== undefined) return room.ownKeys.probe(provider, credential, null);
+async function testPlatform(context: ManageContext, provider: string): Promise<Probed> {
+  const credential = context.connections.credential(provider);
+  if (credential !== undefined) return context.ownKeys.probe(provider, credential, null);
   throw fault("conflict", {
     message: `The operator has not connected ${provider}. Connect it first (gateway provider connect ${provider}), or set what the list of providers names for it; a workspace's own key is tested with its workspace.`,
   });
@@ -168,49 +168,49 @@ function testedView(provider: string, { result, status, detail }: Probed) {
   return { ok: result === "accepted", provider, result, status, detail };
 }
 
-export function ownKeyHandlers(room: ManageContext): Record<string, Handler> {
+export function ownKeyHandlers(context: ManageContext): Record<string, Handler> {
   const placeOf = ({ params }: Exchange) => ({
-    workspace: findWorkspace(room, params["workspace"]),
-    provider: requireProvider(room, params["provider"]),
+    workspace: findWorkspace(context, params["workspace"]),
+    provider: requireProvider(context, params["provider"]),
   });
   return {
-    manageListOwnKeys: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
-      const held = [...(room.ownKeys.registry.of(workspace.id)?.keys.values() ?? [])];
+    manageListOwnKeys: buffered(async (exchange) => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
+      const held = [...(context.ownKeys.registry.of(workspace.id)?.keys.values() ?? [])];
       const newest = held.toSorted(
         ({ key: a }, { key: b }) => b.createdAtMs - a.createdAtMs || (a.provider < b.provider ? -1 : 1),
       );
       return { status: 200, json: { data: newest.map(ownKeyView), next: null } };
     }),
-    manageShowOwnKey: whole(async (exchange) => {
+    manageShowOwnKey: buffered(async (exchange) => {
       const { workspace, provider } = placeOf(exchange);
-      return { status: 200, json: ownKeyView(findOwnKey(room, workspace, provider)) };
+      return { status: 200, json: ownKeyView(findOwnKey(context, workspace, provider)) };
     }),
-    managePutOwnKey: whole(async (exchange) => {
+    managePutOwnKey: mutation(context, async (exchange, scope) => {
       const { workspace, provider } = placeOf(exchange);
-      return { status: 200, json: ownKeyView(await putOwnKey(room, workspace, provider, exchange)) };
+      return { status: 200, json: ownKeyView(await putOwnKey(scope, workspace, provider, exchange)) };
     }),
-    manageChangeOwnKey: whole(async (exchange) => {
+    manageChangeOwnKey: mutation(context, async (exchange, scope) => {
       const { workspace, provider } = placeOf(exchange);
       const { use } = await readBody(exchange, OwnKeyPatch);
-      return { status: 200, json: ownKeyView(await changeUse(room, workspace, provider, use)) };
+      return { status: 200, json: ownKeyView(await changeUse(scope, workspace, provider, use)) };
     }),
-    manageTestOwnKey: whole(async (exchange) => {
+    manageTestOwnKey: mutation(context, async (exchange, scope) => {
       const { workspace, provider } = placeOf(exchange);
-      return { status: 200, json: testedView(provider, await testOwnKey(room, workspace, provider)) };
+      return { status: 200, json: testedView(provider, await testOwnKey(scope, workspace, provider)) };
     }),
-    manageDeleteOwnKey: whole(async (exchange) => {
+    manageDeleteOwnKey: mutation(context, async (exchange, scope) => {
       const { workspace, provider } = placeOf(exchange);
-      await removeOwnKey(room, workspace, provider);
+      await removeOwnKey(scope, workspace, provider);
       return { status: 200, json: { provider, workspace: workspace.slug, removed: true } };
     }),
-    manageTestProvider: whole(async (exchange) => {
-      const provider = requireProvider(room, exchange.params["provider"]);
+    manageTestProvider: mutation(context, async (exchange, scope) => {
+      const provider = requireProvider(scope, exchange.params["provider"]);
       const { workspace } = await readOptionalBody(exchange, ProviderTest);
       const probed =
         workspace == null
-          ? await testPlatform(room, provider)
-          : await testOwnKey(room, findWorkspace(room, workspace), provider);
+          ? await testPlatform(scope, provider)
+          : await testOwnKey(scope, findWorkspace(scope, workspace), provider);
       return { status: 200, json: testedView(provider, probed) };
     }),
   };

@@ -1,10 +1,10 @@
 import { fault, invalidValue } from "../../../contract/faults.ts";
 import { PlatformKeyPut } from "../../../contract/schemas/manage-providers.ts";
 import { type PlatformKey, platformKeyEncryptionContext } from "../../../domain/tenancy/platform-key.ts";
-import { type Exchange, type Handler, whole } from "../../exchange.ts";
+import { buffered, type Exchange, type Handler } from "../../exchange.ts";
 import { readBody } from "../../request-input.ts";
-import { actorName } from "../acting.ts";
-import { commitWithAudit, type ManageContext } from "../deps.ts";
+import { mutation } from "../caller-scope.ts";
+import { commitWithAudit, type ManageContext, type ManageScope } from "../deps.ts";
 import { isoTime } from "../views.ts";
 import { requireAccepted, requireProvider, requireRealProvider } from "./own-keys.ts";
 
@@ -27,24 +27,24 @@ async function invalidateWorkspaces({ directory, state }: ManageContext): Promis
   await Promise.allSettled(directory.workspaces().map(({ id }) => state.bumpVersion(id)));
 }
 
-async function putPlatformKey(room: ManageContext, provider: string, exchange: Exchange): Promise<PlatformKey> {
-  requireRealProvider(room, provider);
+async function putPlatformKey(scope: ManageScope, provider: string, exchange: Exchange): Promise<PlatformKey> {
+  requireRealProvider(scope, provider);
   const { key: text, skip_test } = await readBody(exchange, PlatformKeyPut);
-  const read = room.ownKeys.parse(text, provider);
+  const read = scope.ownKeys.parse(text, provider);
   if ("problem" in read) throw invalidValue("key", read.problem);
-  if (skip_test !== true) requireAccepted(provider, await room.ownKeys.probe(provider, read.credential, null));
-  return room.inTurn(async () => {
-    const before = room.connections.kept(provider);
-    const nowMs = room.clock.nowMs();
+  if (skip_test !== true) requireAccepted(provider, await scope.ownKeys.probe(provider, read.credential, null));
+  return scope.serialized(async () => {
+    const before = scope.connections.kept(provider);
+    const nowMs = scope.clock.nowMs();
     const { kind, hint, fingerprint } = read;
     const key: PlatformKey = {
       ...{ provider, kind, hint, fingerprint },
       createdAtMs: before?.createdAtMs ?? nowMs,
       changedAtMs: nowMs,
-      changedBy: actorName(),
+      changedBy: scope.auditActor,
     };
-    const sealed = await room.ownKeys.seal(platformKeyEncryptionContext(provider), text.trim());
-    await commitWithAudit(room, async ({ platformKeys }) => {
+    const sealed = await scope.ownKeys.seal(platformKeyEncryptionContext(provider), text.trim());
+    await commitWithAudit(scope, async ({ platformKeys }) => {
       await platformKeys.save(key, sealed);
       const action = before === undefined ? "provider.connect" : "provider.replace_key";
       return {
@@ -52,24 +52,24 @@ async function putPlatformKey(room: ManageContext, provider: string, exchange: E
         audit: { action, workspaceId: null, target: provider, detail: { kind, hint, fingerprint } },
       };
     });
-    room.connections.put(key, read.credential);
-    await invalidateWorkspaces(room);
+    scope.connections.put(key, read.credential);
+    await invalidateWorkspaces(scope);
     return key;
   });
 }
 
-function removePlatformKey(room: ManageContext, provider: string): Promise<void> {
-  return room.inTurn(async () => {
-    const kept = room.connections.kept(provider);
-    if (kept === undefined) throw noStoredCredential(room, provider);
+function removePlatformKey(scope: ManageScope, provider: string): Promise<void> {
+  return scope.serialized(async () => {
+    const kept = scope.connections.kept(provider);
+    if (kept === undefined) throw noStoredCredential(scope, provider);
     const { fingerprint } = kept;
-    await commitWithAudit(room, async ({ platformKeys }) => {
+    await commitWithAudit(scope, async ({ platformKeys }) => {
       await platformKeys.remove(provider);
       const action = "provider.disconnect";
       return { answer: null, audit: { action, workspaceId: null, target: provider, detail: { fingerprint } } };
     });
-    room.connections.drop(provider);
-    await invalidateWorkspaces(room);
+    scope.connections.drop(provider);
+    await invalidateWorkspaces(scope);
   });
 }
 
@@ -80,17 +80,17 @@ function noStoredCredential({ connections }: ManageContext, provider: string) {
 }
 
 /** The platform's own credentials that are kept in the store. */
-export function platformKeyHandlers(room: ManageContext): Record<string, Handler> {
+export function platformKeyHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    managePutProvider: whole(async (exchange) => {
-      const provider = requireProvider(room, exchange.params["provider"]);
-      const key = await putPlatformKey(room, provider, exchange);
-      return { status: 200, json: platformKeyView(room, key) };
+    managePutProvider: mutation(context, async (exchange, scope) => {
+      const provider = requireProvider(scope, exchange.params["provider"]);
+      const key = await putPlatformKey(scope, provider, exchange);
+      return { status: 200, json: platformKeyView(scope, key) };
     }),
-    manageDeleteProvider: whole(async (exchange) => {
-      const provider = requireProvider(room, exchange.params["provider"]);
-      await removePlatformKey(room, provider);
-      const connected = room.connections.credential(provider) !== undefined;
+    manageDeleteProvider: mutation(context, async (exchange, scope) => {
+      const provider = requireProvider(scope, exchange.params["provider"]);
+      await removePlatformKey(scope, provider);
+      const connected = scope.connections.credential(provider) !== undefined;
       return { status: 200, json: { provider, removed: true, connected } };
     }),
   };

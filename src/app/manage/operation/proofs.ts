@@ -2,21 +2,22 @@ import { fault, invalidValue } from "../../../contract/faults.ts";
 import { ProbeQuery, ProbeRun } from "../../../contract/schemas/manage-proofs.ts";
 import type { CatalogueSnapshot } from "../../../domain/catalogue/catalogue.ts";
 import type { SurfaceProof } from "../../../domain/catalogue/proofs.ts";
-import { type Handler, whole } from "../../exchange.ts";
-import { short } from "../../printable.ts";
+import { buffered, type Handler } from "../../exchange.ts";
+import { printable } from "../../printable.ts";
 import type { EndpointProof } from "../../prober/prober.ts";
 import { readOptionalBody, readQuery } from "../../request-input.ts";
+import { mutation } from "../caller-scope.ts";
 import { commitWithAudit, type ManageContext } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
 export function proofHandlers(context: ManageContext): Record<string, Handler> {
   const { prober } = context;
   return {
-    manageListProofs: whole(async () => ({
+    manageListProofs: buffered(async () => ({
       status: 200,
       json: { data: prober.all().map((one) => endpointProofView(one, prober.maxAgeMs)), next: null },
     })),
-    manageListProbes: whole(async (exchange) => {
+    manageListProbes: buffered(async (exchange) => {
       const { limit, cursor, ...filter } = readQuery(exchange, ProbeQuery);
       const { rows, next } = await prober.history(filter, limit, cursor ?? null);
       return { status: 200, json: { data: rows.map((row) => proofView(row, context.snapshot())), next } };
@@ -42,7 +43,7 @@ export function proofHandlers(context: ManageContext): Record<string, Handler> {
 function notProbeable(snapshot: CatalogueSnapshot, id: string, surface: string | undefined) {
   if (!snapshot.endpoints.has(id))
     return fault("not_found", {
-      message: `There is no endpoint "${short(id)}": take one of the list (gateway proof list).`,
+      message: `There is no endpoint "${printable(id)}": take one of the list (gateway proof list).`,
     });
   return invalidValue(
     "endpoint",

@@ -5,11 +5,11 @@ import type { Captured, CaptureWindow, CaptureWindowRow } from "../../../domain/
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { parseJsonText } from "../../../kit/json.ts";
 import { DAY_MS, formatDuration, parseDurationMs } from "../../../kit/time.ts";
-import { type Handler, whole } from "../../exchange.ts";
-import { short } from "../../printable.ts";
+import { buffered, type Handler } from "../../exchange.ts";
+import { printable } from "../../printable.ts";
 import { readBody, readOptionalBody, readQuery } from "../../request-input.ts";
-import { actorName } from "../acting.ts";
-import { commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
+import { mutation } from "../caller-scope.ts";
+import { commitWithAudit, findWorkspace, type ManageContext, type ManageScope } from "../deps.ts";
 import { isoTime } from "../views.ts";
 
 const RETENTION_DEFAULT_MS = 7 * DAY_MS;
@@ -26,7 +26,7 @@ function parseRetention(text: string | null | undefined): number {
 }
 
 /** Who promised that nothing is kept is held to it, here too. */
-function requireRetentionAllowed(room: ManageContext, workspace: Workspace, keys: readonly string[] | null): void {
+function requireRetentionAllowed(context: ManageContext, workspace: Workspace, keys: readonly string[] | null): void {
   const strict = (whose: string) =>
     fault("zero_data_retention_required", {
       message: `${whose} demands zero data retention (zero_data_retention), so nothing may be captured. Change that policy first, or leave the key out.`,
@@ -34,29 +34,29 @@ function requireRetentionAllowed(room: ManageContext, workspace: Workspace, keys
     });
   if (workspace.policy.zeroDataRetention) throw strict(`Workspace ${workspace.slug}`);
   for (const id of keys ?? []) {
-    const key = room.directory.key(id);
+    const key = context.directory.key(id);
     if (key === undefined || key.workspaceId !== workspace.id)
-      throw invalidValue("keys", `workspace ${workspace.slug} has no key "${short(id)}"`);
+      throw invalidValue("keys", `workspace ${workspace.slug} has no key "${printable(id)}"`);
     if (key.policy?.zeroDataRetention === true) throw strict(`Key ${id}`);
   }
 }
 
-async function openWindow(room: ManageContext, workspace: Workspace, said: CaptureInput): Promise<CaptureWindow> {
+async function openWindow(scope: ManageScope, workspace: Workspace, said: CaptureInput): Promise<CaptureWindow> {
   const keys = listOrAll(said.keys);
-  requireRetentionAllowed(room, workspace, keys);
-  const openedAtMs = room.clock.nowMs();
+  requireRetentionAllowed(scope, workspace, keys);
+  const openedAtMs = scope.clock.nowMs();
   const window: CaptureWindow = {
-    id: room.ids.next("cap_"),
+    id: scope.ids.next("cap_"),
     workspaceId: workspace.id,
     openedAtMs,
     closesAtMs: openedAtMs + said.minutes * 60_000,
     closedAtMs: null,
     retentionMs: parseRetention(said.retention),
     scope: { keys, surfaces: listOrAll(said.surfaces), environment: said.environment ?? null },
-    openedBy: actorName(),
+    openedBy: scope.auditActor,
     reason: said.reason ?? null,
   };
-  await commitWithAudit(room, async ({ captures }) => {
+  await commitWithAudit(scope, async ({ captures }) => {
     await captures.open(window);
     const detail = {
       minutes: said.minutes,
@@ -67,7 +67,7 @@ async function openWindow(room: ManageContext, workspace: Workspace, said: Captu
     };
     return { answer: null, audit: { action: "capture.open", workspaceId: workspace.id, target: window.id, detail } };
   });
-  room.captures.opened(window);
+  scope.captures.opened(window);
   return window;
 }
 
@@ -79,17 +79,17 @@ const isOpen = ({ closedAtMs, closesAtMs }: CaptureWindow, nowMs: number) => clo
 
 /** A window by its id, or those of a workspace that are open; with a purge also those that are over. */
 async function findWindows(
-  room: ManageContext,
+  context: ManageContext,
   idOrWorkspace: string,
   purge: "purge" | "keep",
 ): Promise<CaptureWindowRow[]> {
-  const found = await room.captureStore.find(idOrWorkspace);
+  const found = await context.captureStore.find(idOrWorkspace);
   if (found !== undefined) return [found];
-  const workspace = room.directory.workspace(idOrWorkspace);
+  const workspace = context.directory.workspace(idOrWorkspace);
   if (workspace === undefined) throw captureNotFound(idOrWorkspace);
   const rows: CaptureWindowRow[] = [];
   for (let cursor: string | null = null, first = true; first || cursor !== null; first = false) {
-    const page: { rows: CaptureWindowRow[]; next: string | null } = await room.captureStore.list(
+    const page: { rows: CaptureWindowRow[]; next: string | null } = await context.captureStore.list(
       workspace.id,
       1000,
       cursor,
@@ -97,22 +97,22 @@ async function findWindows(
     rows.push(...page.rows);
     cursor = page.next;
   }
-  const nowMs = room.clock.nowMs();
+  const nowMs = context.clock.nowMs();
   return rows.filter((row) => isOpen(row, nowMs) || (purge === "purge" && row.purgedAtMs === null && row.items > 0));
 }
 
 export function captureNotFound(idOrWorkspace: string): Fault {
   return fault("not_found", {
-    message: `There is no capture window and no workspace "${short(idOrWorkspace)}": take one of the list (gateway capture list).`,
+    message: `There is no capture window and no workspace "${printable(idOrWorkspace)}": take one of the list (gateway capture list).`,
   });
 }
 
-async function closeWindow(room: ManageContext, row: CaptureWindowRow, purge: "purge" | "keep"): Promise<number> {
-  const nowMs = room.clock.nowMs();
+async function closeWindow(scope: ManageScope, row: CaptureWindowRow, purge: "purge" | "keep"): Promise<number> {
+  const nowMs = scope.clock.nowMs();
   if (!isOpen(row, nowMs) && purge === "keep") return 0;
   // Memory first: what ends from now on is not kept any more.
-  room.captures.closed(row.id);
-  return commitWithAudit(room, async ({ captures }) => {
+  scope.captures.closed(row.id);
+  return commitWithAudit(scope, async ({ captures }) => {
     await captures.close(row.id, nowMs);
     const purged = purge === "purge" ? await captures.purge(row.id, nowMs) : 0;
     const action = isOpen(row, nowMs) ? "capture.close" : "capture.purge";
@@ -121,11 +121,11 @@ async function closeWindow(room: ManageContext, row: CaptureWindowRow, purge: "p
   });
 }
 
-export function windowView(room: ManageContext, row: CaptureWindowRow) {
+export function windowView(context: ManageContext, row: CaptureWindowRow) {
   return {
     id: row.id,
-    workspace: room.directory.workspace(row.workspaceId)?.slug ?? row.workspaceId,
-    state: isOpen(row, room.clock.nowMs()) ? "open" : "closed",
+    workspace: context.directory.workspace(row.workspaceId)?.slug ?? row.workspaceId,
+    state: isOpen(row, context.clock.nowMs()) ? "open" : "closed",
     opened_at: isoTime(row.openedAtMs),
     closes_at: isoTime(row.closesAtMs),
     closed_at: row.closedAtMs === null ? null : isoTime(row.closedAtMs),
@@ -135,23 +135,23 @@ export function windowView(room: ManageContext, row: CaptureWindowRow) {
     reason: row.reason,
     items: row.items,
     bytes: row.bytes,
-    skipped: room.captures.skipped(row.id),
+    skipped: context.captures.skipped(row.id),
     purged_at: row.purgedAtMs === null ? null : isoTime(row.purgedAtMs),
   };
 }
 
 /** What was kept of a request; that it was read is written down, like everything else that is done with it. */
 export async function capturedOf(
-  room: ManageContext,
+  scope: ManageScope,
   workspaceId: string,
   requestId: string,
   content: "show" | "leave",
 ) {
-  await room.captures.settled();
-  const kept = await room.captureStore.content(workspaceId, requestId, room.clock.nowMs());
+  await scope.captures.settled();
+  const kept = await scope.captureStore.content(workspaceId, requestId, scope.clock.nowMs());
   if (kept === undefined) return { captured_in: null };
   if (content === "leave") return { captured_in: kept.windowId };
-  await commitWithAudit(room, async () => ({
+  await commitWithAudit(scope, async () => ({
     answer: null,
     audit: { action: "capture.read", workspaceId, target: requestId, detail: { window: kept.windowId } },
   }));
@@ -175,29 +175,29 @@ function parsedOrText(text: string | null): unknown {
   return "problem" in parsed ? text : parsed.value;
 }
 
-export function captureHandlers(room: ManageContext): Record<string, Handler> {
+export function captureHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageOpenCapture: whole(async (exchange) => {
-      const { id } = findWorkspace(room, exchange.params["workspace"]);
+    manageOpenCapture: mutation(context, async (exchange, scope) => {
+      const { id } = findWorkspace(scope, exchange.params["workspace"]);
       const said = await readBody(exchange, CaptureOpen);
-      const window = await room.inTurn(() => openWindow(room, findWorkspace(room, id), said));
-      return { status: 201, json: windowView(room, { ...window, items: 0, bytes: 0, purgedAtMs: null }) };
+      const window = await scope.serialized(() => openWindow(scope, findWorkspace(scope, id), said));
+      return { status: 201, json: windowView(scope, { ...window, items: 0, bytes: 0, purgedAtMs: null }) };
     }),
-    manageListCaptures: whole(async (exchange) => {
+    manageListCaptures: buffered(async (exchange) => {
       const { workspace, limit, cursor } = readQuery(exchange, CaptureQuery);
-      const workspaceId = workspace === undefined ? null : findWorkspace(room, workspace).id;
-      const { rows, next } = await room.captureStore.list(workspaceId, limit, cursor ?? null);
-      return { status: 200, json: { data: rows.map((row) => windowView(room, row)), next } };
+      const workspaceId = workspace === undefined ? null : findWorkspace(context, workspace).id;
+      const { rows, next } = await context.captureStore.list(workspaceId, limit, cursor ?? null);
+      return { status: 200, json: { data: rows.map((row) => windowView(context, row)), next } };
     }),
-    manageCloseCapture: whole(async (exchange) => {
+    manageCloseCapture: mutation(context, async (exchange, scope) => {
       const { purge } = await readOptionalBody(exchange, CaptureClose);
       const how = purge === true ? "purge" : "keep";
-      return room.inTurn(async () => {
-        const rows = await findWindows(room, exchange.params["id"] ?? "", how);
+      return scope.serialized(async () => {
+        const rows = await findWindows(scope, exchange.params["id"] ?? "", how);
         let purged = 0;
-        for (const row of rows) purged += await closeWindow(room, row, how);
-        const after = await Promise.all(rows.map(async (row) => (await room.captureStore.find(row.id)) ?? row));
-        return { status: 200, json: { data: after.map((row) => windowView(room, row)), next: null, purged } };
+        for (const row of rows) purged += await closeWindow(scope, row, how);
+        const after = await Promise.all(rows.map(async (row) => (await scope.captureStore.find(row.id)) ?? row));
+        return { status: 200, json: { data: after.map((row) => windowView(scope, row)), next: null, purged } };
       });
     }),
   };

@@ -1,7 +1,7 @@
 import { invalidValue } from "../../../contract/faults.ts";
 import { EvidenceQuery } from "../../../contract/schemas/manage-evidence.ts";
 import { DAY_MS } from "../../../kit/time.ts";
-import { type Handler, type Reply, whole } from "../../exchange.ts";
+import { buffered, type Handler, type HttpResponse } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
 import { findWorkspace, type ManageContext } from "../deps.ts";
 import { parseTime } from "../tenancy/key-settings.ts";
@@ -27,14 +27,14 @@ const PAGE_HEADERS = {
   "cache-control": "no-store",
 };
 
-export function evidenceHandlers(room: ManageContext): Record<string, Handler> {
+export function evidenceHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageShowEvidence: whole(async (exchange): Promise<Reply> => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageShowEvidence: buffered(async (exchange): Promise<HttpResponse> => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { from, to, format } = readQuery(exchange, EvidenceQuery);
-      const period = periodOf(from, to, room.clock.nowMs());
-      await room.awaitIngest();
-      const report = await buildEvidenceReport(room, workspace, period);
+      const period = periodOf(from, to, context.clock.nowMs());
+      await context.awaitIngest();
+      const report = await buildEvidenceReport(context, workspace, period);
       if (format === "html") return { status: 200, headers: PAGE_HEADERS, bytes: evidencePage(report) };
       return { status: 200, json: report };
     }),

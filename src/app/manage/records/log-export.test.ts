@@ -3,7 +3,7 @@ import { type ManageRoom, openRoom } from "../../../../tests/support/manage-room
 import { finishedRecord } from "../../../../tests/support/records.ts";
 import { MANAGE_ROUTES } from "../../../contract/routes/manage.ts";
 import type { LogStore } from "../../../domain/record/record.ts";
-import { type Exchange, noUpload, type Sink } from "../../exchange.ts";
+import { type Exchange, type ResponseSink, rejectUpload } from "../../exchange.ts";
 import { exportHandlers } from "./log-export.ts";
 
 const ROWS = 10_000;
@@ -14,11 +14,11 @@ function slowSink(onWrite: (text: string) => void = () => {}) {
   const heads: Record<string, string>[] = [];
   let ended = 0;
   let gone = false;
-  const sink: Sink = {
+  const sink: ResponseSink = {
     get started() {
       return heads.length > 0;
     },
-    get gone() {
+    get disconnected() {
       return gone;
     },
     start: (_status, headers) => heads.push({ ...headers }),
@@ -30,8 +30,8 @@ function slowSink(onWrite: (text: string) => void = () => {}) {
     end: () => {
       ended += 1;
     },
-    cut: () => {},
-    onGone: () => {},
+    abort: () => {},
+    onDisconnect: () => {},
   };
   return {
     sink,
@@ -64,7 +64,7 @@ describe("an export of a long log", () => {
   }, 120_000);
   afterAll(() => room.close());
 
-  function run(query: string, sink: Sink, log: Pick<LogStore, "list"> = room.store.log): Promise<void> {
+  function run(query: string, sink: ResponseSink, log: Pick<LogStore, "list"> = room.store.log): Promise<void> {
     const handler = exportHandlers({ directory: room.directory, awaitIngest: async () => {}, store: { log } })[
       "manageExportRequests"
     ];
@@ -82,7 +82,7 @@ describe("an export of a long log", () => {
       principal: undefined,
       baseHeaders: {},
       body: async () => Buffer.alloc(0),
-      upload: noUpload,
+      upload: rejectUpload,
     };
     return handler.handle(exchange, sink);
   }

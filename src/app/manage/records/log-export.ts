@@ -1,7 +1,7 @@
 import { ExportQuery } from "../../../contract/schemas/manage-log.ts";
 import type { LogStore } from "../../../domain/record/record.ts";
 import { csvLine } from "../../../kit/csv.ts";
-import { type Exchange, type Handler, type Sink, streamed } from "../../exchange.ts";
+import { type Exchange, type Handler, type ResponseSink, streamed } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
 import { findWorkspace, type ManageDeps } from "../deps.ts";
 import { requestView } from "../views.ts";
@@ -66,22 +66,22 @@ export type LogExportContext = Pick<ManageDeps, "directory" | "caughtUp"> & {
   readonly store: { readonly log: Pick<LogStore, "list"> };
 };
 
-export function exportHandlers(room: LogExportContext): Record<string, Handler> {
-  return { manageExportRequests: streamed((exchange, sink) => exportLog(room, exchange, sink)) };
+export function exportHandlers(context: LogExportContext): Record<string, Handler> {
+  return { manageExportRequests: streamed((exchange, sink) => exportLog(context, exchange, sink)) };
 }
 
-async function exportLog(room: LogExportContext, exchange: Exchange, sink: Sink): Promise<void> {
-  const workspace = findWorkspace(room, exchange.params["workspace"]);
+async function exportLog(context: LogExportContext, exchange: Exchange, sink: ResponseSink): Promise<void> {
+  const workspace = findWorkspace(context, exchange.params["workspace"]);
   const query = readQuery(exchange, ExportQuery);
-  const filter = restrictToCaller(parseLogFilter(query, workspace, room.directory), exchange);
-  await room.awaitIngest();
-  const read = (cursor: string | null) => room.store.log.list(workspace.id, filter, PAGE_ROWS, cursor);
+  const filter = restrictToCaller(parseLogFilter(query, workspace, context.directory), exchange);
+  await context.awaitIngest();
+  const read = (cursor: string | null) => context.store.log.list(workspace.id, filter, PAGE_ROWS, cursor);
   const { line, ...form } = FORMATS[query.format];
   await sendPages(exchange, sink, {
     ...form,
     fileName: `${workspace.slug}-requests.${query.format}`,
     read,
-    line: (row) => line(requestView(row, room.directory)),
+    line: (row) => line(requestView(row, context.directory)),
   });
 }
 
@@ -94,7 +94,7 @@ export type ExportFile<Row> = {
 };
 
 /** Page after page as one file. */
-export async function sendPages<Row>(exchange: Exchange, sink: Sink, file: ExportFile<Row>): Promise<void> {
+export async function sendPages<Row>(exchange: Exchange, sink: ResponseSink, file: ExportFile<Row>): Promise<void> {
   const { type, fileName, head, line, read } = file;
   let page = await read(null);
   sink.start(200, {
@@ -110,7 +110,7 @@ export async function sendPages<Row>(exchange: Exchange, sink: Sink, file: Expor
     following?.catch(() => undefined);
     text += page.rows.map(line).join("");
     if (text !== "" && !sink.write(text)) await sink.drained();
-    if (sink.gone) return;
+    if (sink.disconnected) return;
     text = "";
     if (following === undefined) break;
     page = await following;

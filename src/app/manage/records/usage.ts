@@ -5,7 +5,7 @@ import type { UsageGroup, UsageRow } from "../../../domain/record/rollup.ts";
 import type { Directory } from "../../../domain/tenancy/directory.ts";
 import { formatNanos } from "../../../kit/money.ts";
 import { DAY_MS, HOUR_MS } from "../../../kit/time.ts";
-import { type Handler, whole } from "../../exchange.ts";
+import { buffered, type Handler } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
 import { findWorkspace, type ManageContext } from "../deps.ts";
 import { parseTime } from "../tenancy/key-settings.ts";
@@ -19,20 +19,20 @@ const STEPS = {
 
 const ROWS_MAX = 10_000;
 
-export function usageHandlers(room: ManageContext): Record<string, Handler> {
+export function usageHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageShowUsage: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageShowUsage: buffered(async (exchange) => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
       const query = readQuery(exchange, UsageReportQuery);
-      const { fromMs, toMs, stepMs } = parsePeriod(query, room.clock.nowMs());
+      const { fromMs, toMs, stepMs } = parsePeriod(query, context.clock.nowMs());
       const group = query.group ?? null;
       const filter = {
-        ...restrictToCaller(parseShapeFilter(query, workspace, room.directory), exchange),
+        ...restrictToCaller(parseShapeFilter(query, workspace, context.directory), exchange),
         ...(query.env === "all" ? {} : { environment: query.env }),
       };
-      await room.awaitIngest();
+      await context.awaitIngest();
       const asked = { fromMs, toMs, stepMs, group, filter };
-      const rows = await room.store.rollups.usage(workspace.id, asked, ROWS_MAX + 1);
+      const rows = await context.store.rollups.usage(workspace.id, asked, ROWS_MAX + 1);
       if (rows.length > ROWS_MAX)
         throw invalidValue("from", `these are more than ${ROWS_MAX} rows: ask for less time, or for days, or filter`);
       const report: z.infer<typeof UsageReport> = {
@@ -42,7 +42,7 @@ export function usageHandlers(room: ManageContext): Record<string, Handler> {
         group,
         environment: query.env,
         currency: workspace.currency,
-        data: rows.map((row) => rowView(row, group, room.directory)),
+        data: rows.map((row) => rowView(row, group, context.directory)),
         next: null,
       };
       return { status: 200, json: report };

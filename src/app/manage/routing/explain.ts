@@ -6,12 +6,12 @@ import { AUTO_ROUTER, type Router } from "../../../domain/tenancy/router.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { type ParsedBody, parseJsonText, patchMembers } from "../../../kit/json.ts";
 import { formatNanos } from "../../../kit/money.ts";
-import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import type { ChatErrand } from "../../pipeline/chat-request.ts";
-import type { DecodedChat } from "../../pipeline/decoded.ts";
+import { buffered, type Exchange, type Handler } from "../../exchange.ts";
+import type { ChatInferenceRequest } from "../../pipeline/chat-request.ts";
+import type { DecodedChatRequest } from "../../pipeline/decoded.ts";
 import { type Explained, explain } from "../../pipeline/explain-routing.ts";
 import type { Planning } from "../../pipeline/plan.ts";
-import { short } from "../../printable.ts";
+import { printable } from "../../printable.ts";
 import { decodeWith, readJson } from "../../request-input.ts";
 import { type ExplainedSurface, findWorkspace, type ManageContext } from "../deps.ts";
 import { knownNamesFor } from "../known-names.ts";
@@ -46,36 +46,37 @@ function textAt({ text, members }: ParsedBody, name: string): string {
 }
 
 /** A member asks for keys of their own: another's has rules that they do not see. */
-function findOwnedKey(room: ManageContext, workspace: Workspace, exchange: Exchange, id: string | null | undefined) {
+function findOwnedKey(context: ManageContext, workspace: Workspace, exchange: Exchange, id: string | null | undefined) {
   if (id === null || id === undefined) return undefined;
-  const key = room.directory.key(id);
+  const key = context.directory.key(id);
   const own = ownMemberId(exchange);
   if (key?.workspaceId === workspace.id && (own === undefined || key.memberId === own)) return key;
-  throw invalidValue("key", `workspace ${workspace.slug} has no key with the id "${short(id)}"`);
+  throw invalidValue("key", `workspace ${workspace.slug} has no key with the id "${printable(id)}"`);
 }
 
-async function explainRequest(room: ManageContext, question: ExplainRequest) {
+async function explainRequest(context: ManageContext, question: ExplainRequest) {
   const { workspace, key, surface, text, model, planning } = question;
-  const reader = room.decoders[surface];
+  const reader = context.decoders[surface];
   if (reader === undefined) throw invalidValue("surface", `requests of ${surface} cannot be explained here`);
-  let decoded: DecodedChat;
+  let decoded: DecodedChatRequest;
   try {
     decoded = await reader(Buffer.from(withModel(text, model)));
   } catch (error) {
     // What is wrong with the request itself is what its caller would be told.
     if (!(error instanceof Fault)) throw error;
-    return { ...headerView(question, model ?? ""), ...unreadableView(room, question, error) };
+    return { ...headerView(question, model ?? ""), ...unreadableView(context, question, error) };
   }
-  const { inCallersWords } = decoded;
-  let errand: ChatErrand = decoded.errand;
+  const { toCallerParameterNames } = decoded;
+  let errand: ChatInferenceRequest = decoded.request;
   const explainIt = () =>
     explain(planning, { surface, workspace, keyId: key?.id ?? null }, errand, key?.policy ?? null);
   let explained = explainIt();
   if (explained.tooLong) {
-    errand = await errand.counted(room.planning.tokens);
+    errand = await errand.withCountedInput(context.planning.tokens);
     explained = explainIt();
   }
-  const refusal = explained.refusal === null ? null : (inCallersWords?.(explained.refusal) ?? explained.refusal);
+  const refusal =
+    explained.refusal === null ? null : (toCallerParameterNames?.(explained.refusal) ?? explained.refusal);
   return {
     ...headerView(question, errand.outline.model),
     ...explanationView({ ...explained, refusal }, errand.inputTokens),
@@ -87,8 +88,8 @@ function headerView({ surface, workspace }: ExplainRequest, model: string) {
 }
 
 /** A request that cannot be read has no plan, only rules that would have held. */
-function unreadableView(room: ManageContext, { workspace, key }: ExplainRequest, problem: Fault) {
-  const policy = room.planning.policyOf(workspace.id, key?.id ?? null) ?? workspace.policy;
+function unreadableView(context: ManageContext, { workspace, key }: ExplainRequest, problem: Fault) {
+  const policy = context.planning.policyOf(workspace.id, key?.id ?? null) ?? workspace.policy;
   const nothing = {
     decision: null,
     routeReason: null,
@@ -160,12 +161,12 @@ function rulesView({ policy, rules, router }: Explained) {
 /** What an unsaved router is called by when nobody named it. */
 const DRAFT = "draft";
 
-function parseDraft(room: ManageContext, workspace: Workspace, { model, spec }: ExplainInput): Router | undefined {
+function parseDraft(context: ManageContext, workspace: Workspace, { model, spec }: ExplainInput): Router | undefined {
   if (spec === null || spec === undefined) return undefined;
   const prefix = routerName(workspace, "");
   const named = model ?? DRAFT;
   const slug = named.startsWith(prefix) ? named.slice(prefix.length) : named;
-  return unsavedRouter(room, workspace, slug, spec);
+  return unsavedRouter(context, workspace, slug, spec);
 }
 
 function planningWithDraft(planning: Planning, draft: Router | undefined): Planning {
@@ -178,38 +179,40 @@ function planningWithDraft(planning: Planning, draft: Router | undefined): Plann
 }
 
 function requestedModel(
-  room: ManageContext,
+  context: ManageContext,
   workspace: Workspace,
   { model }: ExplainInput,
   draft: Router | undefined,
 ): string | undefined {
   if (draft !== undefined) return routerName(workspace, draft.slug);
   if (model === null || model === undefined) return undefined;
-  return isModelName(room, workspace, model) ? model : routerName(workspace, findRouter(room, workspace, model).slug);
+  return isModelName(context, workspace, model)
+    ? model
+    : routerName(workspace, findRouter(context, workspace, model).slug);
 }
 
 /** Whether a word means something else than a router of the workspace, such as the id of a model, which may be an unknown one. */
-function isModelName(room: ManageContext, { id }: Workspace, word: string): boolean {
-  if (room.directory.router(id, word) !== undefined) return false;
-  return word === AUTO_ROUTER || word.includes("/") || knownNamesFor(room, id).models.has(word);
+function isModelName(context: ManageContext, { id }: Workspace, word: string): boolean {
+  if (context.directory.router(id, word) !== undefined) return false;
+  return word === AUTO_ROUTER || word.includes("/") || knownNamesFor(context, id).models.has(word);
 }
 
-export function explainHandlers(room: ManageContext): Record<string, Handler> {
+export function explainHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageExplainRouting: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageExplainRouting: buffered(async (exchange) => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
       const body = await readJson(exchange);
       const said = decodeWith(ExplainAsk, body.value);
-      const draft = parseDraft(room, workspace, said);
+      const draft = parseDraft(context, workspace, said);
       const question: ExplainRequest = {
         workspace,
-        key: findOwnedKey(room, workspace, exchange, said.key),
+        key: findOwnedKey(context, workspace, exchange, said.key),
         surface: said.surface ?? "chat",
-        model: requestedModel(room, workspace, said, draft),
+        model: requestedModel(context, workspace, said, draft),
         text: textAt(body, "request"),
-        planning: planningWithDraft(room.planning, draft),
+        planning: planningWithDraft(context.planning, draft),
       };
-      return { status: 200, json: await explainRequest(room, question) };
+      return { status: 200, json: await explainRequest(context, question) };
     }),
   };
 }

@@ -13,7 +13,7 @@ import {
 import type { Policy } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { DAY_MS } from "../../../kit/time.ts";
-import { type Exchange, type Handler, whole } from "../../exchange.ts";
+import { buffered, type Exchange, type Handler } from "../../exchange.ts";
 import { reachFor, snapshotFor } from "../../pipeline/workspace-resources.ts";
 import { readBody, readQuery } from "../../request-input.ts";
 import { findWorkspace, type ManageContext } from "../deps.ts";
@@ -136,7 +136,7 @@ async function preview(
 
 export function policyPreviewHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    managePreviewPolicy: whole(async (exchange) => {
+    managePreviewPolicy: buffered(async (exchange) => {
       const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { scope } = readQuery(exchange, PolicyPreviewQuery);
       const demands = parsePolicyChange(await readBody(exchange, PolicyPatch), knownNamesFor(context, workspace.id));

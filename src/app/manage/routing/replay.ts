@@ -5,10 +5,11 @@ import { ReplayAsk } from "../../../contract/schemas/manage-routing.ts";
 import type { LogFilter } from "../../../domain/record/record.ts";
 import { AUTO_ROUTER, type Router } from "../../../domain/tenancy/router.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import { type Handler, whole } from "../../exchange.ts";
+import { buffered, type Handler } from "../../exchange.ts";
 import { planningWith, replayOne } from "../../pipeline/replay-routing.ts";
 import { readOptionalBody } from "../../request-input.ts";
-import { createMutationLock, findWorkspace, type ManageContext } from "../deps.ts";
+import { findWorkspace, type ManageContext } from "../deps.ts";
+import { createMutationLock } from "../mutation-lock.ts";
 import { parseTime } from "../tenancy/key-settings.ts";
 import { isoTime, routerName } from "../views.ts";
 import { ReplayTally } from "./replay-tally.ts";
@@ -34,10 +35,15 @@ function notesFor({ planning }: ManageContext, { id }: Workspace): readonly stri
 type ReplayInput = z.infer<typeof ReplayAsk>;
 
 /** The router to try: one that is not saved, the saved one, or `auto` without one of the workspace's own. */
-function routerFor(room: ManageContext, workspace: Workspace, slug: string, { spec }: ReplayInput): Router | undefined {
-  if (spec !== undefined && spec !== null) return unsavedRouter(room, workspace, slug, spec);
-  if (slug === AUTO_ROUTER) return room.directory.router(workspace.id, slug);
-  return findRouter(room, workspace, slug);
+function routerFor(
+  context: ManageContext,
+  workspace: Workspace,
+  slug: string,
+  { spec }: ReplayInput,
+): Router | undefined {
+  if (spec !== undefined && spec !== null) return unsavedRouter(context, workspace, slug, spec);
+  if (slug === AUTO_ROUTER) return context.directory.router(workspace.id, slug);
+  return findRouter(context, workspace, slug);
 }
 
 type ReplayPeriod = { readonly filter: LogFilter; readonly sinceMs: number | null; readonly untilMs: number };
@@ -56,22 +62,22 @@ function periodOf({ since, until, model, key }: ReplayInput, nowMs: number): Rep
 }
 
 async function replay(
-  room: ManageContext,
+  context: ManageContext,
   workspace: Workspace,
   slug: string,
   router: Router | undefined,
   said: ReplayInput,
 ) {
-  const { filter, sinceMs, untilMs } = periodOf(said, room.clock.nowMs());
+  const { filter, sinceMs, untilMs } = periodOf(said, context.clock.nowMs());
   const limit = said.limit ?? LIMIT_DEFAULT;
   const name = routerName(workspace, slug);
-  const planning = planningWith(room.planning, slug, router);
+  const planning = planningWith(context.planning, slug, router);
   const tally = new ReplayTally();
   let found = 0;
   let cursor: string | null = null;
-  await room.awaitIngest();
+  await context.awaitIngest();
   do {
-    const page = await room.store.log.list(workspace.id, filter, Math.min(SLICE, limit - found), cursor);
+    const page = await context.store.log.list(workspace.id, filter, Math.min(SLICE, limit - found), cursor);
     for (const record of page.rows) tally.add(replayOne(planning, workspace, name, record));
     found += page.rows.length;
     cursor = page.next;
@@ -86,20 +92,20 @@ async function replay(
     found,
     more: cursor !== null,
     ...tally.view(),
-    notes: notesFor(room, workspace),
+    notes: notesFor(context, workspace),
   };
 }
 
-export function replayHandlers(room: ManageContext): Record<string, Handler> {
+export function replayHandlers(context: ManageContext): Record<string, Handler> {
   // One at a time: it may plan thousands of requests, and the gateway has others to serve.
-  const inTurn = createMutationLock();
+  const oneAtATime = createMutationLock();
   return {
-    manageReplayRouter: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageReplayRouter: buffered(async (exchange) => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
       const said = await readOptionalBody(exchange, ReplayAsk);
       const slug = exchange.params["router"] ?? "";
-      const router = routerFor(room, workspace, slug, said);
-      return { status: 200, json: await inTurn(() => replay(room, workspace, slug, router, said)) };
+      const router = routerFor(context, workspace, slug, said);
+      return { status: 200, json: await oneAtATime(() => replay(context, workspace, slug, router, said)) };
     }),
   };
 }

@@ -11,10 +11,19 @@ import {
   type Weights,
 } from "../../../domain/tenancy/router.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import { type Exchange, type Handler, whole } from "../../exchange.ts";
-import { short } from "../../printable.ts";
+import { buffered, type Exchange, type Handler } from "../../exchange.ts";
+import { printable } from "../../printable.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import { type AuditDetails, commitWithAudit, findWorkspace, type ManageContext, type TenancyDeps } from "../deps.ts";
+import { mutation } from "../caller-scope.ts";
+import {
+  type AuditDetails,
+  commitWithAudit,
+  findWorkspace,
+  type ManageContext,
+  type ManageScope,
+  type TenancyDeps,
+  type TenancyScope,
+} from "../deps.ts";
 import { type KnownNames, knownNamesFor } from "../known-names.ts";
 import { paginate } from "../page.ts";
 import { emptyToNull, parseCountries, requireKnown } from "../tenancy/policies.ts";
@@ -51,10 +60,10 @@ function parseWeights(said: NonNullable<RouterInput["weights"]> | null, param: s
 }
 
 /** A router that is tried before it is saved; its version is 0, which none that is saved has. */
-export function unsavedRouter(room: ManageContext, workspace: Workspace, slug: string, said: RouterInput): Router {
+export function unsavedRouter(context: ManageContext, workspace: Workspace, slug: string, said: RouterInput): Router {
   requireSlug(slug);
-  const spec = parseRouterSpec(said, knownNamesFor(room, workspace.id), "spec.");
-  return { workspaceId: workspace.id, slug, version: 0, createdAtMs: room.clock.nowMs(), spec };
+  const spec = parseRouterSpec(said, knownNamesFor(context, workspace.id), "spec.");
+  return { workspaceId: workspace.id, slug, version: 0, createdAtMs: context.clock.nowMs(), spec };
 }
 
 function requireSlug(slug: string): void {
@@ -62,11 +71,11 @@ function requireSlug(slug: string): void {
     throw invalidValue("router", "write 1 to 64 lower-case letters, digits and hyphens as its slug");
 }
 
-export function findRouter(room: Pick<TenancyDeps, "directory">, workspace: Workspace, slug: string): Router {
-  const router = room.directory.router(workspace.id, slug);
+export function findRouter(context: Pick<TenancyDeps, "directory">, workspace: Workspace, slug: string): Router {
+  const router = context.directory.router(workspace.id, slug);
   if (router !== undefined) return router;
   throw fault("not_found", {
-    message: `Workspace ${workspace.slug} has no router "${short(slug)}": take one of the list (gateway router list ${workspace.slug}).`,
+    message: `Workspace ${workspace.slug} has no router "${printable(slug)}": take one of the list (gateway router list ${workspace.slug}).`,
   });
 }
 
@@ -75,7 +84,7 @@ const historyOf = (deps: TenancyDeps, workspace: Workspace, slug: string): Promi
 
 /** The next version of a router, in SQL first and then in the memory that the next request reads. */
 async function saveVersion(
-  deps: TenancyDeps,
+  deps: TenancyScope,
   workspace: Workspace,
   slug: string,
   spec: RouterSpec | null,
@@ -93,7 +102,7 @@ async function saveVersion(
   return { ...head, spec };
 }
 
-async function putRouter(deps: TenancyDeps, workspace: Workspace, slug: string, spec: RouterSpec): Promise<Router> {
+async function putRouter(deps: TenancyScope, workspace: Workspace, slug: string, spec: RouterSpec): Promise<Router> {
   const before = deps.directory.router(workspace.id, slug);
   if (before !== undefined && isDeepStrictEqual(before.spec, spec)) return before;
   if (before === undefined && deps.directory.routers(workspace.id).length >= ROUTERS_MAX)
@@ -108,19 +117,14 @@ async function putRouter(deps: TenancyDeps, workspace: Workspace, slug: string, 
   return { ...head, spec };
 }
 
-async function removeRouter(deps: TenancyDeps, workspace: Workspace, slug: string): Promise<RouterVersion> {
+async function removeRouter(deps: TenancyScope, workspace: Workspace, slug: string): Promise<RouterVersion> {
   const { spec } = findRouter(deps, workspace, slug);
   const detail = { before: routerSpecView(spec) };
   return saveVersion(deps, workspace, slug, null, { action: "router.remove", detail });
 }
 
 /** Old versions are held against today's catalogue: what it no longer has cannot be chosen. */
-async function restoreRouter(
-  deps: ManageContext,
-  workspace: Workspace,
-  slug: string,
-  version: number,
-): Promise<Router> {
+async function restoreRouter(deps: ManageScope, workspace: Workspace, slug: string, version: number): Promise<Router> {
   const versions = await historyOf(deps, workspace, slug);
   if (versions.length === 0) findRouter(deps, workspace, slug);
   const spec = versions.find((one) => one.version === version)?.spec;
@@ -136,49 +140,51 @@ async function restoreRouter(
   return putRouter(deps, workspace, slug, spec);
 }
 
-export function routerHandlers(room: ManageContext): Record<string, Handler> {
+export function routerHandlers(context: ManageContext): Record<string, Handler> {
   const placeOf = ({ params }: Exchange) => ({
-    workspace: findWorkspace(room, params["workspace"]),
+    workspace: findWorkspace(context, params["workspace"]),
     slug: params["router"] ?? "",
   });
   return {
-    manageListRouters: whole(async (exchange) => {
+    manageListRouters: buffered(async (exchange) => {
       const { workspace } = placeOf(exchange);
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const routers = room.directory.routers(workspace.id).map((router) => ({ ...router, id: router.slug }));
+      const routers = context.directory.routers(workspace.id).map((router) => ({ ...router, id: router.slug }));
       const { rows, next } = paginate(routers, limit, cursor);
       return { status: 200, json: { data: rows.map((router) => routerView(router, workspace)), next } };
     }),
-    manageShowRouter: whole(async (exchange) => {
+    manageShowRouter: buffered(async (exchange) => {
       const { workspace, slug } = placeOf(exchange);
-      return { status: 200, json: routerView(findRouter(room, workspace, slug), workspace) };
+      return { status: 200, json: routerView(findRouter(context, workspace, slug), workspace) };
     }),
-    managePutRouter: whole(async (exchange) => {
+    managePutRouter: mutation(context, async (exchange, scope) => {
       const { workspace, slug } = placeOf(exchange);
-      const spec = parseRouterSpec(await readBody(exchange, RouterPut), knownNamesFor(room, workspace.id));
+      const spec = parseRouterSpec(await readBody(exchange, RouterPut), knownNamesFor(scope, workspace.id));
       requireSlug(slug);
-      const router = await room.inTurn(() => putRouter(room, findWorkspace(room, workspace.id), slug, spec));
+      const router = await scope.serialized(() => putRouter(scope, findWorkspace(scope, workspace.id), slug, spec));
       return { status: 200, json: routerView(router, workspace) };
     }),
-    manageRemoveRouter: whole(async (exchange) => {
+    manageRemoveRouter: mutation(context, async (exchange, scope) => {
       const { workspace, slug } = placeOf(exchange);
-      const { version } = await room.inTurn(() => removeRouter(room, findWorkspace(room, workspace.id), slug));
+      const { version } = await scope.serialized(() => removeRouter(scope, findWorkspace(scope, workspace.id), slug));
       return { status: 200, json: { slug, version, removed: true } };
     }),
-    manageListRouterVersions: whole(async (exchange) => {
+    manageListRouterVersions: buffered(async (exchange) => {
       const { workspace, slug } = placeOf(exchange);
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const versions = await historyOf(room, workspace, slug);
-      if (versions.length === 0) findRouter(room, workspace, slug);
+      const versions = await historyOf(context, workspace, slug);
+      if (versions.length === 0) findRouter(context, workspace, slug);
       // By number, whatever the clock did between two of them.
       const numbered = versions.map((row) => ({ row, id: slug, createdAtMs: row.version }));
       const { rows, next } = paginate(numbered, limit, cursor);
       return { status: 200, json: { data: rows.map(({ row }) => routerVersionView(row, workspace)), next } };
     }),
-    manageRestoreRouter: whole(async (exchange) => {
+    manageRestoreRouter: mutation(context, async (exchange, scope) => {
       const { workspace, slug } = placeOf(exchange);
       const { version } = await readBody(exchange, RouterRestore);
-      const router = await room.inTurn(() => restoreRouter(room, findWorkspace(room, workspace.id), slug, version));
+      const router = await scope.serialized(() =>
+        restoreRouter(scope, findWorkspace(scope, workspace.id), slug, version),
+      );
       return { status: 200, json: routerView(router, workspace) };
     }),
   };

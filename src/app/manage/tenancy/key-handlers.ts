@@ -4,8 +4,9 @@ import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import type { ApiKey } from "../../../domain/tenancy/key.ts";
 import { dayName, spanOf } from "../../../kit/calendar.ts";
 import { parseDurationMs } from "../../../kit/time.ts";
-import { type Exchange, type Handler, type Reply, whole } from "../../exchange.ts";
+import { buffered, type Exchange, type Handler, type HttpResponse } from "../../exchange.ts";
 import { readBody, readOptionalBody, readQuery } from "../../request-input.ts";
+import { mutation } from "../caller-scope.ts";
 import { findKey, findWorkspace, type ManageContext } from "../deps.ts";
 import { knownNamesFor } from "../known-names.ts";
 import { ownMemberId } from "../membership.ts";
@@ -47,21 +48,26 @@ function requireMemberSettings(exchange: Exchange, asked: KeySettingsInput): voi
 }
 
 /** Nor do they lift what an admin has set: null lifts. */
-function requireMemberChange(room: ManageContext, exchange: Exchange, key: ApiKey, asked: KeySettingsInput): void {
+function requireMemberChange(context: ManageContext, exchange: Exchange, key: ApiKey, asked: KeySettingsInput): void {
   if (ownMemberId(exchange) === undefined) return;
   requireMemberSettings(exchange, asked);
   const lifted = ADMIN_SETTINGS.find((param) => asked[param] === null && key[param] !== null);
-  const isJudged = key.state === "pending" || findWorkspace(room, key.workspaceId).keyPolicy.approval;
+  const isJudged = key.state === "pending" || findWorkspace(context, key.workspaceId).keyPolicy.approval;
   const widened = isJudged ? APPROVED_SETTINGS.find((param) => asked[param] !== undefined) : undefined;
   if (lifted !== undefined) throw onlyAdminSets(lifted);
   if (widened !== undefined) throw onlyAdminSets(widened, ", or revoke it and make another");
 }
 
 /** A member makes keys for themselves alone. */
-function requireOwnKey(room: ManageContext, exchange: Exchange, member: string | null, asked: KeySettingsInput): void {
+function requireOwnKey(
+  context: ManageContext,
+  exchange: Exchange,
+  member: string | null,
+  asked: KeySettingsInput,
+): void {
   const own = ownMemberId(exchange);
   if (own === undefined) return;
-  const email = room.directory.member(own)?.email;
+  const email = context.directory.member(own)?.email;
   if (member?.trim().toLowerCase() !== email)
     throw fault("insufficient_role", {
       message: `As a member you make personal keys for yourself: send member "${email}". Workspace keys are made by an admin or an owner.`,
@@ -71,72 +77,78 @@ function requireOwnKey(room: ManageContext, exchange: Exchange, member: string |
 }
 
 /** Keys with what they were used for in this month. */
-async function listedKeyViews(room: ManageContext, workspaceId: string, keys: readonly ApiKey[]) {
-  const nowMs = room.clock.nowMs();
+async function listedKeyViews(context: ManageContext, workspaceId: string, keys: readonly ApiKey[]) {
+  const nowMs = context.clock.nowMs();
   const ids = keys.map(({ id }) => id);
-  const used = await room.store.rollups.keyUse(workspaceId, ids, dayName(spanOf("month", nowMs).firstDay));
+  const used = await context.store.rollups.keyUse(workspaceId, ids, dayName(spanOf("month", nowMs).firstDay));
   const uses = new Map(used.map((use) => [use.keyId, use]));
-  return keys.map((key) => keyListedView(key, uses.get(key.id), room.directory, nowMs));
+  return keys.map((key) => keyListedView(key, uses.get(key.id), context.directory, nowMs));
 }
 
-export function keyHandlers(room: ManageContext): Record<string, Handler> {
-  const shown = (key: ApiKey): Reply => ({
+export function keyHandlers(context: ManageContext): Record<string, Handler> {
+  const shown = (key: ApiKey): HttpResponse => ({
     status: 200,
-    json: keyView(key, room.directory, room.clock.nowMs()),
+    json: keyView(key, context.directory, context.clock.nowMs()),
   });
-  /** The key is looked up inside the turn: the change before may have touched it. */
-  const changing = (exchange: Exchange, change: (key: ApiKey) => Promise<ApiKey>) =>
-    room.inTurn(async () => shown(await change(findKey(room, exchange.params["id"]))));
+  /** Reads the key inside the lock, because a preceding change may have touched it. */
+  const changeFoundKey = (scope: ManageScope, exchange: Exchange, change: (key: ApiKey) => Promise<ApiKey>) =>
+    scope.serialized(async () => shown(await change(findKey(scope, exchange.params["id"]))));
 
   return {
-    manageListKeys: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageListKeys: buffered(async (exchange) => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
       const own = ownMemberId(exchange);
-      const all = room.directory.keys(workspace.id);
+      const all = context.directory.keys(workspace.id);
       const seen = own === undefined ? all : all.filter(({ memberId }) => memberId === own);
       const { rows, next } = paginate(seen, limit, cursor);
-      return { status: 200, json: { data: await listedKeyViews(room, workspace.id, rows), next } };
+      return { status: 200, json: { data: await listedKeyViews(context, workspace.id, rows), next } };
     }),
-    manageCreateKey: whole(async (exchange) => {
-      const { id } = findWorkspace(room, exchange.params["workspace"]);
+    manageCreateKey: mutation(context, async (exchange, scope) => {
+      const { id } = findWorkspace(scope, exchange.params["workspace"]);
       const { name, environment, member, ...settings } = await readBody(exchange, KeyCreate);
-      requireOwnKey(room, exchange, member ?? null, settings);
-      const { key, secret } = await room.inTurn(() =>
-        createKey(room, findWorkspace(room, id), {
+      requireOwnKey(scope, exchange, member ?? null, settings);
+      const { key, secret } = await scope.serialized(() =>
+        createKey(scope, findWorkspace(scope, id), {
           name: name ?? `${environment ?? "live"} key`,
           environment: environment ?? "live",
           personal: member ?? null,
-          settings: parseKeySettings(settings, knownNamesFor(room, id)),
+          settings: parseKeySettings(settings, knownNamesFor(scope, id)),
         }),
       );
       return { status: 201, json: issuedKeyView(key, secret) };
     }),
-    manageShowKey: whole(async (exchange) => {
-      const key = findKey(room, exchange.params["id"]);
-      const [json] = await listedKeyViews(room, key.workspaceId, [key]);
+    manageShowKey: buffered(async (exchange) => {
+      const key = findKey(context, exchange.params["id"]);
+      const [json] = await listedKeyViews(context, key.workspaceId, [key]);
       return { status: 200, json };
     }),
-    manageChangeKey: whole(async (exchange) => {
-      const { workspaceId } = findKey(room, exchange.params["id"]);
+    manageChangeKey: mutation(context, async (exchange, scope) => {
+      const { workspaceId } = findKey(scope, exchange.params["id"]);
       const { name, ...settings } = await readBody(exchange, KeyPatch);
       const change = {
-        ...parseKeySettings(settings, knownNamesFor(room, workspaceId)),
+        ...parseKeySettings(settings, knownNamesFor(scope, workspaceId)),
         ...(name === undefined ? {} : { name }),
       };
-      return changing(exchange, (key) => {
-        requireMemberChange(room, exchange, key, settings);
-        return changeKey(room, key, change);
+      return changeFoundKey(scope, exchange, (key) => {
+        requireMemberChange(scope, exchange, key, settings);
+        return changeKey(scope, key, change);
       });
     }),
-    manageRotateKey: whole(async (exchange) => {
-      findKey(room, exchange.params["id"]);
+    manageRotateKey: mutation(context, async (exchange, scope) => {
+      findKey(scope, exchange.params["id"]);
       const { grace } = await readOptionalBody(exchange, KeyRotate);
       const graceMs = parseGrace(grace);
-      const { key, secret } = await room.inTurn(() => rotateKey(room, findKey(room, exchange.params["id"]), graceMs));
+      const { key, secret } = await scope.serialized(() =>
+        rotateKey(scope, findKey(scope, exchange.params["id"]), graceMs),
+      );
       return { status: 201, json: issuedKeyView(key, secret) };
     }),
-    manageRevokeKey: whole((exchange) => changing(exchange, (key) => revokeKey(room, key))),
-    manageApproveKey: whole((exchange) => changing(exchange, (key) => approveKey(room, key))),
+    manageRevokeKey: mutation(context, (exchange, scope) =>
+      changeFoundKey(scope, exchange, (key) => revokeKey(scope, key)),
+    ),
+    manageApproveKey: mutation(context, (exchange, scope) =>
+      changeFoundKey(scope, exchange, (key) => approveKey(scope, key)),
+    ),
   };
 }

@@ -5,7 +5,7 @@ import type { ApiKey, Scope } from "../../../domain/tenancy/key.ts";
 import { OPEN_POLICY, type Policy } from "../../../domain/tenancy/policy.ts";
 import { isCidr } from "../../../kit/cidr.ts";
 import { parseIsoTimeMs } from "../../../kit/time.ts";
-import { short } from "../../printable.ts";
+import { printable } from "../../printable.ts";
 import type { KnownNames } from "../known-names.ts";
 import { parsePolicyChange } from "./policies.ts";
 
@@ -63,7 +63,7 @@ function parseAllowlist(entries: readonly string[] | null): readonly string[] | 
   const list = entries.map((entry) => entry.trim().toLowerCase());
   for (const entry of list) {
     if (!isCidr(entry))
-      throw invalidValue("ip_allowlist", `"${short(entry)}" is not an IPv4 or IPv6 address or CIDR block`);
+      throw invalidValue("ip_allowlist", `"${printable(entry)}" is not an IPv4 or IPv6 address or CIDR block`);
   }
   return [...new Set(list)];
 }
@@ -71,6 +71,6 @@ function parseAllowlist(entries: readonly string[] | null): readonly string[] | 
 export function parseTime(param: string, text: string | null): number | null {
   if (text === null) return null;
   const ms = parseIsoTimeMs(text);
-  if (ms === undefined) throw invalidValue(param, `"${short(text)}" is not a time that exists`);
+  if (ms === undefined) throw invalidValue(param, `"${printable(text)}" is not a time that exists`);
   return ms;
 }

@@ -2,8 +2,8 @@ import { fault } from "../../../contract/faults.ts";
 import { type ApiKey, type Environment, KEY_PREFIXES, type KeyKind } from "../../../domain/tenancy/key.ts";
 import type { Member, Workspace } from "../../../domain/tenancy/workspace.ts";
 import { randomToken, sha256Hex } from "../../../kit/secret.ts";
-import { short } from "../../printable.ts";
-import { type AuditDetails, commitWithAudit, findWorkspace, type TenancyDeps } from "../deps.ts";
+import { printable } from "../../printable.ts";
+import { type AuditDetails, commitWithAudit, findWorkspace, type TenancyDeps, type TenancyScope } from "../deps.ts";
 import { keySettingsView, keyStateAt } from "../views.ts";
 import { type KeySettings, keyPolicyAfter, UNRESTRICTED_SETTINGS } from "./key-settings.ts";
 import { memberByEmail } from "./members.ts";
@@ -21,7 +21,7 @@ export type NewKey = {
   readonly settings?: Partial<KeySettings>;
 };
 
-export async function createKey(deps: TenancyDeps, workspace: Workspace, said: NewKey): Promise<IssuedKey> {
+export async function createKey(deps: TenancyScope, workspace: Workspace, said: NewKey): Promise<IssuedKey> {
   const owner = said.personal === null ? undefined : personalOwner(deps, workspace, said.personal);
   const waits = owner !== undefined && workspace.keyPolicy.approval;
   const issued = issueKey(deps, {
@@ -55,7 +55,7 @@ function personalOwner(deps: TenancyDeps, workspace: Workspace, email: string): 
   const member = memberByEmail(deps, workspace, email);
   if (member !== undefined) return member;
   throw fault("not_allowed", {
-    message: `${short(email)} is not a member of ${workspace.slug}: add the member first (gateway member add ${workspace.slug} EMAIL).`,
+    message: `${printable(email)} is not a member of ${workspace.slug}: add the member first (gateway member add ${workspace.slug} EMAIL).`,
     param: "member",
   });
 }
@@ -89,7 +89,7 @@ function prefixFor(kind: KeyKind, environment: Environment): string {
 }
 
 /** SQL first, together with the line about it, then the memory the next request reads. */
-async function saveKeys(deps: TenancyDeps, keys: readonly ApiKey[], audit: AuditDetails): Promise<void> {
+async function saveKeys(deps: TenancyScope, keys: readonly ApiKey[], audit: AuditDetails): Promise<void> {
   const createdAtMs = deps.clock.nowMs();
   const strict = keys.filter(({ policy }) => policy?.zeroDataRetention === true);
   await commitWithAudit(deps, async ({ tenancy, captures }) => {
@@ -111,7 +111,7 @@ async function saveKeys(deps: TenancyDeps, keys: readonly ApiKey[], audit: Audit
 }
 
 /** The new key takes over everything but the secret; the old one keeps working until the grace ends. */
-export async function rotateKey(deps: TenancyDeps, old: ApiKey, graceMs: number): Promise<IssuedKey> {
+export async function rotateKey(deps: TenancyScope, old: ApiKey, graceMs: number): Promise<IssuedKey> {
   const nowMs = deps.clock.nowMs();
   const state = keyStateAt(old, nowMs);
   if (state !== "active")
@@ -145,14 +145,14 @@ export async function rotateKey(deps: TenancyDeps, old: ApiKey, graceMs: number)
 }
 
 /** Revoking twice changes nothing, so that a repeated call is safe. */
-export async function revokeKey(deps: TenancyDeps, key: ApiKey): Promise<ApiKey> {
+export async function revokeKey(deps: TenancyScope, key: ApiKey): Promise<ApiKey> {
   if (key.state === "revoked") return key;
   const revoked: ApiKey = { ...key, state: "revoked", version: key.version + 1 };
   await saveKeys(deps, [revoked], { action: "key.revoke", workspaceId: key.workspaceId, target: key.id });
   return revoked;
 }
 
-export async function approveKey(deps: TenancyDeps, key: ApiKey): Promise<ApiKey> {
+export async function approveKey(deps: TenancyScope, key: ApiKey): Promise<ApiKey> {
   if (key.state !== "pending")
     throw fault("conflict", {
       message: `Key ${key.id} is ${keyStateAt(key, deps.clock.nowMs())}: only a pending key can be approved.`,
@@ -165,7 +165,7 @@ export async function approveKey(deps: TenancyDeps, key: ApiKey): Promise<ApiKey
 
 export type KeyChange = Partial<KeySettings> & { readonly name?: string };
 
-export async function changeKey(deps: TenancyDeps, key: ApiKey, said: KeyChange): Promise<ApiKey> {
+export async function changeKey(deps: TenancyScope, key: ApiKey, said: KeyChange): Promise<ApiKey> {
   if (key.state === "revoked")
     throw fault("conflict", { message: `Key ${key.id} is revoked and cannot be changed. Create a new key instead.` });
   const policy = said.policy === undefined ? key.policy : keyPolicyAfter(key.policy, said.policy);

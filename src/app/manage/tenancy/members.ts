@@ -7,10 +7,19 @@ import { noSpendLimits } from "../../../domain/tenancy/limits.ts";
 import type { LinkKind } from "../../../domain/tenancy/person.ts";
 import type { ManagementToken } from "../../../domain/tenancy/token.ts";
 import type { KeyPolicy, Member, Role, Workspace } from "../../../domain/tenancy/workspace.ts";
-import { type Handler, whole } from "../../exchange.ts";
-import { short } from "../../printable.ts";
+import { buffered, type Handler } from "../../exchange.ts";
+import { printable } from "../../printable.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import { type ChangeDeps, commitWithAudit, findWorkspace, type ManageContext, type TenancyDeps } from "../deps.ts";
+import { mutation } from "../caller-scope.ts";
+import {
+  type ChangeDeps,
+  commitWithAudit,
+  findWorkspace,
+  type ManageContext,
+  type ManageScope,
+  type TenancyDeps,
+  type TenancyScope,
+} from "../deps.ts";
 import { requireFreshSignInForRole } from "../fresh-sign-in.ts";
 import { ownMemberId, requireRoleAtLeast } from "../membership.ts";
 import { paginate } from "../page.ts";
@@ -35,22 +44,22 @@ export function newMember({ ids, clock }: TenancyDeps, { id }: Workspace, email:
 }
 
 /** A seat that was only offered becomes the one that is given, and keeps its id. Answers the membership. */
-async function addMember(room: ManageContext, workspace: Workspace, added: Member): Promise<Member> {
+async function addMember(scope: ManageScope, workspace: Workspace, added: Member): Promise<Member> {
   const { email, role, pending } = added;
-  const found = memberByEmail(room, workspace, email);
+  const found = memberByEmail(scope, workspace, email);
   if (found !== undefined && (pending || !found.pending))
     throw fault("conflict", {
-      message: `${short(email)} is a member of ${workspace.slug} already.`,
+      message: `${printable(email)} is a member of ${workspace.slug} already.`,
       param: "email",
     });
-  if (!pending) await requireVerifiedEmail(room, email);
+  if (!pending) await requireVerifiedEmail(scope, email);
   const member: Member = found === undefined ? added : { ...found, role, pending };
-  await commitWithAudit(room, async ({ tenancy }) => {
+  await commitWithAudit(scope, async ({ tenancy }) => {
     await tenancy.saveMember(member);
     const detail = { email, role };
     return { answer: null, audit: { action: "member.add", workspaceId: workspace.id, target: member.id, detail } };
   });
-  room.directory.putMember(member);
+  scope.directory.putMember(member);
   return member;
 }
 
@@ -88,7 +97,7 @@ export async function removeMember(deps: ChangeDeps & Pick<TenancyDeps, "directo
   return { ...gone, revoked_links };
 }
 
-async function changeKeyPolicy(deps: TenancyDeps, workspace: Workspace, said: Partial<KeyPolicy>) {
+async function changeKeyPolicy(deps: TenancyScope, workspace: Workspace, said: Partial<KeyPolicy>) {
   const changed: Workspace = { ...workspace, keyPolicy: { ...workspace.keyPolicy, ...said } };
   await commitWithAudit(deps, async ({ tenancy }) => {
     await tenancy.saveWorkspace(changed);
@@ -122,7 +131,7 @@ export function requireRemovable(deps: Pick<TenancyDeps, "directory">, member: M
  * A role that falls takes the management tokens along that they made, and the open invitations to a seat that was only
  * offered: they give more. Answers which tokens.
  */
-async function changeRole(deps: TenancyDeps, member: Member, role: Role) {
+async function changeRole(deps: TenancyScope, member: Member, role: Role) {
   if (member.role === role) return { changed: member, removed_tokens: [] };
   if (role !== "owner") requireAnotherOwner(deps, member);
   const changed: Member = { ...member, role };
@@ -150,13 +159,13 @@ async function changeRole(deps: TenancyDeps, member: Member, role: Role) {
 function findMember(deps: TenancyDeps, workspace: Workspace, email: string): Member {
   const member = memberByEmail(deps, workspace, email);
   if (member !== undefined) return member;
-  throw fault("not_found", { message: `${short(email)} is not a member of ${workspace.slug}.` });
+  throw fault("not_found", { message: `${printable(email)} is not a member of ${workspace.slug}.` });
 }
 
 /** Members with the people behind them. Whoever is bound to `own` learns of the others only that they are there. */
-async function memberViews(room: ManageContext, members: readonly Member[], own: string | undefined) {
+async function memberViews(context: ManageContext, members: readonly Member[], own: string | undefined) {
   const held = members.filter(({ pending }) => !pending);
-  const people = await room.store.people.summariesByEmail(held.map(({ email }) => email));
+  const people = await context.store.people.summariesByEmail(held.map(({ email }) => email));
   const byEmail = new Map(people.map((person) => [person.email, person]));
   return members.map((member) =>
     memberListedView(member, byEmail.get(member.email), own === undefined || member.id === own),
@@ -164,72 +173,72 @@ async function memberViews(room: ManageContext, members: readonly Member[], own:
 }
 
 /** Who the operator adds has the seat at once, and so must be proven to be who they are. */
-async function requireVerifiedEmail(room: ManageContext, email: string): Promise<void> {
-  const [person] = await room.store.people.summariesByEmail([email]);
+async function requireVerifiedEmail(context: ManageContext, email: string): Promise<void> {
+  const [person] = await context.store.people.summariesByEmail([email]);
   if (person === undefined || person.emailVerified) return;
   throw fault("conflict", {
-    message: `${short(email)} has an account here: invite them (gateway invitation create), and they accept.`,
+    message: `${printable(email)} has an account here: invite them (gateway invitation create), and they accept.`,
     param: "email",
   });
 }
 
-export function memberHandlers(room: ManageContext): Record<string, Handler> {
+export function memberHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageListMembers: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageListMembers: buffered(async (exchange) => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const { rows, next } = paginate(room.directory.members(workspace.id), limit, cursor);
-      return { status: 200, json: { data: await memberViews(room, rows, ownMemberId(exchange)), next } };
+      const { rows, next } = paginate(context.directory.members(workspace.id), limit, cursor);
+      return { status: 200, json: { data: await memberViews(context, rows, ownMemberId(exchange)), next } };
     }),
-    manageAddMember: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageAddMember: mutation(context, async (exchange, scope) => {
+      const workspace = findWorkspace(scope, exchange.params["workspace"]);
       const { email, role } = await readBody(exchange, MemberAdd);
       requireRoleAtLeast(exchange, role ?? "member");
-      const added = newMember(room, workspace, email, role ?? "member");
+      const added = newMember(scope, workspace, email, role ?? "member");
       // An admin draws nobody into a workspace, and does not learn whether there is an account.
       const asked = { ...added, offered: exchange.membership !== undefined };
-      requireFreshSignInForRole(room, exchange, asked.role);
-      const member = await room.inTurn(() => addMember(room, workspace, asked));
+      requireFreshSignInForRole(scope, exchange, asked.role);
+      const member = await scope.serialized(() => addMember(scope, workspace, asked));
       return { status: 201, json: memberView(member) };
     }),
-    manageRemoveMember: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageRemoveMember: mutation(context, async (exchange, scope) => {
+      const workspace = findWorkspace(scope, exchange.params["workspace"]);
       const email = exchange.params["email"] ?? "";
-      return room.inTurn(async () => {
-        const member = findMember(room, workspace, email);
+      return scope.serialized(async () => {
+        const member = findMember(scope, workspace, email);
         requireRoleAtLeast(exchange, member.role);
-        requireRemovable(room, member);
-        const gone = await removeMember(room, member);
+        requireRemovable(scope, member);
+        const gone = await removeMember(scope, member);
         return { status: 200, json: { id: member.id, email: member.email, removed: true, ...gone } };
       });
     }),
-    manageChangeMember: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageChangeMember: mutation(context, async (exchange, scope) => {
+      const workspace = findWorkspace(scope, exchange.params["workspace"]);
       const { role } = await readBody(exchange, MemberPatch);
-      return room.inTurn(async () => {
-        const member = findMember(room, workspace, exchange.params["email"] ?? "");
+      return scope.serialized(async () => {
+        const member = findMember(scope, workspace, exchange.params["email"] ?? "");
         requireRoleAtLeast(exchange, member.role);
         requireRoleAtLeast(exchange, role);
         // Whom the operator gives a role has the seat, also where it was only offered.
         if (exchange.membership === undefined && member.pending) {
-          requireFreshSignInForRole(room, exchange, role);
-          const given = await addMember(room, workspace, { ...member, role, pending: false });
+          requireFreshSignInForRole(scope, exchange, role);
+          const given = await addMember(scope, workspace, { ...member, role, pending: false });
           return { status: 200, json: { ...memberView(given), removed_tokens: [] } };
         }
-        requireFreshSignInForRole(room, exchange, role, member.role);
-        const { changed, removed_tokens } = await changeRole(room, member, role);
+        requireFreshSignInForRole(scope, exchange, role, member.role);
+        const { changed, removed_tokens } = await changeRole(scope, member, role);
         return { status: 200, json: { ...memberView(changed), removed_tokens } };
       });
     }),
-    manageShowKeyPolicy: whole(async (exchange) => ({
+    manageShowKeyPolicy: buffered(async (exchange) => ({
       status: 200,
-      json: keyPolicyView(findWorkspace(room, exchange.params["workspace"]).keyPolicy),
+      json: keyPolicyView(findWorkspace(context, exchange.params["workspace"]).keyPolicy),
     })),
-    manageChangeKeyPolicy: whole(async (exchange) => {
-      const { id } = findWorkspace(room, exchange.params["workspace"]);
+    manageChangeKeyPolicy: mutation(context, async (exchange, scope) => {
+      const { id } = findWorkspace(scope, exchange.params["workspace"]);
       const body = await readBody(exchange, KeyPolicyPatch);
-      return room.inTurn(async () => {
-        const changed = await changeKeyPolicy(room, findWorkspace(room, id), {
+      return scope.serialized(async () => {
+        const changed = await changeKeyPolicy(scope, findWorkspace(scope, id), {
           ...(body.personal_keys === undefined ? {} : { personalKeys: body.personal_keys }),
           ...(body.approval === undefined ? {} : { approval: body.approval }),
         });

@@ -3,10 +3,11 @@ import { invalidValue } from "../../../contract/faults.ts";
 import { PolicyPatch } from "../../../contract/schemas/manage-tenancy.ts";
 import { type Policy, tightenPolicy } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import { type Handler, whole } from "../../exchange.ts";
-import { short } from "../../printable.ts";
+import { buffered, type Handler } from "../../exchange.ts";
+import { printable } from "../../printable.ts";
 import { readBody } from "../../request-input.ts";
-import { commitWithAudit, findWorkspace, type ManageContext, type TenancyDeps } from "../deps.ts";
+import { mutation } from "../caller-scope.ts";
+import { commitWithAudit, findWorkspace, type ManageContext, type TenancyScope } from "../deps.ts";
 import { type KnownNames, knownNamesFor } from "../known-names.ts";
 import { policyView } from "../views.ts";
 
@@ -49,7 +50,7 @@ export function parseCountries(param: string, codes: readonly string[]): readonl
 export function parseCountryCode(param: string, given: string): string {
   const code = given.toUpperCase();
   if (isCountry(code)) return code;
-  throw invalidValue(param, `"${short(code)}" is not an ISO 3166-1 country code such as DE`);
+  throw invalidValue(param, `"${printable(code)}" is not an ISO 3166-1 country code such as DE`);
 }
 
 const REGION_NAMES = new Intl.DisplayNames("en", { type: "region", fallback: "none" });
@@ -69,11 +70,11 @@ export function requireKnown(
   all: KnownNames["models"],
 ): readonly string[] {
   for (const name of names)
-    if (!all.has(name)) throw invalidValue(param, `the catalogue has no ${what} "${short(name)}"`);
+    if (!all.has(name)) throw invalidValue(param, `the catalogue has no ${what} "${printable(name)}"`);
   return [...new Set(names)];
 }
 
-async function changePolicy(deps: TenancyDeps, workspace: Workspace, demands: Partial<Policy>): Promise<Policy> {
+async function changePolicy(deps: TenancyScope, workspace: Workspace, demands: Partial<Policy>): Promise<Policy> {
   const changed: Workspace = { ...workspace, policy: { ...workspace.policy, ...demands } };
   const { id } = workspace;
   // While it is written both hold: whatever is served meanwhile keeps to either version, and so does the evidence of it.
@@ -100,16 +101,16 @@ async function changePolicy(deps: TenancyDeps, workspace: Workspace, demands: Pa
   return changed.policy;
 }
 
-export function policyHandlers(room: ManageContext): Record<string, Handler> {
+export function policyHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageShowPolicy: whole(async (exchange) => ({
+    manageShowPolicy: buffered(async (exchange) => ({
       status: 200,
-      json: policyView(findWorkspace(room, exchange.params["workspace"]).policy),
+      json: policyView(findWorkspace(context, exchange.params["workspace"]).policy),
     })),
-    manageChangePolicy: whole(async (exchange) => {
-      const { id } = findWorkspace(room, exchange.params["workspace"]);
-      const demands = parsePolicyChange(await readBody(exchange, PolicyPatch), knownNamesFor(room, id));
-      const policy = await room.inTurn(() => changePolicy(room, findWorkspace(room, id), demands));
+    manageChangePolicy: mutation(context, async (exchange, scope) => {
+      const { id } = findWorkspace(scope, exchange.params["workspace"]);
+      const demands = parsePolicyChange(await readBody(exchange, PolicyPatch), knownNamesFor(scope, id));
+      const policy = await scope.serialized(() => changePolicy(scope, findWorkspace(scope, id), demands));
       return { status: 200, json: policyView(policy) };
     }),
   };

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import type { AuditEntry } from "../../../domain/record/audit.ts";
 import { OPEN_POLICY, type PolicyVersion } from "../../../domain/tenancy/policy.ts";
-import { type Handler, whole } from "../../exchange.ts";
+import { buffered, type Handler } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
 import { findWorkspace, type ManageContext } from "../deps.ts";
 import { paginate } from "../page.ts";
@@ -12,9 +12,9 @@ import { isoTime, policyView } from "../views.ts";
 const LINES_MAX = 10_000;
 
 /** Who made which version. The audit log knows: a change that changed something wrote both together. */
-async function authorsOf(room: ManageContext, workspaceId: string, versions: readonly PolicyVersion[]) {
+async function authorsOf(context: ManageContext, workspaceId: string, versions: readonly PolicyVersion[]) {
   const linesOf = async (action: string) =>
-    (await room.store.audit.list({ workspaceId, action }, LINES_MAX, null)).rows;
+    (await context.store.audit.list({ workspaceId, action }, LINES_MAX, null)).rows;
   const changes = (await linesOf("policy.change")).filter(isChange);
   const first = (await linesOf("workspace.create")).at(-1);
   const makers = new Map<number, string>();
@@ -30,13 +30,13 @@ function isChange({ detail }: AuditEntry): boolean {
   return !isDeepStrictEqual(detail["before"], detail["after"]);
 }
 
-export function policyVersionHandlers(room: ManageContext): Record<string, Handler> {
+export function policyVersionHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageListPolicyVersions: whole(async (exchange) => {
-      const { id } = findWorkspace(room, exchange.params["workspace"]);
+    manageListPolicyVersions: buffered(async (exchange) => {
+      const { id } = findWorkspace(context, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const versions = (await room.store.tenancy.policyHistory(id)).filter(({ keyId }) => keyId === null);
-      const makers = await authorsOf(room, id, versions);
+      const versions = (await context.store.tenancy.policyHistory(id)).filter(({ keyId }) => keyId === null);
+      const makers = await authorsOf(context, id, versions);
       // By number, whatever the clock did between two of them.
       const numbered = versions.map((row) => ({ row, id, createdAtMs: row.version }));
       const { rows, next } = paginate(numbered, limit, cursor);

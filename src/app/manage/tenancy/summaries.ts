@@ -4,7 +4,7 @@ import { keyValidityOf } from "../../../domain/tenancy/key.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { dayName, spanOf } from "../../../kit/calendar.ts";
 import { formatNanos } from "../../../kit/money.ts";
-import { type Handler, whole } from "../../exchange.ts";
+import { buffered, type Handler } from "../../exchange.ts";
 import { readQuery } from "../../request-input.ts";
 import type { ManageContext } from "../deps.ts";
 import { walletView } from "../money/wallets.ts";
@@ -17,41 +17,41 @@ function matchesSearch({ slug, name, id }: Workspace, search: string): boolean {
   return [slug, name, id].some((text) => text.toLowerCase().includes(search.toLowerCase()));
 }
 
-async function summaryOf(room: ManageContext, workspace: Workspace, spentNanos: bigint): Promise<SummaryView> {
+async function summaryOf(context: ManageContext, workspace: Workspace, spentNanos: bigint): Promise<SummaryView> {
   const { id, slug, name, createdAtMs } = workspace;
-  const nowMs = room.clock.nowMs();
-  const members = room.directory.members(id);
-  const { rows } = await room.store.log.list(id, {}, 1, null);
+  const nowMs = context.clock.nowMs();
+  const members = context.directory.members(id);
+  const { rows } = await context.store.log.list(id, {}, 1, null);
   const last = rows[0]?.createdAtMs;
   return {
     id,
     slug,
     name,
     created_at: isoTime(createdAtMs),
-    ...(await walletView(room, workspace)),
+    ...(await walletView(context, workspace)),
     spent_this_month: formatNanos(spentNanos),
-    margin: room.planning.margins.overrideFor(id)?.share ?? null,
+    margin: context.planning.margins.overrideFor(id)?.share ?? null,
     members: members.length,
     owners: members.filter(({ role, pending }) => role === "owner" && !pending).map(({ email }) => email),
-    keys: room.directory.keys(id).filter((key) => keyValidityOf(key, nowMs) === "valid").length,
+    keys: context.directory.keys(id).filter((key) => keyValidityOf(key, nowMs) === "valid").length,
     last_request_at: last === undefined ? null : isoTime(last),
   };
 }
 
-export function summaryHandlers(room: ManageContext): Record<string, Handler> {
+export function summaryHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageSummarizeWorkspaces: whole(async (exchange) => {
+    manageSummarizeWorkspaces: buffered(async (exchange) => {
       const { limit, cursor, search } = readQuery(exchange, SummaryQuery);
-      const all = room.directory.workspaces().filter((one) => search === undefined || matchesSearch(one, search));
+      const all = context.directory.workspaces().filter((one) => search === undefined || matchesSearch(one, search));
       const { rows, next } = paginate(all, limit, cursor);
-      await room.awaitIngest();
+      await context.awaitIngest();
       const spent = new Map<string, bigint>();
-      const monthStart = dayName(spanOf("month", room.clock.nowMs()).firstDay);
-      for (const { workspaceId, nanos } of await room.store.rollups.spentSince(monthStart))
+      const monthStart = dayName(spanOf("month", context.clock.nowMs()).firstDay);
+      for (const { workspaceId, nanos } of await context.store.rollups.spentSince(monthStart))
         spent.set(workspaceId, (spent.get(workspaceId) ?? 0n) + nanos);
       const data: SummaryView[] = [];
       // One after the other: a page of many workspaces must not keep the store from everybody else.
-      for (const workspace of rows) data.push(await summaryOf(room, workspace, spent.get(workspace.id) ?? 0n));
+      for (const workspace of rows) data.push(await summaryOf(context, workspace, spent.get(workspace.id) ?? 0n));
       return { status: 200, json: { data, next } };
     }),
   };

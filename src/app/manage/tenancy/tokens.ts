@@ -4,11 +4,11 @@ import { PageQuery } from "../../../contract/schemas/manage-values.ts";
 import { type ManagementToken, TOKEN_PREFIX } from "../../../domain/tenancy/token.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { randomToken, sha256Hex } from "../../../kit/secret.ts";
-import { type Handler, whole } from "../../exchange.ts";
-import { short } from "../../printable.ts";
+import { buffered, type Handler } from "../../exchange.ts";
+import { printable } from "../../printable.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import { actorName } from "../acting.ts";
-import { type ChangeDeps, commitWithAudit, findWorkspace, type ManageContext } from "../deps.ts";
+import { mutation } from "../caller-scope.ts";
+import { type ChangeDeps, commitWithAudit, findWorkspace, type ManageContext, type ManageScope } from "../deps.ts";
 import { requireFreshSignInForRole } from "../fresh-sign-in.ts";
 import { paginate } from "../page.ts";
 import { isoTime } from "../views.ts";
@@ -31,73 +31,72 @@ function tokenView(token: ManagementToken) {
 
 type TokenInput = Pick<ManagementToken, "name" | "access" | "expiresAtMs">;
 
-async function createToken(room: ManageContext, workspace: Workspace, asked: TokenInput) {
-  if (room.directory.tokens.inWorkspace(workspace.id).length >= TOKENS_MAX)
+async function createToken(scope: ManageScope, workspace: Workspace, asked: TokenInput) {
+  if (scope.directory.tokens.inWorkspace(workspace.id).length >= TOKENS_MAX)
     throw fault("conflict", { message: `A workspace has at most ${TOKENS_MAX} management tokens: remove one first.` });
   const secret = `${TOKEN_PREFIX}${randomToken(TOKEN_BYTES)}`;
   const token: ManagementToken = {
     ...asked,
-    id: room.ids.next("tok_"),
+    id: scope.ids.next("tok_"),
     workspaceId: workspace.id,
     digest: sha256Hex(secret),
-    createdAtMs: room.clock.nowMs(),
-    createdBy: actorName(),
+    createdAtMs: scope.clock.nowMs(),
+    createdBy: scope.auditActor,
   };
-  await commitWithAudit(room, async ({ tenancy }) => {
+  await commitWithAudit(scope, async ({ tenancy }) => {
     await tenancy.addToken(token);
     const { id, name, access } = token;
     const detail = { name, access, expires_at: tokenView(token).expires_at };
     return { answer: null, audit: { action: "token.create", workspaceId: workspace.id, target: id, detail } };
   });
-  room.directory.tokens.put(token);
+  scope.directory.tokens.put(token);
   return { ...tokenView(token), token: secret };
 }
 
-function findToken(room: ManageContext, workspace: Workspace, id: string): ManagementToken {
-  const token = room.directory.tokens.find(id);
+function findToken(context: ManageContext, workspace: Workspace, id: string): ManagementToken {
+  const token = context.directory.tokens.find(id);
   if (token?.workspaceId === workspace.id) return token;
-  throw fault("not_found", { message: `Workspace ${workspace.slug} has no management token "${short(id)}".` });
+  throw fault("not_found", { message: `Workspace ${workspace.slug} has no management token "${printable(id)}".` });
 }
 
-/** A line in the log of its workspace says it; `why` goes along. */
+/** `why` is added to the audit entry, which belongs to the token's workspace. */
 export async function removeToken(
   deps: ChangeDeps & Pick<ManageContext, "directory">,
   { id, workspaceId, name }: ManagementToken,
   why: object = {},
-  actor = actorName(),
 ): Promise<void> {
   await commitWithAudit(deps, async ({ tenancy }) => {
     await tenancy.removeToken(id);
     return {
       answer: null,
-      audit: { actor, action: "token.remove", workspaceId, target: id, detail: { name, ...why } },
+      audit: { action: "token.remove", workspaceId, target: id, detail: { name, ...why } },
     };
   });
   deps.directory.tokens.remove(id);
 }
 
-export function tokenHandlers(room: ManageContext): Record<string, Handler> {
+export function tokenHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageListTokens: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageListTokens: buffered(async (exchange) => {
+      const workspace = findWorkspace(context, exchange.params["workspace"]);
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const { rows, next } = paginate(room.directory.tokens.inWorkspace(workspace.id), limit, cursor);
+      const { rows, next } = paginate(context.directory.tokens.inWorkspace(workspace.id), limit, cursor);
       return { status: 200, json: { data: rows.map(tokenView), next } };
     }),
-    manageCreateToken: whole(async (exchange) => {
-      const { id } = findWorkspace(room, exchange.params["workspace"]);
+    manageCreateToken: mutation(context, async (exchange, scope) => {
+      const { id } = findWorkspace(scope, exchange.params["workspace"]);
       const { name, access, expires_at } = await readBody(exchange, TokenCreate);
       const expiresAtMs = parseTime("expires_at", expires_at ?? null);
       const asked = { name, access, expiresAtMs };
       // One that writes does what an admin may.
-      if (access === "write") requireFreshSignInForRole(room, exchange, "admin");
-      const json = await room.inTurn(() => createToken(room, findWorkspace(room, id), asked));
+      if (access === "write") requireFreshSignInForRole(scope, exchange, "admin");
+      const json = await scope.serialized(() => createToken(scope, findWorkspace(scope, id), asked));
       return { status: 201, json };
     }),
-    manageRemoveToken: whole(async (exchange) => {
-      const workspace = findWorkspace(room, exchange.params["workspace"]);
+    manageRemoveToken: mutation(context, async (exchange, scope) => {
+      const workspace = findWorkspace(scope, exchange.params["workspace"]);
       const id = exchange.params["id"] ?? "";
-      await room.inTurn(async () => removeToken(room, findToken(room, workspace, id)));
+      await scope.serialized(async () => removeToken(scope, findToken(scope, workspace, id)));
       return { status: 200, json: { id, removed: true } };
     }),
   };

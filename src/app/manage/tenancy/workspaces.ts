@@ -5,9 +5,10 @@ import type { AuditStore } from "../../../domain/record/audit.ts";
 import { isOperatorActor } from "../../../domain/tenancy/actor.ts";
 import { OPEN_POLICY } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
-import { type Exchange, type Handler, whole } from "../../exchange.ts";
+import { buffered, type Exchange, type Handler } from "../../exchange.ts";
 import { readBody, readQuery } from "../../request-input.ts";
-import { commitWithAudit, findWorkspace, type ManageContext, type TenancyDeps } from "../deps.ts";
+import { mutation } from "../caller-scope.ts";
+import { commitWithAudit, findWorkspace, type ManageContext, type TenancyScope } from "../deps.ts";
 import { membershipOf } from "../membership.ts";
 import { paginate } from "../page.ts";
 import { workspaceView } from "../views.ts";
@@ -19,7 +20,7 @@ const CREATE_ACTION = "workspace.create";
 export type NewWorkspace = { readonly slug: string; readonly name: string; readonly currency: string };
 
 /** Whoever is its owner is so from the start: otherwise they would have created one that is not theirs. */
-export async function createWorkspace(deps: TenancyDeps, said: NewWorkspace, email?: string): Promise<Workspace> {
+export async function createWorkspace(deps: TenancyScope, said: NewWorkspace, email?: string): Promise<Workspace> {
   if (!deps.snapshot().currencies.has(said.currency))
     throw invalidValue(
       "currency",
@@ -55,7 +56,7 @@ export async function createWorkspace(deps: TenancyDeps, said: NewWorkspace, ema
   return workspace;
 }
 
-async function renameWorkspace(deps: TenancyDeps, workspace: Workspace, name: string): Promise<Workspace> {
+async function renameWorkspace(deps: TenancyScope, workspace: Workspace, name: string): Promise<Workspace> {
   if (workspace.name === name) return workspace;
   const renamed: Workspace = { ...workspace, name };
   await commitWithAudit(deps, async ({ tenancy }) => {
@@ -69,10 +70,10 @@ async function renameWorkspace(deps: TenancyDeps, workspace: Workspace, name: st
 }
 
 /** The operator sees all of them, others those in which they have a seat. */
-function workspacesOf(room: ManageContext, { actor }: Exchange): Workspace[] {
-  const all = room.directory.workspaces();
+function workspacesOf(context: ManageContext, { actor }: Exchange): Workspace[] {
+  const all = context.directory.workspaces();
   if (actor === undefined || isOperatorActor(actor)) return all;
-  return all.filter(({ id }) => membershipOf(room, actor, id) !== undefined);
+  return all.filter(({ id }) => membershipOf(context, actor, id) !== undefined);
 }
 
 /** People create one of their own: whoever signs up must not fill the gateway, also not by leaving what they made. */
@@ -84,10 +85,10 @@ export async function hasCreatedWorkspace(
 }
 
 /** People may only where the operator said so. */
-async function requireCreator(room: ManageContext, { actor }: Exchange): Promise<void> {
+async function requireCreator(context: ManageContext, { actor }: Exchange): Promise<void> {
   if (actor === undefined || isOperatorActor(actor)) return;
-  if (actor.is === "person" && room.usersMayCreateWorkspaces) {
-    if (!(await hasCreatedWorkspace(room.store, actor.person.email))) return;
+  if (actor.is === "person" && context.usersMayCreateWorkspaces) {
+    if (!(await hasCreatedWorkspace(context.store, actor.person.email))) return;
     throw fault("insufficient_role", {
       message: "You have created a workspace already. Ask the operator of this gateway for another one.",
     });
@@ -97,31 +98,31 @@ async function requireCreator(room: ManageContext, { actor }: Exchange): Promise
   });
 }
 
-export function workspaceHandlers(room: ManageContext): Record<string, Handler> {
+export function workspaceHandlers(context: ManageContext): Record<string, Handler> {
   return {
-    manageListWorkspaces: whole(async (exchange) => {
+    manageListWorkspaces: buffered(async (exchange) => {
       const { limit, cursor } = readQuery(exchange, PageQuery);
-      const { rows, next } = paginate(workspacesOf(room, exchange), limit, cursor);
+      const { rows, next } = paginate(workspacesOf(context, exchange), limit, cursor);
       return { status: 200, json: { data: rows.map(workspaceView), next } };
     }),
-    manageCreateWorkspace: whole(async (exchange) => {
-      await requireCreator(room, exchange);
+    manageCreateWorkspace: mutation(context, async (exchange, scope) => {
+      await requireCreator(scope, exchange);
       const { slug, name, currency } = await readBody(exchange, WorkspaceCreate);
-      const workspace = await room.inTurn(async () => {
-        await requireCreator(room, exchange);
+      const workspace = await scope.serialized(async () => {
+        await requireCreator(scope, exchange);
         const owner = exchange.actor?.is === "person" ? exchange.actor.person.email : undefined;
-        return createWorkspace(room, { slug, name: name ?? slug, currency: currency ?? "EUR" }, owner);
+        return createWorkspace(scope, { slug, name: name ?? slug, currency: currency ?? "EUR" }, owner);
       });
       return { status: 201, json: workspaceView(workspace) };
     }),
-    manageShowWorkspace: whole(async (exchange) => ({
+    manageShowWorkspace: buffered(async (exchange) => ({
       status: 200,
-      json: workspaceView(findWorkspace(room, exchange.params["workspace"])),
+      json: workspaceView(findWorkspace(context, exchange.params["workspace"])),
     })),
-    manageChangeWorkspace: whole(async (exchange) => {
-      const { id } = findWorkspace(room, exchange.params["workspace"]);
+    manageChangeWorkspace: mutation(context, async (exchange, scope) => {
+      const { id } = findWorkspace(scope, exchange.params["workspace"]);
       const { name } = await readBody(exchange, WorkspacePatch);
-      const renamed = await room.inTurn(() => renameWorkspace(room, findWorkspace(room, id), name));
+      const renamed = await scope.serialized(() => renameWorkspace(scope, findWorkspace(scope, id), name));
       return { status: 200, json: workspaceView(renamed) };
     }),
   };
