@@ -161,7 +161,7 @@ export function emptyBooks(more: Partial<WalletSources> = {}): WalletSources {
     flushJournal: async () => {},
     balances: async () => [],
     dailySpends: async () => [],
-    uses: async () => ({ uses: [], areAll: true }),
+    chargedKeyUses: async () => ({ uses: [], isComplete: true }),
     discoveryMs: 0,
     ...more,
   };

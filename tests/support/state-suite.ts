@@ -48,21 +48,21 @@ export function stateTests(open: OpenState, runs: number): void {
       const { state, clock } = await open();
       const startedMs = clock.nowMs();
       expect(await state.consumeRateWindow(keyOf("k"), 2)).toMatchObject({
-        allowed: true,
+        isAllowed: true,
         limit: 2,
         remaining: 1,
         resetAtMs: startedMs + WINDOW_MS,
       });
       clock.pass(10_000);
       expect(await state.consumeRateWindow(keyOf("k"), 2)).toMatchObject({
-        allowed: true,
+        isAllowed: true,
         limit: 2,
         remaining: 0,
         resetAtMs: startedMs + WINDOW_MS,
       });
       clock.pass(49_999);
       expect(await state.consumeRateWindow(keyOf("k"), 2)).toMatchObject({
-        allowed: false,
+        isAllowed: false,
         limit: 2,
         remaining: 0,
         resetAtMs: startedMs + WINDOW_MS,
@@ -70,7 +70,7 @@ export function stateTests(open: OpenState, runs: number): void {
       clock.pass(1);
       // The refused call was not counted: the next reset is that of the second call.
       expect(await state.consumeRateWindow(keyOf("k"), 2)).toMatchObject({
-        allowed: true,
+        isAllowed: true,
         limit: 2,
         remaining: 0,
         resetAtMs: startedMs + 10_000 + WINDOW_MS,
@@ -84,7 +84,7 @@ export function stateTests(open: OpenState, runs: number): void {
         await state.consumeRateWindow(keyOf("k"), 5);
         clock.pass(1000);
       }
-      const full = { allowed: false, remaining: 0, resetAtMs: startedMs + 3000 + WINDOW_MS, waitMs: WINDOW_MS - 2000 };
+      const full = { isAllowed: false, remaining: 0, resetAtMs: startedMs + 3000 + WINDOW_MS, waitMs: WINDOW_MS - 2000 };
       expect(await state.consumeRateWindow(keyOf("k"), 2)).toMatchObject(full);
       expect(await state.peekRateWindow(keyOf("k"), 2)).toMatchObject(full);
     });
@@ -93,7 +93,7 @@ export function stateTests(open: OpenState, runs: number): void {
       const { state, clock } = await open();
       const startedMs = clock.nowMs();
       expect(await state.peekRateWindow(keyOf("k"), 2)).toMatchObject({
-        allowed: true,
+        isAllowed: true,
         limit: 2,
         remaining: 2,
         resetAtMs: startedMs,
@@ -107,14 +107,14 @@ export function stateTests(open: OpenState, runs: number): void {
         });
       await state.consumeRateWindow(keyOf("k"), 2);
       expect(await state.peekRateWindow(keyOf("k"), 2)).toMatchObject({
-        allowed: false,
+        isAllowed: false,
         limit: 2,
         remaining: 0,
         resetAtMs: startedMs + WINDOW_MS,
       });
       clock.pass(WINDOW_MS);
       expect(await state.peekRateWindow(keyOf("k"), 2)).toMatchObject({
-        allowed: true,
+        isAllowed: true,
         remaining: 2,
         resetAtMs: clock.nowMs(),
       });
@@ -194,7 +194,7 @@ export function stateTests(open: OpenState, runs: number): void {
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 40n, heldNanos: 30n });
       expect([await take(50n, false, 4n), await take(1n, false, 4n), await take(1n, false, 5n)]).toEqual([6n, 0n, 0n]);
       expect([await take(4n, true), await take(1n, false)]).toEqual([4n, 0n]);
-      await expect(take(-1n, "no")).rejects.toThrow("would create money");
+      await expect(take(-1n, false)).rejects.toThrow("would create money");
       expect(await state.wallet("ws")).toEqual({ balanceNanos: 30n, heldNanos: 30n });
     });
 

@@ -1,21 +1,23 @@
 import { dayName, dayOf } from "../../../kit/calendar.ts";
 import { memoize } from "../../../kit/memoize.ts";
 
-/** Names in Redis. Whatever one script touches has one tag in braces, so that it is in one place of a cluster too. */
-export class Names {
+/**
+ * Every key in Redis. All keys of one script share one hash tag (the part in braces), so that a Redis Cluster stores them
+ * in one slot.
+ */
+export class KeySpace {
   readonly #prefix: string;
 
   constructor(prefix: string) {
     this.#prefix = prefix;
   }
 
-  /** Of a workspace: its wallet, its holds, what was paid and is not known to be in SQL, what its spenders spent. */
-  wallet(workspaceId: string): WalletNames {
-    const all = `${this.#prefix}{${workspaceId}}`;
-    return { wallet: `${all}:wallet`, holds: `${all}:holds`, paid: `${all}:paid`, spent: `${all}:spent:` };
+  walletKeys(workspaceId: string): WalletKeys {
+    const tagged = `${this.#prefix}{${workspaceId}}`;
+    return { wallet: `${tagged}:wallet`, holds: `${tagged}:holds`, paid: `${tagged}:paid`, spent: `${tagged}:spent:` };
   }
 
-  window(workspaceId: string, keyId: string): string {
+  rateWindow(workspaceId: string, keyId: string): string {
     return `${this.#prefix}{${workspaceId}}:window:${keyId}`;
   }
 
@@ -23,44 +25,105 @@ export class Names {
     return `${this.#prefix}{${workspaceId}}:version`;
   }
 
-  /** Marks a change of money as made, so that it is not made twice. */
-  change(workspaceId: string, id: string): string {
+  /** Marks one credit or withdrawal as applied, so that a retry does not apply it again. */
+  walletChange(workspaceId: string, id: string): string {
     return `${this.#prefix}{${workspaceId}}:change:${id}`;
   }
 
-  use(key: string): string {
+  /** By the digest of an `Idempotency-Key`. */
+  idempotencyKey(key: string): string {
     return `${this.#prefix}use:{${key}}`;
   }
 
-  /** Of all instances together. */
-  fleet(name: string): string {
+  /** The wallet generation that is open: JSON. */
+  get openGeneration(): string {
+    return this.#fleet("epoch");
+  }
+
+  /** The token of the wallet generation that is being built. */
+  get pendingGeneration(): string {
+    return this.#fleet("opening");
+  }
+
+  /** Number and start time of the newest wallet generation. */
+  get lastGeneration(): string {
+    return this.#fleet("last-epoch");
+  }
+
+  /** The set of workspaces that have a wallet in a generation. */
+  generationWallets(token: string): string {
+    return `${this.generationWalletsPrefix}${token}`;
+  }
+
+  get generationWalletsPrefix(): string {
+    return this.#fleet("wallets:");
+  }
+
+  /** Wallet changes in progress, scored by the time until which their instance counts as alive. */
+  get walletChangeMarkers(): string {
+    return this.#fleet("moving");
+  }
+
+  /** The generation in which every charged `Idempotency-Key` is in Redis. */
+  get completeKeyUses(): string {
+    return this.#fleet("uses");
+  }
+
+  incarnation(instanceId: string): string {
+    return this.#fleet(`life:${instanceId}`);
+  }
+
+  note(name: string): string {
+    return `${this.notePrefix}${name}`;
+  }
+
+  get notePrefix(): string {
+    return this.#coordination("note:");
+  }
+
+  /** All names of notes in lexical order. */
+  get noteNames(): string {
+    return this.#coordination("notes");
+  }
+
+  /** All names of notes by expiry. */
+  get noteExpiries(): string {
+    return this.#coordination("notes-until");
+  }
+
+  lock(name: string): string {
+    return this.#coordination(`lock:${name}`);
+  }
+
+  channel(topic: string): string {
+    return `${this.#prefix}topic:${topic}`;
+  }
+
+  #fleet(name: string): string {
     return `${this.#prefix}{fleet}:${name}`;
   }
 
-  board(name: string): string {
+  #coordination(name: string): string {
     return `${this.#prefix}{board}:${name}`;
-  }
-
-  topic(name: string): string {
-    return `${this.#prefix}topic:${name}`;
   }
 }
 
-export type WalletNames = {
+export type WalletKeys = {
   readonly wallet: string;
   readonly holds: string;
+  /** Charges that Redis has and SQL may not have yet. */
   readonly paid: string;
-  /** Followed by the month. */
+  /** A prefix: the month follows. */
   readonly spent: string;
 };
 
 /** "2026-11" and "15". */
 export function monthAndDay(atMs: number): readonly [month: string, day: string] {
-  return namesOf(dayOf(atMs));
+  return monthAndDayNames(dayOf(atMs));
 }
 
-/** Days of requests that run: one more each day. */
-const namesOf = memoize((day: number): readonly [month: string, day: string] => {
+/** Bounded by the days of requests in flight. */
+const monthAndDayNames = memoize((day: number): readonly [month: string, day: string] => {
   const name = dayName(day);
   return [name.slice(0, 7), name.slice(8)];
 });

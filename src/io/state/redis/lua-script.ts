@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 
-/** A step that Redis carries out as one. It is sent by its digest, and whole where Redis does not know it. */
-export type Script = { readonly source: string; readonly digest: string };
+/** A script that Redis runs atomically. It is sent by digest, and in full when Redis does not have it cached. */
+export type LuaScript = { readonly source: string; readonly digest: string };
 
-export function script(source: string): Script {
+export function luaScript(source: string): LuaScript {
   return { source, digest: createHash("sha1").update(source).digest("hex") };
 }

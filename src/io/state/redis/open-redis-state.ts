@@ -1,83 +1,87 @@
-import { RedisClaims } from "./idempotency-claims.ts";
-import { Lives } from "./instance-incarnations.ts";
-import { Names } from "./key-space.ts";
-import { Windows } from "./rate-windows.ts";
-import { Connection } from "./redis-connection.ts";
-import { RedisBoard } from "./redis-coordination-store.ts";
+import { RedisIdempotencyClaims } from "./idempotency-claims.ts";
+import { InstanceIncarnations } from "./instance-incarnations.ts";
+import { KeySpace } from "./key-space.ts";
+import { RedisRateWindows } from "./rate-windows.ts";
+import { RedisConnection } from "./redis-connection.ts";
+import { RedisCoordinationStore } from "./redis-coordination-store.ts";
 import type { RedisSettings, RedisState } from "./redis-state.ts";
 import { RedisWallets } from "./redis-wallets.ts";
-import { Owed } from "./retry-queue.ts";
-import { sharedSink } from "./settling-sink.ts";
-import { Holdings } from "./unsettled-holds.ts";
-import { Epochs } from "./wallet-generation.ts";
+import { RetryQueue } from "./retry-queue.ts";
+import { createSettlingSink } from "./settling-sink.ts";
+import { UnsettledHolds } from "./unsettled-holds.ts";
+import { WalletChangeMarkers } from "./wallet-change-markers.ts";
+import { WalletGeneration } from "./wallet-generation.ts";
 
-/** What instances share, on Redis or Valkey. Rejects when it cannot be reached at all. */
+/** Shared state on Redis or Valkey. Rejects when the server cannot be reached. */
 export async function openRedisState(settings: RedisSettings): Promise<RedisState> {
-  const connection = new Connection(settings);
-  const names = new Names(settings.prefix);
-  const owed = new Owed(settings);
-  const holdings = new Holdings();
-  const time = () => String(settings.testTimeMs?.() ?? "");
+  const connection = new RedisConnection(settings);
+  const keys = new KeySpace(settings.prefix);
+  const retries = new RetryQueue(settings);
+  const unsettledHolds = new UnsettledHolds();
+  /** The time argument of scripts. Empty: they use the clock of Redis. */
+  const scriptTime = () => String(settings.testTimeMs?.() ?? "");
   await connection.open();
-  const coordination = new RedisBoard({ ...settings, connection, names, owesMoney: () => owed.owesMoney });
-  const epochs = new Epochs({ ...settings, connection, board: coordination, names, holdings, time });
-  const shared = { ...settings, connection, names, owed, holdings, time };
-  const wallets = new RedisWallets({ ...shared, epochs });
-  const windows = new Windows(shared);
-  const lives = new Lives({ ...shared, wallets });
-  const claims = new RedisClaims({ ...shared, lives, epoch: () => epochs.token });
+  const walletChanges = new WalletChangeMarkers({ connection, keys, hasQueuedChange: () => retries.hasWalletChange });
+  const coordination = new RedisCoordinationStore({ ...settings, connection, keys, walletChanges });
+  const shared = { ...settings, connection, keys, retries, unsettledHolds, scriptTime };
+  const generation = new WalletGeneration({ ...shared, coordination, walletChanges });
+  const wallets = new RedisWallets({ ...shared, generation });
+  const windows = new RedisRateWindows(shared);
+  const incarnations = new InstanceIncarnations({ ...shared, wallets });
+  const claims = new RedisIdempotencyClaims({ ...shared, incarnations, generation: () => generation.current });
   try {
     await coordination.open();
   } catch (error) {
     connection.close();
     throw error;
   }
-  epochs.start(wallets);
-  epochs.onOpen(() => void owed.settle());
-  connection.onChange((is) => {
-    if (is === "up") void owed.settle();
+  generation.start(wallets, claims);
+  generation.onOpen(() => void retries.drain());
+  connection.onChange((state) => {
+    if (state === "available") void retries.drain();
   });
-  await lives.begin();
+  await incarnations.start();
   await warnOfEviction(connection, settings);
-  await epochs.look();
+  await generation.check();
   return {
     state: {
-      consumeRateWindow: (key, limit) => windows.ask(key, limit, "count"),
-      peekRateWindow: (key, limit) => windows.ask(key, limit, "look"),
-      bumpVersion: (workspaceId) => windows.touch(workspaceId),
+      consumeRateWindow: (key, limit) => windows.consume(key, limit),
+      peekRateWindow: (key, limit) => windows.peek(key, limit),
+      bumpVersion: (workspaceId) => windows.bumpVersion(workspaceId),
       hold: (request) => wallets.hold(request),
       settle: (hold, chargedNanos) => wallets.settle(hold, chargedNanos),
-      handOver: (hold) => wallets.leave(hold),
-      releaseHold: (hold) => wallets.giveBack(hold),
+      handOver: (hold) => wallets.handOver(hold),
+      releaseHold: (hold) => wallets.releaseHold(hold),
       credit: (workspaceId, nanos, booking) => {
         const credited = wallets.credit(workspaceId, nanos);
-        if (booking !== undefined) coordination.booked(booking);
+        if (booking !== undefined) walletChanges.confirmBooking(booking);
         return credited;
       },
-      announceBooking: async (booking) => coordination.intend(booking),
-      withdraw: (taking) => wallets.take(taking),
+      announceBooking: async (booking) => walletChanges.announceBooking(booking),
+      withdraw: (withdrawal) => wallets.withdraw(withdrawal),
       wallet: (workspaceId) => wallets.wallet(workspaceId),
       restoreSpend: (spends) => wallets.restoreSpend(spends),
       spending: (spender, atMs) => wallets.spending(spender, atMs),
-      claimIdempotencyKey: (use, requestId, run) => claims.claim(use, requestId, run),
-      recordKeyUse: (use) => claims.remember(use),
+      claimIdempotencyKey: (use, requestId, execution) => claims.claim(use, requestId, execution),
+      recordKeyUse: (use) => claims.record(use),
       releaseClaim: (key, requestId) => claims.release(key, requestId),
-      sweepHolds: (maxAgeMs) => wallets.sweep(maxAgeMs),
+      sweepHolds: (maxAgeMs) => wallets.sweepHolds(maxAgeMs),
     },
     coordination,
     get status() {
-      return epochs.standing;
+      return generation.status;
     },
     get walletGeneration() {
-      return epochs.lastToken;
+      return generation.last;
     },
-    sink: (store, booked) => sharedSink({ epochs, wallets, claims, holdings, owed, store, booked }),
-    openWallets: (opening) => epochs.open(opening),
-    releaseEarlierIncarnations: (kept, isWanted) => lives.endEarlier(kept, isWanted),
+    sink: (store, chargedRequestIds) =>
+      createSettlingSink({ generation, wallets, claims, unsettledHolds, retries, store, chargedRequestIds }),
+    openWallets: (sources) => generation.open(sources),
+    releaseEarlierIncarnations: (keptRequestIds, isWanted) => incarnations.releaseEarlier(keptRequestIds, isWanted),
     async close() {
-      // While wallets are still open here: the end of a hold needs one.
-      const end = await owed.close();
-      await epochs.close();
+      // First, while wallets are open here: the end of a hold needs an open wallet.
+      const end = await retries.close();
+      await generation.close();
       await coordination.close();
       connection.close();
       return end;
@@ -85,9 +89,9 @@ export async function openRedisState(settings: RedisSettings): Promise<RedisStat
   };
 }
 
-/** A server that throws keys away when its memory is full throws wallets away too, and they are filled again and again. */
-async function warnOfEviction(connection: Connection, { log }: RedisSettings): Promise<void> {
-  const said = await connection.send(["INFO", "memory"]).catch(() => "");
-  const policy = /^maxmemory_policy:(\S+)/m.exec(String(said))?.[1] ?? "noeviction";
-  if (policy !== "noeviction") log.warn({ policy }, "Redis may throw wallets away: set maxmemory-policy noeviction");
+/** A server that evicts keys evicts wallets too, which would then be rebuilt again and again. */
+async function warnOfEviction(connection: RedisConnection, { log }: RedisSettings): Promise<void> {
+  const info = await connection.send(["INFO", "memory"]).catch(() => "");
+  const policy = /^maxmemory_policy:(\S+)/m.exec(String(info))?.[1] ?? "noeviction";
+  if (policy !== "noeviction") log.warn({ policy }, "redis: eviction enabled, set maxmemory-policy noeviction");
 }

@@ -4,25 +4,25 @@ import { cancelTimer, type Timer, type Timers } from "../../../kit/timers.ts";
 import { isAuthFailure, isCertificateFailure, messageOf } from "./redis-errors.ts";
 import type { RedisSettings } from "./redis-state.ts";
 
-/** Commands that may wait for their answers: far more than run at once, and far less than would fill the memory. */
+/** Commands awaiting replies: far more than run at once, and far fewer than would fill the memory. */
 const QUEUE_MAX = 20_000;
-const FIRST_WITHIN_MS = 10_000;
+const FIRST_CONNECT_MS_MAX = 10_000;
 const RECONNECT_FIRST_MS = 50;
 const RECONNECT_MAX_MS = 1000;
 const CONNECT_MS = 4000;
-const LOOK_EVERY_MS = 1000;
-/** A connection on which nothing is heard between so many looks is made anew. */
-const SILENT_LOOKS = 4;
+const CHECK_EVERY_MS = 1000;
+/** A connection without any reply over so many checks is replaced. */
+const SILENT_CHECKS_MAX = 4;
 
-/** A client that connects again for as long as it lives, and keeps nothing for the time when it is connected. */
-function makeClient({ url, ca }: Pick<RedisSettings, "url" | "ca">) {
+/** Reconnects for as long as it lives, and queues no command while it is disconnected. */
+function buildClient({ url, ca }: Pick<RedisSettings, "url" | "ca">) {
   return createClient({
     url,
     disableOfflineQueue: true,
     commandsQueueMaxLength: QUEUE_MAX,
     disableClientInfo: true,
     maintNotifications: "disabled",
-    // Every step has a time of its own here; the client's own would be a signal and a timer for each command.
+    // RedisConnection has its own deadlines; the client's would cost a signal and a timer for each command.
     commandOptions: { timeout: 0 },
     socket: {
       ...(ca === undefined ? {} : { tls: true, ca }),
@@ -32,106 +32,110 @@ function makeClient({ url, ca }: Pick<RedisSettings, "url" | "ca">) {
   });
 }
 
-export type Client = ReturnType<typeof makeClient>;
+export type RedisClient = ReturnType<typeof buildClient>;
 
-/** One client that stays connected, whatever becomes of single connections. */
-export type Line = { readonly client: Client; close(): void };
+/** One client over any number of consecutive connections. */
+export type ReconnectingClient = { readonly client: RedisClient; close(): void };
 
-/** Connects and keeps trying; gives up only where it never succeeded. */
-export async function openLine(
-  wire: Pick<RedisSettings, "url" | "ca" | "timers" | "log">,
-  changed: (is: "up" | "down") => void,
-): Promise<Line> {
-  const client = makeClient(wire);
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  late.catch(() => undefined);
-  let last: unknown;
-  let isDown = false;
-  let wasUp = false;
-  const lost = (error: unknown) => {
-    last = error;
-    // Before the first connection the caller says it, or it passes.
-    if (!isDown && wasUp) wire.log.warn({ why: messageOf(error) }, "the connection to Redis is lost: it is made again");
-    isDown = true;
-    // No waiting helps against a wrong password, or a certificate that nobody knows.
-    if (!wasUp && (isAuthFailure(messageOf(error)) || isCertificateFailure(messageOf(error))))
+/** Rejects only when the first connection fails for good; later failures are retried for ever. */
+export async function openReconnectingClient(
+  deps: Pick<RedisSettings, "url" | "ca" | "timers" | "log">,
+  onChange: (state: "connected" | "disconnected") => void,
+): Promise<ReconnectingClient> {
+  const client = buildClient(deps);
+  const { promise: failed, reject } = Promise.withResolvers<never>();
+  failed.catch(() => undefined);
+  let lastError: unknown;
+  let isDisconnected = false;
+  let hasConnected = false;
+  const disconnected = (error: unknown) => {
+    lastError = error;
+    // A failure of the first connection is the caller's to report.
+    if (!isDisconnected && hasConnected)
+      deps.log.warn({ reason: messageOf(error) }, "redis: connection lost, reconnecting");
+    isDisconnected = true;
+    // Retrying does not help against a wrong password or an untrusted certificate.
+    if (!hasConnected && (isAuthFailure(messageOf(error)) || isCertificateFailure(messageOf(error))))
       reject(new Error(messageOf(error)));
-    changed("down");
+    onChange("disconnected");
   };
   client.on("error", (error: unknown) => {
-    // Where the connection goes on, none would be heard of again.
-    if (!client.isReady) lost(error);
+    // The client also emits errors of single commands while the connection stays up.
+    if (!client.isReady) disconnected(error);
   });
-  client.on("reconnecting", () => changed("down"));
+  client.on("reconnecting", () => onChange("disconnected"));
   client.on("ready", () => {
-    if (isDown && wasUp) wire.log.info({}, "the connection to Redis is there again");
-    isDown = false;
-    wasUp = true;
-    changed("up");
+    if (isDisconnected && hasConnected) deps.log.info({}, "redis: connection restored");
+    isDisconnected = false;
+    hasConnected = true;
+    onChange("connected");
   });
-  const timer = wire.timers.after(FIRST_WITHIN_MS, () =>
-    reject(new Error(last === undefined ? "it does not answer" : messageOf(last))),
+  const timer = deps.timers.after(FIRST_CONNECT_MS_MAX, () =>
+    reject(new Error(lastError === undefined ? "it does not answer" : messageOf(lastError))),
   );
   const connected = client.connect();
   connected.catch(() => undefined);
   try {
-    await Promise.race([connected, late]);
+    await Promise.race([connected, failed]);
   } catch (error) {
     client.destroy();
     throw error;
   } finally {
     cancelTimer(timer);
   }
-  return { client, close: keepHearing(client, wire.timers, lost) };
+  return { client, close: replaceSilentConnections(client, deps.timers, disconnected) };
 }
 
 /**
- * Leaves a connection on which nothing is heard any more, and makes another. Silence is counted in looks, one at a time: a
- * process that stood still for a minute looks once, and hears what came meanwhile before it looks again. What this returns
- * ends it all.
+ * Replaces a connection that stays silent. Silence is counted in checks, not in time: after an event-loop stall one check
+ * runs, and pending replies are read before the next. Returns how to close the client for good.
  */
-function keepHearing(client: Client, timers: Timers, lost: (why: Error) => void): () => void {
+function replaceSilentConnections(
+  client: RedisClient,
+  timers: Timers,
+  disconnected: (reason: Error) => void,
+): () => void {
   let isConnected = true;
-  let isAsked = false;
-  let looks = 0;
-  const hear = () => {
-    isAsked = false;
-    looks = 0;
+  let isPinging = false;
+  let silentChecks = 0;
+  const replyReceived = () => {
+    isPinging = false;
+    silentChecks = 0;
   };
-  // Not ready yet, and silent already, it may be.
+  // A connection can fall silent before it is ready.
   client.on("connect", () => {
     isConnected = true;
-    hear();
+    replyReceived();
   });
   client.on("error", () => {
     if (!client.isReady) isConnected = false;
   });
-  const ask = () => {
-    isAsked = true;
-    client.sendCommand(["PING"]).then(hear, (error: unknown) => {
-      if (error instanceof ErrorReply) hear();
-      else isAsked = false;
+  const ping = () => {
+    isPinging = true;
+    client.sendCommand(["PING"]).then(replyReceived, (error: unknown) => {
+      if (error instanceof ErrorReply) replyReceived();
+      else isPinging = false;
     });
   };
-  const look = () => {
-    lookAfter(LOOK_EVERY_MS);
-    // The connection that was left has ended by now.
+  const check = () => {
+    scheduleCheck(CHECK_EVERY_MS);
+    // The connection that was destroyed has ended by now.
     if (!client.isOpen) void client.connect().catch(() => undefined);
     if (!isConnected) return;
-    looks += 1;
-    if (looks > SILENT_LOOKS) {
+    silentChecks += 1;
+    if (silentChecks > SILENT_CHECKS_MAX) {
       isConnected = false;
       client.destroy();
-      lost(new Error("nothing was heard on it any more"));
-      lookAfter(RECONNECT_FIRST_MS);
-    } else if (client.isReady && !isAsked) ask();
+      disconnected(new Error("the connection is silent"));
+      scheduleCheck(RECONNECT_FIRST_MS);
+    } else if (client.isReady && !isPinging) ping();
   };
   let timer: Timer | undefined;
-  const lookAfter = (ms: number) => {
+  const scheduleCheck = (ms: number) => {
     cancelTimer(timer);
-    timer = timers.after(ms, look);
+    timer = timers.after(ms, check);
   };
-  lookAfter(LOOK_EVERY_MS);
+  scheduleCheck(CHECK_EVERY_MS);
   return () => {
     cancelTimer(timer);
     client.destroy();

@@ -1,60 +1,60 @@
 import { ErrorReply } from "@redis/client";
 import { DeadlineQueue } from "../../../kit/deadline-queue.ts";
-import type { Timer } from "../../../kit/timers.ts";
-import { cancelTimer } from "../../../kit/timers.ts";
-import type { Script } from "./lua-script.ts";
-import { type Client, type Line, openLine } from "./reconnecting-client.ts";
+import { cancelTimer, type Timer } from "../../../kit/timers.ts";
+import type { LuaScript } from "./lua-script.ts";
+import { openReconnectingClient, type ReconnectingClient, type RedisClient } from "./reconnecting-client.ts";
 import { CommandRejected, messageOf, OutcomeUnknown } from "./redis-errors.ts";
 import type { RedisSettings } from "./redis-state.ts";
 
-type Wire = Pick<RedisSettings, "url" | "ca" | "timeoutMs" | "clock" | "timers" | "log">;
+type RedisConnectionDeps = Pick<RedisSettings, "url" | "ca" | "timeoutMs" | "clock" | "timers" | "log">;
 
 const PROBE_EVERY_MS = 50;
-/** Whoever looks at a clock later than it meant to by this share of a step's time has stood still. */
-const STOOD_STILL_SHARE = 0.2;
-/** So many halves of its time a step has in which this process does not stand still, */
+/** A timer that fires later than planned by this share of the timeout proves an event-loop stall. */
+const STALL_SHARE = 0.2;
+/** A command times out after so many half timeouts without a stall, */
 const HALVES = 2;
-/** and so many at all: a process that stands still again and again has to say something too. */
+/** or after so many in all, because a process that stalls again and again must still answer. */
 const HALVES_MAX = 6;
 
 /**
- * The way to Redis with a bound on every step. One that is not answered in time opens the breaker: whatever comes then
- * is refused at once, until Redis has answered a question of the breaker's own.
+ * Commands with a deadline, behind a circuit breaker: a command that times out opens the circuit, and every later one is
+ * rejected at once until a probe of the breaker succeeds.
  */
-export class Connection {
-  readonly #wire: Wire;
+export class RedisConnection {
+  readonly #deps: RedisConnectionDeps;
   readonly #deadlines: DeadlineQueue;
-  readonly #listeners = new Set<(is: "up" | "down") => void>();
-  #line: Line | undefined;
-  #is: "up" | "down" = "down";
-  #wasLate = false;
-  #probe: Timer | undefined;
+  readonly #listeners = new Set<(state: "available" | "unavailable") => void>();
+  #connection: ReconnectingClient | undefined;
+  #circuit: "closed" | "open" = "open";
+  #isOpenByTimeout = false;
+  #probeTimer: Timer | undefined;
   #isClosed = false;
 
-  constructor(wire: Wire) {
-    this.#wire = wire;
-    this.#deadlines = new DeadlineQueue(wire.clock, wire.timers);
+  constructor(deps: RedisConnectionDeps) {
+    this.#deps = deps;
+    this.#deadlines = new DeadlineQueue(deps.clock, deps.timers);
   }
 
   async open(): Promise<void> {
-    this.#line = await openLine(this.#wire, (is) => (is === "up" ? this.#asked() : this.#trip("down")));
-    this.#asked();
+    this.#connection = await openReconnectingClient(this.#deps, (state) =>
+      state === "connected" ? this.#closeCircuit() : this.#openCircuit("disconnected"),
+    );
+    this.#closeCircuit();
   }
 
-  get #client(): Client | undefined {
-    return this.#line?.client;
+  get #client(): RedisClient | undefined {
+    return this.#connection?.client;
   }
 
-  get isUp(): boolean {
-    return this.#is === "up";
+  get isAvailable(): boolean {
+    return this.#circuit === "closed";
   }
 
-  /** Called whenever it comes back or goes away. */
-  onChange(listener: (is: "up" | "down") => void): void {
+  onChange(listener: (state: "available" | "unavailable") => void): void {
     this.#listeners.add(listener);
   }
 
-  run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+  run(script: LuaScript, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     const rest = [String(keys.length), ...keys, ...args];
     return this.#send(["EVALSHA", script.digest, ...rest], () => ["EVAL", script.source, ...rest]);
   }
@@ -63,29 +63,29 @@ export class Connection {
     return this.#send(command, undefined);
   }
 
-  /** `whole`: the same command for a Redis that does not know the script by its digest. */
-  #send(command: string[], whole: (() => string[]) | undefined): Promise<unknown> {
+  /** `uncached`: the same command for a Redis that does not have the script cached. */
+  #send(command: string[], uncached: (() => string[]) | undefined): Promise<unknown> {
     const client = this.#client;
-    if (this.#is === "down" || client === undefined) return Promise.reject(new CommandRejected("Redis is away"));
+    if (this.#circuit === "open" || client === undefined)
+      return Promise.reject(new CommandRejected("Redis is unavailable"));
     return new Promise((resolve, reject) => {
       let isOver = false;
-      const late = () => {
+      const timeOut = () => {
         if (isOver) return;
         isOver = true;
-        this.#trip("late");
+        this.#openCircuit("timeout");
         reject(new OutcomeUnknown("Redis did not answer in time"));
       };
-      const { clock, timeoutMs } = this.#wire;
-      let wait: Disposable;
-      let [halves, goodHalves] = [0, 0];
-      // A question leaves when this process is done with what it is at, and Redis may have stood still with it, where the
-      // machine did: time in which this process did not run says nothing of Redis.
+      const { clock, timeoutMs } = this.#deps;
+      let deadline: Disposable;
+      let [halves, halvesWithoutStall] = [0, 0];
+      // Time in which this process stalled does not count: the command left late, and its reply may be unread.
       const waitHalf = () => {
         const untilMs = clock.monotonicMs() + timeoutMs / 2;
-        wait = this.#deadlines.at(untilMs, () => {
+        deadline = this.#deadlines.at(untilMs, () => {
           halves += 1;
-          if (clock.monotonicMs() - untilMs <= timeoutMs * STOOD_STILL_SHARE) goodHalves += 1;
-          if (goodHalves === HALVES || halves === HALVES_MAX) late();
+          if (clock.monotonicMs() - untilMs <= timeoutMs * STALL_SHARE) halvesWithoutStall += 1;
+          if (halvesWithoutStall === HALVES || halves === HALVES_MAX) timeOut();
           else waitHalf();
         });
       };
@@ -93,7 +93,7 @@ export class Connection {
       const end = (then: () => void) => {
         if (isOver) return;
         isOver = true;
-        wait[Symbol.dispose]();
+        deadline[Symbol.dispose]();
         then();
       };
       client.sendCommand(command).then(
@@ -101,8 +101,8 @@ export class Connection {
         (error: unknown) =>
           end(() => {
             const failure = failureOf(error);
-            if (whole !== undefined && failure instanceof CommandRejected && failure.message.startsWith("NOSCRIPT"))
-              resolve(this.send(whole()));
+            if (uncached !== undefined && failure instanceof CommandRejected && failure.message.startsWith("NOSCRIPT"))
+              resolve(this.send(uncached()));
             else reject(failure);
           }),
       );
@@ -111,46 +111,46 @@ export class Connection {
 
   close(): void {
     this.#isClosed = true;
-    this.#is = "down";
-    cancelTimer(this.#probe);
-    this.#line?.close();
+    this.#circuit = "open";
+    cancelTimer(this.#probeTimer);
+    this.#connection?.close();
   }
 
-  #trip(why: "down" | "late"): void {
-    if (this.#is === "up") {
-      this.#is = "down";
-      this.#wasLate = why === "late";
-      if (this.#wasLate) this.#wire.log.warn({}, "Redis does not answer in time: requests are refused until it does");
-      for (const listener of this.#listeners) listener("down");
+  #openCircuit(reason: "disconnected" | "timeout"): void {
+    if (this.#circuit === "closed") {
+      this.#circuit = "open";
+      this.#isOpenByTimeout = reason === "timeout";
+      if (this.#isOpenByTimeout) this.#deps.log.warn({}, "redis: circuit opened, no reply in time");
+      for (const listener of this.#listeners) listener("unavailable");
     }
-    // Where the connection is gone, its return is heard of.
-    if (why === "late") this.#ask();
+    // After a disconnect, the client reports when it is connected again.
+    if (reason === "timeout") this.#probe();
   }
 
-  /** Again and again until it answers: a question may be refused, or be answered before the next one is late. */
-  #ask(): void {
+  /** Repeats until a reply arrives: a single probe may be rejected. */
+  #probe(): void {
     const client = this.#client;
-    if (client === undefined || this.#isClosed || this.#probe !== undefined) return;
+    if (client === undefined || this.#isClosed || this.#probeTimer !== undefined) return;
     client.sendCommand(["PING"]).then(
-      () => this.#asked(),
+      () => this.#closeCircuit(),
       () => undefined,
     );
-    this.#probe = this.#wire.timers.after(PROBE_EVERY_MS, () => {
-      this.#probe = undefined;
-      if (this.#is === "down") this.#ask();
+    this.#probeTimer = this.#deps.timers.after(PROBE_EVERY_MS, () => {
+      this.#probeTimer = undefined;
+      if (this.#circuit === "open") this.#probe();
     });
   }
 
-  #asked(): void {
-    if (this.#is === "up" || this.#isClosed || this.#client === undefined || !this.#client.isReady) return;
-    this.#is = "up";
-    if (this.#wasLate) this.#wire.log.info({}, "Redis answers again: requests are taken");
-    this.#wasLate = false;
-    for (const listener of this.#listeners) listener("up");
+  #closeCircuit(): void {
+    if (this.#circuit === "closed" || this.#isClosed || this.#client === undefined || !this.#client.isReady) return;
+    this.#circuit = "closed";
+    if (this.#isOpenByTimeout) this.#deps.log.info({}, "redis: circuit closed");
+    this.#isOpenByTimeout = false;
+    for (const listener of this.#listeners) listener("available");
   }
 }
 
-/** Redis said no, or the command never left: otherwise nobody knows. */
+/** Only an error reply, or a command that never left, proves that Redis did not execute it. */
 function failureOf(error: unknown): Error {
   const message = messageOf(error);
   if (error instanceof ErrorReply) return new CommandRejected(message);

@@ -5,178 +5,165 @@ import {
   type LockOptions,
 } from "../../../domain/fleet/coordination-store.ts";
 import type { Timers } from "../../../kit/timers.ts";
-import { DROP_NOTE, LIST_NOTES, MARK_MOVING, PUT_NOTE } from "./fleet-scripts.ts";
-import type { Names } from "./key-space.ts";
-import { type Line, openLine } from "./reconnecting-client.ts";
-import type { Connection } from "./redis-connection.ts";
-import { CommandRejected, OutcomeUnknown, redisUnavailable } from "./redis-errors.ts";
-import { letGo, RedisLock } from "./redis-lock.ts";
-import { listOf, textOf, textOrNone } from "./redis-replies.ts";
+import type { KeySpace } from "./key-space.ts";
+import { luaScript } from "./lua-script.ts";
+import { openReconnectingClient, type ReconnectingClient } from "./reconnecting-client.ts";
+import type { RedisConnection } from "./redis-connection.ts";
+import { OutcomeUnknown, unavailableOnFailure } from "./redis-errors.ts";
+import { RedisLock, releaseGrant } from "./redis-lock.ts";
+import { listReply, optionalTextReply, textReply } from "./redis-replies.ts";
 import type { RedisSettings } from "./redis-state.ts";
+import type { WalletChangeMarkers } from "./wallet-change-markers.ts";
 
-const LOCK_ASK_EVERY_MS = 40;
-/**
- * Whoever changes money and is not heard of for this long is gone. Longer than an instance that died counts as alive:
- * wallets are filled again without waiting for it.
- */
-const MOVING_MS = 30_000;
+const LOCK_RETRY_MS = 40;
+const SUBSCRIBE_RETRY_MS = 40;
 
-type Deps = Pick<RedisSettings, "url" | "ca" | "clock" | "timers" | "log" | "newToken"> & {
-  readonly connection: Connection;
-  readonly names: Names;
-  /** A change of wallets waits for Redis. */
-  readonly owesMoney: () => boolean;
+/** Names are also kept in order, so that a prefix is listed without a scan. Each write evicts a few expired names. */
+const PUT_NOTE = luaScript(`
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+for _, name in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, 10)) do
+  redis.call('ZREM', KEYS[2], name)
+  redis.call('ZREM', KEYS[3], name)
+end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+redis.call('ZADD', KEYS[2], 0, ARGV[1])
+redis.call('ZADD', KEYS[3], string.format('%.0f', now + ARGV[3]), ARGV[1])
+return 1
+`);
+
+const DELETE_NOTE = luaScript(`
+redis.call('DEL', KEYS[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZREM', KEYS[3], ARGV[1])
+return 1
+`);
+
+/** ARGV: first name, the name after the last, key prefix of notes. */
+const LIST_NOTES = luaScript(`
+local found = {}
+for _, name in ipairs(redis.call('ZRANGEBYLEX', KEYS[1], ARGV[1], ARGV[2])) do
+  local value = redis.call('GET', ARGV[3] .. name)
+  if value then
+    found[#found + 1] = name
+    found[#found + 1] = value
+  else
+    redis.call('ZREM', KEYS[1], name)
+  end
+end
+return found
+`);
+
+type RedisCoordinationStoreDeps = Pick<RedisSettings, "url" | "ca" | "clock" | "timers" | "log" | "newToken"> & {
+  readonly connection: RedisConnection;
+  readonly keys: KeySpace;
+  readonly walletChanges: WalletChangeMarkers;
 };
 
-export class RedisBoard implements CoordinationStore {
-  readonly #deps: Deps;
+export class RedisCoordinationStore implements CoordinationStore {
+  readonly #deps: RedisCoordinationStoreDeps;
   readonly #locks = new Set<RedisLock>();
-  readonly #moneyLocks = new Set<RedisLock>();
-  /** Changes of money that Redis knows of, by the token of their lock. */
-  readonly #moving = new Map<string, "moves" | "over">();
-  /** Bookings that nobody knows the end of yet. */
-  readonly #intended = new Set<string>();
-  readonly #heard = new Map<string, Set<(message: string) => void>>();
-  #line: Line | undefined;
+  readonly #walletLocks = new Set<RedisLock>();
+  readonly #listeners = new Map<string, Set<(message: string) => void>>();
+  /** Pub/sub needs a connection of its own. */
+  #subscriber: ReconnectingClient | undefined;
   #isClosed = false;
-  /** While wallets are being opened nobody begins to change money. */
-  moneyMayMove: () => boolean = () => true;
 
-  constructor(deps: Deps) {
+  constructor(deps: RedisCoordinationStoreDeps) {
     this.#deps = deps;
   }
 
   async open(): Promise<void> {
-    this.#line = await openLine(this.#deps, () => undefined);
+    this.#subscriber = await openReconnectingClient(this.#deps, () => undefined);
   }
 
-  get movingMoney(): number {
-    return this.#moneyLocks.size;
-  }
-
-  /** Whether SQL has a change, or may have it, that wallets have not. */
-  get owesMoney(): boolean {
-    return this.#intended.size > 0 || this.#deps.owesMoney();
-  }
-
-  intend(booking: string): void {
-    this.#intended.add(booking);
-  }
-
-  /** What came of it is in its wallet, or waits for Redis. */
-  booked(booking: string): void {
-    this.#intended.delete(booking);
-  }
-
-  /** Redis may have lost locks: whoever has none any more is to know at once. */
+  /** Redis may have lost locks: their holders must notice at once. */
   async checkLocks(): Promise<void> {
     await Promise.all([...this.#locks].map((lock) => lock.check()));
   }
 
-  /**
-   * Redis hears that money is still moved here, and of what is over. If this instance dies in between, others find its
-   * word, and fill the wallets again from SQL: only that knows how far it came.
-   */
-  async tellMoving(): Promise<void> {
-    const { connection, names } = this.#deps;
-    const of = (is: "moves" | "over") => [...this.#moving].filter(([, now]) => now === is).map(([token]) => token);
-    const [moves, over] = [of("moves"), of("over")];
-    // What is over in SQL may still be on its way into a wallet, or in doubt: one word stays for all of that.
-    const last = this.owesMoney ? over.splice(-1) : [];
-    const key = names.fleet("moving");
-    const still = [...moves, ...last];
-    if (still.length > 0) await connection.run(MARK_MOVING, [key], [String(MOVING_MS), ...still]);
-    if (over.length === 0) return;
-    await connection.send(["ZREM", key, ...over]);
-    for (const token of over) this.#moving.delete(token);
-  }
-
   async put(name: string, value: string, ttlMs: number): Promise<void> {
-    const { names } = this.#deps;
-    const keys = [names.board(`note:${name}`), names.board("notes"), names.board("notes-until")];
-    await this.#asked(this.#deps.connection.run(PUT_NOTE, keys, [name, value, String(Math.ceil(ttlMs))]));
+    const { connection, keys } = this.#deps;
+    const noteKeys = [keys.note(name), keys.noteNames, keys.noteExpiries];
+    await unavailableOnFailure(connection.run(PUT_NOTE, noteKeys, [name, value, String(Math.ceil(ttlMs))]));
   }
 
   async get(name: string): Promise<string | undefined> {
-    const { connection, names } = this.#deps;
-    return textOrNone(await this.#asked(connection.send(["GET", names.board(`note:${name}`)])));
+    const { connection, keys } = this.#deps;
+    return optionalTextReply(await unavailableOnFailure(connection.send(["GET", keys.note(name)])));
   }
 
   async delete(name: string): Promise<void> {
-    const { connection, names } = this.#deps;
-    const keys = [names.board(`note:${name}`), names.board("notes"), names.board("notes-until")];
-    await this.#asked(connection.run(DROP_NOTE, keys, [name]));
+    const { connection, keys } = this.#deps;
+    const noteKeys = [keys.note(name), keys.noteNames, keys.noteExpiries];
+    await unavailableOnFailure(connection.run(DELETE_NOTE, noteKeys, [name]));
   }
 
   async list(prefix: string): Promise<ReadonlyMap<string, string>> {
-    const { connection, names } = this.#deps;
-    const args = [`[${prefix}`, `(${prefix}\xff`, names.board("note:")];
-    const found = listOf(await this.#asked(connection.run(LIST_NOTES, [names.board("notes")], args)));
+    const { connection, keys } = this.#deps;
+    const args = [`[${prefix}`, `(${prefix}\xff`, keys.notePrefix];
+    const found = listReply(await unavailableOnFailure(connection.run(LIST_NOTES, [keys.noteNames], args)));
     const notes = new Map<string, string>();
     for (let at = 0; at < found.length; at += 2)
-      notes.set(textOf(found[at]).slice(prefix.length), textOf(found[at + 1]));
+      notes.set(textReply(found[at]).slice(prefix.length), textReply(found[at + 1]));
     return notes;
   }
 
-  async acquireLock(name: string, wait: LockOptions): Promise<Lock | undefined> {
-    const { clock } = this.#deps;
-    const isMoney = isWalletLock(name);
-    const untilMs = clock.monotonicMs() + wait.waitMs;
+  async acquireLock(name: string, options: LockOptions): Promise<Lock | undefined> {
+    const { clock, walletChanges } = this.#deps;
+    const isWallet = isWalletLock(name);
+    const untilMs = clock.monotonicMs() + options.waitMs;
     for (;;) {
-      const lock = isMoney && !this.moneyMayMove() ? undefined : await this.#tryLock(name, wait.ttlMs, isMoney);
+      const isBlocked = isWallet && !walletChanges.isChangeAllowed();
+      const lock = isBlocked ? undefined : await this.#tryLock(name, options.ttlMs, isWallet);
       if (lock !== undefined) return lock;
       if (clock.monotonicMs() >= untilMs) return undefined;
-      await pause(this.#deps.timers, LOCK_ASK_EVERY_MS);
+      await delay(this.#deps.timers, LOCK_RETRY_MS);
     }
   }
 
-  async #tryLock(name: string, ttlMs: number, isMoney: boolean): Promise<RedisLock | undefined> {
-    const { connection, names, clock, newToken } = this.#deps;
-    const key = names.board(`lock:${name}`);
-    const token = newToken();
-    const atMs = clock.monotonicMs();
-    const asked = connection.send(["SET", key, token, "NX", "PX", String(Math.ceil(ttlMs))]);
-    asked.catch((error: unknown) => {
-      // It may have been given all the same, to nobody.
-      if (error instanceof OutcomeUnknown) void letGo(this.#deps, { key, token, ttlMs });
+  async #tryLock(name: string, ttlMs: number, isWallet: boolean): Promise<RedisLock | undefined> {
+    const { connection, keys, clock, newToken, walletChanges } = this.#deps;
+    const grant = { key: keys.lock(name), token: newToken(), ttlMs };
+    const requestedAtMs = clock.monotonicMs();
+    const requested = connection.send(["SET", grant.key, grant.token, "NX", "PX", String(Math.ceil(ttlMs))]);
+    requested.catch((error: unknown) => {
+      // Redis may have granted it although the reply is lost.
+      if (error instanceof OutcomeUnknown) void releaseGrant(this.#deps, grant);
     });
-    const reply = await this.#asked(asked);
+    const reply = await unavailableOnFailure(requested);
     if (reply !== "OK") return undefined;
-    const lock: RedisLock = new RedisLock(this.#deps, key, token, { atMs, ttlMs }, () => {
+    const lock: RedisLock = new RedisLock(this.#deps, grant, requestedAtMs, () => {
       this.#locks.delete(lock);
-      if (!this.#moneyLocks.delete(lock)) return;
-      this.#moving.set(token, "over");
-      // Where this does not arrive it is told again.
-      this.tellMoving().catch(() => undefined);
+      if (this.#walletLocks.delete(lock)) walletChanges.finish(grant.token);
     });
     this.#locks.add(lock);
-    if (!isMoney) return lock;
-    this.#moneyLocks.add(lock);
-    this.#moving.set(token, "moves");
+    if (!isWallet) return lock;
+    this.#walletLocks.add(lock);
     try {
-      await this.#asked(this.tellMoving());
+      await unavailableOnFailure(walletChanges.begin(grant.token));
     } catch (error) {
       await lock.release();
       throw error;
     }
-    if (this.moneyMayMove()) return lock;
+    if (walletChanges.isChangeAllowed()) return lock;
     await lock.release();
     return undefined;
   }
 
   async publish(topic: string, message: string): Promise<void> {
-    const { connection, names } = this.#deps;
-    await this.#asked(connection.send(["PUBLISH", names.topic(topic), message]));
+    const { connection, keys } = this.#deps;
+    await unavailableOnFailure(connection.send(["PUBLISH", keys.channel(topic), message]));
   }
 
   subscribe(topic: string, listener: (message: string) => void): () => void {
-    const channel = this.#deps.names.topic(topic);
-    const known = this.#heard.get(channel);
+    const channel = this.#deps.keys.channel(topic);
+    const known = this.#listeners.get(channel);
     const listeners = known ?? new Set();
     listeners.add(listener);
     if (known === undefined) {
-      this.#heard.set(channel, listeners);
-      void this.#subscribe(channel, listeners);
+      this.#listeners.set(channel, listeners);
+      void this.#subscribeChannel(channel, listeners);
     }
     return () => {
       listeners.delete(listener);
@@ -184,20 +171,19 @@ export class RedisBoard implements CoordinationStore {
   }
 
   async close(): Promise<void> {
-    const locks = [...this.#moneyLocks];
-    // What still runs under them is not over: their words stay, and others look into it.
-    this.#moneyLocks.clear();
-    for (const lock of locks) await lock.release();
-    await this.tellMoving().catch(() => undefined);
+    const { walletChanges } = this.#deps;
+    walletChanges.abandonActive();
+    for (const lock of [...this.#walletLocks]) await lock.release();
+    await walletChanges.publish().catch(() => undefined);
     this.#isClosed = true;
-    this.#line?.close();
+    this.#subscriber?.close();
   }
 
-  /** The client subscribes again whenever it connects again; only the first time must succeed, on whichever connection. */
-  async #subscribe(channel: string, listeners: ReadonlySet<(message: string) => void>): Promise<void> {
+  /** The client renews subscriptions when it reconnects; only the first attempt is retried here. */
+  async #subscribeChannel(channel: string, listeners: ReadonlySet<(message: string) => void>): Promise<void> {
     const { timers, log } = this.#deps;
-    for (let tries = 0; ; tries += 1) {
-      const client = this.#line?.client;
+    for (let attempts = 0; ; attempts += 1) {
+      const client = this.#subscriber?.client;
       if (client === undefined || this.#isClosed) return;
       try {
         await client.subscribe(channel, (message) => {
@@ -205,22 +191,14 @@ export class RedisBoard implements CoordinationStore {
         });
         return;
       } catch (error) {
-        if (tries === 0) log.warn({ err: error, channel }, "messages of other instances cannot be heard yet");
+        if (attempts === 0) log.warn({ err: error, channel }, "redis: subscribe failed, retrying");
       }
-      await pause(timers, LOCK_ASK_EVERY_MS);
-    }
-  }
-
-  async #asked<T>(reply: Promise<T>): Promise<T> {
-    try {
-      return await reply;
-    } catch (error) {
-      throw error instanceof CommandRejected || error instanceof OutcomeUnknown ? redisUnavailable(error) : error;
+      await delay(timers, SUBSCRIBE_RETRY_MS);
     }
   }
 }
 
-export function pause(timers: Timers, ms: number): Promise<void> {
+export function delay(timers: Timers, ms: number): Promise<void> {
   return new Promise((resolve) => {
     timers.after(ms, resolve);
   });

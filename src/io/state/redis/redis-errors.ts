@@ -1,13 +1,13 @@
 import { type Fault, fault } from "../../../contract/faults.ts";
 
-/** It was not carried out, and it never will be. */
+/** Redis did not execute the command and never will. */
 export class CommandRejected extends Error {
-  override readonly name = "NotSent";
+  override readonly name = "CommandRejected";
 }
 
-/** It may have been carried out, or may still be. */
+/** Redis may have executed the command, or may still do so. */
 export class OutcomeUnknown extends Error {
-  override readonly name = "Unanswered";
+  override readonly name = "OutcomeUnknown";
 }
 
 export function redisUnavailable(cause: unknown): Fault {
@@ -27,14 +27,22 @@ export function walletsOpening(): Fault {
   });
 }
 
-/** Whether Redis answers, and lets nobody in with this user and password. */
-export function isAuthFailure(why: string): boolean {
-  return /^(?:WRONGPASS|NOAUTH|NOPERM)/.test(why);
+/** Passes everything on but failures of Redis, which callers get as `service_unavailable`. */
+export async function unavailableOnFailure<T>(reply: Promise<T>): Promise<T> {
+  try {
+    return await reply;
+  } catch (error) {
+    throw error instanceof CommandRejected || error instanceof OutcomeUnknown ? redisUnavailable(error) : error;
+  }
 }
 
-/** Whether the certificate of a server over TLS is none that can be believed. */
-export function isCertificateFailure(why: string): boolean {
-  return /certificate/i.test(why);
+/** Redis answers and rejects the user or the password. */
+export function isAuthFailure(message: string): boolean {
+  return /^(?:WRONGPASS|NOAUTH|NOPERM)/.test(message);
+}
+
+export function isCertificateFailure(message: string): boolean {
+  return /certificate/i.test(message);
 }
 
 export function messageOf(error: unknown): string {

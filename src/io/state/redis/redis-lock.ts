@@ -1,56 +1,59 @@
 import type { Lock } from "../../../domain/fleet/coordination-store.ts";
 import type { Clock } from "../../../kit/clock.ts";
 import { cancelTimer, type Timer, type Timers } from "../../../kit/timers.ts";
-import { RELEASE_LOCK, RENEW_LOCK } from "./fleet-scripts.ts";
-import type { Connection } from "./redis-connection.ts";
+import { luaScript } from "./lua-script.ts";
+import type { RedisConnection } from "./redis-connection.ts";
 
-type Deps = { readonly connection: Connection; readonly clock: Clock; readonly timers: Timers };
+type RedisLockDeps = { readonly connection: RedisConnection; readonly clock: Clock; readonly timers: Timers };
 
-const LET_GO_AGAIN_MS = 100;
+/** `key` holds `token` for `ttlMs`. */
+export type LockGrant = { readonly key: string; readonly token: string; readonly ttlMs: number };
 
-/**
- * Tells Redis that a lock is free, and resolves; where that does not arrive it is told again beside, until the time of the
- * lock has ended it: others would wait for that.
- */
-export async function letGo(deps: Deps, lock: { key: string; token: string; ttlMs: number }): Promise<void> {
+const RELEASE_RETRY_MS = 100;
+
+/** ARGV: token, new TTL. Only the holder renews. */
+const RENEW_LOCK = luaScript(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+`);
+
+/** ARGV: token. Only the holder releases. */
+const RELEASE_LOCK = luaScript(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
+`);
+
+/** Resolves after the first attempt; retries in the background until the TTL has ended the lock anyway. */
+export async function releaseGrant(deps: RedisLockDeps, { key, token, ttlMs }: LockGrant): Promise<void> {
   const { connection, clock, timers } = deps;
-  const untilMs = clock.monotonicMs() + lock.ttlMs;
-  const tell = async () => {
-    const isHeard = await connection.run(RELEASE_LOCK, [lock.key], [lock.token]).then(
+  const untilMs = clock.monotonicMs() + ttlMs;
+  const release = async () => {
+    const isReleased = await connection.run(RELEASE_LOCK, [key], [token]).then(
       () => true,
       () => false,
     );
-    if (!isHeard && clock.monotonicMs() < untilMs) timers.after(LET_GO_AGAIN_MS, () => void tell()).unref?.();
+    if (!isReleased && clock.monotonicMs() < untilMs) timers.after(RELEASE_RETRY_MS, () => void release()).unref?.();
   };
-  await tell();
+  await release();
 }
 
-/** A lock that is renewed while it is held. It counts as held only for as long as Redis certainly knows of it. */
+/** A lease that renews itself. It counts as held only while Redis certainly has it. */
 export class RedisLock implements Lock {
-  readonly #deps: Deps;
-  readonly #key: string;
-  readonly #token: string;
-  readonly #ttlMs: number;
-  readonly #released: () => void;
+  readonly #deps: RedisLockDeps;
+  readonly #grant: LockGrant;
+  readonly #onRelease: () => void;
   #heldUntilMs: number;
   #timer: Timer | undefined;
   #isLost = false;
   #isReleased = false;
 
-  constructor(
-    deps: Deps,
-    key: string,
-    token: string,
-    since: { readonly atMs: number; readonly ttlMs: number },
-    released: () => void,
-  ) {
+  /** `requestedAtMs`: from then on the TTL runs at the earliest. */
+  constructor(deps: RedisLockDeps, grant: LockGrant, requestedAtMs: number, onRelease: () => void) {
     this.#deps = deps;
-    this.#key = key;
-    this.#token = token;
-    this.#ttlMs = since.ttlMs;
-    this.#released = released;
-    this.#heldUntilMs = since.atMs + since.ttlMs;
-    this.#renewLater();
+    this.#grant = grant;
+    this.#onRelease = onRelease;
+    this.#heldUntilMs = requestedAtMs + grant.ttlMs;
+    this.#scheduleRenewal();
   }
 
   get isHeld(): boolean {
@@ -62,34 +65,34 @@ export class RedisLock implements Lock {
     this.#isReleased = true;
     this.#isLost = true;
     cancelTimer(this.#timer);
-    this.#released();
-    await letGo(this.#deps, { key: this.#key, token: this.#token, ttlMs: this.#ttlMs });
+    this.#onRelease();
+    await releaseGrant(this.#deps, this.#grant);
   }
 
-  /** Redis may have lost it. */
+  /** Renews now, because Redis may have lost the lock. */
   async check(): Promise<void> {
     cancelTimer(this.#timer);
     await this.#renew();
   }
 
-  #renewLater(): void {
+  #scheduleRenewal(): void {
     cancelTimer(this.#timer);
-    this.#timer = this.#deps.timers.after(Math.max(1, this.#ttlMs / 3), () => void this.#renew());
+    this.#timer = this.#deps.timers.after(Math.max(1, this.#grant.ttlMs / 3), () => void this.#renew());
   }
 
   async #renew(): Promise<void> {
     if (this.#isLost) return;
     const { connection, clock } = this.#deps;
+    const { key, token, ttlMs } = this.#grant;
     const atMs = clock.monotonicMs();
-    const args = [this.#token, String(this.#ttlMs)];
-    const renewed = await connection.run(RENEW_LOCK, [this.#key], args).catch(() => "unknown");
+    const renewed = await connection.run(RENEW_LOCK, [key], [token, String(ttlMs)]).catch(() => "unknown");
     if (this.#isLost) return;
-    if (renewed === 1) this.#heldUntilMs = atMs + this.#ttlMs;
+    if (renewed === 1) this.#heldUntilMs = atMs + ttlMs;
     if (renewed === 0 || clock.monotonicMs() >= this.#heldUntilMs) {
-      // What is done under it goes on all the same, until it is released.
+      // The work under it goes on until it releases the lock; commits check `isHeld`.
       this.#isLost = true;
       return;
     }
-    this.#renewLater();
+    this.#scheduleRenewal();
   }
 }

@@ -7,76 +7,72 @@ import type { Log } from "../../../kit/log.ts";
 import type { Timers } from "../../../kit/timers.ts";
 
 export type RedisSettings = {
-  /** `redis://` or `rediss://`, with user, password and number of the database where there are any. */
+  /** `redis://` or `rediss://`, with user, password and database number if there are any. */
   readonly url: string;
-  /** Certificates in PEM that the server's is checked by, where that is not of an authority that everybody knows. */
+  /** CA certificates in PEM, if the server's certificate is not signed by a well-known authority. */
   readonly ca?: string | undefined;
-  /** Begins every name in Redis, so that two gateways can share one. */
+  /** Starts every key, so that two gateways can share one Redis. */
   readonly prefix: string;
   readonly instanceId: string;
-  /** Instances that have ended and do not come back: this one has replayed their journals, and speaks for them. */
+  /** Instances that do not come back: this one has replayed their journals and ends their holds. */
   readonly retiredInstanceIds?: readonly string[];
-  /** How long a step may take before it is refused. */
+  /** Deadline of a command. */
   readonly timeoutMs: number;
-  /** The age at which `sweep` gives holds back: what a dead instance left here is kept twice as long. */
+  /** The age at which `sweepHolds` releases holds. What a crashed instance left in Redis is kept twice as long. */
   readonly holdMaxMs: number;
   readonly clock: Clock;
   readonly timers: Timers;
-  /** A new name that nobody can guess and nobody has had before. */
+  /** A unique token that cannot be guessed. */
   readonly newToken: () => string;
   readonly log: Log;
-  /** For tests: the time in the place of Redis' own. */
+  /** For tests: replaces the clock of Redis. */
   readonly testTimeMs?: () => number;
 };
 
-/** What opens the wallets again when Redis has lost them: everything that is true is somewhere else too. */
+/** Everything wallets are rebuilt from, besides the unsettled holds of all instances. */
 export type WalletSources = {
-  /** Ids of the instances that are alive, also when the board has just lost everything. */
+  /** Live instances, also right after Redis lost its data. */
   instanceIds(): Promise<readonly string[]>;
-  /** Resolves when everything that was finished here is in SQL. */
+  /** Resolves when every finished record of this instance is in SQL. */
   flushJournal(): Promise<void>;
   balances(): Promise<readonly { readonly workspaceId: string; readonly balanceNanos: bigint }[]>;
-  /** As `spentBefore`. */
   dailySpends(): Promise<readonly DailySpend[]>;
-  /** Charged uses of `Idempotency-Key` that are in force, oldest first; `areAll` when there are no others. */
-  uses(): Promise<{ readonly uses: readonly ChargedKeyUse[]; readonly areAll: boolean }>;
-  /** How long after a loss an instance that nobody has heard of yet may still be heard. */
+  /** Charged uses of `Idempotency-Key` in force, oldest first. `isComplete`: there are no others. */
+  chargedKeyUses(): Promise<{ readonly uses: readonly ChargedKeyUse[]; readonly isComplete: boolean }>;
+  /** How long after a loss an unknown instance may still appear. */
   readonly discoveryMs: number;
 };
 
-/** The ids of those of these requests whose charges SQL has. */
+/** The ids of those requests whose charges are in SQL. */
 export type ChargedRequestIds = (
   requests: readonly { readonly id: string; readonly workspaceId: string; readonly createdAtMs: number }[],
 ) => Promise<ReadonlySet<string>>;
 
-/** Everything that instances share by way of one Redis. */
-/** Whether somebody goes on with a request that an earlier life has left, or will. */
+/** Whether a request of an earlier incarnation continues, or will. */
 export type IsRequestWanted = (requestId: string) => Promise<boolean>;
 
+/** Everything that instances share through Redis. The invariants are in README.md beside this file. */
 export type RedisState = {
   readonly state: SharedState;
-  /**
-   * Locks on money are waited for before wallets are opened, and are not given while they are: whoever changes money in
-   * SQL and in the shared state does so under one.
-   */
+  /** Wallet locks are not granted during a rebuild, and a rebuild waits for those that are held. */
   readonly coordination: CoordinationStore;
-  /** `open`: paid work is taken. `opening`: the wallets are being filled. `away`: Redis does not answer. */
+  /** `open`: paid work is admitted. `opening`: wallets are being rebuilt. `away`: Redis does not answer. */
   readonly status: "open" | "opening" | "away";
-  /** The name of the epoch whose wallets are open, or were last. */
+  /** The wallet generation that is open, or was last. */
   readonly walletGeneration: string | undefined;
-  /** What the journal moves records into: SQL first, then the shared state, and only then it may forget them. */
-  sink(store: RecordSink, booked: ChargedRequestIds): RecordSink;
+  /** Takes records from the journal: into SQL first, then into the shared state. */
+  sink(store: RecordSink, chargedRequestIds: ChargedRequestIds): RecordSink;
   /**
-   * Resolves when the wallets are open here, by whoever opened them; from then on they are opened again whenever Redis
-   * has lost them. The journal must have been replayed before, through `sink`.
+   * Resolves when wallets are open; from then on they are rebuilt whenever Redis has lost them. The journal must have been
+   * replayed through `sink` before.
    */
-  openWallets(deps: WalletSources): Promise<void>;
+  openWallets(sources: WalletSources): Promise<void>;
   /**
-   * Ends holds and claims that earlier processes of this instance left, and those it speaks for, but for those of these
-   * requests: somebody goes on with them, as long as they are wanted. Once `open` has resolved; resolves when it is done,
-   * or has to wait for Redis.
+   * Ends holds and claims of earlier incarnations of this instance and of retired instances, except those of
+   * `keptRequestIds`, which continue for as long as they are wanted. Call it after `openWallets`; resolves when it is done
+   * or queued for a retry.
    */
-  releaseEarlierIncarnations(kept: readonly string[], isWanted: IsRequestWanted): Promise<void>;
-  /** `left`: holds or claims of this instance stay that should have ended. Its next life ends them. */
+  releaseEarlierIncarnations(keptRequestIds: readonly string[], isWanted: IsRequestWanted): Promise<void>;
+  /** `left`: holds or claims of this instance could not be ended. Its next incarnation ends them. */
   close(): Promise<"done" | "left">;
 };

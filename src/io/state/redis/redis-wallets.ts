@@ -10,273 +10,285 @@ import type {
 } from "../../../domain/admission/shared-state.ts";
 import type { SpendLimit } from "../../../domain/tenancy/limits.ts";
 import { dayStartMs, spanOf } from "../../../kit/calendar.ts";
-import { monthAndDay, type Names } from "./key-space.ts";
-import type { Connection } from "./redis-connection.ts";
-import { CommandRejected, OutcomeUnknown, redisUnavailable, walletsOpening } from "./redis-errors.ts";
-import { listOf, nanosOf } from "./redis-replies.ts";
+import { type KeySpace, monthAndDay } from "./key-space.ts";
+import type { RedisConnection } from "./redis-connection.ts";
+import { OutcomeUnknown, redisUnavailable, unavailableOnFailure, walletsOpening } from "./redis-errors.ts";
+import { listReply, nanosReply } from "./redis-replies.ts";
 import type { RedisSettings } from "./redis-state.ts";
-import { moneyStep, type Owed, type Step } from "./retry-queue.ts";
-import type { Holding, Holdings } from "./unsettled-holds.ts";
+import { type RetryQueue, type RetryStep, walletChangeStep } from "./retry-queue.ts";
+import type { UnsettledHold, UnsettledHolds } from "./unsettled-holds.ts";
 import {
+  ADD_SPENT,
   ADOPT,
   CHANGE_MARK_MS,
   CREDIT,
-  END_BEFORE,
-  GIVE_BACK,
   HOLD,
+  READ_SPENDING,
+  READ_WALLET,
+  RELEASE_HOLD,
+  RELEASE_HOLDS_BEFORE,
   SETTLE,
-  SPENDING,
-  SPENT,
   SWEEP,
-  TAKE,
-  UNTAKE,
-  WALLET,
+  UNDO_WITHDRAW,
+  WITHDRAW,
 } from "./wallet-scripts.ts";
 
-/** What wallets need to know of the epochs they live in. */
-export type EpochView = {
-  /** Undefined while no paid work is taken. */
-  readonly token: string | undefined;
-  /** The last one that was open here. */
-  readonly lastToken: string | undefined;
-  /** A wallet is not of this epoch: one of a workspace that is new is made, and anything else is looked into. */
-  doubt(workspaceId: string): Promise<"made" | "opening">;
-  /** Its wallets may not have what SQL has: they are filled again, unless that was done. */
-  end(token: string, why: "unanswered"): Promise<"ended" | "is not open">;
-  /** Workspaces that have wallets. */
-  workspaces(): Promise<readonly string[]>;
+/** What wallets need of `WalletGeneration`. */
+export type GenerationView = {
+  /** Undefined while no paid work is admitted. */
+  readonly current: string | undefined;
+  /** The newest one that was open here. */
+  readonly last: string | undefined;
+  /** For a wallet that is not of the current generation: creates that of a new workspace, and reacts to a lost one. */
+  resolveMissingWallet(workspaceId: string): Promise<"created" | "opening">;
+  /** Closes a generation whose wallets may differ from SQL, so that they are rebuilt. */
+  invalidate(generation: string, reason: "unconfirmed change"): Promise<"invalidated" | "not open">;
+  /** Workspaces that have a wallet. */
+  workspaceIds(): Promise<readonly string[]>;
 };
 
-type Deps = Pick<RedisSettings, "instanceId" | "newToken" | "log" | "clock"> & {
-  readonly connection: Connection;
-  readonly names: Names;
-  readonly owed: Owed;
-  readonly holdings: Holdings;
-  readonly epochs: EpochView;
-  /** Empty: that of Redis. */
-  readonly time: () => string;
+type RedisWalletsDeps = Pick<RedisSettings, "instanceId" | "newToken" | "clock"> & {
+  readonly connection: RedisConnection;
+  readonly keys: KeySpace;
+  readonly retries: RetryQueue;
+  readonly unsettledHolds: UnsettledHolds;
+  readonly generation: GenerationView;
+  readonly scriptTime: () => string;
 };
 
-/** Balances, holds and what was spent. Every step names its epoch, and a wallet of another one takes no part. */
+/** Whether the hold is certainly in Redis, or its reply was lost and it may still arrive. */
+type HoldPresence = "present" | "in doubt";
+
+/** Balances, holds and spend counters. Every script names its generation; a wallet of another one is not touched. */
 export class RedisWallets {
-  readonly #deps: Deps;
+  readonly #deps: RedisWalletsDeps;
 
-  constructor(deps: Deps) {
+  constructor(deps: RedisWalletsDeps) {
     this.#deps = deps;
   }
 
   hold(request: HoldRequest): Promise<HoldVerdict> {
     if (request.nanos < 0n) throw new RangeError(`a hold of ${request.nanos} would create money`);
-    return this.#hold(request, "look into it");
+    return this.#hold(request, "resolve");
   }
 
-  async #hold(request: HoldRequest, unknown: "look into it" | "refuse"): Promise<HoldVerdict> {
-    const { epochs, holdings } = this.#deps;
-    const epoch = epochs.token;
-    if (epoch === undefined) throw this.#refusal();
-    const holding = holdings.ask(request, epoch);
+  async #hold(request: HoldRequest, missingWallet: "resolve" | "refuse"): Promise<HoldVerdict> {
+    const { generation, unsettledHolds } = this.#deps;
+    const current = generation.current;
+    if (current === undefined) throw this.#refusal();
+    const hold = unsettledHolds.request(request, current);
     let reply: readonly unknown[];
     try {
-      reply = listOf(await this.#sendHold(request, epoch));
+      reply = listReply(await this.#sendHold(request, current));
     } catch (error) {
-      if (holding.is !== "asked") throw redisUnavailable(error);
-      // It may still come to Redis: then it must not stay.
-      if (error instanceof OutcomeUnknown) void this.#end(holding, 0n, "may come");
-      else holdings.forget(holding);
+      if (hold.is !== "requested") throw redisUnavailable(error);
+      // The hold may still arrive, and must not stay.
+      if (error instanceof OutcomeUnknown) void this.#end(hold, 0n, "in doubt");
+      else unsettledHolds.remove(hold);
       throw redisUnavailable(error);
     }
     const [is, first, spent, held] = reply;
     if (is === "held") {
-      // Redis was away meanwhile, or wallets were opened anew without it: nobody uses it, so it must not stay.
-      if (holding.epoch !== epochs.token) {
+      // Redis was unavailable, or wallets were rebuilt without this hold: the caller gets a refusal, so it must not stay.
+      if (hold.generation !== generation.current) {
         const refusal = this.#refusal();
-        void this.#end(holding, 0n, "is there");
+        void this.#end(hold, 0n, "present");
         throw refusal;
       }
-      if (holding.is === "asked") holding.is = "held";
+      if (hold.is === "requested") hold.is = "held";
       return { is };
     }
-    holdings.forget(holding);
+    unsettledHolds.remove(hold);
     if (is === "insufficient")
-      return { is: "insufficient_credits", availableNanos: nanosOf(first), neededNanos: request.nanos };
-    if (is === "limit") return reached(request, request.limits[Number(first)], nanosOf(spent), nanosOf(held));
-    if (is === "opening" && unknown === "look into it" && (await epochs.doubt(request.workspaceId)) === "made")
+      return { is: "insufficient_credits", availableNanos: nanosReply(first), neededNanos: request.nanos };
+    if (is === "limit")
+      return limitReached(request, request.limits[Number(first)], nanosReply(spent), nanosReply(held));
+    if (
+      is === "opening" &&
+      missingWallet === "resolve" &&
+      (await generation.resolveMissingWallet(request.workspaceId)) === "created"
+    )
       return this.#hold(request, "refuse");
     throw walletsOpening();
   }
 
-  #sendHold(request: HoldRequest, epoch: string): Promise<unknown> {
-    const { connection, names, instanceId, time } = this.#deps;
+  #sendHold(request: HoldRequest, generation: string): Promise<unknown> {
+    const { connection, keys, instanceId, scriptTime } = this.#deps;
     const { requestId, workspaceId, keyId, memberId, nanos, atMs, limits } = request;
-    const { wallet, holds, paid, spent } = names.wallet(workspaceId);
+    const { wallet, holds, paid, spent } = keys.walletKeys(workspaceId);
     const [month, day] = monthAndDay(atMs);
-    const who = [workspaceId, keyId, memberId ?? ""];
-    const args = [epoch, requestId, nanos.toString(), ...who, month, day, instanceId, time()];
+    const spenders = [workspaceId, keyId, memberId ?? ""];
+    const args = [generation, requestId, nanos.toString(), ...spenders, month, day, instanceId, scriptTime()];
     for (const limit of limits) args.push(...limitFields(limit, request, day), limit.nanos.toString());
     return connection.run(HOLD, [wallet, holds, paid, spent], args);
   }
 
-  /** Resolves when it is done, or has to wait for Redis: it is not lost. */
-  settle(hold: HoldRef, chargedNanos: bigint): Promise<void> | undefined {
+  /** Resolves when it is done or queued for a retry. */
+  settle(ref: HoldRef, chargedNanos: bigint): Promise<void> | undefined {
     if (chargedNanos < 0n) throw new RangeError(`a charge of ${chargedNanos} would create money`);
-    const holding = this.#deps.holdings.of(hold.requestId);
-    if (holding !== undefined) {
-      if (holding.chargedNanos !== undefined) return undefined;
-      return this.#end(holding, chargedNanos, "is there");
+    const hold = this.#deps.unsettledHolds.get(ref.requestId);
+    if (hold !== undefined) {
+      if (hold.chargedNanos !== undefined) return undefined;
+      return this.#end(hold, chargedNanos, "present");
     }
-    // It never held anything, or is over.
+    // The request never held anything, or was settled before.
     if (chargedNanos === 0n) return undefined;
-    return this.#deps.owed.add(`settle ${hold.requestId}`, async () =>
-      (await this.settleNow(hold, chargedNanos)) === "opening" ? "later" : "done",
+    return this.#deps.retries.add(settleStep(ref.requestId), async () =>
+      (await this.settleNow(ref, chargedNanos)) === "opening" ? "retry" : "done",
     );
   }
 
-  /** What Redis has stays there; wallets that are filled anew have it by whoever goes on. */
-  leave({ requestId }: HoldRef): void {
-    const { holdings } = this.#deps;
-    const holding = holdings.of(requestId);
-    if (holding !== undefined && holding.chargedNanos === undefined) holdings.forget(holding);
+  /** The hold stays in Redis; after a rebuild the instance that continues the request publishes it. */
+  handOver({ requestId }: HoldRef): void {
+    const { unsettledHolds } = this.#deps;
+    const hold = unsettledHolds.get(requestId);
+    if (hold !== undefined && hold.chargedNanos === undefined) unsettledHolds.remove(hold);
   }
 
-  /** Resolves when it is done, or has to wait for Redis. A wallet that was filled meanwhile has none of it. */
-  giveBack({ requestId, workspaceId }: HoldRef): Promise<void> {
-    const { connection, names, epochs, owed } = this.#deps;
-    const { wallet, holds, spent } = names.wallet(workspaceId);
-    return owed.add(`give back ${requestId}`, async () => {
-      const epoch = epochs.token;
-      if (epoch === undefined) return "later";
-      await connection.run(GIVE_BACK, [wallet, holds, spent], [epoch, workspaceId, requestId]);
+  /** Resolves when it is done or queued for a retry. A wallet that was rebuilt meanwhile does not have the hold. */
+  releaseHold({ requestId, workspaceId }: HoldRef): Promise<void> {
+    const { connection, keys, generation, retries } = this.#deps;
+    const { wallet, holds, spent } = keys.walletKeys(workspaceId);
+    return retries.add(`release hold ${requestId}`, async () => {
+      const { current } = generation;
+      if (current === undefined) return "retry";
+      await connection.run(RELEASE_HOLD, [wallet, holds, spent], [current, workspaceId, requestId]);
       return "done";
     });
   }
 
-  #end(holding: Holding, chargedNanos: bigint, hold: "is there" | "may come"): Promise<void> {
-    const { owed } = this.#deps;
-    holding.chargedNanos = chargedNanos;
-    return owed.add(`settle ${holding.requestId}`, () => this.applyEnd(holding, hold));
+  #end(hold: UnsettledHold, chargedNanos: bigint, presence: HoldPresence): Promise<void> {
+    const { retries } = this.#deps;
+    hold.chargedNanos = chargedNanos;
+    return retries.add(settleStep(hold.requestId), () => this.#applyEnd(hold, presence));
   }
 
-  /** Tells Redis what a request of this instance came to. */
-  async applyEnd(holding: Holding, hold: "is there" | "may come" = "is there"): Promise<"done" | "later"> {
-    const { holdings } = this.#deps;
-    const { chargedNanos = 0n } = holding;
-    const end = await this.settleNow(holding, chargedNanos, hold);
-    if (end === "opening") return "later";
-    // What has no hold here and was not charged is for the one who puts it into SQL.
-    if (chargedNanos === 0n || end === "none") holdings.forget(holding);
-    else holding.is = "charged";
+  async #applyEnd(hold: UnsettledHold, presence: HoldPresence): Promise<"done" | "retry"> {
+    const { unsettledHolds } = this.#deps;
+    const { chargedNanos = 0n } = hold;
+    const end = await this.settleNow(hold, chargedNanos, presence);
+    if (end === "opening") return "retry";
+    // Without a hold in Redis, the settling sink takes the charge off when the record reaches SQL.
+    if (chargedNanos === 0n || end === "none") unsettledHolds.remove(hold);
+    else hold.is = "charged";
     return "done";
   }
 
-  /** `settled` or `paid` before; `none`: there is no such hold; `opening`: nothing can be said now. */
+  /** `paid`: settled before. `none`: Redis has no such hold. `opening`: wallets are being rebuilt. */
   async settleNow(
     { requestId, workspaceId }: HoldRef,
     chargedNanos: bigint,
-    hold: "is there" | "may come" = "is there",
+    presence: HoldPresence = "present",
   ): Promise<"settled" | "paid" | "none" | "opening"> {
-    const { connection, names, epochs, time } = this.#deps;
-    const epoch = epochs.token;
-    if (epoch === undefined) return "opening";
-    const { wallet, holds, paid, spent } = names.wallet(workspaceId);
-    const args = [epoch, requestId, chargedNanos.toString(), workspaceId, hold === "may come" ? "1" : "0", time()];
+    const { connection, keys, generation, scriptTime } = this.#deps;
+    const { current } = generation;
+    if (current === undefined) return "opening";
+    const { wallet, holds, paid, spent } = keys.walletKeys(workspaceId);
+    const mayArrive = presence === "in doubt" ? "1" : "0";
+    const args = [current, requestId, chargedNanos.toString(), workspaceId, mayArrive, scriptTime()];
     const end = await connection.run(SETTLE, [wallet, holds, paid, spent], args);
     if (end === "settled" || end === "paid" || end === "none") return end;
-    // A workspace whose wallet nobody has made yet holds nothing.
-    return (await epochs.doubt(workspaceId)) === "made" ? "none" : "opening";
+    // A wallet that was only created now has no holds.
+    return (await generation.resolveMissingWallet(workspaceId)) === "created" ? "none" : "opening";
   }
 
-  /** A hold that is there whatever the balance says: see `ADOPT`. */
-  async adopt(holding: Omit<HoldRequest, "limits">, kind: "h" | "a", epoch: string): Promise<"there" | "opening"> {
-    const { connection, names, instanceId, time, epochs } = this.#deps;
-    const { requestId, workspaceId, keyId, memberId, nanos, atMs } = holding;
-    const { wallet, holds, paid, spent } = names.wallet(workspaceId);
-    const who = [workspaceId, keyId, memberId ?? "", ...monthAndDay(atMs)];
-    const args = [epoch, requestId, kind, nanos.toString(), ...who, instanceId, time()];
-    const ask = () => connection.run(ADOPT, [wallet, holds, paid, spent], args);
-    const end = await ask();
-    if (end !== "opening") return "there";
-    if (epochs.token !== epoch || (await epochs.doubt(workspaceId)) !== "made") return "opening";
-    return (await ask()) === "opening" ? "opening" : "there";
+  /** Adds a hold without a balance check: see `ADOPT`. */
+  async adopt(
+    hold: Omit<HoldRequest, "limits">,
+    kind: "h" | "a",
+    inGeneration: string,
+  ): Promise<"present" | "opening"> {
+    const { connection, keys, instanceId, scriptTime, generation } = this.#deps;
+    const { requestId, workspaceId, keyId, memberId, nanos, atMs } = hold;
+    const { wallet, holds, paid, spent } = keys.walletKeys(workspaceId);
+    const counters = [workspaceId, keyId, memberId ?? "", ...monthAndDay(atMs)];
+    const args = [inGeneration, requestId, kind, nanos.toString(), ...counters, instanceId, scriptTime()];
+    const send = () => connection.run(ADOPT, [wallet, holds, paid, spent], args);
+    const end = await send();
+    if (end !== "opening") return "present";
+    if (generation.current !== inGeneration || (await generation.resolveMissingWallet(workspaceId)) !== "created")
+      return "opening";
+    return (await send()) === "opening" ? "opening" : "present";
   }
 
-  /** These are in SQL now. */
-  async booked(workspaceId: string, requestIds: readonly string[]): Promise<void> {
-    const { connection, names } = this.#deps;
-    await connection.send(["HDEL", names.wallet(workspaceId).paid, ...requestIds]);
+  /** SQL has these charges now, so Redis need not remember that they were taken off. */
+  async forgetPaid(workspaceId: string, requestIds: readonly string[]): Promise<void> {
+    const { connection, keys } = this.#deps;
+    await connection.send(["HDEL", keys.walletKeys(workspaceId).paid, ...requestIds]);
   }
 
   /**
-   * What is credited is in SQL already. While wallets are not open it is not added: they are filled from SQL after
-   * whatever changed money under a lock is over. Where others did not wait for that, `Epochs` has them filled again.
+   * SQL has the amount already. While wallets are closed it is not added: they are rebuilt from SQL after every wallet
+   * change has finished. If a rebuild did not wait for this one, `WalletGeneration` starts another.
    */
   async credit(workspaceId: string, nanos: bigint): Promise<void> {
-    const { connection, names, epochs, owed, newToken } = this.#deps;
-    const epoch = epochs.lastToken;
+    const { connection, keys, generation, retries, newToken } = this.#deps;
+    const inGeneration = generation.last;
     const id = newToken();
-    if (epoch === undefined) throw this.#refusal();
-    const keys = [names.wallet(workspaceId).wallet, names.change(workspaceId, id)];
-    const add = () => connection.run(CREDIT, keys, [epoch, nanos.toString()]);
-    const step = this.#whileMarked(epoch, async () => {
+    if (inGeneration === undefined) throw this.#refusal();
+    const creditKeys = [keys.walletKeys(workspaceId).wallet, keys.walletChange(workspaceId, id)];
+    const add = () => connection.run(CREDIT, creditKeys, [inGeneration, nanos.toString()]);
+    const step = this.#whileMarked(inGeneration, async () => {
       if ((await add()) !== "opening") return "done";
-      if (epochs.token !== epoch) return epochs.token === undefined ? "later" : "done";
-      return (await epochs.doubt(workspaceId)) === "made" && (await add()) !== "opening" ? "done" : "later";
+      if (generation.current !== inGeneration) return generation.current === undefined ? "retry" : "done";
+      const isCreated = (await generation.resolveMissingWallet(workspaceId)) === "created";
+      return isCreated && (await add()) !== "opening" ? "done" : "retry";
     });
-    await owed.add(moneyStep(`credit ${id}`), step);
+    await retries.add(walletChangeStep(`credit ${id}`), step);
   }
 
-  /**
-   * Redis knows for an hour what it has done. Whatever is still unanswered then must not be tried again: it could be done
-   * twice, so wallets are filled from SQL instead.
-   */
-  #whileMarked(epoch: string, step: Step): Step {
-    const { clock, epochs } = this.#deps;
+  /** Redis forgets applied changes after an hour. A retry after that could apply one twice: wallets are rebuilt instead. */
+  #whileMarked(inGeneration: string, step: RetryStep): RetryStep {
+    const { clock, generation } = this.#deps;
     const sinceMs = clock.monotonicMs();
     return async () => {
       if (clock.monotonicMs() - sinceMs < CHANGE_MARK_MS / 2) return step();
-      await epochs.end(epoch, "unanswered");
+      await generation.invalidate(inGeneration, "unconfirmed change");
       return "done";
     };
   }
 
-  async take({ workspaceId, nanos, isAllOrNothing, reserveNanos }: Withdrawal): Promise<bigint> {
+  async withdraw({ workspaceId, nanos, isAllOrNothing, reserveNanos }: Withdrawal): Promise<bigint> {
     if (nanos < 0n) throw new RangeError(`taking ${nanos} would create money`);
-    const { connection, names, newToken, owed } = this.#deps;
+    const { connection, keys, newToken, retries } = this.#deps;
     const id = newToken();
-    const keys = [names.wallet(workspaceId).wallet, names.change(workspaceId, id)];
+    const withdrawalKeys = [keys.walletKeys(workspaceId).wallet, keys.walletChange(workspaceId, id)];
     const rest = [nanos.toString(), isAllOrNothing ? "1" : "0", reserveNanos.toString()];
-    return this.#inEpoch(workspaceId, async (epoch) => {
-      const taken = await connection.run(TAKE, keys, [epoch, ...rest]).catch((error: unknown) => {
-        const giveBack = async () => {
-          await connection.run(UNTAKE, keys, [epoch]);
+    return this.#inCurrentGeneration(workspaceId, async (current) => {
+      const withdrawn = await connection.run(WITHDRAW, withdrawalKeys, [current, ...rest]).catch((error: unknown) => {
+        const undo = async () => {
+          await connection.run(UNDO_WITHDRAW, withdrawalKeys, [current]);
           return "done" as const;
         };
         if (error instanceof OutcomeUnknown)
-          void owed.add(moneyStep(`untake ${id}`), this.#whileMarked(epoch, giveBack));
+          void retries.add(walletChangeStep(`undo ${id}`), this.#whileMarked(current, undo));
         throw error;
       });
-      return taken === "opening" ? "opening" : nanosOf(taken);
+      return withdrawn === "opening" ? "opening" : nanosReply(withdrawn);
     });
   }
 
   wallet(workspaceId: string): Promise<WalletState> {
-    const { connection, names } = this.#deps;
-    return this.#inEpoch(workspaceId, async (epoch) => {
-      const [is, balance, free] = listOf(await connection.run(WALLET, [names.wallet(workspaceId).wallet], [epoch]));
+    const { connection, keys } = this.#deps;
+    const { wallet } = keys.walletKeys(workspaceId);
+    return this.#inCurrentGeneration(workspaceId, async (current) => {
+      const [is, balance, free] = listReply(await connection.run(READ_WALLET, [wallet], [current]));
       if (is === "opening") return is;
-      const balanceNanos = nanosOf(balance);
-      return { balanceNanos, heldNanos: balanceNanos - nanosOf(free) };
+      const balanceNanos = nanosReply(balance);
+      return { balanceNanos, heldNanos: balanceNanos - nanosReply(free) };
     });
   }
 
   spending({ id, workspaceId }: SpenderRef, atMs: number): Promise<Spending> {
-    const { connection, names } = this.#deps;
+    const { connection, keys } = this.#deps;
     const [month, day] = monthAndDay(atMs);
-    const { wallet, spent } = names.wallet(workspaceId);
-    return this.#inEpoch(workspaceId, async (epoch) => {
+    const { wallet, spent } = keys.walletKeys(workspaceId);
+    return this.#inCurrentGeneration(workspaceId, async (current) => {
       const fields = [`${id}:${day}:s`, `${id}:${day}:h`, `${id}:s`, `${id}:h`];
-      const [is, ...figures] = listOf(await connection.run(SPENDING, [wallet, `${spent}${month}`], [epoch, ...fields]));
+      const reply = await connection.run(READ_SPENDING, [wallet, `${spent}${month}`], [current, ...fields]);
+      const [is, ...amounts] = listReply(reply);
       if (is === "opening") return is;
-      const [daySpent, dayHeld, monthSpent, monthHeld] = figures.map(nanosOf);
+      const [daySpent, dayHeld, monthSpent, monthHeld] = amounts.map(nanosReply);
       return {
         day: { spentNanos: daySpent ?? 0n, heldNanos: dayHeld ?? 0n },
         month: { spentNanos: monthSpent ?? 0n, heldNanos: monthHeld ?? 0n },
@@ -284,65 +296,73 @@ export class RedisWallets {
     });
   }
 
-  /** Months before the last are asked for by nobody. */
+  /** No limit looks at months before the last one. */
   async restoreSpend(spends: readonly DailySpend[]): Promise<void> {
-    const { connection, names, clock } = this.#deps;
+    const { connection, keys, clock } = this.#deps;
     const [oldest] = monthAndDay(dayStartMs(spanOf("month", clock.nowMs(), -1).firstDay));
-    for (const { workspaceId, keyId, memberId, day: name, nanos } of spends) {
-      const [month, day] = [name.slice(0, 7), name.slice(8)];
+    for (const { workspaceId, keyId, memberId, day: date, nanos } of spends) {
+      const [month, day] = [date.slice(0, 7), date.slice(8)];
       if (month < oldest) continue;
-      const { wallet, spent } = names.wallet(workspaceId);
+      const { wallet, spent } = keys.walletKeys(workspaceId);
       const args = [workspaceId, keyId, memberId ?? "", month, day, nanos.toString()];
-      await this.#inEpoch(workspaceId, async (epoch) =>
-        (await connection.run(SPENT, [wallet, spent], [epoch, ...args])) === "opening" ? "opening" : "spent",
+      await this.#inCurrentGeneration(workspaceId, async (current) =>
+        (await connection.run(ADD_SPENT, [wallet, spent], [current, ...args])) === "opening" ? "opening" : "spent",
       );
     }
   }
 
-  async sweep(maxAgeMs: number): Promise<number> {
-    const { connection, names, epochs, time } = this.#deps;
-    const epoch = epochs.token;
-    if (epoch === undefined) return 0;
-    let given = 0;
-    for (const workspaceId of await epochs.workspaces()) {
-      const { wallet, holds, spent } = names.wallet(workspaceId);
-      const args = [epoch, String(maxAgeMs), workspaceId, time()];
-      given += Number(await connection.run(SWEEP, [wallet, holds, spent], args));
+  async sweepHolds(maxAgeMs: number): Promise<number> {
+    const { connection, keys, generation, scriptTime } = this.#deps;
+    const { current } = generation;
+    if (current === undefined) return 0;
+    let released = 0;
+    for (const workspaceId of await generation.workspaceIds()) {
+      const { wallet, holds, spent } = keys.walletKeys(workspaceId);
+      const args = [current, String(maxAgeMs), workspaceId, scriptTime()];
+      released += Number(await connection.run(SWEEP, [wallet, holds, spent], args));
     }
-    return given;
+    return released;
   }
 
-  /** Holds that these instances made before a moment, by the time of Redis, are given back, but for those of these requests. */
-  async endBefore(instances: readonly string[], momentMs: number, kept: readonly string[]): Promise<"done" | "later"> {
-    const { connection, names, epochs } = this.#deps;
-    const epoch = epochs.token;
-    if (epoch === undefined) return "later";
-    for (const workspaceId of await epochs.workspaces()) {
-      const { wallet, holds, spent } = names.wallet(workspaceId);
-      const args = [epoch, workspaceId, String(momentMs), String(instances.length), ...instances, ...kept];
-      await connection.run(END_BEFORE, [wallet, holds, spent], args);
+  /** Releases holds that these instances took before a moment of Redis' clock, except those of `keptRequestIds`. */
+  async releaseHoldsBefore(
+    instanceIds: readonly string[],
+    momentMs: number,
+    keptRequestIds: readonly string[],
+  ): Promise<"done" | "retry"> {
+    const { connection, keys, generation } = this.#deps;
+    const { current } = generation;
+    if (current === undefined) return "retry";
+    for (const workspaceId of await generation.workspaceIds()) {
+      const { wallet, holds, spent } = keys.walletKeys(workspaceId);
+      const ids = [String(instanceIds.length), ...instanceIds, ...keptRequestIds];
+      await connection.run(
+        RELEASE_HOLDS_BEFORE,
+        [wallet, holds, spent],
+        [current, workspaceId, String(momentMs), ...ids],
+      );
     }
     return "done";
   }
 
-  async #inEpoch<T>(workspaceId: string, ask: (epoch: string) => Promise<T | "opening">): Promise<T> {
-    const { epochs } = this.#deps;
-    for (const isLast of [false, true]) {
-      const epoch = epochs.token;
-      if (epoch === undefined) throw this.#refusal();
-      const answer = await ask(epoch).catch((error: unknown) => {
-        throw error instanceof CommandRejected || error instanceof OutcomeUnknown ? redisUnavailable(error) : error;
-      });
-      if (answer !== "opening") return answer;
-      if (isLast || (await epochs.doubt(workspaceId)) !== "made") throw walletsOpening();
+  async #inCurrentGeneration<T>(workspaceId: string, run: (generation: string) => Promise<T | "opening">): Promise<T> {
+    const { generation } = this.#deps;
+    for (const isLastAttempt of [false, true]) {
+      const { current } = generation;
+      if (current === undefined) throw this.#refusal();
+      const result = await unavailableOnFailure(run(current));
+      if (result !== "opening") return result;
+      if (isLastAttempt || (await generation.resolveMissingWallet(workspaceId)) !== "created") throw walletsOpening();
     }
     throw walletsOpening();
   }
 
   #refusal(): Error {
-    return this.#deps.connection.isUp ? walletsOpening() : redisUnavailable("the connection is lost");
+    return this.#deps.connection.isAvailable ? walletsOpening() : redisUnavailable("the connection is lost");
   }
 }
+
+const settleStep = (requestId: string) => `settle ${requestId}`;
 
 function limitFields({ of, per }: SpendLimit, { workspaceId, keyId, memberId }: HoldRequest, day: string): string[] {
   const id = of === "workspace" ? workspaceId : of === "key" ? keyId : (memberId ?? "");
@@ -350,13 +370,13 @@ function limitFields({ of, per }: SpendLimit, { workspaceId, keyId, memberId }: 
   return [`${name}:s`, `${name}:h`];
 }
 
-function reached(
+function limitReached(
   { nanos, atMs }: HoldRequest,
   limit: SpendLimit | undefined,
   spentNanos: bigint,
   heldNanos: bigint,
 ): HoldVerdict {
-  if (limit === undefined) throw new Error("Redis named a limit that was not asked of it");
+  if (limit === undefined) throw new Error("Redis named a limit that was not sent");
   const resetsAtMs = dayStartMs(spanOf(limit.per, atMs).endDay);
   return { is: "spend_limit_reached", limit, spentNanos, heldNanos, neededNanos: nanos, resetsAtMs };
 }

@@ -2,26 +2,25 @@ import type { Log } from "../../../kit/log.ts";
 import { cancelTimer, type Timer, type Timers } from "../../../kit/timers.ts";
 import type { RedisSettings } from "./redis-state.ts";
 
-/** `done`, or `later`: it is tried again when Redis answers again. */
-export type Step = () => Promise<"done" | "later">;
+/** Idempotent. `retry`, or a rejection: it runs again later. */
+export type RetryStep = () => Promise<"done" | "retry">;
 
-const OWED_MAX = 100_000;
-const AGAIN_MS = 500;
-const MONEY = "money ";
+const STEPS_MAX = 100_000;
+const RETRY_MS = 500;
+const WALLET_CHANGE_PREFIX = "money ";
 
-/** The name of a step that changes a balance for what is not a request. */
-export const moneyStep = (id: string) => `${MONEY}${id}`;
+/** The name of a step that changes a balance outside a request: a credit, or the undo of a withdrawal. */
+export const walletChangeStep = (id: string) => `${WALLET_CHANGE_PREFIX}${id}`;
 
 /**
- * Steps that must be carried out in the end, whatever Redis does meanwhile: the end of a hold, the memory of a charge.
- * Each is harmless when it is carried out twice. There are as many as requests run, because while steps wait here no
- * new request is admitted.
+ * Steps that must happen eventually although Redis does not answer now: the end of a hold, the record of a charge. The
+ * queue is bounded by the requests in flight, because no request is admitted while Redis does not answer.
  */
-export class Owed {
+export class RetryQueue {
   readonly #log: Log;
   readonly #timers: Timers;
-  readonly #steps = new Map<string, Step>();
-  #settling: Promise<void> | undefined;
+  readonly #steps = new Map<string, RetryStep>();
+  #draining: Promise<void> | undefined;
   #timer: Timer | undefined;
   #isClosed = false;
 
@@ -30,11 +29,11 @@ export class Owed {
     this.#timers = timers;
   }
 
-  /** Tries everything once more. `left`: some of it is not done, and nobody here does it any more. */
+  /** Runs everything once more. `left`: some steps did not succeed and are lost with this process. */
   async close(): Promise<"done" | "left"> {
     this.#isClosed = true;
     cancelTimer(this.#timer);
-    await this.settle();
+    await this.drain();
     return this.size === 0 ? "done" : "left";
   }
 
@@ -42,62 +41,62 @@ export class Owed {
     return this.#steps.size;
   }
 
-  /** What `moneyStep` names is not done yet. */
-  get owesMoney(): boolean {
-    return [...this.#steps.keys()].some((name) => name.startsWith(MONEY));
+  get hasWalletChange(): boolean {
+    return [...this.#steps.keys()].some((name) => name.startsWith(WALLET_CHANGE_PREFIX));
   }
 
   has(name: string): boolean {
     return this.#steps.has(name);
   }
 
-  /** Tries at once; resolves when it is done or has to wait. */
-  async add(name: string, step: Step): Promise<void> {
+  /** Runs the step at once; resolves when it succeeded or is queued. A step of the same name is replaced. */
+  async add(name: string, step: RetryStep): Promise<void> {
     this.#steps.set(name, step);
-    if (this.#steps.size > OWED_MAX) this.#dropOldest();
-    if ((await attempted(step)) === "later") this.#tryLater();
-    else this.#done(name, step);
+    if (this.#steps.size > STEPS_MAX) this.#dropOldest();
+    if ((await outcomeOf(step)) === "retry") this.#scheduleDrain();
+    else this.#remove(name, step);
   }
 
-  /** Everything that waits, in the order in which it came. */
-  settle(): Promise<void> {
-    this.#settling ??= this.#settleAll().finally(() => {
-      this.#settling = undefined;
+  /** Runs every queued step, oldest first. */
+  drain(): Promise<void> {
+    this.#draining ??= this.#runAll().finally(() => {
+      this.#draining = undefined;
     });
-    return this.#settling;
+    return this.#draining;
   }
 
-  async #settleAll(): Promise<void> {
-    for (const [name, step] of [...this.#steps]) if ((await attempted(step)) === "done") this.#done(name, step);
-    if (this.#steps.size > 0) this.#tryLater();
+  async #runAll(): Promise<void> {
+    for (const [name, step] of [...this.#steps]) if ((await outcomeOf(step)) === "done") this.#remove(name, step);
+    if (this.#steps.size > 0) this.#scheduleDrain();
   }
 
-  #tryLater(): void {
+  #scheduleDrain(): void {
     if (this.#isClosed) return;
-    this.#timer ??= this.#timers.after(AGAIN_MS, () => {
+    this.#timer ??= this.#timers.after(RETRY_MS, () => {
       this.#timer = undefined;
-      void this.settle();
+      void this.drain();
     });
   }
 
-  /** Another may have taken its name meanwhile. */
-  #done(name: string, step: Step): void {
+  /** A newer step of the same name stays. */
+  #remove(name: string, step: RetryStep): void {
     if (this.#steps.get(name) === step) this.#steps.delete(name);
   }
 
+  /** The journal still has what the dropped step stood for. */
   #dropOldest(): void {
     for (const name of this.#steps.keys()) {
       this.#steps.delete(name);
-      this.#log.error({ step: name }, "too many steps wait for Redis: one is left to the journal");
+      this.#log.error({ step: name }, "retry-queue: full, oldest step dropped");
       return;
     }
   }
 }
 
-async function attempted(step: Step): Promise<"done" | "later"> {
+async function outcomeOf(step: RetryStep): Promise<"done" | "retry"> {
   try {
     return await step();
   } catch {
-    return "later";
+    return "retry";
   }
 }

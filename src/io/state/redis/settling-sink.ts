@@ -1,25 +1,25 @@
 import { z } from "zod";
 import { chargedKeyUseOf } from "../../../domain/admission/idempotency.ts";
 import { type RecordBatch, RecordRejected, type RecordSink } from "../../../domain/record/record-batch.ts";
-import type { RedisClaims } from "./idempotency-claims.ts";
+import type { RedisIdempotencyClaims } from "./idempotency-claims.ts";
 import type { ChargedRequestIds } from "./redis-state.ts";
 import type { RedisWallets } from "./redis-wallets.ts";
-import type { Owed } from "./retry-queue.ts";
-import type { Holding, Holdings } from "./unsettled-holds.ts";
-import type { Epochs, Ingested } from "./wallet-generation.ts";
+import type { RetryQueue } from "./retry-queue.ts";
+import type { UnsettledHold, UnsettledHolds } from "./unsettled-holds.ts";
+import type { IngestOutcome, WalletGeneration } from "./wallet-generation.ts";
 
-type Deps = {
-  readonly epochs: Epochs;
+type SettlingSinkDeps = {
+  readonly generation: WalletGeneration;
   readonly wallets: RedisWallets;
-  readonly claims: RedisClaims;
-  readonly holdings: Holdings;
-  readonly owed: Owed;
+  readonly claims: RedisIdempotencyClaims;
+  readonly unsettledHolds: UnsettledHolds;
+  readonly retries: RetryQueue;
   readonly store: RecordSink;
-  readonly booked: ChargedRequestIds;
+  readonly chargedRequestIds: ChargedRequestIds;
 };
 
-/** What of a record the shared state wants to know. */
-const Ended = z.object({
+/** The fields of a record that settlement needs. */
+const SettledRecord = z.object({
   id: z.string(),
   workspaceId: z.string(),
   keyId: z.string(),
@@ -29,114 +29,129 @@ const Ended = z.object({
   charge: z.object({ nanos: z.string(), currency: z.string() }).nullish(),
   idempotency: z.object({ key: z.string(), body: z.string(), untilMs: z.number() }).optional(),
 });
-type Ended = z.infer<typeof Ended>;
+type SettledRecord = z.infer<typeof SettledRecord>;
 
-/** Steps that are sent at once. */
-const ABREAST = 100;
-/** Records begin with their ids, so most need not be read. */
-const BEGINNING = '{"id":"';
+/** Scripts that are sent concurrently. */
+const BATCH = 100;
+/** Records begin with their id, so most need not be parsed. */
+const ID_START = '{"id":"';
 const HEAD_BYTES = 100;
 
 /**
- * Records on their way from the journal into SQL and into the shared state. One is forgotten by the journal only when
- * both have it, and no charge is taken off a wallet twice:
+ * Writes records to SQL and settles them in Redis. The journal may drop a record only when both have it, and no charge is
+ * taken off a wallet twice:
  *
- * - A request of this life of the instance has its hold in Redis, or what it came to is marked there as paid. Settling
- *   it again changes nothing, and once it is in SQL the mark goes.
- * - A record of an earlier life may have neither: its hold was swept long ago, or lost with Redis. If SQL does not have
- *   its charge, the wallet was filled without it and it is adopted before it goes into SQL; if SQL has it, either it was
- *   adopted before that, or the wallet was filled with it. In both cases settling it takes it off exactly once. The
- *   ledger is asked, which wallets are the sum of: rows leave the log, and one may be there before its charge.
+ * - A request of this incarnation has its hold in Redis, or its charge is marked there as paid. Settling it again changes
+ *   nothing, and once SQL has it the mark is removed.
+ * - A record of an earlier incarnation may have neither: its hold was swept, or lost with Redis. If SQL does not have its
+ *   charge, the wallet was filled without it, and a hold is adopted before SQL gets it; if SQL has it, either a hold was
+ *   adopted before, or the wallet was filled with it. Either way settling takes it off exactly once. The ledger decides
+ *   whether SQL has a charge, because wallets are its sum: rows leave the log, and may precede their charge.
  */
-export function sharedSink(deps: Deps): RecordSink {
+export function createSettlingSink(deps: SettlingSinkDeps): RecordSink {
   return {
     async ingestBatch(batch) {
-      const { token, leave } = await deps.epochs.ingest();
-      let end: Ingested = "unsettled";
+      const { generation, end } = await deps.generation.beginIngest();
+      let outcome: IngestOutcome = "unsettled";
       try {
-        end = await ingest(deps, batch, token);
+        outcome = await ingest(deps, batch, generation);
       } finally {
-        await leave(end);
+        await end(outcome);
       }
     },
   };
 }
 
-async function ingest(deps: Deps, batch: RecordBatch, token: string | undefined): Promise<Ingested> {
-  const { store, epochs, holdings } = deps;
-  const own: Holding[] = [];
-  const others: Ended[] = [];
+async function ingest(
+  deps: SettlingSinkDeps,
+  batch: RecordBatch,
+  generation: string | undefined,
+): Promise<IngestOutcome> {
+  const { store, unsettledHolds } = deps;
+  const charged: UnsettledHold[] = [];
+  const others: SettledRecord[] = [];
   const { bounds } = batch;
   const bytes = Buffer.from(batch.bytes.buffer, batch.bytes.byteOffset, batch.bytes.byteLength);
   for (let at = 0; at < bounds.length; at += 2) {
     const [begin = 0, end = 0] = [bounds[at], bounds[at + 1]];
-    const holding = holdings.of(idOf(bytes.toString("latin1", begin, Math.min(end, begin + HEAD_BYTES))));
-    // What Redis has already needs no second look.
-    if (holding?.is === "charged" && holding.epoch === token) own.push(holding);
-    else others.push(Ended.parse(JSON.parse(bytes.toString("utf8", begin, end))));
+    const hold = unsettledHolds.get(requestIdIn(bytes.toString("latin1", begin, Math.min(end, begin + HEAD_BYTES))));
+    if (hold?.is === "charged" && hold.generation === generation) charged.push(hold);
+    else others.push(SettledRecord.parse(JSON.parse(bytes.toString("utf8", begin, end))));
   }
-  if (token !== undefined) await adoptLost(deps, others, token);
+  if (generation !== undefined) await adoptLost(deps, others, generation);
   await store.ingestBatch(batch).catch((error: unknown) => {
-    // What SQL can never take stays charged here, as it is with a process that is alone.
-    if (error instanceof RecordRejected && bounds.length === 2) for (const holding of own) holdings.forget(holding);
+    // A record that SQL can never take stays charged, as in a gateway of one process.
+    if (error instanceof RecordRejected && bounds.length === 2) for (const hold of charged) unsettledHolds.remove(hold);
     throw error;
   });
-  const next = epochs.after(token);
-  if (next === "unknown") throw new Error("Redis went away while records went into SQL: they are sent again");
-  if (next === "settle") await settleAll(deps, own, others);
-  for (const holding of own) holdings.forget(holding);
+  const next = deps.generation.afterIngest(generation);
+  if (next === "unknown") throw new Error("Redis became unavailable while records went into SQL: they are sent again");
+  if (next === "settle") await settleAll(deps, charged, others);
+  for (const hold of charged) unsettledHolds.remove(hold);
   for (const { id } of others) {
-    const holding = holdings.of(id);
-    if (holding !== undefined) holdings.forget(holding);
+    const hold = unsettledHolds.get(id);
+    if (hold !== undefined) unsettledHolds.remove(hold);
   }
   return next === "settle" ? "settled" : "unsettled";
 }
 
-/** Charges that no hold in Redis waits for: see above. */
-async function adoptLost({ booked, wallets, holdings }: Deps, others: readonly Ended[], token: string): Promise<void> {
-  const strange = others.filter(({ id, charge }) => nanosOf(charge) > 0n && holdings.of(id)?.epoch !== token);
-  if (strange.length === 0) return;
-  const known = await booked(strange);
-  const lost = strange.filter(({ id }) => !known.has(id));
-  await abreast(lost, async ({ id: requestId, workspaceId, keyId, memberId, createdAtMs: atMs }) => {
+/** Adopts a hold for each charge that has none in Redis and is not in SQL. */
+async function adoptLost(
+  { chargedRequestIds, wallets, unsettledHolds }: SettlingSinkDeps,
+  records: readonly SettledRecord[],
+  generation: string,
+): Promise<void> {
+  const unknown = records.filter(
+    ({ id, charge }) => nanosOf(charge) > 0n && unsettledHolds.get(id)?.generation !== generation,
+  );
+  if (unknown.length === 0) return;
+  const inSql = await chargedRequestIds(unknown);
+  const lost = unknown.filter(({ id }) => !inSql.has(id));
+  await inBatches(lost, async ({ id: requestId, workspaceId, keyId, memberId, createdAtMs: atMs }) => {
     const hold = { requestId, workspaceId, keyId, memberId, nanos: 0n, atMs };
-    if ((await wallets.adopt(hold, "a", token)) === "opening") throw new Error("the wallets are not open any more");
+    if ((await wallets.adopt(hold, "a", generation)) === "opening") throw new Error("wallets are not open any more");
   });
 }
 
-async function settleAll(deps: Deps, own: readonly Holding[], others: readonly Ended[]): Promise<void> {
-  const { wallets, claims, owed, epochs, holdings } = deps;
+async function settleAll(
+  deps: SettlingSinkDeps,
+  charged: readonly UnsettledHold[],
+  others: readonly SettledRecord[],
+): Promise<void> {
+  const { wallets, claims, retries, generation, unsettledHolds } = deps;
   const paid = new Map<string, string[]>();
-  const inSql = (workspaceId: string, id: string) => {
+  const addPaid = (workspaceId: string, id: string) => {
     const ids = paid.get(workspaceId) ?? [];
     ids.push(id);
     paid.set(workspaceId, ids);
   };
-  for (const { workspaceId, requestId } of own) inSql(workspaceId, requestId);
-  // What cost nothing and is of this life has ended its hold itself.
-  const ending = others.filter(({ id, charge }) => nanosOf(charge) > 0n || !epochs.isReplayed || holdings.of(id));
-  await abreast(ending, async ({ id: requestId, workspaceId, charge }) => {
+  for (const { workspaceId, requestId } of charged) addPaid(workspaceId, requestId);
+  // A free request of this incarnation has ended its hold itself.
+  const unsettled = others.filter(
+    ({ id, charge }) => nanosOf(charge) > 0n || !generation.isJournalReplayed || unsettledHolds.get(id),
+  );
+  await inBatches(unsettled, async ({ id: requestId, workspaceId, charge }) => {
     const end = await wallets.settleNow({ requestId, workspaceId }, nanosOf(charge));
-    if (end === "opening") throw new Error("the wallets are not open any more: records are sent again");
-    if (end !== "none" && nanosOf(charge) > 0n) inSql(workspaceId, requestId);
+    if (end === "opening") throw new Error("wallets are not open any more: records are sent again");
+    if (end !== "none" && nanosOf(charge) > 0n) addPaid(workspaceId, requestId);
   });
-  // An earlier life may have died before it could tell.
-  const uses = epochs.isReplayed ? [] : others.flatMap((record) => chargedKeyUseOf(record) ?? []);
-  await abreast(uses, (use) => claims.remember(use));
-  if ([...own.map(({ requestId }) => requestId), ...others.map(({ id }) => id)].some((id) => owed.has(`use ${id}`)))
-    await owed.settle();
-  for (const [workspaceId, ids] of paid) await wallets.booked(workspaceId, ids);
+  // An earlier incarnation may have crashed before it recorded the use.
+  const uses = generation.isJournalReplayed ? [] : others.flatMap((record) => chargedKeyUseOf(record) ?? []);
+  await inBatches(uses, (use) => claims.record(use));
+  const ids = [...charged.map(({ requestId }) => requestId), ...others.map(({ id }) => id)];
+  if (ids.some((id) => claims.isRecordQueued(id))) await retries.drain();
+  for (const [workspaceId, requestIds] of paid) await wallets.forgetPaid(workspaceId, requestIds);
 }
 
-async function abreast<T>(all: readonly T[], step: (one: T) => Promise<void>): Promise<void> {
-  for (let at = 0; at < all.length; at += ABREAST) await Promise.all(all.slice(at, at + ABREAST).map(step));
+async function inBatches<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
+  for (let at = 0; at < items.length; at += BATCH) await Promise.all(items.slice(at, at + BATCH).map(run));
 }
 
-function idOf(text: string): string {
-  if (!text.startsWith(BEGINNING)) return "";
-  return text.slice(BEGINNING.length, text.indexOf('"', BEGINNING.length));
+function requestIdIn(recordStart: string): string {
+  if (!recordStart.startsWith(ID_START)) return "";
+  return recordStart.slice(ID_START.length, recordStart.indexOf('"', ID_START.length));
 }
 
-function nanosOf(charge: Ended["charge"]): bigint {
+function nanosOf(charge: SettledRecord["charge"]): bigint {
   return BigInt(charge?.nanos ?? "0");
 }

@@ -1,73 +1,74 @@
 import { z } from "zod";
 import type { HoldRequest } from "../../../domain/admission/shared-state.ts";
 
-export type Holding = Omit<HoldRequest, "limits"> & {
-  /** In which it is held, or was charged. */
-  epoch: string;
-  /** `asked`: nobody has answered yet. `held`, and `charged` once the wallet has what it came to. */
-  is: "asked" | "held" | "charged";
-  /** What it came to, once it is over. */
+export type UnsettledHold = Omit<HoldRequest, "limits"> & {
+  /** The wallet generation in which it is held or was charged. */
+  generation: string;
+  /** `requested`: Redis has not answered yet. `charged`: the wallet has the charge, SQL does not. */
+  is: "requested" | "held" | "charged";
+  /** Set when the request ended. */
   chargedNanos: bigint | undefined;
 };
 
 /**
- * What this instance has taken off wallets and SQL does not have yet: requests that run, and charges on their way
- * through the journal. When Redis has lost everything, it is filled from SQL and from these.
+ * What this instance took off wallets and SQL does not have yet: requests in flight, and charges that are still in the
+ * journal. After Redis lost its data, wallets are rebuilt from SQL and from these.
  */
-export class Holdings {
-  readonly #holdings = new Map<string, Holding>();
+export class UnsettledHolds {
+  readonly #byRequest = new Map<string, UnsettledHold>();
 
   get size(): number {
-    return this.#holdings.size;
+    return this.#byRequest.size;
   }
 
-  ask({ requestId, workspaceId, keyId, memberId, nanos, atMs }: HoldRequest, epoch: string): Holding {
-    const known = this.#holdings.get(requestId);
-    if (known !== undefined && known.epoch === epoch && known.chargedNanos === undefined) return known;
-    const holding: Holding = {
+  /** The hold of a request in this generation; a new one replaces that of an earlier run. */
+  request({ requestId, workspaceId, keyId, memberId, nanos, atMs }: HoldRequest, generation: string): UnsettledHold {
+    const known = this.#byRequest.get(requestId);
+    if (known !== undefined && known.generation === generation && known.chargedNanos === undefined) return known;
+    const hold: UnsettledHold = {
       requestId,
       workspaceId,
       keyId,
       memberId,
       nanos,
       atMs,
-      epoch,
-      is: "asked",
+      generation,
+      is: "requested",
       chargedNanos: undefined,
     };
-    this.#holdings.set(requestId, holding);
-    return holding;
+    this.#byRequest.set(requestId, hold);
+    return hold;
   }
 
-  of(requestId: string): Holding | undefined {
-    return this.#holdings.get(requestId);
+  get(requestId: string): UnsettledHold | undefined {
+    return this.#byRequest.get(requestId);
   }
 
-  /** Only this one: another may have taken its name meanwhile. */
-  forget(holding: Holding): void {
-    if (this.#holdings.get(holding.requestId) === holding) this.#holdings.delete(holding.requestId);
+  /** A newer hold of the same request stays. */
+  remove(hold: UnsettledHold): void {
+    if (this.#byRequest.get(hold.requestId) === hold) this.#byRequest.delete(hold.requestId);
   }
 
-  all(): Holding[] {
-    return [...this.#holdings.values()];
+  all(): UnsettledHold[] {
+    return [...this.#byRequest.values()];
   }
 
-  /** For whoever fills the wallets. What is over and cost nothing holds nothing any more. */
-  written(): string {
+  /** What this instance publishes for a rebuild, as JSON. Requests that ended without a charge hold nothing. */
+  snapshot(): string {
     const lines = this.all()
-      .filter(({ is, chargedNanos }) => chargedNanos !== 0n && (is !== "asked" || chargedNanos !== undefined))
+      .filter(({ is, chargedNanos }) => chargedNanos !== 0n && (is !== "requested" || chargedNanos !== undefined))
       .map(({ requestId, workspaceId, keyId, memberId, nanos, atMs, chargedNanos }) => {
-        const told = { requestId, workspaceId, keyId, memberId, atMs };
+        const common = { requestId, workspaceId, keyId, memberId, atMs };
         return chargedNanos === undefined
-          ? { ...told, kind: "h", nanos: nanos.toString() }
-          : { ...told, kind: "c", nanos: chargedNanos.toString() };
+          ? { ...common, kind: "h", nanos: nanos.toString() }
+          : { ...common, kind: "c", nanos: chargedNanos.toString() };
       });
     return JSON.stringify(lines);
   }
 }
 
-/** One line of what an instance told: a request that runs, or a charge that SQL does not have. */
-const Told = z.object({
+/** One line of a snapshot: `h`, a request in flight, or `c`, a charge that SQL does not have. */
+const PublishedHold = z.object({
   kind: z.enum(["h", "c"]),
   requestId: z.string(),
   workspaceId: z.string(),
@@ -76,8 +77,8 @@ const Told = z.object({
   nanos: z.string(),
   atMs: z.number(),
 });
-export type Told = z.infer<typeof Told>;
+export type PublishedHold = z.infer<typeof PublishedHold>;
 
-export function readTold(text: string): Told[] {
-  return z.array(Told).parse(JSON.parse(text));
+export function parseSnapshot(text: string): PublishedHold[] {
+  return z.array(PublishedHold).parse(JSON.parse(text));
 }

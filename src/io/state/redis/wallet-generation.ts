@@ -1,389 +1,426 @@
 import { z } from "zod";
 import type { Lock } from "../../../domain/fleet/coordination-store.ts";
 import { cancelTimer, type Timer } from "../../../kit/timers.ts";
-import { END_EPOCH } from "./fleet-scripts.ts";
-import { pause } from "./redis-coordination-store.ts";
+import type { RedisIdempotencyClaims } from "./idempotency-claims.ts";
+import { luaScript } from "./lua-script.ts";
+import { delay } from "./redis-coordination-store.ts";
 import { CommandRejected } from "./redis-errors.ts";
-import { listOf, textOf, textOrNone } from "./redis-replies.ts";
+import { listReply, optionalTextReply, textReply } from "./redis-replies.ts";
 import type { WalletSources } from "./redis-state.ts";
-import type { EpochView, RedisWallets } from "./redis-wallets.ts";
-import { type EpochDeps, openWallets } from "./wallet-rebuild.ts";
-import { FILL } from "./wallet-scripts.ts";
+import type { GenerationView, RedisWallets } from "./redis-wallets.ts";
+import { createWallet, rebuildWallets, type WalletGenerationDeps } from "./wallet-rebuild.ts";
 
-/** What is kept of the epoch that is open: the server it was opened on, and whose holds went into it. */
-const Epoch = z.object({ token: z.string(), server: z.string(), members: z.array(z.string()) });
-type Epoch = z.infer<typeof Epoch>;
+/** Stored: the open generation, the Redis server it was opened on, and the instances whose holds are in it. */
+const OpenGeneration = z.object({ token: z.string(), server: z.string(), members: z.array(z.string()) });
+type OpenGeneration = z.infer<typeof OpenGeneration>;
 
 type Phase =
-  /** Redis does not answer, or has not been asked yet what is open. */
-  | { readonly is: "away" }
-  /** There is nothing that is open, and nobody is known to be opening. */
+  /** Redis does not answer, or was not asked yet which generation is open. */
+  | { readonly is: "unavailable" }
+  /** No generation is open, and no rebuild is known. */
   | { readonly is: "closed" }
-  /** Somebody opens: what is finished here goes into SQL, and nothing into Redis. */
+  /** A rebuild has begun: finished records go to SQL, and nothing goes to Redis. */
   | { readonly is: "flushing"; readonly token: string }
-  /** What runs here was told, so nothing goes into SQL until it is open. */
-  | { readonly is: "told"; readonly token: string }
+  /** The snapshot is published: nothing goes to SQL until the generation is open. */
+  | { readonly is: "published"; readonly token: string }
   | { readonly is: "open"; readonly token: string };
 
-/** What became of a batch: `settled` where SQL and the shared state have it for certain. */
-export type Ingested = "settled" | "unsettled";
+type InvalidationReason =
+  /** An instance crashed during a wallet change. */
+  | "interrupted change"
+  /** A wallet change got no reply until Redis may have forgotten it. */
+  | "unconfirmed change"
+  /** Wallets were rebuilt without this instance, which still wrote to SQL. */
+  | "missed rebuild";
 
-type Ingesting = { readonly token: string | undefined; leave(end: Ingested): Promise<void> };
+/** As `END_GENERATION` gets them. */
+const REASON_ARGUMENTS: Readonly<Record<InvalidationReason, string>> = {
+  "interrupted change": "left",
+  "unconfirmed change": "unanswered",
+  "missed rebuild": "not waited for",
+};
 
-const LOOK_EVERY_MS = 1000;
-const ASK_EVERY_MS = 25;
-const FLUSH_AGAIN_MS = 200;
+/** `settled`: SQL and Redis certainly have the batch. */
+export type IngestOutcome = "settled" | "unsettled";
+
+/** `generation`: the one in which the batch must be settled; undefined when a rebuild takes it from SQL. */
+type IngestPermit = { readonly generation: string | undefined; end(outcome: IngestOutcome): Promise<void> };
+
+/**
+ * Ends the open generation if it is this one. For the reason 'left' only if a marker of a wallet change has expired. ARGV:
+ * token, key prefix of generation wallets, reason, and 'ask' for a dry run.
+ */
+const END_GENERATION = luaScript(`
+if ARGV[3] == 'left' then
+  local time = redis.call('TIME')
+  local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+  if #redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 1) == 0 then return 0 end
+end
+local open = redis.call('GET', KEYS[1])
+if not open or cjson.decode(open).token ~= ARGV[1] then return 0 end
+if ARGV[4] ~= 'ask' then redis.call('DEL', KEYS[1], ARGV[2] .. ARGV[1]) end
+return 1
+`);
+
+const CHECK_EVERY_MS = 1000;
+const POLL_MS = 25;
+const FLUSH_RETRY_MS = 200;
 const INGEST_WAIT_MS = 5000;
-const AWAY_WAIT_MS = 300;
-/** Well below the time after which an instance that stood still counts as dead, and wallets are opened without it. */
-const SEEN_MS = 5000;
-/** Who opens and dies is waited for as long. */
-const OPENING_LOCK = { ttlMs: 3000, waitMs: 0 };
-const NOTE_TTL_MS = 120_000;
+const UNAVAILABLE_WAIT_MS = 300;
+/** Well below the time after which a stalled instance counts as crashed and a rebuild does not wait for it. */
+const CONFIRMATION_MAX_AGE_MS = 5000;
+/** After a crash of the rebuilding instance, another takes over after this TTL. */
+const REBUILD_LOCK = { ttlMs: 3000, waitMs: 0 };
+const SNAPSHOT_TTL_MS = 120_000;
 
-/** Which epoch is open, as this instance sees it, and its part in opening the next. */
-export class Epochs implements EpochView {
-  readonly #deps: EpochDeps;
+/** Which wallet generation is open, as this instance sees it, and its part in rebuilding the next. */
+export class WalletGeneration implements GenerationView {
+  readonly #deps: WalletGenerationDeps;
   #wallets: RedisWallets | undefined;
-  #opening: WalletSources | undefined;
-  #phase: Phase = { is: "away" };
-  #lastToken: string | undefined;
-  /** The epoch that this instance last told its holdings for. */
-  #toldToken: string | undefined;
-  #looking: Promise<void> | undefined;
+  #claims: RedisIdempotencyClaims | undefined;
+  #sources: WalletSources | undefined;
+  #phase: Phase = { is: "unavailable" };
+  #last: string | undefined;
+  /** The generation for which this instance last published its snapshot. */
+  #publishedToken: string | undefined;
+  #checking: Promise<void> | undefined;
   #timer: Timer | undefined;
-  /** When it was last asked which epoch is open. */
-  #seenAtMs = 0;
+  /** When Redis last confirmed which generation is open. */
+  #confirmedAtMs = 0;
   /** Batches on their way into SQL. */
   #ingesting = 0;
-  /** SQL may have got something of this instance after others filled wallets without waiting for it. */
-  #isUnsure = false;
-  /** All that this instance had is in SQL, and wallets are filled again after that. */
-  #isRefilled = false;
+  /** SQL may have got something from this instance after wallets were rebuilt without it. */
+  #mayHaveMissedRebuild = false;
+  /** SQL has everything of this instance, and the rebuild that follows takes it from there. */
+  #isRebuildRequested = false;
   #isClosed = false;
-  readonly #opened = new Set<() => void>();
+  readonly #openListeners = new Set<() => void>();
 
-  constructor(deps: EpochDeps) {
+  constructor(deps: WalletGenerationDeps) {
     this.#deps = deps;
   }
 
-  start(wallets: RedisWallets): void {
+  start(wallets: RedisWallets, claims: RedisIdempotencyClaims): void {
     this.#wallets = wallets;
-    const { connection, board } = this.#deps;
-    board.moneyMayMove = () => this.#phase.is === "open" || this.#phase.is === "away";
-    connection.onChange((is) => {
-      if (is === "down") this.#phase = { is: "away" };
-      else this.#lookSoon();
+    this.#claims = claims;
+    const { connection, coordination, walletChanges } = this.#deps;
+    walletChanges.isChangeAllowed = () => this.#phase.is === "open" || this.#phase.is === "unavailable";
+    connection.onChange((state) => {
+      if (state === "unavailable") this.#phase = { is: "unavailable" };
+      else this.#checkSoon();
     });
-    board.subscribe("epoch", () => this.#lookSoon());
-    this.#lookOften();
+    coordination.subscribe("epoch", () => this.#checkSoon());
+    this.#scheduleCheck();
   }
 
-  get token(): string | undefined {
+  get current(): string | undefined {
     return this.#phase.is === "open" ? this.#phase.token : undefined;
   }
 
-  get lastToken(): string | undefined {
-    return this.#lastToken;
+  get last(): string | undefined {
+    return this.#last;
   }
 
-  /** The journal of an earlier life is in SQL by then. */
-  get isReplayed(): boolean {
-    return this.#opening !== undefined;
+  /** The journal of earlier incarnations is in SQL. */
+  get isJournalReplayed(): boolean {
+    return this.#sources !== undefined;
   }
 
-  get standing(): "open" | "opening" | "away" {
-    if (this.#phase.is === "open" || this.#phase.is === "away") return this.#phase.is;
-    return "opening";
+  get status(): "open" | "opening" | "away" {
+    if (this.#phase.is === "open") return "open";
+    return this.#phase.is === "unavailable" ? "away" : "opening";
   }
 
   onOpen(listener: () => void): void {
-    this.#opened.add(listener);
+    this.#openListeners.add(listener);
   }
 
-  async open(opening: WalletSources): Promise<void> {
-    this.#opening = opening;
-    while (this.token === undefined && !this.#isClosed) {
-      await this.look();
-      if (this.token === undefined) await pause(this.#deps.timers, ASK_EVERY_MS);
+  /** From here on this instance can rebuild wallets. Resolves when they are open. */
+  async open(sources: WalletSources): Promise<void> {
+    this.#sources = sources;
+    while (this.current === undefined && !this.#isClosed) {
+      await this.check();
+      if (this.current === undefined) await delay(this.#deps.timers, POLL_MS);
     }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     cancelTimer(this.#timer);
-    this.#phase = { is: "away" };
-    // Whoever is opening lets go of the lock.
-    await this.#looking;
+    this.#phase = { is: "unavailable" };
+    // A rebuild in progress releases its lock.
+    await this.#checking;
   }
 
-  async workspaces(): Promise<readonly string[]> {
-    const { connection, names } = this.#deps;
-    const { token } = this;
-    if (token === undefined) return [];
-    return listOf(await connection.send(["SMEMBERS", names.fleet(`wallets:${token}`)])).map(textOf);
+  async workspaceIds(): Promise<readonly string[]> {
+    const { connection, keys } = this.#deps;
+    const { current } = this;
+    if (current === undefined) return [];
+    return listReply(await connection.send(["SMEMBERS", keys.generationWallets(current)])).map(textReply);
   }
 
-  async doubt(workspaceId: string): Promise<"made" | "opening"> {
-    const { connection, names } = this.#deps;
-    const { token } = this;
-    if (token === undefined) return "opening";
-    const index = names.fleet(`wallets:${token}`);
-    const { wallet, holds, paid, spent } = names.wallet(workspaceId);
-    const [epoch, isKnown] = await Promise.all([this.#read(), connection.send(["SISMEMBER", index, workspaceId])]);
-    if (epoch.open?.token !== token || epoch.opening !== undefined || this.token !== token) {
-      if (this.token === token) this.#phase = { is: "closed" };
-      this.#lookSoon();
+  async resolveMissingWallet(workspaceId: string): Promise<"created" | "opening"> {
+    const { connection, keys } = this.#deps;
+    const { current } = this;
+    if (current === undefined) return "opening";
+    const index = keys.generationWallets(current);
+    const [stored, isIndexed] = await Promise.all([this.#read(), connection.send(["SISMEMBER", index, workspaceId])]);
+    if (stored.open?.token !== current || stored.pending !== undefined || this.current !== current) {
+      if (this.current === current) this.#phase = { is: "closed" };
+      this.#checkSoon();
       return "opening";
     }
-    if (isKnown === 1) {
-      // Another request may have made it meanwhile.
-      if ((await connection.send(["HGET", wallet, "e"])) === token) return "made";
-      this.#deps.log.error({ workspaceId }, "Redis has lost a wallet: all of them are filled from the books again");
+    if (isIndexed === 1) {
+      // Another request may have created it meanwhile.
+      if ((await connection.send(["HGET", keys.walletKeys(workspaceId).wallet, "e"])) === current) return "created";
+      this.#deps.log.error({ workspaceId }, "wallet-state: wallet missing in Redis, all will be rebuilt");
       this.#phase = { is: "closed" };
-      await connection.send(["DEL", names.fleet("epoch"), index]);
-      this.#lookSoon();
+      await connection.send(["DEL", keys.openGeneration, index]);
+      this.#checkSoon();
       return "opening";
     }
-    // When this epoch was opened the workspace had no money, and whatever it got since is credited.
-    const args = [token, "only", "0", workspaceId, this.#deps.time()];
-    if ((await connection.run(FILL, [wallet, holds, paid, spent], args)) !== "filled") return "opening";
+    // The workspace had no money when this generation was opened; whatever it got since arrives as a credit.
+    if ((await createWallet(this.#deps, current, workspaceId)) !== "filled") return "opening";
     await connection.send(["SADD", index, workspaceId]);
-    return "made";
+    return "created";
   }
 
-  async end(token: string, why: "left" | "unanswered" | "not waited for"): Promise<"ended" | "is not open"> {
-    const { connection, names, log } = this.#deps;
-    const run = (how: "ask" | "end") => {
-      const keys = [names.fleet("epoch"), names.fleet("moving")];
-      return connection.run(END_EPOCH, keys, [token, names.fleet("wallets:"), why, how]);
+  async invalidate(generation: string, reason: InvalidationReason): Promise<"invalidated" | "not open"> {
+    const { connection, keys, log } = this.#deps;
+    const run = (mode: "ask" | "end") => {
+      const args = [generation, keys.generationWalletsPrefix, REASON_ARGUMENTS[reason], mode];
+      return connection.run(END_GENERATION, [keys.openGeneration, keys.walletChangeMarkers], args);
     };
-    if (why === "left") {
-      if ((await run("ask")) !== 1) return "is not open";
-      // Wallets that are open are worth more than none: without SQL nobody could fill them.
-      await this.#opening?.balances();
+    if (reason === "interrupted change") {
+      if ((await run("ask")) !== 1) return "not open";
+      // Rejects without SQL: open wallets are better than none that could be rebuilt.
+      await this.#sources?.balances();
     }
-    if ((await run("end")) !== 1) return "is not open";
-    log.warn(
-      { epoch: token, why },
-      "a change of money was left half done: all wallets are filled from the books again",
-    );
-    if (this.token === token) this.#phase = { is: "closed" };
-    this.#lookSoon();
-    return "ended";
+    if ((await run("end")) !== 1) return "not open";
+    log.warn({ generation, reason }, "wallet-state: closed, wallets will be rebuilt");
+    if (this.current === generation) this.#phase = { is: "closed" };
+    this.#checkSoon();
+    return "invalidated";
   }
 
-  /**
-   * A batch may go into SQL: `token` where the shared state must have it then too, undefined where wallets are filled
-   * from SQL later. Rejects when it cannot be said which of the two.
-   */
-  async ingest(): Promise<Ingesting> {
-    const { clock, timers, board } = this.#deps;
+  /** Waits until a batch may go into SQL; rejects when it is not known in time whether it must be settled in Redis. */
+  async beginIngest(): Promise<IngestPermit> {
+    const { clock, timers, coordination } = this.#deps;
     const sinceMs = clock.monotonicMs();
     for (;;) {
       const phase = this.#phase;
       if (phase.is === "open" || phase.is === "flushing") {
-        if (clock.monotonicMs() - this.#seenAtMs > SEEN_MS) {
-          await this.#seeAgain(phase);
+        if (clock.monotonicMs() - this.#confirmedAtMs > CONFIRMATION_MAX_AGE_MS) {
+          await this.#confirm(phase);
           continue;
         }
         this.#ingesting += 1;
-        const leave = async (end: Ingested) => {
+        const end = async (outcome: IngestOutcome) => {
           this.#ingesting -= 1;
-          // Who stood still meanwhile believes in an epoch that may be over.
-          if (end !== "settled" || clock.monotonicMs() - this.#seenAtMs > SEEN_MS) this.#isUnsure = true;
+          // After a stall, the generation may have ended without this instance.
+          if (outcome !== "settled" || clock.monotonicMs() - this.#confirmedAtMs > CONFIRMATION_MAX_AGE_MS)
+            this.#mayHaveMissedRebuild = true;
         };
-        return { token: phase.is === "open" ? phase.token : undefined, leave };
+        return { generation: phase.is === "open" ? phase.token : undefined, end };
       }
       if (phase.is === "closed") {
-        // Whoever has this lock knows that nobody fills wallets meanwhile.
-        const lock = await board.acquireLock("opening", OPENING_LOCK);
+        // While this lock is held, no instance rebuilds wallets.
+        const lock = await coordination.acquireLock("opening", REBUILD_LOCK);
         if (lock !== undefined) {
-          const { open, opening } = await this.#read();
-          if (open === undefined && opening === undefined) {
-            const leave = async () => {
-              if (!lock.isHeld) this.#isUnsure = true;
+          const { open, pending } = await this.#read();
+          if (open === undefined && pending === undefined) {
+            const end = async () => {
+              if (!lock.isHeld) this.#mayHaveMissedRebuild = true;
               await lock.release();
             };
-            return { token: undefined, leave };
+            return { generation: undefined, end };
           }
           await lock.release();
         }
-        this.#lookSoon();
+        this.#checkSoon();
       }
-      const waitMs = phase.is === "away" ? AWAY_WAIT_MS : INGEST_WAIT_MS;
+      const waitMs = phase.is === "unavailable" ? UNAVAILABLE_WAIT_MS : INGEST_WAIT_MS;
       if (clock.monotonicMs() - sinceMs >= waitMs)
-        throw new Error("the wallets are not open yet: records wait in the journal");
-      await pause(timers, ASK_EVERY_MS);
+        throw new Error("wallets are not open yet: records stay in the journal");
+      await delay(timers, POLL_MS);
     }
   }
 
-  /** Whoever stood still for long may have been taken for dead: what it believes in is asked for before it goes on. */
-  async #seeAgain(phase: Phase & { readonly token: string }): Promise<void> {
+  /** After a long stall this instance may count as crashed: it asks Redis before it goes on. */
+  async #confirm(phase: Phase & { readonly token: string }): Promise<void> {
     const atMs = this.#deps.clock.monotonicMs();
-    const { open, opening } = await this.#read();
-    const isStill =
-      phase.is === "open" ? opening === undefined && open?.token === phase.token : opening === phase.token;
-    if (isStill) this.#seenAtMs = atMs;
+    const { open, pending } = await this.#read();
+    const isUnchanged =
+      phase.is === "open" ? pending === undefined && open?.token === phase.token : pending === phase.token;
+    if (isUnchanged) this.#confirmedAtMs = atMs;
     else {
       if (this.#phase === phase) this.#phase = { is: "closed" };
-      this.#lookSoon();
+      this.#checkSoon();
     }
   }
 
   /**
-   * What becomes of a batch that is in SQL now: the shared state must have it too, or the wallets are filled later, and
-   * from SQL. Where Redis went away meanwhile nobody knows.
+   * What follows for a batch that SQL has now: it is settled in Redis, or a rebuild takes it from SQL. `unknown`: Redis
+   * became unavailable meanwhile.
    */
-  after(token: string | undefined): "settle" | "filled later" | "unknown" {
-    if (token === undefined) return "filled later";
-    if (this.#phase.is === "away") return "unknown";
-    return this.token === token ? "settle" : "filled later";
+  afterIngest(generation: string | undefined): "settle" | "rebuild" | "unknown" {
+    if (generation === undefined) return "rebuild";
+    if (this.#phase.is === "unavailable") return "unknown";
+    return this.current === generation ? "settle" : "rebuild";
   }
 
-  /** What is open in Redis now, and this instance's part in it. */
-  look(): Promise<void> {
-    this.#looking ??= this.#look()
+  /** Reads which generation is open, and joins or starts a rebuild. */
+  check(): Promise<void> {
+    this.#checking ??= this.#check()
       .catch((error: unknown) => {
-        if (!this.#isClosed)
-          this.#deps.log.warn({ err: error }, "the wallets could not be opened yet: it is tried again");
+        if (!this.#isClosed) this.#deps.log.warn({ err: error }, "wallet-state: not opened, retrying");
       })
       .finally(() => {
-        this.#looking = undefined;
+        this.#checking = undefined;
       });
-    return this.#looking;
+    return this.#checking;
   }
 
-  #lookSoon(): void {
-    if (!this.#isClosed) void this.look();
+  #checkSoon(): void {
+    if (!this.#isClosed) void this.check();
   }
 
-  #lookOften(): void {
-    this.#timer = this.#deps.timers.after(LOOK_EVERY_MS, () => {
-      // A look takes as long as SQL does, and whoever is not heard of for long is taken for dead.
-      if (this.#looking !== undefined) this.#deps.board.tellMoving().catch(() => undefined);
-      this.#lookSoon();
-      this.#lookOften();
+  #scheduleCheck(): void {
+    this.#timer = this.#deps.timers.after(CHECK_EVERY_MS, () => {
+      // A check lasts as long as SQL takes; without renewed markers this instance would count as crashed.
+      if (this.#checking !== undefined) this.#deps.walletChanges.publish().catch(() => undefined);
+      this.#checkSoon();
+      this.#scheduleCheck();
     });
   }
 
-  async #look(): Promise<void> {
-    if (!this.#deps.connection.isUp || this.#isClosed) return;
-    await this.#deps.board.tellMoving();
-    const atMs = this.#deps.clock.monotonicMs();
-    const { open, opening } = await this.#read();
-    this.#seenAtMs = atMs;
-    if (opening === undefined && open !== undefined) {
+  async #check(): Promise<void> {
+    const { connection, walletChanges, coordination, clock } = this.#deps;
+    if (!connection.isAvailable || this.#isClosed) return;
+    await walletChanges.publish();
+    const atMs = clock.monotonicMs();
+    const { open, pending } = await this.#read();
+    this.#confirmedAtMs = atMs;
+    if (pending === undefined && open !== undefined) {
       await this.#adopt(open);
-      if (this.#opening === undefined || (await this.end(open.token, "left")) === "is not open") return;
+      if (this.#sources === undefined || (await this.invalidate(open.token, "interrupted change")) === "not open")
+        return;
     }
-    await this.#deps.board.checkLocks();
-    if (opening === undefined) this.#phase = { is: "closed" };
-    else await this.#join(opening);
-    if (this.#opening === undefined) return;
-    // Whoever opens has this lock; if nobody has it, whoever began is gone.
-    const lock = await this.#deps.board.acquireLock("opening", OPENING_LOCK);
+    await coordination.checkLocks();
+    if (pending === undefined) this.#phase = { is: "closed" };
+    else await this.#joinRebuild(pending);
+    if (this.#sources === undefined) return;
+    // If the lock is free, the instance that began the rebuild has crashed.
+    const lock = await coordination.acquireLock("opening", REBUILD_LOCK);
     if (lock === undefined) return;
     try {
       const now = await this.#read();
-      if (now.opening !== undefined || now.open === undefined) await this.#openAll(lock, this.#opening);
+      if (now.pending !== undefined || now.open === undefined) await this.#rebuild(lock, this.#sources);
     } finally {
       await lock.release();
     }
-    const { open: mine } = await this.#read();
-    if (mine !== undefined) await this.#adopt(mine);
+    const { open: rebuilt } = await this.#read();
+    if (rebuilt !== undefined) await this.#adopt(rebuilt);
   }
 
-  async #openAll(lock: Lock, opening: WalletSources): Promise<void> {
-    const server = await this.#server();
-    const isOver = () => this.#isClosed;
-    await openWallets({ ...this.#deps, ...opening, lock, server, isOver, join: (token) => this.#join(token) });
+  async #rebuild(lock: Lock, sources: WalletSources): Promise<void> {
+    const server = await this.#serverId();
+    const claims = this.#claims;
+    if (claims === undefined) return;
+    const isStopping = () => this.#isClosed;
+    const joinRebuild = (token: string) => this.#joinRebuild(token);
+    await rebuildWallets({ ...this.#deps, ...sources, claims, lock, server, isStopping, joinRebuild });
   }
 
-  async #read(): Promise<{ readonly open: Epoch | undefined; readonly opening: string | undefined }> {
-    const { connection, names } = this.#deps;
+  async #read(): Promise<{ readonly open: OpenGeneration | undefined; readonly pending: string | undefined }> {
+    const { connection, keys } = this.#deps;
     const [reply, server] = await Promise.all([
-      connection.send(["MGET", names.fleet("epoch"), names.fleet("opening")]),
-      this.#server(),
+      connection.send(["MGET", keys.openGeneration, keys.pendingGeneration]),
+      this.#serverId(),
     ]);
-    const [text, opening] = listOf(reply).map(textOrNone);
-    const epoch = text === undefined ? undefined : Epoch.parse(JSON.parse(text));
-    // A server that was started again may have forgotten the last it knew.
-    return { open: epoch?.server === server ? epoch : undefined, opening };
+    const [text, pending] = listReply(reply).map(optionalTextReply);
+    const stored = text === undefined ? undefined : OpenGeneration.parse(JSON.parse(text));
+    // A server that was restarted may have lost its last writes.
+    return { open: stored?.server === server ? stored : undefined, pending };
   }
 
-  async #server(): Promise<string> {
-    const said = await this.#deps.connection.send(["INFO", "server"]).then(textOf, (error: unknown) => {
-      // Where nobody may ask, only what is missing tells of a loss.
+  async #serverId(): Promise<string> {
+    const info = await this.#deps.connection.send(["INFO", "server"]).then(textReply, (error: unknown) => {
+      // Without permission for INFO, only missing keys reveal a loss.
       if (error instanceof CommandRejected && /^(NOPERM|ERR)/.test(error.message)) return "";
       throw error;
     });
-    return /^run_id:(\S+)/m.exec(said)?.[1] ?? "";
+    return /^run_id:(\S+)/m.exec(info)?.[1] ?? "";
   }
 
-  /** Everything finished goes into SQL, what is left is told, and from then on SQL gets nothing until it is open. */
-  async #join(token: string): Promise<void> {
-    const { board, timers, holdings, instanceId } = this.#deps;
+  /** Flushes the journal to SQL, waits for wallet changes in progress, and publishes the snapshot. */
+  async #joinRebuild(token: string): Promise<void> {
+    const { coordination, walletChanges, timers, unsettledHolds, instanceId } = this.#deps;
     const phase = this.#phase;
-    if ((phase.is === "told" || phase.is === "flushing") && phase.token === token) return;
-    if (this.#toldToken === token) {
-      // What was told must not go into SQL before the wallets are filled.
-      this.#phase = { is: "told", token };
+    if ((phase.is === "published" || phase.is === "flushing") && phase.token === token) return;
+    if (this.#publishedToken === token) {
+      // What the snapshot has must not reach SQL before the wallets are filled.
+      this.#phase = { is: "published", token };
       return;
     }
     const flushing: Phase = { is: "flushing", token };
     this.#phase = flushing;
-    const isStill = () => this.#phase === flushing && !this.#isClosed;
-    while (isStill() && this.#opening !== undefined) {
+    const isFlushing = () => this.#phase === flushing && !this.#isClosed;
+    while (isFlushing() && this.#sources !== undefined) {
       try {
-        await this.#opening.flushJournal();
+        await this.#sources.flushJournal();
         break;
       } catch {
-        await pause(timers, FLUSH_AGAIN_MS);
+        await delay(timers, FLUSH_RETRY_MS);
       }
     }
-    while (isStill() && (this.#ingesting > 0 || board.movingMoney > 0)) await pause(timers, ASK_EVERY_MS);
-    if (!isStill()) return;
-    this.#phase = { is: "told", token };
-    this.#toldToken = token;
-    await board.put(`opening:${token}:${instanceId}`, holdings.written(), NOTE_TTL_MS);
+    while (isFlushing() && (this.#ingesting > 0 || walletChanges.activeCount > 0)) await delay(timers, POLL_MS);
+    if (!isFlushing()) return;
+    this.#phase = { is: "published", token };
+    this.#publishedToken = token;
+    await coordination.put(`opening:${token}:${instanceId}`, unsettledHolds.snapshot(), SNAPSHOT_TTL_MS);
   }
 
-  async #adopt({ token, members }: Epoch): Promise<void> {
-    const { holdings, instanceId, board, timers, log } = this.#deps;
-    const phase = this.#phase;
-    if (phase.is === "open" && phase.token === token) return;
-    if (this.#lastToken !== token) {
-      const isIn = this.#toldToken === token && members.includes(instanceId);
-      if (isIn) this.#isUnsure = false;
-      else {
-        // It was opened without this instance: what changes money here is of the epoch before.
-        this.#phase = { is: "closed" };
-        this.#isUnsure ||= board.movingMoney > 0 || this.#ingesting > 0 || (board.owesMoney && !this.#isRefilled);
-        while (board.movingMoney > 0 || this.#ingesting > 0) {
-          if (this.#isClosed) return;
-          await pause(timers, ASK_EVERY_MS);
-        }
-        if (this.#isUnsure) {
-          await this.end(token, "not waited for");
-          this.#isUnsure = false;
-          this.#isRefilled = true;
-          return;
-        }
-        for (const holding of holdings.all()) {
-          if (holding.chargedNanos === undefined && holding.is === "held") {
-            const end = await this.#wallets?.adopt(holding, "h", token);
-            if (end !== "there") return;
-          } else holdings.forget(holding);
-        }
-      }
-      for (const holding of holdings.all()) if (holding.is !== "asked") holding.epoch = token;
-      log.info({ epoch: token, members: members.length }, "the wallets are open");
+  async #adopt({ token, members }: OpenGeneration): Promise<void> {
+    const { unsettledHolds, instanceId, log, connection } = this.#deps;
+    if (this.#phase.is === "open" && this.#phase.token === token) return;
+    if (this.#last !== token) {
+      const isMember = this.#publishedToken === token && members.includes(instanceId);
+      if (isMember) this.#mayHaveMissedRebuild = false;
+      else if ((await this.#adoptAsOutsider(token)) === "not adopted") return;
+      for (const hold of unsettledHolds.all()) if (hold.is !== "requested") hold.generation = token;
+      log.info({ generation: token, instances: members.length }, "wallet-state: opened");
     }
-    if (!this.#deps.connection.isUp || this.#isClosed) return;
-    this.#lastToken = token;
-    this.#isRefilled = false;
+    if (!connection.isAvailable || this.#isClosed) return;
+    this.#last = token;
+    this.#isRebuildRequested = false;
     this.#phase = { is: "open", token };
-    for (const listener of this.#opened) listener();
+    for (const listener of this.#openListeners) listener();
+  }
+
+  /** The generation was built without this instance: its wallet changes and holds are of the one before. */
+  async #adoptAsOutsider(token: string): Promise<"adopted" | "not adopted"> {
+    const { unsettledHolds, walletChanges, timers } = this.#deps;
+    this.#phase = { is: "closed" };
+    this.#mayHaveMissedRebuild ||=
+      walletChanges.activeCount > 0 ||
+      this.#ingesting > 0 ||
+      (walletChanges.hasUnappliedChange && !this.#isRebuildRequested);
+    while (walletChanges.activeCount > 0 || this.#ingesting > 0) {
+      if (this.#isClosed) return "not adopted";
+      await delay(timers, POLL_MS);
+    }
+    if (this.#mayHaveMissedRebuild) {
+      await this.invalidate(token, "missed rebuild");
+      this.#mayHaveMissedRebuild = false;
+      this.#isRebuildRequested = true;
+      return "not adopted";
+    }
+    for (const hold of unsettledHolds.all()) {
+      if (hold.chargedNanos === undefined && hold.is === "held") {
+        if ((await this.#wallets?.adopt(hold, "h", token)) !== "present") return "not adopted";
+      } else unsettledHolds.remove(hold);
+    }
+    return "adopted";
   }
 }

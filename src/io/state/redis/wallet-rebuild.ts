@@ -1,90 +1,135 @@
 import type { DailySpend } from "../../../domain/admission/shared-state.ts";
 import type { Lock } from "../../../domain/fleet/coordination-store.ts";
 import { spanOf } from "../../../kit/calendar.ts";
-import { REMEMBER } from "./claim-scripts.ts";
-import { BEGIN_EPOCH, FINISH_EPOCH } from "./fleet-scripts.ts";
-import { monthAndDay, type Names } from "./key-space.ts";
-import type { Connection } from "./redis-connection.ts";
-import { pause, type RedisBoard } from "./redis-coordination-store.ts";
-import { textOf } from "./redis-replies.ts";
+import type { RedisIdempotencyClaims } from "./idempotency-claims.ts";
+import { type KeySpace, monthAndDay } from "./key-space.ts";
+import { luaScript } from "./lua-script.ts";
+import type { RedisConnection } from "./redis-connection.ts";
+import { delay, type RedisCoordinationStore } from "./redis-coordination-store.ts";
+import { textReply } from "./redis-replies.ts";
 import type { RedisSettings, WalletSources } from "./redis-state.ts";
-import { type Holdings, readTold, type Told } from "./unsettled-holds.ts";
+import { type PublishedHold, parseSnapshot, type UnsettledHolds } from "./unsettled-holds.ts";
+import type { WalletChangeMarkers } from "./wallet-change-markers.ts";
 import { FILL } from "./wallet-scripts.ts";
 
-export type EpochDeps = Pick<RedisSettings, "instanceId" | "timers" | "clock" | "log" | "newToken"> & {
-  readonly connection: Connection;
-  readonly board: RedisBoard;
-  readonly names: Names;
-  readonly holdings: Holdings;
-  /** Empty: that of Redis. */
-  readonly time: () => string;
+export type WalletGenerationDeps = Pick<RedisSettings, "instanceId" | "timers" | "clock" | "log" | "newToken"> & {
+  readonly connection: RedisConnection;
+  readonly coordination: RedisCoordinationStore;
+  readonly walletChanges: WalletChangeMarkers;
+  readonly keys: KeySpace;
+  readonly unsettledHolds: UnsettledHolds;
+  readonly scriptTime: () => string;
 };
 
-type Deps = EpochDeps &
+type WalletRebuildDeps = WalletGenerationDeps &
   WalletSources & {
+    readonly claims: Pick<RedisIdempotencyClaims, "restore">;
+    /** Held by the one instance that rebuilds. */
     readonly lock: Lock;
-    /** Which Redis it is. */
+    /** The run id of the Redis server. */
     readonly server: string;
-    /** The instance stops. */
-    isOver(): boolean;
-    /** This instance's own part. */
-    join(token: string): Promise<void>;
+    /** This instance shuts down. */
+    isStopping(): boolean;
+    /** Publishes the snapshot of this instance. */
+    joinRebuild(token: string): Promise<void>;
   };
 
-const ASK_EVERY_MS = 50;
-const LINES_MAX = 300;
-const INDEX_TTL_MS = "3600000";
-/** Wallets that are filled at once. */
-const ABREAST = 50;
+/**
+ * Begins a generation and ends the one before for good. Tokens start with the time, so newer is greater; when the clock
+ * was set back, the last number plus one is used. ARGV: random part of the token, key prefix of generation wallets.
+ */
+const BEGIN_GENERATION = luaScript(`
+local time = redis.call('TIME')
+local before = redis.call('GET', KEYS[1])
+if before then redis.call('DEL', ARGV[2] .. cjson.decode(before).token) end
+local now = time[1] * 1000000 + time[2]
+local last = tonumber(redis.call('HGET', KEYS[3], 'name') or 0)
+local name = string.format('%016.0f', math.max(now, last + 1))
+local epoch = name .. '-' .. ARGV[1]
+redis.call('HSET', KEYS[3], 'name', name, 'began_ms', string.format('%.0f', math.floor(now / 1000)))
+redis.call('DEL', KEYS[1])
+redis.call('SET', KEYS[2], epoch, 'PX', 120000)
+return epoch
+`);
 
 /**
- * Opens all wallets in a new epoch, as the only one who does. Every live instance puts what it finished into SQL, tells
- * what it still has, and then keeps off SQL; then wallets are filled from SQL and from what was told. Whatever fails
- * comes to nothing: the next try begins with another epoch.
+ * Opens the generation, unless a newer one has begun, and makes its set of wallets permanent. Markers of wallet changes
+ * that expired before it began are removed: their outcome came in with SQL. ARGV: token, JSON of the generation.
  */
-export async function openWallets(deps: Deps): Promise<void> {
-  const { connection, names, newToken, board, log, instanceId, lock, server } = deps;
-  const keys = [names.fleet("epoch"), names.fleet("opening")];
-  const last = names.fleet("last-epoch");
-  const token = textOf(await connection.run(BEGIN_EPOCH, [...keys, last], [newToken(), names.fleet("wallets:")]));
-  log.warn({ epoch: token }, "wallets are opened in a new epoch: every instance tells what it has");
-  const mine = deps.join(token);
-  mine.catch(() => undefined);
-  const told = await tellAll(deps, token);
-  await mine;
-  const lines = [...told].flatMap(([instance, text]) => readTold(text).map((line) => ({ ...line, instance })));
-  await fillAll(deps, token, lines);
-  await restoreUses(deps, token);
-  if (!lock.isHeld) throw new Error("the lock was lost while wallets were opened");
-  const epoch = { token, server, members: [...told.keys()] };
-  const isOpen = await connection.run(
-    FINISH_EPOCH,
-    [...keys, names.fleet(`wallets:${token}`), names.fleet("moving"), last],
-    [token, JSON.stringify(epoch)],
+const OPEN_GENERATION = luaScript(`
+if redis.call('GET', KEYS[2]) ~= ARGV[1] then return 0 end
+redis.call('PERSIST', KEYS[3])
+redis.call('SET', KEYS[1], ARGV[2])
+redis.call('DEL', KEYS[2])
+redis.call('ZREMRANGEBYSCORE', KEYS[4], '-inf', redis.call('HGET', KEYS[5], 'began_ms'))
+return 1
+`);
+
+const POLL_MS = 50;
+const LINES_MAX = 300;
+const INDEX_TTL_MS = "3600000";
+/** Wallets that are filled concurrently. */
+const BATCH = 50;
+
+/**
+ * Rebuilds all wallets in a new generation. Every live instance flushes its journal to SQL, publishes its unsettled holds
+ * and then keeps off SQL; wallets are filled from SQL and from these snapshots. A failure changes nothing: the next
+ * attempt begins another generation.
+ */
+export async function rebuildWallets(deps: WalletRebuildDeps): Promise<void> {
+  const { connection, keys, newToken, coordination, log, instanceId, lock, server } = deps;
+  const generationKeys = [keys.openGeneration, keys.pendingGeneration];
+  const token = textReply(
+    await connection.run(
+      BEGIN_GENERATION,
+      [...generationKeys, keys.lastGeneration],
+      [newToken(), keys.generationWalletsPrefix],
+    ),
   );
-  if (isOpen !== 1) throw new Error("another instance began to open the wallets");
-  await board.publish("epoch", instanceId);
+  log.warn({ generation: token }, "wallet-state: rebuild started");
+  const ownSnapshot = deps.joinRebuild(token);
+  ownSnapshot.catch(() => undefined);
+  const snapshots = await collectSnapshots(deps, token);
+  await ownSnapshot;
+  const holds = [...snapshots].flatMap(([instance, text]) =>
+    parseSnapshot(text).map((hold) => ({ ...hold, instance })),
+  );
+  await fillWallets(deps, token, holds);
+  // Until this is done, uses of an `Idempotency-Key` that Redis does not have are looked up in SQL.
+  const { uses, isComplete } = await deps.chargedKeyUses();
+  await deps.claims.restore(uses, isComplete ? token : undefined);
+  if (!lock.isHeld) throw new Error("the rebuild lock was lost");
+  const generation = { token, server, members: [...snapshots.keys()] };
+  const isOpen = await connection.run(
+    OPEN_GENERATION,
+    [...generationKeys, keys.generationWallets(token), keys.walletChangeMarkers, keys.lastGeneration],
+    [token, JSON.stringify(generation)],
+  );
+  if (isOpen !== 1) throw new Error("another instance began a newer generation");
+  await coordination.publish("epoch", instanceId);
 }
 
-/** Waits for everybody who is alive, and a little for those whom nobody has heard of yet. */
-async function tellAll(deps: Deps, token: string): Promise<ReadonlyMap<string, string>> {
-  const { board, clock, timers, lock, isOver, discoveryMs, instanceId, instanceIds } = deps;
+/** Waits for every live instance, and until one that nobody knows yet would have appeared. */
+async function collectSnapshots(deps: WalletRebuildDeps, token: string): Promise<ReadonlyMap<string, string>> {
+  const { coordination, clock, timers, lock, isStopping, discoveryMs, instanceId, instanceIds } = deps;
   const startedMs = clock.monotonicMs();
   for (;;) {
-    if (!lock.isHeld || isOver()) throw new Error("the lock was lost while instances were waited for");
-    await board.publish("epoch", instanceId);
-    await pause(timers, ASK_EVERY_MS);
-    const told = await board.list(`opening:${token}:`);
-    const missing = [instanceId, ...(await instanceIds())].filter((id) => !told.has(id));
-    if (missing.length === 0 && clock.monotonicMs() - startedMs >= discoveryMs) return told;
+    if (!lock.isHeld || isStopping()) throw new Error("the rebuild lock was lost");
+    await coordination.publish("epoch", instanceId);
+    await delay(timers, POLL_MS);
+    const snapshots = await coordination.list(`opening:${token}:`);
+    const missing = [instanceId, ...(await instanceIds())].filter((id) => !snapshots.has(id));
+    if (missing.length === 0 && clock.monotonicMs() - startedMs >= discoveryMs) return snapshots;
   }
 }
 
-type Line = Told & { readonly instance: string };
+type InstanceHold = PublishedHold & { readonly instance: string };
 
-async function fillAll(deps: Deps, token: string, told: readonly Line[]): Promise<void> {
-  const { connection, names, balances, dailySpends } = deps;
-  const wallets = new Map<string, { balanceNanos: bigint; lines: string[][] }>();
+type WalletContent = { balanceNanos: bigint; readonly lines: string[][] };
+
+async function fillWallets(deps: WalletRebuildDeps, token: string, holds: readonly InstanceHold[]): Promise<void> {
+  const { connection, keys, balances, dailySpends, clock } = deps;
+  const wallets = new Map<string, WalletContent>();
   const walletOf = (workspaceId: string) => {
     const wallet = wallets.get(workspaceId) ?? { balanceNanos: 0n, lines: [] };
     wallets.set(workspaceId, wallet);
@@ -92,42 +137,54 @@ async function fillAll(deps: Deps, token: string, told: readonly Line[]): Promis
   };
   for (const { workspaceId, balanceNanos } of await balances()) walletOf(workspaceId).balanceNanos = balanceNanos;
   for (const spend of await dailySpends()) walletOf(spend.workspaceId).lines.push(spendLine(spend));
-  for (const line of told) walletOf(line.workspaceId).lines.push(toldLine(line));
-  const index = names.fleet(`wallets:${token}`);
+  for (const hold of holds) walletOf(hold.workspaceId).lines.push(holdLine(hold));
+  const index = keys.generationWallets(token);
   const all = [...wallets];
-  for (let at = 0; at < all.length; at += ABREAST) {
-    const some = all.slice(at, at + ABREAST);
+  const months = () => [-1, 0, 1].map((offset) => monthName(clock.nowMs(), offset));
+  for (let at = 0; at < all.length; at += BATCH) {
+    const batch = all.slice(at, at + BATCH);
     await Promise.all(
-      some.map(([workspaceId, { balanceNanos, lines }]) => fill(deps, token, workspaceId, balanceNanos, lines)),
+      batch.map(async ([workspaceId, content]) => {
+        const end = await fillWallet(deps, token, workspaceId, content, months());
+        if (end !== "filled") throw new Error("a newer generation began while wallets were filled");
+      }),
     );
-    await connection.send(["SADD", index, ...some.map(([workspaceId]) => workspaceId)]);
-    // Of an opening that comes to nothing it goes by itself.
+    await connection.send(["SADD", index, ...batch.map(([workspaceId]) => workspaceId)]);
+    // The set of a rebuild that fails expires by itself.
     await connection.send(["PEXPIRE", index, INDEX_TTL_MS]);
   }
 }
 
-async function fill(
-  deps: Deps,
+/** Adds an empty wallet to an open generation. */
+export function createWallet(
+  deps: Pick<WalletGenerationDeps, "connection" | "keys" | "scriptTime">,
   token: string,
   workspaceId: string,
-  balanceNanos: bigint,
-  lines: readonly string[][],
-): Promise<void> {
-  const { connection, names, time, clock } = deps;
-  const { wallet, holds, paid, spent } = names.wallet(workspaceId);
-  const months = [-1, 0, 1].map((away) => `${spent}${monthOf(clock.nowMs(), away)}`);
+): Promise<"filled" | "newer"> {
+  return fillWallet(deps, token, workspaceId, { balanceNanos: 0n, lines: [] }, []);
+}
+
+async function fillWallet(
+  { connection, keys, scriptTime }: Pick<WalletGenerationDeps, "connection" | "keys" | "scriptTime">,
+  token: string,
+  workspaceId: string,
+  { balanceNanos, lines }: WalletContent,
+  monthsToClear: readonly string[],
+): Promise<"filled" | "newer"> {
+  const { wallet, holds, paid, spent } = keys.walletKeys(workspaceId);
+  const fillKeys = [wallet, holds, paid, spent, ...monthsToClear.map((month) => `${spent}${month}`)];
   const parts = Math.max(1, Math.ceil(lines.length / LINES_MAX));
   for (let part = 0; part < parts; part += 1) {
     const name = parts === 1 ? "only" : part === 0 ? "first" : part === parts - 1 ? "last" : "middle";
-    const some = lines.slice(part * LINES_MAX, (part + 1) * LINES_MAX).flat();
-    const args = [token, name, balanceNanos.toString(), workspaceId, time(), ...some];
-    const end = await connection.run(FILL, [wallet, holds, paid, spent, ...months], args);
-    if (end !== "filled") throw new Error("a newer epoch began while wallets were filled");
+    const partLines = lines.slice(part * LINES_MAX, (part + 1) * LINES_MAX).flat();
+    const args = [token, name, balanceNanos.toString(), workspaceId, scriptTime(), ...partLines];
+    if ((await connection.run(FILL, fillKeys, args)) !== "filled") return "newer";
   }
+  return "filled";
 }
 
-function monthOf(nowMs: number, monthsAway: number): string {
-  const { firstDay } = spanOf("month", nowMs, monthsAway);
+function monthName(nowMs: number, offset: number): string {
+  const { firstDay } = spanOf("month", nowMs, offset);
   return monthAndDay(firstDay * 86_400_000)[0];
 }
 
@@ -135,24 +192,6 @@ function spendLine({ keyId, memberId, day, nanos }: DailySpend): string[] {
   return ["s", "", nanos.toString(), day.slice(0, 7), day.slice(8), keyId, memberId ?? "", ""];
 }
 
-function toldLine({ kind, requestId, nanos, atMs, keyId, memberId, instance }: Line): string[] {
+function holdLine({ kind, requestId, nanos, atMs, keyId, memberId, instance }: InstanceHold): string[] {
   return [kind, requestId, nanos, ...monthAndDay(atMs), keyId, memberId ?? "", instance];
-}
-
-/** Until this is done, whoever brings an `Idempotency-Key` is looked for in SQL. */
-async function restoreUses({ connection, names, time, uses }: Deps, token: string): Promise<void> {
-  const { uses: kept, areAll } = await uses();
-  for (let at = 0; at < kept.length; at += ABREAST)
-    await Promise.all(
-      kept.slice(at, at + ABREAST).map((use) => {
-        const { key, body, requestId, expiresAtMs, workspaceId, status, nanos, currency } = use;
-        const rest = JSON.stringify({ workspaceId, status, nanos: nanos.toString(), currency });
-        return connection.run(
-          REMEMBER,
-          [names.use(key)],
-          [body, requestId, String(Math.ceil(expiresAtMs)), rest, time()],
-        );
-      }),
-    );
-  if (areAll) await connection.send(["SET", names.fleet("uses"), token]);
 }

@@ -1,18 +1,20 @@
-import { script } from "./lua-script.ts";
+import { luaScript } from "./lua-script.ts";
 
-/** For how long a change of money that was made is known, so that it is not made twice. */
+/** How long Redis knows that a credit or withdrawal was applied, so that a retry does not apply it again. */
 export const CHANGE_MARK_MS = 3_600_000;
 
 /*
- * A wallet is a hash: 'b' its balance, 'f' what of it is free, 'e' the epoch it was filled in. Amounts are whole
- * numbers of 64 bits, which Lua's numbers cannot hold: they are only ever added by HINCRBY and passed on as text, and
- * of its answer nothing is read but the sign, which no rounding changes.
+ * A wallet is a hash: b balance, f free (balance minus holds), e the generation it was filled in, l the generation that
+ * is filling it. Amounts are 64-bit integers, which Lua numbers cannot hold: they are only added by HINCRBY and passed on
+ * as text. Of the result of HINCRBY only the sign is read, which rounding does not change.
  *
- * A hold is 'kind|nanos|since|month|day|key|member|instance'. Kinds: h is held; s was swept; a was adopted, which is a
- * charge that is on its way into SQL and has no hold any more; t is no hold but says that one must not come any more.
- * The time among the arguments is empty but in tests: it is that of Redis.
+ * A hold is 'kind|nanos|since|month|day|key|member|instance'. Kinds: h held; s swept or released, of nothing; a adopted, a
+ * charge on its way into SQL whose hold was lost; t a tombstone that bars a hold which may still arrive.
+ *
+ * The time argument is empty outside tests: Redis' own clock decides. Every script is given the generation and returns
+ * 'opening' when the wallet is of another one.
  */
-const WORDS = `
+const HELPERS = `
 local function negative(nanos)
   if nanos == '0' then return '0' end
   if string.sub(nanos, 1, 1) == '-' then return string.sub(nanos, 2) end
@@ -36,11 +38,11 @@ local function spend(prefix, month, day, spenders, kind, nanos)
       redis.call('HINCRBY', key, spender .. ':' .. day .. ':' .. kind, nanos)
     end
   end
-  -- Longer than the month and the one after it.
+  -- Outlasts the month and the one after it.
   if redis.call('PTTL', key) == -1 then redis.call('PEXPIRE', key, 6048000000) end
 end
 local HOLD = '^(%a)|(%d+)|(%d+)|([^|]*)|([^|]*)|([^|]*)|([^|]*)|'
--- What it held is free; a charge that comes all the same finds it.
+-- The hold stays as swept, so that a late charge still finds it.
 local function give_back(wallet, holds, prefix, workspace, id, hold)
   local _, nanos, _, month, day, key, member = string.match(hold, HOLD)
   add(wallet, 'f', nanos)
@@ -50,10 +52,11 @@ end
 `;
 
 /**
- * ARGV: epoch, request, nanos, workspace, key, member, month, day, instance, time, then for every limit the fields of
- * what is spent and what is held, and the limit.
+ * Reserves an amount of the wallet and of every spend limit, or of none. ARGV: generation, request, nanos, workspace,
+ * key, member, month, day, instance, time, then for every limit the field of the spent amount, that of the held amount,
+ * and the limit.
  */
-export const HOLD = script(`${WORDS}
+export const HOLD = luaScript(`${HELPERS}
 local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local epoch, id, nanos, workspace, key, member, month, day = unpack(ARGV, 1, 8)
 if redis.call('HGET', wallet, 'e') ~= epoch then return { 'opening' } end
@@ -61,13 +64,13 @@ local known = redis.call('HGET', holds, id)
 local kind = known and string.sub(known, 1, 1)
 if kind == 't' then return { 'late' } end
 local since = string.format('%.0f', now_ms(ARGV[10]))
--- Of a run before: what is held is held anew from now on. What was swept holds nothing, and is asked for like any other.
+-- A hold of an earlier run continues from now on. A swept one holds nothing and is requested like a new one.
 if kind == 'h' then
   local _, nanos, _, month, day, key, member = string.match(known, HOLD)
   redis.call('HSET', holds, id, table.concat({ 'h', nanos, since, month, day, key, member, ARGV[9] }, '|'))
 end
 if kind and kind ~= 's' then return { 'held' } end
--- Charged already, by an instance that is gone: nothing is paid twice.
+-- Already charged by another run: nothing is charged twice.
 if redis.call('HEXISTS', paid, id) == 1 then return { 'late' } end
 if redis.call('HINCRBY', wallet, 'f', negative(nanos)) < 0 then
   add(wallet, 'f', nanos)
@@ -92,8 +95,8 @@ redis.call('HSET', holds, id, table.concat({ 'h', nanos, since, month, day, key,
 return { 'held' }
 `);
 
-/** ARGV: epoch, request, charge, workspace, whether the hold may still come, time. */
-export const SETTLE = script(`${WORDS}
+/** Replaces a hold by its charge. ARGV: generation, request, charge, workspace, whether the hold may still arrive, time. */
+export const SETTLE = luaScript(`${HELPERS}
 local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local epoch, id, charge, workspace = unpack(ARGV, 1, 4)
 if redis.call('HGET', wallet, 'e') ~= epoch then return 'opening' end
@@ -116,11 +119,11 @@ return 'settled'
 `);
 
 /**
- * A hold that is there whatever the balance says: of a request that runs on in an epoch that was opened without it
- * (kind h), or of a charge that is about to be put into SQL and was never taken off the wallet (kind a, of nothing).
- * ARGV: epoch, request, kind, nanos, workspace, key, member, month, day, instance, time.
+ * Adds a hold without a balance check: of a request in flight that is missing in this generation (kind h), or of a charge
+ * that is about to be written to SQL and never reached the wallet (kind a, of nothing). ARGV: generation, request, kind,
+ * nanos, workspace, key, member, month, day, instance, time.
  */
-export const ADOPT = script(`${WORDS}
+export const ADOPT = luaScript(`${HELPERS}
 local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local epoch, id, kind, nanos, workspace, key, member, month, day = unpack(ARGV, 1, 9)
 if redis.call('HGET', wallet, 'e') ~= epoch then return 'opening' end
@@ -134,8 +137,8 @@ redis.call('HSET', holds, id, table.concat({ kind, nanos, since, month, day, key
 return 'adopted'
 `);
 
-/** ARGV: epoch, nanos. KEYS[2] marks it as done. */
-export const CREDIT = script(`${WORDS}
+/** Adds to the balance once. ARGV: generation, nanos. KEYS[2] marks it as applied. */
+export const CREDIT = luaScript(`${HELPERS}
 if redis.call('HGET', KEYS[1], 'e') ~= ARGV[1] then return 'opening' end
 if not redis.call('SET', KEYS[2], ARGV[2], 'NX', 'PX', ${CHANGE_MARK_MS}) then return 'credited' end
 add(KEYS[1], 'b', ARGV[2])
@@ -143,8 +146,8 @@ add(KEYS[1], 'f', ARGV[2])
 return 'credited'
 `);
 
-/** ARGV: epoch, nanos, whole, what must stay. KEYS[2] keeps what was taken, for whoever did not hear of it. */
-export const TAKE = script(`${WORDS}
+/** Withdraws free credit. ARGV: generation, nanos, all or nothing, reserve. KEYS[2] keeps the amount for UNDO_WITHDRAW. */
+export const WITHDRAW = luaScript(`${HELPERS}
 local wallet = KEYS[1]
 local epoch, nanos, whole, leaving = unpack(ARGV)
 if redis.call('HGET', wallet, 'e') ~= epoch then return 'opening' end
@@ -167,8 +170,8 @@ redis.call('SET', KEYS[2], taken, 'PX', ${CHANGE_MARK_MS})
 return taken
 `);
 
-/** Gives back what a TAKE took whose answer was lost, and keeps it from coming still. ARGV: epoch. */
-export const UNTAKE = script(`${WORDS}
+/** Undoes a WITHDRAW whose reply was lost, and bars it from arriving late. ARGV: generation. */
+export const UNDO_WITHDRAW = luaScript(`${HELPERS}
 if redis.call('HGET', KEYS[1], 'e') ~= ARGV[1] then return 'opening' end
 local taken = redis.call('GET', KEYS[2]) or '0'
 redis.call('SET', KEYS[2], '0', 'PX', ${CHANGE_MARK_MS})
@@ -177,29 +180,29 @@ add(KEYS[1], 'f', taken)
 return taken
 `);
 
-export const WALLET = script(`
+export const READ_WALLET = luaScript(`
 local e, b, f = unpack(redis.call('HMGET', KEYS[1], 'e', 'b', 'f'))
 if e ~= ARGV[1] then return { 'opening' } end
 return { 'open', b, f }
 `);
 
-/** ARGV: epoch, then fields of the month. */
-export const SPENDING = script(`
+/** ARGV: generation, then fields of the month. */
+export const READ_SPENDING = luaScript(`
 if redis.call('HGET', KEYS[1], 'e') ~= ARGV[1] then return { 'opening' } end
 local figures = redis.call('HMGET', KEYS[2], unpack(ARGV, 2))
 return { 'open', unpack(figures) }
 `);
 
-/** ARGV: epoch, workspace, key, member, month, day, nanos. */
-export const SPENT = script(`${WORDS}
+/** ARGV: generation, workspace, key, member, month, day, nanos. */
+export const ADD_SPENT = luaScript(`${HELPERS}
 local epoch, workspace, key, member, month, day, nanos = unpack(ARGV)
 if redis.call('HGET', KEYS[1], 'e') ~= epoch then return 'opening' end
 spend(KEYS[2], month, day, { workspace, key, member }, 's', nanos)
 return 'spent'
 `);
 
-/** ARGV: epoch, age, workspace, time. */
-export const SWEEP = script(`${WORDS}
+/** Releases holds older than an age, and removes them after twice that. ARGV: generation, age, workspace, time. */
+export const SWEEP = luaScript(`${HELPERS}
 local wallet, holds, prefix = KEYS[1], KEYS[2], KEYS[3]
 if redis.call('HGET', wallet, 'e') ~= ARGV[1] then return 0 end
 local now, age = now_ms(ARGV[4]), tonumber(ARGV[2])
@@ -218,8 +221,8 @@ end
 return given
 `);
 
-/** Gives back what a request holds. ARGV: epoch, workspace, request. */
-export const GIVE_BACK = script(`${WORDS}
+/** Releases the hold of one request. ARGV: generation, workspace, request. */
+export const RELEASE_HOLD = luaScript(`${HELPERS}
 local wallet, holds, prefix = KEYS[1], KEYS[2], KEYS[3]
 local epoch, workspace, id = unpack(ARGV)
 if redis.call('HGET', wallet, 'e') ~= epoch then return 0 end
@@ -229,10 +232,10 @@ return 1
 `);
 
 /**
- * Gives back what instances held before a moment. A wallet that was filled since then has none of it. ARGV: epoch,
- * workspace, moment, how many instances, these, then requests that keep it.
+ * Releases holds that some instances took before a moment. ARGV: generation, workspace, moment, number of instances, their
+ * ids, then requests whose holds stay.
  */
-export const END_BEFORE = script(`${WORDS}
+export const RELEASE_HOLDS_BEFORE = luaScript(`${HELPERS}
 local wallet, holds, prefix = KEYS[1], KEYS[2], KEYS[3]
 local epoch, workspace, moment, count = unpack(ARGV, 1, 4)
 if redis.call('HGET', wallet, 'e') ~= epoch then return 0 end
@@ -252,11 +255,11 @@ return 1
 `);
 
 /**
- * Fills a wallet in a new epoch, in parts: the first empties it, the last opens it. An older epoch comes to nothing
- * once a newer one began. KEYS after the fourth are months of an epoch before. ARGV: epoch, which part, balance,
+ * Fills a wallet in a new generation, in parts: the first clears it, the last opens it. A part of an older generation
+ * changes nothing once a newer one has begun. KEYS after the fourth are months to clear. ARGV: generation, part, balance,
  * workspace, time, then for every line kind (h hold, c charge, s spend), id, nanos, month, day, key, member, instance.
  */
-export const FILL = script(`${WORDS}
+export const FILL = luaScript(`${HELPERS}
 local wallet, holds, paid, prefix = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local epoch, part, balance, workspace = unpack(ARGV, 1, 4)
 local filled, filling = unpack(redis.call('HMGET', wallet, 'e', 'l'))
