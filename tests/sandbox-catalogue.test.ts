@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { CreatorFile, type PriceEntry, ProviderFile } from "../src/domain/catalogue/schema.ts";
-import { FAULT_MODELS } from "../src/sandbox/fault-injection.ts";
+import { FAULT_MODELS, SPEECH_FAULT_MODELS } from "../src/sandbox/fault-injection.ts";
 import { EFFORTS_BY_MODEL, PROVIDER_PROFILES, SANDBOX_SLUGS, VISION_MODELS } from "../src/sandbox/provider-profiles.ts";
-import { SPEECH_FAULT_MODELS } from "../src/sandbox/speech-mishaps.ts";
 
 const folder = new URL("../src/sandbox/catalogue/", import.meta.url);
 const read = (name: string): unknown => JSON.parse(readFileSync(new URL(name, folder), "utf8"));

@@ -1,6 +1,6 @@
 import type { SandboxChatRequest } from "./chat-request.ts";
 import { type DecisionContext, optionProbabilities, yesProbability } from "./decision-model.ts";
-import { decisionFaultOf } from "./misdeeds.ts";
+import { decisionFaultOf } from "./fault-injection.ts";
 import { countTokens } from "./tokens.ts";
 import type { SimulatedProvider, SimulatedResponse } from "./wire-format.ts";
 
@@ -9,7 +9,7 @@ type TokenProbability = { readonly token: string; readonly p: number };
 /** What the model says first when it is offered labels, and what else it might have said. */
 export function respondWithDecision(
   { model, prompt, logprobs }: SandboxChatRequest,
-  desk: SimulatedProvider,
+  provider: SimulatedProvider,
 ): SimulatedResponse {
   const text = prompt.turns
     .filter(({ role }) => role === "user")
@@ -39,14 +39,14 @@ export function respondWithDecision(
     refusal: refused ? "I cannot answer that." : null,
   };
   const body = {
-    id: desk.nextId("chatcmpl-sim"),
+    id: provider.nextId("chatcmpl-sim"),
     object: "chat.completion",
-    created: desk.nowSeconds(),
+    created: provider.nowSeconds(),
     model,
     choices: [{ index: 0, message, logprobs: told, finish_reason: refused ? "stop" : "length" }],
     ...(misdeed === "unmetered" ? {} : { usage }),
   };
-  return { is: "whole", contentType: "application/json", body: JSON.stringify(body), tokens: 1 };
+  return { is: "body", contentType: "application/json", body: JSON.stringify(body), tokens: 1 };
 }
 
 /** A label is written in several ways, and something else is always possible. */

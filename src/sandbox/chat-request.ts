@@ -6,10 +6,10 @@ import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
 /** A request of the chat-completions format as the sandbox read it. */
 export type SandboxChatRequest = {
-  readonly is: "asked";
+  readonly is: "request";
   readonly model: string;
   readonly prompt: SandboxPrompt;
-  readonly mode: "whole" | "frames" | "frames_with_usage";
+  readonly mode: "json" | "stream" | "stream_with_usage";
   /** Alternatives asked for beside each token; null: no log-probabilities. */
   readonly logprobs: number | null;
   readonly tier: string;
@@ -118,13 +118,13 @@ export function parseChat(bytes: Buffer): SandboxChatRequest | ErrorResponse {
   if (!isJsonObject(value)) return errorResponse(400, "The JSON body of your request must be an object.");
   const parsed = body.safeParse(value);
   if (!parsed.success) return schemaError(parsed.error.issues);
-  const asked = parsed.data;
+  const request = parsed.data;
   return (
-    findConflict(asked) ??
-    findUnsupportedEffort(asked) ??
-    findToolMismatch(asked.messages) ??
-    findUnsupportedImage(asked) ??
-    toSandboxRequest(asked)
+    findConflict(request) ??
+    findUnsupportedEffort(request) ??
+    findToolMismatch(request.messages) ??
+    findUnsupportedImage(request) ??
+    toSandboxRequest(request)
   );
 }
 
@@ -149,17 +149,17 @@ function schemaError(issues: readonly z.core.$ZodIssue[]): ErrorResponse {
 }
 
 /** What is said of tools where there are none changes nothing, unless it demands a call. */
-function findConflict(asked: ChatBody): ErrorResponse | undefined {
+function findConflict(request: ChatBody): ErrorResponse | undefined {
   const only = (param: string, needed: string) =>
     errorResponse(400, `'${param}' is only allowed when '${needed}' is given.`, { param, code: "invalid_value" });
-  const tools = asked.tools ?? [];
-  if (asked.stream_options != null && asked.stream !== true) return only("stream_options", "stream");
-  if (requiresToolCall(asked) && tools.length === 0) return only("tool_choice", "tools");
-  if (asked.max_tokens != null && asked.max_completion_tokens != null)
+  const tools = request.tools ?? [];
+  if (request.stream_options != null && request.stream !== true) return only("stream_options", "stream");
+  if (requiresToolCall(request) && tools.length === 0) return only("tool_choice", "tools");
+  if (request.max_tokens != null && request.max_completion_tokens != null)
     return errorResponse(400, "'max_tokens' and 'max_completion_tokens' cannot be given together.", {
       param: "max_tokens",
     });
-  const unknown = chosenToolNames(asked).find((name) => !tools.some((one) => one.function.name === name));
+  const unknown = chosenToolNames(request).find((name) => !tools.some((one) => one.function.name === name));
   if (unknown !== undefined && tools.length > 0)
     return errorResponse(400, `Tool choice '${unknown}' not found in 'tools'.`, {
       param: "tool_choice",
@@ -177,8 +177,8 @@ function requiresToolCall({ tool_choice: choice }: ChatBody): boolean {
   return choice.type === "function" || choice.allowed_tools.mode === "required";
 }
 
-function chosenToolNames(asked: ChatBody): string[] {
-  const choice = asked.tool_choice;
+function chosenToolNames(request: ChatBody): string[] {
+  const choice = request.tool_choice;
   if (choice == null || typeof choice === "string") return [];
   if (choice.type === "function") return [choice.function.name];
   return choice.allowed_tools.tools.map((one) => one.function.name);
@@ -202,57 +202,59 @@ function findToolMismatch(messages: readonly ChatMessage[]): ErrorResponse | und
   return errorResponse(400, `These tool calls have no result: ${[...open].join(", ")}.`, { param: "messages" });
 }
 
-function findUnsupportedImage(asked: ChatBody): ErrorResponse | undefined {
-  if (VISION_MODELS.has(asked.model)) return undefined;
-  const index = asked.messages.findIndex((one) => imagesIn(one) > 0);
+function findUnsupportedImage(request: ChatBody): ErrorResponse | undefined {
+  if (VISION_MODELS.has(request.model)) return undefined;
+  const index = request.messages.findIndex((one) => imagesIn(one) > 0);
   if (index < 0) return undefined;
-  return errorResponse(400, `The model ${asked.model} does not take images.`, { param: `messages[${index}].content` });
+  return errorResponse(400, `The model ${request.model} does not take images.`, {
+    param: `messages[${index}].content`,
+  });
 }
 
-function toSandboxRequest(asked: ChatBody): SandboxChatRequest {
-  const stops = asked.stop ?? [];
-  const effort = asked.reasoning_effort ?? "none";
-  const withUsage = asked.stream_options?.include_usage === true;
+function toSandboxRequest(request: ChatBody): SandboxChatRequest {
+  const stops = request.stop ?? [];
+  const effort = request.reasoning_effort ?? "none";
+  const withUsage = request.stream_options?.include_usage === true;
   return {
-    is: "asked",
-    model: asked.model,
-    mode: asked.stream !== true ? "whole" : withUsage ? "frames_with_usage" : "frames",
-    logprobs: asked.logprobs === false ? null : (asked.top_logprobs ?? (asked.logprobs === true ? 0 : null)),
-    tier: servedTier(asked.service_tier),
+    is: "request",
+    model: request.model,
+    mode: request.stream !== true ? "json" : withUsage ? "stream_with_usage" : "stream",
+    logprobs: request.logprobs === false ? null : (request.top_logprobs ?? (request.logprobs === true ? 0 : null)),
+    tier: servedTier(request.service_tier),
     prompt: {
-      turns: turnsOf(asked.messages),
-      tools: toolsOf(asked),
-      toolChoice: toolChoiceOf(asked),
-      maxToolCalls: asked.parallel_tool_calls === false ? 1 : 8,
-      format: formatOf(asked),
+      turns: turnsOf(request.messages),
+      tools: toolsOf(request),
+      toolChoice: toolChoiceOf(request),
+      maxToolCalls: request.parallel_tool_calls === false ? 1 : 8,
+      format: formatOf(request),
       effort: effort === "none" ? null : effort,
       stop: typeof stops === "string" ? [stops] : stops,
-      maxOutputTokens: asked.max_completion_tokens ?? asked.max_tokens ?? null,
+      maxOutputTokens: request.max_completion_tokens ?? request.max_tokens ?? null,
     },
   };
 }
 
-function toolsOf(asked: ChatBody): SandboxTool[] {
-  const tools = (asked.tools ?? []).map((one) => ({
+function toolsOf(request: ChatBody): SandboxTool[] {
+  const tools = (request.tools ?? []).map((one) => ({
     name: one.function.name,
     description: one.function.description ?? "",
     schema: one.function.parameters ?? { type: "object", properties: {} },
   }));
-  const choice = asked.tool_choice;
+  const choice = request.tool_choice;
   if (choice == null || typeof choice === "string" || choice.type === "function") return tools;
-  const allowed = new Set(chosenToolNames(asked));
+  const allowed = new Set(chosenToolNames(request));
   return tools.filter((one) => allowed.has(one.name));
 }
 
-function toolChoiceOf(asked: ChatBody): SandboxToolChoice {
-  const choice = asked.tool_choice ?? "auto";
+function toolChoiceOf(request: ChatBody): SandboxToolChoice {
+  const choice = request.tool_choice ?? "auto";
   if (typeof choice === "string") return { is: choice };
   if (choice.type === "function") return { is: "named", name: choice.function.name };
   return { is: choice.allowed_tools.mode };
 }
 
-function formatOf(asked: ChatBody): SandboxFormat {
-  const format = asked.response_format;
+function formatOf(request: ChatBody): SandboxFormat {
+  const format = request.response_format;
   if (format == null || format.type === "text") return { is: "text" };
   if (format.type === "json_object") return { is: "json" };
   return { is: "schema", name: format.json_schema.name, schema: format.json_schema.schema ?? { type: "object" } };

@@ -1,6 +1,6 @@
 import { respondWithDecision } from "./chat-decisions.ts";
 import { parseChat, type SandboxChatRequest } from "./chat-request.ts";
-import { isDecisionModel } from "./misdeeds.ts";
+import { isDecisionModel } from "./fault-injection.ts";
 import { generateReply, type ReplyResult, type SandboxToolCall, type SandboxUsage } from "./reply.ts";
 import { splitRuns, splitWords } from "./tokens.ts";
 import {
@@ -12,7 +12,7 @@ import {
   type WireFormat,
 } from "./wire-format.ts";
 
-type ChatReply = Extract<ReplyResult, { is: "answer" }>;
+type ChatReply = Extract<ReplyResult, { is: "reply" }>;
 /** The fields that every body and chunk of one answer shares. */
 type CompletionHead = {
   readonly id: string;
@@ -27,9 +27,9 @@ export const chatFormat: WireFormat = {
   matches: (path) => path === "/v1/chat/completions",
   readCredential: bearerToken,
   parse(incoming) {
-    const asked = parseChat(incoming.body);
-    if (asked.is === "refusal") return asked;
-    return { is: "opened", model: asked.model, respond: (desk) => respond(asked, desk) };
+    const request = parseChat(incoming.body);
+    if (request.is === "error") return request;
+    return { is: "accepted", model: request.model, respond: (provider) => respond(request, provider) };
   },
   errorBody: openAiErrorBody,
 };
@@ -40,14 +40,14 @@ export const modelsFormat: WireFormat = {
   matches: (path) => path === "/v1/models",
   readCredential: bearerToken,
   parse: () => ({
-    is: "opened",
+    is: "accepted",
     model: "",
-    respond: (desk) => {
-      const data = desk.listedModels.map((id) => ({
+    respond: (provider) => {
+      const data = provider.listedModels.map((id) => ({
         id,
         object: "model",
         created: 1_767_225_600,
-        owned_by: desk.slug,
+        owned_by: provider.slug,
       }));
       return jsonResponse({ object: "list", data }, 0);
     },
@@ -64,56 +64,56 @@ export function openAiErrorBody(given: ErrorResponse): string {
   );
 }
 
-function respond(asked: SandboxChatRequest, desk: SimulatedProvider): SimulatedResponse | ErrorResponse {
-  if (isDecisionModel(asked.model)) return respondWithDecision(asked, desk);
-  const answer = generateReply(asked.prompt, desk.slug);
-  if (answer.is === "refused") {
-    const what = answer.part === null ? "response_format" : `function '${answer.part}'`;
-    return errorResponse(400, `Invalid schema for ${what}: ${answer.problem}.`, {
-      param: answer.part === null ? "response_format" : "tools",
+function respond(request: SandboxChatRequest, provider: SimulatedProvider): SimulatedResponse | ErrorResponse {
+  if (isDecisionModel(request.model)) return respondWithDecision(request, provider);
+  const reply = generateReply(request.prompt, provider.slug);
+  if (reply.is === "rejected") {
+    const what = reply.part === null ? "response_format" : `function '${reply.part}'`;
+    return errorResponse(400, `Invalid schema for ${what}: ${reply.problem}.`, {
+      param: reply.part === null ? "response_format" : "tools",
       code: "invalid_json_schema",
     });
   }
   const stamp: CompletionHead = {
-    id: desk.nextId("chatcmpl-sim"),
-    created: desk.nowSeconds(),
-    model: asked.model,
-    fingerprint: `fp_${desk.slug.replaceAll("-", "_")}`,
+    id: provider.nextId("chatcmpl-sim"),
+    created: provider.nowSeconds(),
+    model: request.model,
+    fingerprint: `fp_${provider.slug.replaceAll("-", "_")}`,
   };
-  if (asked.mode === "whole")
-    return jsonResponse(completionBody(asked, answer, stamp, desk), countStreamPieces(answer));
-  const frames = completionChunks(asked, answer, stamp, desk).map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
+  if (request.mode === "json")
+    return jsonResponse(completionBody(request, reply, stamp, provider), countStreamPieces(reply));
+  const frames = completionChunks(request, reply, stamp, provider).map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
   return { is: "frames", contentType: "text/event-stream; charset=utf-8", frames: [...frames, "data: [DONE]\n\n"] };
 }
 
 function jsonResponse(body: unknown, tokens: number): SimulatedResponse {
-  return { is: "whole", contentType: "application/json", body: JSON.stringify(body, undefined, 2), tokens };
+  return { is: "body", contentType: "application/json", body: JSON.stringify(body, undefined, 2), tokens };
 }
 
-function countStreamPieces(answer: ChatReply): number {
+function countStreamPieces(reply: ChatReply): number {
   const content =
-    answer.content.is === "text"
-      ? splitWords(answer.content.text).length
-      : answer.content.calls.reduce((sum, call) => sum + 1 + splitRuns(call.argumentsJson).length, 0);
-  return content + splitWords(answer.reasoning ?? "").length;
+    reply.content.is === "text"
+      ? splitWords(reply.content.text).length
+      : reply.content.calls.reduce((sum, call) => sum + 1 + splitRuns(call.argumentsJson).length, 0);
+  return content + splitWords(reply.reasoning ?? "").length;
 }
 
 const FINISH_REASONS = { stop: "stop", length: "length", calls: "tool_calls" } as const;
 
 function completionBody(
-  asked: SandboxChatRequest,
-  answer: ChatReply,
+  request: SandboxChatRequest,
+  reply: ChatReply,
   stamp: CompletionHead,
-  desk: SimulatedProvider,
+  provider: SimulatedProvider,
 ): unknown {
-  const { content } = answer;
+  const { content } = reply;
   const text = content.is === "text" ? content.text : null;
   const calls = content.is === "calls" ? content.calls : [];
   const message = {
     role: "assistant",
     content: text,
-    ...(answer.reasoning === null ? {} : { reasoning_content: answer.reasoning }),
-    ...(calls.length === 0 ? {} : { tool_calls: calls.map((call) => encodeToolCall(call, desk.nextId("call_"))) }),
+    ...(reply.reasoning === null ? {} : { reasoning_content: reply.reasoning }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls.map((call) => encodeToolCall(call, provider.nextId("call_"))) }),
     refusal: null,
     annotations: [],
   };
@@ -126,12 +126,12 @@ function completionBody(
       {
         index: 0,
         message,
-        logprobs: encodeLogprobs(asked, splitWords(text ?? "")),
-        finish_reason: FINISH_REASONS[answer.end],
+        logprobs: encodeLogprobs(request, splitWords(text ?? "")),
+        finish_reason: FINISH_REASONS[reply.end],
       },
     ],
-    usage: encodeUsage(answer.usage),
-    service_tier: asked.tier,
+    usage: encodeUsage(reply.usage),
+    service_tier: request.tier,
     system_fingerprint: stamp.fingerprint,
   };
 }
@@ -156,9 +156,9 @@ function encodeUsage(usage: SandboxUsage): unknown {
 }
 
 /** Every word as one token that the simulated model was nearly sure of. */
-function encodeLogprobs(asked: SandboxChatRequest, words: readonly string[]): unknown {
-  if (asked.logprobs === null) return null;
-  const alternatives = asked.logprobs;
+function encodeLogprobs(request: SandboxChatRequest, words: readonly string[]): unknown {
+  if (request.logprobs === null) return null;
+  const alternatives = request.logprobs;
   const content = words.map((token) => {
     const one = { token, logprob: -0.01, bytes: [...Buffer.from(token)] };
     return { ...one, top_logprobs: alternatives === 0 ? [] : [one] };
@@ -167,18 +167,18 @@ function encodeLogprobs(asked: SandboxChatRequest, words: readonly string[]): un
 }
 
 function completionChunks(
-  asked: SandboxChatRequest,
-  answer: ChatReply,
+  request: SandboxChatRequest,
+  reply: ChatReply,
   stamp: CompletionHead,
-  desk: SimulatedProvider,
+  provider: SimulatedProvider,
 ): unknown[] {
-  const withUsage = asked.mode === "frames_with_usage";
+  const withUsage = request.mode === "stream_with_usage";
   const base = (choices: readonly unknown[], usage: unknown) => ({
     id: stamp.id,
     object: "chat.completion.chunk",
     created: stamp.created,
     model: stamp.model,
-    service_tier: asked.tier,
+    service_tier: request.tier,
     system_fingerprint: stamp.fingerprint,
     choices,
     // Asked for, usage is null on every chunk but the last; not asked for, the field is not there at all.
@@ -186,32 +186,37 @@ function completionChunks(
   });
   const chunk = (delta: unknown, finish: string | null, logprobs: unknown = null) =>
     base([{ index: 0, delta, logprobs, finish_reason: finish }], null);
-  const list: unknown[] = chatDeltas(answer, desk).map(({ delta, word }) =>
-    chunk(delta, null, word === null ? null : encodeLogprobs(asked, [word])),
+  const list: unknown[] = chatDeltas(reply, provider).map(({ delta, word }) =>
+    chunk(delta, null, word === null ? null : encodeLogprobs(request, [word])),
   );
-  list.push(chunk({}, FINISH_REASONS[answer.end]));
-  if (withUsage) list.push(base([], encodeUsage(answer.usage)));
+  list.push(chunk({}, FINISH_REASONS[reply.end]));
+  if (withUsage) list.push(base([], encodeUsage(reply.usage)));
   return list;
 }
 
 type ChatDelta = { readonly delta: unknown; readonly word: string | null };
 
-function chatDeltas(answer: ChatReply, desk: SimulatedProvider): ChatDelta[] {
+function chatDeltas(reply: ChatReply, provider: SimulatedProvider): ChatDelta[] {
   const list: ChatDelta[] = [];
   const plain = (delta: unknown) => list.push({ delta, word: null });
-  const { content } = answer;
-  if (answer.reasoning !== null) {
+  const { content } = reply;
+  if (reply.reasoning !== null) {
     plain({ role: "assistant", content: null, reasoning_content: "", refusal: null });
-    for (const word of splitWords(answer.reasoning)) plain({ reasoning_content: word });
+    for (const word of splitWords(reply.reasoning)) plain({ reasoning_content: word });
   }
   if (content.is === "text") {
-    if (answer.reasoning === null) plain({ role: "assistant", content: "", refusal: null });
+    if (reply.reasoning === null) plain({ role: "assistant", content: "", refusal: null });
     for (const word of splitWords(content.text)) list.push({ delta: { content: word }, word });
     return list;
   }
   for (const [index, call] of content.calls.entries()) {
-    const start = { index, id: desk.nextId("call_"), type: "function", function: { name: call.name, arguments: "" } };
-    const opening = index === 0 && answer.reasoning === null;
+    const start = {
+      index,
+      id: provider.nextId("call_"),
+      type: "function",
+      function: { name: call.name, arguments: "" },
+    };
+    const opening = index === 0 && reply.reasoning === null;
     plain(opening ? { role: "assistant", content: null, tool_calls: [start], refusal: null } : { tool_calls: [start] });
     for (const run of splitRuns(call.argumentsJson)) plain({ tool_calls: [{ index, function: { arguments: run } }] });
   }

@@ -117,9 +117,9 @@ export function parseConverse(bytes: Buffer, model: string): SandboxPrompt | Err
     const [issue] = parsed.error.issues;
     return errorResponse(400, `Malformed input request at ${issue?.path.join(".")}: ${issue?.message}.`);
   }
-  const asked = parsed.data;
-  const problem = findTurnProblem(asked) ?? findToolMismatch(asked) ?? findUnsupportedImage(asked, model);
-  return problem === undefined ? toPrompt(asked) : errorResponse(400, problem);
+  const request = parsed.data;
+  const problem = findTurnProblem(request) ?? findToolMismatch(request) ?? findUnsupportedImage(request, model);
+  return problem === undefined ? toPrompt(request) : errorResponse(400, problem);
 }
 
 /** Turns alternate strictly and begin with the user. */
@@ -165,14 +165,14 @@ function imagesIn({ content }: ConverseMessage): number {
   return content.filter((block) => "image" in block).length;
 }
 
-function toPrompt(asked: ConverseBody): SandboxPrompt {
-  const { inferenceConfig = {}, additionalModelRequestFields: extra, system = [] } = asked;
+function toPrompt(request: ConverseBody): SandboxPrompt {
+  const { inferenceConfig = {}, additionalModelRequestFields: extra, system = [] } = request;
   return {
-    turns: [...systemTurns(system), ...turnsOf(asked.messages)],
-    tools: toolsOf(asked),
-    toolChoice: toolChoiceOf(asked),
+    turns: [...systemTurns(system), ...turnsOf(request.messages)],
+    tools: toolsOf(request),
+    toolChoice: toolChoiceOf(request),
     maxToolCalls: 8,
-    format: formatOf(asked),
+    format: formatOf(request),
     effort: extra?.reasoningConfig.maxReasoningEffort ?? null,
     stop: inferenceConfig.stopSequences ?? [],
     maxOutputTokens: inferenceConfig.maxTokens ?? null,

@@ -11,7 +11,7 @@ import {
   type WireFormat,
 } from "./wire-format.ts";
 
-type ConverseReply = Extract<ReplyResult, { is: "answer" }>;
+type ConverseReply = Extract<ReplyResult, { is: "reply" }>;
 
 const PATH = /^\/v1\/model\/(.+)\/(converse|converse-stream)$/;
 
@@ -28,7 +28,7 @@ export const converseFormat: WireFormat = {
     const model = decodeURIComponent(segment);
     const prompt = parseConverse(body, model);
     if ("is" in prompt) return prompt;
-    return { is: "opened", model, respond: (desk) => respond(prompt, operation === "converse-stream", desk) };
+    return { is: "accepted", model, respond: (provider) => respond(prompt, operation === "converse-stream", provider) };
   },
   errorBody: ({ status, message }) =>
     status === 200
@@ -49,34 +49,34 @@ const ERROR_TYPES: ReadonlyMap<number, string> = new Map([
 function respond(
   prompt: SandboxPrompt,
   streaming: boolean,
-  desk: SimulatedProvider,
+  provider: SimulatedProvider,
 ): SimulatedResponse | ErrorResponse {
-  const answer = generateReply(prompt, desk.slug);
-  if (answer.is === "refused") {
-    const what = answer.part === null ? "outputConfig" : `the tool ${answer.part}`;
-    return errorResponse(400, `The schema of ${what} is not supported: ${answer.problem}.`);
+  const reply = generateReply(prompt, provider.slug);
+  if (reply.is === "rejected") {
+    const what = reply.part === null ? "outputConfig" : `the tool ${reply.part}`;
+    return errorResponse(400, `The schema of ${what} is not supported: ${reply.problem}.`);
   }
-  const blocks = blocksOf(answer, desk);
+  const blocks = blocksOf(reply, provider);
   if (!streaming)
     return {
-      is: "whole",
+      is: "body",
       contentType: "application/json",
-      body: replyBody(answer, blocks),
+      body: replyBody(reply, blocks),
       tokens: blocks.flatMap(blockDeltas).length,
     };
-  return { is: "frames", contentType: "application/vnd.amazon.eventstream", frames: streamFrames(answer, blocks) };
+  return { is: "frames", contentType: "application/vnd.amazon.eventstream", frames: streamFrames(reply, blocks) };
 }
 
 type ConverseBlock =
   | { readonly is: "reasoning" | "text"; readonly text: string }
   | { readonly is: "call"; readonly id: string; readonly name: string; readonly argumentsJson: string };
 
-function blocksOf({ reasoning, content }: ConverseReply, desk: SimulatedProvider): ConverseBlock[] {
+function blocksOf({ reasoning, content }: ConverseReply, provider: SimulatedProvider): ConverseBlock[] {
   const blocks: ConverseBlock[] = reasoning === null ? [] : [{ is: "reasoning", text: reasoning }];
   if (content.is === "text") return [...blocks, { is: "text", text: content.text }];
   return [
     ...blocks,
-    ...content.calls.map((call): ConverseBlock => ({ is: "call", id: desk.nextId("tooluse_"), ...call })),
+    ...content.calls.map((call): ConverseBlock => ({ is: "call", id: provider.nextId("tooluse_"), ...call })),
   ];
 }
 
@@ -99,12 +99,12 @@ function encodeUsage({ inputTokens, outputTokens }: SandboxUsage) {
   };
 }
 
-function replyBody(answer: ConverseReply, blocks: readonly ConverseBlock[]): string {
+function replyBody(reply: ConverseReply, blocks: readonly ConverseBlock[]): string {
   return JSON.stringify({
     metrics: { latencyMs: 1 },
     output: { message: { content: blocks.map(encodeBlock), role: "assistant" } },
-    ...stopReason(answer),
-    usage: encodeUsage(answer.usage),
+    ...stopReason(reply),
+    usage: encodeUsage(reply.usage),
   });
 }
 
@@ -124,7 +124,7 @@ function parseToolInput(argumentsJson: string): unknown {
 }
 
 /** Text and reasoning are not announced by a start; figures come last, after the reason to stop. */
-function streamFrames(answer: ConverseReply, blocks: readonly ConverseBlock[]): Buffer[] {
+function streamFrames(reply: ConverseReply, blocks: readonly ConverseBlock[]): Buffer[] {
   const list = [eventFrame("messageStart", { role: "assistant" })];
   for (const [contentBlockIndex, block] of blocks.entries()) {
     if (block.is === "call") {
@@ -134,8 +134,8 @@ function streamFrames(answer: ConverseReply, blocks: readonly ConverseBlock[]): 
     for (const delta of blockDeltas(block)) list.push(eventFrame("contentBlockDelta", { contentBlockIndex, delta }));
     list.push(eventFrame("contentBlockStop", { contentBlockIndex }));
   }
-  list.push(eventFrame("messageStop", stopReason(answer)));
-  list.push(eventFrame("metadata", { metrics: { latencyMs: 1 }, usage: encodeUsage(answer.usage) }));
+  list.push(eventFrame("messageStop", stopReason(reply)));
+  list.push(eventFrame("metadata", { metrics: { latencyMs: 1 }, usage: encodeUsage(reply.usage) }));
   return list;
 }
 

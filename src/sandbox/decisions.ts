@@ -3,7 +3,7 @@ import { tryParseJson } from "../kit/json.ts";
 import { choiceConfidence, scoreConfidence } from "../language/decisions/confidence.ts";
 import { openAiErrorBody } from "./chat.ts";
 import { type DecisionContext, imageColourOf, optionProbabilities, roundTo, yesProbability } from "./decision-model.ts";
-import { type DecisionFault, decisionFaultOf } from "./misdeeds.ts";
+import { type DecisionFault, decisionFaultOf } from "./fault-injection.ts";
 import { countTokens } from "./tokens.ts";
 import {
   bearerToken,
@@ -59,7 +59,7 @@ export const systemOneFormat: WireFormat = {
       images.map(({ image_url }) => image_url.url),
     );
     return {
-      is: "opened",
+      is: "accepted",
       model,
       respond: () => {
         const misdeed = decisionFaultOf(model);
@@ -177,7 +177,7 @@ export const openaiDecisionsFormat: WireFormat = {
     );
     const scene = contextOf(typeof input === "string" ? input : said.join("\n"), images);
     return {
-      is: "opened",
+      is: "accepted",
       model,
       respond: () => openaiResponse(parsed.data, scene, requestTokens(body, images.length)),
     };
@@ -273,5 +273,5 @@ function schemaError({ issues }: z.ZodError): ErrorResponse {
 }
 
 function jsonResponse(body: unknown): SimulatedResponse {
-  return { is: "whole", contentType: "application/json", body: JSON.stringify(body), tokens: 1 };
+  return { is: "body", contentType: "application/json", body: JSON.stringify(body), tokens: 1 };
 }

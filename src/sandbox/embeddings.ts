@@ -1,7 +1,7 @@
 import { isJsonObject, type JsonObject, tryParseJsonObject } from "../kit/json.ts";
 import { openAiErrorBody } from "./chat.ts";
-import { EMBEDDING_DIMENSIONS, EMBEDDING_DIMENSIONS_MAX, embeddingTokens, embedText } from "./embedding.ts";
 import { geminiFormat } from "./gemini.ts";
+import { countTokens } from "./tokens.ts";
 import {
   bearerToken,
   type ErrorResponse,
@@ -28,7 +28,7 @@ export const embeddingsFormat: WireFormat = {
     if (value === undefined) return errorResponse(400, "The request body must be a JSON object.");
     const { model } = value;
     if (typeof model !== "string") return errorResponse(400, "you must provide a model parameter", { param: "model" });
-    return { is: "opened", model, respond: (desk) => respondWithList(value, model, desk) };
+    return { is: "accepted", model, respond: (provider) => respondWithList(value, model, provider) };
   },
   errorBody: openAiErrorBody,
 };
@@ -41,8 +41,12 @@ const PARAMETER_NAMES = {
   },
 } as const;
 
-function respondWithList(value: JsonObject, model: string, desk: SimulatedProvider): SimulatedResponse | ErrorResponse {
-  const words = desk.slug === "sandbox-fr" ? PARAMETER_NAMES.mistral : PARAMETER_NAMES.openai;
+function respondWithList(
+  value: JsonObject,
+  model: string,
+  provider: SimulatedProvider,
+): SimulatedResponse | ErrorResponse {
+  const words = provider.slug === "sandbox-fr" ? PARAMETER_NAMES.mistral : PARAMETER_NAMES.openai;
   const extra = Object.keys(value).find((key) => !words.known.some((one) => one === key));
   if (extra !== undefined)
     return errorResponse(400, `Unrecognized request argument supplied: ${extra}`, { param: extra });
@@ -75,7 +79,7 @@ export const geminiEmbeddingsFormat: WireFormat = {
     const requests = tryParseJsonObject(body)?.["requests"];
     if (!Array.isArray(requests) || requests.length === 0) return errorResponse(400, "requests: must not be empty");
     const model = decodeURIComponent(name);
-    return { is: "opened", model, respond: () => respondWithBatch(requests, model) };
+    return { is: "accepted", model, respond: () => respondWithBatch(requests, model) };
   },
 };
 
@@ -135,5 +139,43 @@ function encodeBase64(vector: readonly number[]): string {
 /** Vectors take no time word by word: a whole answer comes as soon as a first word would. */
 function jsonResponse(body: JsonObject, inputs: number): SimulatedResponse {
   const tokens = Math.ceil(inputs / 32);
-  return { is: "whole", contentType: "application/json", body: JSON.stringify(body), tokens };
+  return { is: "body", contentType: "application/json", body: JSON.stringify(body), tokens };
+}
+
+/** How long vectors are when nobody asks for another length; the catalogue says the same. */
+const EMBEDDING_DIMENSIONS = 256;
+const EMBEDDING_DIMENSIONS_MAX = 1024;
+
+const GRAM_CHARS = 3;
+/** The offset and the prime of FNV-1a for 32 bits. */
+const FNV_OFFSET = 0x811c9dc5;
+const FNV_PRIME = 0x01000193;
+
+/**
+ * A vector of length one for a text, the same at every provider: its runs of three characters, each hashed to a place
+ * and a sign. Texts that share many of them are near each other, and nothing is nearer to a text than itself.
+ */
+function embedText(text: string, dimensions: number): number[] {
+  const vector = Array.from({ length: dimensions }, () => 0);
+  const padded = ` ${text.toLowerCase()} `;
+  for (let at = 0; at + GRAM_CHARS <= padded.length; at += 1) {
+    const hash = fnv1a(padded.slice(at, at + GRAM_CHARS));
+    const place = (hash >>> 1) % dimensions;
+    vector[place] = (vector[place] ?? 0) + ((hash & 1) === 0 ? 1 : -1);
+  }
+  const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
+  // Signs may cancel out everything; a vector of nothing has no direction.
+  if (length === 0) vector[0] = 1;
+  return vector.map((value) => Math.fround(length === 0 ? value : value / length));
+}
+
+function fnv1a(text: string): number {
+  let hash = FNV_OFFSET;
+  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), FNV_PRIME) >>> 0;
+  // The low bits of it are poor: the high ones are mixed in.
+  return (hash ^ (hash >>> 15)) >>> 0;
+}
+
+function embeddingTokens(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + countTokens(text), 0);
 }

@@ -6,7 +6,7 @@ import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
 /** A request of the Gemini format as the sandbox read it. */
 export type SandboxGeminiRequest = {
-  readonly is: "asked";
+  readonly is: "request";
   readonly prompt: SandboxPrompt;
 };
 
@@ -103,21 +103,21 @@ export function parseGemini(bytes: Buffer): SandboxGeminiRequest | ErrorResponse
     return errorResponse(400, `Invalid value at '${issue?.path.map(String).join(".") ?? ""}': ${unknown ?? "invalid"}`);
   }
   const wrong = findConflict(parsed.data) ?? findTurnProblem(parsed.data.contents);
-  return wrong === undefined ? { is: "asked", prompt: toPrompt(parsed.data) } : errorResponse(400, wrong);
+  return wrong === undefined ? { is: "request", prompt: toPrompt(parsed.data) } : errorResponse(400, wrong);
 }
 
 function functionDeclarations({ tools }: GeminiBody) {
   return tools?.[0]?.functionDeclarations ?? [];
 }
 
-function findConflict(asked: GeminiBody): string | undefined {
-  const { thinkingConfig: thinking, responseJsonSchema, responseMimeType } = asked.generationConfig ?? {};
+function findConflict(request: GeminiBody): string | undefined {
+  const { thinkingConfig: thinking, responseJsonSchema, responseMimeType } = request.generationConfig ?? {};
   if (thinking?.thinkingLevel !== undefined && thinking.thinkingBudget !== undefined)
     return "You can only set only one of thinking budget and thinking level.";
   if (responseJsonSchema !== undefined && responseMimeType !== "application/json")
     return "A response schema needs the response mime type application/json.";
-  const calling = asked.toolConfig?.functionCallingConfig;
-  const names = new Set(functionDeclarations(asked).map(({ name }) => name));
+  const calling = request.toolConfig?.functionCallingConfig;
+  const names = new Set(functionDeclarations(request).map(({ name }) => name));
   if (calling !== undefined && names.size === 0) return "Function calling config is set without function_declarations.";
   if (calling?.allowedFunctionNames?.some((name) => !names.has(name)) === true)
     return "allowed_function_names should be a subset of the declared functions.";
@@ -165,17 +165,17 @@ function findSignatureProblem({ parts }: Extract<GeminiContent, { role: "model" 
   return undefined;
 }
 
-function toPrompt(asked: GeminiBody): SandboxPrompt {
-  const config = asked.generationConfig ?? {};
+function toPrompt(request: GeminiBody): SandboxPrompt {
+  const config = request.generationConfig ?? {};
   const { thinkingLevel, includeThoughts } = config.thinkingConfig ?? {};
   return {
-    turns: turnsOf(asked),
-    tools: functionDeclarations(asked).map(({ name, description, parametersJsonSchema }) => ({
+    turns: turnsOf(request),
+    tools: functionDeclarations(request).map(({ name, description, parametersJsonSchema }) => ({
       name,
       description: description ?? "",
       schema: parametersJsonSchema ?? { type: "object", properties: {} },
     })),
-    toolChoice: toolChoiceOf(asked),
+    toolChoice: toolChoiceOf(request),
     maxToolCalls: 8,
     format: formatOf(config),
     effort: includeThoughts === true ? (thinkingLevel ?? "medium") : null,

@@ -10,7 +10,7 @@ import {
   type WireFormat,
 } from "./wire-format.ts";
 
-type GeminiReply = Extract<ReplyResult, { is: "answer" }>;
+type GeminiReply = Extract<ReplyResult, { is: "reply" }>;
 type GeminiPart = Readonly<Record<string, unknown>>;
 
 const PATH = /^\/v1\/models\/([^/:]+):(generateContent|streamGenerateContent)$/;
@@ -25,12 +25,12 @@ export const geminiFormat: WireFormat = {
   },
   parse({ path, query, body }) {
     const [, name = "", method] = PATH.exec(path) ?? [];
-    const asked = parseGemini(body);
-    if (asked.is === "refusal") return asked;
+    const request = parseGemini(body);
+    if (request.is === "error") return request;
     const model = decodeURIComponent(name);
     const streamed = new URLSearchParams(query).get("alt") === "sse" ? "events" : "list";
     const form = method === "generateContent" ? "whole" : streamed;
-    return { is: "opened", model, respond: (desk) => respond(asked, model, form, desk) };
+    return { is: "accepted", model, respond: (provider) => respond(request, model, form, provider) };
   },
   errorBody,
 };
@@ -53,36 +53,36 @@ function errorBody({ status: code, message }: ErrorResponse): string {
 type GeminiTransport = "whole" | "events" | "list";
 
 function respond(
-  asked: SandboxGeminiRequest,
+  request: SandboxGeminiRequest,
   model: string,
   form: GeminiTransport,
-  desk: SimulatedProvider,
+  provider: SimulatedProvider,
 ): SimulatedResponse | ErrorResponse {
-  const answer = generateReply(asked.prompt, desk.slug);
-  if (answer.is === "refused") {
-    const what = answer.part === null ? "generation_config.response_json_schema" : `function ${answer.part}`;
-    return errorResponse(400, `Invalid schema of ${what}: ${answer.problem}`);
+  const reply = generateReply(request.prompt, provider.slug);
+  if (reply.is === "rejected") {
+    const what = reply.part === null ? "generation_config.response_json_schema" : `function ${reply.part}`;
+    return errorResponse(400, `Invalid schema of ${what}: ${reply.problem}`);
   }
-  const head = { modelVersion: model, responseId: desk.nextId("sim") };
-  const calls = functionCallParts(answer, desk);
+  const head = { modelVersion: model, responseId: provider.nextId("sim") };
+  const calls = functionCallParts(reply, provider);
   if (form === "whole") {
-    const parts = [...thoughtParts(answer), ...textParts(answer), ...calls];
+    const parts = [...thoughtParts(reply), ...textParts(reply), ...calls];
     const body = JSON.stringify(
-      { ...responseBody(parts, finishReasonOf(answer), encodeUsage(answer.usage)), ...head },
+      { ...responseBody(parts, finishReasonOf(reply), encodeUsage(reply.usage)), ...head },
       undefined,
       2,
     );
     return {
-      is: "whole",
+      is: "body",
       contentType: "application/json; charset=UTF-8",
       body,
-      tokens: streamChunks(answer, calls).length,
+      tokens: streamChunks(reply, calls).length,
     };
   }
-  const chunks = streamChunks(answer, calls).map((chunk) => ({ ...chunk, ...head }));
+  const chunks = streamChunks(reply, calls).map((chunk) => ({ ...chunk, ...head }));
   if (form === "list")
     return {
-      is: "whole",
+      is: "body",
       contentType: "application/json; charset=UTF-8",
       body: JSON.stringify(chunks),
       tokens: chunks.length,
@@ -107,10 +107,10 @@ function textParts({ content }: GeminiReply): GeminiPart[] {
 }
 
 /** Of parallel calls only the first one is signed. */
-function functionCallParts({ content }: GeminiReply, desk: SimulatedProvider): GeminiPart[] {
+function functionCallParts({ content }: GeminiReply, provider: SimulatedProvider): GeminiPart[] {
   if (content.is !== "calls") return [];
   return content.calls.map(({ name, argumentsJson }, at) => {
-    const functionCall = { id: desk.nextId("sim"), name, args: parseArgs(argumentsJson) };
+    const functionCall = { id: provider.nextId("sim"), name, args: parseArgs(argumentsJson) };
     return at === 0 ? { functionCall, thoughtSignature: signatureOf({ functionCall }) } : { functionCall };
   });
 }
@@ -139,8 +139,8 @@ function encodeUsage({ inputTokens, outputTokens, reasoningTokens }: SandboxUsag
 }
 
 /** A chunk for every word or call; the seal of a text comes on an empty part, with the end. */
-function streamChunks(answer: GeminiReply, calls: readonly GeminiPart[]): object[] {
-  const { content, reasoning, usage } = answer;
+function streamChunks(reply: GeminiReply, calls: readonly GeminiPart[]): object[] {
+  const { content, reasoning, usage } = reply;
   const text = content.is === "text" ? content.text : "";
   const parts: GeminiPart[] = [
     ...splitWords(reasoning ?? "").map((word) => ({ text: word, thought: true })),
@@ -151,6 +151,6 @@ function streamChunks(answer: GeminiReply, calls: readonly GeminiPart[]): object
   const last = text === "" ? { text: "" } : { text: "", thoughtSignature: signatureOf({ text }) };
   return [
     ...parts.map((part) => responseBody([part], null, early)),
-    responseBody([last], finishReasonOf(answer), encodeUsage(usage)),
+    responseBody([last], finishReasonOf(reply), encodeUsage(usage)),
   ];
 }

@@ -7,10 +7,10 @@ import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
 /** A request of the messages format as the sandbox read it. */
 export type SandboxMessagesRequest = {
-  readonly is: "asked";
+  readonly is: "request";
   readonly model: string;
   readonly prompt: SandboxPrompt;
-  readonly mode: "whole" | "frames";
+  readonly mode: "json" | "stream";
 };
 
 /** What stands under a thought, so that one that was changed on its way back is noticed. */
@@ -147,9 +147,9 @@ export function parseMessages(bytes: Buffer, version: string | undefined): Sandb
     const why = issue?.code === "unrecognized_keys" ? "Extra inputs are not permitted" : (issue?.message ?? "invalid");
     return errorResponse(400, `${at.map(String).join(".")}: ${why}`);
   }
-  const asked = parsed.data;
-  const wrong = findTurnProblem(asked) ?? findConflict(asked);
-  return wrong === undefined ? toSandboxRequest(asked) : errorResponse(400, wrong);
+  const request = parsed.data;
+  const wrong = findTurnProblem(request) ?? findConflict(request);
+  return wrong === undefined ? toSandboxRequest(request) : errorResponse(400, wrong);
 }
 
 function blocksOf({ content }: InputMessage): readonly InputBlock[] {
@@ -157,10 +157,10 @@ function blocksOf({ content }: InputMessage): readonly InputBlock[] {
 }
 
 /** Calls and results must pair up, in the right places and signed as they were: a careless translation shows here. */
-function findTurnProblem(asked: MessagesBody): string | undefined {
-  if (asked.messages[0]?.role !== "user") return "messages: first message must use the `user` role";
+function findTurnProblem(request: MessagesBody): string | undefined {
+  if (request.messages[0]?.role !== "user") return "messages: first message must use the `user` role";
   let open = new Set<string>();
-  for (const [index, one] of asked.messages.entries()) {
+  for (const [index, one] of request.messages.entries()) {
     const blocks = blocksOf(one);
     const results = blocks.filter((block) => block.type === "tool_result");
     for (const { tool_use_id } of results)
@@ -180,53 +180,53 @@ function findTurnProblem(asked: MessagesBody): string | undefined {
 
 const CACHE_BREAKPOINTS_MAX = 4;
 
-function findConflict(asked: MessagesBody): string | undefined {
-  const { tool_choice: choice, messages, max_tokens } = asked;
-  const tools = asked.tools ?? [];
+function findConflict(request: MessagesBody): string | undefined {
+  const { tool_choice: choice, messages, max_tokens } = request;
+  const tools = request.tools ?? [];
   const blocks = messages.flatMap(blocksOf);
   if (choice != null && tools.length === 0) return "tool_choice: may only be specified while providing tools";
   if (choice?.type === "tool" && !tools.some(({ name }) => name === choice.name))
     return `tool_choice: Tool '${choice.name}' not found in provided tools`;
   if (tools.length === 0 && blocks.some(({ type }) => type === "tool_use"))
     return "Requests which include `tool_use` or `tool_result` blocks must define tools";
-  const system = typeof asked.system === "string" ? [] : (asked.system ?? []);
+  const system = typeof request.system === "string" ? [] : (request.system ?? []);
   const marks = [...system, ...tools, ...blocks].filter((one) => "cache_control" in one && one.cache_control != null);
   if (marks.length > CACHE_BREAKPOINTS_MAX)
     return `A maximum of ${CACHE_BREAKPOINTS_MAX} blocks with cache_control may be provided. Found ${marks.length}.`;
-  if (blocks.some(({ type }) => type === "image") && !VISION_MODELS.has(asked.model))
-    return `The model ${asked.model} does not take images.`;
-  const thinks = asked.thinking != null && asked.thinking.type !== "disabled";
+  if (blocks.some(({ type }) => type === "image") && !VISION_MODELS.has(request.model))
+    return `The model ${request.model} does not take images.`;
+  const thinks = request.thinking != null && request.thinking.type !== "disabled";
   if (thinks && (choice?.type === "any" || choice?.type === "tool"))
     return "Thinking may not be enabled when tool_choice forces tool use.";
-  if (thinks && asked.temperature != null && asked.temperature !== 1)
+  if (thinks && request.temperature != null && request.temperature !== 1)
     return "`temperature` may only be set to 1 when thinking is enabled.";
-  if (asked.temperature != null && asked.top_p != null)
+  if (request.temperature != null && request.top_p != null)
     return "`temperature` and `top_p` cannot both be specified for this model. Please use only one.";
-  if (asked.thinking?.type === "enabled" && asked.thinking.budget_tokens >= max_tokens)
+  if (request.thinking?.type === "enabled" && request.thinking.budget_tokens >= max_tokens)
     return "`max_tokens` must be greater than `thinking.budget_tokens`.";
   return undefined;
 }
 
-function toSandboxRequest(asked: MessagesBody): SandboxMessagesRequest {
-  const choice = asked.tool_choice;
+function toSandboxRequest(request: MessagesBody): SandboxMessagesRequest {
+  const choice = request.tool_choice;
   const onlyOne = choice != null && choice.type !== "none" && choice.disable_parallel_tool_use === true;
   return {
-    is: "asked",
-    model: asked.model,
-    mode: asked.stream === true ? "frames" : "whole",
+    is: "request",
+    model: request.model,
+    mode: request.stream === true ? "stream" : "json",
     prompt: {
-      turns: turnsOf(asked),
-      tools: (asked.tools ?? []).map(({ name, description = "", input_schema }) => ({
+      turns: turnsOf(request),
+      tools: (request.tools ?? []).map(({ name, description = "", input_schema }) => ({
         name,
         description,
         schema: input_schema,
       })),
       toolChoice: toolChoiceOf(choice),
       maxToolCalls: onlyOne ? 1 : 8,
-      format: formatOf(asked),
-      effort: effortFor(asked),
-      stop: asked.stop_sequences ?? [],
-      maxOutputTokens: asked.max_tokens,
+      format: formatOf(request),
+      effort: effortFor(request),
+      stop: request.stop_sequences ?? [],
+      maxOutputTokens: request.max_tokens,
     },
   };
 }
@@ -242,10 +242,10 @@ function systemText({ system }: MessagesBody): string {
 }
 
 /** The format has no field for "any JSON object": a model is told so in words, and this one obeys. */
-function formatOf(asked: MessagesBody): SandboxFormat {
-  const schema = asked.output_config?.format?.schema;
+function formatOf(request: MessagesBody): SandboxFormat {
+  const schema = request.output_config?.format?.schema;
   if (schema !== undefined) return { is: "schema", name: "output", schema };
-  return /\bone valid JSON object\b/i.test(systemText(asked)) ? { is: "json" } : { is: "text" };
+  return /\bone valid JSON object\b/i.test(systemText(request)) ? { is: "json" } : { is: "text" };
 }
 
 const LOW_EFFORT_BUDGET_MAX = 2048;
@@ -259,12 +259,12 @@ function effortFor({ thinking: requestedThinking, output_config }: MessagesBody)
 }
 
 /** A user's message with results in it is several turns: each result, and then what the user says. */
-function turnsOf(asked: MessagesBody): SandboxTurn[] {
-  const system = systemText(asked);
+function turnsOf(request: MessagesBody): SandboxTurn[] {
+  const system = systemText(request);
   const toolById = new Map<string, string>();
   const turns: SandboxTurn[] =
     system === "" ? [] : [{ role: "system", text: system, images: 0, tool: null, toolCallText: "" }];
-  for (const one of asked.messages) {
+  for (const one of request.messages) {
     const blocks = blocksOf(one);
     const said = blocks.flatMap((block) => (block.type === "text" ? [block.text] : [])).join("\n");
     const images = blocks.filter(({ type }) => type === "image").length;

@@ -1,5 +1,5 @@
 import { parseMessages, type SandboxMessagesRequest, thinkingSignature } from "./messages-request.ts";
-import { generateReply, type ReplyResult, type SandboxUsage } from "./reply.ts";
+import { countInputTokens, generateReply, type ReplyResult, type SandboxUsage } from "./reply.ts";
 import { splitRuns, splitWords } from "./tokens.ts";
 import {
   bearerToken,
@@ -10,7 +10,7 @@ import {
   type WireFormat,
 } from "./wire-format.ts";
 
-type MessagesReply = Extract<ReplyResult, { is: "answer" }>;
+type MessagesReply = Extract<ReplyResult, { is: "reply" }>;
 
 /** The messages format, as JSON and as server-sent events. */
 export const messagesFormat: WireFormat = {
@@ -22,9 +22,9 @@ export const messagesFormat: WireFormat = {
   },
   parse({ body, headers }) {
     const version = headers["anthropic-version"];
-    const asked = parseMessages(body, typeof version === "string" ? version : undefined);
-    if (asked.is === "refusal") return asked;
-    return { is: "opened", model: asked.model, respond: (desk) => respond(asked, desk) };
+    const request = parseMessages(body, typeof version === "string" ? version : undefined);
+    if (request.is === "error") return request;
+    return { is: "accepted", model: request.model, respond: (provider) => respond(request, provider) };
   },
   errorBody,
 };
@@ -44,25 +44,25 @@ function errorBody({ status, message }: ErrorResponse): string {
   return JSON.stringify({ type: "error", error: { type, message }, request_id: null });
 }
 
-function respond(asked: SandboxMessagesRequest, desk: SimulatedProvider): SimulatedResponse | ErrorResponse {
-  const answer = generateReply(asked.prompt, desk.slug);
-  if (answer.is === "refused") {
-    const what = answer.part === null ? "output_config.format.schema" : `tools: input_schema of '${answer.part}'`;
-    return errorResponse(400, `${what}: ${answer.problem}`);
+function respond(request: SandboxMessagesRequest, provider: SimulatedProvider): SimulatedResponse | ErrorResponse {
+  const reply = generateReply(request.prompt, provider.slug);
+  if (reply.is === "rejected") {
+    const what = reply.part === null ? "output_config.format.schema" : `tools: input_schema of '${reply.part}'`;
+    return errorResponse(400, `${what}: ${reply.problem}`);
   }
-  const content = blocksOf(answer, desk);
+  const content = blocksOf(reply, provider);
   const head = {
-    id: desk.nextId("msg_sim"),
+    id: provider.nextId("msg_sim"),
     type: "message",
     role: "assistant",
-    model: asked.model,
+    model: request.model,
   };
-  if (asked.mode === "whole") {
-    const body = { ...head, content, ...stopFields(answer), usage: encodeUsage(answer.usage) };
+  if (request.mode === "json") {
+    const body = { ...head, content, ...stopFields(reply), usage: encodeUsage(reply.usage) };
     const tokens = content.reduce((sum, block) => sum + blockDeltas(block).length, 0);
-    return { is: "whole", contentType: "application/json", body: JSON.stringify(body), tokens };
+    return { is: "body", contentType: "application/json", body: JSON.stringify(body), tokens };
   }
-  const frames = streamEvents(head, content, answer).map(
+  const frames = streamEvents(head, content, reply).map(
     (data) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`,
   );
   return { is: "frames", contentType: "text/event-stream; charset=utf-8", frames };
@@ -73,7 +73,7 @@ type MessagesBlock =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "tool_use"; readonly id: string; readonly name: string; readonly input: unknown };
 
-function blocksOf({ reasoning, content }: MessagesReply, desk: SimulatedProvider): MessagesBlock[] {
+function blocksOf({ reasoning, content }: MessagesReply, provider: SimulatedProvider): MessagesBlock[] {
   const thought: MessagesBlock[] =
     reasoning === null ? [] : [{ type: "thinking", thinking: reasoning, signature: thinkingSignature(reasoning) }];
   if (content.is === "text") return content.text === "" ? thought : [...thought, { type: "text", text: content.text }];
@@ -82,7 +82,7 @@ function blocksOf({ reasoning, content }: MessagesReply, desk: SimulatedProvider
     ...content.calls.map((call): MessagesBlock => {
       return {
         type: "tool_use",
-        id: desk.nextId("toolu_sim"),
+        id: provider.nextId("toolu_sim"),
         name: call.name,
         input: parseToolInput(call.argumentsJson),
       };
@@ -119,8 +119,8 @@ function encodeUsage({ inputTokens, outputTokens, reasoningTokens }: SandboxUsag
 
 type MessagesEvent = { readonly type: string; readonly [field: string]: unknown };
 
-function streamEvents(head: object, content: readonly MessagesBlock[], answer: MessagesReply): MessagesEvent[] {
-  const { output_tokens: _all, output_tokens_details: _thought, ...input } = encodeUsage(answer.usage);
+function streamEvents(head: object, content: readonly MessagesBlock[], reply: MessagesReply): MessagesEvent[] {
+  const { output_tokens: _all, output_tokens_details: _thought, ...input } = encodeUsage(reply.usage);
   const message = {
     ...head,
     content: [],
@@ -136,7 +136,7 @@ function streamEvents(head: object, content: readonly MessagesBlock[], answer: M
     list.push({ type: "content_block_stop", index });
   }
   list.push(
-    { type: "message_delta", delta: stopFields(answer), usage: encodeUsage(answer.usage) },
+    { type: "message_delta", delta: stopFields(reply), usage: encodeUsage(reply.usage) },
     { type: "message_stop" },
   );
   return list;
@@ -170,3 +170,40 @@ function blockDeltas(block: MessagesBlock): object[] {
       }));
   }
 }
+
+/** What is counted; a field that only matters for an answer is not known there. */
+const COUNTED_FIELDS: ReadonlySet<string> = new Set([
+  "model",
+  "messages",
+  "system",
+  "tools",
+  "tool_choice",
+  "thinking",
+  "output_config",
+]);
+/** No answer is made, so no limit of one is in the way of any request. */
+const NO_OUTPUT_LIMIT = 10_000_000;
+
+/** The messages format's way to count tokens. */
+export const countTokensFormat: WireFormat = {
+  ...messagesFormat,
+  matches: (path) => path === "/v1/messages/count_tokens",
+  parse({ body, headers }) {
+    const value = tryParseJson(body);
+    if (!isJsonObject(value)) return errorResponse(400, "The request body must be a JSON object.");
+    const extra = Object.keys(value).find((key) => !COUNTED_FIELDS.has(key));
+    if (extra !== undefined) return errorResponse(400, `${extra}: Extra inputs are not permitted`);
+    const version = headers["anthropic-version"];
+    const request = parseMessages(
+      Buffer.from(JSON.stringify({ ...value, max_tokens: NO_OUTPUT_LIMIT })),
+      typeof version === "string" ? version : undefined,
+    );
+    if (request.is === "error") return request;
+    const reply = JSON.stringify({ input_tokens: countInputTokens(request.prompt) });
+    return {
+      is: "accepted",
+      model: request.model,
+      respond: () => ({ is: "body", contentType: "application/json", body: reply, tokens: 1 }),
+    };
+  },
+};

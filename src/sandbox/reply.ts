@@ -52,7 +52,7 @@ export type SandboxUsage = {
 
 export type ReplyResult =
   | {
-      readonly is: "answer";
+      readonly is: "reply";
       readonly reasoning: string | null;
       readonly content: SandboxContent;
       readonly end: "stop" | "length" | "calls";
@@ -61,7 +61,7 @@ export type ReplyResult =
       readonly usage: SandboxUsage;
     }
   /** A schema that cannot be answered; `part` is the function's name, or null for the format of the answer. */
-  | { readonly is: "refused"; readonly part: string | null; readonly problem: string };
+  | { readonly is: "rejected"; readonly part: string | null; readonly problem: string };
 
 /** What an echo repeats at most, so that one request cannot keep the sandbox busy for minutes. */
 const ECHO_MAX_CHARS = 8_000;
@@ -74,7 +74,7 @@ const OUTPUT_TOKENS_MAX = 1_000_000;
 /** The same prompt gets the same answer, whatever wire format it came in. */
 export function generateReply(prompt: SandboxPrompt, provider: string): ReplyResult {
   const wanted = generateContent(prompt, provider);
-  if (wanted.is === "refused") return wanted;
+  if (wanted.is === "rejected") return wanted;
   const limit = Math.min(prompt.maxOutputTokens ?? OUTPUT_TOKENS_MAX, OUTPUT_TOKENS_MAX);
   const thought = prompt.effort === null ? null : reasoningFor(prompt, prompt.effort);
   const reasoning = thought === null ? null : truncateToTokens(thought, limit);
@@ -83,7 +83,7 @@ export function generateReply(prompt: SandboxPrompt, provider: string): ReplyRes
   const content = truncateContent(stopped.content, limit - reasoningTokens);
   const complete = reasoning === thought && content.complete;
   return {
-    is: "answer",
+    is: "reply",
     reasoning,
     content: content.kept,
     end: complete ? (wanted.is === "calls" ? "calls" : "stop") : "length",
@@ -99,20 +99,20 @@ export function generateReply(prompt: SandboxPrompt, provider: string): ReplyRes
 function generateContent(
   prompt: SandboxPrompt,
   provider: string,
-): SandboxContent | Extract<ReplyResult, { is: "refused" }> {
+): SandboxContent | Extract<ReplyResult, { is: "rejected" }> {
   const tools = selectToolsToCall(prompt);
   if (tools.length > 0) {
     const calls: SandboxToolCall[] = [];
     for (const tool of tools) {
       const sampled = sampleSchema(tool.schema);
-      if (sampled.is === "problem") return { is: "refused", part: tool.name, problem: sampled.problem };
+      if (sampled.is === "problem") return { is: "rejected", part: tool.name, problem: sampled.problem };
       calls.push({ name: tool.name, argumentsJson: JSON.stringify(sampled.value) });
     }
     return { is: "calls", calls };
   }
   if (prompt.format.is === "schema") {
     const sampled: SampleResult = sampleSchema(prompt.format.schema);
-    if (sampled.is === "problem") return { is: "refused", part: null, problem: sampled.problem };
+    if (sampled.is === "problem") return { is: "rejected", part: null, problem: sampled.problem };
     return { is: "text", text: JSON.stringify(sampled.value) };
   }
   const spoken = generateText(prompt);

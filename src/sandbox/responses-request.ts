@@ -13,14 +13,14 @@ import { type ErrorResponse, errorResponse } from "./wire-format.ts";
 
 /** A request of the responses format as the sandbox read it. */
 export type SandboxResponsesRequest = {
-  readonly is: "asked";
+  readonly is: "request";
   readonly model: string;
   readonly prompt: SandboxPrompt;
-  readonly mode: "whole" | "frames";
-  readonly hasObfuscation: "padded" | "bare";
+  readonly mode: "json" | "stream";
+  readonly hasObfuscation: boolean;
   /** Whether the thoughts are told in the answer, and whether they come encrypted. */
-  readonly includesSummary: "told" | "untold";
-  readonly includesEncryptedReasoning: "given" | "not_given";
+  readonly includesSummary: boolean;
+  readonly includesEncryptedReasoning: boolean;
   /** Encrypted thoughts of earlier answers, to be opened by whoever made them. */
   readonly encryptedReasoning: readonly { readonly param: string; readonly content: string }[];
   /** What of the request the answer repeats. */
@@ -41,14 +41,14 @@ export function parseResponses(bytes: Buffer): SandboxResponsesRequest | ErrorRe
       return errorResponse(400, "Missing required parameter: 'input'.", { param: "input", code: MISSING_PARAMETER });
     return schemaError(parsed.error.issues);
   }
-  const asked = parsed.data;
-  const items = typeof asked.input === "string" ? [] : asked.input;
+  const request = parsed.data;
+  const items = typeof request.input === "string" ? [] : request.input;
   return (
-    findStatefulField(asked) ??
+    findStatefulField(request) ??
     findUnknownItemId(items) ??
     findToolMismatch(items) ??
-    findConflict(asked) ??
-    toSandboxRequest(asked, items)
+    findConflict(request) ??
+    toSandboxRequest(request, items)
   );
 }
 
@@ -83,18 +83,18 @@ function schemaError(issues: readonly z.core.$ZodIssue[]): ErrorResponse {
 }
 
 /** The simulated provider keeps nothing, so it refuses whatever needs a memory. */
-function findStatefulField(asked: ResponsesRequestBody): ErrorResponse | undefined {
-  if (asked.previous_response_id != null)
-    return errorResponse(400, `Previous response with id '${asked.previous_response_id}' not found.`, {
+function findStatefulField(request: ResponsesRequestBody): ErrorResponse | undefined {
+  if (request.previous_response_id != null)
+    return errorResponse(400, `Previous response with id '${request.previous_response_id}' not found.`, {
       param: "previous_response_id",
       code: "previous_response_not_found",
     });
-  if (asked.background === true)
+  if (request.background === true)
     return errorResponse(400, "Background mode needs 'store' to be true.", {
       param: "background",
       code: "invalid_value",
     });
-  if (asked.store !== false)
+  if (request.store !== false)
     return errorResponse(400, "This organization keeps no data: 'store' must be false.", {
       param: "store",
       code: "unsupported_value",
@@ -133,24 +133,24 @@ function findToolMismatch(items: readonly ResponsesInputItem[]): ErrorResponse |
   return undefined;
 }
 
-function findConflict(asked: ResponsesRequestBody): ErrorResponse | undefined {
-  const tools = functionTools(asked);
-  if (asked.stream_options != null && asked.stream !== true)
+function findConflict(request: ResponsesRequestBody): ErrorResponse | undefined {
+  const tools = functionTools(request);
+  if (request.stream_options != null && request.stream !== true)
     return errorResponse(400, "'stream_options' is only allowed when 'stream' is given.", { param: "stream_options" });
-  const unknown = chosenToolNames(asked).find((name) => !tools.some((one) => one.name === name));
+  const unknown = chosenToolNames(request).find((name) => !tools.some((one) => one.name === name));
   if (unknown !== undefined)
     return errorResponse(400, `Tool choice '${unknown}' not found in 'tools' parameter.`, { param: "tool_choice" });
-  if (asked.tool_choice === "required" && (asked.tools ?? []).length === 0)
+  if (request.tool_choice === "required" && (request.tools ?? []).length === 0)
     return errorResponse(400, "Tool choice 'required' must be specified with 'tools' parameter.", {
       param: "tool_choice",
     });
-  const { effort } = asked.reasoning ?? {};
-  const unknownWord = effort == null ? undefined : unsupportedEffort(asked.model, effort, "reasoning.effort");
+  const { effort } = request.reasoning ?? {};
+  const unknownWord = effort == null ? undefined : unsupportedEffort(request.model, effort, "reasoning.effort");
   if (unknownWord !== undefined) return unknownWord;
-  const blind = typeof asked.input === "string" || VISION_MODELS.has(asked.model);
-  const at = blind || typeof asked.input === "string" ? -1 : asked.input.findIndex((one) => imagesIn(one) > 0);
+  const blind = typeof request.input === "string" || VISION_MODELS.has(request.model);
+  const at = blind || typeof request.input === "string" ? -1 : request.input.findIndex((one) => imagesIn(one) > 0);
   if (at < 0) return undefined;
-  return errorResponse(400, `The model ${asked.model} does not take images.`, { param: `input[${at}].content` });
+  return errorResponse(400, `The model ${request.model} does not take images.`, { param: `input[${at}].content` });
 }
 
 function chosenToolNames({ tool_choice: choice }: ResponsesRequestBody): string[] {
@@ -165,65 +165,68 @@ function functionTools({ tools }: ResponsesRequestBody): z.infer<typeof Function
   });
 }
 
-function toSandboxRequest(asked: ResponsesRequestBody, items: readonly ResponsesInputItem[]): SandboxResponsesRequest {
-  const effort = asked.reasoning?.effort ?? "none";
+function toSandboxRequest(
+  request: ResponsesRequestBody,
+  items: readonly ResponsesInputItem[],
+): SandboxResponsesRequest {
+  const effort = request.reasoning?.effort ?? "none";
   const encryptedReasoning = items.flatMap((one, at) =>
     one.type === "reasoning" && one.encrypted_content != null
       ? [{ param: `input[${at}].encrypted_content`, content: one.encrypted_content }]
       : [],
   );
   return {
-    is: "asked",
-    model: asked.model,
-    mode: asked.stream === true ? "frames" : "whole",
-    hasObfuscation: asked.stream_options?.include_obfuscation === false ? "bare" : "padded",
-    includesSummary: asked.reasoning?.summary == null ? "untold" : "told",
-    includesEncryptedReasoning: asked.include?.includes("reasoning.encrypted_content") === true ? "given" : "not_given",
+    is: "request",
+    model: request.model,
+    mode: request.stream === true ? "stream" : "json",
+    hasObfuscation: request.stream_options?.include_obfuscation !== false,
+    includesSummary: request.reasoning?.summary != null,
+    includesEncryptedReasoning: request.include?.includes("reasoning.encrypted_content") === true,
     encryptedReasoning,
-    echo: echoedFields(asked),
+    echo: echoedFields(request),
     prompt: {
-      turns: turnsOf(asked, items),
-      tools: toolsOf(asked),
-      toolChoice: toolChoiceOf(asked),
-      maxToolCalls: asked.parallel_tool_calls === false ? 1 : 8,
-      format: formatOf(asked),
+      turns: turnsOf(request, items),
+      tools: toolsOf(request),
+      toolChoice: toolChoiceOf(request),
+      maxToolCalls: request.parallel_tool_calls === false ? 1 : 8,
+      format: formatOf(request),
       effort: effort === "none" ? null : effort,
       stop: [],
-      maxOutputTokens: asked.max_output_tokens ?? null,
+      maxOutputTokens: request.max_output_tokens ?? null,
     },
   };
 }
 
-function echoedFields(asked: ResponsesRequestBody): Record<string, unknown> {
-  const { effort = null, summary = null } = asked.reasoning ?? {};
+function echoedFields(request: ResponsesRequestBody): Record<string, unknown> {
+  const { effort = null, summary = null } = request.reasoning ?? {};
   return {
     background: false,
-    instructions: asked.instructions ?? null,
-    max_output_tokens: asked.max_output_tokens ?? null,
-    max_tool_calls: asked.max_tool_calls ?? null,
-    metadata: asked.metadata ?? {},
-    parallel_tool_calls: asked.parallel_tool_calls ?? true,
+    instructions: request.instructions ?? null,
+    max_output_tokens: request.max_output_tokens ?? null,
+    max_tool_calls: request.max_tool_calls ?? null,
+    metadata: request.metadata ?? {},
+    parallel_tool_calls: request.parallel_tool_calls ?? true,
     previous_response_id: null,
-    prompt_cache_key: asked.prompt_cache_key ?? null,
+    prompt_cache_key: request.prompt_cache_key ?? null,
     reasoning: { effort, summary },
-    safety_identifier: asked.safety_identifier ?? null,
-    service_tier: servedTier(asked.service_tier),
+    safety_identifier: request.safety_identifier ?? null,
+    service_tier: servedTier(request.service_tier),
     store: false,
-    temperature: asked.temperature ?? 1,
-    text: { format: asked.text?.format ?? { type: "text" }, verbosity: asked.text?.verbosity ?? "medium" },
-    tool_choice: asked.tool_choice ?? "auto",
-    tools: asked.tools ?? [],
-    top_logprobs: asked.top_logprobs ?? 0,
-    top_p: asked.top_p ?? 1,
-    truncation: asked.truncation ?? "disabled",
-    user: asked.user ?? null,
+    temperature: request.temperature ?? 1,
+    text: { format: request.text?.format ?? { type: "text" }, verbosity: request.text?.verbosity ?? "medium" },
+    tool_choice: request.tool_choice ?? "auto",
+    tools: request.tools ?? [],
+    top_logprobs: request.top_logprobs ?? 0,
+    top_p: request.top_p ?? 1,
+    truncation: request.truncation ?? "disabled",
+    user: request.user ?? null,
   };
 }
 
-function toolsOf(asked: ResponsesRequestBody): SandboxTool[] {
-  const choice = asked.tool_choice;
+function toolsOf(request: ResponsesRequestBody): SandboxTool[] {
+  const choice = request.tool_choice;
   const allowed = choice != null && typeof choice !== "string" && choice.type === "allowed_tools" ? choice.tools : null;
-  return functionTools(asked)
+  return functionTools(request)
     .filter(({ name }) => allowed?.some((one) => one.name === name) ?? true)
     .map(({ name, description, parameters }) => ({
       name,
@@ -245,11 +248,11 @@ function formatOf({ text }: ResponsesRequestBody): SandboxFormat {
   return { is: "schema", name: wanted.name, schema: wanted.schema };
 }
 
-function turnsOf(asked: ResponsesRequestBody, items: readonly ResponsesInputItem[]): SandboxTurn[] {
+function turnsOf(request: ResponsesRequestBody, items: readonly ResponsesInputItem[]): SandboxTurn[] {
   const plain = { images: 0, tool: null, calls: "" };
   const turns: SandboxTurn[] = [];
-  if (asked.instructions != null) turns.push({ ...plain, role: "system", text: asked.instructions });
-  if (typeof asked.input === "string") return [...turns, { ...plain, role: "user", text: asked.input }];
+  if (request.instructions != null) turns.push({ ...plain, role: "system", text: request.instructions });
+  if (typeof request.input === "string") return [...turns, { ...plain, role: "user", text: request.input }];
   const toolByCall = new Map<string, string>();
   for (const one of items) {
     if (one.type === "reasoning" || one.type === "item_reference") continue;

@@ -12,7 +12,7 @@ import {
   type WireFormat,
 } from "./wire-format.ts";
 
-type ResponsesReply = Extract<ReplyResult, { is: "answer" }>;
+type ResponsesReply = Extract<ReplyResult, { is: "reply" }>;
 
 /** The responses format of a provider that keeps nothing, as JSON and as server-sent events. */
 export const responsesFormat: WireFormat = {
@@ -20,54 +20,54 @@ export const responsesFormat: WireFormat = {
   matches: (path) => path === "/v1/responses",
   readCredential: bearerToken,
   parse({ body }) {
-    const asked = parseResponses(body);
-    if (asked.is === "refusal") return asked;
-    return { is: "opened", model: asked.model, respond: (desk) => respond(asked, desk) };
+    const request = parseResponses(body);
+    if (request.is === "error") return request;
+    return { is: "accepted", model: request.model, respond: (provider) => respond(request, provider) };
   },
   errorBody: openAiErrorBody,
 };
 
-function respond(asked: SandboxResponsesRequest, desk: SimulatedProvider): SimulatedResponse | ErrorResponse {
-  const foreign = asked.encryptedReasoning.find(({ content }) => !isEncryptedBy(desk.slug, content));
+function respond(request: SandboxResponsesRequest, provider: SimulatedProvider): SimulatedResponse | ErrorResponse {
+  const foreign = request.encryptedReasoning.find(({ content }) => !isEncryptedBy(provider.slug, content));
   if (foreign !== undefined)
     return errorResponse(
       400,
       `The encrypted content ${foreign.content.slice(0, 4)}... could not be verified. Reason: Encrypted content could not be decrypted or parsed.`,
       { param: foreign.param, code: "invalid_encrypted_content" },
     );
-  const answer = generateReply(asked.prompt, desk.slug);
-  if (answer.is === "refused") {
-    const param = answer.part === null ? "text.format.schema" : "tools";
-    const what = answer.part === null ? "response_format" : `function '${answer.part}'`;
-    return errorResponse(400, `Invalid schema for ${what}: ${answer.problem}.`, { param, code: "invalid_json_schema" });
+  const reply = generateReply(request.prompt, provider.slug);
+  if (reply.is === "rejected") {
+    const param = reply.part === null ? "text.format.schema" : "tools";
+    const what = reply.part === null ? "response_format" : `function '${reply.part}'`;
+    return errorResponse(400, `Invalid schema for ${what}: ${reply.problem}.`, { param, code: "invalid_json_schema" });
   }
-  const head = { id: desk.nextId("resp_sim"), object: "response", created_at: desk.nowSeconds() };
-  const items = outputItems(asked, answer, desk);
+  const head = { id: provider.nextId("resp_sim"), object: "response", created_at: provider.nowSeconds() };
+  const items = outputItems(request, reply, provider);
   const response = (state: Record<string, unknown>) => ({
     ...head,
     error: null,
     incomplete_details: null,
-    model: asked.model,
-    ...asked.echo,
+    model: request.model,
+    ...request.echo,
     ...state,
   });
   const begun = response({ status: "in_progress", completed_at: null, output: [], usage: null });
-  const cut = answer.end === "length";
+  const cut = reply.end === "length";
   const over = response({
     status: cut ? "incomplete" : "completed",
-    completed_at: cut ? null : desk.nowSeconds(),
+    completed_at: cut ? null : provider.nowSeconds(),
     ...(cut ? { incomplete_details: { reason: "max_output_tokens" } } : {}),
     output: items,
-    usage: encodeUsage(answer.usage),
+    usage: encodeUsage(reply.usage),
   });
-  if (asked.mode === "whole") {
+  if (request.mode === "json") {
     const tokens = items.reduce((sum, item) => sum + streamPieces(item).length, 0);
-    return { is: "whole", contentType: "application/json", body: JSON.stringify(over, undefined, 2), tokens };
+    return { is: "body", contentType: "application/json", body: JSON.stringify(over, undefined, 2), tokens };
   }
   const events: ResponsesEvent[] = [
     { type: "response.created", response: begun },
     { type: "response.in_progress", response: begun },
-    ...items.flatMap((item, index) => itemEvents(item, index, asked)),
+    ...items.flatMap((item, index) => itemEvents(item, index, request)),
     { type: cut ? "response.incomplete" : "response.completed", response: over },
   ];
   const frames = events.map(({ type, ...rest }, sequence) => {
@@ -127,34 +127,32 @@ type SandboxCallItem = {
 type SandboxOutputItem = SandboxReasoningItem | SandboxMessageItem | SandboxCallItem;
 
 function outputItems(
-  asked: SandboxResponsesRequest,
+  request: SandboxResponsesRequest,
   { reasoning, content, end }: ResponsesReply,
-  desk: SimulatedProvider,
+  provider: SimulatedProvider,
 ): SandboxOutputItem[] {
   const status = end === "length" ? "incomplete" : "completed";
   const items: SandboxOutputItem[] = [];
   if (reasoning !== null)
     items.push({
-      id: desk.nextId("rs_sim"),
+      id: provider.nextId("rs_sim"),
       type: "reasoning",
-      ...(asked.includesEncryptedReasoning === "given"
-        ? { encrypted_content: encryptReasoning(desk.slug, reasoning) }
-        : {}),
-      summary: asked.includesSummary === "told" ? [{ type: "summary_text", text: reasoning }] : [],
+      ...(request.includesEncryptedReasoning ? { encrypted_content: encryptReasoning(provider.slug, reasoning) } : {}),
+      summary: request.includesSummary ? [{ type: "summary_text", text: reasoning }] : [],
     });
   if (content.is === "text") {
     // A thought that used up the whole limit leaves no message behind.
     if (content.text === "" && reasoning !== null) return items;
     const text = { type: "output_text", annotations: [], logprobs: [], text: content.text } as const;
-    return [...items, { id: desk.nextId("msg_sim"), type: "message", status, content: [text], role: "assistant" }];
+    return [...items, { id: provider.nextId("msg_sim"), type: "message", status, content: [text], role: "assistant" }];
   }
   for (const call of content.calls)
     items.push({
-      id: desk.nextId("fc_sim"),
+      id: provider.nextId("fc_sim"),
       type: "function_call",
       status,
       arguments: call.argumentsJson,
-      call_id: desk.nextId("call_"),
+      call_id: provider.nextId("call_"),
       name: call.name,
     });
   return items;
@@ -173,14 +171,14 @@ function streamPieces(item: SandboxOutputItem): string[] {
 
 type ResponsesEvent = { readonly type: string; readonly [field: string]: unknown };
 
-function itemEvents(item: SandboxOutputItem, index: number, asked: SandboxResponsesRequest): ResponsesEvent[] {
+function itemEvents(item: SandboxOutputItem, index: number, request: SandboxResponsesRequest): ResponsesEvent[] {
   const at = { item_id: item.id, output_index: index };
   const delta = (type: string, place: Record<string, unknown>, text: string): ResponsesEvent => ({
     type,
     ...at,
     ...place,
     delta: text,
-    ...(asked.hasObfuscation === "padded" ? { obfuscation: "x".repeat(16 - (text.length % 16)) } : {}),
+    ...(request.hasObfuscation ? { obfuscation: "x".repeat(16 - (text.length % 16)) } : {}),
   });
   return [
     { type: "response.output_item.added", output_index: index, item: openedItem(item) },

@@ -29,7 +29,7 @@ export async function sendResponse(
     if (mishap?.is === "garbage") {
       response.writeHead(200, { ...headers, "content-type": "text/html; charset=utf-8" });
       response.end(WEB_PAGE);
-    } else if (delivery.is === "whole") await sendBody(response, headers, delivery, pace, kind, disconnected.signal);
+    } else if (delivery.is === "body") await sendBody(response, headers, delivery, pace, kind, disconnected.signal);
     else await sendFrames(response, headers, delivery, pace, kind, disconnected.signal);
   } catch (error) {
     // The caller hung up: there is nobody left to answer.
@@ -40,7 +40,7 @@ export async function sendResponse(
 async function sendBody(
   response: ServerResponse,
   headers: ResponseHeaders,
-  delivery: Extract<SimulatedResponse, { is: "whole" }>,
+  delivery: Extract<SimulatedResponse, { is: "body" }>,
   pace: ResponsePace,
   kind: "all" | "half",
   gone: AbortSignal,

@@ -4,17 +4,15 @@ import type { IdGenerator } from "../kit/id-generator.ts";
 import { createServer } from "../kit/node-http.ts";
 import { chatFormat, modelsFormat } from "./chat.ts";
 import { converseFormat } from "./converse.ts";
-import { countTokensFormat } from "./count.ts";
 import { openaiDecisionsFormat, systemOneFormat } from "./decisions.ts";
 import { embeddingsFormat, geminiEmbeddingsFormat } from "./embeddings.ts";
-import { FAULT_MODELS, injectedFaultFor } from "./fault-injection.ts";
+import { FAULT_MODELS, injectedFaultFor, SPEECH_FAULT_MODELS } from "./fault-injection.ts";
 import { geminiFormat } from "./gemini.ts";
-import { messagesFormat } from "./messages.ts";
+import { countTokensFormat, messagesFormat } from "./messages.ts";
 import { PROVIDER_PROFILES, type SandboxSlug } from "./provider-profiles.ts";
 import { responsesFormat } from "./responses.ts";
 import { sendResponse } from "./send-response.ts";
 import { geminiSpeechFormat, speechFormat } from "./speech.ts";
-import { SPEECH_FAULT_MODELS } from "./speech-mishaps.ts";
 import { transcriptionsFormat } from "./transcriptions.ts";
 import { type ErrorResponse, errorResponse, type SimulatedProvider, type WireFormat } from "./wire-format.ts";
 
@@ -62,14 +60,14 @@ async function startProvider(
   slug: SandboxSlug,
   { clock, ids }: { readonly clock: Clock; readonly ids: IdGenerator },
 ): Promise<{ origin: string; close(): Promise<void> }> {
-  const desk: SimulatedProvider = {
+  const provider: SimulatedProvider = {
     slug: slug,
     listedModels: PROVIDER_PROFILES[slug].models,
     nowSeconds: () => Math.floor(clock.nowMs() / 1000),
     nextId: (prefix) => ids.next(prefix),
   };
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
-    handleRequest(desk, slug, request, response).catch(() => response.destroy());
+    handleRequest(provider, slug, request, response).catch(() => response.destroy());
   });
   const port = await listen(server);
   return { origin: `http://127.0.0.1:${port}`, close: () => close(server) };
@@ -94,13 +92,13 @@ function close(server: Server): Promise<void> {
 }
 
 async function handleRequest(
-  desk: SimulatedProvider,
+  provider: SimulatedProvider,
   slug: SandboxSlug,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const [path = "/", query = ""] = (request.url ?? "/").split("?", 2);
-  const headers = sharedHeaders(desk);
+  const headers = sharedHeaders(provider);
   const format = WIRE_FORMATS.find((one) => one.matches(path)) ?? chatFormat;
   const refuse = (given: ErrorResponse, more: Record<string, string> = {}) => {
     const body = format.errorBody(given);
@@ -120,7 +118,7 @@ async function handleRequest(
     );
 
   const opened = format.parse({ path, query, headers: request.headers, body });
-  if (opened.is === "refusal") return refuse(opened);
+  if (opened.is === "error") return refuse(opened);
   const { models } = PROVIDER_PROFILES[slug];
   const has = [...models, ...FAULT_MODELS, ...SPEECH_FAULT_MODELS].includes(opened.model);
   if (opened.model !== "" && !has)
@@ -134,15 +132,15 @@ async function handleRequest(
     const retryAfter = mishap.retryAfterSeconds === null ? {} : { "retry-after": String(mishap.retryAfterSeconds) };
     return refuse(errorResponse(mishap.status, mishap.message), retryAfter);
   }
-  const delivery = opened.respond(desk);
-  if (delivery.is === "refusal") return refuse(delivery);
+  const delivery = opened.respond(provider);
+  if (delivery.is === "error") return refuse(delivery);
   await sendResponse(response, headers, delivery, PROVIDER_PROFILES[slug].pace, mishap);
 }
 
 /** What real providers send along: an id of their own, and limits that are theirs and not the gateway's. */
-function sharedHeaders(desk: SimulatedProvider): Record<string, string> {
+function sharedHeaders(provider: SimulatedProvider): Record<string, string> {
   return {
-    "x-request-id": desk.nextId("req_sim"),
+    "x-request-id": provider.nextId("req_sim"),
     "x-ratelimit-limit-requests": "10000",
     "x-ratelimit-remaining-requests": "9999",
     "x-ratelimit-reset-requests": "6ms",

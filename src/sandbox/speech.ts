@@ -3,8 +3,8 @@ import type { AudioFormat } from "../language/audio/meter.ts";
 import { CONTENT_TYPES } from "../language/speech/call.ts";
 import { speechSeconds, synthesizeSpeech } from "./audio/speech.ts";
 import { chatFormat } from "./chat.ts";
+import { isSpeechModel, speechFaultFor } from "./fault-injection.ts";
 import { geminiFormat } from "./gemini.ts";
-import { isSpeechModel, speechFaultFor } from "./speech-mishaps.ts";
 import { countTokens } from "./tokens.ts";
 import {
   type ErrorResponse,
@@ -41,10 +41,10 @@ export const speechFormat: WireFormat = {
     const { model } = parsed.value;
     if (typeof model !== "string") return errorResponse(400, "you must provide a model parameter", { param: "model" });
     return {
-      is: "opened",
+      is: "accepted",
       model,
-      respond: (desk) =>
-        (desk.slug === MISTRAL_PROVIDER ? respondAsMistral : respondAsOpenai)(parsed.value, model, desk),
+      respond: (provider) =>
+        (provider.slug === MISTRAL_PROVIDER ? respondAsMistral : respondAsOpenai)(parsed.value, model, provider),
     };
   },
 };
@@ -58,7 +58,7 @@ export const geminiSpeechFormat: WireFormat = {
     if ("problem" in parsed) return errorResponse(400, "The body is not JSON.");
     const model = modelInPath(path);
     const form = path.endsWith(":streamGenerateContent") ? "events" : "whole";
-    return { is: "opened", model, respond: (desk) => respondAsGemini(parsed.value, model, form, desk) };
+    return { is: "accepted", model, respond: (provider) => respondAsGemini(parsed.value, model, form, provider) };
   },
 };
 
@@ -69,39 +69,58 @@ function modelInPath(path: string): string {
 const OPENAI_FIELDS = ["model", "input", "voice", "response_format", "speed", "instructions", "stream_format"];
 const FORMATS: readonly AudioFormat[] = ["mp3", "opus", "aac", "flac", "wav", "pcm"];
 
-function respondAsOpenai(body: JsonObject, model: string, desk: SimulatedProvider): SimulatedResponse | ErrorResponse {
-  const asked = parseSpeechParameters(body, model, { known: OPENAI_FIELDS, voice: "voice", formats: FORMATS });
-  if ("is" in asked) return asked;
-  const mishap = faultResponse(asked, desk);
+function respondAsOpenai(
+  body: JsonObject,
+  model: string,
+  provider: SimulatedProvider,
+): SimulatedResponse | ErrorResponse {
+  const parameters = parseSpeechParameters(body, model, { known: OPENAI_FIELDS, voice: "voice", formats: FORMATS });
+  if ("is" in parameters) return parameters;
+  const mishap = faultResponse(parameters, provider);
   if (mishap !== undefined) return mishap;
-  const { chunks, usage } = synthesize(asked);
-  if (body["stream_format"] !== "sse") return streamResponse(CONTENT_TYPES[asked.format], chunks, asked, desk);
+  const { chunks, usage } = synthesize(parameters);
+  if (body["stream_format"] !== "sse")
+    return streamResponse(CONTENT_TYPES[parameters.format], chunks, parameters, provider);
   const events = chunks.map((piece) => sseEvent({ type: "speech.audio.delta", audio: piece.toString("base64") }));
-  return streamResponse("text/event-stream", [...events, sseEvent({ type: "speech.audio.done", usage })], asked, desk);
+  return streamResponse(
+    "text/event-stream",
+    [...events, sseEvent({ type: "speech.audio.done", usage })],
+    parameters,
+    provider,
+  );
 }
 
 const MISTRAL_FIELDS = ["model", "input", "voice_id", "response_format", "stream"];
 
-function respondAsMistral(body: JsonObject, model: string, desk: SimulatedProvider): SimulatedResponse | ErrorResponse {
+function respondAsMistral(
+  body: JsonObject,
+  model: string,
+  provider: SimulatedProvider,
+): SimulatedResponse | ErrorResponse {
   const formats = FORMATS.filter((format) => format !== "aac");
-  const asked = parseSpeechParameters(body, model, { known: MISTRAL_FIELDS, voice: "voice_id", formats });
-  if ("is" in asked) return asked;
-  const mishap = faultResponse(asked, desk);
+  const parameters = parseSpeechParameters(body, model, { known: MISTRAL_FIELDS, voice: "voice_id", formats });
+  if ("is" in parameters) return parameters;
+  const mishap = faultResponse(parameters, provider);
   if (mishap !== undefined) return mishap;
-  const { chunks, usage } = synthesize(asked);
+  const { chunks, usage } = synthesize(parameters);
   if (body["stream"] !== true) {
     const whole = JSON.stringify({ audio_data: Buffer.concat(chunks).toString("base64") });
-    return { is: "whole", contentType: "application/json", body: whole, tokens: chunks.length };
+    return { is: "body", contentType: "application/json", body: whole, tokens: chunks.length };
   }
   const events = chunks.map((piece) => sseEvent({ type: "speech.audio.delta", audio_data: piece.toString("base64") }));
-  return streamResponse("text/event-stream", [...events, sseEvent({ type: "speech.audio.done", usage })], asked, desk);
+  return streamResponse(
+    "text/event-stream",
+    [...events, sseEvent({ type: "speech.audio.done", usage })],
+    parameters,
+    provider,
+  );
 }
 
 function respondAsGemini(
   body: JsonObject,
   model: string,
   form: "whole" | "events",
-  desk: SimulatedProvider,
+  provider: SimulatedProvider,
 ): SimulatedResponse | ErrorResponse {
   const config = objectField(body, "generationConfig");
   const modalities = config["responseModalities"];
@@ -109,11 +128,11 @@ function respondAsGemini(
     return errorResponse(400, "The model only supports the AUDIO response modality.");
   const voice = objectField(objectField(objectField(config, "speechConfig"), "voiceConfig"), "prebuiltVoiceConfig");
   if (typeof voice["voiceName"] !== "string") return errorResponse(400, "A voice must be configured.");
-  const asked: SpeechParameters = { model, text: contentsText(body), instructions: "", format: "pcm", speed: 1 };
-  const mishap = faultResponse(asked, desk);
+  const parameters: SpeechParameters = { model, text: contentsText(body), instructions: "", format: "pcm", speed: 1 };
+  const mishap = faultResponse(parameters, provider);
   if (mishap !== undefined) return mishap;
-  const { chunks, usage } = synthesize(asked);
-  const responseId = desk.nextId("sim");
+  const { chunks, usage } = synthesize(parameters);
+  const responseId = provider.nextId("sim");
   const chunk = (bytes: Buffer, last: JsonObject) => ({
     candidates: [{ content: { role: "model", parts: [inlineDataPart(bytes)] }, index: 0, ...last }],
     modelVersion: model,
@@ -129,7 +148,7 @@ function respondAsGemini(
   if (form === "whole") {
     const whole = { ...chunk(Buffer.concat(chunks), end), usageMetadata };
     return {
-      is: "whole",
+      is: "body",
       contentType: "application/json",
       body: JSON.stringify(whole, undefined, 2),
       tokens: AUDIO_CHUNKS,
@@ -138,7 +157,7 @@ function respondAsGemini(
   const events = chunks.map((piece, at) =>
     sseEvent(at === chunks.length - 1 ? { ...chunk(piece, end), usageMetadata } : chunk(piece, {})),
   );
-  return streamResponse("text/event-stream", events, asked, desk);
+  return streamResponse("text/event-stream", events, parameters, provider);
 }
 
 function inlineDataPart(bytes: Buffer): JsonObject {
@@ -215,10 +234,10 @@ function faultResponse(
 ): SimulatedResponse | undefined {
   switch (speechFaultFor(model, slug, text)) {
     case "html":
-      return { is: "whole", contentType: "text/html; charset=utf-8", body: WEB_PAGE, tokens: 1 };
+      return { is: "body", contentType: "text/html; charset=utf-8", body: WEB_PAGE, tokens: 1 };
     case "other_format": {
       const body = synthesizeSpeech(format === "wav" ? "mp3" : "wav", speechSeconds(text));
-      return { is: "whole", contentType: CONTENT_TYPES[format], body, tokens: 1 };
+      return { is: "body", contentType: CONTENT_TYPES[format], body, tokens: 1 };
     }
     default:
       return undefined;

@@ -1,6 +1,5 @@
 import { fileMeter } from "../language/audio/file-meter.ts";
 import { chatFormat } from "./chat.ts";
-import { type MultipartPart, parseMultipart } from "./form.ts";
 import { type ErrorResponse, errorResponse, type SimulatedResponse, type WireFormat } from "./wire-format.ts";
 
 /** What is heard: the same words in the same time, whatever was said. */
@@ -25,12 +24,13 @@ export const transcriptionsFormat: WireFormat = {
   parse({ headers, body }) {
     const parts = parseMultipart(body, headers["content-type"]);
     if (parts === undefined) return errorResponse(400, "The body is not a multipart form.");
-    const asked = parseTranscriptionParameters(parts);
-    if ("is" in asked) return asked;
+    const parameters = parseTranscriptionParameters(parts);
+    if ("is" in parameters) return parameters;
     return {
-      is: "opened",
-      model: asked.model,
-      respond: (desk) => (desk.slug === MISTRAL_PROVIDER ? respondAsMistral(asked) : respondAsOpenai(asked)),
+      is: "accepted",
+      model: parameters.model,
+      respond: (provider) =>
+        provider.slug === MISTRAL_PROVIDER ? respondAsMistral(parameters) : respondAsOpenai(parameters),
     };
   },
 };
@@ -50,13 +50,13 @@ function parseTranscriptionParameters(parts: readonly MultipartPart[]): Transcri
   return { model: fields.get("model")?.[0] ?? "", fields, seconds };
 }
 
-function firstField(asked: TranscriptionParameters, name: string): string | undefined {
-  return asked.fields.get(name)?.[0];
+function firstField(parameters: TranscriptionParameters, name: string): string | undefined {
+  return parameters.fields.get(name)?.[0];
 }
 
 /** A field that the format does not have, as a strict server finds it. */
-function unknownFieldError(asked: TranscriptionParameters, known: readonly string[]): ErrorResponse | undefined {
-  const extra = [...asked.fields.keys()].find((name) => !known.includes(name));
+function unknownFieldError(parameters: TranscriptionParameters, known: readonly string[]): ErrorResponse | undefined {
+  const extra = [...parameters.fields.keys()].find((name) => !known.includes(name));
   return extra === undefined
     ? undefined
     : errorResponse(400, `Unrecognized request argument: ${extra}`, { param: extra });
@@ -103,27 +103,27 @@ const OPENAI_FIELDS = [
   "stream",
 ] as const;
 
-function respondAsOpenai(asked: TranscriptionParameters): SimulatedResponse | ErrorResponse {
-  const unknown = unknownFieldError(asked, OPENAI_FIELDS);
+function respondAsOpenai(parameters: TranscriptionParameters): SimulatedResponse | ErrorResponse {
+  const unknown = unknownFieldError(parameters, OPENAI_FIELDS);
   if (unknown !== undefined) return unknown;
-  const format = firstField(asked, "response_format") ?? "json";
+  const format = firstField(parameters, "response_format") ?? "json";
   if (format !== "json" && format !== "verbose_json")
     return errorResponse(400, `response_format '${format}' is not simulated.`, { param: "response_format" });
-  const words = timedWords(asked.seconds);
+  const words = timedWords(parameters.seconds);
   const text = joinWords(words);
-  const usage = { type: "duration", seconds: Math.ceil(asked.seconds) };
-  if (firstField(asked, "stream") === "true") {
+  const usage = { type: "duration", seconds: Math.ceil(parameters.seconds) };
+  if (firstField(parameters, "stream") === "true") {
     const events = [
       ...wordDeltas(words).map((delta) => ({ type: "transcript.text.delta", delta })),
       { type: "transcript.text.done", text, usage },
     ];
     return streamResponse([...events.map((event) => `data: ${JSON.stringify(event)}\n\n`), "data: [DONE]\n\n"]);
   }
-  const wanted = asked.fields.get("timestamp_granularities[]") ?? ["segment"];
+  const wanted = parameters.fields.get("timestamp_granularities[]") ?? ["segment"];
   const times = {
     task: "transcribe",
-    language: firstField(asked, "language") ?? "english",
-    duration: asked.seconds,
+    language: firstField(parameters, "language") ?? "english",
+    duration: parameters.seconds,
     text,
     ...(wanted.includes("segment") ? { segments: wordSegments(words).map((said, id) => ({ id, ...said })) } : {}),
     ...(wanted.includes("word") ? { words } : {}),
@@ -134,31 +134,31 @@ function respondAsOpenai(asked: TranscriptionParameters): SimulatedResponse | Er
 
 const MISTRAL_FIELDS = ["model", "language", "temperature", "timestamp_granularities", "stream"] as const;
 
-function respondAsMistral(asked: TranscriptionParameters): SimulatedResponse | ErrorResponse {
-  const unknown = unknownFieldError(asked, MISTRAL_FIELDS);
+function respondAsMistral(parameters: TranscriptionParameters): SimulatedResponse | ErrorResponse {
+  const unknown = unknownFieldError(parameters, MISTRAL_FIELDS);
   if (unknown !== undefined) return unknown;
-  if (asked.fields.has("language") && asked.fields.has("timestamp_granularities"))
+  if (parameters.fields.has("language") && parameters.fields.has("timestamp_granularities"))
     return errorResponse(400, "timestamp_granularities is not compatible with language.");
-  const words = timedWords(asked.seconds);
+  const words = timedWords(parameters.seconds);
   const text = joinWords(words);
-  const segments = asked.fields.has("timestamp_granularities")
+  const segments = parameters.fields.has("timestamp_granularities")
     ? wordSegments(words).map((said) => ({ type: "transcription_segment", ...said }))
     : [];
-  const audioTokens = Math.ceil(asked.seconds * 12.5);
+  const audioTokens = Math.ceil(parameters.seconds * 12.5);
   const answer = {
-    model: asked.model,
+    model: parameters.model,
     text,
-    language: firstField(asked, "language") ?? null,
+    language: firstField(parameters, "language") ?? null,
     segments,
     usage: {
-      prompt_audio_seconds: Math.floor(asked.seconds),
+      prompt_audio_seconds: Math.floor(parameters.seconds),
       prompt_tokens: 3,
       completion_tokens: words.length,
       total_tokens: 3 + audioTokens + words.length,
       prompt_tokens_details: { audio_tokens: audioTokens },
     },
   };
-  if (firstField(asked, "stream") !== "true") return jsonResponse(answer, words.length);
+  if (firstField(parameters, "stream") !== "true") return jsonResponse(answer, words.length);
   const events = [
     { type: "transcription.language", audio_language: "en" },
     ...wordDeltas(words).map((delta) => ({ type: "transcription.text.delta", text: delta })),
@@ -168,9 +168,44 @@ function respondAsMistral(asked: TranscriptionParameters): SimulatedResponse | E
 }
 
 function jsonResponse(answer: object, tokens: number): SimulatedResponse {
-  return { is: "whole", contentType: "application/json", body: JSON.stringify(answer), tokens };
+  return { is: "body", contentType: "application/json", body: JSON.stringify(answer), tokens };
 }
 
 function streamResponse(all: readonly string[]): SimulatedResponse {
   return { is: "frames", contentType: "text/event-stream; charset=utf-8", frames: all };
+}
+
+/** A part of a multipart form as it was sent. */
+export type MultipartPart = { readonly name: string; readonly filename: string | undefined; readonly body: Buffer };
+
+const CRLF = "\r\n";
+
+/** Cuts a form into its parts; undefined when it is none. Written apart from the gateway's own reader and writer. */
+export function parseMultipart(body: Buffer, contentType: string | undefined): MultipartPart[] | undefined {
+  const boundary = /^multipart\/form-data;\s*boundary="?([^";]+)"?$/i.exec(contentType ?? "")?.[1];
+  if (boundary === undefined) return undefined;
+  const mark = Buffer.from(`--${boundary}`);
+  const parts: MultipartPart[] = [];
+  let at = body.indexOf(mark);
+  if (at !== 0) return undefined;
+  for (;;) {
+    const from = at + mark.length;
+    if (body.toString("latin1", from, from + 2) === "--") return parts;
+    at = body.indexOf(`${CRLF}--${boundary}`, from);
+    if (at < 0) return undefined;
+    const part = parsePart(body.subarray(from + CRLF.length, at));
+    if (part === undefined) return undefined;
+    parts.push(part);
+    at += CRLF.length;
+  }
+}
+
+function parsePart(bytes: Buffer): MultipartPart | undefined {
+  const end = bytes.indexOf(CRLF + CRLF);
+  if (end < 0) return undefined;
+  const head = bytes.toString("utf8", 0, end);
+  const name = /\bname="([^"]*)"/i.exec(head)?.[1];
+  if (name === undefined) return undefined;
+  const filename = /\bfilename="([^"]*)"/i.exec(head)?.[1];
+  return { name, filename, body: bytes.subarray(end + 2 * CRLF.length) };
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 
 /** A refusal before it is put into a wire format's own words. */
 export type ErrorResponse = {
-  readonly is: "refusal";
+  readonly is: "error";
   readonly status: number;
   readonly message: string;
   readonly param: string | null;
@@ -12,7 +12,7 @@ export type ErrorResponse = {
 /** Bytes ready to be sent; how fast, and whether to the end, is decided by whoever sends them. */
 export type SimulatedResponse =
   /** `tokens` is the number of pieces a stream would have had: it sets how long a whole answer takes. */
-  | { readonly is: "whole"; readonly contentType: string; readonly body: string | Buffer; readonly tokens: number }
+  | { readonly is: "body"; readonly contentType: string; readonly body: string | Buffer; readonly tokens: number }
   | {
       readonly is: "frames";
       readonly contentType: string;
@@ -39,9 +39,9 @@ type SandboxRequest = {
 
 /** A request that was understood: the model decides first whether a mishap is scripted, then the answer is made. */
 type AcceptedRequest = {
-  readonly is: "opened";
+  readonly is: "accepted";
   readonly model: string;
-  readonly respond: (desk: SimulatedProvider) => SimulatedResponse | ErrorResponse;
+  readonly respond: (provider: SimulatedProvider) => SimulatedResponse | ErrorResponse;
 };
 
 /** One wire format. A new one is a new file and a row in the server's list. */
@@ -62,7 +62,7 @@ export function errorResponse(
   message: string,
   at?: { readonly param?: string; readonly code?: string },
 ): ErrorResponse {
-  return { is: "refusal", status, message, param: at?.param ?? null, code: at?.code ?? null };
+  return { is: "error", status, message, param: at?.param ?? null, code: at?.code ?? null };
 }
 
 export function bearerToken(headers: IncomingHttpHeaders): string | undefined {

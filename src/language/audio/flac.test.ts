@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { encodedSample } from "../../../tests/support/audio/samples.ts";
 import { encodeFlac } from "../../sandbox/audio/flac.ts";
-import { tone } from "../../sandbox/audio/tone.ts";
+import { tone } from "../../sandbox/audio/speech.ts";
 import { crc8, FlacMeter, flacFrameAt } from "./flac.ts";
 
 function secondsOf(...parts: Buffer[]): number | undefined {

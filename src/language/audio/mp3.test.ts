@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { encodedSample } from "../../../tests/support/audio/samples.ts";
-import { silentAac, silentMp3 } from "../../sandbox/audio/frames.ts";
+import { silentAac, silentMp3 } from "../../sandbox/audio/speech.ts";
 import { adtsMeter } from "./adts.ts";
 import { mp3Meter, mpegFrameAt } from "./mp3.ts";
 
