@@ -18,7 +18,7 @@ function stream(...chunks: unknown[]): ReplyEvent[] {
   return eventsIn([Buffer.from(chunks.map(frame).join(""))], geminiUpstream.openReader());
 }
 
-const seal = (data: string) => ({ family: "google", data });
+const signature = (data: string) => ({ family: "google", data });
 const FIGURES = {
   inputTokens: 11,
   cachedTokens: 0,
@@ -70,7 +70,7 @@ describe("what the model says", () => {
     ]);
   });
 
-  test("CHAT-05 thoughts are reasoning, and the seal of a text is a block to send back", () => {
+  test("CHAT-05 thoughts are reasoning, and the signature of a text is a block to send back", () => {
     expect(
       reply(
         whole([
@@ -81,7 +81,7 @@ describe("what the model says", () => {
     ).toEqual([
       { is: "reasoning", text: "Hm." },
       { is: "text", text: "Hi" },
-      { is: "reasoning_detail", detail: { is: "sealed", seal: seal("s") } },
+      { is: "reasoning_detail", detail: { is: "encrypted", signature: signature("s") } },
     ]);
   });
 
@@ -94,7 +94,7 @@ describe("what the model says", () => {
       ]),
     );
     expect(events.filter(({ is }) => is.startsWith("tool_"))).toEqual([
-      { is: "tool_call", index: 0, id: "g1", name: "a", signature: seal("s") },
+      { is: "tool_call", index: 0, id: "g1", name: "a", signature: signature("s") },
       { is: "tool_arguments", index: 0, text: '{"x":1}' },
       { is: "tool_call", index: 1, id: `call_${RESPONSE_ID}_1`, name: "b", signature: null },
       { is: "tool_arguments", index: 1, text: "{}" },
@@ -294,7 +294,7 @@ describe("arguments in pieces", () => {
       whole([{ text: "" }]),
     );
     expect(events.filter(({ is }) => is.startsWith("tool_"))).toEqual([
-      { is: "tool_call", index: 0, id: `call_${RESPONSE_ID}_0`, name: "book", signature: seal("s") },
+      { is: "tool_call", index: 0, id: `call_${RESPONSE_ID}_0`, name: "book", signature: signature("s") },
       {
         is: "tool_arguments",
         index: 0,

@@ -17,7 +17,7 @@ test("MSG-03 all words of a call are counted: turns, thoughts, calls and their r
         refusal: "refused",
         reasoning_details: [
           { type: "reasoning.text", text: "thought", signature: "s" },
-          { type: "reasoning.encrypted", data: "sealed" },
+          { type: "reasoning.encrypted", data: "encrypted" },
         ],
         tool_calls: [{ id: "c", type: "function", function: { name: "f", arguments: '{"a":1}' } }],
       },

@@ -25,7 +25,7 @@ function textsInPart(part: Part): readonly string[] {
     case "refusal":
       return [part.text];
     case "reasoning":
-      return part.detail.is === "open" ? [part.detail.text] : [];
+      return part.detail.is === "readable" ? [part.detail.text] : [];
     case "tool_call":
       return [part.name, part.argumentsText];
     case "tool_result":

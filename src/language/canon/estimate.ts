@@ -85,7 +85,7 @@ function estimatePartTokens(part: Part, textTokens: TextTokenEstimator): number 
     case "refusal":
       return textTokens(part.text);
     case "reasoning":
-      return part.detail.is === "open" ? textTokens(part.detail.text) : 0;
+      return part.detail.is === "readable" ? textTokens(part.detail.text) : 0;
     case "tool_result":
       return part.content.reduce((sum, inner) => sum + estimatePartTokens(inner, textTokens), 0);
     case "tool_call":

@@ -62,9 +62,9 @@ export type ReasoningSignature = { readonly family: SignatureFamily; readonly da
 /** One block of reasoning, readable or opaque, as it must be sent back. */
 export type ReasoningDetail =
   /** Readable text, with the seal of the provider when it gave one. */
-  | { readonly is: "open"; readonly text: string; readonly seal: ReasoningSignature | null }
+  | { readonly is: "readable"; readonly text: string; readonly signature: ReasoningSignature | null }
   /** Nothing readable: only the seal. */
-  | { readonly is: "sealed"; readonly seal: ReasoningSignature };
+  | { readonly is: "encrypted"; readonly signature: ReasoningSignature };
 
 export type ConversationTurn = {
   readonly role: "system" | "developer" | "user" | "assistant" | "tool";

@@ -19,22 +19,28 @@ function familyOf(format: unknown): SignatureFamily | undefined {
 
 /** A block of reasoning as a client gets it and sends it back. */
 export function encodeDetail(detail: ReasoningDetail, index: number): ReasoningDetailWire & { index: number } {
-  if (detail.is === "sealed") {
-    return { type: "reasoning.encrypted", data: detail.seal.data, format: FORMATS[detail.seal.family], index };
+  if (detail.is === "encrypted") {
+    return {
+      type: "reasoning.encrypted",
+      data: detail.signature.data,
+      format: FORMATS[detail.signature.family],
+      index,
+    };
   }
-  const seal = detail.seal === null ? {} : { signature: detail.seal.data, format: FORMATS[detail.seal.family] };
-  return { type: "reasoning.text", text: detail.text, ...seal, index };
+  const signed =
+    detail.signature === null ? {} : { signature: detail.signature.data, format: FORMATS[detail.signature.family] };
+  return { type: "reasoning.text", text: detail.text, ...signed, index };
 }
 
 /** Undefined for a block that nobody here could have made. */
 export function decodeDetail(wire: ReasoningDetailWire): ReasoningDetail | undefined {
   const family = familyOf(wire.format);
   if (wire.type === "reasoning.encrypted") {
-    return family === undefined || !wire.data ? undefined : { is: "sealed", seal: { family, data: wire.data } };
+    return family === undefined || !wire.data ? undefined : { is: "encrypted", signature: { family, data: wire.data } };
   }
   const text = wire.text ?? wire.summary ?? "";
-  const seal = family !== undefined && wire.signature ? { family, data: wire.signature } : null;
-  return text === "" && seal === null ? undefined : { is: "open", text, seal };
+  const signature = family !== undefined && wire.signature ? { family, data: wire.signature } : null;
+  return text === "" && signature === null ? undefined : { is: "readable", text, signature };
 }
 
 /**
@@ -44,7 +50,7 @@ export function decodeDetail(wire: ReasoningDetailWire): ReasoningDetail | undef
 export function isSignedElsewhere(wire: unknown, creator: string | null): boolean {
   if (!isJsonObject(wire)) return false;
   const family = familyOf(wire["format"]);
-  const seals = [wire["data"], wire["signature"]].filter(Boolean);
-  if (family === undefined || seals.length === 0) return false;
-  return family !== creator || (family === "openai" && seals.some(hasProviderPrefix));
+  const signatures = [wire["data"], wire["signature"]].filter(Boolean);
+  if (family === undefined || signatures.length === 0) return false;
+  return family !== creator || (family === "openai" && signatures.some(hasProviderPrefix));
 }

@@ -100,15 +100,17 @@ describe("stream = reply", () => {
       { is: "reasoning", text: "Let me think." },
       {
         is: "reasoning_detail",
-        detail: { is: "open", text: "Let me think.", seal: { family: "anthropic", data: "sig+/==" } },
+        detail: { is: "readable", text: "Let me think.", signature: { family: "anthropic", data: "sig+/==" } },
       },
     ]);
   });
 
-  test("CHAT-05 a seal holds the maker's own text, so that the messages dialect and this one can exchange it", () => {
+  test("CHAT-05 a signature holds the maker's own text, so that the messages dialect and this one can exchange it", () => {
     const details = [...(wholeOf(HIDDEN) ?? [])];
     const found = details.find(({ is }) => is === "reasoning_detail");
-    expect(found).toMatchObject({ detail: { is: "sealed", seal: { family: "anthropic", data: "EtkECkgIBxAB+/==" } } });
+    expect(found).toMatchObject({
+      detail: { is: "encrypted", signature: { family: "anthropic", data: "EtkECkgIBxAB+/==" } },
+    });
     const reasoning_details = [
       { type: "reasoning.encrypted", data: "EtkECkgIBxAB+/==", format: "anthropic-claude-v1" },
       { type: "reasoning.text", text: "hm", signature: "sig==", format: "anthropic-claude-v1" },

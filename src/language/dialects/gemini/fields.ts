@@ -1,38 +1,5 @@
+import { NON_OPENAI_FIELDS } from "../non-openai-fields.ts";
 import type { FieldTable } from "../upstream-dialect.ts";
 
-/** The parameter table as the Gemini dialect (D3) treats it. */
-export const FIELDS: FieldTable = {
-  temperature: "yes",
-  top_p: "yes",
-  max_tokens: "yes",
-  response_format: "yes",
-  tools: "yes",
-  allowed_tools: "400",
-  tool_choice: "yes",
-  reasoning_effort: "yes",
-  stop: "yes",
-  top_k: "yes",
-  seed: "400",
-  logprobs: "400",
-  top_logprobs: "400",
-  presence_penalty: "400",
-  frequency_penalty: "400",
-  logit_bias: "400",
-  verbosity: "400",
-  prediction: "400",
-  prompt_cache_key: "400",
-  safety_identifier: "no-op",
-  service_tier: "400",
-  user: "no-op",
-  parallel_tool_calls: "400",
-  min_p: "400",
-  repetition_penalty: "400",
-  store: "400",
-  session_id: "svc",
-  cost_tier: "svc",
-  remaining_turns: "svc",
-  metadata: "400",
-  modalities: "400",
-  include_reasoning: "400",
-  chat_template_kwargs: "400",
-};
+/** The parameter table of the Gemini dialect (D3). */
+export const FIELDS: FieldTable = NON_OPENAI_FIELDS;

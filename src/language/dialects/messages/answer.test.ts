@@ -58,9 +58,9 @@ describe("a whole answer", () => {
       { is: "reasoning", text: "Let me think.\n" },
       {
         is: "reasoning_detail",
-        detail: { is: "open", text: "Let me think.\n", seal: { family: "anthropic", data: "sig+/=" } },
+        detail: { is: "readable", text: "Let me think.\n", signature: { family: "anthropic", data: "sig+/=" } },
       },
-      { is: "reasoning_detail", detail: { is: "sealed", seal: { family: "anthropic", data: "blob" } } },
+      { is: "reasoning_detail", detail: { is: "encrypted", signature: { family: "anthropic", data: "blob" } } },
       { is: "text", text: "Grüße 世界 \u{1F600} " },
       { is: "text", text: "cited" },
       { is: "citation", citation: { url: "https://a.example/", title: "A", start: 12, end: 17 } },
@@ -310,14 +310,14 @@ describe("a stream", () => {
     expect(eventsIn([Buffer.from(cut)], openReader()).some(({ is }) => is === "finish" || is === "end")).toBe(false);
   });
 
-  test("CHAT-05 thoughts that are not shown keep their seal, and a block without one is only text", () => {
+  test("CHAT-05 thoughts that are not shown keep their signature, and a block without one is only text", () => {
     const hidden = messageJson([{ type: "thinking", thinking: "", signature: "s" }]);
     expect(folded(eventsIn([messageStream(hidden, 3)], openReader()))).toContainEqual({
       is: "reasoning_detail",
-      detail: { is: "open", text: "", seal: { family: "anthropic", data: "s" } },
+      detail: { is: "readable", text: "", signature: { family: "anthropic", data: "s" } },
     });
     const bare = whole(messageJson([{ type: "thinking", thinking: "t" }]));
-    expect(bare).toContainEqual({ is: "reasoning_detail", detail: { is: "open", text: "t", seal: null } });
+    expect(bare).toContainEqual({ is: "reasoning_detail", detail: { is: "readable", text: "t", signature: null } });
   });
 });
 

@@ -28,8 +28,8 @@ const FULL: Call = {
     {
       role: "assistant",
       parts: [
-        { is: "reasoning", detail: { is: "open", text: "r", seal: { family: "anthropic", data: "d" } } },
-        { is: "reasoning", detail: { is: "sealed", seal: { family: "anthropic", data: "e" } } },
+        { is: "reasoning", detail: { is: "readable", text: "r", signature: { family: "anthropic", data: "d" } } },
+        { is: "reasoning", detail: { is: "encrypted", signature: { family: "anthropic", data: "e" } } },
         { is: "refusal", text: "no" },
         { is: "tool_call", id: "i", name: "n", argumentsText: "{}" },
       ],

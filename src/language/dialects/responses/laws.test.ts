@@ -162,7 +162,7 @@ describe("any call", () => {
       base64: fc.base64String(),
     }),
   );
-  const seal = fc.oneof(
+  const signature = fc.oneof(
     fc.record({ family: fc.constantFrom("anthropic" as const, "google" as const), data: fc.string() }),
     fc.constantFrom(providerSignature("acme", "own"), providerSignature("other", "theirs")),
   );
@@ -177,8 +177,8 @@ describe("any call", () => {
     fc.record({
       is: fc.constant("reasoning" as const),
       detail: fc.oneof(
-        fc.record({ is: fc.constant("open" as const), text: words, seal: fc.option(seal) }),
-        fc.record({ is: fc.constant("sealed" as const), seal }),
+        fc.record({ is: fc.constant("readable" as const), text: words, signature: fc.option(signature) }),
+        fc.record({ is: fc.constant("encrypted" as const), signature }),
       ),
     }),
     fc.record({ is: fc.constant("tool_call" as const), id, name: fc.string(), argumentsText: fc.string() }),

@@ -28,8 +28,8 @@ export function encodeSignature({ family, data }: ReasoningSignature): string {
 }
 
 export function encodeDetail(detail: ReasoningDetail): string | undefined {
-  if (detail.is === "sealed") return ENCRYPTED_ONLY_PREFIXES[detail.seal.family] + detail.seal.data;
-  return detail.seal === null ? undefined : encodeSignature(detail.seal);
+  if (detail.is === "encrypted") return ENCRYPTED_ONLY_PREFIXES[detail.signature.family] + detail.signature.data;
+  return detail.signature === null ? undefined : encodeSignature(detail.signature);
 }
 
 export function encodeCallSignature({ family, data }: ReasoningSignature): string {
@@ -39,18 +39,18 @@ export function encodeCallSignature({ family, data }: ReasoningSignature): strin
 /** A reasoning item, read: a block of reasoning, the seal of the next call, or nothing that could be sent anywhere. */
 type DecodedReasoningItem =
   | { readonly is: "detail"; readonly detail: ReasoningDetail }
-  | { readonly is: "call_seal"; readonly seal: ReasoningSignature }
+  | { readonly is: "call_signature"; readonly signature: ReasoningSignature }
   | { readonly is: "nothing" };
 
 /** A seal that this gateway did not make, or that belongs to an endpoint of the responses dialect, is left out. */
 export function decodeReasoningItem(readable: string, carrier: string | null | undefined): DecodedReasoningItem {
   const call = carrier ? matchPrefix(TOOL_CALL_PREFIXES, carrier) : undefined;
-  if (call !== undefined) return { is: "call_seal", seal: call };
+  if (call !== undefined) return { is: "call_signature", signature: call };
   const bare = carrier ? matchPrefix(ENCRYPTED_ONLY_PREFIXES, carrier) : undefined;
-  if (bare !== undefined) return { is: "detail", detail: { is: "sealed", seal: bare } };
-  const seal = (carrier ? matchPrefix(SIGNATURE_PREFIXES, carrier) : undefined) ?? null;
-  if (readable === "" && seal === null) return { is: "nothing" };
-  return { is: "detail", detail: { is: "open", text: readable, seal } };
+  if (bare !== undefined) return { is: "detail", detail: { is: "encrypted", signature: bare } };
+  const signature = (carrier ? matchPrefix(SIGNATURE_PREFIXES, carrier) : undefined) ?? null;
+  if (readable === "" && signature === null) return { is: "nothing" };
+  return { is: "detail", detail: { is: "readable", text: readable, signature } };
 }
 
 function matchPrefix(
@@ -78,9 +78,10 @@ export function hasProviderPrefix(data: unknown): boolean {
 }
 
 /** What the provider itself wrote; undefined: another one made it, or the provider gives nothing sealed out. */
-export function dataForProvider(provider: string | null, seal: ReasoningSignature | null): string | undefined {
-  if (provider === null || seal?.family !== "openai" || !seal.data.startsWith(`${provider}:`)) return undefined;
-  return seal.data.slice(provider.length + 1);
+export function dataForProvider(provider: string | null, signature: ReasoningSignature | null): string | undefined {
+  if (provider === null || signature?.family !== "openai" || !signature.data.startsWith(`${provider}:`))
+    return undefined;
+  return signature.data.slice(provider.length + 1);
 }
 
 /** Whether the caller sees what is sealed: when asked for, and when the response is stored and can be gone on from. */

@@ -1,12 +1,11 @@
 import type { ClientDialect } from "../../client-dialect.ts";
-import { encodeUsage } from "../direct/reply.ts";
-import { completionOf, fold } from "./reply.ts";
+import { renderReply } from "./reply.ts";
 import { ChunkWriter } from "./stream.ts";
+import { encodeUsage } from "./usage.ts";
 
 /** Callers of `POST /chat/completions`. */
 export const chatClient: ClientDialect = {
   keepAlive: ": keep-alive\n\n",
   openWriter: (head, call) => new ChunkWriter(head, call.includeUsage),
-  render: (events, head, _call, counted, shown) =>
-    JSON.stringify(completionOf(fold(events), head, encodeUsage(undefined, counted, shown))),
+  render: (events, head, _call, usage, cost) => renderReply(events, head, encodeUsage(usage, cost)),
 };

@@ -33,7 +33,7 @@ type FoldedReply = {
 };
 
 /** Folding the events gives the same message that a client would put together from the stream. */
-export function fold(events: readonly ReplyEvent[]): FoldedReply {
+function fold(events: readonly ReplyEvent[]): FoldedReply {
   const folded: FoldedReply = {
     content: null,
     refusal: null,
@@ -83,7 +83,7 @@ function foldEvent(folded: FoldedReply, event: ReplyEvent): void {
   }
 }
 
-export function completionOf(folded: FoldedReply, head: ReplyHead, usage: JsonObject): JsonObject {
+function completionOf(folded: FoldedReply, head: ReplyHead, usage: JsonObject): JsonObject {
   const calls = folded.calls.map(({ id, name, argumentsText, signature }) =>
     toolCall(id, name, argumentsText, signature),
   );
@@ -104,4 +104,9 @@ export function completionOf(folded: FoldedReply, head: ReplyHead, usage: JsonOb
     choices: [{ index: 0, message, logprobs: null, finish_reason: folded.reason }],
     usage,
   };
+}
+
+/** A whole chat completion: the message that a client would assemble from the stream. */
+export function renderReply(events: readonly ReplyEvent[], head: ReplyHead, usage: JsonObject): string {
+  return JSON.stringify(completionOf(fold(events), head, usage));
 }

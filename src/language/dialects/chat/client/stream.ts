@@ -2,10 +2,10 @@ import type { ErrorEnvelope } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import type { ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
-import { encodeUsage } from "../direct/reply.ts";
 import { encodeDetail } from "../reasoning-details.ts";
 import { encodeStreamError } from "./errors.ts";
 import { annotation, toolCall } from "./reply.ts";
+import { encodeUsage } from "./usage.ts";
 
 /** Canonical events as a chat-completions stream. */
 export class ChunkWriter implements ReplyWriter {
@@ -50,7 +50,7 @@ export class ChunkWriter implements ReplyWriter {
         : `${this.#role()}${this.#before}{},"logprobs":null,"finish_reason":"${finish.reason}"}]${this.#usageNull}}\n\n`;
     if (!this.#includeUsage) return `${end}data: [DONE]\n\n`;
     const { id, createdSeconds, model } = this.#head;
-    const usage = encodeUsage(undefined, counted, cost);
+    const usage = encodeUsage(counted, cost);
     const chunk = { id, object: "chat.completion.chunk", created: createdSeconds, model, choices: [], usage };
     return `${end}data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`;
   }

@@ -59,7 +59,7 @@ function decodeAssistantParts(message: Extract<ChatMessage, { role: "assistant" 
   const details = (message.reasoning_details ?? []).flatMap((wire) => decodeDetail(wire) ?? []);
   for (const detail of details) parts.push({ is: "reasoning", detail });
   if (details.length === 0 && message.reasoning_content) {
-    parts.push({ is: "reasoning", detail: { is: "open", text: message.reasoning_content, seal: null } });
+    parts.push({ is: "reasoning", detail: { is: "readable", text: message.reasoning_content, signature: null } });
   }
   if (typeof message.content === "string") parts.push({ is: "text", text: message.content });
   else {

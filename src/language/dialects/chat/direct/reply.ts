@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject, type ParsedBody, parseJsonObject, patchM
 import { weightOf } from "../../../canon/estimate.ts";
 import type { ReportedCost, WholeReply } from "../../../canon/reply.ts";
 import type { Usage } from "../../../canon/usage.ts";
+import { encodeUsage } from "../client/usage.ts";
 import { isAborted, ReplyNormalizer } from "../upstream/normalize.ts";
 import { decodeUsage } from "../upstream/usage.ts";
 
@@ -11,13 +12,13 @@ export function decodeDirectReply(bytes: Buffer, ownId: string): WholeReply | un
   if ("problem" in body) return undefined;
   const { choices } = body.value;
   if (!Array.isArray(choices) || choices.length === 0 || isAborted(choices)) return undefined;
-  const mended = new ReplyNormalizer(ownId, "message").normalize(choices);
+  const normalized = new ReplyNormalizer(ownId, "message").normalize(choices);
   const messages: JsonObject[] = [];
-  for (const choice of mended ?? choices) {
+  for (const choice of normalized ?? choices) {
     if (!isJsonObject(choice) || !isJsonObject(choice["message"])) return undefined;
     messages.push(choice["message"]);
   }
-  return new DirectChatReply(body, ownId, mended, messages);
+  return new DirectChatReply(body, ownId, normalized, messages);
 }
 
 class DirectChatReply implements WholeReply {
@@ -25,13 +26,13 @@ class DirectChatReply implements WholeReply {
   readonly upstreamId: string | null;
   readonly #body: ParsedBody;
   readonly #ownId: string;
-  readonly #mended: readonly unknown[] | undefined;
+  readonly #normalized: readonly unknown[] | undefined;
   readonly #messages: readonly JsonObject[];
 
   constructor(
     body: ParsedBody,
     ownId: string,
-    mended: readonly unknown[] | undefined,
+    normalized: readonly unknown[] | undefined,
     messages: readonly JsonObject[],
   ) {
     const { id, usage } = body.value;
@@ -39,7 +40,7 @@ class DirectChatReply implements WholeReply {
     this.upstreamId = typeof id === "string" && id !== "" ? id : null;
     this.#body = body;
     this.#ownId = ownId;
-    this.#mended = mended;
+    this.#normalized = normalized;
     this.#messages = messages;
   }
 
@@ -48,35 +49,27 @@ class DirectChatReply implements WholeReply {
     return this.#messages.reduce((sum, message) => sum + measureMessage(message, weightOf), 0);
   }
 
-  render(counted: Usage, shown: ReportedCost | undefined): string {
-    const usage = encodeUsage(this.#body.value["usage"], counted, shown);
+  render(billed: Usage, cost: ReportedCost | undefined): string {
+    const usage = encodeDirectUsage(this.#body.value["usage"], billed, cost);
     return patchMembers(this.#body, [
       { key: "id", json: JSON.stringify(this.#ownId) },
-      ...(this.#mended === undefined ? [] : [{ key: "choices", json: JSON.stringify(this.#mended) }]),
+      ...(this.#normalized === undefined ? [] : [{ key: "choices", json: JSON.stringify(this.#normalized) }]),
       { key: "usage", json: JSON.stringify(usage) },
     ]);
   }
 }
 
-/** The provider's own usage object with the cost added; where the gateway counted otherwise, what was counted. */
-export function encodeUsage(wireUsage: unknown, counted: Usage, shown: ReportedCost | undefined): JsonObject {
-  const { inputTokens, outputTokens } = counted;
-  const usage: Record<string, unknown> = {
-    prompt_tokens: inputTokens,
-    completion_tokens: outputTokens,
-    total_tokens: inputTokens + outputTokens,
-    prompt_tokens_details: { cached_tokens: counted.cachedTokens, cache_write_tokens: counted.cacheWriteTokens },
-    completion_tokens_details: { reasoning_tokens: counted.reasoningTokens },
-  };
-  if (isJsonObject(wireUsage) && matchesWireUsage(wireUsage, counted)) {
-    // What a provider takes is between it and the holder of its key; it is never shown as the gateway's cost.
-    for (const key in wireUsage) if (key !== "cost" && key !== "currency") usage[key] = wireUsage[key];
-    // It may leave its reasoning out of this one.
-    usage["completion_tokens"] = outputTokens;
-  }
-  if (shown !== undefined) {
-    usage["cost"] = shown.cost;
-    usage["currency"] = shown.currency;
+/** The provider's own usage object with the cost added, or the billed usage where the two differ. */
+export function encodeDirectUsage(wireUsage: unknown, billed: Usage, cost: ReportedCost | undefined): JsonObject {
+  if (!isJsonObject(wireUsage) || !matchesWireUsage(wireUsage, billed)) return encodeUsage(billed, cost);
+  const usage: Record<string, unknown> = { ...encodeUsage(billed, undefined) };
+  // The provider's price concerns the holder of the provider key; callers see only the gateway's cost.
+  for (const key in wireUsage) if (key !== "cost" && key !== "currency") usage[key] = wireUsage[key];
+  // Some providers leave reasoning tokens out of this field.
+  usage["completion_tokens"] = billed.outputTokens;
+  if (cost !== undefined) {
+    usage["cost"] = cost.cost;
+    usage["currency"] = cost.currency;
   }
   return usage;
 }
@@ -92,12 +85,12 @@ function matchesWireUsage(wire: JsonObject, { inputTokens, outputTokens }: Usage
 export function measureMessage(message: JsonObject, measure: (text: string) => number): number {
   const { content, refusal, reasoning_content, reasoning, tool_calls: calls } = message;
   let sum = 0;
-  for (const said of [content, refusal, reasoning_content, reasoning]) sum += measureValue(said, measure);
+  for (const value of [content, refusal, reasoning_content, reasoning]) sum += measureValue(value, measure);
   if (!Array.isArray(calls)) return sum;
   for (const call of calls) {
     if (!isJsonObject(call) || !isJsonObject(call["function"])) continue;
-    const { name, arguments: given } = call["function"];
-    sum += measureValue(name, measure) + measureValue(given, measure);
+    const { name, arguments: argumentsText } = call["function"];
+    sum += measureValue(name, measure) + measureValue(argumentsText, measure);
   }
   return sum;
 }

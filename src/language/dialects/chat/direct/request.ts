@@ -40,7 +40,7 @@ type HistoryFacts = {
 
 type HistoryRules = {
   /** How much of an answer stays here. What another family or another API has sealed is for them alone, so it does always. */
-  readonly strips: "besides" | "thoughts" | "seals";
+  readonly strips: "everything" | "reasoning" | "foreign_signatures";
   readonly signer: HistoryFacts["signer"];
   readonly developerRole: "known" | "unknown";
   /** What stands beside a tool call, signatures of the model that made it. They are for that model alone. */
@@ -113,14 +113,14 @@ function historyRules({ quirks, signer }: HistoryFacts, { text }: ParsedBody): H
 }
 
 function stripLevel(quirks: readonly Quirk[]): HistoryRules["strips"] {
-  if (quirks.includes(PLAIN_HISTORY)) return "besides";
-  return quirks.includes(THOUGHTLESS_HISTORY) ? "thoughts" : "seals";
+  if (quirks.includes(PLAIN_HISTORY)) return "everything";
+  return quirks.includes(THOUGHTLESS_HISTORY) ? "reasoning" : "foreign_signatures";
 }
 
 function isRefused(message: JsonObject, server: HistoryRules): boolean {
   const { role } = message;
   // Marks and names alone are ever refused of these.
-  if (server.cacheControl === "kept" && server.strips !== "besides" && (role === "user" || role === "system"))
+  if (server.cacheControl === "kept" && server.strips !== "everything" && (role === "user" || role === "system"))
     return false;
   for (const key in message) if (retainedValue(role, key, message[key], server) !== message[key]) return true;
   return false;
@@ -178,7 +178,7 @@ function retainedValue(role: unknown, key: string, value: unknown, server: Histo
     case CACHE_CONTROL:
       return server.cacheControl === "cut" ? undefined : value;
     case "name":
-      return server.strips === "besides" && role !== "tool" ? undefined : value;
+      return server.strips === "everything" && role !== "tool" ? undefined : value;
     default:
       return role === "assistant" ? retainedInAssistant(key, value, server) : value;
   }
@@ -186,10 +186,10 @@ function retainedValue(role: unknown, key: string, value: unknown, server: Histo
 
 function retainedInAssistant(key: string, value: unknown, server: HistoryRules): unknown {
   if (key === "tool_calls") return retainedCalls(value, server);
-  if (server.strips === "besides")
+  if (server.strips === "everything")
     return REPLY_EXTRAS.has(key) || (key === "refusal" && value === null) ? undefined : value;
   if (key !== "reasoning_content" && key !== "reasoning_details") return value;
-  if (server.strips === "thoughts") return undefined;
+  if (server.strips === "reasoning") return undefined;
   return key === "reasoning_details" && Array.isArray(value) ? retainedDetails(value, server) : value;
 }
 

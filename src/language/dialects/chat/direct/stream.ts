@@ -9,7 +9,7 @@ import { problemInChunk } from "../upstream/errors.ts";
 import { ReplyNormalizer } from "../upstream/normalize.ts";
 import { END_MARKER } from "../upstream/stream.ts";
 import { decodeUsage } from "../upstream/usage.ts";
-import { encodeUsage, measureMessage } from "./reply.ts";
+import { encodeDirectUsage, measureMessage } from "./reply.ts";
 
 const END_OF_STREAM = `data: ${END_MARKER}\n\n`;
 
@@ -145,7 +145,7 @@ export class DirectChatStream implements ReplyStream {
 
   close(counted: Usage, shown: ReportedCost | undefined): string {
     if (!this.#includeUsage) return END_OF_STREAM;
-    const usage = JSON.stringify(encodeUsage(this.#wireUsage, counted, shown));
+    const usage = JSON.stringify(encodeDirectUsage(this.#wireUsage, counted, shown));
     if (this.#held !== undefined) {
       const { chunk, data } = this.#held;
       return `data: ${patchMember(withId(data, chunk, this.#ownId), "usage", usage)}\n\n${END_OF_STREAM}`;

@@ -43,7 +43,7 @@ export class ReasoningReader {
     const { text, signature, format } = block;
     const detail = decodeDetail({ type: "reasoning.text", text, signature, format });
     // Without a seal nobody needs it back as a block.
-    return detail?.seal ? [{ is: "reasoning_detail", detail }] : [];
+    return detail?.signature ? [{ is: "reasoning_detail", detail }] : [];
   }
 
   #piece(wire: ReasoningDetailWire, tell: "aloud" | "silent", events: ReplyEvent[]): void {

@@ -284,8 +284,8 @@ describe("the conversation", () => {
       {
         role: "assistant",
         parts: [
-          { is: "reasoning", detail: { is: "open", text: "hm", seal: { family: "anthropic", data: "sig" } } },
-          { is: "reasoning", detail: { is: "sealed", seal: { family: "anthropic", data: "blob" } } },
+          { is: "reasoning", detail: { is: "readable", text: "hm", signature: { family: "anthropic", data: "sig" } } },
+          { is: "reasoning", detail: { is: "encrypted", signature: { family: "anthropic", data: "blob" } } },
           called("a"),
         ],
       },
@@ -300,7 +300,7 @@ describe("the conversation", () => {
   });
 
   test("an answer of which nothing can be said is left out", () => {
-    const sealed: Part = { is: "reasoning", detail: { is: "sealed", seal: { family: "openai", data: "x" } } };
+    const sealed: Part = { is: "reasoning", detail: { is: "encrypted", signature: { family: "openai", data: "x" } } };
     expect(messages([HELLO, { role: "assistant", parts: [sealed] }])).toHaveLength(1);
     expect(refused({ turns: [{ role: "assistant", parts: [sealed] }] })).toMatchObject({ param: "messages" });
   });

@@ -158,7 +158,7 @@ describe("tool calls of almost-compatible servers", () => {
 describe("reasoning", () => {
   const SIGNED = {
     is: "reasoning_detail",
-    detail: { is: "open", text: "hm so", seal: { family: "anthropic", data: "sig" } },
+    detail: { is: "readable", text: "hm so", signature: { family: "anthropic", data: "sig" } },
   };
   const detail = (text: string, more: object = {}) => ({
     type: "reasoning.text",
@@ -207,7 +207,7 @@ describe("reasoning", () => {
       ],
     ],
     ["alone", [{ reasoning_details: [detail("hm")] }, { reasoning_details: [detail(" so", { signature: "sig" })] }]],
-  ])("CHAT-05 blocks %s are told once, with their seal before what follows", (_, list) => {
+  ])("CHAT-05 blocks %s are told once, with their signature before what follows", (_, list) => {
     expect(of(read(deltas(...list, { content: "Yes" })), "reasoning", "reasoning_detail", "text")).toEqual([
       { is: "reasoning", text: "hm so" },
       SIGNED,
@@ -220,7 +220,10 @@ describe("reasoning", () => {
     const list = [detail("hm so", { signature: "sig" }), second].map((one) => ({ reasoning_details: [one] }));
     expect(of(read(deltas(...list)), "reasoning_detail")).toEqual([
       SIGNED,
-      { is: "reasoning_detail", detail: { is: "open", text: "then", seal: { family: "anthropic", data: "sig2" } } },
+      {
+        is: "reasoning_detail",
+        detail: { is: "readable", text: "then", signature: { family: "anthropic", data: "sig2" } },
+      },
     ]);
   });
 
@@ -244,11 +247,17 @@ describe("reasoning", () => {
     expect(of(events, "reasoning", "reasoning_detail")).toEqual([
       { is: "reasoning", text: "hm so" },
       SIGNED,
-      { is: "reasoning_detail", detail: { is: "sealed", seal: { family: "openai", data: "blob" } } },
+      { is: "reasoning_detail", detail: { is: "encrypted", signature: { family: "openai", data: "blob" } } },
       { is: "reasoning", text: "then" },
-      { is: "reasoning_detail", detail: { is: "open", text: "then", seal: { family: "anthropic", data: "sig2" } } },
+      {
+        is: "reasoning_detail",
+        detail: { is: "readable", text: "then", signature: { family: "anthropic", data: "sig2" } },
+      },
       { is: "reasoning", text: " more" },
-      { is: "reasoning_detail", detail: { is: "open", text: " more", seal: { family: "anthropic", data: "sig3" } } },
+      {
+        is: "reasoning_detail",
+        detail: { is: "readable", text: " more", signature: { family: "anthropic", data: "sig3" } },
+      },
     ]);
   });
 });

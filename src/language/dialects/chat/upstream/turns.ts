@@ -202,5 +202,7 @@ const joined = (list: readonly string[], between: string) => list.filter((text) 
 
 /** Only what can be read: a seal belongs to whoever made it. */
 function readableReasoning(parts: readonly Part[]): string {
-  return parts.map((part) => (part.is === "reasoning" && part.detail.is === "open" ? part.detail.text : "")).join("");
+  return parts
+    .map((part) => (part.is === "reasoning" && part.detail.is === "readable" ? part.detail.text : ""))
+    .join("");
 }

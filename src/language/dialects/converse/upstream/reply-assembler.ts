@@ -152,8 +152,8 @@ function reasoningDetail({
   redacted,
 }: Extract<OpenBlock, { is: "reasoning" }>): ReasoningDetail | undefined {
   if (redacted.length > 0)
-    return { is: "sealed", seal: { family: "anthropic", data: Buffer.concat(redacted).toString("utf8") } };
-  return signature === "" ? undefined : { is: "open", text, seal: { family: "anthropic", data: signature } };
+    return { is: "encrypted", signature: { family: "anthropic", data: Buffer.concat(redacted).toString("utf8") } };
+  return signature === "" ? undefined : { is: "readable", text, signature: { family: "anthropic", data: signature } };
 }
 
 function citationEvent({ title, location }: WireCitation): ReplyEvent {

@@ -298,7 +298,7 @@ describe("reasoning", () => {
     expect(body.additionalModelRequestFields.thinking.type).toBe("enabled");
   });
 
-  test("CHAT-05 seals of others and unsigned reasoning stay away, and so do Claude's at a model that is none", () => {
+  test("CHAT-05 signatures of others and unsigned reasoning stay away, and so do Claude's at a model that is none", () => {
     const foreign = [{ type: "reasoning.encrypted", data: "x", format: "openai-responses-v1" }];
     const open = [{ type: "reasoning.text", text: "hm" }];
     for (const details of [foreign, open])

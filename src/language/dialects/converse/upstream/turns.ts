@@ -135,10 +135,10 @@ function partUnits(part: Part, param: string, { support, documents }: EncodingCo
 
 /** Only what its maker sealed may come back; redacted content travels as base64 of the maker's text. */
 function reasoningUnits({ detail }: Extract<Part, { is: "reasoning" }>): CacheableBlock[] {
-  if (detail.seal?.family !== "anthropic") return [];
-  const { data } = detail.seal;
+  if (detail.signature?.family !== "anthropic") return [];
+  const { data } = detail.signature;
   const reasoningContent =
-    detail.is === "sealed"
+    detail.is === "encrypted"
       ? { redactedContent: Buffer.from(data).toString("base64") }
       : { reasoningText: { text: detail.text, signature: data } };
   return [{ block: { reasoningContent }, cache: undefined }];

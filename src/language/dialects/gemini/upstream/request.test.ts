@@ -294,7 +294,7 @@ describe("signatures", () => {
 
   const sealed = (data: string, format = "google-gemini-v1") => ({ type: "reasoning.encrypted", data, format });
 
-  test("CHAT-05 the seal of a text goes back on that text, beside the calls with theirs", () => {
+  test("CHAT-05 the signature of a text goes back on that text, beside the calls with theirs", () => {
     const turn = {
       role: "assistant",
       content: "I look it up.",
@@ -308,7 +308,7 @@ describe("signatures", () => {
     ]);
   });
 
-  test("CHAT-05 a seal without a text stands on an empty one; several are not merged", () => {
+  test("CHAT-05 a signature without a text stands on an empty one; several are not merged", () => {
     const alone = { role: "assistant", content: null, reasoning_details: [sealed("s1")] };
     expect(sent({ messages: [HELLO, alone, HELLO] }).contents[1].parts).toEqual([{ text: "", thoughtSignature: "s1" }]);
     const two = { role: "assistant", content: "ab", reasoning_details: [sealed("s1"), sealed("s2")] };
@@ -324,17 +324,17 @@ describe("signatures", () => {
     ]);
   });
 
-  test("MSG-02 RESP-02 where the caller's dialect knows an order, it stays: each seal on the text before it, calls in their places", () => {
-    const seal = (data: string): Part => ({
+  test("MSG-02 RESP-02 where the caller's dialect knows an order, it stays: each signature on the text before it, calls in their places", () => {
+    const signature = (data: string): Part => ({
       is: "reasoning",
-      detail: { is: "sealed", seal: { family: "google", data } },
+      detail: { is: "encrypted", signature: { family: "google", data } },
     });
     const parts: Part[] = [
       { is: "text", text: "a" },
-      seal("s1"),
+      signature("s1"),
       { is: "text", text: "b" },
       { is: "tool_call", id: "c", name: "f", argumentsText: "{}", signature: { family: "google", data: "s2" } },
-      seal("s3"),
+      signature("s3"),
       { is: "text", text: "c" },
     ];
     const answer: Part = { is: "tool_result", callId: "c", content: [{ is: "text", text: "1" }], failed: false };

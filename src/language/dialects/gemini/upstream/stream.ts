@@ -81,11 +81,11 @@ export class GeminiReader implements ReplyEventReader {
   }
 
   #readPart(part: WirePart, events: ReplyEvent[]): void {
-    const seal: ReasoningSignature | null = part.thoughtSignature
+    const signature: ReasoningSignature | null = part.thoughtSignature
       ? { family: "google", data: part.thoughtSignature }
       : null;
     if (part.functionCall != null) {
-      this.#readCall(part.functionCall, seal, events);
+      this.#readCall(part.functionCall, signature, events);
       return;
     }
     if (part.text) {
@@ -97,7 +97,7 @@ export class GeminiReader implements ReplyEventReader {
       }
     }
     // The seal of a text may also come on an empty part behind it.
-    if (seal !== null) events.push({ is: "reasoning_detail", detail: { is: "sealed", seal } });
+    if (signature !== null) events.push({ is: "reasoning_detail", detail: { is: "encrypted", signature } });
   }
 
   /** A call comes whole, or it opens and its arguments follow as values at paths. */

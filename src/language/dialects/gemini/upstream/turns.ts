@@ -171,8 +171,8 @@ function hasExplicitOrder(parts: readonly Part[]): boolean {
 }
 
 function googleSignature(part: Part): string | undefined {
-  const seal = part.is === "reasoning" ? part.detail.seal : null;
-  return seal?.family === "google" ? seal.data : undefined;
+  const signature = part.is === "reasoning" ? part.detail.signature : null;
+  return signature?.family === "google" ? signature.data : undefined;
 }
 
 /** As the model said it: a seal belongs to the text right before it, or stands on a part of its own. */
@@ -194,11 +194,11 @@ function signInOrder(parts: readonly Part[], write: (call: ToolCallPart) => Json
 /** Where the order is not known, the last seal belongs to the last text; further ones stand on parts of their own. */
 function signTexts(parts: readonly Part[]): JsonObject[] {
   const texts = parts.flatMap(textPart);
-  const seals = parts.flatMap((part) => googleSignature(part) ?? []);
-  const last = texts.pop() ?? (seals.length > 0 ? { text: "" } : undefined);
+  const signatures = parts.flatMap((part) => googleSignature(part) ?? []);
+  const last = texts.pop() ?? (signatures.length > 0 ? { text: "" } : undefined);
   if (last === undefined) return [];
-  const own = seals.pop();
-  const others = seals.map((data) => ({ text: "", thoughtSignature: data }));
+  const own = signatures.pop();
+  const others = signatures.map((data) => ({ text: "", thoughtSignature: data }));
   return [...texts, ...others, own === undefined ? last : { ...last, thoughtSignature: own }];
 }
 

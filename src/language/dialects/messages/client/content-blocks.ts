@@ -12,7 +12,7 @@ export type BlockStep =
   | { readonly is: "close"; readonly index: number };
 
 type BlockDraft = {
-  readonly kind: "text" | "thinking" | "tool" | "sealed";
+  readonly kind: "text" | "thinking" | "tool" | "encrypted";
   readonly block: JsonObject;
   /** Pieces that wait until the block is the open one. */
   readonly waiting: JsonObject[];
@@ -113,21 +113,22 @@ export class BlockQueue {
   #detail(detail: ReasoningDetail): readonly BlockStep[] {
     const shown = this.#shown;
     this.#shown = "";
-    if (detail.is === "sealed") return this.#seal(detail.seal, "block");
-    const { text, seal } = detail;
+    if (detail.is === "encrypted") return this.#encrypted(detail.signature, "block");
+    const { text, signature } = detail;
     const last = this.#line.at(-1);
     const isOpen = last?.kind === "thinking" && !last.done;
-    if (!isOpen && seal === null && (text === "" || text === shown)) return NOTHING;
+    if (!isOpen && signature === null && (text === "" || text === shown)) return NOTHING;
     const draft = this.#tail("thinking", THINKING);
     if (!isOpen && text !== "") draft.waiting.push({ type: "thinking_delta", thinking: text });
-    if (seal !== null) draft.waiting.push({ type: "signature_delta", signature: encodeSignature(seal, "block") });
+    if (signature !== null)
+      draft.waiting.push({ type: "signature_delta", signature: encodeSignature(signature, "block") });
     draft.done = true;
     return this.#advance();
   }
 
-  #seal(seal: ReasoningSignature, place: "block" | "call"): readonly BlockStep[] {
-    const block = { type: "redacted_thinking", data: encodeSignature(seal, place) };
-    this.#line.push({ kind: "sealed", block, waiting: [], opened: false, done: true });
+  #encrypted(signature: ReasoningSignature, carrier: "block" | "call"): readonly BlockStep[] {
+    const block = { type: "redacted_thinking", data: encodeSignature(signature, carrier) };
+    this.#line.push({ kind: "encrypted", block, waiting: [], opened: false, done: true });
     return this.#advance();
   }
 
@@ -135,7 +136,7 @@ export class BlockQueue {
   #call({ index, id, name, signature }: Extract<ReplyEvent, { is: "tool_call" }>): readonly BlockStep[] {
     this.#calls += 1;
     if (this.#takes === "one" && this.#calls > 1) return NOTHING;
-    const before = signature === null ? NOTHING : this.#seal(signature, "call");
+    const before = signature === null ? NOTHING : this.#encrypted(signature, "call");
     const block = { type: "tool_use", id: encodeToolId(id), name, input: {} };
     const call: OpenToolCall = { index, end: new JsonEndDetector(), form: "unknown", heldArguments: "" };
     this.#line.push({ kind: "tool", block, waiting: [], call, opened: false, done: false });

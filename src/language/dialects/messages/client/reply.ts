@@ -1,8 +1,12 @@
 import { isJsonObject, type JsonObject } from "../../../../kit/json.ts";
 import { parseLosslessJson } from "../../../../kit/lossless-json.ts";
-import type { FinishReason } from "../../../canon/reply-events.ts";
+import type { Call } from "../../../canon/call.ts";
+import type { ReportedCost } from "../../../canon/reply.ts";
+import type { FinishReason, ReplyEvent } from "../../../canon/reply-events.ts";
+import type { Usage } from "../../../canon/usage.ts";
 import type { FinishEvent, ReplyHead } from "../../client-dialect.ts";
 import { BlockQueue, type BlockStep } from "./content-blocks.ts";
+import { wholeUsage } from "./usage.ts";
 
 export function encodeMessage(
   head: ReplyHead,
@@ -42,7 +46,7 @@ export function stopFields(finish: FinishEvent | undefined, { calls, refusal }: 
 }
 
 /** The blocks that a client would put together from the stream. */
-export function foldSteps(steps: readonly BlockStep[]): JsonObject[] {
+function foldSteps(steps: readonly BlockStep[]): JsonObject[] {
   const blocks: FoldedBlock[] = [];
   for (const step of steps) {
     if (step.is === "open") blocks.push({ start: step.block, text: "", signature: "", citations: [] });
@@ -81,4 +85,18 @@ function inputOf(text: string): JsonObject {
   } catch {
     return {};
   }
+}
+
+/** A whole message: the content blocks that a client would assemble from the stream. */
+export function renderReply(
+  events: readonly ReplyEvent[],
+  head: ReplyHead,
+  call: Call,
+  usage: Usage,
+  cost: ReportedCost | undefined,
+): string {
+  const blocks = new BlockQueue(call);
+  const steps = [...events.flatMap((event) => blocks.add(event)), ...blocks.finish()];
+  const finish = events.findLast((event) => event.is === "finish");
+  return JSON.stringify(encodeMessage(head, foldSteps(steps), stopFields(finish, blocks), wholeUsage(usage, cost)));
 }

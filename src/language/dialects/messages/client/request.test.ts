@@ -187,7 +187,7 @@ describe("the conversation", () => {
     expect(result([{ type: "document", source: 7 }]).native).toEqual(["messages.0.content.0.content.0"]);
   });
 
-  test("MSG-02 thinking comes back with its seal, and without one where it had none", () => {
+  test("MSG-02 thinking comes back with its signature, and without one where it had none", () => {
     const call = assistantSaid(
       { type: "thinking", thinking: "Hm", signature: "c2ln" },
       { type: "thinking", thinking: "Well", signature: "" },
@@ -199,11 +199,11 @@ describe("the conversation", () => {
       { type: "tool_use", id: "b", name: "get", input: {} },
     );
     expect(partsOf(call)).toEqual([
-      { is: "reasoning", detail: { is: "open", text: "Hm", seal: { family: "anthropic", data: "c2ln" } } },
-      { is: "reasoning", detail: { is: "open", text: "Well", seal: null } },
-      { is: "reasoning", detail: { is: "open", text: "So", seal: { family: "openai", data: "ZW5j" } } },
-      { is: "reasoning", detail: { is: "sealed", seal: { family: "anthropic", data: "b3BhcXVl" } } },
-      { is: "reasoning", detail: { is: "sealed", seal: { family: "google", data: "c2VhbA==" } } },
+      { is: "reasoning", detail: { is: "readable", text: "Hm", signature: { family: "anthropic", data: "c2ln" } } },
+      { is: "reasoning", detail: { is: "readable", text: "Well", signature: null } },
+      { is: "reasoning", detail: { is: "readable", text: "So", signature: { family: "openai", data: "ZW5j" } } },
+      { is: "reasoning", detail: { is: "encrypted", signature: { family: "anthropic", data: "b3BhcXVl" } } },
+      { is: "reasoning", detail: { is: "encrypted", signature: { family: "google", data: "c2VhbA==" } } },
       { is: "tool_call", id: "a", name: "get", argumentsText: "{}", signature: { family: "google", data: "Y2FsbA==" } },
       { is: "tool_call", id: "b", name: "get", argumentsText: "{}" },
     ]);
@@ -250,8 +250,14 @@ describe("settings", () => {
 
   test.each([
     [{ thinking: { type: "disabled" } }, { effort: "none", budgetTokens: null, isOptional: true }],
-    [{ thinking: { type: "adaptive" } }, { effort: "medium", budgetTokens: null, isOptional: true, isEffortDefaulted: true }],
-    [{ thinking: { type: "between_tools" } }, { effort: "low", budgetTokens: null, isOptional: true, isEffortDefaulted: true }],
+    [
+      { thinking: { type: "adaptive" } },
+      { effort: "medium", budgetTokens: null, isOptional: true, isEffortDefaulted: true },
+    ],
+    [
+      { thinking: { type: "between_tools" } },
+      { effort: "low", budgetTokens: null, isOptional: true, isEffortDefaulted: true },
+    ],
     [{ thinking: { type: "enabled", budget_tokens: 2000 } }, { effort: "low", budgetTokens: 2000 }],
     [{ thinking: { type: "enabled", budget_tokens: 30_000 } }, { effort: "high", budgetTokens: 30_000 }],
     [

@@ -286,11 +286,11 @@ const anyBlock: fc.Arbitrary<ReplyEvent[]> = fc.oneof(
   fc.tuple(anyText, anyText).map(([a, b]) => [thought(a), thought(b)]),
   fc
     .tuple(fc.string({ minLength: 1, maxLength: 6 }), fc.option(anySeal, { nil: null }))
-    .map(([said, seal]): ReplyEvent[] => [
+    .map(([said, signature]): ReplyEvent[] => [
       thought(said),
-      { is: "reasoning_detail", detail: { is: "open", text: said, seal } },
+      { is: "reasoning_detail", detail: { is: "readable", text: said, signature } },
     ]),
-  anySeal.map((seal): ReplyEvent[] => [{ is: "reasoning_detail", detail: { is: "sealed", seal } }]),
+  anySeal.map((signature): ReplyEvent[] => [{ is: "reasoning_detail", detail: { is: "encrypted", signature } }]),
 );
 const anyCalls = fc
   .array(fc.tuple(fc.dictionary(anyText, anyText, { maxKeys: 3 }), fc.option(anySeal, { nil: null })), { maxLength: 4 })
@@ -325,7 +325,7 @@ test("MSG-02 law: the whole answer is what a client puts together from the strea
   );
 });
 
-test("MSG-02 law: what a caller sends back is what the model said, with every seal where it was", () => {
+test("MSG-02 law: what a caller sends back is what the model said, with every signature where it was", () => {
   fc.assert(
     fc.property(anyAnswer, (events) => {
       const { content } = whole(events);
@@ -353,15 +353,15 @@ function partsOf(events: readonly ReplyEvent[]): Part[] {
       open = "text";
     } else if (event.is === "reasoning" && event.text !== "") {
       const before =
-        open === "thinking" && last?.is === "reasoning" && last.detail.is === "open" ? last.detail.text : undefined;
+        open === "thinking" && last?.is === "reasoning" && last.detail.is === "readable" ? last.detail.text : undefined;
       if (before !== undefined) parts.pop();
-      parts.push({ is: "reasoning", detail: { is: "open", text: (before ?? "") + event.text, seal: null } });
+      parts.push({ is: "reasoning", detail: { is: "readable", text: (before ?? "") + event.text, signature: null } });
       open = "thinking";
     } else if (event.is === "reasoning_detail") {
       const { detail } = event;
       const shown =
-        open === "thinking" && last?.is === "reasoning" && last.detail.is === "open" ? last.detail.text : "";
-      if (detail.is === "open") {
+        open === "thinking" && last?.is === "reasoning" && last.detail.is === "readable" ? last.detail.text : "";
+      if (detail.is === "readable") {
         parts.pop();
         parts.push({ is: "reasoning", detail: { ...detail, text: shown } });
       } else parts.push({ is: "reasoning", detail });

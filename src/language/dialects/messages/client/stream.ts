@@ -1,10 +1,11 @@
-import { type ErrorEnvelope, messagesEnvelopeOf } from "../../../../contract/faults.ts";
+import type { ErrorEnvelope } from "../../../../contract/faults.ts";
 import type { JsonObject } from "../../../../kit/json.ts";
 import type { Call } from "../../../canon/call.ts";
 import type { ReplyEvent } from "../../../canon/reply-events.ts";
 import { IMPLAUSIBLE_TOKENS, type Usage } from "../../../canon/usage.ts";
 import type { ReplyClosing, ReplyHead, ReplyWriter } from "../../client-dialect.ts";
 import { BlockQueue, type BlockStep } from "./content-blocks.ts";
+import { encodeStreamError } from "./errors.ts";
 import { encodeMessage, stopFields } from "./reply.ts";
 import { finalUsage, firstUsage, wholeUsage } from "./usage.ts";
 
@@ -39,7 +40,7 @@ export class MessageWriter implements ReplyWriter {
   }
 
   fail(envelope: ErrorEnvelope): string {
-    return frame(messagesEnvelopeOf(envelope));
+    return encodeStreamError(envelope);
   }
 
   /** The head of the message, once, right before the first thing that is shown. */
@@ -47,13 +48,13 @@ export class MessageWriter implements ReplyWriter {
     if (this.#begun) return "";
     this.#begun = true;
     const estimate = firstUsage(this.#head.inputTokens);
-    const told = this.#usage;
-    const isShown = told !== undefined && told !== IMPLAUSIBLE_TOKENS && hasUncachedInput(told);
-    const usage = isShown ? { ...told, ...FIRST_TOKEN } : estimate;
-    const unsaid = { stop_reason: null, stop_sequence: null, stop_details: null };
+    const reported = this.#usage;
+    const isUsable = reported !== undefined && reported !== IMPLAUSIBLE_TOKENS && hasUncachedInput(reported);
+    const usage = isUsable ? { ...reported, ...FIRST_TOKEN } : estimate;
+    const pendingStop = { stop_reason: null, stop_sequence: null, stop_details: null };
     return frame({
       type: "message_start",
-      message: encodeMessage(this.#head, [], unsaid, wholeUsage(usage, undefined)),
+      message: encodeMessage(this.#head, [], pendingStop, wholeUsage(usage, undefined)),
     });
   }
 }

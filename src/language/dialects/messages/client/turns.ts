@@ -111,11 +111,11 @@ function decodeBlock(block: MessageBlock, role: InputMessage["role"], place: Blo
       return [decodeResult(block, place)];
     case "thinking": {
       // Without a signature it was made here, for a model whose provider gives none.
-      const seal = block.signature ? decodeSignature(block.signature).signature : null;
-      return [{ is: "reasoning", detail: { is: "open", text: block.thinking, seal } }];
+      const signature = block.signature ? decodeSignature(block.signature).signature : null;
+      return [{ is: "reasoning", detail: { is: "readable", text: block.thinking, signature } }];
     }
     case "redacted_thinking":
-      return [{ is: "reasoning", detail: { is: "sealed", seal: decodeSignature(block.data).signature } }];
+      return [{ is: "reasoning", detail: { is: "encrypted", signature: decodeSignature(block.data).signature } }];
   }
 }
 

@@ -106,7 +106,7 @@ export function withoutForeignReasoning(messagesText: string): string {
 
 function isForeign(part: Part): boolean {
   if (part.is === "tool_call") return part.signature !== undefined;
-  return part.is === "reasoning" && part.detail.seal?.family !== "anthropic";
+  return part.is === "reasoning" && part.detail.signature?.family !== "anthropic";
 }
 
 /** A turn that was nothing but such thoughts is left out: an empty one would be refused. */

@@ -1,4 +1,4 @@
-import { type ErrorEnvelope, messagesEnvelopeOf } from "../../../../contract/faults.ts";
+import type { ErrorEnvelope } from "../../../../contract/faults.ts";
 import {
   isJsonObject,
   type JsonObject,
@@ -21,6 +21,7 @@ import {
   promptCountInMessage,
 } from "../../extras.ts";
 import type { StreamFrame } from "../../upstream-dialect.ts";
+import { encodeStreamError } from "../client/errors.ts";
 import { decodeProblem } from "../upstream/errors.ts";
 import { UsageAccumulator } from "../upstream/usage.ts";
 import { WireStart, WireStop } from "../wire.ts";
@@ -160,7 +161,7 @@ export class DirectMessagesStream implements ReplyStream {
   }
 
   fail(envelope: ErrorEnvelope): string {
-    return `event: error\ndata: ${JSON.stringify(messagesEnvelopeOf(envelope))}\n\n`;
+    return encodeStreamError(envelope);
   }
 }
 

@@ -157,5 +157,5 @@ function lacksOwnReasoning(turns: readonly ConversationTurn[]): boolean {
 
 /** Only what this family of models has sealed can be sent back to it. */
 export function isOwnReasoning(part: Part): boolean {
-  return part.is === "reasoning" && part.detail.seal?.family === "anthropic";
+  return part.is === "reasoning" && part.detail.signature?.family === "anthropic";
 }

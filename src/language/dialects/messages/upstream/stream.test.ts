@@ -16,7 +16,7 @@ test("CHAT-03 CHAT-05 blocks that a server forgot to close are whole at the end 
     { type: "message_stop" },
   ].flatMap((event) => reader.read({ event: null, data: JSON.stringify(event) }) ?? []);
   expect(events.slice(-4)).toEqual([
-    { is: "reasoning_detail", detail: { is: "open", text: "hm", seal: { family: "anthropic", data: "sig" } } },
+    { is: "reasoning_detail", detail: { is: "readable", text: "hm", signature: { family: "anthropic", data: "sig" } } },
     { is: "tool_arguments", index: 0, text: "{}" },
     { is: "finish", reason: "tool_calls" },
     { is: "end" },

@@ -89,7 +89,9 @@ export class MessageReader implements ReplyEventReader {
         return block.thinking ? [{ is: "reasoning", text: block.thinking }] : NOTHING;
       case "redacted_thinking":
         this.#blocks.set(index, { is: "other" });
-        return [{ is: "reasoning_detail", detail: { is: "sealed", seal: { family: "anthropic", data: block.data } } }];
+        return [
+          { is: "reasoning_detail", detail: { is: "encrypted", signature: { family: "anthropic", data: block.data } } },
+        ];
       case "tool_use": {
         const call = this.#calls++;
         this.#blocks.set(index, { is: "tool", index: call, input: block.input ?? {}, written: false });
@@ -132,10 +134,10 @@ export class MessageReader implements ReplyEventReader {
     this.#blocks.delete(index);
     switch (block?.is) {
       case "thinking": {
-        const { text, signature } = block;
-        if (text === "" && signature === "") return NOTHING;
-        const seal = signature === "" ? null : { family: "anthropic" as const, data: signature };
-        return [{ is: "reasoning_detail", detail: { is: "open", text, seal } }];
+        const { text, signature: data } = block;
+        if (text === "" && data === "") return NOTHING;
+        const signature = data === "" ? null : { family: "anthropic" as const, data };
+        return [{ is: "reasoning_detail", detail: { is: "readable", text, signature } }];
       }
       case "tool":
         return block.written

@@ -155,8 +155,10 @@ function partBlocks(part: Part, param: string): JsonObject[] {
 
 /** As the provider gave it, to the byte: its signature covers it. Other families' blocks mean nothing here. */
 function reasoningBlocks(detail: ReasoningDetail): JsonObject[] {
-  if (detail.is === "sealed") return [{ type: "redacted_thinking", data: detail.seal.data }];
-  return detail.seal === null ? [] : [{ type: "thinking", thinking: detail.text, signature: detail.seal.data }];
+  if (detail.is === "encrypted") return [{ type: "redacted_thinking", data: detail.signature.data }];
+  return detail.signature === null
+    ? []
+    : [{ type: "thinking", thinking: detail.text, signature: detail.signature.data }];
 }
 
 function callBlock(call: ToolCallPart, param: string): JsonObject {

@@ -29,12 +29,12 @@ const NOTHING_SENT: SentProgress = { opened: false, parts: 0, partOpened: false,
 
 /** The events of one item after the other, numbered without gaps. */
 export class ItemEventEncoder {
-  readonly #seals: SignatureVisibility;
+  readonly #visibility: SignatureVisibility;
   #sequence = 0;
   #said: SentProgress = { ...NOTHING_SENT };
 
-  constructor(seals: SignatureVisibility) {
-    this.#seals = seals;
+  constructor(visibility: SignatureVisibility) {
+    this.#visibility = visibility;
   }
 
   encode(type: string, fields: JsonObject): string {
@@ -66,7 +66,7 @@ export class ItemEventEncoder {
   close(draft: OutputItem, index: number, status: ItemStatus): string {
     const text = this.#closeContent(draft, index);
     this.#said = { ...NOTHING_SENT };
-    const item = encodeItem(draft, status, this.#seals);
+    const item = encodeItem(draft, status, this.#visibility);
     return text + this.encode("response.output_item.done", { output_index: index, item });
   }
 

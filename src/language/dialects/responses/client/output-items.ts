@@ -162,9 +162,9 @@ export class OutputItems {
   }
 
   #detail(detail: ReasoningDetail, from: number): void {
-    if (detail.is === "sealed") {
-      // One family seals its texts, too, and may say so in the middle of one.
-      const isMessageSignature = detail.seal.family === "google" && this.list.at(-1)?.is === "message";
+    if (detail.is === "encrypted") {
+      // One family visibility its texts, too, and may say so in the middle of one.
+      const isMessageSignature = detail.signature.family === "google" && this.list.at(-1)?.is === "message";
       this.#newReasoning({ isComplete: true, isMessageSignature }).encryptedContent = encodeDetail(detail);
       return;
     }
@@ -206,7 +206,7 @@ function annotation({ url, title, start, end }: Citation): JsonObject {
 }
 
 /** An item as the caller sees it. */
-export function encodeItem(draft: OutputItem, status: ItemStatus, seals: SignatureVisibility): JsonObject {
+export function encodeItem(draft: OutputItem, status: ItemStatus, visibility: SignatureVisibility): JsonObject {
   switch (draft.is) {
     case "message":
       return { id: draft.id, type: "message", status, role: "assistant", content: draft.parts.map(encodePart) };
@@ -214,7 +214,7 @@ export function encodeItem(draft: OutputItem, status: ItemStatus, seals: Signatu
       const summary = draft.text === "" ? [] : [encodeSummary(draft.text)];
       const { encryptedContent } = draft;
       const sealed =
-        seals === "hidden" || encryptedContent === undefined ? {} : { encrypted_content: encryptedContent };
+        visibility === "hidden" || encryptedContent === undefined ? {} : { encrypted_content: encryptedContent };
       return { id: draft.id, type: "reasoning", summary, ...sealed };
     }
     case "function_call": {

@@ -107,7 +107,7 @@ describe("items become turns", () => {
       {
         role: "assistant",
         parts: [
-          { is: "reasoning", detail: { is: "open", text: "t", seal: { family: "anthropic", data: "sig" } } },
+          { is: "reasoning", detail: { is: "readable", text: "t", signature: { family: "anthropic", data: "sig" } } },
           TEXT("Let me see."),
           { is: "tool_call", id: "c1", name: "weather", argumentsText: '{"city":"A"}' },
           { is: "tool_call", id: "c2", name: "weather", argumentsText: "" },
@@ -147,8 +147,8 @@ describe("items become turns", () => {
       {
         role: "assistant",
         parts: [
-          { is: "reasoning", detail: { is: "open", text: "x", seal: null } },
-          { is: "reasoning", detail: { is: "open", text: "y", seal: null } },
+          { is: "reasoning", detail: { is: "readable", text: "x", signature: null } },
+          { is: "reasoning", detail: { is: "readable", text: "y", signature: null } },
           { is: "tool_call", id: "c1", name: "patch", argumentsText: '{"input":"*** Begin"}' },
         ],
       },
@@ -389,11 +389,11 @@ test("BILL-05 paid tools are found wherever they stand: in tools, in groups, in 
   expect(decode({ input: [{ ...found, tools: [{ type: "function", name: "f" }] }] }).extras).toBeUndefined();
 });
 
-test("RESP-05 a seal keeps the name of its family, and only this gateway's are read", () => {
+test("RESP-05 a signature keeps the name of its family, and only this gateway's are read", () => {
   for (const family of ["anthropic", "google", "openai"] as const) {
-    const seal = { family, data: "a:b+/=" };
-    const detail = { is: "open", text: "t", seal };
-    expect(decodeReasoningItem("t", encodeSignature(seal))).toEqual({ is: "detail", detail });
+    const signature = { family, data: "a:b+/=" };
+    const detail = { is: "readable", text: "t", signature };
+    expect(decodeReasoningItem("t", encodeSignature(signature))).toEqual({ is: "detail", detail });
   }
   for (const other of ["", "gAAAA", "gw1:", "gw1:responses.openai:x", "gw2:anthropic:x"])
     expect(decodeReasoningItem("", other), other).toEqual({ is: "nothing" });

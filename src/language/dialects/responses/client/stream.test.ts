@@ -350,10 +350,10 @@ describe("the response object", () => {
   });
 
   test("RESP-05 what is sealed is shown when asked for, and always kept", () => {
-    const seal = { family: "anthropic" as const, data: "sig+/=" };
+    const signature = { family: "anthropic" as const, data: "sig+/=" };
     const events: ReplyEvent[] = [
       think("t"),
-      { is: "reasoning_detail", detail: { is: "open", text: "t", seal } },
+      { is: "reasoning_detail", detail: { is: "readable", text: "t", signature } },
       text("x"),
       done("stop"),
     ];
@@ -364,11 +364,11 @@ describe("the response object", () => {
     expect(tell(events).response.output[0].encrypted_content).toBe("gw1:anthropic:sig+/=");
   });
 
-  test("RESP-02 the seal of a text does not cut the text in two", () => {
-    const seal = { family: "google" as const, data: "c2ln" };
+  test("RESP-02 the signature of a text does not cut the text in two", () => {
+    const signature = { family: "google" as const, data: "c2ln" };
     const told = tell([
       text("a"),
-      { is: "reasoning_detail", detail: { is: "sealed", seal } },
+      { is: "reasoning_detail", detail: { is: "encrypted", signature } },
       text("b"),
       done("length"),
     ]);
@@ -380,24 +380,24 @@ describe("the response object", () => {
 });
 
 const family = fc.constantFrom("anthropic" as const, "google" as const, "openai" as const);
-const seal = fc.record({ family, data: fc.string({ minLength: 1, maxLength: 8 }) });
+const signature = fc.record({ family, data: fc.string({ minLength: 1, maxLength: 8 }) });
 const words = fc.string({ unit: "grapheme", minLength: 1, maxLength: 12 });
 
 /** Blocks of an answer as a provider may send them, each already cut into events. */
 const said = fc.oneof(
   fc.array(words, { minLength: 1, maxLength: 4 }).map((parts) => parts.map(text)),
   words.map((refused): ReplyEvent[] => [{ is: "refusal", text: refused }]),
-  seal.map((sealed): ReplyEvent[] => [{ is: "reasoning_detail", detail: { is: "sealed", seal: sealed } }]),
+  signature.map((sealed): ReplyEvent[] => [{ is: "reasoning_detail", detail: { is: "encrypted", signature: sealed } }]),
   words.map((title): ReplyEvent[] => [
     { is: "citation", citation: { url: "https://a.example/", title, start: null, end: null } },
   ]),
 );
 /** A provider closes every block of its reasoning, or none. */
 const closedThoughts = fc
-  .tuple(fc.oneof(words, fc.constant("")), seal)
+  .tuple(fc.oneof(words, fc.constant("")), signature)
   .map(([thought, sealed]): ReplyEvent[] => [
     think(thought),
-    { is: "reasoning_detail", detail: { is: "open", text: thought, seal: sealed } },
+    { is: "reasoning_detail", detail: { is: "readable", text: thought, signature: sealed } },
   ]);
 const openThoughts = words.map((thought): ReplyEvent[] => [think(thought)]);
 const blocks = (maxLength: number) =>
@@ -407,7 +407,7 @@ const blocks = (maxLength: number) =>
   );
 const toolCall = fc.record({
   name: fc.constantFrom("weather", "patch", "other"),
-  signature: fc.option(seal),
+  signature: fc.option(signature),
   argument: fc.option(words),
   cut: fc.nat({ max: 40 }),
 });
@@ -458,7 +458,7 @@ describe("laws", () => {
     );
   });
 
-  test("RESP-02 what an answer said comes back in the next request as the same parts, seals included", () => {
+  test("RESP-02 what an answer said comes back in the next request as the same parts, signatures included", () => {
     fc.assert(
       fc.property(answer, (events) => {
         const { response } = tell(events);
@@ -469,9 +469,9 @@ describe("laws", () => {
         const said = turns.filter(({ role }) => role === "assistant").flatMap(({ parts }) => parts);
         const details = events.flatMap((event) => (event.is === "reasoning_detail" ? [event.detail] : []));
         const sealed = said.flatMap((part) =>
-          part.is === "reasoning" && part.detail.seal !== null ? [part.detail] : [],
+          part.is === "reasoning" && part.detail.signature !== null ? [part.detail] : [],
         );
-        expect(sealed).toEqual(details.filter((detail) => detail.seal !== null));
+        expect(sealed).toEqual(details.filter((detail) => detail.signature !== null));
         const signed = events.flatMap((event) => (event.is === "tool_call" ? [event.signature] : []));
         const calls = said.flatMap((part) => (part.is === "tool_call" ? [part.signature ?? null] : []));
         expect(calls).toEqual(signed);

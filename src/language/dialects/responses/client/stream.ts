@@ -32,7 +32,7 @@ const INITIAL_FIELDS = {
 export class ResponseWriter implements ReplyWriter {
   readonly #head: ReplyHead;
   readonly #echo: JsonObject;
-  readonly #seals: SignatureVisibility;
+  readonly #visibility: SignatureVisibility;
   readonly #drafts: OutputItems;
   readonly #events: ItemEventEncoder;
   #begun = false;
@@ -40,16 +40,16 @@ export class ResponseWriter implements ReplyWriter {
   #at = 0;
   #state: ResponseState = { ended: { status: "in_progress", reason: null }, usage: undefined, problem: null };
 
-  constructor(head: ReplyHead, echo: JsonObject, seals: SignatureVisibility, call: Call) {
+  constructor(head: ReplyHead, echo: JsonObject, visibility: SignatureVisibility, call: Call) {
     this.#head = head;
     this.#echo = echo;
-    this.#seals = seals;
+    this.#visibility = visibility;
     this.#drafts = new OutputItems({
       responseId: head.id,
       names: flatNames(echo["tools"]),
       toolCalls: call.openAiParameters?.parallel_tool_calls === false ? "one" : "many",
     });
-    this.#events = new ItemEventEncoder(seals);
+    this.#events = new ItemEventEncoder(visibility);
   }
 
   get finalJson(): string | undefined {
@@ -92,7 +92,7 @@ export class ResponseWriter implements ReplyWriter {
       text += this.#events.grow(draft, this.#at);
       text += this.#events.close(draft, this.#at, this.#statusAt(this.#at, ended));
     }
-    return text + this.#events.encode(`response.${ended.status}`, { response: this.#response(this.#seals) });
+    return text + this.#events.encode(`response.${ended.status}`, { response: this.#response(this.#visibility) });
   }
 
   fail({ error }: ErrorEnvelope): string {
@@ -100,13 +100,13 @@ export class ResponseWriter implements ReplyWriter {
     const said = this.#events.encode("error", errorFields(error));
     const problem = { code: failureCode(error.code), message: error.message };
     this.#state = { ended: { status: "failed", reason: null }, usage: undefined, problem };
-    return begin + said + this.#events.encode("response.failed", { response: this.#response(this.#seals) });
+    return begin + said + this.#events.encode("response.failed", { response: this.#response(this.#visibility) });
   }
 
   /** Everything at once: what a caller would put together from the stream. */
   whole(closing: ReplyClosing): string {
     this.#end(closing);
-    return JSON.stringify(this.#response(this.#seals));
+    return JSON.stringify(this.#response(this.#visibility));
   }
 
   #end({ finish, usage, cost }: ReplyClosing): ResponseState {
@@ -122,7 +122,7 @@ export class ResponseWriter implements ReplyWriter {
     return at === last ? "incomplete" : "completed";
   }
 
-  #response(seals: SignatureVisibility): JsonObject {
+  #response(visibility: SignatureVisibility): JsonObject {
     const { id, createdSeconds, model } = this.#head;
     const { ended, usage, problem } = this.#state;
     return {
@@ -133,7 +133,7 @@ export class ResponseWriter implements ReplyWriter {
       error: problem,
       incomplete_details: ended.reason === null ? null : { reason: ended.reason },
       model,
-      output: this.#drafts.list.map((draft, at) => encodeItem(draft, this.#statusAt(at, ended), seals)),
+      output: this.#drafts.list.map((draft, at) => encodeItem(draft, this.#statusAt(at, ended), visibility)),
       ...this.#echo,
       ...(usage === undefined ? {} : { usage }),
     };

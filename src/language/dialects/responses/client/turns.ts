@@ -54,7 +54,7 @@ class ItemDecoder {
   readonly native: string[] = [];
   readonly advisory: string[] = [];
   /** Stands before the call it belongs to. */
-  #callSeal: ReasoningSignature | undefined;
+  #callSignature: ReasoningSignature | undefined;
 
   read(raw: JsonObject, path: string): void {
     const { type } = raw;
@@ -88,13 +88,13 @@ class ItemDecoder {
   }
 
   #call(item: CallItem, path: string): ToolCallPart {
-    const call = { is: "tool_call", id: item.call_id, ...calledFunction(item), ...this.#takeSeal() } as const;
+    const call = { is: "tool_call", id: item.call_id, ...calledFunction(item), ...this.#takeSignature() } as const;
     return path === HISTORY_PATH ? { ...call, isStored: true } : call;
   }
 
-  #takeSeal(): { signature?: ReasoningSignature } {
-    const signature = this.#callSeal;
-    this.#callSeal = undefined;
+  #takeSignature(): { signature?: ReasoningSignature } {
+    const signature = this.#callSignature;
+    this.#callSignature = undefined;
     return signature === undefined ? {} : { signature };
   }
 
@@ -110,9 +110,9 @@ class ItemDecoder {
   #readReasoning(item: Extract<KnownItem, { type: "reasoning" }>, path: string): void {
     const { summary, content, encrypted_content } = item;
     const readable = summary?.length ? summary : (content ?? []);
-    const sealed = decodeReasoningItem(readable.map(({ text }) => text ?? "").join("\n\n"), encrypted_content);
-    if (sealed.is === "detail") this.#said([{ is: "reasoning", detail: sealed.detail }], [path]);
-    else if (sealed.is === "call_seal") this.#callSeal = sealed.seal;
+    const decoded = decodeReasoningItem(readable.map(({ text }) => text ?? "").join("\n\n"), encrypted_content);
+    if (decoded.is === "detail") this.#said([{ is: "reasoning", detail: decoded.detail }], [path]);
+    else if (decoded.is === "call_signature") this.#callSignature = decoded.signature;
   }
 
   #readMessage({ role, content }: MessageItem, path: string): void {

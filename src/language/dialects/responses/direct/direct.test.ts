@@ -150,7 +150,7 @@ describe("the whole answer of a provider of the same dialect", () => {
     expect(decodeDirectReply(Buffer.from(JSON.stringify(responseJson(more))), OWNERSHIP)).toBe(undefined);
   });
 
-  test("RESP-01 every character stays but id, state, seals and figures", () => {
+  test("RESP-01 every character stays but id, state, signatures and figures", () => {
     const text = `{ "x_new": 1.0, "id":"resp_1", "output": [ {"type":"reasoning","encrypted_content" : "ab\\"c", "summary":[]},
       {"type":"message","content":[{"type":"output_text","text":"{\\"encrypted_content\\":\\"no\\"}"}]} ], "store":false,
       "usage": {"input_tokens":40,"output_tokens":12,"x_more":2.50} }`;

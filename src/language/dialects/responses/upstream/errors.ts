@@ -1,6 +1,6 @@
 import { isJsonObject } from "../../../../kit/json.ts";
 import type { UpstreamProblem } from "../../../canon/problem.ts";
-import { decodeProblem } from "../../chat/upstream/errors.ts";
+import { decodeProblem as decodeChatProblem } from "../../chat/upstream/errors.ts";
 
 /** Refusals of the caller's request itself, by the words that a failed response has for them. */
 const CALLER_ERROR_CODES: ReadonlySet<string | null> = new Set([
@@ -28,7 +28,7 @@ const CALLER_ERROR_CODES: ReadonlySet<string | null> = new Set([
  */
 export function decodeStreamProblem(event: unknown): UpstreamProblem {
   const response = isJsonObject(event) && isJsonObject(event["response"]) ? event["response"] : event;
-  const problem = decodeProblem(response, null);
+  const problem = decodeChatProblem(response, null);
   // The type of an event is not the type of an error.
   const type = problem.type === "error" ? null : problem.type;
   return { ...problem, type, status: problem.status ?? (CALLER_ERROR_CODES.has(problem.code) ? 400 : null) };
@@ -36,5 +36,5 @@ export function decodeStreamProblem(event: unknown): UpstreamProblem {
 
 /** An error that came as an answer: with its status, or as a response that failed although the status was good. */
 export function decodeResponsesProblem(body: unknown, status: number | null): UpstreamProblem {
-  return status === null ? decodeStreamProblem(body) : decodeProblem(body, status);
+  return status === null ? decodeStreamProblem(body) : decodeChatProblem(body, status);
 }

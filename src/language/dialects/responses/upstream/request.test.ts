@@ -119,8 +119,8 @@ test("a tool without a schema takes nothing, strictly where it is held to", () =
 });
 
 test("a thought that nothing came of stays here", () => {
-  const seal = { family: "openai", data: "acme:own" } as const;
-  const thought = { is: "reasoning", detail: { is: "sealed", seal } } as const;
+  const signature = { family: "openai", data: "acme:own" } as const;
+  const thought = { is: "reasoning", detail: { is: "encrypted", signature } } as const;
   const hello = { role: "user", parts: [{ is: "text", text: "Hello" }] } as const;
   const items = said(
     { turns: [hello, { role: "assistant", parts: [thought] }, hello] },

@@ -28,7 +28,7 @@ describe("servers that only imitate the dialect", () => {
     expect(textOf(events)).toBe("Hello.");
     expect(events).toContainEqual({
       is: "reasoning_detail",
-      detail: { is: "open", text: "Hm.", seal: { family: "openai", data: "acme:gEND" } },
+      detail: { is: "readable", text: "Hm.", signature: { family: "openai", data: "acme:gEND" } },
     });
     expect(events.filter((event) => event?.is === "tool_arguments").length).toBeGreaterThan(1);
   });
@@ -72,7 +72,7 @@ describe("servers that only imitate the dialect", () => {
       end(),
     ]);
     expect(events.filter((event) => event?.is === "reasoning")).toEqual([{ is: "reasoning", text: "Hm." }]);
-    expect(events).toContainEqual({ is: "reasoning_detail", detail: { is: "open", text: "Hm.", seal: null } });
+    expect(events).toContainEqual({ is: "reasoning_detail", detail: { is: "readable", text: "Hm.", signature: null } });
   });
 });
 

@@ -196,10 +196,10 @@ export class ResponseReader implements ReplyEventReader {
     const untold = item.text === "" ? joinTexts(summary) || joinTexts(content) : "";
     const text = item.text + untold;
     const encrypted = textIn(encrypted_content);
-    const seal = this.#provider === null || encrypted === "" ? null : providerSignature(this.#provider, encrypted);
+    const signature = this.#provider === null || encrypted === "" ? null : providerSignature(this.#provider, encrypted);
     const told: ReplyEvent[] = untold === "" ? [] : [{ is: "reasoning", text: untold }];
-    if (text !== "") return [...told, { is: "reasoning_detail", detail: { is: "open", text, seal } }];
-    return seal === null ? NOTHING : [{ is: "reasoning_detail", detail: { is: "sealed", seal } }];
+    if (text !== "") return [...told, { is: "reasoning_detail", detail: { is: "readable", text, signature } }];
+    return signature === null ? NOTHING : [{ is: "reasoning_detail", detail: { is: "encrypted", signature } }];
   }
 
   /** The answer is over only when it is said to be; undefined when what says so is no response. */

@@ -112,9 +112,9 @@ class ItemList {
 
   /** Only what this provider sealed: what others thought means nothing to it. */
   #think(detail: ReasoningDetail): void {
-    const sealed = dataForProvider(this.#sealedBy, detail.seal);
+    const sealed = dataForProvider(this.#sealedBy, detail.signature);
     if (sealed === undefined) return;
-    const text = detail.is === "open" ? detail.text : "";
+    const text = detail.is === "readable" ? detail.text : "";
     const summary = text === "" ? [] : [{ type: "summary_text", text }];
     this.items.push({ type: "reasoning", summary, encrypted_content: sealed });
   }
