@@ -11,8 +11,8 @@ import type { StreamedReply } from "../../language/canon/reply.ts";
 import type { Exchange, ResponseSink } from "../exchange.ts";
 import { toFault } from "../to-fault.ts";
 import { neededFor } from "./admit.ts";
-import { type Tried, tryOnce, untold } from "./attempt.ts";
-import type { Ended } from "./attempt-outcome.ts";
+import { type AttemptResult, runAttempt, unencodableAttempt } from "./attempt.ts";
+import type { EndedAttempt } from "./attempt-outcome.ts";
 import { GONE, gone } from "./client-gone.ts";
 import { closingOf } from "./closing.ts";
 import type { DecodedRequest } from "./decoded.ts";
@@ -24,7 +24,7 @@ import type { EndpointAdapter, ReasoningChoice } from "./reasoning-choice.ts";
 import { Relay } from "./relay.ts";
 import type { RequestTrace } from "./request-trace.ts";
 import { addHeaders } from "./response-headers.ts";
-import { type Served, Tries } from "./retry-loop.ts";
+import { RetryLoop, type ServedAttempt } from "./retry-loop.ts";
 import { type Metered, type Settled, settleFree, settleUsed, type UsedEnd } from "./settle.ts";
 
 /** A refusal that was paid for: the request is over and in the books. */
@@ -71,7 +71,7 @@ type Admitted = Pick<Planned, "policyNow" | "otherRouter"> & {
   readonly deadlineMs: number;
 };
 
-function madeOf({ ended: { is } }: Served): ResponseCompleteness {
+function madeOf({ outcome: { is } }: ServedAttempt): ResponseCompleteness {
   return is === "whole" || is === "relayed" ? "all" : "less";
 }
 
@@ -111,15 +111,15 @@ export class AdmittedRequest {
   async serve(): Promise<void> {
     const { retryBudget, deadlines, beforeSettlement } = this.#gateway;
     const { plan, deadlineMs } = this.#admitted;
-    const tries = new Tries({
+    const tries = new RetryLoop({
       gateway: this.#gateway,
-      trail: this.#trail,
+      trace: this.#trail,
       plan,
       relay: this.#relay,
       deadlineMs,
-      tryOnce: (attempt) => this.#try(attempt),
-      covers: (attempt) => this.#covers(attempt),
-      namesKept: () => this.#errand.referencesProviderState(),
+      runAttempt: (attempt) => this.#try(attempt),
+      isCoveredByHold: (attempt) => this.#covers(attempt),
+      referencesProviderState: () => this.#errand.referencesProviderState(),
     });
     const deadline = deadlines.at(deadlineMs, () => tries.expire());
     retryBudget.requestStarted();
@@ -127,8 +127,8 @@ export class AdmittedRequest {
       const serving = tries.run();
       const why =
         beforeSettlement && (await beforeSettlement(this.#trail.requestId, await serving.then(madeOf, () => "less")));
-      const { attempt, ended } = await serving;
-      await (why === undefined ? this.#conclude(attempt, ended) : this.#leave(ended, why));
+      const { attempt, outcome } = await serving;
+      await (why === undefined ? this.#conclude(attempt, outcome) : this.#leave(outcome, why));
     } finally {
       cancelTimer(deadline);
       retryBudget.requestFinished();
@@ -140,21 +140,21 @@ export class AdmittedRequest {
     return neededFor(this.#gateway, this.#trail, attempt, this.#errand) <= this.#trail.heldNanos;
   }
 
-  #try(attempt: Attempt): MaybePromise<Tried> {
+  #try(attempt: Attempt): MaybePromise<AttemptResult> {
     const { plan, policyNow, otherRouter } = this.#admitted;
     const head = responseHeadFor(this.#exchange, this.#trail, this.#errand, attempt);
-    const [gateway, trail, relay] = [this.#gateway, this.#trail, this.#relay];
+    const [gateway, trace, relay] = [this.#gateway, this.#trail, this.#relay];
     let way: EndpointAdapter;
     try {
       way = this.#errand.adapterFor(attempt, plan, head);
     } catch (error) {
-      return untold(gateway, attempt, error);
+      return unencodableAttempt(gateway, attempt, error);
     }
     const { adapter, reasoning } = way;
     this.#lane = adapter;
     this.#thinking = reasoning;
-    const recheck = () => gateway.recheckKey(this.#exchange);
-    return tryOnce({ gateway, trail, attempt, lane: adapter, relay, plan, policyNow, otherRouter, recheck });
+    const recheckKey = () => gateway.recheckKey(this.#exchange);
+    return runAttempt({ gateway, trace, attempt, adapter: adapter, relay, plan, policyNow, otherRouter, recheckKey });
   }
 
   /** The commit point of a stream: head and open record, then only this endpoint. */
@@ -178,7 +178,7 @@ export class AdmittedRequest {
     return baseHeaders;
   }
 
-  #conclude(attempt: Attempt, outcome: Ended): Promise<void> {
+  #conclude(attempt: Attempt, outcome: EndedAttempt): Promise<void> {
     switch (outcome.is) {
       case "whole":
         return this.#answerWhole(attempt, outcome);
@@ -196,7 +196,7 @@ export class AdmittedRequest {
     return settleUsed(this.#gateway, this.#trail, attempt, metered, asked, end);
   }
 
-  async #answerWhole(attempt: Attempt, { answer }: Extract<Ended, { is: "whole" }>): Promise<void> {
+  async #answerWhole(attempt: Attempt, { answer }: Extract<EndedAttempt, { is: "whole" }>): Promise<void> {
     this.#heard(answer);
     if (this.#sink.disconnected) return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#trail.answering();
@@ -220,7 +220,7 @@ export class AdmittedRequest {
     if (detail !== undefined) this.#trail.detail = { ...this.#trail.detail, ...detail };
   }
 
-  async #closeStream(attempt: Attempt, { stream }: Extract<Ended, { is: "relayed" }>): Promise<void> {
+  async #closeStream(attempt: Attempt, { stream }: Extract<EndedAttempt, { is: "relayed" }>): Promise<void> {
     this.#heard(stream);
     // The model was done and the client left before the figures came: it is billed by them all the same. What nobody
     // waited for is kept as a whole answer, and is one in the log.
@@ -269,13 +269,13 @@ export class AdmittedRequest {
   }
 
   /** Who asked for it has no use for it any more, and has not left: what there is of it breaks off. */
-  #leave(outcome: Ended, why: Fault): Promise<void> {
+  #leave(outcome: EndedAttempt, why: Fault): Promise<void> {
     if (outcome.is === "whole" || outcome.stream === undefined) throw why;
     return this.#breakStream(outcome.stream, why);
   }
 
   /** Output that was relayed before the client hung up is charged; where nothing was, nothing is. */
-  async #clientGone(attempt: Attempt, { stream }: Extract<Ended, { is: "gone" }>): Promise<void> {
+  async #clientGone(attempt: Attempt, { stream }: Extract<EndedAttempt, { is: "gone" }>): Promise<void> {
     if (stream === undefined || !this.#relay.spoke) return settleFree(this.#gateway, this.#trail, gone(this.#trail));
     this.#heard(stream);
     const { usage, outputWeight, units, estimate, extraUses, promptCount } = stream;

@@ -2,18 +2,18 @@ import type { Verdict } from "../../io/upstream/classify.ts";
 import type { StreamedReply, WholeReply } from "../../language/canon/reply.ts";
 
 /** How one attempt at one endpoint ended. */
-export type Outcome = Ended | Failed;
+export type AttemptOutcome = EndedAttempt | FailedAttempt;
 
-export type Failed = {
+export type FailedAttempt = {
   readonly is: "failed";
   readonly verdict: Verdict;
   readonly upstreamStatus: number | null;
   /** The endpoint had other parts of the request, whatever became of the one that failed. */
-  readonly partsTaken?: true;
+  readonly partsAccepted?: true;
 };
 
 /** Ends that leave nothing to try. */
-export type Ended =
+export type EndedAttempt =
   | { readonly is: "whole"; readonly answer: WholeReply; readonly upstreamStatus: number }
   | { readonly is: "relayed"; readonly stream: StreamedReply; readonly upstreamStatus: number }
   /** It broke after the client had seen content: nothing may be tried any more. */
@@ -21,8 +21,8 @@ export type Ended =
   | { readonly is: "gone"; readonly stream: StreamedReply | undefined };
 
 /** Whether the endpoint may have taken the request although it gave no answer. */
-export function isMaybeAccepted({ verdict, partsTaken }: Failed): boolean {
-  if (partsTaken === true) return true;
+export function isMaybeAccepted({ verdict, partsAccepted }: FailedAttempt): boolean {
+  if (partsAccepted === true) return true;
   if (verdict.is === "busy") return false;
   return verdict.is === "next" ? verdict.maybeAccepted : verdict.stopped?.sent === true;
 }

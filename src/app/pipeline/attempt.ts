@@ -25,48 +25,50 @@ import { type Lane, requestHeaders } from "../../io/upstream/lane.ts";
 import type { BodyReader, UpstreamBody, UpstreamCall, UpstreamFailure } from "../../io/upstream/transport.ts";
 import { chain, type MaybePromise } from "../../kit/maybe-promise.ts";
 import { memoize } from "../../kit/memoize.ts";
-import { isMaybeAccepted, type Outcome } from "./attempt-outcome.ts";
+import { type AttemptOutcome, isMaybeAccepted } from "./attempt-outcome.ts";
 import { audioReader } from "./audio.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { HOP_HEADER, hopsOnward, isTold } from "./loop-detection.ts";
+import { appendHop, HOP_HEADER, shouldSendHops } from "./loop-detection.ts";
 import type { Planned } from "./plan.ts";
 import type { Relay } from "./relay.ts";
 import type { RequestTrace } from "./request-trace.ts";
 import { isJson, problemReader, wholeOutcome, wholeReader } from "./response-readers.ts";
 import { askParts, type PartPlaces } from "./split-attempt.ts";
-import { connectionsOfAttempt, ownInstead, rowOfAttempt } from "./workspace-resources.ts";
+import { connectionsOfAttempt, currentEndpoint, exclusiveKeyBarring } from "./workspace-resources.ts";
 
-type Try = Pick<Planned, "policyNow" | "otherRouter"> & {
+type AttemptRun = Pick<Planned, "policyNow" | "otherRouter"> & {
   readonly gateway: GatewayDeps;
-  readonly trail: RequestTrace;
+  readonly trace: RequestTrace;
   readonly attempt: Attempt;
-  readonly lane: Lane;
+  readonly adapter: Lane;
   readonly relay: Relay;
   readonly plan: Pick<Plan, "refusedNow" | "unroutedNow">;
   /** Throws when the key may no longer ask. */
-  readonly recheck: () => void;
+  readonly recheckKey: () => void;
 };
 
 /** How an attempt ended, and its line in the record. */
-export type Tried = { readonly outcome: Outcome; readonly record: AttemptRecord };
+export type AttemptResult = { readonly outcome: AttemptOutcome; readonly record: AttemptRecord };
 
 /** One request to one endpoint. */
-export function tryOnce(one: Try): MaybePromise<Tried> {
-  const { gateway, trail, attempt, lane } = one;
+export function runAttempt(one: AttemptRun): MaybePromise<AttemptResult> {
+  const { gateway, trace, attempt, adapter } = one;
   const startedAtMs = gateway.clock.nowMs();
   const started = gateway.clock.monotonicMs();
-  trail.beginAttempt(started);
-  const asked = ask(attempt.node === undefined ? one : { ...one, lane: heldToItsWord(lane, attempt.endpoint) });
+  trace.beginAttempt(started);
+  const asked = sendRequest(
+    attempt.node === undefined ? one : { ...one, adapter: heldToItsWord(adapter, attempt.endpoint) },
+  );
   return chain(asked, (outcome) => {
     const durationMs = Math.round((gateway.clock.monotonicMs() - started) * 10) / 10;
-    return { outcome, record: recordOf(attempt, { startedAtMs, durationMs }, describe(outcome, lane)) };
+    return { outcome, record: attemptRecord(attempt, { startedAtMs, durationMs }, describeOutcome(outcome, adapter)) };
   });
 }
 
-function recordOf(
+function attemptRecord(
   { endpoint, own }: Attempt,
   { startedAtMs, durationMs }: Pick<AttemptRecord, "startedAtMs" | "durationMs">,
-  { outcome, upstreamStatus, reason, maybeAccepted }: Description,
+  { outcome, upstreamStatus, reason, maybeAccepted }: OutcomeDescription,
 ): AttemptRecord {
   const { id, provider } = endpoint;
   const record = {
@@ -82,45 +84,49 @@ function recordOf(
   return own === undefined ? record : { ...record, ownKey: true };
 }
 
-function ask(one: Try): MaybePromise<Outcome> {
-  const { lane } = one;
-  if (lane.parts !== undefined) return sendParts(one, lane.parts);
+function sendRequest(one: AttemptRun): MaybePromise<AttemptOutcome> {
+  const { adapter } = one;
+  if (adapter.parts !== undefined) return sendParts(one, adapter.parts);
   let body: UpstreamBody;
   try {
-    body = lane.encode();
+    body = adapter.encode();
   } catch (error) {
-    return unsayable(error);
+    return encodingFailure(error);
   }
   return send(one, body);
 }
 
 /** The request cannot be said to the endpoint; anything else that was thrown goes on. */
-function unsayable(error: unknown): Extract<Outcome, { is: "failed" }> {
+function encodingFailure(error: unknown): Extract<AttemptOutcome, { is: "failed" }> {
   if (!(error instanceof Fault)) throw error;
   return { is: "failed", verdict: classifyUnsayable(error), upstreamStatus: null };
 }
 
 /** An attempt that ended before there was a way to its endpoint. */
-export function untold({ clock }: Pick<GatewayDeps, "clock">, attempt: Attempt, error: unknown): Tried {
-  const outcome = unsayable(error);
+export function unencodableAttempt(
+  { clock }: Pick<GatewayDeps, "clock">,
+  attempt: Attempt,
+  error: unknown,
+): AttemptResult {
+  const outcome = encodingFailure(error);
   return {
     outcome,
-    record: recordOf(attempt, { startedAtMs: clock.nowMs(), durationMs: 0 }, describe(outcome, NO_LANE)),
+    record: attemptRecord(attempt, { startedAtMs: clock.nowMs(), durationMs: 0 }, describeOutcome(outcome, NO_ADAPTER)),
   };
 }
 
-const NO_LANE: Pick<Lane, "dropped"> = { dropped: [] };
+const NO_ADAPTER: Pick<Lane, "dropped"> = { dropped: [] };
 
-type Description = Pick<AttemptRecord, "outcome" | "upstreamStatus" | "reason" | "maybeAccepted">;
+type OutcomeDescription = Pick<AttemptRecord, "outcome" | "upstreamStatus" | "reason" | "maybeAccepted">;
 
-function describe(outcome: Outcome, { dropped }: Pick<Lane, "dropped">): Description {
+function describeOutcome(outcome: AttemptOutcome, { dropped }: Pick<Lane, "dropped">): OutcomeDescription {
   switch (outcome.is) {
     case "whole":
     case "relayed":
       return {
         outcome: "served",
         upstreamStatus: outcome.upstreamStatus,
-        reason: dropped.length === 0 ? "answered whole" : `answered whole; left out: ${listed(dropped)}`,
+        reason: dropped.length === 0 ? "answered whole" : `answered whole; left out: ${listNames(dropped)}`,
         maybeAccepted: false,
       };
     case "broke":
@@ -152,60 +158,63 @@ const REASON_CHARS_MAX = 500;
 
 const short = (reason: string) => reason.slice(0, REASON_CHARS_MAX);
 
-function listed(names: readonly string[]): string {
+function listNames(names: readonly string[]): string {
   const shown = names.slice(0, NAMES_MAX).map((name) => name.slice(0, NAME_CHARS_MAX));
   return names.length > NAMES_MAX ? `${shown.join(", ")} and ${names.length - NAMES_MAX} more` : shown.join(", ");
 }
 
-type Leash = { call: UpstreamCall | undefined; cancelled: "no" | "yes" };
+type CancelHandle = { call: UpstreamCall | undefined; cancelled: "no" | "yes" };
 
-function send(one: Try, body: UpstreamBody): MaybePromise<Outcome> {
-  const leash: Leash = { call: undefined, cancelled: "no" };
-  one.relay.cancelWith(() => cut(leash), billedBy(one));
+function send(one: AttemptRun, body: UpstreamBody): MaybePromise<AttemptOutcome> {
+  const leash: CancelHandle = { call: undefined, cancelled: "no" };
+  one.relay.cancelWith(() => cancelCall(leash), cancellationBilling(one));
   return chain(headersFor(one, body), (headers) => dispatch(one, body, headers, leash));
 }
 
 /** Of the platform's endpoints: made once, because whoever looks for a text that was just made has to read it first. */
 const platformUrl = memoize((baseUrl: string) => memoize((path: string) => `${baseUrl}${path}`));
 
-function urlOf({ attempt: { baseUrl, own, node }, lane: { path } }: Pick<Try, "attempt" | "lane">): string {
+function upstreamUrl({
+  attempt: { baseUrl, own, node },
+  adapter: { path },
+}: Pick<AttemptRun, "attempt" | "lane">): string {
   return own === undefined && node === undefined ? platformUrl(baseUrl)(path) : `${baseUrl}${path}`;
 }
 
-function billedBy({ attempt: { endpoint } }: Try): "until_cancelled" | "to_the_end" {
+function cancellationBilling({ attempt: { endpoint } }: AttemptRun): "until_cancelled" | "to_the_end" {
   return endpoint.quirks?.includes("bills-on") === true ? "to_the_end" : "until_cancelled";
 }
 
-function cut(leash: Leash): void {
+function cancelCall(leash: CancelHandle): void {
   leash.cancelled = "yes";
   leash.call?.abort();
 }
 
 /** All parts, or nothing. */
-async function sendParts(one: Try, { lanes, join }: NonNullable<Lane["parts"]>): Promise<Outcome> {
+async function sendParts(one: AttemptRun, { lanes, join }: NonNullable<Lane["parts"]>): Promise<AttemptOutcome> {
   const { gateway, attempt, relay } = one;
-  const leashes = lanes.map((): Leash => ({ call: undefined, cancelled: "no" }));
-  const cutAll = () => leashes.forEach(cut);
+  const leashes = lanes.map((): CancelHandle => ({ call: undefined, cancelled: "no" }));
+  const cutAll = () => leashes.forEach(cancelCall);
   relay.cancelWith(cutAll);
   const asked = await askParts({
     count: lanes.length,
     async ask(at) {
-      const [lane, leash] = [lanes[at], leashes[at]];
-      if (lane === undefined || leash === undefined) throw new Error(`there is no part ${at}`);
-      const outcome = await sendPart({ ...one, lane }, leash);
+      const [adapter, leash] = [lanes[at], leashes[at]];
+      if (adapter === undefined || leash === undefined) throw new Error(`there is no part ${at}`);
+      const outcome = await sendPart({ ...one, adapter }, leash);
       // A call keeps every byte that it read: those of all parts would stay until the last one is there.
       leash.call = undefined;
       return outcome;
     },
     giveUp: cutAll,
-    places: placesFor(gateway, attempt),
+    places: partSlotsFor(gateway, attempt),
   });
   if (asked.is !== "all") return asked;
-  return wholeOutcome(join(asked.answers), one.lane, attempt.endpoint);
+  return wholeOutcome(join(asked.answers), one.adapter, attempt.endpoint);
 }
 
 /** Undefined: nobody counts how many requests run there. */
-function placesFor(
+function partSlotsFor(
   { endpointSlots, nodes }: GatewayDeps,
   { own, node, endpoint: { id } }: Attempt,
 ): PartPlaces | undefined {
@@ -214,12 +223,12 @@ function placesFor(
   return { takeFurther: () => endpointSlots.acquireExtra(id), give: () => endpointSlots.release(id) };
 }
 
-async function sendPart(part: Try, leash: Leash): Promise<Outcome> {
+async function sendPart(part: AttemptRun, leash: CancelHandle): Promise<AttemptOutcome> {
   let body: UpstreamBody;
   try {
-    body = part.lane.encode();
+    body = part.adapter.encode();
   } catch (error) {
-    return unsayable(error);
+    return encodingFailure(error);
   }
   try {
     return await chain(headersFor(part, body), (headers) => dispatch(part, body, headers, leash));
@@ -231,13 +240,13 @@ async function sendPart(part: Try, leash: Leash): Promise<Outcome> {
 }
 
 function dispatch(
-  { gateway, trail, attempt, lane, relay, plan, policyNow, otherRouter, recheck }: Try,
+  { gateway, trace, attempt, adapter, relay, plan, policyNow, otherRouter, recheckKey }: AttemptRun,
   body: UpstreamBody,
-  headers: Record<string, string> | NoHeaders,
-  leash: Leash,
-): MaybePromise<Outcome> {
+  headers: Record<string, string> | MissingCredential,
+  leash: CancelHandle,
+): MaybePromise<AttemptOutcome> {
   const { endpoint } = attempt;
-  const unsent = (why: string, kind: "connect" | "aborted" = "aborted"): Outcome =>
+  const unsent = (why: string, kind: "connect" | "aborted" = "aborted"): AttemptOutcome =>
     relay.gone
       ? { is: "gone", stream: undefined }
       : {
@@ -246,32 +255,32 @@ function dispatch(
           upstreamStatus: null,
         };
   if (headers === "unreached") return unsent("the provider's authority gave no token", "connect");
-  if (headers === "refused") return relay.gone ? unsent("the client left") : notLetIn(attempt);
+  if (headers === "refused") return relay.gone ? unsent("the client left") : credentialRefusedOutcome(attempt);
   if (leash.cancelled === "yes") return unsent("cancelled before it was sent");
   // A key that was revoked ends the request, whoever could be asked next: what is under way may take minutes.
-  recheck();
+  recheckKey();
   const policy = policyNow();
   if (policy === undefined) return unsent("the workspace is gone");
-  const row = rowNow(gateway, attempt);
-  if (row === undefined) return { is: "failed", verdict: goneNow(gateway, attempt), upstreamStatus: null };
+  const row = currentEndpointFor(gateway, attempt);
+  if (row === undefined) return { is: "failed", verdict: withdrawnVerdict(gateway, attempt), upstreamStatus: null };
   // The policy was tightened since the plan was made, or the catalogue knows better: it falls out before any byte leaves.
   const router = otherRouter();
   const refused = plan.recheckPolicy(row, policy) ?? (router && plan.recheckRouter(attempt, router));
   if (refused !== undefined)
     return { is: "failed", verdict: classifyExcluded(refused.why, refused.fault), upstreamStatus: null };
-  const own = ownInstead(gateway, trail, attempt);
+  const own = exclusiveKeyBarring(gateway, trace, attempt);
   if (own !== undefined) return { is: "failed", verdict: classifyOwnOnly(own.provider), upstreamStatus: null };
   // As it was sent, whatever becomes of it while it is under way.
   const credential = connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider);
   // Not before: a call that cannot be said in the endpoint's dialect, or may not be asked, was served by nobody.
-  trail.servingAttempt = attempt;
+  trace.servingAttempt = attempt;
   return new Promise((settle) => {
-    const resolve = (outcome: Outcome) => {
+    const resolve = (outcome: AttemptOutcome) => {
       if (outcome.is !== "failed" && outcome.is !== "broke") return settle(outcome);
       const { upstreamStatus } = outcome;
-      const known = gateway.secretsOf(trail.principal.workspace.id);
+      const known = gateway.secretsOf(trace.principal.workspace.id);
       const verdict = struckOut(outcome.verdict, [...secretsOf(credential, headers), ...known]);
-      settle({ ...outcome, verdict: forOwner(verdict, attempt, upstreamStatus) });
+      settle({ ...outcome, verdict: attributeToOwner(verdict, attempt, upstreamStatus) });
     };
     const failed = (failure: UpstreamFailure, upstreamStatus: number | null) =>
       resolve(
@@ -280,12 +289,12 @@ function dispatch(
           : { is: "failed", verdict: classifyFailure(failure, endpoint.provider), upstreamStatus },
       );
     const sent = gateway.transport.send(
-      { url: urlOf({ attempt, lane }), headers, body, owner: attempt.own?.workspaceId },
+      { url: upstreamUrl({ attempt, adapter }), headers, body, owner: attempt.own?.workspaceId },
       {
         failed: (failure) => failed(failure, null),
         answered(status, headers) {
           const { provider, model } = endpoint;
-          const reading = { gateway, status, headers, lane, provider, model, resolve, failed, call: sent };
+          const reading = { gateway, status, headers, lane: adapter, provider, model, resolve, failed, call: sent };
           if (status !== 200) return problemReader(reading);
           if (headers["content-encoding"] !== undefined && headers["content-encoding"] !== "identity") {
             const verdict = classifyMalformed("compressed although not asked for", endpoint.provider);
@@ -293,14 +302,14 @@ function dispatch(
             sent.abort();
             return IGNORE;
           }
-          if (lane.openAudio !== undefined)
+          if (adapter.openAudio !== undefined)
             return audioReader(relay, {
               call: sent,
-              stream: lane.openAudio(headers),
+              stream: adapter.openAudio(headers),
               provider: endpoint.provider,
               resolve,
             });
-          if (!trail.streaming) return wholeReader(reading);
+          if (!trace.streaming) return wholeReader(reading);
           return isJson(headers) ? problemReader(reading) : relay.reader(reading);
         },
       },
@@ -310,8 +319,8 @@ function dispatch(
 }
 
 /** A planned endpoint as the catalogue has it now; undefined when it is gone, retired, elsewhere or not connected. */
-function rowNow(gateway: GatewayDeps, attempt: Attempt): Endpoint | undefined {
-  const row = rowOfAttempt(gateway, attempt);
+function currentEndpointFor(gateway: GatewayDeps, attempt: Attempt): Endpoint | undefined {
+  const row = currentEndpoint(gateway, attempt);
   const connections = connectionsOfAttempt(gateway, attempt);
   if (row === undefined || row.status === "retired" || connections?.credential(row.provider) === undefined)
     return undefined;
@@ -319,13 +328,13 @@ function rowNow(gateway: GatewayDeps, attempt: Attempt): Endpoint | undefined {
 }
 
 /** Why a planned endpoint cannot be asked any more. */
-function goneNow(gateway: GatewayDeps, attempt: Attempt): Verdict {
+function withdrawnVerdict(gateway: GatewayDeps, attempt: Attempt): Verdict {
   const { own, node, endpoint } = attempt;
   if (node !== undefined) return classifyNodeLost(node.name, endpoint.model);
   const { provider, baseUrl } = endpoint;
   if (own !== undefined && connectionsOfAttempt(gateway, attempt)?.credential(provider) === undefined)
     return classifyKeyGone(provider, "removed");
-  const row = rowOfAttempt(gateway, attempt);
+  const row = currentEndpoint(gateway, attempt);
   // The catalogue has it where it was: it is the key that is asked for elsewhere, in the project of another account.
   if (own !== undefined && row !== undefined && row.status !== "retired" && row.baseUrl === baseUrl)
     return classifyKeyGone(provider, "replaced");
@@ -333,13 +342,13 @@ function goneNow(gateway: GatewayDeps, attempt: Attempt): Verdict {
 }
 
 /** The same failure, told to whom it concerns where the endpoint was called with something of the workspace's own. */
-function forOwner(verdict: Verdict, { own, node, endpoint }: Attempt, upstreamStatus: number | null): Verdict {
+function attributeToOwner(verdict: Verdict, { own, node, endpoint }: Attempt, upstreamStatus: number | null): Verdict {
   if (node !== undefined) return atNode(verdict, node.name, upstreamStatus);
   return own === undefined ? verdict : withOwnKey(verdict, endpoint.provider, upstreamStatus);
 }
 
 /** A key that is no key any more ends what wants that one alone, as if the provider had said so. */
-function notLetIn({ own, endpoint: { provider } }: Attempt): Outcome {
+function credentialRefusedOutcome({ own, endpoint: { provider } }: Attempt): AttemptOutcome {
   const verdict = classifyCredential(provider);
   const judged = own === undefined ? verdict : withOwnKey(verdict, provider, null);
   return { is: "failed", verdict: judged, upstreamStatus: null };
@@ -348,29 +357,30 @@ function notLetIn({ own, endpoint: { provider } }: Attempt): Outcome {
 const IGNORE: BodyReader = { data: () => "more", end() {}, failed() {} };
 
 /** Why there is no credential: whoever gives it said no, or was not there. */
-type NoHeaders = "refused" | "unreached";
+type MissingCredential = "refused" | "unreached";
 
-const whyNone = (error: unknown): NoHeaders => (error instanceof CredentialRefused ? "refused" : "unreached");
+const missingCredentialFor = (error: unknown): MissingCredential =>
+  error instanceof CredentialRefused ? "refused" : "unreached";
 
 function headersFor(
-  { attempt, lane, gateway, trail }: Try,
+  { attempt, adapter, gateway, trace: trail }: AttemptRun,
   body: UpstreamBody,
-): MaybePromise<Record<string, string> | NoHeaders> {
-  const headers = requestHeaders(lane, trail.streaming ? lane.streamType : "application/json");
+): MaybePromise<Record<string, string> | MissingCredential> {
+  const headers = requestHeaders(adapter, trail.streaming ? adapter.streamType : "application/json");
   const { endpoint } = attempt;
-  const outgoing = { url: urlOf({ attempt, lane }), headers, body, endpoint, nowMs: gateway.clock.nowMs() };
+  const outgoing = { url: upstreamUrl({ attempt, adapter }), headers, body, endpoint, nowMs: gateway.clock.nowMs() };
   const credential = connectionsOfAttempt(gateway, attempt)?.credential(endpoint.provider);
   try {
-    const authorized = authorize(credential, lane.auth, outgoing);
+    const authorized = authorize(credential, adapter.auth, outgoing);
     // Beside what is signed: whoever stands between may change it.
     const context = gateway.traceparentFor?.(trail.requestId, trail.trace, trail.attemptNumber);
     const trace = context === undefined ? undefined : { traceparent: context };
-    const hops = isTold(trail.hops, gateway.loopDetection, attempt)
-      ? { [HOP_HEADER]: hopsOnward(trail.hops, gateway.loopDetection.mark) }
+    const hops = shouldSendHops(trail.hops, gateway.loopDetection, attempt)
+      ? { [HOP_HEADER]: appendHop(trail.hops, gateway.loopDetection.mark) }
       : undefined;
     if (!(authorized instanceof Promise)) return Object.assign(headers, authorized, trace, hops);
-    return authorized.then((own) => Object.assign(headers, own, trace, hops), whyNone);
+    return authorized.then((own) => Object.assign(headers, own, trace, hops), missingCredentialFor);
   } catch (error) {
-    return whyNone(error);
+    return missingCredentialFor(error);
   }
 }

@@ -1,20 +1,20 @@
 import { classifyFailure, classifyMalformed, type Verdict } from "../../io/upstream/classify.ts";
 import type { BodyReader, UpstreamCall } from "../../io/upstream/transport.ts";
 import type { AudioPiece, AudioStream } from "../../language/canon/reply.ts";
-import type { Outcome } from "./attempt-outcome.ts";
+import type { AttemptOutcome } from "./attempt-outcome.ts";
 import { type Relay, verdictOf } from "./relay.ts";
 
 type Reading = {
   readonly call: UpstreamCall;
   readonly stream: AudioStream;
   readonly provider: string;
-  readonly resolve: (outcome: Outcome) => void;
+  readonly resolve: (outcome: AttemptOutcome) => void;
 };
 
 /** Carries a provider's audio to the client while it comes. With its first byte the request is bound to the endpoint. */
 export function audioReader(relay: Relay, { call, stream, provider, resolve }: Reading): BodyReader {
   let over = false;
-  const finish = (outcome: Outcome) => {
+  const finish = (outcome: AttemptOutcome) => {
     over = true;
     resolve(outcome);
   };

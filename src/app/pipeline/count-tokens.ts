@@ -11,19 +11,19 @@ import { referencesStoredResources } from "../../language/canon/needs.ts";
 import { NO_TOKENS } from "../../language/canon/usage.ts";
 import { ClientDisconnected, type Exchange, principalOf, type ResponseSink } from "../exchange.ts";
 import { toFault } from "../to-fault.ts";
-import { type Tried, tryOnce } from "./attempt.ts";
-import type { Ended } from "./attempt-outcome.ts";
+import { type AttemptResult, runAttempt } from "./attempt.ts";
+import type { EndedAttempt } from "./attempt-outcome.ts";
 import { chatOutline } from "./chat-request.ts";
 import { gone } from "./client-gone.ts";
 import type { DecodedChatRequest } from "./decoded.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { countInput, inputTokensOf } from "./input-tokens.ts";
-import { demandNoLoop } from "./loop-detection.ts";
+import { rejectLoop } from "./loop-detection.ts";
 import { type Planned, planOutline } from "./plan.ts";
 import { Relay } from "./relay.ts";
 import { RequestTrace } from "./request-trace.ts";
 import { addHeaders } from "./response-headers.ts";
-import { Tries } from "./retry-loop.ts";
+import { RetryLoop } from "./retry-loop.ts";
 import { traceUndecoded } from "./run.ts";
 import { settleFree } from "./settle.ts";
 import { waitForPlace } from "./wait.ts";
@@ -44,7 +44,7 @@ export async function countTokens(
   let bytes: Buffer | undefined;
   let decoded: ReturnType<typeof decode> | undefined;
   try {
-    demandNoLoop(trail.hops, gateway.loopDetection.mark);
+    rejectLoop(trail.hops, gateway.loopDetection.mark);
     bytes = await exchange.body();
     decoded = decode(bytes);
     const { inbound } = decoded.request;
@@ -109,39 +109,39 @@ type Question = Pick<Planned, "policyNow" | "otherRouter"> & {
 
 /** The endpoints of the plan that count in this dialect, one after the other, as any other request would ask them. */
 async function askProviders(question: Question): Promise<Asked> {
-  const { gateway, trail, sink, inbound, plan, policyNow, otherRouter, recheck } = question;
+  const { gateway, trail: trace, sink, inbound, plan, policyNow, otherRouter, recheck: recheckKey } = question;
   const laneTo = ({ endpoint, model }: Attempt) =>
     countLane(inbound, {
       endpoint,
       model,
-      head: { id: trail.requestId, createdSeconds: 0, model: endpoint.model, inputTokens: 0 },
+      head: { id: trace.requestId, createdSeconds: 0, model: endpoint.model, inputTokens: 0 },
     });
   const attempts = plan.attempts.filter((attempt) => laneTo(attempt) !== undefined);
   if (attempts[0] === undefined || attempts[0] !== plan.attempts[0]) return { is: "nobody" };
   const relay = new Relay(sink, gateway, { commit: () => undefined, speak: () => undefined });
-  let lane: Lane | undefined;
-  const ask = (attempt: Attempt): MaybePromise<Tried> => {
-    lane = laneTo(attempt);
-    if (lane === undefined) throw new Error(`${attempt.endpoint.id} does not count`);
-    return tryOnce({ gateway, trail, attempt, lane, relay, plan, policyNow, otherRouter, recheck });
+  let adapter: Lane | undefined;
+  const ask = (attempt: Attempt): MaybePromise<AttemptResult> => {
+    adapter = laneTo(attempt);
+    if (adapter === undefined) throw new Error(`${attempt.endpoint.id} does not count`);
+    return runAttempt({ gateway, trace, attempt, adapter, relay, plan, policyNow, otherRouter, recheckKey });
   };
   const { clock, limits, deadlines, retryBudget } = gateway;
   const deadlineMs = clock.monotonicMs() + limits.requestTimeoutMs;
-  const tries = new Tries({
+  const tries = new RetryLoop({
     gateway,
-    trail,
+    trace,
     plan: { ...plan, attempts },
     relay,
     deadlineMs,
-    tryOnce: ask,
-    covers: () => true,
-    namesKept: () => referencesStoredResources(inbound.call),
+    runAttempt: ask,
+    isCoveredByHold: () => true,
+    referencesProviderState: () => referencesStoredResources(inbound.call),
   });
   const deadline = deadlines.at(deadlineMs, () => tries.expire());
   retryBudget.requestStarted();
   try {
-    const { ended } = await tries.run();
-    return concluded(ended, lane);
+    const { outcome } = await tries.run();
+    return concluded(outcome, adapter);
   } catch (error) {
     if (error instanceof Fault && cannotCount(error.message)) return { is: "nobody" };
     throw error;
@@ -152,7 +152,7 @@ async function askProviders(question: Question): Promise<Asked> {
   }
 }
 
-function concluded(outcome: Ended, lane: Lane | undefined): Asked {
+function concluded(outcome: EndedAttempt, lane: Lane | undefined): Asked {
   if (outcome.is === "gone") return { is: "gone" };
   if (outcome.is !== "whole" || lane === undefined) throw new Error("a count came as a stream");
   return { is: "answered", body: outcome.answer.render(NO_TOKENS, undefined), lane };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isTold } from "./loop-detection.ts";
+import { shouldSendHops } from "./loop-detection.ts";
 
 const HOME = "https://api.acme.eu/v1";
 const node = { id: "nd_1", name: "rack", workspaceId: "ws_1", isElsewhere: false };
@@ -15,5 +15,5 @@ test.each([
   ["a catalogue of one's own", [], OWN, { baseUrl: HOME }, true],
   ["a request that has passed a gateway", ["other"], SHIPPED, { baseUrl: HOME }, true],
 ] as const)("NODE-01 %s is told the gateway's mark or not", (_what, hops, own, at, told) => {
-  expect(isTold(hops, own, { node: undefined, ...at, endpoint: { baseUrl: HOME } })).toBe(told);
+  expect(shouldSendHops(hops, own, { node: undefined, ...at, endpoint: { baseUrl: HOME } })).toBe(told);
 });

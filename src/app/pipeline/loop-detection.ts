@@ -9,16 +9,16 @@ const MARK = /^[\w-]{1,64}$/;
 const HOPS_MAX = 8;
 const NONE: readonly string[] = [];
 
-export function readHops(said: string | string[] | undefined): readonly string[] {
-  if (said === undefined) return NONE;
-  return String(said)
+export function parseHops(header: string | string[] | undefined): readonly string[] {
+  if (header === undefined) return NONE;
+  return String(header)
     .split(",")
     .map((one) => one.trim())
     .filter((one) => MARK.test(one));
 }
 
 /** A request that its own route leads back here would go round until no place is free. */
-export function demandNoLoop(hops: readonly string[], mark: string): void {
+export function rejectLoop(hops: readonly string[], mark: string): void {
   if (hops.includes(mark))
     throw fault("loop_detected", {
       message:
@@ -30,18 +30,22 @@ export function demandNoLoop(hops: readonly string[], mark: string): void {
     });
 }
 
-export function hopsOnward(hops: readonly string[], mark: string): string {
+export function appendHop(hops: readonly string[], mark: string): string {
   return hops === NONE ? mark : [...hops, mark].join(", ");
 }
 
 /** Whoever may be a gateway is told, and everybody whom a request reaches that has passed one. */
-export function isTold(hops: readonly string[], { everywhere }: GatewayDeps["loopDetection"], attempt: Asked): boolean {
-  return everywhere || hops.length > 0 || !isAtHome(attempt);
+export function shouldSendHops(
+  hops: readonly string[],
+  { everywhere }: GatewayDeps["loopDetection"],
+  attempt: HopTarget,
+): boolean {
+  return everywhere || hops.length > 0 || !isCatalogueAddress(attempt);
 }
 
-type Asked = Pick<Attempt, "node" | "baseUrl"> & { readonly endpoint: Pick<Attempt["endpoint"], "baseUrl"> };
+type HopTarget = Pick<Attempt, "node" | "baseUrl"> & { readonly endpoint: Pick<Attempt["endpoint"], "baseUrl"> };
 
 /** Asked where the catalogue says that it is, or behind that in a cloud's project: no node, and no address that somebody set. */
-function isAtHome({ node, baseUrl, endpoint: { baseUrl: home } }: Asked): boolean {
+function isCatalogueAddress({ node, baseUrl, endpoint: { baseUrl: home } }: HopTarget): boolean {
   return node === undefined && home !== null && (baseUrl === home || baseUrl.startsWith(`${home}/`));
 }

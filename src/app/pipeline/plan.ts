@@ -12,7 +12,7 @@ import type { Workspace } from "../../domain/tenancy/workspace.ts";
 import { dialectSupport } from "../../io/upstream/lanes.ts";
 import type { RoutingHints } from "../../language/canon/routing-hints.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
-import { breakersOver, healthOver } from "./workspace-resources.ts";
+import { breakersWithNodes, healthWithNodes } from "./workspace-resources.ts";
 
 /** What planning reads of the gateway. Nothing here changes anything. */
 export type Planning = Pick<
@@ -109,9 +109,9 @@ function worldOf(planning: Planning, { surface, workspace, outline }: AskedOutli
     },
     reachability: (modelId) => reach.forModel(modelId, surface, currency, nowMs),
     pool: () => reach.pool(surface, currency, nowMs),
-    latency: nodes === undefined ? planning.health : healthOver(planning.health, nodes),
+    latency: nodes === undefined ? planning.health : healthWithNodes(planning.health, nodes),
     trafficStats: planning.trafficStats,
-    circuits: nodes === undefined ? planning.breakers : breakersOver(planning.breakers, nodes),
+    circuits: nodes === undefined ? planning.breakers : breakersWithNodes(planning.breakers, nodes),
     ownKeyCircuits: own === undefined ? undefined : (provider) => own.keys.get(provider)?.breakers,
     support: dialectSupport(surface),
     walletPerUsd:

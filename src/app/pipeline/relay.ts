@@ -9,7 +9,7 @@ import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { ReplyStream, StreamedReply } from "../../language/canon/reply.ts";
 import type { StreamFrame } from "../../language/dialects/upstream-dialect.ts";
 import type { ResponseSink } from "../exchange.ts";
-import type { Outcome } from "./attempt-outcome.ts";
+import type { AttemptOutcome } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 
 type Reading = {
@@ -17,7 +17,7 @@ type Reading = {
   readonly call: UpstreamCall;
   readonly lane: Lane;
   readonly provider: string;
-  readonly resolve: (outcome: Outcome) => void;
+  readonly resolve: (outcome: AttemptOutcome) => void;
 };
 
 /** Each is called once. `commit` right before the first byte: it writes the head and the open record. */
@@ -153,7 +153,7 @@ export class Relay {
   }
 
   /** How an answer broke that was being sent: by its provider, or because the gateway ended it. */
-  broken(stream: StreamedReply, verdict: Verdict): Outcome {
+  broken(stream: StreamedReply, verdict: Verdict): AttemptOutcome {
     const { refusal } = this.#sink;
     const ended: Verdict | undefined =
       this.#time === "up"
@@ -194,7 +194,7 @@ export class Relay {
     let preambleChars = 0;
     const preambleMax = PREAMBLE_CHARS_MAX + REPETITIONS_MAX * (lane.repeatedChars ?? 0);
     let over = false;
-    const finish = (outcome: Outcome) => {
+    const finish = (outcome: AttemptOutcome) => {
       over = true;
       this.#stream = undefined;
       this.stop();
@@ -274,7 +274,7 @@ export class Relay {
   #ended(
     stream: ReplyStream,
     provider: string,
-    finish: (outcome: Outcome) => void,
+    finish: (outcome: AttemptOutcome) => void,
     fail: (verdict: Verdict) => void,
   ): void {
     if (!this.spoke && !stream.isFinished && stream.outputWeight === 0) {

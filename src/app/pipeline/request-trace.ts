@@ -17,7 +17,7 @@ import type { JsonObject } from "../../kit/json.ts";
 import { formatTraceparent, parseTraceparent } from "../../kit/trace-context.ts";
 import type { BillableExtra } from "../../language/canon/extras.ts";
 import type { Exchange } from "../exchange.ts";
-import { HOP_HEADER, readHops } from "./loop-detection.ts";
+import { HOP_HEADER, parseHops } from "./loop-detection.ts";
 
 const LABEL_CHARS_MAX = 128;
 const UPSTREAM_ID_CHARS_MAX = 256;
@@ -95,7 +95,7 @@ export class RequestTrace {
 
   /** The gateways that it has passed before this one. */
   get hops(): readonly string[] {
-    return readHops(this.#exchange.headers[HOP_HEADER]);
+    return parseHops(this.#exchange.headers[HOP_HEADER]);
   }
 
   /** The attempt that is made now, counted from one. */
@@ -143,7 +143,7 @@ export class RequestTrace {
       : this.#clock.monotonicMs();
     let ownMs = untilMs - this.#exchange.startedMs;
     for (const { durationMs } of this.#attempts) ownMs -= durationMs;
-    return tenths(Math.max(0, ownMs));
+    return roundToTenths(Math.max(0, ownMs));
   }
 
   addAttempt(record: AttemptRecord): void {
@@ -210,18 +210,18 @@ export class RequestTrace {
     return {
       id: this.requestId,
       createdAtMs: this.createdAtMs,
-      clientRequestId: label(this.#exchange.headers["x-client-request-id"]),
+      clientRequestId: sanitizeLabel(this.#exchange.headers["x-client-request-id"]),
       // A provider's own word, and nobody said how long it may be.
       upstreamId: this.upstreamId?.slice(0, UPSTREAM_ID_CHARS_MAX) ?? null,
-      ttfbMs: this.#firstByteMs === null ? null : tenths(this.#firstByteMs),
-      totalMs: tenths(totalMs),
+      ttfbMs: this.#firstByteMs === null ? null : roundToTenths(this.#firstByteMs),
+      totalMs: roundToTenths(totalMs),
       usage,
       charge,
       workspaceId: workspace.id,
       keyId: key.id,
       memberId: member?.id ?? null,
       environment: key.environment,
-      app: label(this.#exchange.headers["x-title"]) ?? clientName(this.#exchange.headers["user-agent"]),
+      app: sanitizeLabel(this.#exchange.headers["x-title"]) ?? clientName(this.#exchange.headers["user-agent"]),
       surface: this.surface,
       modelRequested: this.modelRequested?.slice(0, MODEL_NAME_CHARS_MAX) ?? null,
       model: endpoint?.model ?? null,
@@ -234,7 +234,7 @@ export class RequestTrace {
       streaming: this.streaming,
       status,
       errorCode,
-      overheadMs: tenths(Math.max(0, totalMs - upstreamMs)),
+      overheadMs: roundToTenths(Math.max(0, totalMs - upstreamMs)),
       attempts: this.#attempts,
       decision: this.plan?.decision() ?? null,
       ...(this.servingAttempt?.own === undefined ? {} : { ownKey: true }),
@@ -245,12 +245,12 @@ export class RequestTrace {
   }
 }
 
-const tenths = (ms: number) => Math.round(ms * 10) / 10;
+const roundToTenths = (ms: number) => Math.round(ms * 10) / 10;
 
 /** A free label of the caller: bounded, control characters stripped. */
-function label(header: string | string[] | undefined): string | null {
+function sanitizeLabel(header: string | string[] | undefined): string | null {
   if (typeof header !== "string") return null;
-  const clean = asUtf8(header)
+  const clean = decodeHeader(header)
     .replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "")
     .trim()
     .slice(0, LABEL_CHARS_MAX)
@@ -259,7 +259,7 @@ function label(header: string | string[] | undefined): string | null {
 }
 
 /** Header bytes arrive as Latin-1; clients write UTF-8. What is not valid UTF-8 was meant as it is. */
-function asUtf8(header: string): string {
+function decodeHeader(header: string): string {
   if (/^[\0-\x7f]*$/.test(header)) return header;
   const bytes = Buffer.from(header, "latin1");
   return isUtf8(bytes) ? bytes.toString("utf8") : header;

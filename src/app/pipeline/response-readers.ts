@@ -6,7 +6,7 @@ import type { BodyReader, UpstreamCall, UpstreamFailure } from "../../io/upstrea
 import { isJsonObject, tryParseJson } from "../../kit/json.ts";
 import type { UpstreamProblem } from "../../language/canon/problem.ts";
 import type { UnusableReply, WholeReply } from "../../language/canon/reply.ts";
-import type { Outcome } from "./attempt-outcome.ts";
+import type { AttemptOutcome } from "./attempt-outcome.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { verdictOf } from "./relay.ts";
 
@@ -16,7 +16,7 @@ type Reading = {
   readonly lane: Lane;
   readonly provider: string;
   readonly call: UpstreamCall;
-  readonly resolve: (outcome: Outcome) => void;
+  readonly resolve: (outcome: AttemptOutcome) => void;
   readonly failed: (failure: UpstreamFailure, upstreamStatus: number | null) => void;
 };
 
@@ -62,7 +62,7 @@ export function wholeOutcome(
   answer: WholeReply | UnusableReply | undefined,
   { unusable: code }: Lane,
   { provider, model }: Pick<Endpoint, "provider" | "model">,
-): Outcome {
+): AttemptOutcome {
   if (answer !== undefined && !("unusable" in answer)) return { is: "whole", answer, upstreamStatus: 200 };
   const named = code === undefined ? undefined : { code, model };
   const verdict = classifyMalformed(answer?.unusable ?? "not an answer of its dialect", provider, named);

@@ -14,7 +14,7 @@ import type { DecodedRequest } from "./decoded.ts";
 import type { GatewayDeps } from "./gateway-deps.ts";
 import { claimKey, hasKey, replay } from "./idempotent-replay.ts";
 import { type InferenceRequest, responseHeadFor } from "./inference-request.ts";
-import { demandNoLoop } from "./loop-detection.ts";
+import { rejectLoop } from "./loop-detection.ts";
 import { requireNamedModel } from "./named-model.ts";
 import { isTooLong, type Planned, planOutline } from "./plan.ts";
 import { type PricingTerms, RequestTrace } from "./request-trace.ts";
@@ -55,7 +55,7 @@ export async function run(
   let decoded: DecodedRequest | undefined;
   let waiting: Waiting | undefined;
   try {
-    demandNoLoop(trail.hops, gateway.loopDetection.mark);
+    rejectLoop(trail.hops, gateway.loopDetection.mark);
     arrived = typeof reading === "function" ? receivedBody(await exchange.body(), reading) : await reading.upload();
     if (hasKey(exchange)) {
       const first = await claimKey(gateway, trail, exchange, arrived.requestFingerprint);

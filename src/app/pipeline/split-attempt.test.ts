@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { fault } from "../../contract/faults.ts";
 import { classifyUnsayable } from "../../io/upstream/classify.ts";
-import type { Outcome } from "./attempt-outcome.ts";
+import type { AttemptOutcome } from "./attempt-outcome.ts";
 import { askParts } from "./split-attempt.ts";
 
 const answer = { usage: undefined, outputWeight: 0, upstreamId: null, render: () => "" };
-const WHOLE: Outcome = { is: "whole", answer, upstreamStatus: 200 };
-const UNSAYABLE: Outcome = {
+const WHOLE: AttemptOutcome = { is: "whole", answer, upstreamStatus: 200 };
+const UNSAYABLE: AttemptOutcome = {
   is: "failed",
   verdict: classifyUnsayable(fault("invalid_value", { message: "no words" })),
   upstreamStatus: null,
@@ -14,7 +14,7 @@ const UNSAYABLE: Outcome = {
 
 /** Eight parts at once, each waiting for its outcome. */
 function asking(count = 8) {
-  const parts = Array.from({ length: count }, () => Promise.withResolvers<Outcome>());
+  const parts = Array.from({ length: count }, () => Promise.withResolvers<AttemptOutcome>());
   let givenUp = 0;
   const over = askParts({
     count,

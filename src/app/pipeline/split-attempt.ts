@@ -1,5 +1,5 @@
 import type { WholeReply } from "../../language/canon/reply.ts";
-import { type Failed, isMaybeAccepted, type Outcome } from "./attempt-outcome.ts";
+import { type AttemptOutcome, type FailedAttempt, isMaybeAccepted } from "./attempt-outcome.ts";
 
 /** So many parts of one answer are asked for at once. */
 const AT_ONCE_MAX = 8;
@@ -7,7 +7,7 @@ const AT_ONCE_MAX = 8;
 type Asking = {
   readonly count: number;
   /** Asks for one part. */
-  ask(at: number): Promise<Outcome>;
+  ask(at: number): Promise<AttemptOutcome>;
   /** Nothing more is wanted: what is under way ends. */
   giveUp(): void;
   /** Places that parts beside the first need, where who is asked has so many and no more. */
@@ -17,12 +17,12 @@ type Asking = {
 export type PartPlaces = { takeFurther(): "taken" | "full"; give(): void };
 
 type AllParts = { readonly is: "all"; readonly answers: readonly WholeReply[] };
-type NotAll = Exclude<Outcome, { is: "whole" }>;
+type NotAll = Exclude<AttemptOutcome, { is: "whole" }>;
 
 /** All parts of one answer, or nothing: with the first that fails the others are given up. */
 export async function askParts({ count, ask, giveUp, places }: Asking): Promise<AllParts | NotAll> {
   const waiting = Array.from({ length: count }, (_, at) => at);
-  const outcomes: Outcome[] = [];
+  const outcomes: AttemptOutcome[] = [];
   let failure: NotAll | undefined;
   const work = async (beside: "others" | "nobody"): Promise<void> => {
     while (failure === undefined) {
@@ -56,19 +56,19 @@ export async function askParts({ count, ask, giveUp, places }: Asking): Promise<
   return failure.is === "failed" && others.some(hadInput) ? taken(failure) : failure;
 }
 
-function isBusy(outcome: Outcome): boolean {
+function isBusy(outcome: AttemptOutcome): boolean {
   return outcome.is === "failed" && outcome.verdict.is === "busy";
 }
 
-function hadInput(outcome: Outcome): boolean {
+function hadInput(outcome: AttemptOutcome): boolean {
   return outcome.is !== "failed" || outcome.upstreamStatus !== null || isMaybeAccepted(outcome);
 }
 
 /** It fails as a request that was sent does: it is repeated only where the endpoint itself asked for that. */
-function taken(failure: Failed): Failed {
+function taken(failure: FailedAttempt): FailedAttempt {
   const { verdict, upstreamStatus } = failure;
-  if (verdict.is !== "next") return { ...failure, partsTaken: true };
+  if (verdict.is !== "next") return { ...failure, partsAccepted: true };
   const againAfterMs = upstreamStatus === null ? undefined : verdict.againAfterMs;
   const told = { ...verdict, ...verdict.afterParts };
-  return { ...failure, verdict: { ...told, maybeAccepted: true, againAfterMs }, partsTaken: true };
+  return { ...failure, verdict: { ...told, maybeAccepted: true, againAfterMs }, partsAccepted: true };
 }

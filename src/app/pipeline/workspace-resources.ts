@@ -18,7 +18,7 @@ export function snapshotFor({ snapshot, nodes }: Layered<"snapshot">, workspaceI
 }
 
 /** What a workspace can call. */
-export function reachFor(
+export function reachabilityFor(
   { reachability, ownKeys, nodes }: Layered<"reach" | "ownKeys">,
   workspaceId: string,
 ): ReachabilitySource {
@@ -53,28 +53,28 @@ export function connectionsOfAttempt(
 type Keys = Pick<GatewayDeps, "ownKeys">;
 
 /** When an own key is to be used by what its workspace says now; of one that is gone, by what it said last. */
-export function useNow({ ownKeys }: Keys, { workspaceId, provider, use }: OwnKey): OwnKeyUse {
+export function currentKeyUse({ ownKeys }: Keys, { workspaceId, provider, use }: OwnKey): OwnKeyUse {
   return ownKeys.of(workspaceId)?.keys.get(provider)?.key.use ?? use;
 }
 
 /** The own key that is to be used alone and failed: nothing of the platform's is asked after it. */
-export function failedAlone(keys: Keys, { failedOwnKeys }: Pick<RequestTrace, "keysOut">): OwnKey | undefined {
-  return failedOwnKeys.find((own) => useNow(keys, own) === "only");
+export function failedExclusiveKey(keys: Keys, { failedOwnKeys }: Pick<RequestTrace, "keysOut">): OwnKey | undefined {
+  return failedOwnKeys.find((own) => currentKeyUse(keys, own) === "only");
 }
 
 /** The own key that keeps an attempt with the platform's key from being made now. */
-export function ownInstead(
+export function exclusiveKeyBarring(
   keys: Keys,
   { principal, failedOwnKeys }: Pick<RequestTrace, "principal" | "keysOut">,
   attempt: Attempt,
 ): OwnKey | undefined {
   if (isOwnResource(attempt)) return undefined;
   const own = keys.ownKeys.of(principal.workspace.id)?.keys.get(attempt.endpoint.provider)?.key;
-  return own?.use === "only" ? own : failedAlone(keys, { failedOwnKeys });
+  return own?.use === "only" ? own : failedExclusiveKey(keys, { failedOwnKeys });
 }
 
 /** The row of an attempt's endpoint as it is now. */
-export function rowOfAttempt(
+export function currentEndpoint(
   { snapshot, nodes }: Layered<"snapshot">,
   { endpoint: { id }, node }: Attempt,
 ): Endpoint | undefined {
@@ -82,11 +82,11 @@ export function rowOfAttempt(
 }
 
 /** Nodes of two workspaces may have the same name: how one does is kept with the node itself. */
-export function healthOver(health: Pick<LatencyTracker, "of">, nodes: NodeLayer): Pick<LatencyTracker, "of"> {
+export function healthWithNodes(health: Pick<LatencyTracker, "of">, nodes: NodeLayer): Pick<LatencyTracker, "of"> {
   return { estimate: (endpoint, nowMs) => (nodes.held(endpoint)?.health ?? health).estimate(endpoint, nowMs) };
 }
 
-export function breakersOver(breakers: CircuitStateReader, nodes: NodeLayer): CircuitStateReader {
+export function breakersWithNodes(breakers: CircuitStateReader, nodes: NodeLayer): CircuitStateReader {
   // Who asks for everybody asks for nodes, too.
   if (breakers === ALL_CLOSED) return breakers;
   return { circuitStateOf: (endpoint) => (nodes.held(endpoint)?.breakers ?? breakers).circuitStateOf(endpoint) };

@@ -19,7 +19,7 @@ import type { InferenceRequest, UsageBound } from "../pipeline/inference-request
 import type { Outline } from "../pipeline/plan.ts";
 import type { EndpointAdapter } from "../pipeline/reasoning-choice.ts";
 import { run } from "../pipeline/run.ts";
-import { reachFor } from "../pipeline/workspace-resources.ts";
+import { reachabilityFor } from "../pipeline/workspace-resources.ts";
 import { decodeWith, parseJson } from "../request-input.ts";
 import { noInterface } from "./missing-interface.ts";
 import { type SpeechWanted, speechShortcoming } from "./speech-capability.ts";
@@ -45,7 +45,8 @@ function decodeSpeech(bytes: Buffer, gateway: GatewayDeps, { id, currency }: Wor
   };
   const { clock, snapshot } = gateway;
   const nowMs = clock.nowMs();
-  const callable = (modelId: string) => reachFor(gateway, id).forModel(modelId, "speech", currency, nowMs).endpoints;
+  const callable = (modelId: string) =>
+    reachabilityFor(gateway, id).forModel(modelId, "speech", currency, nowMs).endpoints;
   const wanted = { ask, characters: countCodePoints(ask.input), nowMs, callable };
   return { request: new SpeechErrand(request.model, wanted, snapshot) };
 }

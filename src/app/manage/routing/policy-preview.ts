@@ -14,7 +14,7 @@ import type { Policy } from "../../../domain/tenancy/policy.ts";
 import type { Workspace } from "../../../domain/tenancy/workspace.ts";
 import { DAY_MS } from "../../../kit/time.ts";
 import { buffered, type Exchange, type Handler } from "../../exchange.ts";
-import { reachFor, snapshotFor } from "../../pipeline/workspace-resources.ts";
+import { reachabilityFor, snapshotFor } from "../../pipeline/workspace-resources.ts";
 import { readBody, readQuery } from "../../request-input.ts";
 import { findWorkspace, type ManageContext } from "../deps.ts";
 import { knownNamesFor } from "../known-names.ts";
@@ -52,7 +52,7 @@ function callableOf(
   modelId: string,
   surfaces: readonly Surface[],
 ) {
-  const reach = reachFor(context.planning, id);
+  const reach = reachabilityFor(context.planning, id);
   const nowMs = context.clock.nowMs();
   const found = new Map<string, Endpoint>();
   for (const surface of REACHED_SURFACES) {
