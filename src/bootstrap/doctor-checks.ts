@@ -12,13 +12,13 @@ import type { OperatorEvents } from "../io/telemetry/operator-events.ts";
 import { pluralize } from "../kit/pluralize.ts";
 import type { Config } from "../settings/config.ts";
 import { alertCheck } from "./alerts.ts";
-import type { boundsOf } from "./bounds.ts";
-import { fleetChecks, type Sharing } from "./fleet.ts";
+import { type Coordination, coordinationChecks } from "./coordination.ts";
+import { type LogExporter, logExportCheck } from "./log-export.ts";
 import { nodeCheck } from "./nodes.ts";
-import { type LogExporting, logExportCheck } from "./observe.ts";
+import type { OverloadProtection } from "./overload-protection.ts";
 import { proofCheck } from "./proofs.ts";
 
-function checksOf(config: Config, store: Store, books: IngestPipeline, breakers: CircuitBreakers): Check[] {
+function coreChecks(config: Config, store: Store, journal: IngestPipeline, breakers: CircuitBreakers): Check[] {
   return [
     {
       name: "store",
@@ -30,22 +30,22 @@ function checksOf(config: Config, store: Store, books: IngestPipeline, breakers:
     {
       name: "journal",
       run: async () => {
-        const waiting = `${pluralize(books.pending(), "record waits", "records wait")} for the store`;
-        const aside = asideWords(books.deadLetters());
-        const detail = aside === undefined ? waiting : `${waiting}; ${aside}`;
-        if (books.journal.isBroken) return { ok: false, detail: `it cannot be written; ${detail}` };
-        return { ok: aside === undefined, detail };
+        const pending = `${pluralize(journal.pending(), "record waits", "records wait")} for the store`;
+        const deadLetters = describeDeadLetters(journal.deadLetters());
+        const detail = deadLetters === undefined ? pending : `${pending}; ${deadLetters}`;
+        if (journal.journal.isBroken) return { ok: false, detail: `it cannot be written; ${detail}` };
+        return { ok: deadLetters === undefined, detail };
       },
     },
     {
       name: "endpoints",
-      // A provider that fails is not a gateway that does: its requests go elsewhere, and it is asked again.
+      // A failing provider is not a failure of the gateway: requests are routed to other endpoints.
       run: async () => {
-        const { aside } = breakers;
+        const { openCircuits } = breakers;
         const detail =
-          aside.length === 0
+          openCircuits.length === 0
             ? "none is set aside"
-            : `${aside.length} set aside after failures, tried last until an answer comes: ${aside.slice(0, 20).join(", ")}. Look at the log of requests for the reason.`;
+            : `${openCircuits.length} set aside after failures, tried last until an answer comes: ${openCircuits.slice(0, 20).join(", ")}. Look at the log of requests for the reason.`;
         return { ok: true, detail };
       },
     },
@@ -59,32 +59,32 @@ function checksOf(config: Config, store: Store, books: IngestPipeline, breakers:
   ];
 }
 
-const FILES_NAMED_MAX = 20;
+const FILES_SHOWN_MAX = 20;
 
-function asideWords({ records, segments, files }: DeadLetterCount): string | undefined {
+function describeDeadLetters({ records, segments, files }: DeadLetterCount): string | undefined {
   if (files.length === 0) return undefined;
-  const what = [
+  const counts = [
     ...(records > 0 ? [pluralize(records, "record was set aside", "records were set aside")] : []),
     ...(segments > 0 ? [pluralize(segments, "damaged segment")] : []),
   ];
-  return `${what.join(", and ")}: look at ${files.slice(0, FILES_NAMED_MAX).join(", ")}; docs/guides/operate.md says what to do, under "What was set aside"`;
+  return `${counts.join(", and ")}: look at ${files.slice(0, FILES_SHOWN_MAX).join(", ")}; docs/guides/operate.md says what to do, under "What was set aside"`;
 }
 
-/** Advice only: requests go elsewhere, and providers that nobody asked were not seen. */
-function credentialCheck({ recentRejections }: Pick<OperatorEvents, "refusals">): CheckResult {
+/** Advice only: covers the providers that requests of this instance used. */
+function credentialCheck({ recentRejections }: Pick<OperatorEvents, "recentRejections">): CheckResult {
   if (recentRejections.length === 0)
     return { ok: true, detail: "none was refused in the last hour, as far as requests through this instance show" };
-  const named = recentRejections.map(
+  const rejections = recentRejections.map(
     ({ provider, status, atMs, endpoint }) =>
       `${provider} (${status ?? "no status"} at ${new Date(atMs).toISOString()}, ${endpoint})`,
   );
-  const detail = `refused in the last hour, the key, the account or the deployment: ${named.join(", ")}. Ask now with \`gateway provider test <provider>\``;
+  const detail = `refused in the last hour, the key, the account or the deployment: ${rejections.join(", ")}. Ask now with \`gateway provider test <provider>\``;
   return { ok: true, detail };
 }
 
-/** Advice only: everything is served with little room, too. */
+/** Advice only: requests are served with a full disk, but responses are not stored. */
 function diskCheck(config: Config, disk: DiskSpace): Check {
-  const room = () =>
+  const freeSpace = () =>
     disk.freeBytes === undefined
       ? "the system does not say what is free"
       : `${Math.floor(disk.freeBytes / 1_000_000).toLocaleString("en")} MB free`;
@@ -93,37 +93,38 @@ function diskCheck(config: Config, disk: DiskSpace): Check {
     run: async () => ({
       ok: true,
       detail: disk.isLow
-        ? `${room()} on the disk of DATA_DIR, less than GATEWAY_DISK_FREE_MIN_BYTES (${config.GATEWAY_DISK_FREE_MIN_BYTES}): no response is stored. Make room.`
-        : `${room()} on the disk of DATA_DIR`,
+        ? `${freeSpace()} on the disk of DATA_DIR, less than GATEWAY_DISK_FREE_MIN_BYTES (${config.GATEWAY_DISK_FREE_MIN_BYTES}): no response is stored. Make room.`
+        : `${freeSpace()} on the disk of DATA_DIR`,
     }),
   };
 }
 
-type Checked = {
+type DoctorDeps = {
   readonly store: Store;
-  readonly books: IngestPipeline;
-  readonly bounds: ReturnType<typeof boundsOf>;
+  readonly journal: IngestPipeline;
+  readonly overload: OverloadProtection;
   readonly disk: DiskSpace;
   readonly rotation: MasterKeyRotation;
   readonly alerts: Alerts;
   readonly prober: Prober;
   readonly nodes: Parameters<typeof nodeCheck>[0];
-  readonly sharing: Sharing;
-  readonly logExport: LogExporting;
-  readonly notices: Pick<OperatorEvents, "refusals">;
+  readonly coordination: Coordination;
+  readonly logExport: LogExporter;
+  readonly operatorEvents: Pick<OperatorEvents, "recentRejections">;
 };
 
-export function checksNow(config: Config, checked: Checked): Check[] {
-  const { store, books, bounds, disk, rotation, alerts, prober, nodes, sharing, logExport, notices } = checked;
-  // They advise, and never call something broken.
-  const advice = [
+/** The checks of `gateway doctor` for components that the management API does not know. */
+export function doctorChecks(config: Config, deps: DoctorDeps): Check[] {
+  const { store, journal, overload, disk, rotation, alerts, prober, nodes, coordination, logExport } = deps;
+  return [
+    ...coreChecks(config, store, journal, overload.breakers),
+    ...coordinationChecks(config, coordination),
     diskCheck(config, disk),
     masterKeyCheck(rotation),
     alertCheck(alerts),
     proofCheck(prober),
     nodeCheck(nodes),
     logExportCheck(logExport),
-    { name: "credentials", run: async () => credentialCheck(notices) },
+    { name: "credentials", run: async () => credentialCheck(deps.operatorEvents) },
   ];
-  return [...checksOf(config, store, books, bounds.breakers), ...fleetChecks(config, sharing), ...advice];
 }

@@ -143,7 +143,7 @@ export function gaugeSources({ edge, journal, overload, nodes, coordination }: G
     },
     queueActive: () => queue.inUse,
     queueWaiting: () => queue.queued,
-    circuitsOpen: () => breakers.aside.length,
+    circuitsOpen: () => breakers.openCircuits.length,
     nodesConnected: () => nodes.counts.here,
     instances: () => coordination.fleet.instanceCount,
     isLeader: () => (coordination.fleet.isLeader ? 1 : 0),

@@ -283,7 +283,7 @@ export class RetryLoop {
     switch (outcome?.is) {
       case "whole":
       case "relayed":
-        breakers.served(id);
+        breakers.recordSuccess(id);
         return;
       case "broke":
       case "failed": {

@@ -19,13 +19,13 @@ test("ROUTE-05 five failures in a row set an endpoint aside, and a served reques
   const { breakers, fail } = ward();
   fail(4);
   expect(breakers.circuitStateOf("a")).toBe("in");
-  breakers.served("a");
+  breakers.recordSuccess("a");
   fail(4);
   expect(breakers.circuitStateOf("a")).toBe("in");
   fail(1);
   expect(breakers.circuitStateOf("a")).toBe("aside");
   expect(breakers.circuitStateOf("b")).toBe("in");
-  expect(breakers.aside).toEqual(["a"]);
+  expect(breakers.openCircuits).toEqual(["a"]);
 });
 
 test("ROUTE-05 when its time is over one request probes it, and the others stay away until that is decided", () => {
@@ -37,7 +37,7 @@ test("ROUTE-05 when its time is over one request probes it, and the others stay 
   expect(breakers.circuitStateOf("a")).toBe("probe");
   breakers.recordStart("a");
   expect(breakers.circuitStateOf("a")).toBe("aside");
-  breakers.served("a");
+  breakers.recordSuccess("a");
   expect(breakers.circuitStateOf("a")).toBe("in");
 });
 
@@ -57,7 +57,7 @@ test("ROUTE-05 a failed probe sets it aside for longer each time, up to a limit,
   }
   expect(waits.slice(0, 4)).toEqual([30_000, 60_000, 90_000, 120_000]);
   expect(waits.at(-1)).toBe(300_000);
-  breakers.served("a");
+  breakers.recordSuccess("a");
   fail(5);
   pass(30_000);
   expect(breakers.circuitStateOf("a")).toBe("probe");
@@ -109,7 +109,7 @@ test("PORTAL-10 what an operator sees of an endpoint: what it served and failed,
     asideForMs: null,
     lastFailedAtMs: null,
   });
-  breakers.served("a");
+  breakers.recordSuccess("a");
   fail(4);
   expect(breakers.statusOf("a")).toMatchObject({ standing: "in", failuresInARow: 4, timesAside: 0, asideForMs: null });
   pass(5);
@@ -124,7 +124,7 @@ test("PORTAL-10 what an operator sees of an endpoint: what it served and failed,
   });
   pass(30_000);
   expect(breakers.statusOf("a")).toMatchObject({ standing: "probe", asideForMs: null });
-  breakers.served("a");
+  breakers.recordSuccess("a");
   breakers.recordFailure("a", 2000);
   expect(breakers.statusOf("a")).toMatchObject({ standing: "aside", served: 2, timesAside: 2, asideForMs: 2000 });
 });
@@ -142,8 +142,8 @@ test("others are to know at once of what is new, not of every word of a provider
   expect(told).toBe(1);
   pass(1000);
   breakers.recordStart("a");
-  breakers.served("a");
-  breakers.served("a");
+  breakers.recordSuccess("a");
+  breakers.recordSuccess("a");
   expect(told).toBe(3);
 });
 
@@ -162,7 +162,7 @@ function wards(count: number) {
       ms += more;
     },
     meet: () => {
-      const said = all.map((one) => one.said());
+      const said = all.map((one) => one.report());
       for (const [index, one] of all.entries())
         one.applyReports(
           said.filter((_, at) => at !== index),
@@ -183,11 +183,11 @@ test("SCALE-02 ROUTE-05 what one instance sets aside is aside on all, as long, a
   expect(standings()).toEqual([ASIDE, IN, IN]);
   meet();
   expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
-  expect(all[2]?.aside).toEqual(["a"]);
+  expect(all[2]?.openCircuits).toEqual(["a"]);
   pass(10_000);
   meet();
   expect(all[1]?.statusOf("a")).toMatchObject({ standing: ASIDE, asideForMs: 20_000, failed: 0, timesAside: 0 });
-  all[0]?.served("a");
+  all[0]?.recordSuccess("a");
   meet();
   expect(standings()).toEqual([IN, IN, IN]);
   all[1]?.recordFailure("a", 7000);
@@ -222,7 +222,7 @@ test("SCALE-02 ROUTE-05 one instance probes at a time, another one each time, an
   meet();
   pass(4000);
   expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
-  all[2]?.served("a");
+  all[2]?.recordSuccess("a");
   meet();
   // Those who have seen it fail themselves look for themselves.
   pass(5000);
@@ -252,17 +252,17 @@ test("SCALE-02 ROUTE-05 an instance that cannot reach an endpoint by its own fau
   fail(all[0], 5);
   meet();
   // An answer that had begun before tells nothing; nor does a failure of one that is tried last.
-  all[1]?.served("a");
+  all[1]?.recordSuccess("a");
   fail(all[2], 9);
   meet();
   expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
-  expect(all[2]?.said().openCircuits).toEqual([]);
+  expect(all[2]?.report().openCircuits).toEqual([]);
   all[1]?.recordStart("a");
-  all[1]?.served("a");
+  all[1]?.recordSuccess("a");
   meet();
   expect(standings()).toEqual([ASIDE, IN, IN]);
   meet();
-  expect(all.map((one) => one.said())).toEqual(all.map(() => ({ aside: [], served: [] })));
+  expect(all.map((one) => one.report())).toEqual(all.map(() => ({ aside: [], served: [] })));
   // It goes on failing there, and there alone.
   pass(32_000);
   all[0]?.recordStart("a");
@@ -278,7 +278,7 @@ test("SCALE-02 ROUTE-05 an instance that cannot reach an endpoint by its own fau
   pass(10);
   all[0]?.recordFailure("a", 100_000);
   meet();
-  all[1]?.served("a");
+  all[1]?.recordSuccess("a");
   meet();
   expect(standings()).toEqual([ASIDE, ASIDE, ASIDE]);
 });
@@ -293,14 +293,14 @@ test("SCALE-02 ROUTE-05 a probe that was served is over, also when others have s
   // A newer word: what the probe shows is older, so the next one shows it.
   all[0]?.recordFailure("a", 2000);
   meet();
-  all[1]?.served("a");
+  all[1]?.recordSuccess("a");
   meet();
-  expect(all[1]?.said().openCircuits).toEqual([]);
+  expect(all[1]?.report().openCircuits).toEqual([]);
   pass(7000);
   meet();
   expect(standings()).toEqual([PROBE, PROBE, PROBE]);
   // An older word: the probe began after both.
-  all[0]?.served("a");
+  all[0]?.recordSuccess("a");
   meet();
   fail(all[0], 5);
   pass(10);
@@ -309,9 +309,9 @@ test("SCALE-02 ROUTE-05 a probe that was served is over, also when others have s
   pass(35_000);
   all[1]?.recordStart("a");
   meet();
-  all[2]?.served("a");
+  all[2]?.recordSuccess("a");
   meet();
-  all[1]?.served("a");
+  all[1]?.recordSuccess("a");
   meet();
   expect(standings()).toEqual([PROBE, IN, IN]);
 });
@@ -333,7 +333,7 @@ test("SCALE-02 ROUTE-05 switched off, nobody is set aside by the word of others 
   const clock = { nowMs: () => 1e12, monotonicMs: () => 1 };
   const off = new CircuitBreakers(clock, { consecutiveFailures: 0, openMs: 30_000, openMsMax: 300_000 });
   off.applyReports(
-    all.map((one) => one.said()),
+    all.map((one) => one.report()),
     { index: 0, count: 2 },
   );
   expect(off.circuitStateOf("a")).toBe(IN);

@@ -100,7 +100,7 @@ export class CircuitBreakers implements CircuitStateReader {
     this.#onChange();
   }
 
-  served(endpointId: string): void {
+  recordSuccess(endpointId: string): void {
     this.#countsOf(endpointId).served += 1;
     if (this.#areAllClosed) return;
     const state = this.#circuits.get(endpointId);
@@ -169,7 +169,7 @@ export class CircuitBreakers implements CircuitStateReader {
   }
 
   /** What this instance found out by itself, for the others. */
-  said(): CircuitReport {
+  report(): CircuitReport {
     const leaseMs = this.#clock.nowMs() + PROBE_LEASE_MS;
     const openCircuits: OpenCircuitReport[] = [];
     for (const [
@@ -198,7 +198,7 @@ export class CircuitBreakers implements CircuitStateReader {
         state.isContradicted = true;
     const spokenOf = new Set(said.flatMap(({ openCircuits }) => openCircuits.map(({ endpoint }) => endpoint)));
     for (const endpoint of this.#refutations.keys()) if (!spokenOf.has(endpoint)) this.#refutations.delete(endpoint);
-    const refutations = refutationsIn([...said, this.said()]);
+    const refutations = refutationsIn([...said, this.report()]);
     this.#remote = mergeReports(said, {
       refutations,
       before: this.#remote,
@@ -220,7 +220,7 @@ export class CircuitBreakers implements CircuitStateReader {
   }
 
   /** Who is aside now. */
-  get aside(): string[] {
+  get openCircuits(): string[] {
     const known = new Set([...this.#circuits.keys(), ...this.#remote.keys()]);
     return [...known].filter((id) => this.circuitStateOf(id) === "aside");
   }

@@ -19,23 +19,23 @@ import { EndpointStateSync } from "./endpoint-state-sync.ts";
 const SAMPLE = { firstByteMs: 200, totalMs: 1200, outputTokens: 100 };
 const KNOWN: ReadonlySet<string> = new Set(["a", "b"]);
 
-/** One instance, as far as its endpoints are concerned. */
+/** The endpoint state of one instance. */
 async function instance(id: string, store: CoordinationStore, ids: readonly string[] = ["one", "two"]) {
   const breakers = new CircuitBreakers(systemClock);
   const health = new LatencyTracker();
   const learned = new TrafficStats();
   const instanceIds = async () => ids;
-  const shared = new EndpointStateSync({
+  const sync = new EndpointStateSync({
     ...{ fleet: { id, instanceIds }, store, breakers, health, learned, clock: systemClock, timers: systemTimers },
     hasEndpoint: (endpoint) => KNOWN.has(endpoint),
   });
-  await shared.start();
-  onTestFinished(() => shared.close());
-  return { breakers, health, learned, shared };
+  await sync.start();
+  onTestFinished(() => sync.close());
+  return { breakers, health, learned };
 }
 
 /** Stubs of one coordination store in the primary, one for each worker. */
-function workerBoards(): () => CoordinationStore {
+function workerStores(): () => CoordinationStore {
   const coordination = memoryCoordinationStore(systemClock, systemTimers);
   const state = versionedState(memoryState(systemClock), () => "v");
   const servers: WorkerRpcServer[] = [];
@@ -59,7 +59,7 @@ function workerBoards(): () => CoordinationStore {
   };
 }
 
-async function redisBoards(): Promise<() => Promise<CoordinationStore>> {
+async function redisStores(): Promise<() => Promise<CoordinationStore>> {
   const redis = await startRedis();
   onTestFinished(() => redis.close());
   return async () => {
@@ -70,97 +70,97 @@ async function redisBoards(): Promise<() => Promise<CoordinationStore>> {
 }
 
 describe.each([
-  ["workers", async () => workerBoards()],
-  ...(hasRedis ? [["Redis", redisBoards] as const] : []),
-] as const)("on the board of %s", (_, boards) => {
-  test("SCALE-02 ROUTE-05 ROUTE-02 what one instance finds out of endpoints another one knows, and one that begins later", async () => {
-    const board = await boards();
-    const [one, two] = [await instance("one", await board()), await instance("two", await board())];
+  ["workers", async () => workerStores()],
+  ...(hasRedis ? [["Redis", redisStores] as const] : []),
+] as const)("through the coordination store of %s", (_, stores) => {
+  test("SCALE-02 ROUTE-05 ROUTE-02 open circuits and latency reach other instances, also one that starts later", async () => {
+    const newStore = await stores();
+    const [one, two] = [await instance("one", await newStore()), await instance("two", await newStore())];
     one.health.record("a", SAMPLE, systemClock.nowMs());
-    one.health.record("of a catalogue of its own", SAMPLE, systemClock.nowMs());
+    one.health.record("unknown elsewhere", SAMPLE, systemClock.nowMs());
     for (let at = 0; at < 100; at += 1) one.learned.recordReply("model", 40, undefined);
     one.breakers.recordFailure("a", 60_000);
-    one.breakers.recordFailure("of a catalogue of its own", 60_000);
-    await eventually(() => expect(two.breakers.aside).toEqual(["a"]));
-    const left = await instance("left", await board());
-    expect(left.breakers.aside).toEqual(["a"]);
-    one.breakers.served("a");
+    one.breakers.recordFailure("unknown elsewhere", 60_000);
+    await eventually(() => expect(two.breakers.openCircuits).toEqual(["a"]));
+    const left = await instance("left", await newStore());
+    expect(left.breakers.openCircuits).toEqual(["a"]);
+    one.breakers.recordSuccess("a");
     await eventually(() => expect(two.breakers.circuitStateOf("a")).toBe("in"));
     const measured = one.health.estimate("a", systemClock.nowMs());
     await eventually(() => expect(two.health.estimate("a", systemClock.nowMs())).toEqual(measured));
-    const late = await instance("late", await board());
+    const late = await instance("late", await newStore());
     expect(late.health.estimate("a", systemClock.nowMs())).toEqual(measured);
     expect(late.health.said(systemClock.nowMs(), 9)).toEqual([]);
     expect(late.learned.outputTokens("model", undefined)).toBe(one.learned.outputTokens("model", undefined));
-    // What others know is the beginning, and what is learned here is learned here.
+    // Reports of others are the starting point; local samples stay local.
     late.learned.recordReply("model", 1040, undefined);
     expect(Math.round(late.learned.outputTokens("model", undefined))).toBe(140);
     expect(late.learned.outputTokens("other", undefined)).toBe(512);
-    expect(late.health.estimate("of a catalogue of its own", systemClock.nowMs())).toBeUndefined();
+    expect(late.health.estimate("unknown elsewhere", systemClock.nowMs())).toBeUndefined();
   });
 });
 
-test("SCALE-02 SCALE-03 an instance that is started again knows what it knew; what one that died set aside stays so until its time is over", async () => {
+test("SCALE-02 SCALE-03 a restarted instance restores its state, and circuits that a crashed one opened stay open until they expire", async () => {
   let ms = 1_000_000;
   const clock = { nowMs: () => ms, monotonicMs: () => ms };
   const store = memoryCoordinationStore(clock, systemTimers);
-  const begin = async (id: string) => {
+  const start = async (id: string) => {
     const breakers = new CircuitBreakers(clock);
     const health = new LatencyTracker();
     const learned = new TrafficStats();
-    const rings: (() => void)[] = [];
-    const after = (_: number, ring: () => void) => {
-      rings.push(ring);
+    const callbacks: (() => void)[] = [];
+    const after = (_: number, callback: () => void) => {
+      callbacks.push(callback);
       return systemTimers.after(0, () => undefined);
     };
-    const fleet = { id, peers: async () => [id] };
-    const shared = new EndpointStateSync({
+    const fleet = { id, instanceIds: async () => [id] };
+    const sync = new EndpointStateSync({
       ...{ fleet, store, breakers, health, learned, clock, timers: { after } },
       hasEndpoint: () => true,
     });
-    await shared.start();
-    const look = async () => {
-      for (const ring of rings.splice(0)) ring();
-      await expect.poll(() => rings.length).toBe(1);
+    await sync.start();
+    const exchange = async () => {
+      for (const callback of callbacks.splice(0)) callback();
+      await expect.poll(() => callbacks.length).toBe(1);
     };
-    return { breakers, health, learned, look };
+    return { breakers, health, learned, exchange };
   };
-  const dead = await begin("dead");
-  dead.health.record("a", SAMPLE, ms);
-  dead.learned.recordReply("model", 1512, undefined);
-  dead.breakers.recordFailure("a", 30_000);
+  const crashed = await start("crashed");
+  crashed.health.record("a", SAMPLE, ms);
+  crashed.learned.recordReply("model", 1512, undefined);
+  crashed.breakers.recordFailure("a", 30_000);
   ms += 2000;
-  await dead.look();
-  const [again, other] = [await begin("dead"), await begin("other")];
-  expect(again.health.estimate("a", ms)).toMatchObject({ firstByteMs: 200, perTokenMs: 10 });
-  expect([again.learned.said(9), other.learned.said(9)]).toEqual([[["model", 612]], []]);
-  expect([again, other].map(({ breakers }) => breakers.circuitStateOf("a"))).toEqual(["aside", "aside"]);
+  await crashed.exchange();
+  const [restarted, other] = [await start("crashed"), await start("other")];
+  expect(restarted.health.estimate("a", ms)).toMatchObject({ firstByteMs: 200, perTokenMs: 10 });
+  expect([restarted.learned.said(9), other.learned.said(9)]).toEqual([[["model", 612]], []]);
+  expect([restarted, other].map(({ breakers }) => breakers.circuitStateOf("a"))).toEqual(["aside", "aside"]);
   ms += 20_000;
-  await other.look();
+  await other.exchange();
   expect(other.breakers.circuitStateOf("a")).toBe("aside");
   ms += 8000;
-  expect([again, other].map(({ breakers }) => breakers.circuitStateOf("a"))).toEqual(["probe", "probe"]);
+  expect([restarted, other].map(({ breakers }) => breakers.circuitStateOf("a"))).toEqual(["probe", "probe"]);
   ms += 20_000;
-  await other.look();
+  await other.exchange();
   expect(other.breakers.circuitStateOf("a")).toBe("in");
-  // What it measured counts for longer, and not for ever.
+  // Latency outlives the circuit report, but expires too.
   expect(other.health.estimate("a", ms)).toMatchObject({ firstByteMs: 200 });
   ms += 600_000;
-  await other.look();
+  await other.exchange();
   expect(other.health.estimate("a", ms)).toBeUndefined();
 });
 
-test("SCALE-03 while the board is away each goes on with what it knows; nonsense on it is not believed", async () => {
-  const held = memoryCoordinationStore(systemClock, systemTimers);
-  let isAway = false;
-  const away = <T>(answer: Promise<T>) => (isAway ? Promise.reject(new Error("away")) : answer);
-  const board: CoordinationStore = {
-    ...held,
-    put: (...asked) => away(held.put(...asked)),
-    get: (name) => away(held.get(name)),
-    list: (prefix) => away(held.list(prefix)),
-    delete: (name) => away(held.delete(name)),
-    publish: (...told) => away(held.publish(...told)),
+test("SCALE-03 while the store is unavailable each instance keeps its state, and malformed reports are ignored", async () => {
+  const inner = memoryCoordinationStore(systemClock, systemTimers);
+  let isUnavailable = false;
+  const unlessUnavailable = <T>(reply: Promise<T>) => (isUnavailable ? Promise.reject(new Error("unavailable")) : reply);
+  const store: CoordinationStore = {
+    ...inner,
+    put: (...args) => unlessUnavailable(inner.put(...args)),
+    get: (name) => unlessUnavailable(inner.get(name)),
+    list: (prefix) => unlessUnavailable(inner.list(prefix)),
+    delete: (name) => unlessUnavailable(inner.delete(name)),
+    publish: (...args) => unlessUnavailable(inner.publish(...args)),
   };
   for (const [name, text] of [
     ["aside:x", '{"aside":[["a",1,9e99,-1]],"served":[]}'],
@@ -171,22 +171,22 @@ test("SCALE-03 while the board is away each goes on with what it knows; nonsense
     ["speed:z", '{"speeds":[["a",1,1e308,1,1]],"output":[["model",1e308]]}'],
     ["speed:zz", '{"speeds":[["a",1,1,1,1e-320]],"output":[]}'],
   ] as const)
-    await held.put(name, text, 60_000);
-  const [one, two] = [await instance("one", board), await instance("two", board)];
-  expect([two.breakers.aside, two.health.estimate("a", systemClock.nowMs())]).toEqual([[], undefined]);
+    await inner.put(name, text, 60_000);
+  const [one, two] = [await instance("one", store), await instance("two", store)];
+  expect([two.breakers.openCircuits, two.health.estimate("a", systemClock.nowMs())]).toEqual([[], undefined]);
   expect(two.learned.outputTokens("model", undefined)).toBe(512);
   one.breakers.recordFailure("a", 60_000);
-  await eventually(() => expect(two.breakers.aside).toEqual(["a"]));
-  isAway = true;
+  await eventually(() => expect(two.breakers.openCircuits).toEqual(["a"]));
+  isUnavailable = true;
   one.breakers.recordFailure("b", 60_000);
   two.breakers.recordFailure("b", 90_000);
   two.health.record("b", SAMPLE, systemClock.nowMs());
-  const late = await instance("late", board);
-  expect(late.breakers.aside).toEqual([]);
-  expect([one.breakers.aside, two.breakers.aside.toSorted()]).toEqual([
+  const late = await instance("late", store);
+  expect(late.breakers.openCircuits).toEqual([]);
+  expect([one.breakers.openCircuits, two.breakers.openCircuits.toSorted()]).toEqual([
     ["a", "b"],
     ["a", "b"],
   ]);
-  isAway = false;
-  await eventually(() => expect(late.breakers.aside.toSorted()).toEqual(["a", "b"]));
+  isUnavailable = false;
+  await eventually(() => expect(late.breakers.openCircuits.toSorted()).toEqual(["a", "b"]));
 });

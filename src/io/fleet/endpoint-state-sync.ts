@@ -13,186 +13,197 @@ import { CoalescedTask } from "./coalesced-task.ts";
 export type EndpointStateSyncDeps = {
   readonly fleet: Pick<Fleet, "id" | "instanceIds">;
   readonly store: CoordinationStore;
-  /** Of the operator's credentials alone: what a workspace's own key or node is like is no matter of others. */
+  /** For the operator's credentials only: circuits of a workspace's own keys and nodes are not shared. */
   readonly breakers: CircuitBreakers;
   readonly health: LatencyTracker;
   readonly learned: TrafficStats;
-  /** Whether the catalogue here has an endpoint. */
+  /** Whether the catalogue of this instance has the endpoint. */
   hasEndpoint(endpointId: string): boolean;
   readonly clock: Clock;
   readonly timers: Timers;
 };
 
 const TOPIC = "endpoints";
-const ASIDE = "aside:";
-const SPEED = "speed:";
-const LOOK_EVERY_MS = 1_000;
-/** However much happens at once is told and heard together. */
-const SOON_MS = 50;
-const SPEED_EVERY_MS = 2_000;
-/** A board that has lost everything has it again after this. */
-const ASIDE_AGAIN_MS = 3_000;
-const SPEED_AGAIN_MS = 60_000;
-/** What an instance that is gone said of endpoints: until their time aside is over, and so long for the others' turns. */
-const ASIDE_LINGER_MS = 10_000;
-/** What an instance that is gone had measured counts for others for this long, and for itself when it is started again. */
-const SPEED_KEPT_MS = 10 * 60_000;
-/** The most endpoints that one instance speaks of, and models: the newest. Some 40 kB. */
-const TOLD_MAX = 256;
+const CIRCUITS_PREFIX = "aside:";
+const LATENCY_PREFIX = "speed:";
+const EXCHANGE_EVERY_MS = 1_000;
+/** Debounces bursts of changes. */
+const DEBOUNCE_MS = 50;
+const LATENCY_EVERY_MS = 2_000;
+/** Unchanged reports are published again after this, in case the store lost them. */
+const CIRCUITS_REPUBLISH_MS = 3_000;
+const LATENCY_REPUBLISH_MS = 60_000;
+/** A report outlives its open circuits by this, so that the probes of the other instances stay staggered. */
+const CIRCUITS_LINGER_MS = 10_000;
+/** A restarted instance also restores its own report within this time. */
+const LATENCY_TTL_MS = 10 * 60_000;
+/** Endpoints and models in one report, newest first: about 40 kB. */
+const ROWS_MAX = 256;
 const NAME_CHARS_MAX = 256;
 
 const Name = z.string().max(NAME_CHARS_MAX);
-/** Sums of larger ones would be no numbers. */
-const Figure = z.number().nonnegative().max(Number.MAX_SAFE_INTEGER);
-/** Of how many answers something is an average; there is none of less than one. */
-const Answers = Figure.min(1);
+/** Bounded, so that sums stay finite. */
+const Amount = z.number().nonnegative().max(Number.MAX_SAFE_INTEGER);
+/** The number of samples behind an average. */
+const SampleCount = Amount.min(1);
 
-const Aside = z.object({
-  aside: z.array(z.tuple([Name, Figure, Figure, z.int().nonnegative()])).max(2 * TOLD_MAX),
-  served: z.array(z.tuple([Name, Figure])).max(TOLD_MAX),
+/** Stored: `aside` are open circuits, `served` endpoints that served although another instance reported them open. */
+const StoredCircuits = z.object({
+  aside: z.array(z.tuple([Name, Amount, Amount, z.int().nonnegative()])).max(2 * ROWS_MAX),
+  served: z.array(z.tuple([Name, Amount])).max(ROWS_MAX),
 });
-const Measured = z.object({
-  speeds: z.array(z.tuple([Name, Figure, Figure, Figure, Answers])).max(TOLD_MAX),
-  /** How much models write. */
-  output: z.array(z.tuple([Name, Figure])).max(TOLD_MAX),
+const StoredLatency = z.object({
+  speeds: z.array(z.tuple([Name, Amount, Amount, Amount, SampleCount])).max(ROWS_MAX),
+  /** Output tokens per reply, by model. */
+  output: z.array(z.tuple([Name, Amount])).max(ROWS_MAX),
 });
 
-type Measured = {
+type LatencyReports = {
   readonly speeds: ReturnType<LatencyTracker["said"]>;
   readonly output: ReturnType<TrafficStats["said"]>;
 };
 
 /**
- * Which endpoints instances have set aside, and how fast they found them, on the board. Requests only read what is in
- * memory; all of this happens beside them. While the board is away each goes on with what it knows.
+ * Shares open circuits and latency of endpoints among instances. Requests read only memory; this exchange runs in the
+ * background. While the store is unavailable, each instance continues with what it knows.
  */
 export class EndpointStateSync {
-  readonly #parts: EndpointStateSyncDeps;
-  readonly #exchanging = new CoalescedTask(() => this.#exchange());
-  /** What others have measured, by their ids, as they said it. */
-  readonly #measured = new Map<string, Measured & { readonly text: string }>();
-  #toldAside = { text: "", atMs: 0 };
-  #toldSpeed = { text: "", atMs: 0 };
-  /** Until this one has said something, what it said before it was started again counts like another's word. */
-  #hasSpoken = false;
+  readonly #deps: EndpointStateSyncDeps;
+  readonly #exchangeTask = new CoalescedTask(() => this.#exchange());
+  /** Latency reports of other instances, with their stored text. */
+  readonly #latencyByInstance = new Map<string, LatencyReports & { readonly text: string }>();
+  #publishedCircuits = { text: "", atMs: 0 };
+  #publishedLatency = { text: "", atMs: 0 };
+  /** Until then, the report of the previous incarnation counts like that of another instance. */
+  #hasPublished = false;
+  /** A circuit changed here since the last exchange. */
   #isUrgent = false;
-  #speedDueAtMs = 0;
+  #latencyDueAtMs = 0;
   #timer: Timer | undefined;
-  #soon: Timer | undefined;
-  #deaf: () => void = () => undefined;
+  #debounce: Timer | undefined;
+  #unsubscribe: () => void = () => undefined;
   #isStopped = false;
 
-  constructor(parts: EndpointStateSyncDeps) {
-    this.#parts = parts;
+  constructor(deps: EndpointStateSyncDeps) {
+    this.#deps = deps;
   }
 
-  /** Resolves when what others know is known here, or the board does not say it. */
+  /** Resolves when the reports of other instances are applied, or the store does not answer. */
   async start(): Promise<void> {
-    const { store, breakers, fleet } = this.#parts;
+    const { store, breakers, fleet } = this.#deps;
     await this.#restore().catch(() => undefined);
-    await this.#exchanging.run();
-    this.#deaf = store.subscribe(TOPIC, (from) => {
-      if (from !== fleet.id) this.#lookSoon();
+    await this.#exchangeTask.run();
+    this.#unsubscribe = store.subscribe(TOPIC, (from) => {
+      if (from !== fleet.id) this.#exchangeSoon();
     });
     breakers.onChange(() => {
       this.#isUrgent = true;
-      this.#lookSoon();
+      this.#exchangeSoon();
     });
-    this.#next();
+    this.#scheduleExchange();
   }
 
-  /** What is known here is said once more, for those who go on. */
+  /** Publishes a last report. */
   async close(): Promise<void> {
     this.#isStopped = true;
-    this.#deaf();
-    this.#parts.breakers.onChange(() => undefined);
+    this.#unsubscribe();
+    this.#deps.breakers.onChange(() => undefined);
     cancelTimer(this.#timer);
-    cancelTimer(this.#soon);
-    await this.#exchanging.run();
+    cancelTimer(this.#debounce);
+    await this.#exchangeTask.run();
   }
 
-  #lookSoon(): void {
+  #exchangeSoon(): void {
     if (this.#isStopped) return;
-    this.#soon ??= this.#parts.timers.after(SOON_MS, () => {
-      this.#soon = undefined;
-      void this.#exchanging.run();
+    this.#debounce ??= this.#deps.timers.after(DEBOUNCE_MS, () => {
+      this.#debounce = undefined;
+      void this.#exchangeTask.run();
     });
   }
 
-  #next(): void {
+  #scheduleExchange(): void {
     if (this.#isStopped) return;
-    this.#timer = this.#parts.timers.after(LOOK_EVERY_MS, () => {
-      void this.#exchanging.run().then(() => this.#next());
+    this.#timer = this.#deps.timers.after(EXCHANGE_EVERY_MS, () => {
+      void this.#exchangeTask.run().then(() => this.#scheduleExchange());
     });
   }
 
-  /** Never rejects: whoever cannot be heard now is heard later. */
+  /** Never rejects: the next exchange repeats it. */
   async #exchange(): Promise<void> {
     try {
-      await this.#tellAside();
-      await this.#hearAside();
-      const nowMs = this.#parts.clock.monotonicMs();
-      if (nowMs < this.#speedDueAtMs) return;
-      this.#speedDueAtMs = nowMs + SPEED_EVERY_MS;
-      await this.#tellSpeed();
-      await this.#hearSpeed();
+      await this.#publishCircuits();
+      await this.#receiveCircuits();
+      const nowMs = this.#deps.clock.monotonicMs();
+      if (nowMs < this.#latencyDueAtMs) return;
+      this.#latencyDueAtMs = nowMs + LATENCY_EVERY_MS;
+      await this.#publishLatency();
+      await this.#receiveLatency();
     } catch {
-      // The fleet has said already that the board is away.
+      // The fleet logs outages of the store.
     }
   }
 
-  async #tellAside(): Promise<void> {
-    const { store, breakers, fleet, clock } = this.#parts;
+  async #publishCircuits(): Promise<void> {
+    const { store, breakers, fleet, clock } = this.#deps;
     const isUrgent = this.#isUrgent;
     this.#isUrgent = false;
-    const { openCircuits, refutations } = breakers.said();
-    const newest = openCircuits.toSorted((a, b) => b.openedAtMs - a.openedAtMs).slice(0, TOLD_MAX);
+    const { openCircuits, refutations } = breakers.report();
+    const newest = openCircuits.toSorted((a, b) => b.openedAtMs - a.openedAtMs).slice(0, ROWS_MAX);
     const rows = newest.map(({ endpoint, openedAtMs, openUntilMs, openCount }) => [
       endpoint,
       openedAtMs,
       openUntilMs,
       openCount,
     ]);
-    const back = refutations.slice(-TOLD_MAX).map(({ endpoint, sinceMs }) => [endpoint, sinceMs]);
-    const text = rows.length + back.length === 0 ? "" : JSON.stringify({ aside: rows, served: back });
+    const refuted = refutations.slice(-ROWS_MAX).map(({ endpoint, sinceMs }) => [endpoint, sinceMs]);
+    const text = rows.length + refuted.length === 0 ? "" : JSON.stringify({ aside: rows, served: refuted });
     const nowMs = clock.monotonicMs();
-    if (text !== this.#toldAside.text || (text !== "" && nowMs - this.#toldAside.atMs >= ASIDE_AGAIN_MS)) {
-      const leftMs = Math.max(0, ...newest.map(({ openUntilMs }) => openUntilMs - clock.nowMs()));
-      this.#hasSpoken = true;
-      if (text === "") await store.delete(`${ASIDE}${fleet.id}`);
-      else await store.put(`${ASIDE}${fleet.id}`, text, leftMs + ASIDE_LINGER_MS);
-      this.#toldAside = { text, atMs: nowMs };
+    if (
+      text !== this.#publishedCircuits.text ||
+      (text !== "" && nowMs - this.#publishedCircuits.atMs >= CIRCUITS_REPUBLISH_MS)
+    ) {
+      const longestOpenMs = Math.max(0, ...newest.map(({ openUntilMs }) => openUntilMs - clock.nowMs()));
+      this.#hasPublished = true;
+      if (text === "") await store.delete(`${CIRCUITS_PREFIX}${fleet.id}`);
+      else await store.put(`${CIRCUITS_PREFIX}${fleet.id}`, text, longestOpenMs + CIRCUITS_LINGER_MS);
+      this.#publishedCircuits = { text, atMs: nowMs };
     }
     if (isUrgent) await store.publish(TOPIC, fleet.id);
   }
 
-  async #hearAside(): Promise<void> {
-    const { store, breakers, fleet, hasEndpoint } = this.#parts;
-    const said: CircuitReport[] = [];
-    for (const [id, text] of await store.list(ASIDE)) {
-      const told = id === fleet.id && this.#hasSpoken ? undefined : Aside.safeParse(tryParseJson(text)).data;
-      if (told === undefined) continue;
-      const aside = told.aside.filter(([endpoint]) => hasEndpoint(endpoint));
-      said.push({
-        openCircuits: aside.map(([endpoint, sinceMs, untilMs, times]) => ({ endpoint, sinceMs, untilMs, times })),
-        refutations: told.served.map(([endpoint, sinceMs]) => ({ endpoint, sinceMs })),
+  async #receiveCircuits(): Promise<void> {
+    const { store, breakers, fleet, hasEndpoint } = this.#deps;
+    const reports: CircuitReport[] = [];
+    for (const [id, text] of await store.list(CIRCUITS_PREFIX)) {
+      const stored =
+        id === fleet.id && this.#hasPublished ? undefined : StoredCircuits.safeParse(tryParseJson(text)).data;
+      if (stored === undefined) continue;
+      const known = stored.aside.filter(([endpoint]) => hasEndpoint(endpoint));
+      reports.push({
+        openCircuits: known.map(([endpoint, openedAtMs, openUntilMs, openCount]) => ({
+          endpoint,
+          openedAtMs,
+          openUntilMs,
+          openCount,
+        })),
+        refutations: stored.served.map(([endpoint, sinceMs]) => ({ endpoint, sinceMs })),
       });
     }
-    const isQuiet = said.length === 0 && this.#toldAside.text === "";
-    breakers.applyReports(said, isQuiet ? { index: 0, count: 1 } : await this.#turn());
+    const isAllClosed = reports.length === 0 && this.#publishedCircuits.text === "";
+    breakers.applyReports(reports, isAllClosed ? { index: 0, count: 1 } : await this.#probeOrder());
   }
 
-  /** Everybody has the same order of all. */
-  async #turn(): Promise<ProbeOrder> {
-    const { fleet } = this.#parts;
+  /** Every instance sorts the same ids, so all agree on the order. */
+  async #probeOrder(): Promise<ProbeOrder> {
+    const { fleet } = this.#deps;
     const ids = (await fleet.instanceIds()).toSorted();
     return { index: Math.max(0, ids.indexOf(fleet.id)), count: Math.max(1, ids.length) };
   }
 
-  async #tellSpeed(): Promise<void> {
-    const { store, health, learned, fleet, clock } = this.#parts;
+  async #publishLatency(): Promise<void> {
+    const { store, health, learned, fleet, clock } = this.#deps;
     const speeds = health
-      .said(clock.nowMs(), TOLD_MAX)
+      .said(clock.nowMs(), ROWS_MAX)
       .map(([endpoint, { atMs, firstByteMs, perTokenMs, samples }]) => [
         endpoint,
         atMs,
@@ -200,46 +211,49 @@ export class EndpointStateSync {
         perTokenMs,
         samples,
       ]);
-    const output = learned.said(TOLD_MAX);
+    const output = learned.said(ROWS_MAX);
     if (speeds.length + output.length === 0) return;
     const text = JSON.stringify({ speeds, output });
     const nowMs = clock.monotonicMs();
-    if (text === this.#toldSpeed.text && nowMs - this.#toldSpeed.atMs < SPEED_AGAIN_MS) return;
-    await store.put(`${SPEED}${fleet.id}`, text, SPEED_KEPT_MS);
-    this.#toldSpeed = { text, atMs: nowMs };
+    if (text === this.#publishedLatency.text && nowMs - this.#publishedLatency.atMs < LATENCY_REPUBLISH_MS) return;
+    await store.put(`${LATENCY_PREFIX}${fleet.id}`, text, LATENCY_TTL_MS);
+    this.#publishedLatency = { text, atMs: nowMs };
   }
 
-  async #hearSpeed(): Promise<void> {
-    const { store, health, learned, fleet, clock } = this.#parts;
-    const found = await store.list(SPEED);
-    let isNews = false;
-    for (const id of this.#measured.keys()) if (!found.has(id)) isNews = this.#measured.delete(id);
+  async #receiveLatency(): Promise<void> {
+    const { store, health, learned, fleet, clock } = this.#deps;
+    const found = await store.list(LATENCY_PREFIX);
+    let hasChanged = false;
+    for (const id of this.#latencyByInstance.keys())
+      if (!found.has(id)) hasChanged = this.#latencyByInstance.delete(id);
     for (const [id, text] of found) {
-      if (id === fleet.id || this.#measured.get(id)?.text === text) continue;
-      this.#measured.set(id, { text, ...this.#measuredIn(text) });
-      isNews = true;
+      if (id === fleet.id || this.#latencyByInstance.get(id)?.text === text) continue;
+      this.#latencyByInstance.set(id, { text, ...this.#parseLatency(text) });
+      hasChanged = true;
     }
-    if (!isNews) return;
-    const all = [...this.#measured.values()];
-    const speeds = all.map((one) => one.speeds);
-    health.applyReports(speeds, clock.nowMs());
-    learned.applyReports(all.map(({ output }) => output));
+    if (!hasChanged) return;
+    const reports = [...this.#latencyByInstance.values()];
+    health.applyReports(
+      reports.map(({ speeds }) => speeds),
+      clock.nowMs(),
+    );
+    learned.applyReports(reports.map(({ output }) => output));
   }
 
   async #restore(): Promise<void> {
-    const { store, health, learned, fleet, clock } = this.#parts;
-    const { speeds, output } = this.#measuredIn((await store.get(`${SPEED}${fleet.id}`)) ?? "");
+    const { store, health, learned, fleet, clock } = this.#deps;
+    const { speeds, output } = this.#parseLatency((await store.get(`${LATENCY_PREFIX}${fleet.id}`)) ?? "");
     health.restore(speeds, clock.nowMs());
     learned.restore(output);
   }
 
-  #measuredIn(text: string): Measured {
-    const { speeds, output } = Measured.safeParse(tryParseJson(text)).data ?? { speeds: [], output: [] };
-    const known = speeds.filter(([endpoint]) => this.#parts.hasEndpoint(endpoint));
+  #parseLatency(text: string): LatencyReports {
+    const { speeds, output } = StoredLatency.safeParse(tryParseJson(text)).data ?? { speeds: [], output: [] };
+    const known = speeds.filter(([endpoint]) => this.#deps.hasEndpoint(endpoint));
     return {
-      speeds: known.map(([endpoint, atMs, firstByteMs, perTokenMs, answers]) => [
+      speeds: known.map(([endpoint, atMs, firstByteMs, perTokenMs, samples]) => [
         endpoint,
-        { atMs, firstByteMs, perTokenMs, answers },
+        { atMs, firstByteMs, perTokenMs, samples },
       ]),
       output,
     };

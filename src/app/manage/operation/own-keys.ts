@@ -23,7 +23,7 @@ function ownKeyView({ key, breakers }: HeldKey) {
     changed_by: key.changedBy,
     result: key.result,
     tested_at: key.testedAtMs === null ? null : isoTime(key.testedAtMs),
-    set_aside: breakers.aside,
+    set_aside: breakers.openCircuits,
   };
 }
 
