@@ -212,15 +212,17 @@ describe("egress", () => {
     "METHODS",
   ];
   /** The node agent: it runs on a workspace's own machine and dials the gateway and its local server. */
-  const AGENT = ["agent.ts", "local-server.ts", "proxy.ts", "serving.ts"].map((file) => `src/io/tunnel/${file}`);
-  const MAY_OPEN = ["src/io/upstream", "src/sandbox", "src/cli", "src/cli.ts", ...AGENT];
+  const AGENT = ["node-agent.ts", "local-server.ts", "connect-proxy.ts", "serve-stream.ts"].map(
+    (file) => `src/io/tunnel/${file}`,
+  );
+  const MAY_OPEN = ["src/http1/client", "src/io/upstream", "src/sandbox", "src/cli", "src/cli.ts", ...AGENT];
 
   function opens({ target, kind, names }: Import): boolean {
     const isHarmless = names.length > 0 && names.every((name) => HARMLESS.includes(name));
     return kind === "values" && !isHarmless && OPENERS.some((one) => target === one || target.startsWith(`${one}/`));
   }
 
-  test("only io/upstream opens connections, and the store to its database; the edge listens and never dials", () => {
+  test("only io/upstream and its HTTP client open connections, and the store to its database; the edge listens and never dials", () => {
     const openers = sources.flatMap(({ file, imports }) =>
       imports.filter(opens).map(({ target, names }) => ({ file, target, names })),
     );
@@ -229,7 +231,7 @@ describe("egress", () => {
         !isIn(file, ...MAY_OPEN) &&
         !(isIn(file, "src/io/store/sql/postgres") && target === "pg") &&
         // A worker's IPC pipe.
-        !(file === "src/io/workers/pipe.ts" && target === "node:net" && names.join() === "Socket") &&
+        !(file === "src/io/workers/ipc-channel.ts" && target === "node:net" && names.join() === "Socket") &&
         // HTTP/2 sessions on connections from nodes and between instances.
         !(isIn(file, "src/io/tunnel") && target === "node:http2") &&
         !(isIn(file, "src/edge") && target === "node:http" && names.length > 0 && !names.includes("request")),
@@ -239,12 +241,14 @@ describe("egress", () => {
 
   test("io/upstream opens connections in known files only: to providers, to addresses that workspaces choose, to mail", () => {
     const openers = sources.flatMap(({ file, imports }) =>
-      imports.filter((one) => opens(one) && isIn(file, "src/io/upstream")).map(({ target }) => `${file} ${target}`),
+      imports
+        .filter((one) => opens(one) && isIn(file, "src/http1", "src/io/upstream"))
+        .map(({ target }) => `${file} ${target}`),
     );
     expect(openers.toSorted()).toEqual([
-      "src/io/upstream/http/connection.ts node:net",
-      "src/io/upstream/http/connection.ts node:tls",
-      "src/io/upstream/mail.ts nodemailer",
+      "src/http1/client/client-connection.ts node:net",
+      "src/http1/client/client-connection.ts node:tls",
+      "src/io/upstream/smtp-mailer.ts nodemailer",
     ]);
   });
 

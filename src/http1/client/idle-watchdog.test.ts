@@ -2,54 +2,54 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { systemTimers } from "../../kit/timers.ts";
 import { IdleWatchdog } from "./idle-watchdog.ts";
 
-/** The timers that are set: each by what it does when its time is up. */
-function heldTimers(): Set<() => void> {
-  const set = new Set<() => void>();
-  const after = vi.spyOn(systemTimers, "after").mockImplementation((_ms, then) => {
-    set.add(then);
-    return { refresh() {}, [Symbol.dispose]: () => void set.delete(then) };
+/** The callbacks of all pending timers. */
+function captureTimers(): Set<() => void> {
+  const pending = new Set<() => void>();
+  const after = vi.spyOn(systemTimers, "after").mockImplementation((_ms, callback) => {
+    pending.add(callback);
+    return { refresh() {}, [Symbol.dispose]: () => void pending.delete(callback) };
   });
   onTestFinished(() => after.mockRestore());
-  return set;
+  return pending;
 }
 
-function timeIsUp(timers: Set<() => void>): void {
-  for (const then of [...timers]) {
-    timers.delete(then);
-    then();
+function fireTimers(timers: Set<() => void>): void {
+  for (const callback of [...timers]) {
+    timers.delete(callback);
+    callback();
   }
 }
 
-test("ERR-07 one timer looks at all, also where a look ends one connection and another is made at once", () => {
-  const timers = heldTimers();
-  const silence = new IdleWatchdog(1_000);
-  const looks: string[] = [];
-  const last = { look: () => void looks.push("last") };
+test("ERR-07 one timer checks all connections, also when a check closes one and another is opened at once", () => {
+  const timers = captureTimers();
+  const watchdog = new IdleWatchdog(1_000);
+  const checks: string[] = [];
+  const last = { checkIdle: () => void checks.push("last") };
   const first = {
-    look() {
-      looks.push("first");
-      silence.unwatch(first);
-      silence.watch(last);
+    checkIdle() {
+      checks.push("first");
+      watchdog.unwatch(first);
+      watchdog.watch(last);
     },
   };
-  silence.watch(first);
-  silence.watch({ checkIdle: () => void looks.push("other") });
-  timeIsUp(timers);
+  watchdog.watch(first);
+  watchdog.watch({ checkIdle: () => void checks.push("other") });
+  fireTimers(timers);
   expect(timers.size).toBe(1);
-  looks.length = 0;
-  timeIsUp(timers);
-  expect(looks).toEqual(["other", "last"]);
+  checks.length = 0;
+  fireTimers(timers);
+  expect(checks).toEqual(["other", "last"]);
   expect(timers.size).toBe(1);
 });
 
-test("nothing is waited for where there is nobody to look at", () => {
-  const timers = heldTimers();
-  const silence = new IdleWatchdog(1_000);
-  const one = { look: () => silence.unwatch(one) };
-  silence.watch(one);
-  timeIsUp(timers);
+test("no timer is pending without connections", () => {
+  const timers = captureTimers();
+  const watchdog = new IdleWatchdog(1_000);
+  const connection = { checkIdle: () => watchdog.unwatch(connection) };
+  watchdog.watch(connection);
+  fireTimers(timers);
   expect(timers.size).toBe(0);
-  silence.watch(one);
-  silence.unwatch(one);
+  watchdog.watch(connection);
+  watchdog.unwatch(connection);
   expect(timers.size).toBe(0);
 });

@@ -1,4 +1,4 @@
-import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../../kit/header-name.ts";
+import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../header-name.ts";
 import { HttpFault } from "./http-fault.ts";
 
 export type RequestHeadFields = {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../../kit/header-name.ts";
+import { INVALID_HEADER_VALUE_CHAR, parseHeaderName } from "../header-name.ts";
 import { HttpFault } from "./http-fault.ts";
 
 /** How the end of a body is told. */

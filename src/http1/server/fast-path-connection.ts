@@ -3,42 +3,44 @@ import { FastPathRequest, parseFastPathRequest } from "./fast-path-request.ts";
 import { FastPathResponse, type ResponseChannel } from "./fast-path-response.ts";
 
 /**
- * What a client sends ahead of its answer is kept up to here, and then no longer read: from then on it is not noticed
- * either that its client leaves.
+ * Pipelined bytes are buffered up to this limit, then the socket is paused. While it is paused, a disconnect of the client
+ * goes unnoticed.
  */
 const PIPELINED_BYTES_MAX = 1024 * 1024;
-/** A small piece takes more than its bytes. */
+/** A buffered segment costs at least this much memory, however short it is. */
 const SEGMENT_COST_BYTES_MIN = 512;
 const [CR, LF] = [13, 10];
 
-/** What a connection needs of the lane. */
-type FastPathConnectionHost = Pick<ResponseChannel, "closing"> & {
-  readonly onRequest: (request: FastPathRequest, answer: FastPathResponse) => void;
+type FastPathConnectionHost = Pick<ResponseChannel, "connectionHeaders" | "endToEndHeaders"> & {
+  readonly onRequest: (request: FastPathRequest, response: FastPathResponse) => void;
   readonly onSocketTimeout: (socket: Socket) => void;
   readonly handOverToNode: (connection: FastPathConnection, bytes: Buffer) => void;
   readonly onClosed: (connection: FastPathConnection) => void;
   readonly checkCount: () => number;
-  /** What is sent ahead is a request that is not yet answered, too. */
   readonly onRequestQueued: () => void;
   readonly onRequestDequeued: () => void;
 };
 
-/** A connection on which only plain requests have come so far, one answered after the other. */
+/** A connection that has carried only fast-path requests so far; it serves one at a time. */
 export class FastPathConnection {
   readonly channel: ResponseChannel;
   readonly #host: FastPathConnectionHost;
   readonly #pipelined: Buffer[] = [];
   #pipelinedBytes = 0;
   #response: FastPathResponse | undefined;
-  /** The look before which it was heard of last. */
+  /** The number of idle checks that had run when the connection was last active. */
   activeAtCheck: number;
-  /** It has not yet sent anything. */
   isUnused = true;
 
-  constructor(socket: Socket, owner: FastPathConnectionHost) {
-    this.#host = owner;
-    this.channel = { socket, connectionHeaders: owner.connectionHeaders, onClosed: () => this.#onResponseClosed() };
-    this.activeAtCheck = owner.checkCount();
+  constructor(socket: Socket, host: FastPathConnectionHost) {
+    this.#host = host;
+    this.channel = {
+      socket,
+      endToEndHeaders: host.endToEndHeaders,
+      connectionHeaders: host.connectionHeaders,
+      onClosed: () => this.#onResponseClosed(),
+    };
+    this.activeAtCheck = host.checkCount();
     socket.on("data", this.#onData);
     socket.on("end", this.#onEnd);
     socket.on("drain", this.#onDrain);
@@ -52,7 +54,7 @@ export class FastPathConnection {
   }
 
   readonly #onData = (bytes: Buffer): void => {
-    // Nothing is served any more.
+    // The connection is closing: no further request is served.
     if (this.channel.socket.writableEnded) return;
     if (this.isIdle) {
       this.#read(bytes);
@@ -64,7 +66,7 @@ export class FastPathConnection {
     if (this.#pipelinedBytes > PIPELINED_BYTES_MAX) this.channel.socket.pause();
   };
 
-  /** Who sends no more is not waited for, like by Node. */
+  /** Half-close ends the connection, as in Node. */
   readonly #onEnd = (): void => {
     this.channel.socket.end();
   };
@@ -73,7 +75,7 @@ export class FastPathConnection {
 
   readonly #onTimeout = (): void => this.#host.onSocketTimeout(this.channel.socket);
 
-  /** It is closed then, too. */
+  /** "close" follows and does the work. */
   readonly #onError = (): void => {};
 
   readonly #onClose = (): void => {
@@ -83,16 +85,16 @@ export class FastPathConnection {
   };
 
   #read(bytes: Buffer): void {
-    // Some clients send an empty line behind a request: that is not the begin of another.
+    // Some clients send an empty line after a request body; it does not start the next request.
     if (!this.isUnused && bytes.length === 2 && bytes[0] === CR && bytes[1] === LF) return;
-    const plain = parseFastPathRequest(bytes);
-    if (plain === undefined) {
+    const parsed = parseFastPathRequest(bytes);
+    if (parsed === undefined) {
       this.#handOverToNode(bytes);
       return;
     }
     this.isUnused = false;
     this.#response = new FastPathResponse(this.channel);
-    this.#host.onRequest(new FastPathRequest(plain.head, plain.body, this.channel.socket), this.#response);
+    this.#host.onRequest(new FastPathRequest(parsed.head, parsed.body, this.channel.socket), this.#response);
   }
 
   #handOverToNode(bytes: Buffer): void {
@@ -108,16 +110,15 @@ export class FastPathConnection {
 
   #onResponseClosed(): void {
     const { socket } = this.channel;
-    const answer = this.#response;
+    const response = this.#response;
     this.#response = undefined;
     this.activeAtCheck = this.#host.checkCount();
     if (socket.destroyed) return;
-    if (answer?.shouldKeepAlive !== true) return void socket.destroySoon();
+    if (response?.shouldKeepAlive !== true) return void socket.destroySoon();
     if (socket.timeout) socket.setTimeout(0);
     if (this.#pipelined.length > 0) setImmediate(() => this.#readPipelined());
   }
 
-  /** What came before it was its turn. */
   #readPipelined(): void {
     const { socket } = this.channel;
     if (!socket.writable || this.#response !== undefined) return;
@@ -129,7 +130,7 @@ export class FastPathConnection {
   #takePipelined(): Buffer {
     const bytes = Buffer.concat(this.#pipelined.splice(0));
     this.#pipelinedBytes = 0;
-    // By then it has come in by itself, wherever it is read.
+    // One tick later: by then the request is counted where it is served, so the in-flight count never drops to zero.
     if (bytes.length > 0) setImmediate(this.#host.onRequestDequeued);
     return bytes;
   }

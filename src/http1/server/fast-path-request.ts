@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
-import { parseHeaderName } from "../../kit/header-name.ts";
+import { parseHeaderName } from "../header-name.ts";
 
-/** A request that came whole, in one piece, and can be read in one way only. */
+/** A complete request that arrived in one read and has only one possible interpretation. */
 export class FastPathRequest {
   readonly method = "POST";
   readonly httpVersion = "1.1";
@@ -19,7 +19,6 @@ export class FastPathRequest {
     this.socket = socket;
   }
 
-  /** Its sender has left. */
   get destroyed(): boolean {
     return this.socket.destroyed;
   }
@@ -29,17 +28,17 @@ export type FastPathRequestHead = { readonly url: string; readonly headers: Inco
 
 const HEAD_END = "\r\n\r\n";
 const LINE_END = "\r\n";
-/** Nothing but printed characters, and no line break that is none. */
+/** Printable ASCII only, and every line break is CRLF. */
 const PRINTABLE_LINES = /^(?:[\t\x20-\x7e]*\r\n)+$/;
 const REQUEST_LINE = /^POST (\/[\w\-.~/%?&=+:,@]*) HTTP\/1\.1\r\n/;
 const CONTENT_LENGTH = /^(?:0|[1-9]\d{0,8})$/;
-/** Far below what Node takes. */
+/** Far below Node's limit, so Node decides about larger heads. */
 const HEAD_BYTES_MAX = 16 * 1024;
 const HEADERS_MAX = 100;
 
 /**
- * By these a request is more than its head and so many bytes, its connection is to be more than one for the next, or an
- * object is made to hold what it does not.
+ * Headers that change the framing of the request or the use of the connection, that Node represents in another form than a
+ * string, or that are not safe as an object key.
  */
 const UNSUPPORTED_HEADERS: ReadonlySet<string> = new Set([
   "transfer-encoding",
@@ -53,9 +52,8 @@ const UNSUPPORTED_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reads a POST that is plain: its head and its whole body are in these bytes, nothing is behind them, and there is nothing
- * about it that could be understood differently. Undefined for every other, whatever is the matter with it: those are for
- * Node's own parser to read or to refuse.
+ * Parses a POST whose head and whole body are in `bytes`, with nothing after them and nothing ambiguous in them. Returns
+ * undefined for anything else, which Node's own parser then accepts or rejects.
  */
 export function parseFastPathRequest(
   bytes: Buffer,
@@ -79,7 +77,7 @@ function parseHead(text: string): FastPathRequestHead | undefined {
     const end = text.indexOf(LINE_END, at);
     const colon = text.indexOf(":", at);
     const name = colon < 0 || colon > end ? undefined : parseHeaderName(text.slice(at, colon));
-    // One that comes twice is joined or dropped, by its name. What an object has by itself looks as if it had come.
+    // Node joins or drops a repeated header depending on its name. Keys inherited from Object count as repeated, too.
     if (name === undefined || UNSUPPORTED_HEADERS.has(name) || headers[name] !== undefined) return undefined;
     headers[name] = text.slice(colon + 1, end).trim();
     count += 1;

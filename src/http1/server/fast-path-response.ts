@@ -1,28 +1,32 @@
 import type { Socket } from "node:net";
-import { EXPOSED } from "../../edge/cors.ts";
 import { STATUS_CODES, validateHeaderName, validateHeaderValue } from "../../kit/node-http.ts";
-import type { AnswerHeaders, Outgoing } from "./server-message.ts";
+import type { ResponseHeaders, Outgoing } from "./server-message.ts";
 
-/** The connection that an answer is written to. */
+/** Whether the connection stays open after a message. */
+export type ConnectionPersistence = "keep-alive" | "close";
+
+/** The connection that a response is written to. */
 export type ResponseChannel = {
   readonly socket: Socket;
-  /** What every head ends with: the date, and how long the connection stays open. */
-  readonly connectionHeaders: (last: boolean) => string;
-  /** All of the answer has left, or nobody takes it any more. */
+  readonly endToEndHeaders: ReadonlySet<string>;
+  /** The header lines that every head ends with: Date, Connection, Keep-Alive. */
+  readonly connectionHeaders: (persistence: ConnectionPersistence) => string;
+  /** The response is flushed, or the connection is closed. */
   readonly onClosed: () => void;
 };
 
-/** Headers that mean nothing to a connection: they are only written down. */
-const TOLD: ReadonlySet<string> = new Set([...EXPOSED.split(", "), "content-type", "cache-control"]);
 const NOT_PRINTABLE_ASCII = /[^\t\x20-\x7e]/;
 const CONNECTION_OWNED_HEADERS: ReadonlySet<string> = new Set(["date", "keep-alive", "transfer-encoding", "trailer"]);
 const NON_ASCII_LATIN1 = /[\x80-\xff]/;
 const BODILESS_STATUSES: ReadonlySet<number> = new Set([204, 304]);
 const LAST_CHUNK = "0\r\n\r\n";
-/** Larger pieces are not copied to stand behind what is written before them. */
+/** Larger chunks are written separately from their framing: copying them costs more than a second write. */
 const COALESCED_BYTES_MAX = 64 * 1024;
 
-/** The answer to a plain request, with the head that Node would write. What belongs together leaves with one write. */
+/**
+ * The response to a fast-path request. The head equals Node's except for order and letter case; a head and its first
+ * chunk, or a chunk and its framing, leave in one write.
+ */
 export class FastPathResponse implements Outgoing {
   headersSent = false;
   statusCode = 200;
@@ -30,43 +34,46 @@ export class FastPathResponse implements Outgoing {
   writableFinished = false;
   shouldKeepAlive = true;
   readonly #channel: ResponseChannel;
-  /** Until it leaves with the first piece of the body. */
+  /** Buffered until it leaves with the first chunk of the body. */
   #head = "";
   #framing: "length" | "chunks" | "none" = "none";
   #ended = false;
-  /** The head has letters that are two bytes in a text, and one in a head. */
+  /** The head must be written as Latin-1, not as UTF-8. */
   #hasLatin1Head = false;
   readonly #closeListeners: (() => void)[] = [];
   readonly #drainListeners: (() => void)[] = [];
 
-  constructor(line: ResponseChannel) {
-    this.#channel = line;
+  constructor(channel: ResponseChannel) {
+    this.#channel = channel;
   }
 
-  writeHead(status: number, headers: Readonly<AnswerHeaders>): void {
+  writeHead(status: number, headers: Readonly<ResponseHeaders>): void {
+    const { endToEndHeaders } = this.#channel;
     let head = `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "unknown"}\r\n`;
     let framing: "length" | "chunks" | "none" = BODILESS_STATUSES.has(status) ? "none" : "chunks";
-    let last = !this.shouldKeepAlive;
+    let isLast = !this.shouldKeepAlive;
     for (const name in headers) {
       const value = headers[name];
-      if (TOLD.has(name) && typeof value === "string" && !NOT_PRINTABLE_ASCII.test(value)) {
+      if (endToEndHeaders.has(name) && typeof value === "string" && !NOT_PRINTABLE_ASCII.test(value)) {
         head += `${name}: ${value}\r\n`;
         continue;
       }
       const lines = validatedHeaderLines(name, value);
-      const known = name.toLowerCase();
-      if (CONNECTION_OWNED_HEADERS.has(known)) throw new TypeError(`the header ${known} is for the connection to say`);
-      // Whoever says something of the connection says that it ends.
-      if (known === "connection") last = true;
+      const lowerName = name.toLowerCase();
+      if (CONNECTION_OWNED_HEADERS.has(lowerName))
+        throw new TypeError(`the header ${lowerName} is for the connection to say`);
+      // The only `connection` option that handlers set is `close`.
+      if (lowerName === "connection") isLast = true;
       else head += lines;
-      if (known === "content-length") framing = "length";
+      if (lowerName === "content-length") framing = "length";
       if (NON_ASCII_LATIN1.test(lines)) this.#hasLatin1Head = true;
     }
-    this.shouldKeepAlive = !last;
+    this.shouldKeepAlive = !isLast;
     this.statusCode = status;
     this.headersSent = true;
     this.#framing = framing;
-    this.#head = `${head}${this.#channel.connectionHeaders(last)}${framing === "chunks" ? "Transfer-Encoding: chunked\r\n" : ""}\r\n`;
+    const connectionHeaders = this.#channel.connectionHeaders(isLast ? "close" : "keep-alive");
+    this.#head = `${head}${connectionHeaders}${framing === "chunks" ? "Transfer-Encoding: chunked\r\n" : ""}\r\n`;
   }
 
   write(chunk: Buffer | string): boolean {
@@ -77,7 +84,7 @@ export class FastPathResponse implements Outgoing {
 
   end(chunk: Buffer | string = ""): void {
     const { socket } = this.#channel;
-    // Nobody takes it, and it is closed in a moment.
+    // A socket that is no longer writable closes soon, which closes this response as unfinished.
     if (this.#ended || !socket.writable) return;
     this.#ended = true;
     this.#send(chunk, this.#framing === "chunks" ? LAST_CHUNK : "");
@@ -85,7 +92,7 @@ export class FastPathResponse implements Outgoing {
     else socket.write("", (error) => this.#onFlushed(error));
   }
 
-  /** Only the connection can be cut, and when this answer has left it is another's. */
+  /** Destroys the connection, unless this response is complete: the connection then carries another response. */
   destroy(): void {
     if (this.destroyed) return;
     this.#channel.socket.destroy();
@@ -98,16 +105,15 @@ export class FastPathResponse implements Outgoing {
 
   off(event: "close" | "drain", listener: () => void): void {
     const listeners = this.#listenersOf(event);
-    const at = listeners.indexOf(listener);
-    if (at >= 0) listeners.splice(at, 1);
+    const index = listeners.indexOf(listener);
+    if (index >= 0) listeners.splice(index, 1);
   }
 
-  /** There is room again. */
   onDrain(): void {
     for (const listener of [...this.#drainListeners]) listener();
   }
 
-  /** Nothing more leaves here: the answer has, or the connection is gone. */
+  /** Called once the response is flushed or the connection is closed. */
   onClose(): void {
     if (this.destroyed) return;
     this.destroyed = true;
@@ -120,51 +126,51 @@ export class FastPathResponse implements Outgoing {
     return event === "close" ? this.#closeListeners : this.#drainListeners;
   }
 
-  /** What could not be written is over when the connection is closed. */
+  /** After a failed write the response stays unfinished until the socket closes. */
   #onFlushed(error: Error | null | undefined): void {
     if (this.destroyed || (error !== null && error !== undefined)) return;
     this.writableFinished = true;
     this.onClose();
   }
 
-  #send(chunk: Buffer | string, tail: string): boolean {
+  #send(chunk: Buffer | string, terminator: string): boolean {
     const { socket } = this.#channel;
     const body = this.#framing === "none" ? "" : chunk;
     const isChunk = this.#framing === "chunks" && body.length > 0;
-    const before = this.#head + (isChunk ? `${Buffer.byteLength(body).toString(16)}\r\n` : "");
-    const behind = (isChunk ? "\r\n" : "") + tail;
+    const prefix = this.#head + (isChunk ? `${Buffer.byteLength(body).toString(16)}\r\n` : "");
+    const suffix = (isChunk ? "\r\n" : "") + terminator;
     this.#head = "";
     if (typeof body === "string" && !this.#hasLatin1Head) {
-      const text = before + body + behind;
+      const text = prefix + body + suffix;
       return text === "" || socket.write(text);
     }
     const bytes = typeof body === "string" ? Buffer.from(body) : body;
-    if (bytes.length <= COALESCED_BYTES_MAX) return socket.write(concatLatin1(before, bytes, behind));
+    if (bytes.length <= COALESCED_BYTES_MAX) return socket.write(concatLatin1(prefix, bytes, suffix));
     socket.cork();
-    if (before !== "") socket.write(before, "latin1");
+    if (prefix !== "") socket.write(prefix, "latin1");
     socket.write(bytes);
-    if (behind !== "") socket.write(behind);
+    if (suffix !== "") socket.write(suffix);
     socket.uncork();
     return !socket.writableNeedDrain;
   }
 }
 
-/** Between texts of single bytes. */
-function concatLatin1(before: string, body: Buffer, behind: string): Buffer {
-  if (before === "" && behind === "") return body;
-  const bytes = Buffer.allocUnsafe(before.length + body.length + behind.length);
-  bytes.write(before, 0, "latin1");
-  body.copy(bytes, before.length);
-  if (behind !== "") bytes.write(behind, before.length + body.length, "latin1");
+function concatLatin1(prefix: string, body: Buffer, suffix: string): Buffer {
+  if (prefix === "" && suffix === "") return body;
+  const bytes = Buffer.allocUnsafe(prefix.length + body.length + suffix.length);
+  bytes.write(prefix, 0, "latin1");
+  body.copy(bytes, prefix.length);
+  if (suffix !== "") bytes.write(suffix, prefix.length + body.length, "latin1");
   return bytes;
 }
 
+/** Throws the same errors as Node for an invalid name or value. */
 function validatedHeaderLines(name: string, value: string | readonly string[] | undefined): string {
   validateHeaderName(name);
   let lines = "";
-  for (const one of Array.isArray(value) ? value : [value]) {
-    validateHeaderValue(name, one);
-    lines += `${name}: ${one}\r\n`;
+  for (const line of Array.isArray(value) ? value : [value]) {
+    validateHeaderValue(name, line);
+    lines += `${name}: ${line}\r\n`;
   }
   return lines;
 }

@@ -3,28 +3,30 @@ import type { Socket } from "node:net";
 import type { Clock } from "../../kit/clock.ts";
 import { FastPathConnection } from "./fast-path-connection.ts";
 import type { FastPathRequest } from "./fast-path-request.ts";
-import type { FastPathResponse } from "./fast-path-response.ts";
+import type { ConnectionPersistence, FastPathResponse } from "./fast-path-response.ts";
 import { checkIntervalMs, checkWhileListening } from "./interval-check.ts";
 
 export type FastPathDeps = {
   readonly clock: Pick<Clock, "nowMs">;
   readonly timeouts: { readonly headersMs: number; readonly idleMs: number; readonly checkEveryMs: number };
-  readonly onRequest: (request: FastPathRequest, answer: FastPathResponse) => void;
-  /** Nothing came on a new connection. */
+  /** Lower-case names of response headers that have no meaning for the connection, so that only their values are checked. */
+  readonly endToEndHeaders: ReadonlySet<string>;
+  readonly onRequest: (request: FastPathRequest, response: FastPathResponse) => void;
+  /** A new connection sent no request within `headersMs`. */
   readonly onHeadersTimeout: (socket: Socket) => void;
-  /** Nothing moved on a connection for the time that it was told. */
+  /** The socket's own timeout expired, which the edge sets while a client does not read. */
   readonly onSocketTimeout: (socket: Socket) => void;
-  /** A request is there, and is not yet served. */
+  /** Pipelined bytes are waiting behind a running request: they count as a request in flight. */
   readonly onRequestQueued: () => void;
   readonly onRequestDequeued: () => void;
 };
 
-/** A connection stays open a little longer than its client is told, so that no request meets it closing. */
-const IDLE_EXTRA_MS = 1_000;
+/** A connection stays open a little longer than announced, so that a request sent in the last moment still arrives. */
+const IDLE_GRACE_MS = 1_000;
 
 /**
- * The short way in. Most requests of inference are a POST that comes in one piece; those are read here, for a fraction of
- * what Node's server takes. With the first that is anything else a connection goes to Node's server, for good.
+ * Serves the most common request, a POST whose head and body arrive in one read, for a fraction of the cost of Node's
+ * server. Any other input hands the connection over to Node's server for the rest of its lifetime.
  */
 export class FastPath {
   readonly #deps: FastPathDeps;
@@ -47,7 +49,7 @@ export class FastPath {
     checkWhileListening(server, this.#checkEveryMs, () => this.#closeTimedOut());
   }
 
-  /** But not those on which nothing has come yet: a request may be on its way. */
+  /** Unused connections stay open: their first request may be in flight. */
   closeIdle(): void {
     for (const { isIdle, isUnused, channel } of this.#connections) if (isIdle && !isUnused) channel.socket.destroy();
   }
@@ -58,19 +60,20 @@ export class FastPath {
 
   #accept(socket: Socket): void {
     const connection = new FastPathConnection(socket, {
+      endToEndHeaders: this.#deps.endToEndHeaders,
       onRequest: this.#deps.onRequest,
       onSocketTimeout: this.#deps.onSocketTimeout,
       onRequestQueued: this.#deps.onRequestQueued,
       onRequestDequeued: this.#deps.onRequestDequeued,
-      handOverToNode: (one, bytes) => this.#handOverToNode(one, bytes),
-      onClosed: (one) => this.#connections.delete(one),
+      handOverToNode: (handedOver, bytes) => this.#handOverToNode(handedOver, bytes),
+      onClosed: (closed) => this.#connections.delete(closed),
       checkCount: () => this.#checkCount,
-      connectionHeaders: (last) => this.#connectionHeaders(last),
+      connectionHeaders: (persistence) => this.#connectionHeaders(persistence),
     });
     this.#connections.add(connection);
   }
 
-  /** Node's server reads what came so far as if it came now. */
+  /** Node's parser gets every byte received since the last response, as if it had just arrived. */
   #handOverToNode(connection: FastPathConnection, bytes: Buffer): void {
     const { socket } = connection.channel;
     this.#connections.delete(connection);
@@ -85,10 +88,10 @@ export class FastPath {
     const { headersMs, idleMs } = this.#deps.timeouts;
     for (const connection of this.#connections) {
       if (!connection.isIdle) continue;
-      // The look during which it fell silent is not counted: it may have come right before it.
-      const silentMs = (this.#checkCount - connection.activeAtCheck - 1) * this.#checkEveryMs;
-      if (silentMs < (connection.isUnused ? headersMs : idleMs + IDLE_EXTRA_MS)) continue;
-      // Where this process stood still, a request may have come that is seen only now.
+      // The interval in which the connection became idle is not counted: it may have been idle for none of it.
+      const idleForMs = (this.#checkCount - connection.activeAtCheck - 1) * this.#checkEveryMs;
+      if (idleForMs < (connection.isUnused ? headersMs : idleMs + IDLE_GRACE_MS)) continue;
+      // After an event-loop stall a request may be in the socket buffer: it is read before the connection is closed.
       const { activeAtCheck } = connection;
       setImmediate(() => {
         if (!connection.isIdle || connection.activeAtCheck !== activeAtCheck || !this.#connections.has(connection))
@@ -99,7 +102,7 @@ export class FastPath {
     }
   }
 
-  #connectionHeaders(last: boolean): string {
+  #connectionHeaders(persistence: ConnectionPersistence): string {
     const nowMs = this.#deps.clock.nowMs();
     if (Math.abs(nowMs - this.#dateMs) >= 1_000) {
       this.#dateMs = nowMs - (nowMs % 1_000);
@@ -108,11 +111,11 @@ export class FastPath {
       this.#keepAliveHeaders = `${date}Connection: keep-alive\r\nKeep-Alive: timeout=${seconds}\r\n`;
       this.#closeHeaders = `${date}Connection: close\r\n`;
     }
-    return last ? this.#closeHeaders : this.#keepAliveHeaders;
+    return persistence === "close" ? this.#closeHeaders : this.#keepAliveHeaders;
   }
 }
 
-/** From here on the server asks us what to do with a connection; what it would have done is handed back. */
+/** Removes Node's own connection listener from a new server and returns it, for connections that are handed over. */
 function takeOverConnections(server: Server): (socket: Socket) => void {
   const [own, ...others] = server.listeners("connection");
   if (own === undefined || others.length > 0) throw new Error("a new server has one listener for connections");

@@ -1,15 +1,15 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastPathRequest } from "./fast-path-request.ts";
 
-/** A request, however it was read. */
+/** A request read by the fast path or by Node's server. */
 export type Incoming = IncomingMessage | FastPathRequest;
 
-/** An answer on its way, whoever writes it. */
+/** A response written by the fast path or by Node's server. */
 export type Outgoing = Pick<ServerResponse, "headersSent" | "statusCode" | "destroyed" | "writableFinished"> & {
-  /** False: the connection ends with this answer. */
+  /** False: the connection closes after this response. */
   shouldKeepAlive: boolean;
-  writeHead(status: number, headers: Readonly<AnswerHeaders>): unknown;
-  /** False: wait for `drain` before writing on. */
+  writeHead(status: number, headers: Readonly<ResponseHeaders>): unknown;
+  /** False: wait for `drain` before the next write. */
   write(chunk: Buffer | string): boolean;
   end(chunk?: Buffer | string): unknown;
   destroy(): unknown;
@@ -17,4 +17,4 @@ export type Outgoing = Pick<ServerResponse, "headersSent" | "statusCode" | "dest
   off(event: "close" | "drain", listener: () => void): unknown;
 };
 
-export type AnswerHeaders = Record<string, string | string[]>;
+export type ResponseHeaders = Record<string, string | string[]>;
